@@ -85,13 +85,13 @@ pub enum FetchError {
     #[error("the connection failed: {0}")]
     Call(#[from] CallError),
     #[error(
-        "the server wants a login (401); correct username and password_file in the settings, then run \
+        "the server requires a login (401); correct username and password_file in the settings, then run \
          `dropdex sources fetch`"
     )]
     Unauthorized,
     #[error(
-        "the server refuses access (403): it may block this address, or want an account; clear it up \
-         with the publisher, then run `dropdex sources fetch`"
+        "the server refuses access (403): it may block this address or require an account; ask the \
+         publisher, then run `dropdex sources fetch`"
     )]
     Forbidden,
     #[error(
@@ -100,9 +100,9 @@ pub enum FetchError {
     NewTerms(u16),
     #[error("there is no list at {0} ({1}); if it has moved, set `url` in the settings")]
     Missing(String, u16),
-    #[error("the server has had too many requests (429) and is left alone until {0}")]
+    #[error("the server limits requests (429); the next one is sent after {0}")]
     TooMany(String, TimeDelta),
-    #[error("the server is out of order ({0})")]
+    #[error("the server failed with status {0}")]
     Server(u16, Option<TimeDelta>),
     #[error("the server responded with status {0}, which is not expected here")]
     Status(u16),

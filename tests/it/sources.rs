@@ -415,8 +415,8 @@ fn statuses_are_retried_as_they_deserve() {
         (418, vec![], "status 418", Some(3_600..90_000)),
         (429, vec![("Retry-After", "120".to_owned())], "(429)", Some(100..160)),
         (429, vec![], "(429)", Some(280..400)),
-        (500, vec![], "out of order (500)", Some(10..20)),
-        (503, vec![("Retry-After", "600".to_owned())], "(503)", Some(580..760)),
+        (500, vec![], "failed with status 500", Some(10..20)),
+        (503, vec![("Retry-After", "600".to_owned())], "status 503", Some(580..760)),
     ] {
         let server = Receiver::http(move |before, _| match before {
             0 => Reply::Answer(status, headers.clone(), b"<html>".to_vec()),
@@ -868,8 +868,8 @@ fn czds_errors_are_told_in_words() {
     for (status, words, is_retried) in [
         (409, "new terms (409); accept them", false),
         (428, "new terms (428); accept them", false),
-        (429, "too many requests", true),
-        (500, "out of order (500)", true),
+        (429, "limits requests (429)", true),
+        (500, "failed with status 500", true),
         (404, "there is no list", true),
     ] {
         STATE.status.store(status, Ordering::SeqCst);
