@@ -70,7 +70,8 @@ def report(scorer, sold, brands):
         out = [name for name in names if not caps(seen[name]) & catching]
         print(f"| {kind} | {len(names)} | {1 - len(out) / len(names):.1%} | {must:.0%} |")
         missed += out
-    harmless = twins(sold, brands)
+    misspelt = {name for name, _ in rows["misspelt"]}
+    harmless = [name for name in twins(sold, brands) if name not in misspelt]
     seen = asked(harmless)
     alarms = [name for name in harmless if "brand" in caps(seen[name])]
     print(f"| harmless: sold names one letter from a brand | {len(harmless)} | {len(alarms) / max(len(harmless), 1):.1%} | at most 2% |")
