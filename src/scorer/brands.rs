@@ -1,6 +1,6 @@
 //! Labels that people know as one company's mark (`data/scorer/brands.txt`), and spellings that are
 //! taken for them: letters of other scripts or digits that look alike, or, for the best-known marks,
-//! one letter more, less, changed or swapped.
+//! one letter after the first more, less, changed or swapped.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use unicode_security::confusable_detection::skeleton;
@@ -77,7 +77,9 @@ impl Brands {
             return false;
         }
         let is_near = |mark: &&'static str| {
-            strsim::osa_distance(mark, text) == 1
+            // People who look for a mark hit its first letter.
+            mark.as_bytes().first() == text.as_bytes().first()
+                && strsim::osa_distance(mark, text) == 1
                 && (mark.len() >= NEAR_LETTERS_MIN || doubles(mark, text))
         };
         let held = |key: &str| self.near.get(key).into_iter().flatten().find(|mark| is_near(mark));
@@ -197,6 +199,8 @@ mod tests {
             "boxing.io",
             "winecraft.com",
             "applle.com",
+            "x-cloud.com",
+            "lipay.com",
             "über.de",
             "solar.com",
             "hilton.co",

@@ -13,7 +13,7 @@ use super::percent::Percent;
 /// Hundredths in a point.
 const POINT: i32 = 100;
 /// Hundredths of a point of an IDN: many forms and people cannot type it.
-const IDN: i32 = -600;
+const IDN: i32 = -2000;
 
 /// Computes the points that take the dictionaries from facts and from the market value of the words,
 /// in hundredths of a point.
