@@ -49,7 +49,9 @@ TABLES = [
 LABEL_PARTS = ("dictionary", "language", "pronounceability", "digits", "hyphens")
 # Suffixes with this many examples have points of their own, at most this many logits from their class:
 # sales of country codes and of registry releases are over-reported.
-SUFFIX_EXAMPLES, SUFFIX_SHRINK, SUFFIX_MAX, REGIONAL = 60, 8, 1.5, 1.5
+SUFFIX_EXAMPLES, SUFFIX_SHRINK, SUFFIX_MAX, REGIONAL = 60, 8, 1.5, 2.5
+# Suffixes below pl that are not regional: they rank between pl and the regions.
+NATIONAL = ("pl", "com.pl", "net.pl", "org.pl", "info.pl", "biz.pl", "edu.pl")
 SUFFIX_FREE = {"com": 9, "net": 9, "org": 9, "ai": 9, "io": 9, "co": 9, "pl": 9, "me": 9, "tv": 9, "cc": 9, "de": 2.5}
 # Hundredths of a point that Polish suffixes get by judgement: published sales list few .pl names.
 POLISH_RAISED = 2500
@@ -57,7 +59,7 @@ POLISH_RAISED = 2500
 ANCHORS = [(0.5, 20), (0.1, 60), (0.01, 90), (0.001, 97), (0.0001, 99), (0.00001, 100)]
 # Points of one logit in the tables of the first stage.
 POINTS = 20
-IDN = -600
+IDN = -2000
 
 
 def class_of(tld):
@@ -286,6 +288,8 @@ def write(path, market, fit, found):
     points = {tld: round((start[class_of(tld)] + value) * scale * 100) for tld, value in sorted(own.items())}
     # A regional suffix (waw.pl) is worth less than the country's own.
     start[POLISH] += min(0, own.get("pl", 0) - REGIONAL)
+    regional = round(start[POLISH] * scale * 100)
+    points |= {tld: min(value, regional) for tld, value in points.items() if class_of(tld) == POLISH and tld not in NATIONAL}
     default = [points["com"], *(round(value * scale * 100) for value in start[1:])]
     sums = np.array([points.get(tld, default[one]) for tld, one in zip(market.tld, market.suffix)])
     for part, fact, by, edges, values in tables:
@@ -293,6 +297,8 @@ def write(path, market, fit, found):
         sums = sums + (own_points if part in ("length", "tldSpread") else own_points * np.array(weights)[market.suffix] / 100)
     sums = sums + market.facts["market"] * np.array(weights)[market.suffix] / 100 + IDN * market.facts["idn"]
     anchors = [(int(np.quantile(sums[day], 1 - share)), score) for share, score in ANCHORS]
+    # Scores are rounded: 100 is reached halfway to the last anchor.
+    anchors[-1] = (2 * anchors[-1][0] - anchors[-2][0], 100)
     (first, _), (second, _) = anchors[:2]
     anchors.insert(0, (first - (second - first) * 13 // 20, 0))
     header = [line for line in path.read_text().splitlines() if line.startswith("#")]

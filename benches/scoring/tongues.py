@@ -54,6 +54,8 @@ ADDED_LETTERS = 5
 SHARED = 3
 # Uses in a million from which a given name that English lacks is a word, and languages that claim the name of a town.
 WORD_USES, PLACE_TONGUES = 40, 6
+# A listed name that at least this many languages use alike, and none of them often, is no word of theirs.
+NAME_TONGUES, NAME_LEVEL = 4, 5
 # Pieces of all labels, as words.py splits them; a word stands in compounds about as often as alone.
 PIECES, COMPOUNDS = 12_000_000, 2
 
@@ -103,6 +105,8 @@ class People:
             return NAMES
         if PLACES in levels and len(claims) >= PLACE_TONGUES:
             return PLACES
+        if NAMES in levels and len(claims) >= NAME_TONGUES and max(map(levels.get, claims & levels.keys()), default=0) <= NAME_LEVEL:
+            return NAMES
         return None if claims else NAMES if NAMES in levels else PLACES if PLACES in levels else None
 
 
