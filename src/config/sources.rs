@@ -153,6 +153,16 @@ impl SourceFile {
         if !urls.is_empty() {
             let urls = urls.into_iter().map(Address::try_from).collect::<Result<Vec<_>, _>>();
             source.addresses = urls.map_err(anyhow::Error::msg).context("url")?;
+            let transfers = source.addresses.iter().filter(|it| it.is_transfer()).count();
+            ensure!(
+                transfers == 0 || transfers == source.addresses.len(),
+                "url: axfr:// stands alone"
+            );
+            match (transfers > 0, source.flow) {
+                (true, _) => (source.flow, source.format) = (Flow::Transfer, Some(Format::Zone)),
+                (false, Flow::Transfer) => source.flow = Flow::Direct,
+                (false, _) => {}
+            }
         }
         if self.login_url.is_some() || self.zones.is_some() {
             ensure!(source.flow == Flow::Czds, "login_url and zones are settings of czds");
@@ -230,7 +240,8 @@ mod tests {
                 let text = address.as_str().to_owned();
                 assert_eq!(Address::try_from(text).as_ref(), Ok(address));
             }
-            assert!(source.urls(today).iter().all(|url| url.scheme() == "https"));
+            let is_safe = |url: &url::Url| matches!(url.scheme(), "https" | "axfr");
+            assert!(source.urls(today).iter().all(is_safe));
             assert!(presets::find(&source.name).is_some() && !source.terms.text.is_empty());
         }
         let it = source(&settings, "it-droptime").urls(today);

@@ -27,6 +27,7 @@ use url::Url;
 use crate::feeds;
 use crate::outbound::guard::Guard;
 use crate::outbound::http::{AGENT, CallError, Client, Request, Stream};
+use crate::outbound::transfer::{Transfer, TransferError, TransferKey};
 use crate::sources::presets::{Flow, Packing};
 use crate::sources::settings::{Contact, Settings, Source, shown};
 use crate::sources::state::{Held, Partial, Retry, State};
@@ -43,6 +44,8 @@ const SMALL_MAX: usize = 64 << 10;
 const TAG_BYTES_MAX: usize = 256;
 /// Pause after 429 without `Retry-After`.
 const PAUSE_DEFAULT: TimeDelta = TimeDelta::minutes(5);
+/// Algorithm of a transfer's key whose name says none.
+const KEY_ALGORITHM: &str = "hmac-sha256";
 /// Maximum characters of a file name.
 const FILE_NAME_MAX: usize = 100;
 
@@ -128,6 +131,12 @@ pub enum FetchError {
     NoLink(String),
     #[error("the download cannot be stored: {0}")]
     Io(#[from] io::Error),
+    #[error("the zone was not transferred: {0}")]
+    Transfer(#[from] TransferError),
+    #[error(
+        "the key of the transfer is wrong: {0}; `username` is [ALGORITHM:]NAME, the password base64"
+    )]
+    TransferKey(String),
     #[error("the password cannot be read: {0}")]
     Password(io::Error),
 }
@@ -140,7 +149,11 @@ impl FetchError {
             | FetchError::Unauthorized
             | FetchError::Forbidden
             | FetchError::NewTerms(_)
-            | FetchError::Password(_) => Retry::OnRequest,
+            | FetchError::Password(_)
+            | FetchError::Transfer(
+                TransferError::Refused(_) | TransferError::Key | TransferError::ZoneName(_),
+            )
+            | FetchError::TransferKey(_) => Retry::OnRequest,
             FetchError::Missing(..)
             | FetchError::Status(_)
             | FetchError::TooLarge(..)
@@ -157,6 +170,7 @@ impl FetchError {
             | FetchError::Short(..)
             | FetchError::BadRange
             | FetchError::Checksum { .. }
+            | FetchError::Transfer(_)
             | FetchError::Io(_) => Retry::Soon,
         }
     }
@@ -269,6 +283,9 @@ impl Fetcher {
         {
             return Ok(Fetched::Unchanged);
         }
+        if source.flow == Flow::Transfer {
+            return self.transfer(source, url, held, folder).await;
+        }
         let expected = if source.checksum { self.checksum(source, url).await? } else { None };
         if let (Some(expected), Some(held)) = (&expected, &held)
             && *expected == held.sha256
@@ -277,7 +294,7 @@ impl Fetcher {
         }
         let target = match source.flow {
             Flow::Link(host) => self.link(source, url, host).await?,
-            Flow::Direct | Flow::Pages | Flow::Czds => url.clone(),
+            Flow::Direct | Flow::Pages | Flow::Czds | Flow::Transfer => url.clone(),
         };
         let Some(mut new) = self.download(source, url, &target, &held, state, folder).await? else {
             return Ok(Fetched::Unchanged);
@@ -294,6 +311,45 @@ impl Fetcher {
             return Ok(Fetched::Unchanged);
         }
         Ok(Fetched::New(Download { path, held: new }))
+    }
+
+    /// Transfers a zone, unless its serial number is the one that was ingested.
+    async fn transfer(
+        &self,
+        source: &Source,
+        url: &Url,
+        held: Option<Held>,
+        folder: &Path,
+    ) -> Result<Fetched, FetchError> {
+        let zone = url.path().trim_matches('/');
+        let server = format!("{}:{}", url.host_str().unwrap_or_default(), url.port().unwrap_or(53));
+        let key = match &source.login {
+            Some(login) => {
+                let secret = login.password.read().map_err(FetchError::Password)?;
+                let secret = STANDARD.decode(secret.reveal().trim());
+                let secret = secret
+                    .map_err(|_| FetchError::TransferKey("its secret is no base64".into()))?;
+                let given = login.username.split_once(':');
+                let (algorithm, name) = given.unwrap_or((KEY_ALGORITHM, &login.username));
+                Some(TransferKey::new(name, algorithm, secret).map_err(FetchError::TransferKey)?)
+            }
+            None => None,
+        };
+        let serial =
+            Transfer::connect(&server, zone, key.clone()).await?.serial().await?.to_string();
+        if held.is_some_and(|held| held.etag.as_ref() == Some(&serial)) {
+            return Ok(Fetched::Unchanged);
+        }
+        let (part, path) = (folder.join(PART), folder.join(format!("{zone}.zone")));
+        let mut file = io::BufWriter::new(File::create(&part)?);
+        Transfer::connect(&server, zone, key).await?.run(&mut file).await?;
+        let bytes = file.into_inner().map_err(io::IntoInnerError::into_error)?.metadata()?.len();
+        let file = path.clone();
+        let checked = tokio::task::spawn_blocking(move || finish(&part, &file, Packing::Any, None));
+        let sha256 = checked.await.map_err(io::Error::other)??;
+        let (etag, at) = (Some(serial), self.clock.now());
+        let held = Held { etag, last_modified: None, bytes, sha256, at };
+        Ok(Fetched::New(Download { path, held }))
     }
 
     /// Whether the server's HEAD response has the validators of the list that was ingested.

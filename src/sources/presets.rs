@@ -45,6 +45,8 @@ pub enum Flow {
     Link(&'static str),
     /// JSON in pages; `nextPage` says whether there is another.
     Pages,
+    /// The address is a name server and a zone, which is transferred (AXFR): `axfr://zone.internet.ee/ee`.
+    Transfer,
     /// The address lists links to zone files, for who is logged in ([`crate::sources::czds`]).
     Czds,
 }
@@ -99,6 +101,9 @@ const PLAIN: Preset = Preset {
 const NO_TERMS: &str = "Public list of the registry; no licence was found beside it.";
 const NO_CONTRACT: &str = "The market documents no interface for programs; read its terms of use \
                            before you switch it on.";
+
+const SWITCH_TERMS: &str = "Switch allows purposes in the public interest only: against cybercrime, for \
+                            research and the like; one transfer in 24 hours.";
 
 /// All presets, those without an account first.
 pub static PRESETS: &[Preset] = &[
@@ -180,6 +185,64 @@ pub static PRESETS: &[Preset] = &[
         urls: &["https://identitydigital.au/domain-drop-lists/deleted"],
         format: Format::Delimited,
         schedule: Schedule::daily(1, 20),
+        ..PLAIN
+    },
+    Preset {
+        name: "ee-axfr",
+        about: "Internet.ee: the zone .ee, about 200,000 names",
+        urls: &["axfr://zone.internet.ee/ee"],
+        flow: Flow::Transfer,
+        format: Format::Zone,
+        schedule: Schedule::daily(3, 10),
+        terms: "CC BY 4.0, Estonian Internet Foundation; contact it before you share the data.",
+        ..PLAIN
+    },
+    Preset {
+        name: "se-axfr",
+        about: "Internetstiftelsen: the zone .se; se-bardate has better dates",
+        class: Class::Market,
+        urls: &["axfr://zonedata.iis.se/se"],
+        flow: Flow::Transfer,
+        format: Format::Zone,
+        schedule: Schedule::daily(2, 30),
+        terms: "CC BY 4.0, The Swedish Internet Foundation.",
+        ..PLAIN
+    },
+    Preset {
+        name: "nu-axfr",
+        about: "Internetstiftelsen: the zone .nu; nu-bardate has better dates",
+        class: Class::Market,
+        urls: &["axfr://zonedata.iis.se/nu"],
+        flow: Flow::Transfer,
+        format: Format::Zone,
+        schedule: Schedule::daily(2, 40),
+        terms: "CC BY 4.0, The Swedish Internet Foundation.",
+        ..PLAIN
+    },
+    Preset {
+        name: "ch-axfr",
+        about: "Switch: the zone .ch, with the key of its page on open data",
+        class: Class::Account,
+        urls: &["axfr://zonedata.switch.ch/ch"],
+        flow: Flow::Transfer,
+        format: Format::Zone,
+        schedule: Schedule::hours(6),
+        hours_between: 24,
+        terms: SWITCH_TERMS,
+        internal: true,
+        ..PLAIN
+    },
+    Preset {
+        name: "li-axfr",
+        about: "Switch: the zone .li, with the key of its page on open data",
+        class: Class::Account,
+        urls: &["axfr://zonedata.switch.ch/li"],
+        flow: Flow::Transfer,
+        format: Format::Zone,
+        schedule: Schedule::hours(6),
+        hours_between: 24,
+        terms: SWITCH_TERMS,
+        internal: true,
         ..PLAIN
     },
     Preset {

@@ -247,7 +247,7 @@ impl<I: Intake> Runner<I> {
         };
         let next_page = match source.flow {
             Flow::Pages => next_page(url, &path),
-            Flow::Direct | Flow::Link(_) | Flow::Czds => None,
+            Flow::Direct | Flow::Link(_) | Flow::Czds | Flow::Transfer => None,
         };
         let ingested = self.ingest(source, url, &path).await;
         let refused = ingested.as_ref().ok().and_then(|lists| {

@@ -17,6 +17,8 @@ use crate::vocab::origin::Origin;
 
 /// Maximum bytes of an address.
 const ADDRESS_MAX: usize = 2_048;
+/// Scheme of zone transfers.
+pub const TRANSFER: &str = "axfr";
 /// Placeholder of the day.
 const DATE: &str = "{date}";
 /// Maximum characters of a contact.
@@ -153,8 +155,8 @@ pub fn shown(url: &Url) -> String {
     shown.into()
 }
 
-/// An http or https address of a list, possibly with the day of the list in it. Invariant: a URL on
-/// every day, without user or fragment.
+/// An address of a list: http or https, possibly with the day of the list in it, or `axfr` with a name
+/// server and a zone. Invariant: a URL on every day, without user or fragment.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Address(String);
@@ -171,6 +173,11 @@ impl Address {
         Url::parse(&text).expect("a URL on every day")
     }
 
+    /// Whether it is a name server and a zone.
+    pub fn is_transfer(&self) -> bool {
+        self.on(Day::MIN).scheme() == TRANSFER
+    }
+
     /// The text with its placeholder.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -184,8 +191,10 @@ impl TryFrom<String> for Address {
         let sample = text.replace(DATE, "20260101");
         let url = Url::parse(&sample).map_err(|err| format!("`{text}` is not a URL: {err}"))?;
         let is_bare = url.username().is_empty() && url.password().is_none();
-        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-            return Err(format!("`{text}` must start with https:// or http:// and a host"));
+        if !matches!(url.scheme(), "http" | "https" | TRANSFER) || url.host().is_none() {
+            return Err(format!(
+                "`{text}` must start with https://, http:// or {TRANSFER}:// and a host"
+            ));
         }
         if !is_bare || url.fragment().is_some() || text.len() > ADDRESS_MAX {
             return Err(format!(

@@ -193,3 +193,37 @@ fn a_transfer_that_ends_early_is_an_error() {
     answers.join().expect("served");
     assert!(matches!(transferred(&server, None), Err(TransferError::Connect { .. })));
 }
+
+/// A zone that is transferred by schedule: `dropdex sources fetch` on four days.
+#[test]
+fn a_source_transfers_its_zone() {
+    let secret = base64::engine::general_purpose::STANDARD.encode(SECRET);
+    let mut knot = Knot::start_transferable("ee.", &delegations(200), Some(&secret));
+    let site = Site::new();
+    let file = site.write("key", &secret);
+    let settings = site.settings(&format!(
+        "[sources.ee-axfr]\nenabled = true\nurl = \"axfr://{}/ee\"\nusername = \"hmac-sha512:{KEY}\"\n\
+         password_file = \"{}\"\n",
+        knot.address(),
+        file.display()
+    ));
+    let fetch = |on: i32| {
+        let done = site.run(&["--config", &settings, "sources", "fetch", "--json", "--today", &day(on)]);
+        let reports: serde_json::Value = serde_json::from_str(&done.stdout).expect("JSON");
+        (done, reports)
+    };
+    for on in 0..=3 {
+        let (done, reports) = fetch(on);
+        assert_eq!(done.code, Some(0), "{} {}", done.stdout, done.stderr);
+        assert_eq!(reports.to_string().contains("unchanged"), on < 3, "{reports}");
+        let (_, again) = fetch(on);
+        assert!(again.to_string().contains("unchanged"), "the same serial number: {again}");
+        knot.replace(&delegations(190));
+    }
+    let list = site.ok(&["export", "drops", "--view", "all", "--today", &day(4)]);
+    assert_eq!(list.lines().count(), 11, "{list}");
+    std::fs::write(&file, "b3RoZXI=").expect("written");
+    let (done, _) = fetch(4);
+    let said = format!("{} {}", done.stdout, done.stderr);
+    assert!(said.contains("does not know the key"), "{said}");
+}
