@@ -168,7 +168,7 @@ impl<'a> Listed<'a> {
 fn class_word(class: Class) -> &'static str {
     match class {
         Class::Free => "free",
-        Class::Market => "market",
+        Class::Terms => "terms",
         Class::Account => "account",
         Class::Own => "own",
     }
@@ -183,7 +183,7 @@ fn list(config: &Config, folder: &Folder, json: bool) -> anyhow::Result<()> {
     let mut out = stdout().lock();
     for (class, heading) in [
         (Class::Free, "Public lists of registries, which need no account"),
-        (Class::Market, "Lists of markets, off until you accept their terms"),
+        (Class::Terms, "Lists with terms, off until you accept them"),
         (Class::Account, "Sources that need an account"),
         (Class::Own, "Own sources"),
     ] {
@@ -283,7 +283,7 @@ fn enable(
     for view in &views {
         writeln!(stderr(), "{:<12} {}", view.source.name, terms(&view.source))?;
     }
-    let asks = views.iter().any(|view| matches!(view.source.class, Class::Market | Class::Account));
+    let asks = views.iter().any(|view| matches!(view.source.class, Class::Terms | Class::Account));
     if asks && !yes && !is_accepted()? {
         bail!("nothing was enabled");
     }

@@ -119,7 +119,8 @@ pub struct IngestResponse {
     #[schema(required)]
     hours_old: Option<i64>,
     stale_after_hours: i64,
-    /// The sources that the server fetches.
+    /// The sources that the server fetches, if it fetches any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     sources: Vec<SourceResponse>,
 }
 

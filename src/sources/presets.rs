@@ -9,8 +9,9 @@ use crate::sources::schedule::Schedule;
 pub enum Class {
     /// A public list of a registry: needs no account, part of `--all-free`.
     Free,
-    /// A list of a market without a documented interface: off until its terms are accepted.
-    Market,
+    /// Off until its terms are accepted: lists of markets without a documented interface, zones that other
+    /// lists cover.
+    Terms,
     /// Needs an account of the publisher.
     Account,
     /// The operator's own source.
@@ -200,7 +201,7 @@ pub static PRESETS: &[Preset] = &[
     Preset {
         name: "se-axfr",
         about: "Internetstiftelsen: the zone .se; se-bardate has better dates",
-        class: Class::Market,
+        class: Class::Terms,
         urls: &["axfr://zonedata.iis.se/se"],
         flow: Flow::Transfer,
         format: Format::Zone,
@@ -211,7 +212,7 @@ pub static PRESETS: &[Preset] = &[
     Preset {
         name: "nu-axfr",
         about: "Internetstiftelsen: the zone .nu; nu-bardate has better dates",
-        class: Class::Market,
+        class: Class::Terms,
         urls: &["axfr://zonedata.iis.se/nu"],
         flow: Flow::Transfer,
         format: Format::Zone,
@@ -248,7 +249,7 @@ pub static PRESETS: &[Preset] = &[
     Preset {
         name: "dropcatch",
         about: "DropCatch: names in pending delete, about 130,000 a day",
-        class: Class::Market,
+        class: Class::Terms,
         urls: &[
             "https://client.dropcatch.com/GetFileUrl?FileType=csv&RequestType=Dropping&BackorderDay=AllDays",
         ],
@@ -262,7 +263,7 @@ pub static PRESETS: &[Preset] = &[
     Preset {
         name: "godaddy",
         about: "GoDaddy: expiring auctions, about 590,000",
-        class: Class::Market,
+        class: Class::Terms,
         urls: &["https://inventory.auctions.godaddy.com/all_expiring_auctions.json.zip"],
         format: Format::Json,
         packing: Packing::Zip,
@@ -274,7 +275,7 @@ pub static PRESETS: &[Preset] = &[
     Preset {
         name: "namecheap",
         about: "Namecheap Market: auctions, about 1.2 million",
-        class: Class::Market,
+        class: Class::Terms,
         urls: &[
             "https://nc-aftermarket-www-production.s3.amazonaws.com/reports/Namecheap_Market_Sales.csv",
         ],
@@ -287,7 +288,7 @@ pub static PRESETS: &[Preset] = &[
     Preset {
         name: "sedo",
         about: "Sedo: auctions of expiring names",
-        class: Class::Market,
+        class: Class::Terms,
         urls: &["https://sedo.com/fileadmin/documents/resources/expiring_domain_auctions.csv"],
         format: Format::Delimited,
         schedule: Schedule::daily(8, 0),
@@ -297,7 +298,7 @@ pub static PRESETS: &[Preset] = &[
     Preset {
         name: "parkio",
         about: "Park.io: .io names in pending delete",
-        class: Class::Market,
+        class: Class::Terms,
         urls: &["https://park.io/domains/index/io.json?limit=1000"],
         flow: Flow::Pages,
         format: Format::Json,

@@ -208,7 +208,8 @@ fn a_source_transfers_its_zone() {
         file.display()
     ));
     let fetch = |on: i32| {
-        let done = site.run(&["--config", &settings, "sources", "fetch", "--json", "--today", &day(on)]);
+        let done =
+            site.run(&["--config", &settings, "sources", "fetch", "--json", "--today", &day(on)]);
         let reports: serde_json::Value = serde_json::from_str(&done.stdout).expect("JSON");
         (done, reports)
     };

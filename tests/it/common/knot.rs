@@ -134,7 +134,7 @@ fn config(folder: &Path, zone: &str, address: SocketAddr, access: &str) -> Strin
     let acl = if access.is_empty() { "" } else { "    acl: transfers\n" };
     format!(
         "server:\n  rundir: \"{folder}\"\n  listen: {}@{}\n  udp-workers: 1\n  tcp-workers: 1\n  \
-         background-workers: 1\n\
+         background-workers: 1\n  tcp-io-timeout: 60000\n  tcp-idle-timeout: 60\n\
          log:\n  - target: stderr\n    any: info\n\
          control:\n  listen: \"{folder}/knot.sock\"\n\
          database:\n  storage: \"{folder}/db\"\n\
