@@ -110,6 +110,8 @@ fn settings(site: &Site, server: &Receiver) -> String {
     for (name, path, _) in PRESETS {
         toml += &format!("[sources.{name}]\nurl = \"{}\"\n", server.url(path));
     }
+    // Transfers have tests of their own, in `zones`.
+    toml += "[sources.ee-axfr]\nenabled = false\n";
     site.settings(&toml)
 }
 
