@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::corpus::batch::{BLOCK_ENTRIES, Batch, BatchMeta, head_of};
 use crate::corpus::merge::{self, Dossier, Dossiers, DropRecord};
@@ -19,6 +19,9 @@ use crate::vocab::stage::Periods;
 use crate::vocab::suffixes;
 use crate::vocab::time::UnixMs;
 
+/// Rows of batches for each frequent label below which all are read: a search of a label reads a block in
+/// every batch.
+const ENTRIES_A_PROBE: u64 = 64;
 /// Parts per thread: enough to keep every core busy to the end.
 const PARTS_PER_THREAD: usize = 4;
 
@@ -405,20 +408,40 @@ fn is_registrable(dossier: &Dossier<'_>) -> bool {
 
 /// Estimates how much of the market the batches hold, from labels that many TLDs have.
 fn coverage(batches: &[Batch]) -> Result<Coverage, BuildError> {
+    let entries: u64 = batches.iter().map(|batch| batch.meta().names).sum();
+    let found = if entries < ENTRIES_A_PROBE * Coverage::probes().len() as u64 {
+        let probes: FxHashSet<&[u8]> = Coverage::probes().map(str::as_bytes).collect();
+        let is_probe = |name: &[u8], label| probes.contains(&name[..label]);
+        count_open(Dossiers::new(batches, b"")?, |name, label| Some(is_probe(name, label)))?
+    } else {
+        let count = |label: &str| {
+            let first = [label.as_bytes(), b"."].concat();
+            let dossiers = Dossiers::new(batches, &first)?;
+            count_open(dossiers, |name, _| name.starts_with(&first).then_some(true))
+        };
+        let labels: Vec<_> = Coverage::probes().collect();
+        labels.par_iter().map(|label| count(label)).sum::<Result<u64, _>>()?
+    };
+    Ok(Coverage::from_found(found))
+}
+
+/// Counts the names under TLDs open to the public that `counts` accepts, by name and length of the label,
+/// up to the first for which it returns `None`.
+fn count_open(
+    mut dossiers: Dossiers<'_>,
+    counts: impl Fn(&[u8], usize) -> Option<bool>,
+) -> Result<u64, BuildError> {
     let must_check = suffixes::installed().is_some();
-    let labels: Vec<_> = Coverage::probes().collect();
-    let found = labels.par_iter().map(|label| {
-        let first = [label.as_bytes(), b"."].concat();
-        let mut dossiers = Dossiers::new(batches, &first)?;
-        let mut found = 0;
-        while let Some(dossier) = dossiers.gather()? {
-            let Some(tld) = dossier.name.strip_prefix(first.as_slice()) else { break };
+    let mut found = 0;
+    while let Some(dossier) = dossiers.gather()? {
+        let Some(counts) = counts(dossier.name, usize::from(dossier.label_len)) else { break };
+        if counts {
+            let tld = dossier.name.get(usize::from(dossier.label_len) + 1..).unwrap_or_default();
             let is_open = std::str::from_utf8(tld).is_ok_and(|tld| Scorer::shared().is_open(tld));
             found += u64::from(is_open && (!must_check || is_registrable(&dossier)));
         }
-        Ok::<_, BuildError>(found)
-    });
-    Ok(Coverage::from_found(found.sum::<Result<u64, _>>()?))
+    }
+    Ok(found)
 }
 
 fn end_of(bytes: &[u8]) -> Result<u32, BuildError> {
