@@ -217,7 +217,7 @@ pub struct RuleRequest {
     #[schema(nullable = false)]
     pub filter: Option<FilterRequest>,
     /// A saved search whose filter is copied, in place of `filter`.
-    #[schema(value_type = Option<u64>, nullable = false, minimum = 1)]
+    #[schema(value_type = Option<u64>, minimum = 1)]
     pub search_id: Option<JsonInteger>,
     #[schema(value_type = Vec<ChannelRequest>, min_items = 1, max_items = 5)]
     pub channels: Option<Vec<Object<ChannelRequest>>>,
