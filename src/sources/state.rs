@@ -6,17 +6,17 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
 
 use crate::sources::settings::{Settings, Source};
 use crate::vocab::named::named_enum;
+use crate::vocab::whole_file;
 
 const FOLDER: &str = "sources";
 const CHOICES: &str = "enabled.json";
@@ -353,15 +353,9 @@ fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Option<T>> {
 /// Replaces a file atomically; only its owner can read it.
 pub(super) fn write(folder: &Path, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_vec_pretty(value)?;
-    let replace = || {
-        fs::create_dir_all(folder)?;
-        let mut draft = NamedTempFile::new_in(folder)?;
-        draft.write_all(&text)?;
-        draft.as_file().sync_all()?;
-        draft.persist(folder.join(name))?;
-        File::open(folder)?.sync_all()
-    };
-    replace().with_context(|| format!("cannot write {}", folder.join(name).display()))
+    let path = folder.join(name);
+    let replaced = fs::create_dir_all(folder).and_then(|()| whole_file::replace(&path, &text));
+    replaced.with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Values that every stage shares. Nothing here reads a file or a socket, except [`memory`] its limit;
-//! only [`clock`] and [`budget`] read the time. Each type is parsed once, where it enters, and cannot hold an invalid
+//! [`whole_file`] writes what others give it; only [`clock`] and [`budget`] read the time. Each type is parsed once, where it enters, and cannot hold an invalid
 //! value afterwards.
 
 pub mod budget;
@@ -34,3 +34,4 @@ pub mod tag;
 pub mod time;
 pub mod url;
 pub mod watermark;
+pub mod whole_file;

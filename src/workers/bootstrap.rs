@@ -6,8 +6,8 @@
 //! rejected with a warning, and the table in use stays. Without any response, the copy compiled into the
 //! binary is used.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,6 @@ use hyper::header::{IF_NONE_MATCH, LAST_MODIFIED};
 use hyper::{Method, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tempfile::NamedTempFile;
 use url::{Host, Url};
 
 use crate::outbound::bootstrap::LiveBootstrap;
@@ -29,6 +28,7 @@ use crate::vocab::clock::Clock;
 use crate::vocab::net::AllowList;
 use crate::vocab::rdap::Bootstrap;
 use crate::vocab::time::UnixMs;
+use crate::vocab::whole_file;
 
 /// The cached registry in the data folder.
 const FILE: &str = "rdap-bootstrap.json";
@@ -203,7 +203,8 @@ impl Registry {
     /// Replaces the cache file atomically.
     fn write_cache(&self) -> anyhow::Result<()> {
         let text = serde_json::to_vec(&self.cached)?;
-        write_whole(&self.file, &text).with_context(|| format!("writing {}", self.file.display()))
+        whole_file::replace(&self.file, &text)
+            .with_context(|| format!("writing {}", self.file.display()))
     }
 
     fn parse(&self, text: &str) -> anyhow::Result<Bootstrap> {
@@ -230,13 +231,4 @@ fn may_be_plain(url: &Url, allow: &AllowList) -> bool {
 fn header(answer: &Answer, name: HeaderName) -> Option<String> {
     let text = answer.headers.get(name)?.to_str().ok()?;
     (text.len() <= TAG_BYTES_MAX).then(|| text.to_owned())
-}
-
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut draft = NamedTempFile::new_in(folder)?;
-    draft.write_all(bytes)?;
-    draft.as_file().sync_all()?;
-    draft.persist(path)?;
-    File::open(folder)?.sync_all()
 }

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{AtPath, ZoneError};
+use super::error::ZoneError;
 use super::names::{NamesReader, NamesWriter};
 use crate::vocab::day::Day;
+use crate::vocab::file_error::AtPath;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Periods;
 
@@ -260,7 +261,7 @@ impl DropList {
         let Ok(name) = DomainName::parse(&name) else { return Ok(()) };
         self.rows += 1;
         let row = std::iter::once(name.as_str()).chain(rest);
-        self.file.write_record(row).map_err(std::io::Error::from).at(&self.path)
+        Ok(self.file.write_record(row).map_err(std::io::Error::from).at(&self.path)?)
     }
 
     /// Waits for the disk. Returns the number of rows.

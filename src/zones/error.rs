@@ -4,6 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::feeds::FeedError;
+use crate::vocab::day::Day;
+use crate::vocab::file_error::FileError;
 
 /// A zone file that cannot be taken. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
@@ -33,9 +35,9 @@ pub enum ZoneError {
     )]
     OldSerial { found: u32, held: u32 },
     #[error("a zone file of {found} was taken already; the next one counts from the day after")]
-    SameDay { found: crate::vocab::day::Day },
-    #[error("{}: {source}", path.display())]
-    File { path: PathBuf, source: io::Error },
+    SameDay { found: Day },
+    #[error(transparent)]
+    File(#[from] FileError),
     #[error(
         "{}: damaged ({what}); delete the folder to start over with the next zone file: drops of the days \
          before it are then not found", path.display()
@@ -46,17 +48,6 @@ pub enum ZoneError {
 impl ZoneError {
     /// Whether the zone file is at fault, and not what is kept of the zone.
     pub fn is_of_the_file(&self) -> bool {
-        !matches!(self, ZoneError::File { .. } | ZoneError::Damaged { .. })
-    }
-}
-
-/// Adds the path to errors of files.
-pub(super) trait AtPath<T> {
-    fn at(self, path: &std::path::Path) -> Result<T, ZoneError>;
-}
-
-impl<T> AtPath<T> for io::Result<T> {
-    fn at(self, path: &std::path::Path) -> Result<T, ZoneError> {
-        self.map_err(|source| ZoneError::File { path: path.to_owned(), source })
+        !matches!(self, ZoneError::File(_) | ZoneError::Damaged { .. })
     }
 }

@@ -12,8 +12,9 @@ use std::io::{BufWriter, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::error::{AtPath, ZoneError};
+use super::error::ZoneError;
 use super::owners::OWNER_BYTES_MAX;
+use crate::vocab::file_error::AtPath;
 
 const HEAD: [u8; 5] = *b"DDZN\x01";
 const END: u8 = 0xff;

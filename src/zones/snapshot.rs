@@ -4,9 +4,10 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::path::Path;
 
-use super::error::{AtPath, ZoneError};
+use super::error::ZoneError;
 use super::names::{NamesReader, NamesWriter};
 use super::owners::Owners;
+use crate::vocab::file_error::AtPath;
 
 /// Bytes of names sorted at once when a zone file is not sorted.
 const RUN_BYTES: usize = 48 << 20;

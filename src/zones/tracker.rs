@@ -2,15 +2,16 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::compare::{self, Changes, DropList, Found, Keep, OnDay, Paths};
-use super::error::{AtPath, ZoneError};
+use super::error::ZoneError;
 use super::snapshot;
 use crate::vocab::day::Day;
+use crate::vocab::file_error::AtPath;
+use crate::vocab::whole_file;
 
 const STATE: &str = "state.json";
 /// Days whose changes say what is usual.
@@ -164,7 +165,7 @@ impl Tracker {
                 what: "it is no state of a zone",
             })?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => State::default(),
-            Err(error) => return Err(error).at(&path),
+            Err(error) => Err(error).at(&path)?,
         };
         let tracker = Tracker { folder: folder.to_owned(), state };
         tracker.tidy()?;
@@ -216,11 +217,6 @@ impl Tracker {
     /// The latest zone file, believed or not.
     fn latest(&self) -> Option<&Kept> {
         self.state.held.last().or(self.state.last.as_ref())
-    }
-
-    /// Serial number of the latest zone file. A server that has this one has nothing new.
-    pub fn latest_serial(&self) -> Option<u32> {
-        self.latest().map(|latest| latest.serial)
     }
 
     fn judge(&self, next: &mut State, now: Kept, keep: Keep) -> Result<Outcome, ZoneError> {
@@ -339,17 +335,10 @@ impl Tracker {
     /// Makes a state the one that counts, once its files are on disk.
     fn commit(&mut self, next: State) -> Result<(), ZoneError> {
         let path = self.folder.join(STATE);
-        let write = || -> std::io::Result<()> {
-            let mut draft = tempfile::NamedTempFile::new_in(&self.folder)?;
-            serde_json::to_writer_pretty(&mut draft, &next)?;
-            draft.flush()?;
-            draft.as_file().sync_all()?;
-            // New files are in the folder before a state names them.
-            File::open(&self.folder)?.sync_all()?;
-            draft.persist(&path)?;
-            File::open(&self.folder)?.sync_all()
-        };
-        write().at(&path)?;
+        let text = serde_json::to_vec_pretty(&next).expect("names and numbers are JSON");
+        // New files are in the folder before a state names them.
+        let in_folder = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        in_folder.and_then(|()| whole_file::replace(&path, &text)).at(&path)?;
         self.state = next;
         Ok(())
     }
