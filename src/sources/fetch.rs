@@ -335,14 +335,14 @@ impl Fetcher {
             }
             None => None,
         };
-        let serial =
-            Transfer::connect(&server, zone, key.clone()).await?.serial().await?.to_string();
+        let mut transfer = Transfer::connect(&server, zone, key).await?;
+        let serial = transfer.serial().await?.to_string();
         if held.is_some_and(|held| held.etag.as_ref() == Some(&serial)) {
             return Ok(Fetched::Unchanged);
         }
         let (part, path) = (folder.join(PART), folder.join(format!("{zone}.zone")));
         let mut file = io::BufWriter::new(File::create(&part)?);
-        Transfer::connect(&server, zone, key).await?.run(&mut file).await?;
+        transfer.run(&mut file).await?;
         let bytes = file.into_inner().map_err(io::IntoInnerError::into_error)?.metadata()?.len();
         let file = path.clone();
         let checked = tokio::task::spawn_blocking(move || finish(&part, &file, Packing::Any, None));

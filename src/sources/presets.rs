@@ -103,8 +103,19 @@ const NO_TERMS: &str = "Public list of the registry; no licence was found beside
 const NO_CONTRACT: &str = "The market documents no interface for programs; read its terms of use \
                            before you switch it on.";
 
-const SWITCH_TERMS: &str = "Switch allows purposes in the public interest only: against cybercrime, for \
-                            research and the like; one transfer in 24 hours.";
+/// A zone that a registry lets anybody transfer.
+const TRANSFER: Preset = Preset { flow: Flow::Transfer, format: Format::Zone, ..PLAIN };
+
+/// A zone of Switch, with the key of its page.
+const SWITCH: Preset = Preset {
+    class: Class::Account,
+    schedule: Schedule::hours(6),
+    hours_between: 24,
+    terms: "Switch allows purposes in the public interest only: against cybercrime, for research and the like; \
+            one transfer in 24 hours.",
+    internal: true,
+    ..TRANSFER
+};
 
 /// All presets, those without an account first.
 pub static PRESETS: &[Preset] = &[
@@ -192,59 +203,39 @@ pub static PRESETS: &[Preset] = &[
         name: "ee-axfr",
         about: "Internet.ee: the zone .ee, about 200,000 names",
         urls: &["axfr://zone.internet.ee/ee"],
-        flow: Flow::Transfer,
-        format: Format::Zone,
         schedule: Schedule::daily(3, 10),
         terms: "CC BY 4.0, Estonian Internet Foundation; contact it before you share the data.",
-        ..PLAIN
+        ..TRANSFER
     },
     Preset {
         name: "se-axfr",
         about: "Internetstiftelsen: the zone .se; se-bardate has better dates",
         class: Class::Terms,
         urls: &["axfr://zonedata.iis.se/se"],
-        flow: Flow::Transfer,
-        format: Format::Zone,
         schedule: Schedule::daily(2, 30),
         terms: "CC BY 4.0, The Swedish Internet Foundation.",
-        ..PLAIN
+        ..TRANSFER
     },
     Preset {
         name: "nu-axfr",
         about: "Internetstiftelsen: the zone .nu; nu-bardate has better dates",
         class: Class::Terms,
         urls: &["axfr://zonedata.iis.se/nu"],
-        flow: Flow::Transfer,
-        format: Format::Zone,
         schedule: Schedule::daily(2, 40),
         terms: "CC BY 4.0, The Swedish Internet Foundation.",
-        ..PLAIN
+        ..TRANSFER
     },
     Preset {
         name: "ch-axfr",
         about: "Switch: the zone .ch, with the key of its page on open data",
-        class: Class::Account,
         urls: &["axfr://zonedata.switch.ch/ch"],
-        flow: Flow::Transfer,
-        format: Format::Zone,
-        schedule: Schedule::hours(6),
-        hours_between: 24,
-        terms: SWITCH_TERMS,
-        internal: true,
-        ..PLAIN
+        ..SWITCH
     },
     Preset {
         name: "li-axfr",
         about: "Switch: the zone .li, with the key of its page on open data",
-        class: Class::Account,
         urls: &["axfr://zonedata.switch.ch/li"],
-        flow: Flow::Transfer,
-        format: Format::Zone,
-        schedule: Schedule::hours(6),
-        hours_between: 24,
-        terms: SWITCH_TERMS,
-        internal: true,
-        ..PLAIN
+        ..SWITCH
     },
     Preset {
         name: "dropcatch",

@@ -125,9 +125,10 @@ const SECRET: &[u8] = b"a secret that client and server share, of sixty-four byt
 fn transferred(server: &str, key: Option<TransferKey>) -> Result<(u32, String), TransferError> {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
-        let serial = Transfer::connect(server, "ee", key.clone()).await?.serial().await?;
+        let mut transfer = Transfer::connect(server, "ee", key).await?;
+        let serial = transfer.serial().await?;
         let mut text = Vec::new();
-        Transfer::connect(server, "ee", key).await?.run(&mut text).await?;
+        transfer.run(&mut text).await?;
         Ok((serial, String::from_utf8(text).expect("ASCII")))
     })
 }
