@@ -236,8 +236,7 @@ async fn watch(
     let text = fields.text("tags").trim();
     let tags = (!text.is_empty()).then(|| parse_tags(text)).transpose()?.map(Tags::Add);
     let patch = WatchPatch { tags, ..WatchPatch::default() };
-    let names = fields.all("domain").map(|text| Ok((parse_name(text)?, patch.clone())));
-    let names = names.collect::<Result<Vec<_>, PageError>>()?;
+    let names = names(&fields, "domain")?.into_iter().map(|name| (name, patch.clone())).collect();
     let outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
     // Those that there was room for are on the list.
     outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -252,13 +251,18 @@ async fn unwatch(
     Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
     let field = if fields.text("only").is_empty() { "domain" } else { "only" };
-    let names = fields.all(field).map(parse_name).collect::<Result<Vec<_>, _>>()?;
+    let names = names(&fields, field)?;
     // Names that are not on the list are ignored.
     let removed = web.app.store.remove_watches(&member.caller, names).await?;
     if removed > 0 && next(&fields) == PATH && wanted(&headers) == Wanted::Page {
         return Ok(REMOVED.at(PATH).into_response());
     }
     Ok(done(&headers, &fields))
+}
+
+/// The names in a field of a form.
+fn names(fields: &Fields, field: &str) -> Result<Vec<DomainName>, PageError> {
+    fields.all(field).map(parse_name).collect()
 }
 
 /// `POST /hide`: leaves the selected names out of lists.
@@ -268,7 +272,7 @@ async fn hide(
     headers: HeaderMap,
     Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
-    let names = fields.all("domain").map(parse_name).collect::<Result<Vec<_>, _>>()?;
+    let names = names(&fields, "domain")?;
     web.app.store.hide(&member.caller, names).await.map_err(ApiError::from)?;
     Ok(done(&headers, &fields))
 }
@@ -280,7 +284,7 @@ async fn unhide(
     headers: HeaderMap,
     Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
-    let names = fields.all("domain").map(parse_name).collect::<Result<Vec<_>, _>>()?;
+    let names = names(&fields, "domain")?;
     web.app.store.unhide_all(&member.caller, names).await.map_err(ApiError::from)?;
     Ok(done(&headers, &fields))
 }
@@ -292,7 +296,7 @@ async fn save_selected(
     member: LoggedIn,
     Form(fields): LargeForm<Fields>,
 ) -> Result<Redirect, PageError> {
-    let names = fields.all("domain").map(parse_name).collect::<Result<Vec<_>, _>>()?;
+    let names = names(&fields, "domain")?;
     let filled = |name| Some(fields.text(name).trim()).filter(|text: &&str| !text.is_empty());
     let tags = filled("tags").map(parse_tags).transpose()?;
     let patch = WatchPatch {
