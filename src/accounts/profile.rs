@@ -14,6 +14,7 @@ use super::keys::{ApiKey, IssuedKey};
 use super::rules::{CHAT_ID_INVALID, is_chat_id};
 use super::store::{Caller, Store};
 use super::token::{Token, TokenDigest};
+use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
@@ -100,6 +101,23 @@ impl Store {
             let chat = chat.map(Into::into);
             let set = Event::TelegramChatSet { account: account.id, chat };
             Ok(Decided::new(is_new.then_some(set), ()))
+        })
+        .await
+    }
+
+    /// Keeps the chosen columns of the drop list; `None` for the usual ones.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`].
+    pub async fn set_columns(
+        &self,
+        caller: &Caller,
+        columns: Option<Columns>,
+    ) -> Result<(), WriteError> {
+        self.write(caller, |account, _| {
+            let is_new = account.data.columns != columns;
+            let chosen = Event::ColumnsChosen { account: account.id, columns };
+            Ok(Decided::new(is_new.then_some(chosen), ()))
         })
         .await
     }

@@ -6,6 +6,7 @@ pub mod budget;
 pub mod cell;
 pub mod claim;
 pub mod clock;
+pub mod columns;
 pub mod conditions;
 pub mod day;
 pub mod dqs;

@@ -20,6 +20,7 @@ pub mod watches;
 use std::sync::Arc;
 
 use crate::vocab::claim::Vote;
+use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, DeliveryId, RuleId, SearchId};
 use crate::vocab::name::DomainName;
@@ -43,6 +44,8 @@ pub struct UserData {
     pub(super) outbox: Outbox,
     pub(super) hidden: Hidden,
     pub(super) searches: Searches,
+    /// The chosen columns of the drop list; `None` for the usual ones.
+    pub(super) columns: Option<Columns>,
     /// The latest UTC day with test messages, and their number.
     pub(super) tests: Option<(Day, u32)>,
 }
@@ -148,6 +151,11 @@ impl UserData {
     /// The saved search with this id.
     pub fn search(&self, id: SearchId) -> Option<&Arc<SavedSearch>> {
         self.searches.get(id)
+    }
+
+    /// The chosen columns of the drop list; `None` for the usual ones.
+    pub fn columns(&self) -> Option<&Columns> {
+        self.columns.as_ref()
     }
 
     /// The account's own vote on a name.

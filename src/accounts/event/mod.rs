@@ -26,6 +26,7 @@ use super::password::PasswordHash;
 use super::token::TokenDigest;
 use crate::journal::{Kind, PAYLOAD_BYTES_MAX};
 use crate::vocab::claim::Vote;
+use crate::vocab::columns::Columns;
 use crate::vocab::conditions::Conditions;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{AccountId, ClaimId, DeliveryId, RuleId, SearchId, UnsubscribeToken};
@@ -288,6 +289,11 @@ pub enum Event {
         account: AccountId,
         search: SearchId,
         batch: u64,
+    },
+    /// The owner chose the columns of the drop list, or (`None`) went back to the usual ones.
+    ColumnsChosen {
+        account: AccountId,
+        columns: Option<Columns>,
     },
 }
 

@@ -441,10 +441,30 @@ fn the_bytes_of_searches_never_change() {
     assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v7.hex"));
 }
 
+/// Events about the columns of the drop list.
+fn columns() -> impl Iterator<Item = (String, Transaction)> {
+    let account = AccountId(0x0102);
+    let chosen = Columns::named(["due", "why"].into_iter());
+    [("columns", Some(chosen)), ("usual columns", None)].into_iter().map(move |(name, columns)| {
+        (name.to_owned(), Transaction(vec![Event::ColumnsChosen { account, columns }]))
+    })
+}
+
+#[test]
+fn the_bytes_of_columns_never_change() {
+    let ours: String = columns()
+        .map(|(name, transaction)| {
+            let (kind, payload) = transaction.encode();
+            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
+        })
+        .collect();
+    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v8.hex"));
+}
+
 /// The transactions of all versions.
 fn every() -> impl Iterator<Item = (String, Transaction)> {
     let older = everything().into_iter().chain(newest()).chain(sessions());
-    older.chain(notes()).chain([kept_session()]).chain(searches())
+    older.chain(notes()).chain([kept_session()]).chain(searches()).chain(columns())
 }
 
 #[test]

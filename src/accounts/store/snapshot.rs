@@ -28,6 +28,7 @@ use crate::accounts::event::{EventError, Transaction, codec};
 use crate::accounts::token::TokenDigest;
 use crate::journal::{CHUNK_BYTES_MAX, Position, Record, Replay, ReplayResult};
 use crate::vocab::claim::Vote;
+use crate::vocab::columns::Columns;
 use crate::vocab::conditions::Conditions;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{AccountId, ClaimId, DeliveryId, RuleId, SearchId, UnsubscribeToken};
@@ -95,6 +96,8 @@ enum Item {
     RuleDetails(Vec<(RuleId, Conditions, Option<SearchId>)>),
     /// Oldest first.
     Searches(Vec<SavedSearch>),
+    /// The chosen columns of the drop list.
+    Columns(Columns),
 }
 
 /// A rule, the token in its unsubscribe links, and its channels that are off.
@@ -198,6 +201,9 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         self.rows(data.responses.iter().cloned(), Item::Responses)?;
         if let Some((day, count)) = data.tests {
             self.item(&Item::Tests(day, count))?;
+        }
+        if let Some(columns) = &data.columns {
+            self.item(&Item::Columns(columns.clone()))?;
         }
         let outboxes =
             data.outbox.iter().filter(|(_, it)| it.unsubscribe.is_some() || !it.off.is_empty());
@@ -438,6 +444,7 @@ fn add_item(
         }
         Item::Responses(rows) => rows.into_iter().for_each(|row| data.responses.put(row)),
         Item::Tests(day, count) => data.tests = Some((day, count)),
+        Item::Columns(columns) => data.columns = Some(columns),
         Item::Outboxes(rows) => {
             for (rule, token, off) in rows {
                 let off = off.into_iter().map(|(channel, off)| (Arc::new(channel), off));

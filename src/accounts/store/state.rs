@@ -234,6 +234,9 @@ impl State {
             Event::SearchSeen { account, search, batch } => {
                 self.change_data(account, |data| data.searches.see(search, batch));
             }
+            Event::ColumnsChosen { account, columns } => {
+                self.change_data(account, |data| data.columns = columns);
+            }
             Event::VoteSet { account, name, vote } => self.set_vote(account, &name, vote),
             Event::ReplyKept { account, reply } => self.change_data(account, |data| {
                 data.responses.expire(reply.at);

@@ -273,6 +273,21 @@ fn the_bytes_of_searches_never_change() {
 }
 
 #[test]
+fn the_bytes_of_columns_never_change() {
+    let mut full = (*account(8, Vec::new(), Vec::new())).clone();
+    let columns = Columns::named(["due", "why"].into_iter());
+    Arc::make_mut(&mut full.data).columns = Some(columns);
+    let state = frozen(vec![Arc::new(full)]);
+    let ours = chunks(&state).iter().map(hex::encode).collect::<String>();
+    let golden = include_str!("../../../../tests/golden/accounts-snapshot-v6.hex");
+    assert!(ours.ends_with(golden.trim_end()), "{ours}");
+    let read = load(&chunks(&state)).expect("read").freeze();
+    let data = |state: &Frozen| Arc::clone(&state.accounts.values().next().expect("one").data);
+    assert!(data(&read) == data(&state));
+    assert_eq!(digest(&read), digest(&state));
+}
+
+#[test]
 fn sessions_and_links_of_a_snapshot_are_found() {
     let state = load(&chunks(&entered())).expect("read");
     for (read, written) in state.freeze().accounts.values().zip(entered().accounts.values()) {
