@@ -26,13 +26,14 @@ use crate::http::rows::{
     DROP_CSV_BYTES, DROPS_CSV_HEADER, EXPORT_MEMBERS, push_drop, push_drop_columns, push_drop_csv,
 };
 use crate::http::running_exports::{RunningExport, ServerSlot};
-use crate::http::watchlist::{WatchQuery, WatchRow, sorted_rows};
+use crate::http::watchlist::{LOOKUP_US, WatchQuery, WatchRow, sorted_rows};
 use crate::http::{App, etag, work};
 use crate::index::query::rows::DropRow;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::cell::without_formula;
 use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
+use crate::vocab::name::DomainName;
 use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::tag::Tag;
 
@@ -129,6 +130,31 @@ pub async fn export_drops(
     });
     let response = file_response("drops", format, as_of.today, body, &allowance);
     Ok(etag::from_generation(&served, response))
+}
+
+/// The drops of some names as CSV, in their order. Names that never dropped are left out.
+///
+/// # Errors
+/// 429 as for every export.
+pub async fn export_names(
+    app: &App,
+    export: Export,
+    names: Vec<DomainName>,
+) -> Result<Response, ApiError> {
+    let (index, as_of) = (app.live.current(), app.as_of(export.now));
+    let started = export.start(app)?;
+    let (searched, exports_internal) = (Arc::clone(&index), app.exports_internal);
+    let places = work::run(work::cost_us(names.len(), LOOKUP_US), move || {
+        let mut places = searched.places_of(&names);
+        places.retain(|&place| exports_internal || searched.is_exported(place));
+        Ok(places)
+    });
+    let (places, allowance) = (places.await?, started.allowance);
+    let body = chunks(started, DROPS_CSV_HEADER, places, move |places, out| {
+        index.shape_drops(places, as_of, |_, row| push_drop_csv(row, out));
+        Ok(())
+    });
+    Ok(csv_response("drops", as_of.today, body, &allowance))
 }
 
 named_enum! {

@@ -38,7 +38,7 @@ use crate::vocab::time::UnixMs;
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
 /// Approximate cost of looking up one name, in microseconds.
-const LOOKUP_US: usize = 1;
+pub const LOOKUP_US: usize = 1;
 
 named_enum! {
     /// Sort order of a watchlist.

@@ -15,6 +15,12 @@ pub fn without_formula(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The text that [`without_formula`] was given.
+pub fn unguarded(text: &str) -> &str {
+    let rest = text.strip_prefix('\'');
+    rest.filter(|rest| rest.starts_with(FORMULA_STARTS)).unwrap_or(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -22,10 +28,13 @@ mod tests {
     #[test]
     fn formulas_become_text() {
         for start in FORMULA_STARTS {
-            assert_eq!(without_formula(&format!("{start}1")), format!("'{start}1"));
+            let text = format!("{start}1");
+            assert_eq!(without_formula(&text), format!("'{text}"));
+            assert_eq!(unguarded(&without_formula(&text)), text);
         }
         for text in ["", "1=1", " =1", "a@b", "'=1"] {
             assert_eq!(without_formula(text), text);
+            assert!(text.starts_with('\'') || unguarded(text) == text);
         }
     }
 }

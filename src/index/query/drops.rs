@@ -16,6 +16,7 @@ use crate::scorer::{Restored, Scorer};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::filter::LabelFilter;
+use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 
 /// Rows prefetched together: few enough to stay in the cache until they are built.
@@ -200,10 +201,22 @@ impl Index {
         }
         let DropFilter { limit, offset, .. } = *filter;
         let all = DropFilter { limit: u32::MAX, offset: 0, ..filter.clone() };
-        let first_batches = self.drops_by_rank.first_batches();
         let docs = self.drop_places(&all, as_of)?.into_iter();
-        let docs = docs.filter(|&doc| internal.binary_search(&first_batches.number(doc)).is_err());
+        let docs = docs.filter(|&doc| self.is_exported(doc));
         Ok(docs.skip(offset as usize).take(limit as usize).collect())
+    }
+
+    /// Whether a drop may leave the server: a list that is not for internal use only reported it first.
+    pub fn is_exported(&self, place: u32) -> bool {
+        let first = self.drops_by_rank.first_batches().number(place);
+        self.manifest.internal_lists.binary_search(&first).is_err()
+    }
+
+    /// Returns the docs of some names, in their order, for [`Index::shape_drops`]. Names that never
+    /// dropped have none.
+    pub fn places_of(&self, names: &[DomainName]) -> Vec<u32> {
+        let doc = |name| Some(self.find_row(name)?.1.drop?.doc);
+        names.iter().filter_map(doc).collect()
     }
 
     /// Calls `visit` with docs that [`Index::drop_places`] of this generation returned, and the row

@@ -50,6 +50,13 @@ impl Index {
         Some(Profile { status, dqs, explanation, signals, drop, earlier })
     }
 
+    /// Returns the latest drop of a name, if it has one, and its earlier ones, newest first.
+    pub fn history(&self, name: &DomainName, as_of: AsOf) -> (Option<Lifecycle>, Vec<EarlierDrop>) {
+        let Some((ordinal, row)) = self.find_row(name) else { return (None, Vec::new()) };
+        let drop = row.drop.map(|drop| self.lifecycle(row.tld, &drop, as_of));
+        (drop, self.drop_history.before_latest(ordinal).collect())
+    }
+
     /// Returns the names with the label of `name` in other TLDs, those in the TLDs that matter most to a
     /// buyer first and at most `limit`, and their total number.
     pub fn siblings(&self, name: &DomainName, as_of: AsOf, limit: usize) -> (Vec<Sibling>, u32) {
