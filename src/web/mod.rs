@@ -39,7 +39,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::Request;
+use axum::extract::{FromRef, Request};
 use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, Uri};
 use axum::middleware;
@@ -94,6 +94,12 @@ impl Web {
     /// Current watches, rules and claims of an account.
     fn user_data(&self, person: &Person) -> Arc<UserData> {
         self.app.store.user_data(&person.caller)
+    }
+}
+
+impl FromRef<Web> for App {
+    fn from_ref(web: &Web) -> App {
+        web.app.clone()
     }
 }
 

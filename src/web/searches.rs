@@ -120,8 +120,10 @@ fn row(search: &SavedSearch, counts: Option<Counts>) -> Markup {
                 }
             }
             td.wide {
-                a.button.quiet.small href={ "/alerts/new?search=" (search.id) } aria-label={ "Alert me about " (search.name) } { "Alert me" }
-                " " a.button.quiet.small href={ (path) "/delete" } aria-label={ "Delete " (search.name) } { "Delete" }
+                div.buttons {
+                    a.button.quiet.small href={ "/alerts/new?search=" (search.id) } aria-label={ "Alert me about " (search.name) } { "Alert me" }
+                    a.button.quiet.small href={ (path) "/delete" } aria-label={ "Delete " (search.name) } { "Delete" }
+                }
             }
         }
     }

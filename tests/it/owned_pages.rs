@@ -2,6 +2,7 @@
 //! validation as the API. The `browser` module tests layout and scripts.
 
 mod alerts;
+mod bulk;
 mod dossier;
 mod limits;
 mod person;
@@ -63,7 +64,7 @@ impl World {
 }
 
 /// Every form that changes something, with valid fields.
-const FORMS: [(&str, &str); 23] = [
+const FORMS: [(&str, &str); 26] = [
     ("/watchlist/notes", "domain=solar.com&tags=flip"),
     ("/watchlist/entry", "domain=solar.com&tags=flip"),
     ("/domain/solar.com/check", ""),
@@ -80,6 +81,9 @@ const FORMS: [(&str, &str); 23] = [
     ("/alerts/{rule}/deliveries/00112233445566778899aabbccddeeff/retry", ""),
     ("/hide", "domain=a.com"),
     ("/unhide", "domain=a.com"),
+    ("/selected.csv", "domain=a.com"),
+    ("/selected.txt", "all=yes&search=tld%3Dcom"),
+    ("/watch", "all=yes&search=tld%3Dcom"),
     ("/searches", "name=a&tld=com"),
     ("/searches/{search}", "name=changed"),
     ("/searches/{search}/delete", ""),

@@ -12,6 +12,22 @@ document.addEventListener("keydown", (event) => {
   field.select();
 });
 
+// `g`, then the letter of a page. Single keys can be turned off in the list of shortcuts.
+const PAGES = { d: "/", w: "/watchlist", a: "/alerts", p: "/portfolio" };
+const singleKeys = () => { try { return localStorage.getItem("single-keys") !== "off"; } catch { return true; } };
+/** Whether a key is a shortcut and not part of a text. */
+export const isShortcut = (event) => !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event.target) && singleKeys();
+let goes = 0;
+document.addEventListener("keydown", (event) => {
+  if (!isShortcut(event)) return;
+  const page = event.timeStamp < goes && PAGES[event.key];
+  goes = event.key === "g" ? event.timeStamp + 2000 : 0;
+  if (!page) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  location.assign(page);
+});
+
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;

@@ -1,6 +1,6 @@
-// Dossier: votes and watch buttons without reloading the page.
+// Dossier: votes and watch buttons without reloading the page, and shortcuts.
 
-import { say } from "./base.js";
+import { isShortcut, say } from "./base.js";
 import { watchInPlace } from "./names.js";
 
 document.addEventListener("submit", async (event) => {
@@ -24,6 +24,23 @@ document.addEventListener("submit", async (event) => {
   } catch {
     say("The server is not responding. Nothing was changed.");
   }
+});
+
+// Shortcuts, as on the list of drops.
+const focus = (what) => () => document.querySelector(what)?.focus();
+const click = (what) => () => document.querySelector(what)?.click();
+const actions = {
+  w: click(".title .watch"),
+  c: click(".title [data-copy]"),
+  t: focus(".notes [name=tags]"),
+  m: focus(".notes [name=bid]"),
+  b: focus(".open .out.on, .open .out"),
+  r: click(".check button"),
+};
+document.addEventListener("keydown", (event) => {
+  if (!isShortcut(event) || !Object.hasOwn(actions, event.key)) return;
+  event.preventDefault();
+  actions[event.key]();
 });
 
 watchInPlace();

@@ -2,7 +2,7 @@
 // move through the rows. Without this file, the links and the forms work as usual.
 
 import { say } from "./base.js";
-import { watchInPlace } from "./names.js";
+import { problem, watchInPlace } from "./names.js";
 
 const list = () => document.querySelector("#list");
 const frame = () => document.querySelector("#frame");
@@ -111,16 +111,19 @@ document.addEventListener("click", (event) => {
 });
 
 document.addEventListener("change", (event) => {
-  if (event.target.id !== "all") return;
+  if (event.target.id !== "all" && event.target.id !== "every") return;
   boxes().forEach((box) => { box.checked = event.target.checked; });
   selected();
 });
 
-/** Tells how many names are selected. */
+const every = () => list().querySelector("#every");
+
+/** Tells how many names are selected. Those of other pages are as long as all of this one are. */
 function selected() {
   const count = boxes().filter((box) => box.checked).length;
+  if (every() && count < boxes().length) every().checked = false;
   const told = list().querySelector(".picked");
-  if (told) told.textContent = `${count} selected`;
+  if (told) told.textContent = `${(every()?.checked ? Number(every().dataset.total) : count).toLocaleString("en")} selected`;
   const all = list().querySelector("#all");
   if (all) [all.checked, all.indeterminate] = [count > 0 && count === boxes().length, count > 0 && count < boxes().length];
 }
@@ -137,7 +140,81 @@ async function copy(names) {
 }
 
 const picked = () => boxes().filter((box) => box.checked).map((box) => box.value);
-document.addEventListener("click", (event) => { if (event.target.closest("#copy")) copy(picked()); });
+
+/** What the form of selected names would send; without a selection, the name of `row`. */
+function sent(row) {
+  const fields = new URLSearchParams(new FormData(list().querySelector("#bulk")));
+  if (!fields.has("domain") && row) fields.append("domain", row.dataset.name);
+  return fields;
+}
+
+/** Copies the selected names, or that of `row`. Names of other pages are asked for. */
+async function copySelected(row) {
+  if (!every()?.checked) {
+    const names = picked();
+    return copy(names.length || !row ? names : [row.dataset.name]);
+  }
+  const response = await fetch("/selected.txt", { method: "POST", body: sent() }).catch(() => null);
+  if (!response) return say("The server is not responding.");
+  if (!response.ok) return say((await problem(response)) ?? "Nothing was copied.");
+  copy((await response.text()).trim().split("\n"));
+}
+
+document.addEventListener("click", (event) => {
+  if (!event.target.closest("#copy")) return;
+  event.preventDefault();
+  copySelected();
+});
+
+/** Hides the selected names, or that of `row`, or shows them again. The next row stays where one is. */
+async function hide(row) {
+  const button = list().querySelector("#bulk [formaction$=hide]");
+  const fields = sent(row);
+  if (!button) return say("Log in to hide names.");
+  if (!fields.has("domain")) return;
+  const gone = fields.getAll("domain");
+  const all = rows().map((it) => it.dataset.name);
+  const stays = all.slice(all.indexOf(row?.dataset.name ?? gone.at(-1))).find((name) => !gone.includes(name));
+  const response = await fetch(button.getAttribute("formaction"), { method: "POST", body: fields, headers: { "X-Fragment": "1" } }).catch(() => null);
+  if (!response?.ok) return say((response && (await problem(response))) ?? "The server is not responding. Nothing was changed.");
+  const count = every()?.checked ? "All names" : gone.length === 1 ? gone[0] : `${gone.length} names`;
+  await load(location.pathname + location.search);
+  stand(rows().find((it) => it.dataset.name === stays));
+  say(button.textContent === "Hide" ? `Hidden: ${count}` : `Shown again: ${count}`);
+}
+
+/** Goes to a field of the form of selected names; without a selection, `row` is selected. */
+function fill(id, row) {
+  const field = list().querySelector(`#bulk #${id}`);
+  if (!field) return say("Log in to tag names and set bids.");
+  if (picked().length === 0) row?.querySelector(".sel input").click();
+  if (picked().length > 0) field.focus();
+}
+
+/** Selects the rows from the box that was changed last up to `row`. */
+function selectTo(row) {
+  const box = row?.querySelector(".sel input");
+  const all = boxes();
+  const [from, to] = [all.indexOf(last), all.indexOf(box)].sort((a, b) => a - b);
+  if (!box) return;
+  all.slice(Math.max(from, 0), to + 1).forEach((other) => { other.checked = true; });
+  last = box;
+  selected();
+}
+
+function selectEvery() {
+  if (every()?.disabled) return say(every().closest("label").textContent);
+  (every() ?? list().querySelector("#all"))?.click();
+}
+
+function saveSearch() {
+  const form = document.querySelector(".side .save");
+  if (!form) return say("Log in to save searches.");
+  form.open = true;
+  const field = form.querySelector("[name=name]");
+  field.focus();
+  field.select();
+}
 
 // ---- Keyboard
 
@@ -147,7 +224,11 @@ const here = () => document.activeElement?.closest?.("#list tr[data-name]") ?? l
 function move(step) {
   const all = rows();
   const at = all.indexOf(here());
-  const row = all[at < 0 ? (step > 0 ? 0 : all.length - 1) : at + step];
+  stand(all[at < 0 ? (step > 0 ? 0 : all.length - 1) : at + step]);
+}
+
+/** Makes a row the one that keys are about. */
+function stand(row) {
   if (!row) return;
   list().querySelector("tr.here")?.classList.remove("here");
   row.classList.add("here");
@@ -199,7 +280,14 @@ const actions = {
   e: explain,
   x: (row) => row?.querySelector(".sel input").click(),
   w: (row) => row?.querySelector(".watch").click(),
-  c: (row) => { const names = picked(); copy(names.length || !row ? names : [row.dataset.name]); },
+  X: selectTo,
+  A: selectEvery,
+  t: (row) => fill("tags", row),
+  m: (row) => fill("bid", row),
+  h: hide,
+  c: copySelected,
+  s: saveSearch,
+  a: () => list().querySelector(".tools a[href^='/alerts/new']")?.click(),
   "?": () => keys.showModal(),
 };
 
@@ -215,5 +303,8 @@ document.addEventListener("keydown", (event) => {
 });
 
 document.addEventListener("click", (event) => { if (event.target.closest("#show-keys")) keys.showModal(); });
+
+// What the form before this page did is told once.
+if (new URLSearchParams(location.search).has("done")) history.replaceState(null, "", frame().dataset.path);
 
 watchInPlace();

@@ -42,7 +42,7 @@ function turn(button, watched) {
 }
 
 /** Message of an error page. */
-async function problem(response) {
+export async function problem(response) {
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   return page.querySelector(".problem, .error")?.textContent.trim();
 }

@@ -1,5 +1,6 @@
 //! Markup shared by several pages.
 
+mod history;
 mod name;
 mod parts;
 pub mod query;
@@ -18,6 +19,7 @@ use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 use crate::web::viewer::Viewer;
 
+pub use history::{History, state_class, state_word};
 pub use name::{dossier_path, name, name_linked};
 pub use parts::{part_bar, part_bars, parts_of, signed};
 pub use table::{Column, columns, table};
@@ -32,24 +34,22 @@ pub fn panel(title_id: &str, title: &str, content: Markup) -> Markup {
     }
 }
 
-/// A score as a number and a bar.
+/// A score as a number and five bars, each of which stands for names ten times as rare.
 pub fn score(dqs: Dqs) -> Markup {
-    let points = dqs.points();
+    /// Scores that fill whole bars.
+    const STEPS: [u32; 6] = [0, 60, 90, 97, 99, 100];
+    let points = u32::from(dqs.points());
+    let full = STEPS[1..].iter().filter(|step| points >= **step).count();
+    // A bar is 8 wide and 2 from the next. The last one is filled in part.
+    let part = STEPS.get(full + 1).map_or(0, |next| {
+        let start = STEPS[full];
+        (points - start) * 8 / (next - start)
+    });
     html! {
-        span.score.(score_class(dqs)) {
+        span.score {
             b { (points) }
-            svg aria-hidden="true" { rect width={ (points) "%" } height="100%" rx="3" {} }
+            svg viewBox="0 0 48 8" preserveAspectRatio="none" aria-hidden="true" { rect width=(full as u32 * 10 + part) height="8" {} }
         }
-    }
-}
-
-/// CSS class of a score, which sets its colour.
-pub fn score_class(dqs: Dqs) -> &'static str {
-    match dqs.points() {
-        80.. => "top",
-        60.. => "good",
-        40.. => "fair",
-        _ => "poor",
     }
 }
 

@@ -36,8 +36,8 @@ use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
 use crate::web::Web;
 use crate::web::components::{
-    actions, countdown, counted, date, dossier_path, name, name_linked, panel, part_bars, query,
-    score, standing, watch_form,
+    History, actions, countdown, counted, date, dossier_path, name, name_linked, panel, part_bars,
+    query, score, standing, watch_form,
 };
 use crate::web::error::{PageError, sentence};
 use crate::web::fragment::{self, Wanted};
@@ -45,7 +45,6 @@ use crate::web::layout::Page;
 use crate::web::links::{Link, Links};
 use crate::web::notice;
 use crate::web::viewer::Viewer;
-use crate::web::watchlist::state_word;
 use registry::Registry;
 use votes::Votes;
 
@@ -345,19 +344,14 @@ impl Dossier<'_> {
     fn history(&self) -> Markup {
         let today = self.as_of.today;
         let Some(profile) = self.known.profile() else { return html! {} };
-        let day = |at: UnixMs| date(day_of(at, today), today);
+        let seen = match self.registry {
+            Registry::Seen(state, at) => Some((state, at)),
+            _ => None,
+        };
+        let history =
+            History { drop: self.drop(), earlier: &[], seen, watched: self.watched.as_ref() };
         let content = html! {
-            ol.events {
-                @if let Some(drop) = self.drop().filter(|drop| drop.release >= today && !drop.registered_again) {
-                    li.next { (date(drop.release, today)) span { "Drops, expected" } }
-                }
-                @if let Registry::Seen(state, at) = &self.registry { li.sure { (day(*at)) span { "Registry: " (state_word(*state)) } } }
-                @if let Some(watched) = &self.watched {
-                    @for former in watched.former().iter().rev() { li.sure { (day(former.last_seen)) span { "Registry: " (state_word(former.state)) } } }
-                    li { (day(watched.added_at())) span { "You added it to your watchlist" } }
-                }
-                @if let Some(drop) = self.drop() { li { (date(drop.dropped, today)) span { "Left the zone" } } }
-            }
+            (history.shown(today))
             h3 { "Earlier drops" }
             (lifecycle::earlier(&profile.earlier, today))
         };

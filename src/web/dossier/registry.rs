@@ -14,12 +14,11 @@ use crate::vocab::name::DomainName;
 use crate::vocab::observation::RdapState;
 use crate::vocab::time::UnixMs;
 use crate::web::Web;
-use crate::web::components::{ago, dossier_path, query};
+use crate::web::components::{ago, dossier_path, query, state_class, state_word};
 use crate::web::dossier::name_in;
 use crate::web::error::PageError;
 use crate::web::logged_in::LoggedIn;
 use crate::web::notice::Notice;
-use crate::web::watchlist::{state_class, state_word};
 
 /// Time that the page waits for a registry. A later result is there when the page is loaded again.
 const WAIT: Duration = Duration::from_secs(5);

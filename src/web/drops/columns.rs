@@ -1,56 +1,41 @@
-//! The columns of the list beside name and score. The browser keeps the choice in a cookie.
+//! The columns of the list beside name and score. An account keeps the choice; without one, the browser
+//! does, in a cookie.
 
+use axum::extract::State as WebState;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum_extra::extract::CookieJar;
 use axum_extra::extract::cookie::{Cookie, SameSite};
 use maud::{Markup, html};
 
+use crate::accounts::UserData;
+use crate::http::error::ApiError;
 use crate::index::filter::SortKey;
 use crate::index::query::rows::{DropRow, Lifecycle};
+use crate::vocab::columns::{Column, Columns};
 use crate::vocab::day::Day;
-use crate::vocab::named::named_enum;
 use crate::vocab::stage::Stage;
+use crate::web::Web;
 use crate::web::components::date_text;
+use crate::web::error::PageError;
 use crate::web::form::{Fields, Form};
 use crate::web::next::local_path;
+use crate::web::viewer::Viewer;
 
 /// Name of the cookie. It says nothing about the visitor.
 const COOKIE: &str = "columns";
 
-named_enum! {
-    /// A column of the list.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Column {
-        Why = "why",
-        Length = "length",
-        Tlds = "tlds",
-        Words = "words",
-        Language = "language",
-        Kind = "kind",
-        /// Number of drops on record.
-        Drops = "drops",
-        Dropped = "dropped",
-        Listed = "listed",
-        /// Days to the release.
-        Days = "days",
-        Due = "due",
-        State = "state",
-    }
+/// The columns that a viewer chose: those of the account `owned`, or of this browser.
+pub fn chosen(owned: Option<&UserData>, headers: &HeaderMap) -> Columns {
+    let of_account = owned.and_then(UserData::columns).cloned();
+    let of_browser = || {
+        let jar = CookieJar::from_headers(headers);
+        Some(Columns::from(jar.get(COOKIE)?.value().to_owned()))
+    };
+    of_account.or_else(of_browser).unwrap_or_default()
 }
 
 impl Column {
-    const DEFAULT: [Column; 5] =
-        [Column::Why, Column::Length, Column::Tlds, Column::Due, Column::State];
-
-    /// The columns chosen in this browser, in the order of the table.
-    pub fn chosen(headers: &HeaderMap) -> Vec<Column> {
-        let jar = CookieJar::from_headers(headers);
-        let Some(cookie) = jar.get(COOKIE) else { return Column::DEFAULT.to_vec() };
-        let keys: Vec<_> = cookie.value().split('.').collect();
-        Column::ALL.into_iter().filter(|column| keys.contains(&column.as_str())).collect()
-    }
-
     pub fn word(self) -> &'static str {
         match self {
             Column::Why => "Why",
@@ -153,15 +138,15 @@ fn state_of(place: Lifecycle, today: Day) -> Markup {
 }
 
 /// The form that chooses columns. Works without scripts.
-pub fn picker(chosen: &[Column], next: &str) -> Markup {
+pub fn picker(chosen: &Columns, next: &str) -> Markup {
     html! {
-        details.columns {
+        details.picker {
             summary { "Columns" }
             form method="post" action="/columns" {
                 input type="hidden" name="next" value=(next);
                 @for column in Column::ALL {
                     label {
-                        input type="checkbox" name="column" value=(column.as_str()) checked[chosen.contains(&column)];
+                        input type="checkbox" name="column" value=(column.as_str()) checked[chosen.as_slice().contains(&column)];
                         (column.word())
                     }
                 }
@@ -172,18 +157,29 @@ pub fn picker(chosen: &[Column], next: &str) -> Markup {
     }
 }
 
-/// `POST /columns`: keeps the chosen columns in the browser and returns to the list.
-pub async fn choose(Form(sent): Form<Fields>) -> Response {
-    let keys: Vec<_> = sent.all("column").filter(|key| Column::NAMES.contains(key)).collect();
-    let cookie = Cookie::build((COOKIE, keys.join("."))).path("/").http_only(true);
+/// `POST /columns`: keeps the chosen columns, or without an account has the browser keep them, and returns
+/// to the list.
+pub async fn choose(
+    WebState(web): WebState<Web>,
+    viewer: Viewer,
+    Form(sent): Form<Fields>,
+) -> Result<Response, PageError> {
+    let is_reset = sent.text("reset") == "yes";
+    let columns = Columns::named(sent.all("column"));
+    let cookie = Cookie::build((COOKIE, columns.to_string())).path("/").http_only(true);
     let mut cookie = cookie.same_site(SameSite::Lax).build();
-    if sent.text("reset") == "yes" {
+    if let Some(member) = &viewer.member {
+        let chosen = (!is_reset).then_some(columns);
+        web.app.store.set_columns(&member.caller, chosen).await.map_err(ApiError::from)?;
+    }
+    // What the browser kept before the log-in would come back with the defaults.
+    if is_reset || viewer.member.is_some() {
         cookie.make_removal();
     } else {
         cookie.make_permanent();
     }
-    (CookieJar::new().add(cookie), Redirect::to(local_path(Some(sent.text("next")))))
-        .into_response()
+    let next = Redirect::to(local_path(Some(sent.text("next"))));
+    Ok((CookieJar::new().add(cookie), next).into_response())
 }
 
 #[cfg(test)]
@@ -191,16 +187,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cookie_chooses_columns_in_the_order_of_the_table() {
+    fn the_cookie_chooses_columns() {
         let chosen = |cookie: &str| {
             let headers = HeaderMap::from_iter([(
                 axum::http::header::COOKIE,
                 cookie.parse().expect("ASCII"),
             )]);
-            Column::chosen(&headers)
+            chosen(None, &headers)
         };
-        assert_eq!(chosen("other=1"), Column::DEFAULT);
-        assert_eq!(chosen("columns=state.length.gone"), [Column::Length, Column::State]);
-        assert_eq!(chosen("columns="), []);
+        assert_eq!(chosen("other=1"), Columns::default());
+        assert_eq!(chosen("columns=state.length.gone").to_string(), "length.state");
+        assert_eq!(chosen("columns=").as_slice(), []);
     }
 }

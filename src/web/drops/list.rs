@@ -6,16 +6,17 @@ use crate::index::DropsPage;
 use crate::index::filter::{Sort, SortKey};
 use crate::index::query::rows::{DropRow, Lifecycle};
 use crate::vocab::day::Day;
-use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
 use crate::vocab::stage::Stage;
 use crate::web::components::{
-    self, ANONYMOUS_DEPTH, counted, grouped, log_in_for_more, name_linked, query, stage_word,
-    watch_star,
+    self, ANONYMOUS_DEPTH, counted, grouped, log_in_for_more, name_linked, query, score,
+    stage_word, watch_star,
 };
 use crate::web::drops::state::{ROW_CHOICES, ROWS, State};
 use crate::web::drops::words::Chip;
-use crate::web::drops::{BEST_OF_DAY, BestOfDay, Found, HIGH, Listing, Shown, Tab, chips, columns};
+use crate::web::drops::{
+    BEST_OF_DAY, BestOfDay, Found, HIGH, Listing, Shown, Tab, bulk, chips, columns,
+};
 
 /// Columns of the table that cannot be hidden: selection, watch, name and score.
 const FIXED_COLUMNS: usize = 4;
@@ -41,7 +42,7 @@ pub fn show(shown: &Shown<'_>, found: Option<&Found<'_>>) -> Markup {
                     _ => (empty(shown, found)),
                 }
                 (hidden(shown))
-                (bulk(shown))
+                (bulk::form(shown, found.total()))
             }
         }
     }
@@ -85,15 +86,13 @@ fn part_word(state: &State) -> String {
 fn tools(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
     let state = shown.state;
     let listed = state.listed();
-    let total = match &found.listing {
-        Listing::Digest(_) => found.tabs[0],
-        Listing::Rows { total, .. } => *total,
-    };
+    let total = found.total();
     let rule = state.conditions().moving(shown.today);
     let rule: Vec<_> = rule.parameters().collect();
     html! {
-        p.tools {
+        div.tools {
             a.only-phone href="#filters" { "Filters" }
+            label.only-phone { input #picking type="checkbox" autocomplete="off"; "Select" }
             @if state.is_filtered() { a.clear href=(state.unfiltered().path()) data-load { "Clear filters" } }
             a href=(query::with(&rule, "/alerts/new")) { "Alert me about these" }
             @if total > 0 {
@@ -105,9 +104,9 @@ fn tools(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
                     }
                 } @else if shown.owned.is_some() { a href="/account/plan" { "CSV needs the plan Core" } }
             }
+            (columns::picker(&shown.columns, &state.path()))
             button.quiet.small.needs-js #show-keys type="button" { "Shortcuts" }
         }
-        (columns::picker(&shown.columns, &state.path()))
     }
 }
 
@@ -169,7 +168,7 @@ fn day_head(shown: &Shown<'_>, best: &BestOfDay<'_>) -> Markup {
     let ahead = day.days_since(shown.today);
     html! {
         tr.group {
-            th colspan=(FIXED_COLUMNS + shown.columns.len()) scope="rowgroup" {
+            th colspan=(FIXED_COLUMNS + shown.columns.as_slice().len()) scope="rowgroup" {
                 span.g {
                     span.due.{ "d" (ahead) } { b { @if ahead == 1 { "Tomorrow" } @else { "+" (ahead) " days" } } } " "
                     time datetime=(day) { (day.date().format("%a %-d %b").to_string()) } " "
@@ -205,7 +204,7 @@ fn table(shown: &Shown<'_>, sort: Sort, body: &Markup) -> Markup {
             caption.hidden { "Drops" }
             colgroup {
                 col.sel; col.star; col.name; col.dqs;
-                @for column in &shown.columns { col class=(column.class()); }
+                @for column in shown.columns.as_slice() { col class=(column.class()); }
             }
             thead {
                 tr {
@@ -213,7 +212,7 @@ fn table(shown: &Shown<'_>, sort: Sort, body: &Markup) -> Markup {
                     th.star scope="col" { span.hidden { "Watch" } }
                     (head("name", "Name", SortKey::Name))
                     (head("dqs", "Score", SortKey::Dqs))
-                    @for column in &shown.columns {
+                    @for column in shown.columns.as_slice() {
                         @match column.sort() {
                             Some(key) => (head(column.class(), column.word(), key)),
                             None => th class=(column.class()) scope="col" { (column.word()) },
@@ -255,45 +254,7 @@ fn row(
             td.star { (watch_star(shown.owned, name, drop.tld, next)) }
             th.name scope="row" { (name_linked(name, drop.tld)) @if is_hidden { " " span.badge { "hidden" } } }
             td.dqs { (score(drop.dqs)) }
-            @for column in &shown.columns { (column.cell(drop, place, shown.today)) }
-        }
-    }
-}
-
-/// The score as a number and five bars, each of which stands for names ten times as rare.
-fn score(dqs: Dqs) -> Markup {
-    /// Scores that fill whole bars.
-    const STEPS: [u32; 6] = [0, 60, 90, 97, 99, 100];
-    let points = u32::from(dqs.points());
-    let full = STEPS[1..].iter().filter(|step| points >= **step).count();
-    // A bar is 8 wide and 2 from the next. The last one is filled in part.
-    let part = STEPS.get(full + 1).map_or(0, |next| {
-        let start = STEPS[full];
-        (points - start) * 8 / (next - start)
-    });
-    html! {
-        span.score {
-            b { (points) }
-            svg.rung viewBox="0 0 48 8" preserveAspectRatio="none" aria-hidden="true" { rect width=(full as u32 * 10 + part) height="8" {} }
-        }
-    }
-}
-
-/// The form for selected names. It appears when a name is selected.
-fn bulk(shown: &Shown<'_>) -> Markup {
-    html! {
-        form #bulk.bulk method="post" action="/watch" aria-label="Selected names" {
-            input type="hidden" name="next" value=(shown.state.path());
-            span.picked role="status" { "Selected names" }
-            button type="submit" { "Watch" }
-            @if shown.owned.is_some() {
-                label { "Tags " input type="text" name="tags" maxlength="400" autocomplete="off" autocapitalize="none" placeholder="flip, garden"; }
-                button type="submit" { "Tag" }
-                @if shown.hidden.are_shown { button type="submit" formaction="/unhide" { "Unhide" } }
-                @else { button type="submit" formaction="/hide" { "Hide" } }
-            }
-            button.needs-js #copy type="button" { "Copy" }
-            button.needs-js #clear type="reset" { "Clear" }
+            @for column in shown.columns.as_slice() { (column.cell(drop, place, shown.today)) }
         }
     }
 }

@@ -2,6 +2,7 @@
 //! next days; with one, rows in pages. Parameters are those of the API and of the CSV export, so the URL,
 //! the list and the file agree. The fragment holds what filters change.
 
+mod bulk;
 mod chips;
 mod columns;
 mod list;
@@ -27,6 +28,7 @@ use crate::index::filter::{AsOf, DropFilter, Facet, Sort};
 use crate::index::query::rows::FacetValue;
 use crate::index::{DropsPage, Index};
 use crate::telemetry::query::{QueryKind, QueryTimer};
+use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::filter::DayRange;
@@ -40,7 +42,6 @@ use crate::web::form::Fields;
 use crate::web::fragment::{self, Wanted};
 use crate::web::layout::{NavItem, Page, shrunk};
 use crate::web::viewer::Viewer;
-use columns::Column;
 use saved::Counted;
 use state::{DAYS_AHEAD, State};
 
@@ -50,7 +51,14 @@ const BEST_OF_DAY: u32 = 12;
 const HIGH: u8 = 90;
 
 pub fn routes() -> Router<Web> {
-    Router::new().route("/", get(list_drops)).route("/columns", post(columns::choose))
+    Router::new()
+        .route("/", get(list_drops))
+        .route("/columns", post(columns::choose))
+        .route("/watch", post(bulk::watch))
+        .route("/hide", post(bulk::hide))
+        .route("/unhide", post(bulk::unhide))
+        .route("/selected.csv", post(bulk::csv))
+        .route("/selected.txt", post(bulk::text))
 }
 
 /// `GET /`: the drops that pass the filters in the query string. `add` is the text of the query bar and
@@ -84,7 +92,7 @@ async fn list_drops(
         QueryKind::Substring
     });
     let depth = components::depth(&viewer, DROPS_OFFSET_MAX);
-    let columns = Column::chosen(&headers);
+    let columns = columns::chosen(owned.as_deref(), &headers);
     let reads_labels = state.reads_labels();
     let make = move || {
         let found = find(&index, &state, depth, as_of, timer);
@@ -117,7 +125,7 @@ async fn list_drops(
         let frame = html! {
             div.frame #frame data-path=(state.path()) {
                 (side::show(&shown, found.as_ref()))
-                div.rest { (list::show(&shown, found.as_ref())) }
+                div.rest { (bulk::notice(&sent)) (list::show(&shown, found.as_ref())) }
             }
         };
         let bar = chips::bar(&shown);
@@ -158,7 +166,7 @@ struct Shown<'a> {
     /// Offset from which the viewer sees no rows.
     depth: u32,
     today: Day,
-    columns: Vec<Column>,
+    columns: Columns,
     /// Watches, rules and claims of the viewer; `None` if not logged in.
     owned: Option<&'a UserData>,
     /// The viewer's saved searches.
@@ -192,6 +200,16 @@ struct Found<'a> {
     facets: Vec<(Facet, Vec<FacetValue>)>,
     /// When no name passes: filters whose removal would show names, with the number of names.
     ways: Vec<(words::Chip, u32)>,
+}
+
+impl Found<'_> {
+    /// Names on all pages of the list.
+    fn total(&self) -> u32 {
+        match &self.listing {
+            Listing::Digest(_) => self.tabs[0],
+            Listing::Rows { total, .. } => *total,
+        }
+    }
 }
 
 enum Listing<'a> {
@@ -348,14 +366,26 @@ fn ways_out(
 
 /// Help dialog for the keyboard shortcuts.
 fn keys() -> Markup {
-    const KEYS: [(&str, &str); 10] = [
+    const KEYS: [(&str, &str); 19] = [
         ("j  k", "Next and previous name"),
         ("x", "Select"),
+        ("X", "Select up to here"),
+        ("A", "Select all names of the search"),
         ("e", "Why this score"),
         ("Enter  o", "Open the name"),
         ("w", "Watch or stop watching"),
-        ("c", "Copy the selected names, or this one"),
+        ("t", "Tag the selected names, or this one"),
+        ("m", "Set the maximum bid for them"),
+        ("h", "Hide them"),
+        ("c", "Copy them"),
+        ("s", "Save this search"),
+        ("a", "Alert me about these"),
         ("n  p", "Next and previous page"),
+        ("g d  g w  g a  g p", "Drops, watchlist, alerts, portfolio"),
+        (
+            "w  c  t  m  b  r",
+            "On the page of a name: watch, copy, tags, bid, backorder links, check now",
+        ),
         ("/", "Go to the query bar"),
         ("Esc", "Leave the query bar"),
         ("?", "Show this help"),

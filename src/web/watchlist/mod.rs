@@ -5,8 +5,6 @@
 mod page;
 mod paste;
 
-pub use page::{state_class, state_word};
-
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -18,13 +16,14 @@ use axum::routing::{get, post};
 use maud::Markup;
 
 use crate::accounts::{Outcome, Tags, WatchPatch};
-use crate::http::body::Money;
 use crate::http::error::{ApiError, Refusal};
 use crate::http::params::{Page, Params};
 use crate::http::watchlist::{
     Summary, WatchFilter, WatchQuery, WatchRow, WatchSort, sorted_rows, watch_all, watches_cost_us,
 };
 use crate::http::work;
+use crate::index::EarlierDrop;
+use crate::index::query::rows::Lifecycle;
 use crate::vocab::day::Day;
 use crate::vocab::limits::WATCHES_PASTED_MAX;
 use crate::vocab::money::Usd;
@@ -33,7 +32,7 @@ use crate::vocab::stage::Stage;
 use crate::vocab::tag::Tag;
 use crate::web::Web;
 use crate::web::components::{grouped, query};
-use crate::web::error::{PageError, sentence};
+use crate::web::error::PageError;
 use crate::web::field::FormError;
 use crate::web::form::{Fields, Form, LargeForm};
 use crate::web::fragment::{Wanted, wanted};
@@ -61,10 +60,7 @@ pub fn routes() -> Router<Web> {
         .route("/watchlist/add", post(add))
         .route("/watchlist/notes", post(save_selected))
         .route("/watchlist/entry", post(save_one))
-        .route("/watch", post(watch))
         .route("/unwatch", post(unwatch))
-        .route("/hide", post(hide))
-        .route("/unhide", post(unhide))
 }
 
 /// A page of a watchlist.
@@ -85,8 +81,18 @@ struct List {
     groups: Vec<Group>,
     /// Maximum external names of the plan.
     external_max: u32,
-    /// Rows of the page, and whether their registry supports checks.
-    rows: Vec<(WatchRow, bool)>,
+    /// Rows of the page.
+    rows: Vec<Listed>,
+}
+
+/// A row of the page.
+struct Listed {
+    watched: WatchRow,
+    /// Its registry supports checks.
+    is_checkable: bool,
+    drop: Option<Lifecycle>,
+    /// Drops before that, newest first.
+    earlier: Vec<EarlierDrop>,
 }
 
 /// What the whole list asks for.
@@ -160,8 +166,8 @@ impl List {
 
     /// The group that begins with the row at `place`; `None` for later rows of it and in other orders.
     fn begins_group(&self, place: usize) -> Option<&Group> {
-        let stage = self.rows[place].0.stage();
-        let is_first = place == 0 || self.rows[place - 1].0.stage() != stage;
+        let stage = self.rows[place].watched.stage();
+        let is_first = place == 0 || self.rows[place - 1].watched.stage() != stage;
         let is_grouped = self.sort == WatchSort::Lifecycle && is_first;
         self.groups.iter().find(|group| is_grouped && group.stage == stage)
     }
@@ -191,8 +197,10 @@ struct Report {
     added: usize,
     /// Already on the watchlist.
     there: usize,
-    /// Rejected items as sent, and the reason.
-    refused: Vec<(String, String)>,
+    /// In the order of their lines.
+    refused: Vec<paste::Rejected>,
+    /// The header line of a CSV file.
+    header: Option<String>,
 }
 
 /// `GET /watchlist`.
@@ -226,23 +234,6 @@ async fn add(
     })
 }
 
-/// `POST /watch`: adds names from any page. Scripts get 204.
-async fn watch(
-    State(web): State<Web>,
-    member: LoggedIn,
-    headers: HeaderMap,
-    Form(fields): LargeForm<Fields>,
-) -> Result<Response, PageError> {
-    let text = fields.text("tags").trim();
-    let tags = (!text.is_empty()).then(|| parse_tags(text)).transpose()?.map(Tags::Add);
-    let patch = WatchPatch { tags, ..WatchPatch::default() };
-    let names = names(&fields, "domain")?.into_iter().map(|name| (name, patch.clone())).collect();
-    let outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
-    // Those that there was room for are on the list.
-    outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
-    Ok(done(&headers, &fields))
-}
-
 /// `POST /unwatch`: removes the name of the button `only`, or all selected names.
 async fn unwatch(
     State(web): State<Web>,
@@ -263,30 +254,6 @@ async fn unwatch(
 /// The names in a field of a form.
 fn names(fields: &Fields, field: &str) -> Result<Vec<DomainName>, PageError> {
     fields.all(field).map(parse_name).collect()
-}
-
-/// `POST /hide`: leaves the selected names out of lists.
-async fn hide(
-    State(web): State<Web>,
-    member: LoggedIn,
-    headers: HeaderMap,
-    Form(fields): LargeForm<Fields>,
-) -> Result<Response, PageError> {
-    let names = names(&fields, "domain")?;
-    web.app.store.hide(&member.caller, names).await.map_err(ApiError::from)?;
-    Ok(done(&headers, &fields))
-}
-
-/// `POST /unhide`: shows the selected names in lists again.
-async fn unhide(
-    State(web): State<Web>,
-    member: LoggedIn,
-    headers: HeaderMap,
-    Form(fields): LargeForm<Fields>,
-) -> Result<Response, PageError> {
-    let names = names(&fields, "domain")?;
-    web.app.store.unhide_all(&member.caller, names).await.map_err(ApiError::from)?;
-    Ok(done(&headers, &fields))
 }
 
 /// `POST /watchlist/notes`: adds tags to the selected names and sets their bid and venue. Empty fields
@@ -330,16 +297,15 @@ async fn save_one(
     Ok(Redirect::to(next(&fields)))
 }
 
-fn parse_tags(text: &str) -> Result<Vec<Tag>, PageError> {
+pub(super) fn parse_tags(text: &str) -> Result<Vec<Tag>, PageError> {
     paste::tags(text).map_err(|what| ApiError::parameter("tags", what).into())
 }
 
-fn parse_bid(text: &str) -> Result<Usd, PageError> {
-    let bid = text.trim_start_matches('$').replace(',', "").parse::<Money>();
-    Ok(bid.map_err(|err| ApiError::parameter("maxBidUsd", err))?.0)
+pub(super) fn parse_bid(text: &str) -> Result<Usd, PageError> {
+    Ok(paste::bid(text).map_err(|err| ApiError::parameter("maxBidUsd", err))?.0)
 }
 
-fn parse_name(text: &str) -> Result<DomainName, PageError> {
+pub(super) fn parse_name(text: &str) -> Result<DomainName, PageError> {
     DomainName::parse(text).map_err(|err| ApiError::parameter("domain", err).into())
 }
 
@@ -351,7 +317,7 @@ fn done(headers: &HeaderMap, fields: &Fields) -> Response {
     }
 }
 
-fn next(fields: &Fields) -> &str {
+pub(super) fn next(fields: &Fields) -> &str {
     local_path(Some(fields.text("next")))
 }
 
@@ -383,11 +349,12 @@ async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<List, P
             }
         }
         let matches = rows.len();
-        let with_check = |row: WatchRow| {
-            let is_checkable = bootstrap.is_checkable(row.name());
-            (row, is_checkable)
+        let listed = |watched: WatchRow| {
+            let is_checkable = bootstrap.is_checkable(watched.name());
+            let (drop, earlier) = index.history(watched.name(), as_of);
+            Listed { watched, is_checkable, drop, earlier }
         };
-        let rows = page.rows(rows.into_iter()).map(with_check).collect();
+        let rows = page.rows(rows.into_iter()).map(listed).collect();
         Ok(List {
             filter,
             sort,
@@ -421,27 +388,30 @@ async fn paste(web: &Web, member: &LoggedIn, text: &str) -> Result<Pasted, PageE
         let (count, most) = (grouped(sent.items as u64), grouped(WATCHES_PASTED_MAX as u64));
         return Ok(refused(&format!("You entered {count} names. Add at most {most} at a time.")));
     }
-    let names: Vec<_> = sent.names.iter().map(|(name, _)| name.clone()).collect();
-    let outcomes = watch_all(&web.app, &member.caller, sent.names, member.viewer.now).await?;
-    let mut report = Report { added: 0, there: 0, refused: Vec::new() };
-    report.refused.extend(sent.rejected.into_iter().map(|it| (it.text, sentence(&it.why))));
-    for (name, outcome) in names.into_iter().zip(outcomes) {
+    let mut report = Report { added: 0, there: 0, refused: sent.rejected, header: sent.header };
+    let (names, sent): (Vec<_>, Vec<_>) =
+        sent.names.into_iter().map(|(sent, name, patch)| ((name, patch), sent)).unzip();
+    let outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
+    for (sent, outcome) in sent.into_iter().zip(outcomes) {
         match outcome {
             Ok(Outcome::Added) => report.added += 1,
             Ok(Outcome::AlreadyThere) => report.there += 1,
             Err(err) => {
-                let why = Refusal::from(ApiError::from(err));
-                report.refused.push((name.unicode().into_owned(), sentence(why.message())));
+                let why = Refusal::from(ApiError::from(err)).message().to_owned();
+                report.refused.push(paste::Rejected { sent, why });
             }
         }
     }
+    report.refused.sort_by_key(|it| it.sent.line);
     Ok(Pasted::reported(report))
 }
 
 impl Pasted {
     /// The result page of a list. Rejected items stay in the field for correction.
     fn reported(report: Report) -> Pasted {
-        let texts: Vec<_> = report.refused.iter().map(|(text, _)| text.as_str()).collect();
+        let header = report.header.as_deref().filter(|_| !report.refused.is_empty());
+        let rows = report.refused.iter().map(|it| it.sent.text.as_str());
+        let texts: Vec<_> = header.into_iter().chain(rows).collect();
         let nothing = "No names were added. See the reasons below.";
         let error = (report.added + report.there == 0)
             .then(|| FormError::with_status(StatusCode::BAD_REQUEST, Some("names"), nothing));
@@ -453,8 +423,8 @@ impl Report {
     /// Notice for a single name that is on the list now.
     fn notice(&self) -> Option<Notice> {
         match self {
-            Report { added: 1, there: 0, refused } if refused.is_empty() => Some(ADDED),
-            Report { added: 0, there: 1, refused } if refused.is_empty() => Some(THERE),
+            Report { added: 1, there: 0, refused, .. } if refused.is_empty() => Some(ADDED),
+            Report { added: 0, there: 1, refused, .. } if refused.is_empty() => Some(THERE),
             _ => None,
         }
     }

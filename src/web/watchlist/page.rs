@@ -2,19 +2,23 @@
 
 use maud::{Markup, html};
 
-use super::{Group, List, NOTICES, PATH, Pasted, Report};
+use super::paste;
+use super::{Group, List, Listed, NOTICES, PATH, Pasted, Report};
 use crate::accounts::WatchDetails;
 use crate::http::allowance::Now;
-use crate::http::watchlist::{HasBid, WatchRow, WatchSort};
+use crate::http::watchlist::{HasBid, WatchSort};
+use crate::vocab::day::Day;
 use crate::vocab::limits::{VENUE_CHARS_MAX, WATCHES_PASTED_MAX};
-use crate::vocab::observation::RdapState;
-use crate::web::components::Column::Text;
-use crate::web::components::{self, ago, countdown, counted, grouped, money, query};
+use crate::web::components::Column::{Number, Text};
+use crate::web::components::{
+    self, History, ago, countdown, counted, grouped, money, query, state_class, state_word,
+};
+use crate::web::error::sentence;
 use crate::web::field::Field;
 use crate::web::layout::{NavItem, Page};
 use crate::web::logged_in::LoggedIn;
 use crate::web::notice;
-use crate::web::owned::{STYLES, csv, day, nothing, pager};
+use crate::web::owned::{STYLES, csv, nothing, pager};
 
 /// Maximum rejected names shown without expanding the list.
 const REFUSED_OPEN_MAX: usize = 20;
@@ -99,7 +103,7 @@ fn adding(pasted: &Pasted, is_empty: bool) -> Markup {
     let most = grouped(WATCHES_PASTED_MAX as u64);
     let help = format!(
         "Enter up to {most} names, separated by new lines, spaces, commas or semicolons. Or paste a CSV \
-         file with a header line: domain, tags, max_bid_usd, venue, note."
+         file with a header line: domain, tags, max_bid_usd, venue, note. Downloads of this list are such files."
     );
     let field = Field::new("names", "Names").help(&help).error(pasted.error.as_ref());
     let rows = if is_empty || !pasted.text.is_empty() { 5 } else { 2 };
@@ -137,13 +141,17 @@ fn reported(report: &Report) -> Markup {
                 @if !report.refused.is_empty() { li { b { (names(report.refused.len())) } " not added" } }
             }
             @if !report.refused.is_empty() {
-                p { "Names that were not added are in the field below. Correct or remove them." }
+                p { "What was not added is in the field below, whole rows of a CSV file included. Correct or remove it." }
                 details open[report.refused.len() <= REFUSED_OPEN_MAX] {
                     summary { "Why were they not added?" }
-                    (components::table("Names that were not added", "cards", &[Text("Name"), Text("Reason")], html! {
+                    (components::table("Names that were not added", "cards", &[Number("Line"), Text("Name"), Text("Reason")], html! {
                         tbody {
-                            @for (text, why) in &report.refused {
-                                tr { th.sent scope="row" { (text) } td { (why) } }
+                            @for paste::Rejected { sent, why } in &report.refused {
+                                tr {
+                                    td.number data-label="Line" { (sent.line) }
+                                    th.sent scope="row" { @if sent.name.is_empty() { (nothing()) } @else { (sent.name) } }
+                                    td { (sentence(why)) }
+                                }
                             }
                         }
                     }))
@@ -180,9 +188,9 @@ fn table(list: &List, now: Now) -> Markup {
                             }
                         }
                         tbody {
-                            @for (place, (watched, is_checkable)) in list.rows.iter().enumerate() {
+                            @for (place, listed) in list.rows.iter().enumerate() {
                                 @if let Some(group) = list.begins_group(place) { (group_head(group)) }
-                                (row(watched, *is_checkable, now))
+                                (row(listed, now))
                             }
                         }
                     }
@@ -235,7 +243,8 @@ fn sortable(list: &List, sort: WatchSort, word: &str) -> Markup {
     }
 }
 
-fn row(watched: &WatchRow, is_checkable: bool, now: Now) -> Markup {
+fn row(listed: &Listed, now: Now) -> Markup {
+    let watched = &listed.watched;
     let (domain, details) = (watched.name(), watched.details());
     let dossier = format!("{}#watching", components::dossier_path(domain.as_str()));
     html! {
@@ -253,8 +262,8 @@ fn row(watched: &WatchRow, is_checkable: bool, now: Now) -> Markup {
             td data-label="Drops" {
                 @if let Some((_, release)) = watched.stage_and_release() { (countdown(release, now)) } @else { (nothing()) }
             }
-            td.stage-of data-label="State" { (state(watched, is_checkable, now)) }
-            td data-label="Tags" { (tags(details)) }
+            td.stage-of data-label="State" { (state(listed, now)) }
+            td.tags data-label="Tags" { (tags(details)) }
             td.number data-label="Max bid" {
                 @match details.max_bid {
                     Some(bid) => { a.plain href=(dossier) { (money(bid.cents())) span.hidden { " is the maximum bid for " (domain.unicode()) } } }
@@ -264,7 +273,7 @@ fn row(watched: &WatchRow, is_checkable: bool, now: Now) -> Markup {
             td data-label="Venue" { @if let Some(venue) = &details.venue { (venue) } @else { (nothing()) } }
             td.note data-label="Note" { @if let Some(note) = &details.note { (note) } @else { (nothing()) } }
             td.do {
-                button.quiet.small type="submit" name="only" value=(domain) aria-label={ "Remove " (domain.unicode()) } { "Remove" }
+                button.act type="submit" name="only" value=(domain) aria-label={ "Remove " (domain.unicode()) } { "Remove" }
             }
         }
     }
@@ -280,52 +289,23 @@ fn tags(details: &WatchDetails) -> Markup {
 }
 
 /// The state of a name: what the registry reported, or what the calendar says. It opens to its history.
-fn state(watched: &WatchRow, is_checkable: bool, now: Now) -> Markup {
+fn state(listed: &Listed, now: Now) -> Markup {
+    let Listed { watched, is_checkable, .. } = listed;
     let now_state = html! {
         @match (watched.rdap(), watched.stage()) {
             (Some((state, at)), _) => { span.confirmed { "✓ " } span.badge.(state_class(state)) { (state_word(state)) } " " span.frees { (ago(at, now)) } }
-            (None, Some(stage)) => { span.stage.(stage.as_str()) { (components::stage_word(stage)) } " " span.frees { @if is_checkable { "not checked yet" } @else { "no registry check" } } }
+            (None, Some(stage)) => { span.stage.(stage.as_str()) { (components::stage_word(stage)) } " " span.frees { @if *is_checkable { "not checked yet" } @else { "no registry check" } } }
             (None, None) if watched.is_renewed() => { span.badge { "registered again" } }
-            (None, None) => { span.soft { @if is_checkable { "not checked yet" } @else { "check not supported" } } }
+            (None, None) => { span.soft { @if *is_checkable { "not checked yet" } @else { "check not supported" } } }
         }
     };
+    let (drop, earlier) = (listed.drop.as_ref(), &listed.earlier[..]);
+    let history = History { drop, earlier, seen: watched.rdap(), watched: Some(watched) };
+    let today = Day::from_instant(now.0).unwrap_or(Day::MAX);
     html! {
         details.history {
             summary { (now_state) }
-            ul {
-                @if let Some((stage, release)) = watched.stage_and_release() {
-                    li { (components::stage(stage, release, crate::vocab::day::Day::from_instant(now.0).unwrap_or(release))) }
-                }
-                @for former in watched.former().iter().rev() {
-                    li { span.badge.(state_class(former.state)) { (state_word(former.state)) } " " span.frees { "until " (ago(former.last_seen, now)) } }
-                }
-                li { "You added it " (day(watched.added_at())) }
-                @if let Some(dropped) = watched.latest_drop() { li { "Left the zone " time datetime=(dropped) { (dropped) } } }
-            }
+            (history.shown(today))
         }
-    }
-}
-
-/// Word of a state that the registry reported.
-pub fn state_word(state: RdapState) -> &'static str {
-    match state {
-        RdapState::Redemption => "redemption",
-        RdapState::PendingDelete => "pending delete",
-        RdapState::Available => "available",
-        RdapState::Registered => "registered",
-        RdapState::Renewed => "renewed",
-        RdapState::RegisteredAgain => "registered again",
-        RdapState::Unknown => "unclear",
-    }
-}
-
-/// CSS class of a state that the registry reported.
-pub fn state_class(state: RdapState) -> &'static str {
-    match state {
-        RdapState::Redemption => "info",
-        RdapState::PendingDelete => "warn",
-        RdapState::Available => "good",
-        RdapState::Renewed | RdapState::RegisteredAgain => "bad",
-        RdapState::Registered | RdapState::Unknown => "",
     }
 }

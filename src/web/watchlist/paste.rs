@@ -1,61 +1,123 @@
 //! Parses a pasted list of names with any separators, or a CSV file with a header line.
 
+use rustc_hash::FxHashMap;
+
 use crate::accounts::{Tags, WatchPatch};
 use crate::http::body::Money;
+use crate::vocab::cell::unguarded;
 use crate::vocab::name::DomainName;
 
 /// Columns of a CSV file with names.
 const NAME_COLUMNS: [&str; 2] = ["domain", "name"];
 
-/// A rejected item and its error.
+/// A name as it was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Number of its line, from 1.
+    pub line: usize,
+    pub name: String,
+    /// The name, or the whole row of a CSV file.
+    pub text: String,
+}
+
+/// A name that was rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rejected {
-    pub text: String,
+    pub sent: Sent,
     pub why: String,
 }
 
 /// The distinct names of a text with their notes, and the rejected items.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Pasted {
-    pub names: Vec<(DomainName, WatchPatch)>,
+    pub names: Vec<(Sent, DomainName, WatchPatch)>,
     pub rejected: Vec<Rejected>,
     /// Items in all, repeated ones included.
     pub items: usize,
+    /// The header line of a CSV file. Without it, rejected rows could not be sent again.
+    pub header: Option<String>,
 }
 
 impl Pasted {
     /// Parses a text. Separators are white space, commas, semicolons, bars and quotes, which no name
-    /// contains. A text whose first line names a column `domain` or `name` and others is a CSV file.
+    /// contains. A text whose first line names a column `domain` or `name` is a CSV file, with commas,
+    /// semicolons or tabs between its cells.
     pub fn parse(text: &str) -> Pasted {
+        let text = text.trim_start_matches('\u{feff}');
         let mut pasted = Pasted::default();
-        match csv_of(text) {
-            Some((mut reader, columns)) => {
-                for row in reader.records().filter_map(Result::ok) {
-                    let name = row.get(columns.name).unwrap_or_default().trim();
-                    if !name.is_empty() {
-                        pasted.add(name, columns.patch(&row));
+        match Columns::of(text) {
+            Some(columns) => pasted.read_csv(text, &columns),
+            None => {
+                for (at, line) in text.lines().enumerate() {
+                    for item in items(line) {
+                        let (name, text) = (item.to_owned(), item.to_owned());
+                        pasted.add(Sent { line: at + 1, name, text }, Ok(WatchPatch::default()));
                     }
                 }
             }
-            None => items(text).for_each(|item| pasted.add(item, Ok(WatchPatch::default()))),
         }
-        let mut seen = rustc_hash::FxHashSet::default();
-        pasted.names.retain(|(name, _)| seen.insert(name.clone()));
+        pasted.reject_repeated();
         pasted
     }
 
-    fn add(&mut self, text: &str, patch: Result<WatchPatch, String>) {
+    fn read_csv(&mut self, text: &str, columns: &Columns) {
+        let mut reader = columns.reader(text);
+        self.header = text.lines().next().map(str::to_owned);
+        let mut row = csv::StringRecord::new();
+        // Cells are text already, so that reading cannot fail.
+        let (mut start, mut line) = (0, 1);
+        while reader.read_record(&mut row).is_ok_and(|is_more| is_more) {
+            let end = reader.position().byte() as usize;
+            let raw = &text[start..end];
+            let sent = raw.trim_start_matches(['\r', '\n']);
+            let before = raw[..raw.len() - sent.len()].matches('\n').count();
+            let name = row.get(columns.name).unwrap_or_default().trim().to_owned();
+            // The first row is the header, and a row of empty cells is none.
+            if start > 0 && row.iter().any(|cell| !cell.trim().is_empty()) {
+                let text = sent.trim_end_matches(['\r', '\n']).to_owned();
+                let patch = columns.patch(&row, &text);
+                self.add(Sent { line: line + before, name, text }, patch);
+            }
+            line += raw.matches('\n').count();
+            start = end;
+        }
+    }
+
+    fn add(&mut self, sent: Sent, patch: Result<WatchPatch, String>) {
         self.items += 1;
-        let name = DomainName::parse(text).map_err(|err| err.to_string());
+        let name = match sent.name.as_str() {
+            "" => Err("the row has no name".to_owned()),
+            name => DomainName::parse(name).map_err(|err| err.to_string()),
+        };
         match name.and_then(|name| Ok((name, patch?))) {
-            Ok(entry) => self.names.push(entry),
-            Err(why) => self.rejected.push(Rejected { text: text.to_owned(), why }),
+            Ok((name, patch)) => self.names.push((sent, name, patch)),
+            Err(why) => self.rejected.push(Rejected { sent, why }),
+        }
+    }
+
+    /// Keeps the first of repeated names. Notes of the others are not lost: their rows are rejected.
+    fn reject_repeated(&mut self) {
+        let mut lines = FxHashMap::default();
+        for (sent, name, patch) in std::mem::take(&mut self.names) {
+            match lines.get(&name) {
+                None => {
+                    lines.insert(name.clone(), sent.line);
+                    self.names.push((sent, name, patch));
+                }
+                Some(_) if patch == WatchPatch::default() => {}
+                Some(line) => {
+                    let why = format!("line {line} has this name already");
+                    self.rejected.push(Rejected { sent, why });
+                }
+            }
         }
     }
 }
 
 /// Positions of the columns that are read.
 struct Columns {
+    delimiter: u8,
+    len: usize,
     name: usize,
     tags: Option<usize>,
     max_bid: Option<usize>,
@@ -64,51 +126,71 @@ struct Columns {
 }
 
 impl Columns {
-    /// Reads the notes of a row. Empty cells change nothing.
-    fn patch(&self, row: &csv::StringRecord) -> Result<WatchPatch, String> {
+    /// The columns of a CSV file; `None` for a text that is none.
+    fn of(text: &str) -> Option<Columns> {
+        let first = text.lines().next()?;
+        let often = |delimiter: &u8| first.bytes().filter(|byte| byte == delimiter).count();
+        // Of delimiters that occur as often, the last.
+        let delimiter = *[b'\t', b';', b','].iter().max_by_key(|it| often(it))?;
+        let header = first.split(char::from(delimiter));
+        let header: Vec<_> =
+            header.map(|cell| cell.trim().trim_matches('"').to_lowercase()).collect();
+        let place =
+            |names: &[&str]| header.iter().position(|column| names.contains(&column.as_str()));
+        Some(Columns {
+            delimiter,
+            len: header.len(),
+            name: place(&NAME_COLUMNS)?,
+            tags: place(&["tags", "tag"]),
+            max_bid: place(&["max_bid_usd", "max_bid", "bid"]),
+            venue: place(&["venue"]),
+            note: place(&["note", "notes"]),
+        })
+    }
+
+    fn reader<'t>(&self, text: &'t str) -> csv::Reader<&'t [u8]> {
+        csv::ReaderBuilder::new()
+            .flexible(true)
+            .has_headers(false)
+            .delimiter(self.delimiter)
+            .from_reader(text.as_bytes())
+    }
+
+    /// Reads the notes of a row, which was sent as `text`. Empty cells change nothing.
+    fn patch(&self, row: &csv::StringRecord, text: &str) -> Result<WatchPatch, String> {
+        if text.matches('"').count() % 2 == 1 {
+            return Err("a quote is not closed".to_owned());
+        }
+        if row.len() > self.len {
+            let (cells, columns) = (row.len(), self.len);
+            return Err(format!(
+                "the row has {cells} cells and the header has {columns}; put quotes around cells with separators"
+            ));
+        }
         let cell = |at: Option<usize>| {
             let text = at.and_then(|at| row.get(at)).unwrap_or_default().trim();
-            (!text.is_empty()).then(|| without_guard(text))
+            (!text.is_empty()).then(|| unguarded(text))
         };
-        let bid = cell(self.max_bid).map(|text| text.trim_start_matches('$').parse::<Money>());
+        let bid = cell(self.max_bid).map(bid).transpose();
         let tags = cell(self.tags).map(tags).transpose()?;
         Ok(WatchPatch {
             note: cell(self.note).map(|text| Some(text.to_owned())),
             tags: tags.map(Tags::Add),
-            max_bid: bid
-                .transpose()
-                .map_err(|err| format!("max_bid_usd {err}"))?
-                .map(|it| Some(it.0)),
+            max_bid: bid.map_err(|err| format!("column max_bid_usd {err}"))?.map(|it| Some(it.0)),
             venue: cell(self.venue).map(|text| Some(text.to_owned())),
         })
     }
+}
+
+/// Parses a bid as people write it: `$1,200`.
+pub fn bid(text: &str) -> Result<Money, <Money as std::str::FromStr>::Err> {
+    text.trim_start_matches('$').replace(',', "").parse()
 }
 
 /// Parses tags separated by commas.
 pub fn tags(text: &str) -> Result<Vec<crate::vocab::tag::Tag>, String> {
     let tags = text.split(',').filter(|tag| !tag.trim().is_empty());
     tags.map(|tag| tag.parse().map_err(|err| format!("tags {err}"))).collect()
-}
-
-/// Removes the apostrophe that exports put before texts that a spreadsheet takes for a formula.
-fn without_guard(text: &str) -> &str {
-    let rest = text.strip_prefix('\'');
-    rest.filter(|rest| rest.starts_with(['=', '+', '-', '@'])).unwrap_or(text)
-}
-
-fn csv_of(text: &str) -> Option<(csv::Reader<&[u8]>, Columns)> {
-    let text = text.trim_start_matches('\u{feff}');
-    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
-    let header: Vec<_> = reader.headers().ok()?.iter().map(|it| it.trim().to_lowercase()).collect();
-    let place = |names: &[&str]| header.iter().position(|column| names.contains(&column.as_str()));
-    let columns = Columns {
-        name: place(&NAME_COLUMNS)?,
-        tags: place(&["tags", "tag"]),
-        max_bid: place(&["max_bid_usd", "max_bid", "bid"]),
-        venue: place(&["venue"]),
-        note: place(&["note", "notes"]),
-    };
-    (header.len() > 1).then_some((reader, columns))
 }
 
 fn items(text: &str) -> impl Iterator<Item = &str> {
@@ -121,41 +203,79 @@ mod tests {
     use super::*;
     use crate::vocab::money::Usd;
 
+    /// Line, text and reason of each rejected item.
+    fn rejected(pasted: &Pasted) -> Vec<(usize, &str, &str)> {
+        let all = pasted.rejected.iter();
+        all.map(|it| (it.sent.line, it.sent.text.as_str(), it.why.as_str())).collect()
+    }
+
     #[test]
     fn names_are_split_at_any_separator() {
         let text = "a.com, b.de;c.net\r\n\"d.org\"\tA.COM | münchen.de  <b>.com www.a.com ,,";
-        let Pasted { names, rejected, items } = Pasted::parse(text);
-        let names: Vec<_> = names.iter().map(|(name, _)| name.as_str()).collect();
+        let pasted = Pasted::parse(text);
+        let names: Vec<_> = pasted.names.iter().map(|(_, name, _)| name.as_str()).collect();
         assert_eq!(names, ["a.com", "b.de", "c.net", "d.org", "xn--mnchen-3ya.de"]);
-        let rejected: Vec<_> = rejected.iter().map(|it| it.text.as_str()).collect();
-        assert_eq!(rejected, ["<b>.com", "www.a.com"]);
-        assert_eq!(items, 8);
+        let lines: Vec<_> = rejected(&pasted).iter().map(|it| (it.0, it.1)).collect();
+        assert_eq!(lines, [(2, "<b>.com"), (2, "www.a.com")]);
+        assert_eq!(pasted.items, 8);
         assert_eq!(Pasted::parse(" ,;\n"), Pasted::default());
     }
 
     #[test]
     fn a_csv_file_brings_its_notes() {
         let text = "\u{feff}Domain,dqs,tags,max_bid_usd,venue,note\r\n\
-                    a.com,80,\"flip, keep\",$420.50,DropCatch,\"two\nlines, '=1\"\r\n\
+                    a.com,80,\"flip, keep\",\"$1,420.50\",DropCatch,\"two\nlines, '=1\"\r\n\
                     b.com,,,,,\r\n\
+                    \r\n\
                     c.com,,,-3,,\r\n\
                     ,,,,,\r\n";
-        let Pasted { names, rejected, items } = Pasted::parse(text);
-        assert_eq!((names.len(), items), (2, 3));
-        let (name, patch) = &names[0];
-        assert_eq!(name.as_str(), "a.com");
+        let pasted = Pasted::parse(text);
+        assert_eq!((pasted.names.len(), pasted.items), (2, 3));
+        let (sent, name, patch) = &pasted.names[0];
+        assert_eq!((sent.line, name.as_str()), (2, "a.com"));
         let expected = WatchPatch {
             note: Some(Some("two\nlines, '=1".to_owned())),
             tags: Some(Tags::Add(vec![
                 "flip".parse().expect("a tag"),
                 "keep".parse().expect("a tag"),
             ])),
-            max_bid: Some(Usd::from_cents(42_050)),
+            max_bid: Some(Usd::from_cents(142_050)),
             venue: Some(Some("DropCatch".to_owned())),
         };
         assert_eq!(*patch, expected);
-        assert_eq!(names[1].1, WatchPatch::default());
-        assert!(rejected[0].text == "c.com" && rejected[0].why.starts_with("max_bid_usd must be"));
-        assert_eq!(without_guard("'=1"), "=1");
+        assert_eq!(pasted.names[1].2, WatchPatch::default());
+        let [(line, text, why)] = rejected(&pasted)[..] else { panic!("{pasted:?}") };
+        assert_eq!((line, text), (6, "c.com,,,-3,,"));
+        assert!(why.starts_with("column max_bid_usd must be"), "{why}");
+        assert_eq!(pasted.header.as_deref(), Some("Domain,dqs,tags,max_bid_usd,venue,note"));
+    }
+
+    #[test]
+    fn no_row_of_a_csv_file_is_lost() {
+        let text = "domain;tags;note\n\
+                    a.com;flip;one\n\
+                    b.com;flip;one;two\n\
+                    ;flip;whose\n\
+                    A.com;;again\n\
+                    a.com;;\n\
+                    c.com;;\"open\n\
+                    d.com;;\n";
+        let pasted = Pasted::parse(text);
+        assert_eq!(pasted.names.len(), 1);
+        let whys = [
+            (
+                3,
+                "b.com;flip;one;two",
+                "the row has 4 cells and the header has 3; put quotes around cells with separators",
+            ),
+            (4, ";flip;whose", "the row has no name"),
+            (7, "c.com;;\"open\nd.com;;", "a quote is not closed"),
+            (5, "A.com;;again", "line 2 has this name already"),
+        ];
+        assert_eq!(rejected(&pasted), whys);
+        assert_eq!(Pasted::parse("domain\na.com\nb.com\n").names.len(), 2);
+        assert_eq!(Pasted::parse("name\ttags\na.com\tflip\n").names.len(), 1);
+        // A list that begins with no header.
+        assert_eq!(Pasted::parse("name.com;domain.com").names.len(), 2);
     }
 }

@@ -8,15 +8,20 @@ use super::world::{PASSWORD, World};
 use crate::common::receiver::{Receiver, Reply};
 
 /// Pages that need no log-in: what their pictures are called, and their paths.
-pub const OPEN: [(&str, &str); 16] = [
+pub const OPEN: [(&str, &str); 18] = [
     ("drops", "/"),
     ("drops-pipeline", "/?view=active"),
     ("drops-narrowed", "/?view=active&tld=com,net&q=a&min_dqs=40&max_len=9"),
     ("drops-none", "/?q=zzzzzzzz"),
+    ("drops-long", "/?view=active&idn=only&min_len=12"),
     ("search", "/search?q=harbor"),
     ("search-empty", "/search"),
     ("dossier", "/domain/oldharbor.com"),
     ("dossier-german", "/domain/xn--mller-kva.de"),
+    (
+        "dossier-long",
+        "/domain/xn--donaudampfschifffahrtsgesellschaftskapitnsmtzenabzeichen-9xe90l.de",
+    ),
     ("dossier-lookalike", "/domain/xn--pple-43d.com"),
     ("dossier-unseen", "/domain/never-seen-by-anybody.com"),
     ("overview", "/overview"),
@@ -70,6 +75,9 @@ pub fn fill(world: &World, key: &str, hook: &str) -> String {
         "oldharbor.com",
         "xn--pple-43d.com",
         "not-in-any-list.com",
+        "xn--donaudampfschifffahrtsgesellschaftskapitnsmtzenabzeichen-9xe90l.de",
+        "xn--zagljaprzedsibiorstwo-mcc03bpb96ala60i2bw4bg3aqb.pl",
+        "xn--fiq7ivcs4l5ucyvb561byjdo5k38ew6e4x8duqgbls8rdb65jyia.com",
     ] {
         post("/api/v1/watchlist", json!({"domainName": domain}));
     }
@@ -142,6 +150,15 @@ fn member_pages_pass_every_page_check() {
 }
 
 #[test]
+fn empty_pages_pass_every_page_check() {
+    let world = World::new();
+    let browser = world.member("ann@example.com", "free");
+    let pages = ["/watchlist", "/searches", "/alerts", "/portfolio"];
+    let named = pages.map(|path| (format!("empty-{}", &path[1..]), path));
+    judge(&browser, &named.each_ref().map(|(name, path)| (name.as_str(), *path)));
+}
+
+#[test]
 fn pages_are_read_and_forms_work_without_scripts() {
     let world = World::new();
     world.add_account("ann@example.com", "core");
@@ -157,6 +174,12 @@ fn pages_are_read_and_forms_work_without_scripts() {
     browser.main().button("Log in").follow();
     browser.main().row("harborlight.com").button("Watch harborlight.com").follow();
     browser.main().row("harborlight.com").button("Watching harborlight.com: stop").wait();
+
+    browser.open("/?view=active&starts=harbor&limit=50");
+    browser.main().at("//*[@id='every']").click();
+    browser.field("Tags").fill("coast");
+    browser.main().button("Tag").follow();
+    browser.text("names are on your watchlist now.").wait();
 
     browser.open("/status");
     browser.field("Search names").type_keys("oldharbor");

@@ -8,12 +8,21 @@ use super::world::World;
 use crate::common::Client;
 
 /// Names of the rows, in their order.
-fn names(browser: &Browser) -> Vec<String> {
+pub fn names(browser: &Browser) -> Vec<String> {
     let rows = browser.script(
         "return [...document.querySelectorAll('#list tbody tr')].map((row) => row.dataset.name)",
         &[],
     );
     serde_json::from_value(rows).expect("names")
+}
+
+/// The selected names.
+fn selected(browser: &Browser) -> Vec<String> {
+    let boxes = browser.script(
+        "return [...document.querySelectorAll('tbody .sel :checked')].map((box) => box.value)",
+        &[],
+    );
+    serde_json::from_value(boxes).expect("names")
 }
 
 /// The first fields of the lines of a CSV file that the page links, got as the page would.
@@ -129,70 +138,14 @@ fn the_drop_list_works_by_keyboard() {
     browser.heading("Keyboard shortcuts").wait_gone();
     browser.leave(|| browser.press("o"));
     browser.is_at("/domain/harborlight.com");
-}
-
-#[test]
-fn the_best_of_tomorrow_are_found_saved_and_watched() {
-    let world = World::new();
-    let soon = |file: &str, names: &[String], observed_at: &str| {
-        let rows: String =
-            names.iter().map(|name| format!("{name},2026-10-17,2026-11-21\n")).collect();
-        let list = world.site.write(file, format!("domain,drop_date,release_date\n{rows}"));
-        world.site.ingest(&list, observed_at);
-    };
-    let mut tomorrow = vec!["harbor9.com".to_owned(), "oakledger.net".to_owned()];
-    for first in ["quiet", "paper", "harbor", "silver", "garden"] {
-        let second = ["meadow", "lantern", "ledger", "bridge", "market"];
-        tomorrow.extend(second.map(|second| format!("{first}{second}.com")));
-    }
-    soon("soon.csv", &tomorrow, "2026-11-20T07:00:00Z");
-    let browser = world.member("ann@example.com", "pro");
-    browser.open("/");
-    // Three actions.
-    let day = browser
-        .main()
-        .at("//nav[@aria-label='Release days']//a[starts-with(normalize-space(.), 'Tomorrow')]");
-    day.click();
-    browser.is_at("/?release_from=2026-11-21&release_to=2026-11-21");
-    browser.main().at("//aside//a[starts-with(normalize-space(.), '.com')]").click();
-    browser.main().at("//aside//a[normalize-space(.)='No digits']").click();
-    browser.text("no digits").wait();
-    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
-    let query = "tld=com&digits=none&release_from=tomorrow&release_to=tomorrow&limit=8";
-    let best = api.get(&format!("/api/v1/drops?{query}")).json();
-    let best = best["drops"].as_array().expect("a list").iter();
-    let best: Vec<_> = best.filter_map(|row| row["name"].as_str()).map(str::to_owned).collect();
-    assert_eq!((best.len(), &names(&browser)[..8]), (8, &best[..]));
-
-    // The search is that of tomorrow, on every day.
-    browser.main().at("//summary[.='Save this search']").click();
-    browser.main().field("Name").fill("Best of tomorrow");
-    browser.main().button("Save search").follow();
-    browser.main().at("//aside//a[@aria-current='true'][contains(., 'Best of tomorrow')]").wait();
-    assert!(browser.place().contains("release_from=tomorrow"), "{}", browser.place());
-    let new = ["openorchard.com", "calmriver.com", "brightcabin.com"].map(str::to_owned);
-    soon("next.csv", &new, "2026-11-20T08:00:00Z");
-    browser.until("the new names are counted", || {
-        browser.open("/");
-        Ok(browser.link("3 new in Best of tomorrow").is_shown().then_some(()))
-    });
-    browser.link("3 new in Best of tomorrow").follow();
-    let mut first = names(&browser)[..3].to_vec();
-    first.sort_unstable();
-    assert_eq!(first, ["brightcabin.com", "calmriver.com", "openorchard.com"]);
-
-    // Twenty are selected by keyboard, and watched with a tag.
-    for _ in 0..20 {
-        browser.press("j");
-        browser.press("x");
-    }
-    browser.text("20 selected").wait();
-    browser.field("Tags").fill("tomorrow");
-    browser.main().button("Tag").follow();
-    browser.main().row("calmriver.com").button("Watching calmriver.com: stop").wait();
-    browser.open("/watchlist?tag=tomorrow");
-    browser.main().link("calmriver.com").wait();
-    assert_eq!(browser.main().at("//tbody/tr[td[contains(@class, 'check')]]").count(), 20);
+    // The page of a name has some of the keys too.
+    browser.press("t");
+    assert_eq!(browser.focused(), "input Tags");
+    browser.press("coast");
+    browser.leave(|| browser.press(ENTER));
+    assert_eq!(browser.field("Tags").property("value"), "coast");
+    browser.press("b");
+    assert_eq!(browser.focused(), "a DropCatch");
 }
 
 #[test]
@@ -282,4 +235,109 @@ fn type_ahead_suggests_names() {
     browser.leave(|| field.type_keys(ENTER));
     browser.is_at("/domain/xn--mller-kva.de");
     browser.text("müller.de").wait();
+}
+
+#[test]
+fn every_name_of_a_search_is_selected_across_pages() {
+    let world = World::new();
+    let browser = world.member("ann@example.com", "core");
+    let clipboard = json!({"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]});
+    browser.cdp("Browser.grantPermissions", clipboard);
+    browser.open("/?view=all&starts=s&limit=50");
+    let every = browser.main().at("//*[@id='every']");
+    browser.field("Select all names on this page").click();
+    browser.text("50 selected").wait();
+    every.click();
+    let total = browser.script("return document.querySelector('#every').dataset.total", &[]);
+    let total: usize = total.as_str().and_then(|it| it.parse().ok()).expect("a number");
+    assert!((101..1_000).contains(&total), "{total} names are three pages and may be selected");
+    browser.text(&format!("{total} selected")).wait();
+    // One name less is no longer every name.
+    browser.field(&format!("Select {}", names(&browser)[0])).click();
+    browser.text("49 selected").wait();
+    browser.press("A");
+    browser.text(&format!("{total} selected")).wait();
+    browser.press("c");
+    browser.text(&format!("Copied {total} names")).wait();
+    let copied = browser.script("return navigator.clipboard.readText()", &[]);
+    let copied: Vec<_> = copied.as_str().expect("text").lines().map(str::to_owned).collect();
+    assert_eq!((copied.len(), &copied[..50]), (total, &names(&browser)[..]));
+
+    // The tag is typed without leaving the keyboard.
+    browser.press("t");
+    assert_eq!(browser.focused(), "input Tags");
+    browser.press("letter s");
+    browser.leave(|| browser.press(ENTER));
+    browser.text(&format!("{total} names are on your watchlist now.")).wait();
+    browser.open("/watchlist?tag=letter+s");
+    browser.text(&format!("of {total}")).wait();
+
+    // The next page is hidden and shown again as a whole.
+    browser.open("/?view=all&starts=s&limit=50&offset=50");
+    browser.press("A");
+    browser.press("h");
+    browser.text("hidden on this page.").wait();
+    assert!(names(&browser).is_empty());
+    browser.main().link("Show").click();
+    browser.main().row(&copied[50]).text("hidden").wait();
+    browser.press("A");
+    browser.press("h");
+    browser.main().row(&copied[50]).text("hidden").wait_gone();
+    assert_eq!(names(&browser)[0], copied[50]);
+}
+
+#[test]
+fn rows_are_hidden_tagged_and_selected_by_keyboard() {
+    let world = World::new();
+    let browser = world.member("ann@example.com", "core");
+    browser.open("/?view=active&limit=50");
+    let all = names(&browser);
+    // Without a selection, the row that one is at. The next one follows it.
+    browser.press("j");
+    browser.press("j");
+    browser.press("h");
+    browser.text("1 hidden on this page.").wait();
+    browser.press("x");
+    browser.text("1 selected").wait();
+    assert_eq!(selected(&browser), [all[2].as_str()]);
+    for _ in 0..3 {
+        browser.press("j");
+    }
+    browser.press("X");
+    browser.text("4 selected").wait();
+    assert_eq!(selected(&browser), all[2..6]);
+    browser.press("h");
+    browser.text("5 hidden on this page.").wait();
+    assert_eq!(names(&browser)[..3], [0, 6, 7].map(|at: usize| all[at].clone()));
+
+    browser.press("t");
+    browser.press("garden");
+    browser.leave(|| browser.press(ENTER));
+    browser.text("1 name is on your watchlist now.").wait();
+    browser.press("j");
+    browser.press("m");
+    assert_eq!(browser.focused(), "input Max bid (USD)");
+    browser.press("95");
+    browser.main().button("Set bid").follow();
+    browser.press("g");
+    browser.leave(|| browser.press("w"));
+    browser.is_at("/watchlist");
+    browser.main().row(&all[6]).text("garden").wait();
+    browser.main().row(&all[0]).text("$95").wait();
+
+    browser.press("g");
+    browser.leave(|| browser.press("d"));
+    browser.press("s");
+    browser.press("Mine");
+    browser.leave(|| browser.press(ENTER));
+    browser.main().at("//aside//a[contains(., 'Mine')]").wait();
+    // Single keys can be switched off, everywhere.
+    browser.press("?");
+    browser.field("Enable single-key shortcuts").click();
+    browser.press(ESCAPE);
+    browser.press("g");
+    browser.press("w");
+    browser.press("j");
+    browser.press("x");
+    assert!(selected(&browser).is_empty());
 }

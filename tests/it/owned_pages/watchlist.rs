@@ -115,7 +115,10 @@ fn the_page_matches_the_api_in_every_order() {
     }
     let page = ann.get("/watchlist");
     page.assert_says(200, "münchen.de xn--mnchen-3ya.de");
-    page.assert_says(200, "catchable expected free since 15 Mar");
+    page.assert_says(
+        200,
+        "catchable not checked yet 15 Mar Expected to be available, not verified",
+    );
     page.assert_says(200, "external");
     for (target, error) in [
         ("/watchlist?sort=none", "must be one of lifecycle, name, dqs, added, release, bid, venue"),
@@ -146,4 +149,105 @@ fn downloads_need_a_plan_with_exports() {
         let page = person.get("/watchlist?sort=dqs").text;
         assert!(page.contains(&format!("href=\"{link}\"")), "{plan}: {page}");
     }
+}
+
+#[test]
+fn a_csv_file_goes_out_and_in_again() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "api");
+    let mut bob = world.person("bob@example.com", "api");
+    let file = "domain,tags,max_bid_usd,venue,note\n\
+                solar.com,\"flip, keep\",\"1,420.50\",DropCatch,\"two\nlines, \"\"=1\"\"\"\n\
+                münchen.de,,,,=SUM(A1)\n\
+                unseen.com,,12,,\n";
+    ann.post("/watchlist/add", &[("names", file)]).assert_says(200, "3 names added");
+    let export = |email: &str| {
+        let mut api = world.server.client_with(&world.site.new_key(email));
+        api.get("/api/export/watchlist").text().to_owned()
+    };
+    let of_ann = export("ann@example.com");
+    bob.post("/watchlist/add", &[("names", &of_ann)]).assert_says(200, "3 names added");
+    let notes = |file: &str| {
+        let mut reader = csv::Reader::from_reader(file.as_bytes());
+        let rows = reader.records().map(|row| row.expect("a row"));
+        let cells = |row: csv::StringRecord| {
+            [0, 9, 10, 11, 12].map(|at| row.get(at).unwrap_or_default().to_owned())
+        };
+        rows.map(cells).collect::<Vec<_>>()
+    };
+    assert_eq!(notes(&of_ann), notes(&export("bob@example.com")));
+    let first = notes(&of_ann).into_iter().find(|row| row[0] == "solar.com").expect("a row");
+    assert_eq!(first[1..], ["flip, keep", "1420.5", "DropCatch", "two\nlines, \"=1\""]);
+}
+
+#[test]
+fn bad_rows_of_a_file_are_told_and_stay_in_the_field() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "core");
+    let file = "domain;tags;max_bid_usd;note\r\n\
+                solar.com;flip;120;first\r\n\
+                www.solar.com;flip;;\r\n\
+                fresh.com;flip;a lot;ask <Hanna>\r\n\
+                \r\n\
+                pending.com;flip;;one;two\r\n\
+                solar.com;;80;again\r\n";
+    let page = ann.post("/watchlist/add", &[("names", file)]);
+    page.assert_says(200, "1 name added");
+    page.assert_says(200, "4 names not added");
+    for row in [
+        "3 www.solar.com ",
+        "4 fresh.com Column max_bid_usd must be ",
+        "6 pending.com The row has 5 cells and the header has 4; put quotes around cells with separators.",
+        "7 solar.com Line 2 has this name already.",
+    ] {
+        page.assert_says(200, row);
+    }
+    let (_, left) = page.text.rsplit_once("</textarea>").map_or(("", ""), |(field, _)| {
+        field
+            .rsplit_once("<textarea")
+            .and_then(|(_, field)| field.split_once('>'))
+            .expect("a field")
+    });
+    let rows = [
+        "domain;tags;max_bid_usd;note",
+        "www.solar.com;flip;;",
+        "fresh.com;flip;a lot;ask &lt;Hanna&gt;",
+        "pending.com;flip;;one;two",
+        "solar.com;;80;again",
+    ];
+    assert_eq!(left.trim_start().lines().collect::<Vec<_>>(), rows);
+    // Corrected, the rest is added with its notes.
+    let rest =
+        "domain;tags;max_bid_usd;note\nfresh.com;flip;95;ask Hanna\npending.com;flip;;\"one;two\"";
+    ann.post("/watchlist/add", &[("names", rest)]).assert_says(200, "2 names added");
+    ann.get("/watchlist?tag=flip").assert_says(200, "one;two");
+}
+
+#[test]
+fn the_state_of_a_name_opens_to_its_history() {
+    let world = World::new();
+    let rows = "domain,drop_date,release_date,status,registered_again\n\
+                pending.com,2019-03-01,,,true\npending.com,2026-02-12,,,\n";
+    let list = world.site.write("old.csv", rows);
+    world.site.ingest(&list, "2026-03-15T02:00:00Z");
+    let mut ann = world.person("ann@example.com", "core");
+    ann.post("/watch", &[("domain", "pending.com"), ("domain", "released.com")]);
+    let history = "19 Mar Drops, expected 15 Mar You added it to your watchlist \
+                   14 Mar Pending delete 12 Feb Left the zone \
+                   1 Mar 2019 Left the zone, registered again";
+    let wait = std::time::Duration::from_millis(50);
+    for _ in 0..200 {
+        if ann.get("/watchlist").visible().contains("1 Mar 2019") {
+            break;
+        }
+        std::thread::sleep(wait);
+    }
+    let page = ann.get("/watchlist");
+    page.assert_says(200, history);
+    page.assert_says(
+        200,
+        "5 Feb Expected to be available, not verified 31 Jan Pending delete 1 Jan Left the zone",
+    );
+    // The dossier tells the same, and the earlier drop below.
+    ann.get("/domain/pending.com").assert_says(200, "19 Mar Drops, expected 15 Mar You added it to your watchlist 14 Mar Pending delete 12 Feb Left the zone Earlier drops Dropped Freed Afterwards 1 Mar 2019");
 }

@@ -1,0 +1,109 @@
+//! What happened to a name: by the calendar, by lists, by its registry and by its watcher.
+
+use maud::{Markup, html};
+
+use super::date;
+use crate::http::watchlist::WatchRow;
+use crate::index::EarlierDrop;
+use crate::index::query::rows::Lifecycle;
+use crate::vocab::day::Day;
+use crate::vocab::observation::RdapState;
+use crate::vocab::time::UnixMs;
+
+/// What is known about the past of a name, and its next drop.
+pub struct History<'a> {
+    pub drop: Option<&'a Lifecycle>,
+    /// Drops before that, newest first.
+    pub earlier: &'a [EarlierDrop],
+    /// The newest state that the registry reported.
+    pub seen: Option<(RdapState, UnixMs)>,
+    /// The entry of the viewer's watchlist.
+    pub watched: Option<&'a WatchRow>,
+}
+
+/// Something that happened, or is expected to.
+struct Event {
+    day: Day,
+    word: String,
+    /// `next` for what is expected, `sure` for what the registry reported.
+    class: &'static str,
+}
+
+impl History<'_> {
+    /// Renders the events, newest first.
+    pub fn shown(&self, today: Day) -> Markup {
+        html! {
+            ol.events {
+                @for Event { day, word, class } in self.events(today) {
+                    li.(class) { (date(day, today)) span { (word) } }
+                }
+            }
+        }
+    }
+
+    fn events(&self, today: Day) -> Vec<Event> {
+        let day_of = |at: UnixMs| Day::from_instant(at.instant()).unwrap_or(today);
+        let mut events = Vec::new();
+        let mut add = |day: Day, class: &'static str, word: String| {
+            events.push(Event { day, word, class });
+        };
+        if let Some(drop) = self.drop.filter(|drop| !drop.registered_again) {
+            match drop.release > today {
+                true => add(drop.release, "next", "Drops, expected".to_owned()),
+                false => add(drop.release, "", "Expected to be available, not verified".to_owned()),
+            }
+        }
+        if let Some((state, at)) = self.seen {
+            add(day_of(at), "sure", format!("Registry: {}", state_word(state)));
+        }
+        if let Some(watched) = self.watched {
+            for former in watched.former().iter().rev() {
+                let word = format!("Registry: {}, until then", state_word(former.state));
+                add(day_of(former.last_seen), "sure", word);
+            }
+            add(day_of(watched.added_at()), "", "You added it to your watchlist".to_owned());
+        }
+        if let Some(drop) = self.drop {
+            if drop.registered_again {
+                add(drop.dropped, "", "Left the zone, registered again since".to_owned());
+            } else {
+                if (drop.dropped..drop.release).contains(&drop.pending_delete) {
+                    let is_coming = drop.pending_delete > today;
+                    let (class, more) = if is_coming { ("next", ", expected") } else { ("", "") };
+                    add(drop.pending_delete, class, format!("Pending delete{more}"));
+                }
+                add(drop.dropped, "", "Left the zone".to_owned());
+            }
+        }
+        for drop in self.earlier {
+            let after = if drop.registered_again { ", registered again" } else { "" };
+            add(drop.date, "", format!("Left the zone{after}"));
+        }
+        events.sort_by_key(|event| std::cmp::Reverse(event.day));
+        events
+    }
+}
+
+/// Word of a state that the registry reported.
+pub fn state_word(state: RdapState) -> &'static str {
+    match state {
+        RdapState::Redemption => "redemption",
+        RdapState::PendingDelete => "pending delete",
+        RdapState::Available => "available",
+        RdapState::Registered => "registered",
+        RdapState::Renewed => "renewed",
+        RdapState::RegisteredAgain => "registered again",
+        RdapState::Unknown => "unclear",
+    }
+}
+
+/// CSS class of a state that the registry reported.
+pub fn state_class(state: RdapState) -> &'static str {
+    match state {
+        RdapState::Redemption => "info",
+        RdapState::PendingDelete => "warn",
+        RdapState::Available => "good",
+        RdapState::Renewed | RdapState::RegisteredAgain => "bad",
+        RdapState::Registered | RdapState::Unknown => "",
+    }
+}

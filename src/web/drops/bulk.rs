@@ -1,0 +1,231 @@
+//! What is done with names of the list: with those that are selected, or with all that a search finds.
+//! A form names the search, so that it means the same names on every page of the list and without scripts.
+
+use axum::extract::State as WebState;
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Redirect, Response};
+use maud::{Markup, html};
+
+use crate::accounts::{Tags, WatchPatch};
+use crate::http::error::ApiError;
+use crate::http::export::{Export, export_names};
+use crate::http::watchlist::watch_all;
+use crate::http::work;
+use crate::index::filter::DropFilter;
+use crate::vocab::limits::{EXPORT_ROWS_MAX, WATCHES_PASTED_MAX};
+use crate::vocab::name::DomainName;
+use crate::vocab::named::{named_enum, parse_named};
+use crate::web::Web;
+use crate::web::components::{counted, grouped};
+use crate::web::drops::Shown;
+use crate::web::drops::state::State;
+use crate::web::error::PageError;
+use crate::web::form::{Fields, Form, LargeForm};
+use crate::web::fragment::{Wanted, wanted};
+use crate::web::logged_in::LoggedIn;
+use crate::web::watchlist::{next, parse_bid, parse_name, parse_tags};
+
+/// Maximum names of a search that are changed at once.
+const NAMES_MAX: usize = WATCHES_PASTED_MAX;
+
+named_enum! {
+    /// What was done with names, as the address after the form says it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Done {
+        Watched = "watched",
+        Hidden = "hidden",
+        Shown = "shown",
+    }
+}
+parse_named!(Done);
+
+impl Done {
+    fn text(self, names: u32) -> String {
+        let names_are = match names {
+            1 => "1 name is".to_owned(),
+            _ => format!("{} names are", grouped(names.into())),
+        };
+        match self {
+            Done::Watched => format!("{names_are} on your watchlist now."),
+            Done::Hidden => format!("{names_are} hidden now."),
+            Done::Shown => format!("{names_are} shown again."),
+        }
+    }
+
+    /// The response to a form about `names` names: back to its page, which says what was done if the form
+    /// was that of a list. Scripts get 204.
+    fn response(self, headers: &HeaderMap, fields: &Fields, names: usize) -> Response {
+        let next = next(fields);
+        if wanted(headers) != Wanted::Page {
+            return axum::http::StatusCode::NO_CONTENT.into_response();
+        }
+        let is_list = fields.all("search").next().is_some();
+        let between = if next.contains('?') { '&' } else { '?' };
+        let said =
+            if is_list { format!("{between}done={self}&names={names}") } else { String::new() };
+        Redirect::to(&format!("{next}{said}")).into_response()
+    }
+}
+
+/// What the form before this page did, from the query string.
+pub fn notice(sent: &Fields) -> Markup {
+    let done = sent.text("done").parse::<Done>().ok().zip(sent.text("names").parse().ok());
+    html! { @if let Some((done, names)) = done { p.notice role="status" { (done.text(names)) } } }
+}
+
+/// The form for selected names. It appears when a name is selected. `total` names match the search.
+pub fn form(shown: &Shown<'_>, total: u32) -> Markup {
+    let listed = shown.state.listed().with(&[("limit", "")]).path();
+    let search = listed.strip_prefix("/?").unwrap_or_default();
+    html! {
+        form #bulk.bulk method="post" action="/watch" aria-label="Selected names" {
+            input type="hidden" name="next" value=(shown.state.path());
+            span.picked role="status" { "Selected names" }
+            @if shown.owned.is_some() {
+                input type="hidden" name="search" value=(search);
+                @if shown.hidden.are_shown { input type="hidden" name="hidden" value="show"; }
+                @if total > 0 { (every(total)) }
+            }
+            button type="submit" { "Watch" }
+            @if shown.owned.is_some() {
+                label { "Tags " input #tags type="text" name="tags" maxlength="400" autocomplete="off" autocapitalize="none" placeholder="flip, garden"; }
+                button type="submit" { "Tag" }
+                label { "Max bid (USD) " input #bid type="text" name="bid" inputmode="decimal" maxlength="16" autocomplete="off"; }
+                button type="submit" { "Set bid" }
+                @if shown.hidden.are_shown { button type="submit" formaction="/unhide" { "Unhide" } }
+                @else { button type="submit" formaction="/hide" { "Hide" } }
+                button #copy type="submit" formaction="/selected.txt" { "Copy" }
+                @if shown.exports { button type="submit" formaction="/selected.csv" { "CSV" } }
+            } @else { button.needs-js #copy type="button" { "Copy" } }
+            button.needs-js #clear type="reset" { "Clear" }
+        }
+    }
+}
+
+/// The box that selects every name of the search, on all pages.
+fn every(total: u32) -> Markup {
+    let is_possible = total as usize <= NAMES_MAX;
+    html! {
+        label.every {
+            input #every type="checkbox" name="all" value="yes" data-total=(total) disabled[!is_possible];
+            "All " (grouped(total.into()))
+            @if !is_possible {
+                span.why-not { ": at most " (grouped(NAMES_MAX as u64)) " at once, narrow the filters or export" }
+            }
+        }
+    }
+}
+
+/// The names that a form is about: those of its field `domain`, or all that its search finds now, without
+/// those that its page left out as hidden.
+///
+/// # Errors
+/// 400 for an invalid name or search, and if more names match than are changed at once.
+pub async fn names(
+    web: &Web,
+    member: &LoggedIn,
+    fields: &Fields,
+) -> Result<Vec<DomainName>, PageError> {
+    if fields.text("all") != "yes" {
+        return fields.all("domain").map(parse_name).collect();
+    }
+    let state = State::of(&Fields::from_query(Some(fields.text("search"))));
+    let shows_hidden = fields.text("hidden") == "show";
+    let (index, as_of) = (web.app.live.current(), web.app.as_of(member.viewer.now));
+    let owned = web.user_data(member);
+    let reads_labels = state.reads_labels();
+    let find = move || {
+        let filter = state.filter(as_of.today)?;
+        let page =
+            index.drops(&DropFilter { limit: NAMES_MAX as u32, offset: 0, ..filter }, as_of)?;
+        if page.total as usize > NAMES_MAX {
+            return Err(too_many(page.total));
+        }
+        let mut names = Vec::with_capacity(page.count() as usize);
+        page.for_each(|row| names.extend(DomainName::parse(row.name)));
+        names.retain(|name| shows_hidden || !owned.hides(name));
+        Ok(names)
+    };
+    Ok(work::run_or_scan(reads_labels, u32::MAX, find).await?)
+}
+
+fn too_many(total: u32) -> ApiError {
+    let (count, most) = (counted(total, "name"), grouped(NAMES_MAX as u64));
+    let rows = grouped(EXPORT_ROWS_MAX.into());
+    let what = format!(
+        "the search finds {count}, and at most {most} are changed at once; narrow the filters, or export up to {rows} as CSV"
+    );
+    ApiError::parameter("all", what)
+}
+
+/// `POST /watch`: adds names from any page.
+pub async fn watch(
+    WebState(web): WebState<Web>,
+    member: LoggedIn,
+    headers: HeaderMap,
+    Form(fields): LargeForm<Fields>,
+) -> Result<Response, PageError> {
+    let filled = |name| Some(fields.text(name).trim()).filter(|text: &&str| !text.is_empty());
+    let patch = WatchPatch {
+        tags: filled("tags").map(parse_tags).transpose()?.map(Tags::Add),
+        max_bid: filled("bid").map(parse_bid).transpose()?.map(Some),
+        ..WatchPatch::default()
+    };
+    let names = names(&web, &member, &fields).await?;
+    let count = names.len();
+    let names = names.into_iter().map(|name| (name, patch.clone())).collect();
+    let outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
+    // Those that there was room for are on the list.
+    outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
+    Ok(Done::Watched.response(&headers, &fields, count))
+}
+
+/// `POST /hide`: leaves names out of lists.
+pub async fn hide(
+    WebState(web): WebState<Web>,
+    member: LoggedIn,
+    headers: HeaderMap,
+    Form(fields): LargeForm<Fields>,
+) -> Result<Response, PageError> {
+    let names = names(&web, &member, &fields).await?;
+    let count = names.len();
+    web.app.store.hide(&member.caller, names).await.map_err(ApiError::from)?;
+    Ok(Done::Hidden.response(&headers, &fields, count))
+}
+
+/// `POST /unhide`: shows names in lists again.
+pub async fn unhide(
+    WebState(web): WebState<Web>,
+    member: LoggedIn,
+    headers: HeaderMap,
+    Form(fields): LargeForm<Fields>,
+) -> Result<Response, PageError> {
+    let names = names(&web, &member, &fields).await?;
+    let count = names.len();
+    web.app.store.unhide_all(&member.caller, names).await.map_err(ApiError::from)?;
+    Ok(Done::Shown.response(&headers, &fields, count))
+}
+
+/// `POST /selected.csv`: the names with the columns of the drops export, in the order of the list. Counts
+/// as an export.
+pub async fn csv(
+    WebState(web): WebState<Web>,
+    member: LoggedIn,
+    export: Result<Export, ApiError>,
+    Form(fields): LargeForm<Fields>,
+) -> Result<Response, PageError> {
+    let names = names(&web, &member, &fields).await?;
+    Ok(export_names(&web.app, export?, names).await?)
+}
+
+/// `POST /selected.txt`: the names, one a line, to be copied.
+pub async fn text(
+    WebState(web): WebState<Web>,
+    member: LoggedIn,
+    Form(fields): LargeForm<Fields>,
+) -> Result<Response, PageError> {
+    let names = names(&web, &member, &fields).await?;
+    let lines: String = names.iter().map(|name| format!("{name}\n")).collect();
+    Ok(([(CONTENT_TYPE, "text/plain; charset=utf-8")], lines).into_response())
+}

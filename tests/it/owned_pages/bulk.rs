@@ -1,0 +1,171 @@
+//! What is done with selected names of the list, and with all names of a search, by forms.
+
+use serde_json::json;
+
+use super::World;
+use super::person::Person;
+
+/// Adds a list of names that drop tomorrow, best first by length.
+fn add_names(world: &World, count: usize) {
+    let rows: String = (0..count).map(|at| format!("bulk{at:04}.com,2026-02-14\n")).collect();
+    let list = world.site.write("bulk.csv", format!("domain,drop_date\n{rows}"));
+    world.site.ingest(&list, &format!("{}T01:00:00Z", super::TODAY));
+}
+
+/// Waits until the server has the names of [`add_names`], and returns what the page says of all.
+fn all_of(person: &mut Person, search: &str) -> String {
+    let wait = std::time::Duration::from_millis(50);
+    for _ in 0..600 {
+        let page = person.get(&format!("/?{search}"));
+        if let Some((_, rest)) = page.text.split_once("data-total=\"") {
+            return rest.split('<').next().unwrap_or_default().to_owned();
+        }
+        std::thread::sleep(wait);
+    }
+    panic!("the names do not come");
+}
+
+const SEARCH: &str = "starts=bulk&view=all";
+
+#[test]
+fn all_names_of_a_search_are_watched_tagged_hidden_and_downloaded() {
+    let world = World::new();
+    add_names(&world, 150);
+    let mut ann = world.person("ann@example.com", "api");
+    assert!(all_of(&mut ann, SEARCH).starts_with("150\">All 150"));
+    // The page has 100 of them, and selecting one does not limit the search.
+    let page = ann.get(&format!("/?{SEARCH}"));
+    assert_eq!(page.text.matches("<tr data-name").count(), 100);
+    let hidden = [("domain", "bulk0003.com"), ("search", SEARCH), ("next", "/?starts=bulk")];
+    ann.post("/hide", &hidden).assert_goes_to("/?starts=bulk&done=hidden&names=1");
+    ann.get("/?starts=bulk&done=hidden&names=1").assert_says(200, "1 name is hidden now.");
+
+    let all = [
+        ("all", "yes"),
+        ("search", SEARCH),
+        ("domain", "bulk0001.com"),
+        ("tags", "flip"),
+        ("bid", "$120"),
+        ("next", "/"),
+    ];
+    ann.post("/watch", &all).assert_goes_to("/?done=watched&names=149");
+    ann.get("/?done=watched&names=149").assert_says(200, "149 names are on your watchlist now.");
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    let listed = api.get("/api/v1/watchlist?tag=flip&bid=some&limit=1000").json();
+    assert_eq!(listed["matches"], json!(149));
+    let names = listed["watchlist"].as_array().expect("a list");
+    assert!(
+        names
+            .iter()
+            .all(|row| row["domain"] != "bulk0003.com" && row["maxBidUsd"].as_f64() == Some(120.0))
+    );
+
+    // The file has the columns, the rows and the order of the export.
+    let export = api.get(&format!("/api/export/drops?{SEARCH}")).text().to_owned();
+    let file = ann.post("/selected.csv", &all);
+    assert_eq!(file.header("content-type"), Some("text/csv; charset=utf-8"));
+    let without_hidden: String =
+        export.split_inclusive("\r\n").filter(|line| !line.starts_with("bulk0003.com")).collect();
+    assert_eq!(file.text, without_hidden);
+    // Hidden names are part of a list that shows them.
+    let file = ann.post("/selected.csv", &[&all[..], &[("hidden", "show")]].concat());
+    assert_eq!(file.text, export);
+    let names = ann.post("/selected.txt", &all);
+    assert_eq!(names.header("content-type"), Some("text/plain; charset=utf-8"));
+    assert_eq!(names.text.lines().count(), 149);
+
+    // Without `all`, the selected names in the order of the form. A name that never dropped has no row.
+    let some = [
+        ("domain", "bulk0009.com"),
+        ("domain", "solar.com"),
+        ("domain", "unseen.com"),
+        ("search", SEARCH),
+    ];
+    let file = ann.post("/selected.csv", &some).text;
+    let first: Vec<_> = file.lines().map(|line| line.split(',').next().unwrap_or("")).collect();
+    assert_eq!(first, ["domain", "bulk0009.com", "solar.com"]);
+    assert_eq!(ann.post("/selected.txt", &some).text, "bulk0009.com\nsolar.com\nunseen.com\n");
+
+    ann.post("/hide", &all).assert_goes_to("/?done=hidden&names=149");
+    ann.get(&format!("/?{SEARCH}")).assert_says(200, "100 hidden on this page.");
+    let shown = [("all", "yes"), ("search", SEARCH), ("hidden", "show"), ("next", "/")];
+    ann.post("/unhide", &shown).assert_goes_to("/?done=shown&names=150");
+    ann.get(&format!("/?{SEARCH}")).assert_lacks("hidden on this page");
+}
+
+#[test]
+fn too_many_names_are_refused_with_what_to_do() {
+    let world = World::new();
+    add_names(&world, 1_001);
+    let mut ann = world.person("ann@example.com", "core");
+    let says = all_of(&mut ann, SEARCH);
+    assert!(says.starts_with("1001\" disabled"), "{says}");
+    let page = ann.get(&format!("/?{SEARCH}"));
+    page.assert_says(200, "All 1,001 : at most 1,000 at once, narrow the filters or export");
+    let all = [("all", "yes"), ("search", SEARCH), ("next", "/")];
+    for form in ["/watch", "/hide", "/selected.csv", "/selected.txt"] {
+        ann.post(form, &all).assert_says(
+            400,
+            "the search finds 1,001 names, and at most 1,000 are changed at once; narrow the filters, \
+             or export up to 10,000 as CSV.",
+        );
+    }
+    assert!(ann.get("/watchlist").chosen_by().is_empty());
+    // A thousand are not too many.
+    let fewer = [("all", "yes"), ("search", "starts=bulk&ends=0,1,2&view=all"), ("next", "/")];
+    ann.post("/watch", &fewer).assert_goes_to("/?done=watched&names=301");
+    // What is wrong with a search is said.
+    let wrong = [("all", "yes"), ("search", "min_dqs=101"), ("next", "/")];
+    ann.post("/watch", &wrong).assert_says(400, "in_dqs: must be");
+}
+
+#[test]
+fn files_of_selected_names_need_a_plan_with_exports_and_count() {
+    let world = World::with("[plans.core]\nexports_per_day = 1\n");
+    let some = [("domain", "solar.com"), ("search", "")];
+    let mut free = world.person("free@example.com", "free");
+    free.get("/").assert_lacks("/selected.csv");
+    free.post("/selected.csv", &some).assert_says(403, "plan");
+    assert_eq!(free.post("/selected.txt", &some).text, "solar.com\n");
+    let mut core = world.person("core@example.com", "core");
+    assert!(core.get("/").text.contains("formaction=\"/selected.csv\""));
+    let file = core.post("/selected.csv", &some);
+    assert!(file.text.starts_with("domain,tld,length,dqs,explanation\r\nsolar.com,com,"));
+    assert_eq!(core.post("/selected.csv", &some).status, 429);
+}
+
+#[test]
+fn an_account_keeps_its_columns() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "free");
+    let heads = |page: &str| {
+        let has = |word: &str| page.contains(&format!("scope=\"col\">{word}</th>"));
+        (has("Language"), has("Why"))
+    };
+    assert_eq!(heads(&ann.get("/?view=all").text), (false, true));
+    let chosen =
+        [("column", "language"), ("column", "state"), ("column", "none"), ("next", "/?q=a")];
+    let page = ann.post("/columns", &chosen);
+    page.assert_goes_to("/?q=a");
+    // What this browser kept before would come back with the defaults.
+    assert!(page.header("set-cookie").is_some_and(|set| set.contains("Max-Age=0")), "{page:?}");
+    assert_eq!(heads(&ann.get("/?view=all").text), (true, false));
+    // In another browser, and after a restart, from the journal and from a snapshot of it.
+    let World { site, server } = world;
+    site.ask_for_snapshot().expect("a snapshot");
+    server.kill();
+    let server = site.serve_with(&["--config", &site.settings(""), "--today", super::TODAY]);
+    let mut ann = Person::logged_in(&server, "ann@example.com");
+    assert_eq!(heads(&ann.get("/?view=all").text), (true, false));
+    ann.post("/columns", &[("reset", "yes"), ("column", "language"), ("next", "/")]);
+    assert_eq!(heads(&ann.get("/?view=all").text), (false, true));
+
+    // Without an account, the browser keeps them.
+    let mut nobody = Person::nobody(&server);
+    let page = nobody.post("/columns", &chosen);
+    let cookie = page.header("set-cookie").expect("a cookie");
+    assert!(
+        cookie.starts_with("columns=language.state; ") && !cookie.contains("Max-Age=0"),
+        "{cookie}"
+    );
+}
