@@ -15,4 +15,6 @@ mod find;
 mod judge;
 mod owned;
 mod pace;
+mod pictures;
+mod story;
 pub mod world;

@@ -2,7 +2,7 @@
 //! holds the sample to what its README says.
 
 #[path = "../../benches/common/mod.rs"]
-mod common;
+pub mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;

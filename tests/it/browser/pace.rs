@@ -1,11 +1,14 @@
-//! How fast the list below a search field answers. Nothing is asserted about time: it is printed, and
-//! this is a debug build.
+//! How fast the list below a search field answers, and the list of drops after a change of its filters.
+//! Nothing is asserted about time: it is printed, and CI measures a debug build.
+
+use std::time::Instant;
 
 use serde_json::json;
 
 use super::driver::Browser;
 use super::world::World;
-use crate::common::runs::say;
+use crate::common::mailbox::Mailbox;
+use crate::common::runs::{figure, say};
 
 /// Types letter by letter into the field of every page, and tells for each the milliseconds from the
 /// key to the painted list.
@@ -50,10 +53,103 @@ fn typeahead_is_measured() {
             painted.push(pair[1].as_f64().expect("milliseconds"));
         }
     }
-    for (what, mut times) in [("answered", answered), ("painted", painted)] {
-        times.sort_by(f64::total_cmp);
-        let at = |part: usize| times[(times.len() - 1) * part / 100];
-        let (median, worst) = (at(50), at(95));
-        say(&format!("{what} after {median:.1} ms (median), {worst:.1} ms (95th percentile)"));
+    tell("as one types: answered", answered);
+    tell("as one types: painted", painted);
+}
+
+fn tell(what: &str, mut times: Vec<f64>) {
+    times.sort_by(f64::total_cmp);
+    let at = |part: usize| times[(times.len() - 1) * part / 100];
+    let [median, slow, slowest] = [50, 95, 99].map(at);
+    let count = times.len();
+    say(&format!(
+        "{what} after {median:.1} ms (median), {slow:.1} (p95), {slowest:.1} (p99), {count} times"
+    ));
+}
+
+/// Follows a link of the list as a click does, and tells the milliseconds to the response and to the
+/// painted rows.
+const FOLLOW: &str = "
+    const link = document.querySelector(arguments[0]);
+    const frame = document.querySelector('#frame');
+    const paint = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    return (async () => {
+        await paint();
+        const begun = performance.now();
+        const changed = new Promise((done) => {
+            const watch = new MutationObserver(() => {
+                if (!frame.isConnected) { watch.disconnect(); done(); }
+            });
+            watch.observe(document.body, {childList: true, subtree: true});
+        });
+        link.click();
+        await changed;
+        const load = performance.getEntriesByType('resource').at(-1);
+        await paint();
+        return [load.responseEnd - begun, performance.now() - begun];
+    })();
+";
+
+/// Changes of filters, one after another, as the sidebar, the days and the tabs make them.
+const CHANGES: [&str; 12] = [
+    ".days li:nth-child(2) a",
+    ".side a[href*='tld=com']",
+    ".side a[href*='digits=none']",
+    ".side a[href*='max_len=13']",
+    ".side a[href*='min_dqs=']",
+    ".tools .clear",
+    ".days li:nth-child(4) a",
+    ".side a[href*='tld=net']",
+    ".side a[href*='hyphens=none']",
+    ".tools .clear",
+    ".tabs li:nth-child(3) a",
+    ".tabs li:nth-child(1) a",
+];
+
+#[test]
+fn a_change_of_filters_is_measured() {
+    let world = World::market(&Mailbox::new());
+    let browser = world.member("ann@example.com", "api");
+    let (mut answered, mut painted) = (Vec::new(), Vec::new());
+    // The first round makes what is made once a day.
+    for round in 0..=figure(1, 10) {
+        browser.open("/");
+        for change in CHANGES {
+            let took = browser.script(FOLLOW, &[json!(change)]);
+            let at =
+                |place: usize| took[place].as_f64().unwrap_or_else(|| panic!("{change}: {took}"));
+            if round > 0 {
+                answered.push(at(0));
+                painted.push(at(1));
+            }
+        }
     }
+    tell("filter change: answered", answered);
+    tell("filter change: painted", painted);
+
+    // The server alone: a list of 100 with facets, over a connection that stays open.
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    let filters = ["", "&tld=com", "&tld=com,net&digits=none", "&max_len=8&min_dqs=60"];
+    let days = ["release_from=tomorrow&release_to=%2B7d", "release_from=%2B2d&release_to=%2B2d"];
+    let mut served = Vec::new();
+    for round in 0..=figure(1, 100) {
+        for day in days {
+            for filter in filters {
+                let facets = "facets=dqs,tld,length,kind,language";
+                let target = format!("/api/v1/drops?limit=100&{facets}&{day}{filter}");
+                let begun = Instant::now();
+                let answer = api.get(&target);
+                let took = begun.elapsed().as_secs_f64() * 1e3;
+                let body = answer.json();
+                assert!(
+                    body["facets"]["tld"].as_array().is_some_and(|it| !it.is_empty()),
+                    "{body}"
+                );
+                if round > 0 {
+                    served.push(took);
+                }
+            }
+        }
+    }
+    tell("list of 100 with facets: served", served);
 }

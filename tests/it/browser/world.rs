@@ -1,12 +1,17 @@
 //! The installation of the stories: an installation with some five thousand real names, and a server.
 
-use std::io::{BufRead as _, BufReader};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 
 use flate2::read::GzDecoder;
 
 use super::driver::Browser;
+use crate::common::mailbox::Mailbox;
 use crate::common::receiver::Receiver;
+use crate::common::runs::{figure, say};
 use crate::common::{Server, Site};
+use crate::generator::common::drops::{Drops, Mix, write_csv};
+use crate::generator::common::names::RealNames;
 
 /// The day of the newest list.
 pub const TODAY: &str = "2026-11-20";
@@ -17,14 +22,22 @@ const WEB: &str = "[web]\nplain_http = true\nsignup = true\n";
 /// One of this many rows of the sample: as a page shows it, and there in seconds.
 const ONE_IN: usize = 10;
 /// Names that stories need: a good name, one with letters of its own, one that looks like
-/// another, one that dropped twice.
+/// another, one that dropped twice, long ones in German, Polish and Chinese.
 const OWN_ROWS: &str = "\
     harborlight.com,2026-11-19,,,\n\
     harborlight.net,2026-10-01,,,\n\
     xn--mller-kva.de,2026-11-19,,,\n\
     xn--pple-43d.com,2026-11-18,,,\n\
     oldharbor.com,2019-03-01,,,true\n\
-    oldharbor.com,2026-11-17,,,\n";
+    oldharbor.com,2026-11-17,,,\n\
+    xn--donaudampfschifffahrtsgesellschaftskapitnsmtzenabzeichen-9xe90l.de,2026-11-19,,,\n\
+    xn--zagljaprzedsibiorstwo-mcc03bpb96ala60i2bw4bg3aqb.pl,2026-11-19,,,\n\
+    xn--fiq7ivcs4l5ucyvb561byjdo5k38ew6e4x8duqgbls8rdb65jyia.com,2026-11-19,,,\n";
+
+/// What the names of a market and their dates are drawn from.
+const SEED: u64 = 1;
+/// Names of the market in every run, and at full size.
+const MARKET: [usize; 2] = [5_000, 1_000_000];
 
 /// An installation and its server.
 pub struct World {
@@ -36,21 +49,44 @@ pub struct World {
 impl World {
     /// One without settings of its own.
     pub fn new() -> World {
-        World::of(Site::new(), "")
+        let site = Site::new();
+        ingest(&site, "list.csv", &list());
+        World::of(site, WEB)
     }
 
     /// One that sends webhooks to a receiver here.
     pub fn that_calls(receiver: &Receiver) -> World {
         let site = Site::new();
+        ingest(&site, "list.csv", &list());
         let ca_file = site.write("ca.pem", receiver.certificate());
         let allow = [receiver.address().to_string()];
-        World::of(site, &format!("[webhooks]\nallow = {allow:?}\nca_file = {ca_file:?}\n"))
+        let webhooks = format!("[webhooks]\nallow = {allow:?}\nca_file = {ca_file:?}\n");
+        World::of(site, &format!("{WEB}{webhooks}"))
+    }
+
+    /// A generated market, whose server mails: five thousand names, a million at full size, or as many as
+    /// `DROPDEX_NAMES` says. Most of them drop within two months.
+    pub fn market(mailbox: &Mailbox) -> World {
+        let site = Site::new();
+        let given = std::env::var("DROPDEX_NAMES").ok();
+        let [few, many] = MARKET;
+        let count = given.map_or_else(|| figure(few, many), |it| it.parse().expect("a number"));
+        say(&format!("{count} names"));
+        let names = RealNames::read(&RealNames::sample_path()).expect("the sample is there");
+        let names = names.extend(count, SEED).expect("so many names can be made");
+        let drops = Drops::new(SEED, TODAY.parse().expect("a day"), Mix::SAMPLE);
+        // Not a template for other tests: it may be large.
+        let path = site.write("market.csv", "");
+        let mut file = BufWriter::new(File::create(&path).expect("a file can be written"));
+        let written = write_csv(drops.observations(names.iter()), &mut file);
+        written.and_then(|()| file.flush()).expect("a file can be written");
+        let path = path.to_str().expect("temporary paths are UTF-8");
+        site.ok(&["ingest", "--observed-at", &format!("{TODAY}T06:00:00Z"), path]);
+        World::of(site, &mailbox.settings(WEB))
     }
 
     fn of(site: Site, settings: &str) -> World {
-        let list = site.write("list.csv", list());
-        site.ingest(&list, &format!("{TODAY}T06:00:00Z"));
-        let settings = site.settings(&format!("{WEB}{settings}"));
+        let settings = site.settings(settings);
         let server = site.serve_with(&["--config", &settings, "--today", TODAY]);
         World { site, server, settings }
     }
@@ -75,6 +111,14 @@ impl World {
         self.site.ingest(&list, &format!("{TODAY}T07:00:00Z"));
     }
 
+    /// As [`World::ingest`], with names that drop tomorrow, at an hour of today.
+    pub fn ingest_soon(&self, file: &str, names: &[&str], hour: u8) {
+        let rows: String =
+            names.iter().map(|name| format!("{name},2026-10-17,2026-11-21\n")).collect();
+        let list = self.site.write(file, format!("domain,drop_date,release_date\n{rows}"));
+        self.site.ingest(&list, &format!("{TODAY}T{hour:02}:00:00Z"));
+    }
+
     /// Stops the server and starts another.
     pub fn restarted(self) -> World {
         let World { site, server, settings } = self;
@@ -94,6 +138,12 @@ impl Browser {
         self.main().button("Log in").follow();
         self.button("Log out").wait();
     }
+}
+
+/// Adds a first list.
+fn ingest(site: &Site, file: &str, text: &str) {
+    let list = site.write(file, text);
+    site.ingest(&list, &format!("{TODAY}T06:00:00Z"));
 }
 
 /// The header of the sample, some of its rows, and ours.

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use super::http::Client;
 use super::wait;
 
-/// Deadline of a command, which takes seconds even in a debug build.
-const COMMAND_MAX: Duration = Duration::from_secs(240);
+/// Deadline of a command, which takes seconds even in a debug build, and minutes with ten million names.
+const COMMAND_MAX: Duration = Duration::from_secs(900);
 /// Deadline of a server's `listening on` line.
 const START_MAX: Duration = Duration::from_secs(120);
 /// Deadline of a line that is printed or logged soon.

@@ -1,83 +1,15 @@
 //! The mail that verifies an address, through an SMTP server that keeps what it takes.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
-
 use serde_json::json;
 
 use super::browser::Browser;
 use super::{PASSWORD, PLAIN, SIGN_UP, TOMORROW, add, logged_in, serve, serve_on, site};
 use crate::common::Site;
+use crate::common::mailbox::{Mail, Mailbox};
 
-/// A mail that was taken.
-struct Mail {
-    to: String,
-    text: String,
-}
-
-/// As much of a mail server as takes a mail.
-struct Mailbox {
-    address: SocketAddr,
-    mails: Receiver<Mail>,
-}
-
-impl Mailbox {
-    fn new() -> Mailbox {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let (sender, mails) = channel();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                // A client that hangs up sends no mail.
-                let _ = converse(stream, &sender);
-            }
-        });
-        Mailbox { address, mails }
-    }
-
-    fn settings(&self) -> String {
-        format!(
-            "public_url = \"https://drops.example.net\"\n{PLAIN}[smtp]\nhost = \"127.0.0.1\"\nport = {}\n\
-             tls = \"none\"\nfrom = \"drops@example.net\"\n",
-            self.address.port()
-        )
-    }
-
-    fn next(&self) -> Mail {
-        self.mails.recv_timeout(Duration::from_secs(30)).expect("a mail")
-    }
-
-    fn is_empty(&self) -> bool {
-        self.mails.try_recv().is_err()
-    }
-}
-
-fn converse(stream: TcpStream, mails: &Sender<Mail>) -> std::io::Result<()> {
-    let mut lines = BufReader::new(stream.try_clone()?).lines();
-    let mut out = stream;
-    let mut to = String::new();
-    out.write_all(b"220 mail.example.net\r\n")?;
-    while let Some(line) = lines.next().transpose()? {
-        let answer = match line.get(..4).unwrap_or_default().to_ascii_uppercase().as_str() {
-            "RCPT" => {
-                to = line;
-                "250 ok"
-            }
-            "DATA" => {
-                out.write_all(b"354 go on\r\n")?;
-                let body = lines.by_ref().map_while(Result::ok).take_while(|line| line != ".");
-                let text = body.map(|line| line + "\n").collect::<String>().replace("=\n", "");
-                let _ = mails.send(Mail { to: std::mem::take(&mut to), text });
-                "250 taken"
-            }
-            "QUIT" => "221 bye",
-            _ => "250 ok",
-        };
-        out.write_all(format!("{answer}\r\n").as_bytes())?;
-    }
-    Ok(())
+/// Settings of a server that mails through it, and lets people sign up.
+fn settings(mailbox: &Mailbox) -> String {
+    mailbox.settings(PLAIN)
 }
 
 /// The path of the link in a mail.
@@ -93,14 +25,14 @@ fn site_of_ann(mailbox: &Mailbox) -> Site {
     let server = serve(&site);
     Browser::new(&server).post("/signup", &[("email", "ann@example.com"), ("password", PASSWORD)]);
     drop(server);
-    site.settings(&mailbox.settings());
+    site.settings(&settings(mailbox));
     site
 }
 
 #[test]
 fn an_account_starts_with_the_mailed_link() {
     let mailbox = Mailbox::new();
-    let site = site(&mailbox.settings());
+    let site = site(&settings(&mailbox));
     add(&site, "bob@example.com", "core");
     let server = serve(&site);
     let mut ann = Browser::new(&server);
@@ -242,7 +174,7 @@ fn without_mail_a_page_says_so() {
 #[test]
 fn a_forgotten_password_is_replaced_by_mail() {
     let mailbox = Mailbox::new();
-    let site = site(&mailbox.settings());
+    let site = site(&settings(&mailbox));
     add(&site, "bob@example.com", "core");
     let server = serve(&site);
     let mut elsewhere = Browser::new(&server);
