@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use crate::config::number::Bounded;
 use crate::outbound::settings::{
-    Dns, RDAP_BOOTSTRAP_DEFAULT, RETRY_SECONDS_DEFAULT, Rdap, SecretSource, Smtp, SmtpTls,
-    TELEGRAM_BASE_DEFAULT, Telegram, Webhooks,
+    Dns, PUSHOVER_BASE_DEFAULT, RDAP_BOOTSTRAP_DEFAULT, RETRY_SECONDS_DEFAULT, Rdap, SecretSource,
+    Smtp, SmtpTls, TELEGRAM_BASE_DEFAULT, Telegram, Webhooks,
 };
 use crate::vocab::net::{self, AllowList};
 use crate::vocab::secret::Secret;
@@ -69,6 +69,7 @@ pub(super) struct WebhooksFile {
     deny_hosts: Vec<DeniedName>,
     ca_file: Option<PathBuf>,
     retry_seconds: Option<Vec<u32>>,
+    pushover_base: Option<BaseUrl>,
 }
 
 /// The section `[rdap]`.
@@ -155,7 +156,8 @@ impl TelegramFile {
 
 impl WebhooksFile {
     pub(super) fn settings(self) -> anyhow::Result<Webhooks> {
-        let WebhooksFile { allow, deny_hosts, ca_file, retry_seconds } = self;
+        let WebhooksFile { allow, deny_hosts, ca_file, retry_seconds, pushover_base } = self;
+        let pushover_base = pushover_base.unwrap_or_else(|| built_in(PUSHOVER_BASE_DEFAULT));
         let retry = retry_seconds.unwrap_or_else(|| RETRY_SECONDS_DEFAULT.to_vec());
         let ascending = retry.is_sorted() && retry.last().is_some_and(|&s| s <= RETRY_SECONDS_MAX);
         anyhow::ensure!(
@@ -164,7 +166,7 @@ impl WebhooksFile {
              {RETRY_SECONDS_MAX}"
         );
         let retry = retry.into_iter().map(|seconds| Duration::from_secs(seconds.into())).collect();
-        Ok(Webhooks { allow, deny_names: deny_hosts, ca_file, retry })
+        Ok(Webhooks { allow, deny_names: deny_hosts, ca_file, pushover_base, retry })
     }
 }
 

@@ -61,6 +61,19 @@ pub struct Alert {
     pub names: Vec<AlertName>,
 }
 
+/// How a chat message is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout<'a> {
+    /// Maximum bytes, at least 1,000. No service counts a text as longer than its bytes.
+    pub bytes_max: usize,
+    /// First line, in the markup of the service; may be empty. At most half of the bytes.
+    pub head: &'a str,
+    /// Between two lines.
+    pub between: &'a str,
+    /// Link to the page with all names, in the markup of the service.
+    pub link: Option<&'a str>,
+}
+
 /// Links in a mail.
 #[derive(Clone, Copy, Debug)]
 pub struct Links<'a> {
@@ -122,20 +135,48 @@ impl Alert {
 
     /// Subject line.
     pub fn headline(&self) -> String {
-        let names = if self.total == 1 { "name" } else { "names" };
-        let test = if self.kind == Kind::Test { "[Test] " } else { "" };
-        format!("{test}{}: {} {names} on {}", one_line(&self.rule_name), self.total, self.date)
+        self.headline_with(str::to_owned)
     }
 
-    /// Text of a chat message, which the sender truncates if it is too long.
-    pub fn chat(&self) -> String {
-        let mut text = self.headline();
-        text.push('\n');
+    /// Subject line, with the name of the rule escaped.
+    pub fn headline_with(&self, escape: fn(&str) -> String) -> String {
+        let names = if self.total == 1 { "name" } else { "names" };
+        let test = if self.kind == Kind::Test { "[Test] " } else { "" };
+        let rule = escape(&one_line(&self.rule_name));
+        format!("{test}{rule}: {} {names} on {}", self.total, self.date)
+    }
+
+    /// Text of a chat message: `head`, a line a name, and how many more there are. Cut by whole lines.
+    pub fn chat(&self, layout: Layout<'_>) -> String {
+        let Layout { bytes_max, head, between, link } = layout;
+        // A long link would leave no room for names.
+        let link = link.filter(|link| link.len() <= bytes_max / 4);
+        let rest = |shown: usize| match (self.total as usize).saturating_sub(shown) {
+            0 => String::new(),
+            more => {
+                let more = format!("{between}and {more} more");
+                link.map_or_else(|| more.clone(), |link| format!("{more}: {link}"))
+            }
+        };
+        let (mut text, mut shown) = (head.to_owned(), 0);
         for name in self.names.iter().take(CHAT_NAMES_MAX) {
-            write!(text, "\n{}", Line(name)).expect("writing to a string succeeds");
+            let row = match text.is_empty() {
+                true => Line(name).to_string(),
+                false => format!("{between}{}", Line(name)),
+            };
+            if text.len() + row.len() + rest(shown + 1).len() > bytes_max {
+                break;
+            }
+            text.push_str(&row);
+            shown += 1;
         }
-        text.push_str(&self.rest(CHAT_NAMES_MAX));
+        text.push_str(&rest(shown));
         text
+    }
+
+    /// Page of the rule.
+    pub fn link(&self, home: &str) -> String {
+        format!("{home}/alerts/{}", self.rule_id.get())
     }
 
     /// Text of a mail.
@@ -154,7 +195,7 @@ impl Alert {
         write!(text, "{}\n\n-- \n{}\n", self.rest(MAIL_NAMES_MAX), self.why())
             .expect("writing to a string succeeds");
         if let Some(home) = links.home {
-            writeln!(text, "Edit this rule: {home}/alerts/{}", self.rule_id.get())
+            writeln!(text, "Edit this rule: {}", self.link(home))
                 .expect("writing to a string succeeds");
         }
         if let Some(unsubscribe) = links.unsubscribe {
@@ -187,7 +228,7 @@ impl Alert {
         let link = |address: &str, text: &str| {
             format!("<br><a href=\"{}\">{}</a>", Escaped(address), Escaped(text))
         };
-        let rule = |home| link(&format!("{home}/alerts/{}", self.rule_id.get()), "Edit this rule");
+        let rule = |home| link(&self.link(home), "Edit this rule");
         let edit = links.home.map(rule).unwrap_or_default();
         let unsubscribe = links
             .unsubscribe
@@ -230,7 +271,7 @@ impl fmt::Display for Line<'_> {
 }
 
 /// Text escaped for HTML and for quoted attributes.
-struct Escaped<'a>(&'a str);
+pub struct Escaped<'a>(pub &'a str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -249,7 +290,7 @@ impl fmt::Display for Escaped<'_> {
 }
 
 /// Replaces control characters and line breaks by spaces, for use in headers.
-fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
@@ -327,8 +368,9 @@ mod tests {
     fn omitted_names_are_counted() {
         let links = Links { home: None, unsubscribe: Some("https://d.example/unsubscribe/00ff") };
         let many = alert(1_234, 500);
+        let plain = Layout { bytes_max: 9_000, head: "names", between: "\n", link: None };
         for (text, shown) in [
-            (many.chat(), CHAT_NAMES_MAX),
+            (many.chat(plain), CHAT_NAMES_MAX),
             (many.mail_text(links), MAIL_NAMES_MAX),
             (many.mail_html(links), MAIL_NAMES_MAX),
         ] {
@@ -339,7 +381,7 @@ mod tests {
                 "{text}"
             );
         }
-        assert!(!alert(2, 2).chat().contains("more"));
+        assert!(!alert(2, 2).chat(plain).contains("more"));
         assert!(many.mail_text(links).contains("https://d.example/unsubscribe/00ff"));
         let links = Links { home: Some("https://d.example"), unsubscribe: None };
         let text = alert(1, 1).mail_text(links);
@@ -348,5 +390,34 @@ mod tests {
         let html = alert(1, 1).mail_html(links);
         assert!(html.contains("</a><br><small>&lt;Two words 0&gt;</small></td>"), "{html}");
         assert!(text.contains("Edit this rule: https://d.example/alerts/42"), "{text}");
+    }
+
+    #[test]
+    fn chat_texts_are_cut_by_whole_lines() {
+        let mut long = alert(1_000, 500);
+        let longest = "größte-bücherregale-für-münchen-und-umgebung.com";
+        long.names.iter_mut().skip(1).step_by(2).for_each(|name| {
+            name.domain = DomainName::parse(longest).expect("a name");
+        });
+        for (bytes_max, head, link) in [
+            (1_000, "x".repeat(500), Some("https://d.example/alerts/42".to_owned())),
+            (1_024, String::new(), None),
+            (3_000, "ü".repeat(100), Some("https://d.example/".to_owned() + &"p".repeat(2_000))),
+            (100_000, "head".to_owned(), None),
+        ] {
+            let link = link.as_deref();
+            let text = long.chat(Layout { bytes_max, head: &head, between: "\n", link });
+            assert!(text.len() <= bytes_max, "{bytes_max}: {}", text.len());
+            let lines: Vec<_> = text.strip_prefix(&head).expect("the head").lines().collect();
+            let lines: Vec<_> = lines.iter().filter(|line| !line.is_empty()).collect();
+            let (last, names) = lines.split_last().expect("lines");
+            let whole = long.names.iter().map(|name| Line(name).to_string());
+            assert!(whole.zip(names).all(|(whole, shown)| whole == **shown), "{text}");
+            let expected = format!("and {} more", 1_000 - names.len());
+            let rest = last.strip_prefix(&expected).unwrap_or_else(|| panic!("{last}"));
+            let is_short = link.is_some_and(|link| link.len() < 100);
+            assert_eq!(rest, if is_short { ": https://d.example/alerts/42" } else { "" });
+            assert!(!names.is_empty());
+        }
     }
 }

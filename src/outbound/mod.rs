@@ -4,6 +4,7 @@
 
 pub mod alert;
 pub mod bootstrap;
+pub mod chat;
 pub mod checks;
 pub mod dns;
 pub mod email;
@@ -11,6 +12,7 @@ pub mod guard;
 pub mod http;
 pub mod rdap;
 pub mod settings;
+pub mod switched_off;
 pub mod telegram;
 pub mod transfer;
 pub mod webhook;
@@ -34,7 +36,7 @@ pub enum Failure {
     Tls,
     /// An HTTP status other than success.
     Status(u16),
-    /// The receiver wants no further messages (410).
+    /// The receiver wants no further messages (410), or is no more.
     Gone,
     /// The mailbox or chat does not exist or rejects the message.
     Rejected,

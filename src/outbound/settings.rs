@@ -15,6 +15,8 @@ use crate::vocab::url::{BaseUrl, DeniedName, HostRules};
 pub const RDAP_BOOTSTRAP_DEFAULT: &str = "https://data.iana.org/rdap/dns.json";
 /// Telegram's Bot API.
 pub const TELEGRAM_BASE_DEFAULT: &str = "https://api.telegram.org";
+/// Pushover's API.
+pub const PUSHOVER_BASE_DEFAULT: &str = "https://api.pushover.net";
 /// Times of all delivery attempts in seconds after the first one, as Standard Webhooks recommends.
 pub const RETRY_SECONDS_DEFAULT: [u32; 10] =
     [0, 5, 5 * 60, 30 * 60, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR];
@@ -136,12 +138,13 @@ pub struct Telegram {
     pub ca_file: Option<PathBuf>,
 }
 
-/// Allowed targets and retries of webhooks.
+/// Allowed targets and retries of webhooks and chat services.
 #[derive(Clone, Debug)]
 pub struct Webhooks {
     pub allow: AllowList,
     pub deny_names: Vec<DeniedName>,
     pub ca_file: Option<PathBuf>,
+    pub pushover_base: BaseUrl,
     /// Times of the attempts after the first one, ascending, not empty.
     pub retry: Vec<Duration>,
 }

@@ -9,13 +9,14 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::outbound::alert::{Alert, Layout};
 use crate::outbound::http::{Answer, Body, Client, Request};
 use crate::outbound::{Failure, SendError, settings};
 use crate::vocab::secret::Secret;
 use crate::vocab::url::BaseUrl;
 
-/// Maximum UTF-16 units of a text, as Telegram counts them.
-pub const TEXT_UNITS_MAX: usize = 4_096;
+/// Maximum bytes of a text. Telegram counts UTF-16 units, which are fewer.
+const TEXT_BYTES_MAX: usize = 4_096;
 /// Maximum bytes of a response.
 const BODY_MAX: usize = 16 * 1024;
 
@@ -69,14 +70,23 @@ impl Bot {
         Ok(Bot { client, base: settings.base.clone(), token })
     }
 
-    /// Sends `text`, truncated to [`TEXT_UNITS_MAX`].
+    /// Sends an alert. `home` is the URL of this server.
     ///
     /// # Errors
     /// The message was not accepted.
-    pub async fn send(&self, chat_id: &str, text: &str) -> Result<(), SendError> {
+    pub async fn send(
+        &self,
+        chat_id: &str,
+        alert: &Alert,
+        home: Option<&str>,
+    ) -> Result<(), SendError> {
+        let head = alert.headline() + "\n";
+        let link = home.map(|home| alert.link(home));
+        let link = link.as_deref();
+        let layout = Layout { bytes_max: TEXT_BYTES_MAX, head: &head, between: "\n", link };
         let message = SendMessage {
             chat_id,
-            text: cut(text),
+            text: &alert.chat(layout),
             link_preview_options: LinkPreview { is_disabled: true },
         };
         let body = serde_json::to_vec(&message).expect("text is JSON");
@@ -105,30 +115,5 @@ fn classify(answer: &Answer) -> Result<(), SendError> {
             let wait = reply.parameters.retry_after.map(|s| Duration::from_secs(s.into()));
             Err(SendError::status(status).after(wait))
         }
-    }
-}
-
-/// Truncates `text` to one message.
-fn cut(text: &str) -> &str {
-    let mut units = 0;
-    let beyond = text.char_indices().find(|(_, c)| {
-        units += c.len_utf16();
-        units > TEXT_UNITS_MAX
-    });
-    beyond.map_or(text, |(at, _)| &text[..at])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_are_truncated_between_characters() {
-        let max = TEXT_UNITS_MAX;
-        assert_eq!(cut(&"a".repeat(max)).len(), max);
-        assert_eq!(cut(&"a".repeat(max + 1)).len(), max);
-        assert_eq!(cut(&"😀".repeat(max)).chars().count(), max / 2);
-        assert_eq!(cut(&format!("a{}", "😀".repeat(max))).chars().count(), max / 2);
-        assert_eq!(cut(""), "");
     }
 }

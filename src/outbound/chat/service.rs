@@ -1,0 +1,156 @@
+//! What a chat service is: what it asks its owner for, the request that posts an alert within its limits,
+//! and what its response means.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+use url::Url;
+
+use crate::outbound::alert::{Alert, Layout};
+use crate::outbound::http::Answer;
+use crate::vocab::chat::{Hook, Part};
+
+/// A chat service.
+pub trait Service: Sync {
+    fn about(&self) -> &'static About;
+
+    /// Checks a hook whose address is at one of the service's hosts.
+    ///
+    /// # Errors
+    /// The part that cannot be of this service, and what it must be.
+    fn check(&self, hook: &Hook) -> Result<(), (Part, &'static str)>;
+
+    /// The request that posts an alert. `address` is that of the hook.
+    fn post(&self, address: Url, hook: &Hook, note: Note<'_>) -> Post;
+
+    /// What a response means.
+    fn verdict(&self, answer: &Answer, now: DateTime<Utc>) -> Verdict;
+}
+
+/// How a service is named and what it asks for.
+pub struct About {
+    /// Name in the API and in stored rules; never changes.
+    pub name: &'static str,
+    /// Name on pages.
+    pub label: &'static str,
+    /// Hosts of its addresses; `*.example.com` are all below. Empty for a service that people run
+    /// themselves.
+    pub hosts: &'static [&'static str],
+    /// One sentence: what to paste where.
+    pub help: &'static str,
+    pub parts: &'static [Asked],
+}
+
+/// A part of a hook that a service asks for.
+pub struct Asked {
+    pub part: Part,
+    /// Name on pages, after that of the service.
+    pub label: &'static str,
+    pub placeholder: &'static str,
+    pub is_required: bool,
+}
+
+/// The address of a hook.
+pub const fn address(placeholder: &'static str) -> Asked {
+    Asked { part: Part::Url, label: "address", placeholder, is_required: true }
+}
+
+/// An alert to post.
+#[derive(Clone, Copy)]
+pub struct Note<'a> {
+    pub alert: &'a Alert,
+    /// Page with all names.
+    pub link: Option<&'a str>,
+}
+
+/// A request.
+pub struct Post {
+    pub url: Url,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+/// What a response means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Taken,
+    /// To be tried again, after this time if the service asks for it.
+    Retry(Option<Duration>),
+    /// It refuses this message.
+    Refused,
+    /// The hook is no more: the channel is switched off.
+    Dead,
+}
+
+impl Note<'_> {
+    /// The names, below a headline whose markup `escape` takes away.
+    pub fn text(&self, bytes_max: usize, between: &str, escape: fn(&str) -> String) -> String {
+        let head = self.alert.headline_with(escape);
+        self.alert.chat(Layout { bytes_max, head: &head, between, link: self.link })
+    }
+
+    /// The names alone, for services that have a title of their own.
+    pub fn names(&self, bytes_max: usize) -> String {
+        self.alert.chat(Layout { bytes_max, head: "", between: "\n", link: self.link })
+    }
+}
+
+impl Post {
+    /// A request with a JSON body.
+    pub fn json(url: Url, body: &Value) -> Post {
+        let body = body.to_string().into_bytes();
+        Post { url, headers: HeaderMap::new(), body }
+            .with(CONTENT_TYPE, "application/json; charset=utf-8")
+    }
+
+    /// Adds a header. A value that is none was refused when the hook was added.
+    pub fn with(mut self, name: HeaderName, value: &str) -> Post {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.insert(name, value);
+        }
+        self
+    }
+}
+
+/// The verdict by status alone: 400 and 413 refuse the message, and those in `dead` end the hook.
+pub fn by_status(answer: &Answer, now: DateTime<Utc>, dead: &[u16]) -> Verdict {
+    match answer.status.as_u16() {
+        200..300 => Verdict::Taken,
+        status if dead.contains(&status) => Verdict::Dead,
+        400 | 413 => Verdict::Refused,
+        _ => Verdict::Retry(answer.retry_after(now)),
+    }
+}
+
+/// Checks that an address is an incoming webhook of Mattermost or Rocket.Chat.
+///
+/// # Errors
+/// It is not.
+pub fn check_hooks_path(hook: &Hook) -> Result<(), (Part, &'static str)> {
+    let has_hook = |url: &Url| {
+        let key = url.path().split_once("/hooks/");
+        key.is_some_and(|(_, key)| !key.is_empty())
+    };
+    match hook.url.as_ref().is_some_and(|url| has_hook(&url.to_url())) {
+        true => Ok(()),
+        false => Err((Part::Url, "must be an incoming webhook: its path has /hooks/ and a key")),
+    }
+}
+
+/// Backslashes before what Markdown reads as markup, so that it mentions nobody either.
+pub fn markdown(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if r"\`*_~|<>[#@".contains(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+        if c == '@' {
+            // Some read a mention even after a backslash.
+            escaped.push('\u{200b}');
+        }
+    }
+    escaped
+}

@@ -1,0 +1,65 @@
+//! Microsoft Teams, by a workflow that posts what it receives.
+
+use chrono::{DateTime, Utc};
+use serde_json::json;
+use url::Url;
+
+use super::service::{About, Note, Post, Service, Verdict, address, by_status, markdown};
+use crate::outbound::http::Answer;
+use crate::vocab::chat::{Hook, Part};
+
+/// Maximum bytes of the text. The whole message may have 28 KB, and JSON escapes some.
+const TEXT_MAX: usize = 20_000;
+
+static ABOUT: About = About {
+    name: "teams",
+    label: "Microsoft Teams",
+    hosts: &["*.logic.azure.com", "*.environment.api.powerplatform.com"],
+    help: "In Teams, open a channel's Workflows, add “Send webhook alerts to a channel”, and paste its URL.",
+    parts: &[address("https://….environment.api.powerplatform.com/…")],
+};
+
+pub struct Teams;
+
+impl Service for Teams {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn check(&self, hook: &Hook) -> Result<(), (Part, &'static str)> {
+        let url = hook.url.as_ref().map(|url| url.to_url());
+        match url.is_some_and(|url| url.path().contains("/workflows/") && url.query().is_some()) {
+            true => Ok(()),
+            false => {
+                Err((Part::Url, "must be the whole URL of a workflow, with what follows the ?"))
+            }
+        }
+    }
+
+    fn post(&self, address: Url, _: &Hook, note: Note<'_>) -> Post {
+        // A single line break is none in a text block.
+        let text = note.text(TEXT_MAX, "\n\n", markdown);
+        let mut card = json!({
+            "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+            "type": "AdaptiveCard",
+            "version": "1.4",
+            "body": [{"type": "TextBlock", "text": text, "wrap": true}],
+        });
+        if let Some(link) = note.link {
+            card["actions"] =
+                json!([{"type": "Action.OpenUrl", "title": "Open the rule", "url": link}]);
+        }
+        let attachment = json!({
+            "contentType": "application/vnd.microsoft.card.adaptive",
+            "contentUrl": null,
+            "content": card,
+        });
+        Post::json(address, &json!({"type": "message", "attachments": [attachment]}))
+    }
+
+    fn verdict(&self, answer: &Answer, now: DateTime<Utc>) -> Verdict {
+        // 202 says that the workflow has the message, not that it was posted. A wrong signature; no such
+        // workflow.
+        by_status(answer, now, &[401, 403, 404, 410])
+    }
+}

@@ -1,0 +1,79 @@
+//! The mail that tells the owner of a rule that one of its channels was switched off.
+
+use crate::outbound::alert::{Escaped, one_line};
+use crate::vocab::ids::RuleId;
+
+/// A channel that was switched off.
+#[derive(Clone, Copy, Debug)]
+pub struct Notice<'a> {
+    pub rule_id: RuleId,
+    pub rule_name: &'a str,
+    /// The channel without its secrets: `Slack (hooks.slack.com …wxyz)`.
+    pub channel: &'a str,
+    /// A sentence.
+    pub why: &'a str,
+    /// URL of this server.
+    pub home: Option<&'a str>,
+}
+
+impl Notice<'_> {
+    /// Subject line.
+    pub fn subject(&self) -> String {
+        format!("Alerts stopped: {} of {}", self.channel, one_line(self.rule_name))
+    }
+
+    /// Text of the mail.
+    pub fn text(&self) -> String {
+        self.lines().join("\n\n") + "\n"
+    }
+
+    /// HTML of the mail.
+    pub fn html(&self) -> String {
+        let paragraph = |line: &String| format!("<p>{}</p>\n", Escaped(line));
+        let lines: String = self.lines().iter().map(paragraph).collect();
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{}</title></head>\n\
+             <body>{lines}</body></html>\n",
+            Escaped(&self.subject())
+        )
+    }
+
+    fn lines(&self) -> [String; 3] {
+        let rule = format!("\"{}\" (id {})", one_line(self.rule_name), self.rule_id.get());
+        let place = match self.home {
+            Some(home) => format!("{home}/alerts/{}", self.rule_id.get()),
+            None => "the page of the rule".to_owned(),
+        };
+        [
+            format!("Your alert rule {rule} no longer sends to {}. {}", self.channel, self.why),
+            "Its queued messages to this channel were cancelled. Its other channels go on."
+                .to_owned(),
+            format!(
+                "To switch it on again, check the address, save the rule, and send a test: {place}"
+            ),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_parts_say_what_happened_and_what_to_do() {
+        let notice = Notice {
+            rule_id: RuleId::parse("42").expect("an id"),
+            rule_name: "<b>\r\nBcc: x@y.example",
+            channel: "Slack (hooks.slack.com …wxyz)",
+            why: "Nothing could be delivered for 5 days.",
+            home: Some("https://d.example"),
+        };
+        assert!(!notice.subject().contains(['\r', '\n']), "{}", notice.subject());
+        for part in [notice.text(), notice.html()] {
+            for said in ["…wxyz", "for 5 days", "(id 42)", "https://d.example/alerts/42"] {
+                assert!(part.contains(said), "{said}: {part}");
+            }
+        }
+        assert!(!notice.html().contains("<b>"), "{}", notice.html());
+    }
+}
