@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::data::account::Account;
 use super::data::deliveries::{
-    AttemptOutcome, Delivery, DeliveryStatus, MatchedName, Message, OffReason, RuleOutbox,
-    SwitchedOff,
+    AttemptOutcome, Delivery, DeliveryStatus, FAILING_MAX_MS, MatchedName, Message, OffReason,
+    Problem, RuleOutbox, SwitchedOff,
 };
 use super::data::rules::{Channel, Rule};
 use super::decide::{Decided, random_bytes};
@@ -38,6 +38,26 @@ pub struct PendingDelivery {
     pub delivery: Delivery,
 }
 
+/// A channel that was switched off by the outcome of a delivery.
+#[derive(Clone, Debug)]
+pub struct ClosedChannel {
+    pub account: AccountId,
+    /// The account's address, if mail may be sent to it.
+    pub email: Option<Email>,
+    pub rule: Arc<Rule>,
+    pub channel: Arc<Channel>,
+    /// The delivery that was given up last.
+    pub delivery: DeliveryId,
+    pub problem: Problem,
+}
+
+impl ClosedChannel {
+    fn is_same(&self, other: &ClosedChannel) -> bool {
+        let of = |it: &ClosedChannel| (it.account, it.rule.id);
+        of(self) == of(other) && self.channel == other.channel
+    }
+}
+
 impl Store {
     /// All pending deliveries of accounts that are not disabled, earliest due first.
     pub fn pending_deliveries(&self) -> Vec<PendingDelivery> {
@@ -63,8 +83,9 @@ impl Store {
         pending(&account, rule, id)
     }
 
-    /// Records the outcomes of attempts that ended at `at`. Deliveries that are no longer pending
-    /// stay as they are.
+    /// Records the outcomes of attempts that ended at `at`, and returns the channels that they switch
+    /// off: one that nothing was delivered to for five days is switched off with the message that is given
+    /// up. Deliveries that are no longer pending stay as they are.
     ///
     /// # Errors
     /// [`WriteError::Journal`]: the first outcomes may be recorded.
@@ -72,12 +93,37 @@ impl Store {
         &self,
         outcomes: Vec<(AccountId, RuleId, DeliveryId, AttemptOutcome)>,
         at: UnixMs,
-    ) -> Result<(), WriteError> {
+    ) -> Result<Vec<ClosedChannel>, WriteError> {
+        let mut closed = Vec::new();
         for outcomes in outcomes.chunks(ROWS_MAX) {
+            let mut closing: Vec<ClosedChannel> = Vec::new();
             let events: Vec<_> = {
                 let state = self.state();
                 let settled = outcomes.iter().filter_map(|&(account, rule, delivery, outcome)| {
-                    let found = state.account(account)?.data.delivery(rule, delivery)?;
+                    let owner = state.account(account)?;
+                    let found = owner.data.delivery(rule, delivery)?;
+                    let outbox = owner.data.outbox.get(rule)?;
+                    let since = outbox.failing_since(&found.channel);
+                    let outcome = match outcome {
+                        AttemptOutcome::Failed { problem }
+                            if problem.is_of(&found.channel)
+                                && since.is_some_and(|it| {
+                                    at.get().saturating_sub(it.get()) >= FAILING_MAX_MS
+                                }) =>
+                        {
+                            AttemptOutcome::SwitchOff { problem }
+                        }
+                        outcome => outcome,
+                    };
+                    if let AttemptOutcome::SwitchOff { problem } = outcome {
+                        let one = closed_channel(owner, rule, found, problem);
+                        // Several deliveries of a channel may end at once.
+                        if let Some(one) = one
+                            && !closing.iter().any(|it| one.is_same(it))
+                        {
+                            closing.push(one);
+                        }
+                    }
                     let attempts = found.attempts.saturating_add(1);
                     let settled =
                         Event::DeliverySettled { account, rule, delivery, at, attempts, outcome };
@@ -86,8 +132,9 @@ impl Store {
                 settled.collect()
             };
             self.append(events, None).await?;
+            closed.append(&mut closing);
         }
-        Ok(())
+        Ok(closed)
     }
 
     /// Queues a test message of a rule for each of its live channels. `total` names match it; some
@@ -186,7 +233,7 @@ fn pending(account: &Account, rule: RuleId, id: DeliveryId) -> Option<PendingDel
     let rule = data.rules.get_shared(rule)?;
     let secret = match &*delivery.channel {
         Channel::Webhook { url } => rule.secrets.iter().find(|it| it.url == *url),
-        Channel::Email | Channel::Telegram { .. } => None,
+        Channel::Email | Channel::Telegram { .. } | Channel::Chat(_) => None,
     };
     let is_mail = *delivery.channel == Channel::Email;
     Some(PendingDelivery {
@@ -196,6 +243,26 @@ fn pending(account: &Account, rule: RuleId, id: DeliveryId) -> Option<PendingDel
         secret: secret.map(|it| it.secret.clone()),
         unsubscribe: data.outbox.get(rule.id).and_then(|it| it.unsubscribe).filter(|_| is_mail),
         delivery: delivery.clone(),
+    })
+}
+
+/// The channel of a pending delivery that switches it off; `None` if it is off.
+fn closed_channel(
+    account: &Account,
+    rule: RuleId,
+    delivery: &Delivery,
+    problem: Problem,
+) -> Option<ClosedChannel> {
+    let is_on = account.data.switched_off(rule, &delivery.channel).is_none();
+    let rule = Arc::clone(account.data.rules.get_shared(rule)?);
+    let is_verified = account.access.is_verified();
+    (is_on && delivery.is_pending()).then(|| ClosedChannel {
+        account: account.id,
+        email: is_verified.then(|| account.email.clone()),
+        rule,
+        channel: Arc::clone(&delivery.channel),
+        delivery: delivery.id,
+        problem,
     })
 }
 

@@ -61,7 +61,7 @@ pub use data::deliveries::{
 pub use data::rules::{Channel, Rule, RuleFilter, WebhookSecret};
 pub use data::searches::SavedSearch;
 pub use data::watches::{WatchDetails, WatchEntry};
-pub use deliveries::PendingDelivery;
+pub use deliveries::{ClosedChannel, PendingDelivery};
 pub use email::Email;
 pub use error::{Field, WriteError};
 pub use idempotency::{Answered, Draft, Idempotency, IdempotencyKey, Post, Reply};

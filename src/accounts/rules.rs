@@ -239,7 +239,7 @@ pub fn is_chat_id(text: &str) -> bool {
     (1..=19).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Webhooks and Telegram need a paid plan (`data/docs/api.md`, Alerts).
+/// Channels other than mail need a paid plan (`data/docs/api.md`, Alerts).
 fn check_plan_channels(account: &Account, channels: &[Channel]) -> Result<(), WriteError> {
     let plan = account.plan;
     if plan != Plan::Free || channels.iter().all(|channel| *channel == Channel::Email) {
@@ -278,7 +278,7 @@ fn secrets(
 ) -> Result<Vec<WebhookSecret>, WriteError> {
     let webhooks = channels.iter().filter_map(|channel| match channel {
         Channel::Webhook { url } => Some(url),
-        Channel::Email | Channel::Telegram { .. } => None,
+        Channel::Email | Channel::Telegram { .. } | Channel::Chat(_) => None,
     });
     webhooks
         .map(|url| match before.iter().find(|it| it.url == *url) {

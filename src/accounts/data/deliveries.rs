@@ -96,7 +96,7 @@ pub enum Problem {
     Tls,
     /// The response was not a success.
     Status(StatusClass),
-    /// The receiver wants no more messages (410).
+    /// The receiver wants no more messages (410), or the hook of a chat service is no more.
     Gone,
     /// The mailbox or chat does not exist, or refused the message.
     Rejected,
@@ -143,14 +143,43 @@ pub enum AttemptOutcome {
     SwitchOff { problem: Problem },
 }
 
+impl AttemptOutcome {
+    /// Why the attempt failed; `None` if it did not.
+    pub fn problem(self) -> Option<Problem> {
+        match self {
+            AttemptOutcome::Delivered => None,
+            AttemptOutcome::Retry { problem, .. }
+            | AttemptOutcome::Failed { problem }
+            | AttemptOutcome::SwitchOff { problem } => Some(problem),
+        }
+    }
+}
+
+impl Problem {
+    /// Whether it counts as a failure of the receiver behind `channel`, and not of this server or its
+    /// settings: all mails and all chats of Telegram go through one server.
+    pub fn is_of(self, channel: &Channel) -> bool {
+        match channel {
+            Channel::Email | Channel::Telegram { .. } => self == Problem::Rejected,
+            Channel::Webhook { .. } | Channel::Chat(_) => self != Problem::NotConfigured,
+        }
+    }
+}
+
 /// Why a channel is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OffReason {
-    /// The receiver responded with 410.
+    /// The receiver responded that it is gone.
     Gone,
     /// The recipient followed the unsubscribe link.
     Unsubscribed,
+    /// Nothing was delivered for [`FAILING_MAX_MS`].
+    Failing,
 }
+
+/// Time without a delivered message after which a message that is given up switches its channel off: five
+/// days.
+pub const FAILING_MAX_MS: u64 = 5 * 86_400_000;
 
 /// Why and since when a channel of a rule is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,13 +228,19 @@ pub struct RuleOutbox {
     pub unsubscribe: Option<UnsubscribeToken>,
     /// Channels that are off. Invariant: distinct, and each is a channel of the rule.
     pub off: Vec<(Arc<Channel>, SwitchedOff)>,
+    /// Channels that have failed since a time, without a delivered message in between. Invariant:
+    /// distinct, and each is a channel of the rule that is on.
+    pub failing: Vec<(Arc<Channel>, UnixMs)>,
     /// Oldest first. Invariant: at most [`DELIVERIES_KEPT_MAX`] that are not pending.
     pub deliveries: VecDeque<Delivery>,
 }
 
 impl RuleOutbox {
     pub fn is_empty(&self) -> bool {
-        self.unsubscribe.is_none() && self.off.is_empty() && self.deliveries.is_empty()
+        self.unsubscribe.is_none()
+            && self.off.is_empty()
+            && self.failing.is_empty()
+            && self.deliveries.is_empty()
     }
 
     pub fn get(&self, id: DeliveryId) -> Option<&Delivery> {
@@ -214,6 +249,11 @@ impl RuleOutbox {
 
     pub fn switched_off(&self, channel: &Channel) -> Option<SwitchedOff> {
         self.off.iter().find(|(it, _)| **it == *channel).map(|(_, off)| *off)
+    }
+
+    /// Since when a channel has failed; `None` if its last message was delivered.
+    pub fn failing_since(&self, channel: &Channel) -> Option<UnixMs> {
+        self.failing.iter().find(|(it, _)| **it == *channel).map(|(_, since)| *since)
     }
 
     /// Pending deliveries and their due times.
@@ -248,6 +288,7 @@ impl RuleOutbox {
     /// Applies the outcome of the attempt at `at`; `attempts` counts it.
     pub fn settle(&mut self, id: DeliveryId, at: UnixMs, attempts: u16, outcome: AttemptOutcome) {
         let Some(delivery) = self.get_mut(id).filter(|it| it.is_pending()) else { return };
+        let channel = Arc::clone(&delivery.channel);
         delivery.attempts = attempts;
         delivery.last_attempt_at = Some(at);
         match outcome {
@@ -263,11 +304,30 @@ impl RuleOutbox {
             AttemptOutcome::Failed { problem } => delivery.fail(problem),
             AttemptOutcome::SwitchOff { problem } => {
                 delivery.fail(problem);
-                let channel = Arc::clone(&delivery.channel);
-                self.switch_off(&channel, SwitchedOff { reason: OffReason::Gone, at });
+                let reason = match problem {
+                    Problem::Gone => OffReason::Gone,
+                    _ => OffReason::Failing,
+                };
+                self.switch_off(&channel, SwitchedOff { reason, at });
             }
         }
+        self.note_failing(channel, at, outcome.problem());
         self.trim();
+    }
+
+    /// Keeps since when a channel that is on has failed.
+    fn note_failing(&mut self, channel: Arc<Channel>, at: UnixMs, problem: Option<Problem>) {
+        match problem {
+            None => self.failing.retain(|(it, _)| *it != channel),
+            Some(problem)
+                if problem.is_of(&channel)
+                    && self.switched_off(&channel).is_none()
+                    && self.failing_since(&channel).is_none() =>
+            {
+                self.failing.push((channel, at));
+            }
+            Some(_) => {}
+        }
     }
 
     /// Queues a failed delivery again and resets its attempts.
@@ -284,6 +344,7 @@ impl RuleOutbox {
             let channel = self.shared(channel);
             self.off.push((channel, off));
         }
+        self.failing.retain(|(it, _)| **it != *channel);
         self.give_up(|other| *other == *channel);
         self.trim();
     }
@@ -291,11 +352,13 @@ impl RuleOutbox {
     /// Switches all channels on.
     pub fn switch_on(&mut self) {
         self.off.clear();
+        self.failing.clear();
     }
 
     /// Applies a change of the rule's channels: pending deliveries to removed ones fail.
     pub fn keep_channels(&mut self, channels: &[Channel]) {
         self.off.retain(|(channel, _)| channels.contains(channel));
+        self.failing.retain(|(channel, _)| channels.contains(channel));
         self.give_up(|channel| !channels.contains(channel));
         self.trim();
     }

@@ -6,6 +6,7 @@ use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::data::sorted::Sorted;
+use crate::vocab::chat::Chat;
 use crate::vocab::conditions::Conditions;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::{RuleId, SearchId};
@@ -78,6 +79,27 @@ pub enum Channel {
     Webhook { url: WebhookUrl },
     /// A Telegram chat, by its number or `@name`.
     Telegram { chat_id: String },
+    /// A chat service.
+    Chat(Chat),
+}
+
+impl Channel {
+    /// The chat service; `None` for another channel.
+    pub fn chat(&self) -> Option<&Chat> {
+        match self {
+            Channel::Chat(chat) => Some(chat),
+            _ => None,
+        }
+    }
+
+    /// The address that its owner chose.
+    pub fn url(&self) -> Option<&WebhookUrl> {
+        match self {
+            Channel::Webhook { url } => Some(url),
+            Channel::Chat(chat) => chat.hook.url.as_ref(),
+            Channel::Email | Channel::Telegram { .. } => None,
+        }
+    }
 }
 
 /// An alert rule.
@@ -118,6 +140,7 @@ impl Rule {
             // The URL is stored with its secret too.
             Channel::Webhook { url } => 2 * url.as_str().len(),
             Channel::Telegram { chat_id } => chat_id.len(),
+            Channel::Chat(chat) => chat.hook.bytes(),
         };
         let channels: usize = self.channels.iter().map(channel).sum();
         RULE_BYTES + (self.name.len() + tlds + channels) as u64 + self.filter.more.bytes()

@@ -6,8 +6,18 @@ use super::{Event, Transaction};
 
 /// Members that are never shown, at any depth. Digests are hidden too: they can be compared with
 /// guesses.
-const HIDDEN: [&str; 9] =
-    ["password", "key", "secrets", "secret", "token", "body", "fingerprint", "digest", "last4"];
+const HIDDEN: [&str; 10] = [
+    "password",
+    "key",
+    "secrets",
+    "secret",
+    "token",
+    "body",
+    "fingerprint",
+    "digest",
+    "last4",
+    "hook",
+];
 
 impl Transaction {
     /// The events as a JSON array in which secrets are replaced by `(hidden)`.

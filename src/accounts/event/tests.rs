@@ -3,6 +3,7 @@ use crate::accounts::data::claims::Attribution;
 use crate::accounts::data::deliveries::{OffReason, Problem, StatusClass};
 use crate::accounts::data::rules::{RuleFilter, WebhookSecret};
 use crate::accounts::fixtures::{at, claim, day, email, name};
+use crate::vocab::chat::{Chat, Hook};
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::money::Usd;
@@ -461,10 +462,52 @@ fn the_bytes_of_columns_never_change() {
     assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v8.hex"));
 }
 
+/// Rules with chat services, and a channel that failed for days.
+fn chats() -> impl Iterator<Item = (String, Transaction)> {
+    let account = AccountId(0x0102);
+    let url = |text: &str| Some(WebhookUrl::from_stored(text.to_owned()));
+    let secret = |text: &str| Some(Secret::new(text.to_owned()));
+    let chat = |service: &str, hook| Channel::Chat(Chat { service: service.into(), hook });
+    let none = Hook::default;
+    let slack = "https://hooks.slack.com/services/T/B/slackslackslack";
+    let slack = chat("slack", Hook { url: url(slack), ..none() });
+    let ntfy = "https://ntfy.sh/topictopictopic";
+    let ntfy = chat("ntfy", Hook { url: url(ntfy), token: secret("tk_tokentoken"), ..none() });
+    let both = Hook { token: secret("tokentoken"), user: secret("useruser"), ..none() };
+    let channels = vec![slack.clone(), ntfy, chat("pushover", both)];
+    let rule = Rule { channels, secrets: Vec::new(), ..rule() };
+    let off = SwitchedOff { reason: OffReason::Failing, at: at(9) };
+    let off = Event::ChannelSwitchedOff { account, rule: rule.id, channel: slack, off };
+    let all = [("rule", Event::RuleAdded { account, rule: Box::new(rule) }), ("off", off)];
+    all.into_iter().map(|(name, event)| (name.to_owned(), Transaction(vec![event])))
+}
+
+#[test]
+fn the_bytes_of_chats_never_change() {
+    let ours: String = chats()
+        .map(|(name, transaction)| {
+            let (kind, payload) = transaction.encode();
+            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
+        })
+        .collect();
+    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v9.hex"));
+}
+
+#[test]
+fn dumps_show_no_hook() {
+    for (name, transaction) in chats() {
+        let shown = transaction.describe().to_string();
+        assert!(shown.contains("slack\"") && shown.contains("(hidden)"), "{name}: {shown}");
+        for secret in ["slackslack", "topictopic", "tokentoken", "useruser"] {
+            assert!(!shown.contains(secret), "{name}: {shown}");
+        }
+    }
+}
+
 /// The transactions of all versions.
 fn every() -> impl Iterator<Item = (String, Transaction)> {
     let older = everything().into_iter().chain(newest()).chain(sessions());
-    older.chain(notes()).chain([kept_session()]).chain(searches()).chain(columns())
+    older.chain(notes()).chain([kept_session()]).chain(searches()).chain(columns()).chain(chats())
 }
 
 #[test]

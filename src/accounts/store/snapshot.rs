@@ -98,6 +98,8 @@ enum Item {
     Searches(Vec<SavedSearch>),
     /// The chosen columns of the drop list.
     Columns(Columns),
+    /// Channels that fail and since when, in order of rules.
+    Failing(Vec<(RuleId, Vec<(Channel, UnixMs)>)>),
 }
 
 /// A rule, the token in its unsubscribe links, and its channels that are off.
@@ -211,6 +213,10 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         let outboxes =
             outboxes.map(|(rule, it)| (rule, it.unsubscribe, it.off.iter().map(off).collect()));
         self.rows(outboxes, Item::Outboxes)?;
+        let failing = data.outbox.iter().filter(|(_, it)| !it.failing.is_empty());
+        let since = |(channel, since): &(Arc<Channel>, _)| (Channel::clone(channel), *since);
+        let failing = failing.map(|(rule, it)| (rule, it.failing.iter().map(since).collect()));
+        self.rows(failing, Item::Failing)?;
         self.deliveries(&data.outbox)
     }
 
@@ -451,6 +457,13 @@ fn add_item(
                 data.outbox.change(rule, |outbox| {
                     (outbox.unsubscribe, outbox.off) = (token, off.collect());
                 });
+            }
+        }
+        Item::Failing(rows) => {
+            for (rule, failing) in rows {
+                let failing =
+                    failing.into_iter().map(|(channel, since)| (Arc::new(channel), since));
+                data.outbox.change(rule, |outbox| outbox.failing = failing.collect());
             }
         }
         Item::Deliveries(rows) => {

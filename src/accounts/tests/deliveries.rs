@@ -1,6 +1,7 @@
 //! Matches, deliveries and observations.
 
 use super::*;
+use crate::vocab::chat::{Chat, Hook};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::{DeliveryId, UnsubscribeToken};
@@ -51,9 +52,14 @@ impl World {
         self.wait(recorded).expect("recorded");
     }
 
-    fn settle(&self, delivery: &PendingDelivery, settled: AttemptOutcome, minutes: i64) {
+    fn settle(
+        &self,
+        delivery: &PendingDelivery,
+        settled: AttemptOutcome,
+        minutes: i64,
+    ) -> Vec<ClosedChannel> {
         let outcome = (delivery.account, delivery.rule.id, delivery.delivery.id, settled);
-        self.wait(self.store.settle(vec![outcome], at(minutes))).expect("settled");
+        self.wait(self.store.settle(vec![outcome], at(minutes))).expect("settled")
     }
 
     fn requeue(&self, caller: &Caller, rule: RuleId, id: DeliveryId) -> Result<(), WriteError> {
@@ -282,6 +288,54 @@ fn outcomes_of_attempts_are_kept() {
     assert!(world.store.pending_deliveries().is_empty());
     world.settle(&again, AttemptOutcome::Delivered, 4);
     world.reopened();
+}
+
+#[test]
+fn five_days_without_a_delivery_switch_a_channel_off() {
+    const DAY_MINUTES: i64 = 24 * 60;
+    let mut world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let url = WebhookUrl::parse("https://hooks.slack.com/services/T/B/secret-secret");
+    let hook = Hook { url: url.ok(), ..Hook::default() };
+    let slack = Channel::Chat(Chat { service: "slack".into(), hook });
+    let channels = vec![
+        slack.clone(),
+        webhook("https://hooks.example.com/x"),
+        Channel::Telegram { chat_id: "-100".into() },
+        Channel::Email,
+    ];
+    let rule = NewRule { channels, ..by_email("all") };
+    let rule = world.add_rule(&ann, rule).expect("added");
+    world.begin();
+    let mut closed = Vec::new();
+    for day in 0..=9 {
+        world.record(2 + day as u64, vec![found(&ann, rule, &[0])], &table(1));
+        for pending in world.store.pending_deliveries() {
+            let problem = Problem::Timeout;
+            let outcome = match &*pending.delivery.channel {
+                // The webhook works on the third day, so that its days are counted from the fourth.
+                Channel::Webhook { .. } if day == 3 => AttemptOutcome::Delivered,
+                _ => AttemptOutcome::Failed { problem },
+            };
+            let retried = AttemptOutcome::Retry { next_at: at(day * DAY_MINUTES + 1), problem };
+            assert!(
+                world.settle(&pending, retried, day * DAY_MINUTES).is_empty(),
+                "a retry follows"
+            );
+            let ended = world.settle(&pending, outcome, day * DAY_MINUTES + 1);
+            closed.extend(ended.into_iter().map(|it| (day, it)));
+        }
+        world = world.reopened();
+    }
+    // Mail and Telegram are not blamed: all their messages go through one server.
+    let told: Vec<_> = closed.iter().map(|(day, it)| (*day, &*it.channel, it.problem)).collect();
+    let hooks = webhook("https://hooks.example.com/x");
+    assert_eq!(told, [(5, &slack, Problem::Timeout), (9, &hooks, Problem::Timeout)]);
+    assert_eq!(closed[0].1.email.as_ref().map(Email::as_str), Some("ann@example.com"));
+    let owned = world.store.user_data(&ann);
+    let off = owned.switched_off(rule, &slack).expect("off");
+    assert_eq!((off.reason, off.at), (OffReason::Failing, at(5 * DAY_MINUTES + 1)));
+    assert!(owned.switched_off(rule, &Channel::Email).is_none());
 }
 
 #[test]
