@@ -134,7 +134,7 @@ const LABELS: [(&str, Labels); 3] = [
     (
         "dropdex_deliveries_total",
         &[
-            ("channel", &["webhook", "email", "telegram"]),
+            ("channel", &["webhook", "email", "telegram", "chat"]),
             ("outcome", &["delivered", "retry", "failed", "switched_off"]),
         ],
     ),

@@ -15,7 +15,7 @@ use metrics::counter;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use crate::accounts::{AttemptOutcome, PendingDelivery, Store};
+use crate::accounts::{AttemptOutcome, ClosedChannel, PendingDelivery, Store};
 use crate::outbound::{Failure, SendError};
 use crate::vocab::clock::Clock;
 use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
@@ -26,10 +26,16 @@ use crate::workers::deliver::send::Senders;
 
 /// Maximum time to finish attempts after the signal to stop. The rest is sent again after the start.
 const DRAIN_MAX: Duration = Duration::from_secs(8);
+/// Maximum time to finish mails about channels that were switched off.
+const REPORTS_DRAIN_MAX: Duration = Duration::from_secs(2);
 /// Maximum sleep, because the clock may be set.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 /// Time until outcomes that could not be written are tried again.
 const WRITE_RETRY_AFTER: Duration = Duration::from_secs(5);
+
+/// Times of the attempts to mail an owner that a channel was switched off.
+const REPORT_AFTER: [Duration; 3] =
+    [Duration::ZERO, Duration::from_secs(60), Duration::from_secs(600)];
 
 /// The delivery worker.
 pub struct Deliver {
@@ -47,7 +53,10 @@ struct Work {
     deliver: Deliver,
     queue: Queue,
     tasks: JoinSet<Sent>,
-    in_flight: HashMap<Id, (Key, u16)>,
+    /// Key, number of the attempt, and kind of the channel.
+    in_flight: HashMap<Id, (Key, u16, &'static str)>,
+    /// Mails about channels that were switched off.
+    reports: JoinSet<()>,
     /// Outcomes to write before anything else is sent.
     unwritten: Vec<Outcome>,
 }
@@ -73,14 +82,20 @@ impl Deliver {
     }
 }
 
+/// Mails an owner that a channel was switched off. The page of the rule says so even if no mail arrives.
+async fn report(senders: Senders, closed: ClosedChannel, clock: Clock) {
+    for after in REPORT_AFTER {
+        sleep(after).await;
+        let Err(err) = senders.report(&closed, clock.now()).await else { return };
+        tracing::warn!(error = %err, "the owner could not be mailed that a channel was switched off");
+        if err.failure.is_permanent() {
+            return;
+        }
+    }
+}
+
 /// Counts an attempt.
-fn count(target: Option<&queue::Target>, settled: &AttemptOutcome) {
-    let channel = match target {
-        Some(queue::Target::Host(_)) => "webhook",
-        Some(queue::Target::Mail) => "email",
-        Some(queue::Target::Telegram) => "telegram",
-        None => "gone",
-    };
+fn count(channel: &'static str, settled: &AttemptOutcome) {
     let outcome = match settled {
         AttemptOutcome::Delivered => "delivered",
         AttemptOutcome::Retry { .. } => "retry",
@@ -93,8 +108,9 @@ fn count(target: Option<&queue::Target>, settled: &AttemptOutcome) {
 impl Work {
     fn new(deliver: Deliver) -> Work {
         let queue = Queue::new(deliver.schedule.shortest());
-        let (tasks, in_flight, unwritten) = (JoinSet::new(), HashMap::new(), Vec::new());
-        Work { deliver, queue, tasks, in_flight, unwritten }
+        let (tasks, reports) = Default::default();
+        let (in_flight, unwritten) = (HashMap::new(), Vec::new());
+        Work { deliver, queue, tasks, in_flight, reports, unwritten }
     }
 
     /// Reads the pending deliveries from the store.
@@ -121,9 +137,10 @@ impl Work {
                 continue;
             };
             let attempts = pending.delivery.attempts.saturating_add(1);
+            let kind = send::kind(&pending.delivery.channel);
             let (senders, now) = (self.deliver.senders.clone(), self.deliver.clock.now());
             let task = self.tasks.spawn(async move { senders.send(pending, now).await });
-            self.in_flight.insert(task.id(), (key, attempts));
+            self.in_flight.insert(task.id(), (key, attempts, kind));
         }
     }
 
@@ -155,12 +172,12 @@ impl Work {
                 (err.id(), Err(SendError::new(Failure::NotConfigured, "sending it panicked")))
             }
         };
-        let Some((key, attempts)) = self.in_flight.remove(&id) else { return };
+        let Some((key, attempts, kind)) = self.in_flight.remove(&id) else { return };
         let settled =
             self.deliver.schedule.settle(key.id, attempts, &sent, self.deliver.clock.now());
         let health = send::health(&sent);
         let target = self.queue.done(key, health, Instant::now());
-        count(target.as_ref(), &settled);
+        count(kind, &settled);
         if let Err(err) = &sent {
             tracing::info!(
                 delivery.id = %key.id,
@@ -184,7 +201,15 @@ impl Work {
         }
         let at = UnixMs::from_instant(self.deliver.clock.now());
         match self.deliver.store.settle(self.unwritten.clone(), at).await {
-            Ok(()) => self.unwritten.clear(),
+            Ok(closed) => {
+                self.unwritten.clear();
+                // Ended ones are dropped.
+                while self.reports.try_join_next().is_some() {}
+                for closed in closed {
+                    let (senders, clock) = (self.deliver.senders.clone(), self.deliver.clock);
+                    self.reports.spawn(report(senders, closed, clock));
+                }
+            }
             Err(err) => tracing::error!(
                 error = %err,
                 "cannot write outcomes of deliveries; sending is paused until they are written"
@@ -204,5 +229,9 @@ impl Work {
             tracing::info!(left, "stopped during deliveries; they are sent again after the start");
         }
         self.write().await;
+        let reported = async { while self.reports.join_next().await.is_some() {} };
+        if timeout(REPORTS_DRAIN_MAX, reported).await.is_err() {
+            tracing::info!("stopped before an owner was mailed that a channel was switched off");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Decides which delivery is sent next. Pure: times are arguments.
 //!
-//! The deliveries of an account to a *target* (a webhook host, the mail server, Telegram) wait in a lane, in
+//! The deliveries of an account to a *target* (the host of a webhook or chat service, the mail server, Telegram) wait in a lane, in
 //! the order they are due. Accounts take turns, and so do the lanes of an account. A lane and a target each
 //! get a few deliveries at a time; after several failures in a row they get one at a time, with growing
 //! pauses (a circuit breaker). An error response or a requested pause concerns the lane alone, so that no
@@ -32,7 +32,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(600);
 /// A receiver with limits and a circuit breaker of its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target {
-    /// Host and port of a webhook.
+    /// Host and port of a webhook or chat service.
     Host(String),
     /// The operator's mail server.
     Mail,

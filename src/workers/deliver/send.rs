@@ -5,24 +5,30 @@ use std::sync::Arc;
 use anyhow::Context;
 use chrono::{DateTime, Utc};
 
-use crate::accounts::{Channel, MatchedName, Message, MessageKind, PendingDelivery};
+use crate::accounts::{
+    Channel, ClosedChannel, MatchedName, Message, MessageKind, PendingDelivery, Problem,
+};
 use crate::index::generation::live::LiveIndex;
 use crate::outbound::alert::{Alert, AlertName, Kind, Links, MAIL_NAMES_MAX};
+use crate::outbound::chat::{self, Chats};
 use crate::outbound::dns::Dns;
 use crate::outbound::email::{Mail, Mailer};
 use crate::outbound::guard::Guard;
 use crate::outbound::http::Client;
 use crate::outbound::settings::Settings;
+use crate::outbound::switched_off::Notice;
 use crate::outbound::telegram::Bot;
 use crate::outbound::webhook;
 use crate::outbound::{Failure, SendError};
 use crate::vocab::ids::UnsubscribeToken;
+use crate::vocab::url::WebhookUrl;
 use crate::workers::deliver::queue::{Health, Target};
 
 /// The clients of all channels. Cheap to clone.
 #[derive(Clone)]
 pub struct Senders {
     webhooks: Client,
+    chats: Chats,
     mailer: Option<Mailer>,
     bot: Option<Bot>,
     /// The public URL of this server.
@@ -32,7 +38,7 @@ pub struct Senders {
 }
 
 impl Senders {
-    /// Creates the clients of the configured channels. Webhooks go through `guard`.
+    /// Creates the clients of the configured channels. Webhooks and chats go through `guard`.
     ///
     /// # Errors
     /// A file that the settings name is unreadable or invalid.
@@ -43,6 +49,8 @@ impl Senders {
         live: Arc<LiveIndex>,
     ) -> anyhow::Result<Senders> {
         let webhooks = Client::new(guard, settings.webhooks.ca_file.as_deref());
+        let webhooks = webhooks.context("webhooks.ca_file")?;
+        let home = settings.public_url.as_ref().map(|url| url.as_str().to_owned());
         let mailer = settings.smtp.as_ref().map(Mailer::new).transpose()?;
         let bot = settings.telegram.as_ref().map(|telegram| {
             let guard = Guard::new(settings.rules(&telegram.allow), dns.clone());
@@ -50,10 +58,15 @@ impl Senders {
             Bot::new(telegram, client.context("telegram.ca_file")?)
         });
         Ok(Senders {
-            webhooks: webhooks.context("webhooks.ca_file")?,
+            chats: Chats::new(
+                webhooks.clone(),
+                settings.webhooks.pushover_base.clone(),
+                home.clone(),
+            ),
+            webhooks,
             mailer,
             bot: bot.transpose()?,
-            home: settings.public_url.as_ref().map(|url| url.as_str().to_owned()),
+            home,
             live,
         })
     }
@@ -86,9 +99,40 @@ impl Senders {
             }
             Channel::Telegram { chat_id } => {
                 let bot = self.bot.as_ref().ok_or_else(|| not_configured("telegram.token"))?;
-                bot.send(chat_id, &alert.chat()).await
+                bot.send(chat_id, &alert, self.home.as_deref()).await
             }
+            Channel::Chat(chat) => self.chats.send(chat, &alert, now).await,
         }
+    }
+
+    /// Tells the owner by mail, where mail is set up, that a channel was switched off.
+    ///
+    /// # Errors
+    /// The mail server did not accept it.
+    pub async fn report(
+        &self,
+        closed: &ClosedChannel,
+        now: DateTime<Utc>,
+    ) -> Result<(), SendError> {
+        let (Some(mailer), Some(to)) = (&self.mailer, &closed.email) else { return Ok(()) };
+        // A mail about mails that are refused would be refused too.
+        if *closed.channel == Channel::Email {
+            return Ok(());
+        }
+        let (rule_id, rule_name) = (closed.rule.id, &*closed.rule.name);
+        let (channel, why) = (name(&closed.channel), why(closed.problem));
+        let notice =
+            Notice { rule_id, rule_name, channel: &channel, why: &why, home: self.home.as_deref() };
+        let mail = Mail {
+            id: &format!("{}-off", closed.delivery),
+            to: to.as_str(),
+            subject: &notice.subject(),
+            text: notice.text(),
+            html: notice.html(),
+            unsubscribe: None,
+            at: now,
+        };
+        mailer.send(mail).await
     }
 
     async fn mail(
@@ -117,14 +161,58 @@ impl Senders {
 /// The target of a channel: deliveries to one target share its limits.
 pub fn target(channel: &Channel) -> Target {
     match channel {
-        Channel::Webhook { url } => {
-            let url = url.to_url();
-            let host = url.host_str().unwrap_or_default();
-            Target::Host(format!("{host}:{}", url.port_or_known_default().unwrap_or_default()))
-        }
+        Channel::Webhook { url } => host(url),
         Channel::Email => Target::Mail,
         Channel::Telegram { .. } => Target::Telegram,
+        Channel::Chat(chat) => match &chat.hook.url {
+            Some(url) => host(url),
+            None => Target::Host(chat.service.to_string()),
+        },
     }
+}
+
+/// Host and port of a URL.
+fn host(url: &WebhookUrl) -> Target {
+    let url = url.to_url();
+    let host = url.host_str().unwrap_or_default();
+    Target::Host(format!("{host}:{}", url.port_or_known_default().unwrap_or_default()))
+}
+
+/// The kind of a channel in metrics.
+pub fn kind(channel: &Channel) -> &'static str {
+    match channel {
+        Channel::Webhook { .. } => "webhook",
+        Channel::Email => "email",
+        Channel::Telegram { .. } => "telegram",
+        Channel::Chat(_) => "chat",
+    }
+}
+
+/// A channel as its owner knows it, without secrets.
+fn name(channel: &Channel) -> String {
+    match channel {
+        Channel::Webhook { url } => {
+            format!("the webhook at {}", url.to_url().host_str().unwrap_or_default())
+        }
+        Channel::Email => "e-mail".to_owned(),
+        Channel::Telegram { chat_id } => format!("the Telegram chat {chat_id}"),
+        Channel::Chat(chat) => format!("{} ({})", chat::label(&chat.service), chat.hook.label()),
+    }
+}
+
+/// Why a channel was switched off.
+fn why(problem: Problem) -> String {
+    let last = match problem {
+        Problem::Gone => return "It responded that this address is gone.".to_owned(),
+        Problem::Refused => "its address leads into a private network",
+        Problem::Timeout => "it did not respond in time",
+        Problem::Unreachable => "there was no connection",
+        Problem::Tls => "the TLS connection failed",
+        Problem::Status(_) => "it responded with an error",
+        Problem::Rejected => "it refused the message",
+        Problem::NotConfigured | Problem::SwitchedOff => "it is not set up",
+    };
+    format!("Nothing could be delivered to it for 5 days. At the last attempt, {last}.")
 }
 
 /// The health of a receiver after an attempt. One that rejects a single message is healthy.
