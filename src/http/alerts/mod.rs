@@ -3,6 +3,8 @@
 pub mod deliveries;
 pub mod preview;
 
+use std::borrow::Cow;
+
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
@@ -10,7 +12,9 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use serde_json::json;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::accounts::{
     Answered, Caller, ChangedRule, Channel, NewRule, OffReason, Post, Rule, RuleFilter, RulePatch,
@@ -25,10 +29,13 @@ use crate::http::response::{self, Deleted, Timestamp};
 use crate::http::searches::split;
 use crate::http::{App, ConfiguredChannels, work};
 use crate::index::filter::{Filter, RuleQuery, StageSet};
+use crate::outbound::chat::{self, Sent};
 use crate::outbound::guard::{Guard, GuardError};
+use crate::vocab::chat::{Chat, Part};
 use crate::vocab::day::Day;
 use crate::vocab::ids::{RuleId, SearchId};
 use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
+use crate::vocab::secret::Secret;
 use crate::vocab::url::{HostRules, WebhookUrl};
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
@@ -61,35 +68,62 @@ struct RuleResponse<'a> {
 #[serde(rename_all = "camelCase")]
 #[schema(as = RuleChannel)]
 struct ChannelResponse<'a> {
-    r#type: ChannelType,
-    /// Address of a webhook.
+    r#type: ChannelType<'a>,
+    /// Address of a webhook; that of a chat service as its host and last four characters
+    /// (`https://hooks.slack.com/…wxyz`).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
-    url: Option<&'a WebhookUrl>,
+    url: Option<Cow<'a, str>>,
     /// Telegram chat.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     chat_id: Option<&'a str>,
+    /// Token of a chat service, as its last four characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    token: Option<String>,
+    /// User key of a chat service, as its last four characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    user: Option<String>,
     /// Present while nothing is sent through the channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = SwitchedOffResponse)]
     switched_off: Option<SwitchedOffResponse>,
 }
 
-/// Type of a channel.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-enum ChannelType {
-    Email,
-    Webhook,
-    Telegram,
+/// Type of a channel: one of [`OWN_TYPES`], or the name of a chat service.
+#[derive(Serialize)]
+struct ChannelType<'a>(&'a str);
+
+/// Types of channels that are no chat services.
+const OWN_TYPES: [&str; 3] = ["email", "webhook", "telegram"];
+
+/// All types of channels.
+fn channel_types() -> impl Iterator<Item = &'static str> {
+    OWN_TYPES.into_iter().chain(chat::SERVICES.iter().map(|service| service.about().name))
+}
+
+impl PartialSchema for ChannelType<'_> {
+    fn schema() -> RefOr<Schema> {
+        let types: Vec<_> = channel_types().collect();
+        let schema = json!({"type": "string", "description": "Type of a channel.", "enum": types});
+        serde_json::from_value(schema).expect("an enum of texts is a schema")
+    }
+}
+
+impl ToSchema for ChannelType<'_> {
+    fn name() -> Cow<'static, str> {
+        "ChannelType".into()
+    }
 }
 
 /// Why and since when nothing is sent through a channel.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SwitchedOff)]
 struct SwitchedOffResponse {
-    /// `gone` (the receiver responded 410) or `unsubscribed`.
+    /// `gone` (the receiver responded that it is gone), `failing` (nothing could be delivered for 5 days) or
+    /// `unsubscribed`.
     reason: &'static str,
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
@@ -125,14 +159,23 @@ impl<'a> RuleResponse<'a> {
 impl<'a> ChannelResponse<'a> {
     fn new(channel: &'a Channel, switched_off: Option<SwitchedOff>) -> ChannelResponse<'a> {
         let (r#type, url, chat_id) = match channel {
-            Channel::Email => (ChannelType::Email, None, None),
-            Channel::Webhook { url } => (ChannelType::Webhook, Some(url), None),
-            Channel::Telegram { chat_id } => (ChannelType::Telegram, None, Some(chat_id.as_str())),
+            Channel::Email => ("email", None, None),
+            Channel::Webhook { url } => ("webhook", Some(Cow::Borrowed(url.as_str())), None),
+            Channel::Telegram { chat_id } => ("telegram", None, Some(chat_id.as_str())),
+            Channel::Chat(chat) => {
+                (&*chat.service, chat.hook.shown(Part::Url).map(Cow::Owned), None)
+            }
+        };
+        let shown = |part| match channel {
+            Channel::Chat(chat) => chat.hook.shown(part),
+            _ => None,
         };
         ChannelResponse {
-            r#type,
+            r#type: ChannelType(r#type),
             url,
             chat_id,
+            token: shown(Part::Token),
+            user: shown(Part::User),
             switched_off: switched_off.map(SwitchedOffResponse::new),
         }
     }
@@ -143,6 +186,7 @@ impl SwitchedOffResponse {
         let reason = match off.reason {
             OffReason::Gone => "gone",
             OffReason::Unsubscribed => "unsubscribed",
+            OffReason::Failing => "failing",
         };
         SwitchedOffResponse { reason, at: Timestamp(off.at) }
     }
@@ -254,17 +298,37 @@ pub struct PreviewRequest {
     pub channels: Option<Vec<Object<ChannelRequest>>>,
 }
 
-/// A channel. `url` belongs to a webhook, `chatId` to Telegram.
-#[derive(Debug, Deserialize, ToSchema)]
+/// A channel. `url` belongs to a webhook, `chatId` to Telegram; the others are chat services. They take
+/// `url`, ntfy and Gotify a `token` beside it, and Pushover `token` and `user`.
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[schema(as = ChannelBody)]
+#[schema(as = ChannelBody, examples(
+    json!({"type": "webhook", "url": "https://hooks.example.com/drops"}),
+    json!({"type": "telegram", "chatId": "@drops"}),
+    json!({"type": "slack", "url": "https://hooks.slack.com/services/T00/B00/XXXXXXXXXXXX"}),
+    json!({"type": "discord", "url": "https://discord.com/api/webhooks/123/XXXXXXXXXXXX"}),
+    json!({"type": "teams", "url": "https://prod-0.westus.logic.azure.com/workflows/0/triggers/manual/paths/invoke?sig=X"}),
+    json!({"type": "mattermost", "url": "https://mattermost.example.com/hooks/XXXXXXXXXXXX"}),
+    json!({"type": "rocketchat", "url": "https://chat.example.com/hooks/XXXX/XXXXXXXXXXXX"}),
+    json!({"type": "googlechat", "url": "https://chat.googleapis.com/v1/spaces/X/messages?key=X&token=X"}),
+    json!({"type": "ntfy", "url": "https://ntfy.sh/my-secret-topic", "token": "tk_XXXXXXXXXXXX"}),
+    json!({"type": "pushover", "token": "azGDORePK8gMaC0QOYAMyEEuzJnyUi", "user": "uQiRzpo4DXghDmr9QzzfQu27cmVRsG"}),
+    json!({"type": "gotify", "url": "https://gotify.example.com", "token": "AXXXXXXXXXXXXXX"}),
+))]
 pub struct ChannelRequest {
-    #[schema(value_type = ChannelType)]
+    #[schema(value_type = ChannelType<'static>)]
     pub r#type: Option<String>,
-    /// An https URL of a public host, on port 443 or 8443.
-    #[schema(min_length = 1, max_length = 2048)]
-    pub url: Option<String>,
+    /// An https URL of a public host, on port 443 or 8443. In a PATCH, the shortened one of a response stands
+    /// for the one that the rule has.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 2048)]
+    pub url: Option<Secret>,
     pub chat_id: Option<ChatIdRequest>,
+    /// Token of ntfy, Gotify or Pushover.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 256)]
+    pub token: Option<Secret>,
+    /// User or group key of Pushover.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 256)]
+    pub user: Option<Secret>,
 }
 
 /// A Telegram chat: its numeric id, or the name of a public chat.
@@ -296,16 +360,17 @@ fn parse_rule(
         }
         None => (parse_filter(required(request.filter, "filter")?, today)?, None),
     };
-    let channels = parse_channels(required(request.channels, "channels")?, rules)?;
+    let channels = parse_channels(required(request.channels, "channels")?, rules, &[])?;
     Ok(NewRule { name, filter, channels, search })
 }
 
 fn parse_patch(
     request: RulePatchRequest,
     rules: &HostRules,
+    before: &[Channel],
     today: Day,
 ) -> Result<RulePatch, ApiError> {
-    let channels = request.channels.try_map(|channels| parse_channels(channels, rules))?;
+    let channels = request.channels.try_map(|channels| parse_channels(channels, rules, before))?;
     let filter = request.filter.try_map(|filter| parse_filter(filter, today))?;
     Ok(RulePatch {
         name: request.name.not_null("name")?,
@@ -325,7 +390,7 @@ pub fn preview_filter(
     today: Day,
 ) -> Result<RuleFilter, ApiError> {
     if let Some(channels) = request.channels {
-        parse_channels(channels, rules)?;
+        parse_channels(channels, rules, &[])?;
     }
     parse_filter(required(request.filter, "filter")?, today)
 }
@@ -358,19 +423,47 @@ pub fn rule_query(filter: &RuleFilter, today: Day) -> Result<RuleQuery, ApiError
 fn parse_channels(
     sent: Vec<Object<ChannelRequest>>,
     rules: &HostRules,
+    before: &[Channel],
 ) -> Result<Vec<Channel>, ApiError> {
-    sent.into_iter().enumerate().map(|(at, Object(sent))| parse_channel(at, sent, rules)).collect()
+    let mut kept: Vec<_> = before.iter().filter_map(Channel::chat).collect();
+    let channels = sent.into_iter().enumerate();
+    channels.map(|(at, Object(sent))| parse_channel(at, sent, rules, &mut kept)).collect()
 }
 
-fn parse_channel(at: usize, sent: ChannelRequest, rules: &HostRules) -> Result<Channel, ApiError> {
+/// Parses a channel. A chat that is sent as responses show it is one of the `kept`.
+fn parse_channel(
+    at: usize,
+    sent: ChannelRequest,
+    rules: &HostRules,
+    kept: &mut Vec<&Chat>,
+) -> Result<Channel, ApiError> {
     let wrong = |member: &str, what: &dyn std::fmt::Display| {
         ApiError::parameter(format!("channels[{at}].{member}"), what)
     };
-    let kind = sent.r#type.as_deref().ok_or_else(|| wrong("type", &"is required"))?;
-    match (kind, sent.url, sent.chat_id) {
+    let ChannelRequest { r#type, url, chat_id, token, user } = sent;
+    let kind = r#type.as_deref().ok_or_else(|| wrong("type", &"is required"))?;
+    if let Some(service) = chat::service(kind) {
+        if chat_id.is_some() {
+            return Err(wrong("chatId", &"belongs to telegram"));
+        }
+        let parsed = chat::parse(service, &Sent { url, token, user }, rules, kept);
+        let chat = parsed.map_err(|refused| wrong(refused.part.as_str(), &refused.why))?;
+        return Ok(Channel::Chat(chat));
+    }
+    if !OWN_TYPES.contains(&kind) {
+        let types: Vec<_> = channel_types().collect();
+        return Err(wrong("type", &format_args!("must be one of {}", types.join(", "))));
+    }
+    for (member, is_sent) in [("token", token.is_some()), ("user", user.is_some())] {
+        if is_sent {
+            return Err(wrong(member, &"belongs to a chat service"));
+        }
+    }
+    match (kind, url, chat_id) {
         ("email", None, None) => Ok(Channel::Email),
         ("webhook", Some(url), None) => {
-            let url = WebhookUrl::parse_by(rules, &url).map_err(|err| wrong("url", &err))?;
+            let url =
+                WebhookUrl::parse_by(rules, url.reveal()).map_err(|err| wrong("url", &err))?;
             Ok(Channel::Webhook { url })
         }
         ("telegram", None, Some(ChatIdRequest::Text(chat_id))) => Ok(Channel::Telegram { chat_id }),
@@ -379,9 +472,10 @@ fn parse_channel(at: usize, sent: ChannelRequest, rules: &HostRules) -> Result<C
         }
         ("webhook", None, _) => Err(wrong("url", &"is required")),
         ("telegram", _, None) => Err(wrong("chatId", &"is required")),
-        ("email" | "telegram", Some(_), _) => Err(wrong("url", &"belongs to a webhook")),
-        ("email" | "webhook", _, Some(_)) => Err(wrong("chatId", &"belongs to telegram")),
-        _ => Err(wrong("type", &"must be one of email, webhook, telegram")),
+        ("email" | "telegram", Some(_), _) => {
+            Err(wrong("url", &"belongs to a webhook or a chat service"))
+        }
+        _ => Err(wrong("chatId", &"belongs to telegram")),
     }
 }
 
@@ -390,7 +484,9 @@ fn check_configured(configured: ConfiguredChannels, channels: &[Channel]) -> Res
     for (at, channel) in channels.iter().enumerate() {
         let (is_there, what, setting) = match channel {
             Channel::Email => (configured.email, "email", "smtp.host"),
-            Channel::Webhook { .. } => (configured.webhook, "webhook", "webhooks"),
+            Channel::Webhook { .. } | Channel::Chat(_) => {
+                (configured.webhook, "webhook", "webhooks")
+            }
             Channel::Telegram { .. } => (configured.telegram, "telegram", "telegram.token"),
         };
         if !is_there {
@@ -402,11 +498,11 @@ fn check_configured(configured: ConfiguredChannels, channels: &[Channel]) -> Res
     Ok(())
 }
 
-/// Checks the addresses that webhook hosts resolve to now. A host that does not resolve passes: the
+/// Checks the addresses that the hosts of webhooks and chat services resolve to now. A host that does not resolve passes: the
 /// guard checks again at every call.
 async fn check_webhooks(guard: &Guard, channels: &[Channel]) -> Result<(), ApiError> {
     let checks = channels.iter().enumerate().map(async |(at, channel)| {
-        let Channel::Webhook { url } = channel else { return Ok(()) };
+        let Some(url) = channel.url() else { return Ok(()) };
         match guard.vet(&url.to_url()).await {
             Ok(_) | Err(GuardError::Unresolved { .. }) => Ok(()),
             Err(err) => Err(ApiError::parameter(format!("channels[{at}].url"), err)),
@@ -510,7 +606,11 @@ pub async fn change(
 ) -> Result<ChangedRule, ApiError> {
     let (of_app, today) = (app.clone(), app.clock.today());
     let compiles = matches!(&request.filter, Patch::Value(filter) if filter.compiles());
-    let parse = move || parse_patch(request, of_app.guard.rules(), today);
+    let owned = app.store.user_data(caller);
+    let parse = move || {
+        let before = owned.rule(id).map(|rule| rule.channels.as_slice()).unwrap_or_default();
+        parse_patch(request, of_app.guard.rules(), before, today)
+    };
     let patch = work::run_or_scan(compiles, 0, parse).await?;
     let channels = patch.channels.as_deref().unwrap_or_default();
     check_configured(app.channels, channels)?;

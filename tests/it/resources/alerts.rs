@@ -19,6 +19,61 @@ fn assert_secret(secret: &Value) {
     assert!(digits.len() == 43 && digits.bytes().all(alphabet) && pad == "=", "{secret}");
 }
 
+/// Chat services as a client sends them, and as responses show them.
+#[test]
+fn chat_services_are_shown_without_their_secrets() {
+    let site = site();
+    let (_server, mut client) = served(&site);
+    let sent = json!([
+        {"type": "slack", "url": "https://hooks.slack.com/services/T00/B00/slackslackwxyz"},
+        {"type": "ntfy", "url": "https://ntfy.sh/topictopictopic", "token": "tk_tokentoken1234"},
+        {"type": "ntfy", "url": "https://ntfy.sh/short"},
+        {
+            "type": "pushover", "token": "azGDORePK8gMaC0QOYAMyEEuzJnyUi",
+            "user": "uQiRzpo4DXghDmr9QzzfQu27cmVRsG",
+        },
+        {"type": "gotify", "url": "https://gotify.dropdex-tests.com", "token": "Atokentoken5678"},
+    ]);
+    let shown = json!([
+        {"type": "slack", "url": "https://hooks.slack.com/…wxyz"},
+        {"type": "ntfy", "url": "https://ntfy.sh/…opic", "token": "…1234"},
+        {"type": "ntfy", "url": "https://ntfy.sh/…"},
+        {"type": "pushover", "token": "…nyUi", "user": "…VRsG"},
+        {"type": "gotify", "url": "https://gotify.dropdex-tests.com/…", "token": "…5678"},
+    ]);
+    let added = client.send("POST", PATH, &with(&good(), "channels", sent.clone()));
+    let id = added_id(&added, PATH);
+    assert_eq!(added.json()["alert"]["channels"], shown);
+    let one = format!("{PATH}/{id}");
+    // As it is shown, a channel stays what it is; others may change beside it.
+    let mut fewer = shown.clone();
+    fewer[1]["token"] = json!("tk_newnewnewnew9999");
+    fewer.as_array_mut().expect("a list").remove(2);
+    let (status, body) = client.send("PATCH", &one, &json!({"channels": fewer})).answer();
+    fewer[1]["token"] = json!("…9999");
+    assert_eq!((status, &body["alert"]["channels"]), (200, &fewer));
+    let refusal = "is shortened, and no channel of this rule has it; send all of it";
+    for (channel, member) in [
+        (json!({"type": "ntfy", "url": "https://ntfy.sh/…"}), "url"),
+        (json!({"type": "discord", "url": "https://hooks.slack.com/…wxyz"}), "url"),
+        // A token is not led to another host.
+        (
+            json!({"type": "gotify", "url": "https://evil.dropdex-tests.com/", "token": "…5678"}),
+            "token",
+        ),
+    ] {
+        let patched = client.send("PATCH", &one, &json!({"channels": [channel]}));
+        let expected = error(&format!("channels[0].{member}: {refusal}"));
+        assert_eq!(patched.answer(), (400, expected));
+    }
+    let posted = client.send("POST", PATH, &with(&good(), "channels", json!([shown[0]])));
+    assert_eq!(posted.answer(), (400, error(&format!("channels[0].url: {refusal}"))));
+    // One shown twice stands for one.
+    let twice = json!({"channels": [shown[0], shown[0]]});
+    let patched = client.send("PATCH", &one, &twice);
+    assert_eq!(patched.answer(), (400, error(&format!("channels[1].url: {refusal}"))));
+}
+
 fn good() -> Value {
     json!({"name": "short", "filter": {"minDqs": 60}, "channels": [{"type": "email"}]})
 }
@@ -247,7 +302,8 @@ fn errors_name_their_member() {
         (
             "channels",
             json!([{"type": "sms"}]),
-            "channels[0].type: must be one of email, webhook, telegram",
+            "channels[0].type: must be one of email, webhook, telegram, slack, discord, teams, mattermost, \
+             rocketchat, googlechat, ntfy, pushover, gotify",
         ),
         (
             "channels",
@@ -257,7 +313,7 @@ fn errors_name_their_member() {
         (
             "channels",
             json!([{"type": "email", "url": "https://a.com"}]),
-            "channels[0].url: belongs to a webhook",
+            "channels[0].url: belongs to a webhook or a chat service",
         ),
         ("channels", json!([{"type": "webhook"}]), "channels[0].url: is required"),
         (
@@ -279,7 +335,8 @@ fn errors_name_their_member() {
         (
             "channels",
             json!([{"type": "email", "secret": "x"}]),
-            "channels[0].secret: unknown field `secret`, expected one of `type`, `url`, `chatId`",
+            "channels[0].secret: unknown field `secret`, expected one of `type`, `url`, `chatId`, `token`, \
+             `user`",
         ),
     ] {
         let posted = client.send("POST", PATH, &with(&good(), member, value.clone()));
