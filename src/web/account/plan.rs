@@ -108,7 +108,9 @@ fn table(plans: &Plans, own: Plan, is_public: bool) -> Markup {
         ("Active alert rules", |limits| limits.active_rules),
         ("External names watched", |limits| limits.external_names),
     ];
-    let webhooks = |plan| if plan == Plan::Free { "e-mail" } else { "e-mail, webhook, Telegram" };
+    let webhooks = |plan| {
+        if plan == Plan::Free { "e-mail" } else { "e-mail, webhook, Telegram, Slack and others" }
+    };
     let shown = || Plan::ALL.into_iter().filter(|plan| is_public || *plan == own);
     html! {
         div.table tabindex="0" role="region" aria-label="Plans" {

@@ -3,13 +3,17 @@
 use maud::{Markup, html};
 
 use super::EditorPage;
-use super::form::{OWN_FIELDS, chat_field, webhook_field};
+use super::form::{OWN_FIELDS, chat_field, chat_part, webhook_field};
+use crate::outbound::chat;
+use crate::outbound::chat::service::About;
+use crate::vocab::chat::Part;
 use crate::vocab::limits::{
     LABEL_CHARS_MAX, RULE_CHANNELS_MAX, RULE_NAME_CHARS_MAX, RULE_TLDS_MAX, SUBSTRING_CHARS_MAX,
 };
 use crate::vocab::plan::Plan;
 use crate::vocab::stage::Stage;
 use crate::web::components::stage_word;
+use crate::web::docs;
 use crate::web::drops::state::State;
 use crate::web::drops::words;
 use crate::web::error::sentence_case;
@@ -204,11 +208,57 @@ impl Editor<'_> {
                     id: chat_field,
                     is_configured: configured.telegram,
                 }))
+                (self.chats())
                 @if is_off {
                     p.line {
                         label for="switch_on" {
                             input #switch_on type="checkbox" name="switch_on" value="on" checked[self.page.form.is_on("switch_on")];
                             "Turn channels back on that were switched off"
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Renders the fields of all chat services.
+    fn chats(&self) -> Markup {
+        let services = || chat::SERVICES.iter().map(|service| service.about());
+        let lines: Vec<_> = services().map(|about| self.page.form.chats(about)).collect();
+        let is_used = lines.iter().any(|lines| !lines.is_empty());
+        if self.page.member.caller.plan == Plan::Free && !is_used {
+            return html! {
+                p.help.off {
+                    "Slack, Discord, Teams and others: not included in your plan. "
+                    a href="/account/plan" { "See your plan" }
+                }
+            };
+        }
+        html! {
+            details.chats open[is_used] {
+                summary { "Slack, Discord, Teams and others" }
+                @for (about, lines) in services().zip(&lines) { (self.chat(about, lines)) }
+            }
+        }
+    }
+
+    /// Renders the fields of a chat service, and empty ones for another receiver.
+    fn chat(&self, about: &About, lines: &[Vec<&str>]) -> Markup {
+        let empty = vec![""; about.parts.len()];
+        let help = format!("/docs/channels#{}", docs::slug(about.label));
+        html! {
+            fieldset.field {
+                legend { (about.label) }
+                p.help { (about.help) " " a href=(help) { "More about " (about.label) } }
+                @for (at, values) in lines.iter().chain([&empty]).enumerate() {
+                    div.pair {
+                        @for (asked, value) in about.parts.iter().zip(values) {
+                            @let name = chat_part(about, asked.part);
+                            @let id = format!("{name}-{at}");
+                            @let number = if at == 0 { String::new() } else { format!(" {}", at + 1) };
+                            @let label = format!("{} {}{number}", about.label, asked.label);
+                            @let kind = if asked.part == Part::Url { "url" } else { "text" };
+                            (self.field(&id, &label).named(&name).input(value, Input { kind, placeholder: Some(asked.placeholder), ..Input::TEXT }))
                         }
                     }
                 }

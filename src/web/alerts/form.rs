@@ -8,8 +8,12 @@ use crate::http::alerts::{ChannelRequest, ChatIdRequest, RulePatchRequest, RuleR
 use crate::http::body::{JsonInteger, Object, Patch};
 use crate::http::error::ApiError;
 use crate::http::filter::{FilterRequest, parameter_of};
+use crate::outbound::chat;
+use crate::outbound::chat::service::About;
+use crate::vocab::chat::Part;
 use crate::vocab::ids::SearchId;
 use crate::vocab::name::to_unicode;
+use crate::vocab::secret::Secret;
 use crate::web::drops::state::State;
 use crate::web::drops::words;
 use crate::web::form::Fields;
@@ -41,6 +45,33 @@ pub fn webhook_field(at: usize) -> String {
 /// Field id of a chat.
 pub fn chat_field(at: usize) -> String {
     format!("chat-{at}")
+}
+
+/// Field name of a part of a chat service: `slack-url`.
+pub fn chat_part(about: &About, part: Part) -> String {
+    format!("{}-{}", about.name, part.as_str())
+}
+
+/// The fields of a channel in a form.
+enum ChannelFields {
+    /// A single one.
+    Id(String),
+    /// Those of a chat service, in this line.
+    Chat(&'static About, usize),
+}
+
+impl ChannelFields {
+    /// Id of the field of a member of the channel.
+    fn id(self, member: &str) -> String {
+        match self {
+            ChannelFields::Id(id) => id,
+            ChannelFields::Chat(about, at) => {
+                let mut parts = about.parts.iter().map(|asked| asked.part);
+                let part = parts.clone().find(|part| part.as_str() == member).or(parts.next());
+                format!("{}-{at}", chat_part(about, part.unwrap_or(Part::Url)))
+            }
+        }
+    }
 }
 
 impl RuleForm {
@@ -94,6 +125,13 @@ impl RuleForm {
                 Channel::Email => form.fields.push("email", "on"),
                 Channel::Webhook { url } => form.fields.push("webhook", url.as_str()),
                 Channel::Telegram { chat_id } => form.fields.push("chat", chat_id),
+                Channel::Chat(chat) => {
+                    let Some(service) = chat::service(&chat.service) else { continue };
+                    for asked in service.about().parts {
+                        let shown = chat.hook.shown(asked.part).unwrap_or_default();
+                        form.fields.push(&chat_part(service.about(), asked.part), shown);
+                    }
+                }
             }
         }
         form
@@ -149,20 +187,53 @@ impl RuleForm {
         self.fields.filled(field)
     }
 
-    /// The channels with the ids of their fields, in the order of the API's list.
-    fn channels(&self) -> Vec<(String, ChannelRequest)> {
-        let channel =
-            |kind: &str| ChannelRequest { r#type: Some(kind.to_owned()), url: None, chat_id: None };
-        let email = self.is_on("email").then(|| ("email".to_owned(), channel("email")));
-        let webhooks = self.filled("webhook").into_iter().enumerate().map(|(at, url)| {
-            let url = Some(url.to_owned());
-            (webhook_field(at), ChannelRequest { url, ..channel("webhook") })
-        });
-        let chats = self.filled("chat").into_iter().enumerate().map(|(at, chat)| {
+    /// The lines of a chat service: for each, the values of the parts that it asks for. Lines without a
+    /// value are left out.
+    pub fn chats(&self, about: &About) -> Vec<Vec<&str>> {
+        let parts = about.parts.iter().map(|asked| chat_part(about, asked.part));
+        let columns: Vec<Vec<&str>> = parts.map(|name| self.fields.all(&name).collect()).collect();
+        let lines = columns.iter().map(Vec::len).max().unwrap_or_default();
+        let line = |at: usize| -> Vec<&str> {
+            columns.iter().map(|column| column.get(at).copied().unwrap_or_default()).collect()
+        };
+        (0..lines).map(line).filter(|line| line.iter().any(|value| !value.is_empty())).collect()
+    }
+
+    /// The channels with their fields, in the order of the API's list.
+    fn channels(&self) -> Vec<(ChannelFields, ChannelRequest)> {
+        let channel = |kind: &str| ChannelRequest {
+            r#type: Some(kind.to_owned()),
+            ..ChannelRequest::default()
+        };
+        let secret = |text: &str| Some(Secret::new(text.to_owned()));
+        let mut channels = Vec::new();
+        if self.is_on("email") {
+            channels.push((ChannelFields::Id("email".to_owned()), channel("email")));
+        }
+        for (at, url) in self.filled("webhook").into_iter().enumerate() {
+            let request = ChannelRequest { url: secret(url), ..channel("webhook") };
+            channels.push((ChannelFields::Id(webhook_field(at)), request));
+        }
+        for (at, chat) in self.filled("chat").into_iter().enumerate() {
             let chat_id = Some(ChatIdRequest::Text(chat.to_owned()));
-            (chat_field(at), ChannelRequest { chat_id, ..channel("telegram") })
-        });
-        email.into_iter().chain(webhooks).chain(chats).collect()
+            let request = ChannelRequest { chat_id, ..channel("telegram") };
+            channels.push((ChannelFields::Id(chat_field(at)), request));
+        }
+        for about in chat::SERVICES.iter().map(|service| service.about()) {
+            for (at, values) in self.chats(about).into_iter().enumerate() {
+                let mut request = channel(about.name);
+                for (asked, value) in about.parts.iter().zip(values) {
+                    let member = match asked.part {
+                        Part::Url => &mut request.url,
+                        Part::Token => &mut request.token,
+                        Part::User => &mut request.user,
+                    };
+                    *member = secret(value).filter(|_| !value.is_empty());
+                }
+                channels.push((ChannelFields::Chat(about, at), request));
+            }
+        }
+        channels
     }
 
     /// True if a checkbox is set.
@@ -192,7 +263,10 @@ impl RuleForm {
         let before = RuleForm::for_rule(rule);
         let is_changed = ["email", "webhook", "chat"]
             .iter()
-            .any(|channels| self.filled(channels) != before.filled(channels));
+            .any(|channels| self.filled(channels) != before.filled(channels))
+            || chat::SERVICES
+                .iter()
+                .any(|service| self.chats(service.about()) != before.chats(service.about()));
         RulePatchRequest {
             name: Patch::Value(self.text("name").to_owned()),
             filter: Patch::Value(self.filter_request()),
@@ -225,8 +299,9 @@ impl RuleForm {
     fn channel_field(&self, property: &str) -> String {
         let place = property.strip_prefix("channels[").and_then(|rest| rest.split_once(']'));
         let place = place.and_then(|(place, _)| place.parse::<usize>().ok());
-        let field = place.and_then(|place| self.channels().into_iter().nth(place));
-        field.map_or_else(|| "channels".to_owned(), |(field, _)| field)
+        let fields = place.and_then(|place| self.channels().into_iter().nth(place));
+        let member = property.rsplit('.').next().unwrap_or_default();
+        fields.map_or_else(|| "channels".to_owned(), |(fields, _)| fields.id(member))
     }
 
     /// Conditions of the form.
@@ -283,6 +358,17 @@ mod tests {
             assert_eq!(form.field_of(member).as_deref(), Some(field), "{member}");
         }
         assert_eq!(form.field_of("other"), None);
+        let form =
+            self::form("slack-url=a&ntfy-url=&ntfy-url=b&ntfy-token=&ntfy-token=&pushover-user=c");
+        for (member, field) in [
+            ("channels[0].url", "slack-url-0"),
+            ("channels[1]", "ntfy-url-0"),
+            ("channels[1].token", "ntfy-token-0"),
+            ("channels[2].url", "pushover-token-0"),
+            ("channels[2].user", "pushover-user-0"),
+        ] {
+            assert_eq!(form.field_of(member).as_deref(), Some(field), "{member}");
+        }
     }
 
     #[test]

@@ -100,7 +100,7 @@ pub fn show(
             @if total == 0 {
                 div.panel.empty {
                     h2 { "Get alerts when good names drop" }
-                    p { "Describe the names you want. When a new list has matches, you get a message by e-mail, webhook or Telegram." }
+                    p { "Describe the names you want. When a new list has matches, you get a message by e-mail, webhook, Telegram, Slack and others." }
                     p { a.button href="/alerts/new" { "Create alert" } }
                 }
             } @else {
@@ -156,7 +156,7 @@ pub fn channels(rule: &Rule, owned: &UserData, plan: Plan) -> Markup {
                 li {
                     span.badge.(if is_used { "info" } else { "bad" }) { (words::channel(channel)) }
                     @if let Some(off) = off {
-                        " " span.soft { "off since " (instant(off.at)) ": " (words::switched_off(off)) }
+                        " " span.soft { "off since " (instant(off.at)) ": " (words::switched_off(channel, off)) }
                     } @else if !is_used {
                         " " span.soft { "not included in the " (plan) " plan" }
                     }

@@ -111,7 +111,7 @@ fn row(rule: &Rule, delivery: &Delivery, today: Option<Day>) -> Markup {
             td.wide data-label="Status" {
                 (status(delivery))
                 @if let Some(problem) = delivery.last_problem {
-                    div.why { (words::problem(problem)) }
+                    div.why { (words::problem(&delivery.channel, problem)) }
                 }
                 @if let Some(next) = delivery.next_at().filter(|_| delivery.attempts > 0) {
                     div.why { "Next attempt " (instant(next)) }

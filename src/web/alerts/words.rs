@@ -1,6 +1,7 @@
 //! Display texts of alert rules and deliveries.
 
 use crate::accounts::{Channel, OffReason, Problem, RuleFilter, StatusClass, SwitchedOff};
+use crate::outbound::chat;
 use crate::vocab::name::to_unicode;
 use crate::vocab::query::Substring;
 use crate::vocab::stage::Stage;
@@ -71,20 +72,27 @@ pub fn channel(channel: &Channel) -> String {
             format!("Webhook to {}", url.host_str().unwrap_or_default())
         }
         Channel::Telegram { chat_id } => format!("Telegram chat {chat_id}"),
+        Channel::Chat(chat) => format!("{} ({})", chat::label(&chat.service), chat.hook.label()),
     }
 }
 
 /// Reason why a channel was switched off.
-pub fn switched_off(off: SwitchedOff) -> &'static str {
-    match off.reason {
-        OffReason::Gone => "the receiver responded 410 Gone",
-        OffReason::Unsubscribed => "unsubscribed by the link in an e-mail",
+pub fn switched_off(channel: &Channel, off: SwitchedOff) -> &'static str {
+    match (off.reason, channel) {
+        (OffReason::Gone, Channel::Chat(_)) => "the service no longer accepts this hook or token",
+        (OffReason::Gone, _) => "the receiver responded 410 Gone",
+        (OffReason::Unsubscribed, _) => "unsubscribed by the link in an e-mail",
+        (OffReason::Failing, _) => "nothing could be delivered for 5 days",
     }
 }
 
 /// Explains a failed delivery attempt.
-pub fn problem(problem: Problem) -> &'static str {
+pub fn problem(channel: &Channel, problem: Problem) -> &'static str {
     match problem {
+        Problem::Gone if channel.chat().is_some() => {
+            "The service no longer accepts this hook or token, so the channel was switched off."
+        }
+        Problem::Rejected if channel.chat().is_some() => "The service refused the message.",
         Problem::Refused => "The URL points to a private network, which is not allowed.",
         Problem::Timeout => "The receiver did not respond in time.",
         Problem::Unreachable => "The connection failed.",

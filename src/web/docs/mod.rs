@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use maud::{Markup, PreEscaped, Render, html};
 
+pub use self::render::slug;
 use self::render::{Document, Heading};
 use crate::http::error::ApiError;
 use crate::http::params::Params;
@@ -30,6 +31,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("accounts", include_str!("../../../data/docs/accounts.md")),
     ("watchlist", include_str!("../../../data/docs/watchlist.md")),
     ("alerts-and-webhooks", include_str!("../../../data/docs/alerts-and-webhooks.md")),
+    ("channels", include_str!("../../../data/docs/channels.md")),
     ("api", include_str!("../../../data/docs/api.md")),
     ("queries", include_str!("../../../data/docs/queries.md")),
     ("clients", include_str!("../../../data/docs/clients.md")),

@@ -96,7 +96,7 @@ fn name_headings(events: &mut [Event<'_>]) -> Vec<Heading> {
 }
 
 /// Lower case, punctuation removed, spaces as hyphens.
-fn slug(text: &str) -> String {
+pub fn slug(text: &str) -> String {
     text.to_lowercase()
         .chars()
         .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))

@@ -391,6 +391,67 @@ fn failed_deliveries_are_shown_and_can_be_retried() {
 }
 
 #[test]
+fn chat_services_are_entered_once_and_kept_by_what_is_shown() {
+    let receiver = Receiver::https(&["127.0.0.1"], |before, _| {
+        Reply::status(if before == 0 { 200 } else { 401 })
+    });
+    let world = world_of(&receiver);
+    let mut ann = world.person("ann@example.com", "core");
+    let empty = ann.get("/alerts/new");
+    for service in ["Slack", "Discord", "Microsoft Teams", "Rocket.Chat", "Pushover user key"] {
+        empty.assert_says(200, service);
+    }
+    let url = receiver.url("/under/");
+    let fields = [
+        ("slack-url", "https://hooks.slack.com/services/T00/B00/slackslackwxyz"),
+        ("ntfy-url", ""),
+        ("ntfy-token", ""),
+        ("gotify-url", &url),
+        ("gotify-token", " Atokentoken5678 "),
+    ];
+    let id = ann.add_rule("chats", &fields);
+    let path = format!("/alerts/{id}");
+    let page = ann.get(&path);
+    page.assert_says(200, "Slack (hooks.slack.com …wxyz)");
+    for secret in ["slackslack", "tokentoken", "/under"] {
+        page.assert_lacks(secret);
+        ann.get("/alerts").assert_lacks(secret);
+    }
+    // The form has them as they are shown, and keeps them so.
+    for value in ["https://hooks.slack.com/…wxyz", "…5678"] {
+        assert!(page.text.contains(&format!("value=\"{value}\"")), "{value}: {}", page.text);
+    }
+    let shown = format!("https://{}/…", receiver.address());
+    let kept = [("name", "chats"), ("gotify-url", &shown), ("gotify-token", "…5678")];
+    ann.post(&path, &kept).assert_goes_to(&format!("{path}?notice=saved"));
+    ann.get(&path).assert_lacks("hooks.slack.com …wxyz");
+    ann.post(&format!("{path}/test"), &[]).assert_goes_to(&format!("{path}?notice=tested"));
+    wait_for(&mut ann, &path, "delivered");
+    let seen = receiver.wait_for(1);
+    assert_eq!(seen[0].target, "/under/message");
+    assert_eq!(seen[0].header("x-gotify-key"), "Atokentoken5678");
+    assert!(seen[0].text().contains("[Test] chats: "), "{}", seen[0].text());
+    ann.post(&format!("{path}/test"), &[]).assert_goes_to(&format!("{path}?notice=tested"));
+    wait_for(&mut ann, &path, "The service no longer accepts this hook or token");
+    ann.get(&path).assert_says(200, "the service no longer accepts this hook or token");
+    // Errors are beside their fields.
+    for (field, text, error) in [
+        ("slack-url", "https://discord.com/a", "Must be an address of Slack, at hooks.slack.com"),
+        ("pushover-user", "x", "Is required."),
+        ("gotify-token", "…5678", "Is required."),
+    ] {
+        let page = ann.post("/alerts/new", &[("name", "a"), (field, text)]);
+        let place = match field {
+            "pushover-user" => "pushover-token-0",
+            "gotify-token" => "gotify-token-0",
+            _ => "slack-url-0",
+        };
+        let shown = page.error_of(place).unwrap_or_else(|| panic!("{field}: {}", page.visible()));
+        assert!(shown.starts_with(error) || shown.starts_with("Is shortened"), "{field}: {shown}");
+    }
+}
+
+#[test]
 fn a_410_switches_its_channel_off() {
     let receiver = Receiver::https(&["127.0.0.1"], |before, _| {
         Reply::status(if before == 0 { 410 } else { 204 })
