@@ -1,9 +1,10 @@
 //! Delivery of alerts: a list goes live, and receivers on loopback take webhooks, mail (a real SMTP
-//! server) and Telegram messages. The reference library checks signatures.
+//! server), Telegram messages and those of chat services. The reference library checks signatures.
 //!
 //! Times are checked only as receivers see them: a retry does not come too early.
 
 mod channels;
+mod chats;
 mod examples;
 mod receivers;
 
@@ -38,11 +39,17 @@ impl World {
 
     /// As [`World::new`], with an account of this address.
     fn of(email: &str, settings: &str, receivers: &[&Receiver]) -> World {
+        World::with(email, settings, "", receivers)
+    }
+
+    /// As [`World::of`], with `more` settings of webhooks.
+    fn with(email: &str, settings: &str, more: &str, receivers: &[&Receiver]) -> World {
         let site = Site::with_names(std::iter::once("before.com".to_owned()), &today());
         let key = site.account(email, "api");
         let certificates: String = receivers.iter().map(|it| it.certificate()).collect();
         let allow: Vec<String> = receivers.iter().map(|it| it.address().to_string()).collect();
-        let mut webhooks = format!("[webhooks]\nallow = {allow:?}\nretry_seconds = [0, 1, 2]\n");
+        let mut webhooks =
+            format!("[webhooks]\n{more}allow = {allow:?}\nretry_seconds = [0, 1, 2]\n");
         if !receivers.is_empty() {
             let ca_file = site.write("ca.pem", certificates);
             webhooks.push_str(&format!("ca_file = {ca_file:?}\n"));

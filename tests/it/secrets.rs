@@ -4,9 +4,9 @@
 use std::process::Command;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::common::{Server, Site, wait};
+use crate::common::{Client, Server, Site, wait};
 use crate::pages::browser::Browser;
 
 const DAY: &str = "2026-11-21";
@@ -50,7 +50,7 @@ fn trace(site: &Site) -> Server {
          [smtp]\nhost = \"127.0.0.1\"\nport = 1\ntls = \"none\"\nfrom = \"dropdex@example.com\"\n\
          username = \"dropdex\"\npassword = \"{SMTP_PASSWORD}\"\n\
          [telegram]\ntoken = \"{TELEGRAM_TOKEN}\"\nbase = \"http://127.0.0.1:1\"\n\
-         [webhooks]\nallow = [\"127.0.0.1/32:1\"]\n[log]\naccess = true\nslow_ms = 0\n"
+         [webhooks]\nallow = [\"127.0.0.1/32:1\"]\npushover_base = \"https://127.0.0.1:1\"\n[log]\naccess = true\nslow_ms = 0\n"
     );
     let settings = site.settings(&toml);
     let trace = [("RUST_LOG", "trace".to_owned())];
@@ -77,6 +77,10 @@ fn no_secret_is_logged() {
     programs(&site, &server, &mut secrets);
     commands(&site, &mut secrets);
     let log = server.stop();
+    // It shows webhooks, which are signed.
+    let is_hook = |(what, _): &&(&str, String)| what.contains("chat service");
+    let hooks = Secrets(secrets.0.iter().filter(is_hook).cloned().collect());
+    hooks.assert_absent(&site.ok(&["journal", "dump"]), "`journal dump`");
     assert!(log.contains("TRACE") && log.contains("slow query"), "nothing is traced: {log}");
     secrets.assert_absent(&log, "the server");
 }
@@ -114,7 +118,7 @@ fn pages(server: &Server, secrets: &mut Secrets) {
     other.post(&format!("/signup/{link}"), &[("password", PASSWORD)]);
 }
 
-/// Keys in every place, webhooks and their secrets, deliveries that fail.
+/// Keys in every place, webhooks and their secrets, chat services, deliveries that fail.
 fn programs(site: &Site, server: &Server, secrets: &mut Secrets) {
     let key = secrets.keep("a key", site.new_key("ann@example.com"));
     let mut client = server.client_with(&key);
@@ -141,6 +145,25 @@ fn programs(site: &Site, server: &Server, secrets: &mut Secrets) {
             {"type": "email"}, {"type": "telegram", "chatId": "-100"},
         ],
     });
+    let chats = [
+        json!({"type": "mattermost", "url": "https://127.0.0.1:1/hooks/mattermost-hook-9f21"}),
+        json!({"type": "rocketchat", "url": "https://127.0.0.1:1/hooks/a/rocketchat-hook-4c07"}),
+        json!({"type": "ntfy", "url": "https://127.0.0.1:1/ntfy-topic-77ab", "token": "tk_ntfy-token-63de"}),
+        json!({"type": "gotify", "url": "https://127.0.0.1:1/", "token": "gotify-token-0b9c"}),
+        json!({
+            "type": "pushover", "token": "PushoverTokenPushoverToken1234",
+            "user": "PushoverUserKeyPushoverUser567",
+        }),
+    ];
+    let fixed = [
+        json!({"type": "slack", "url": "https://hooks.slack.com/services/T/B/slack-hook-1d5e"}),
+        json!({"type": "discord", "url": "https://discord.com/api/webhooks/1/discord-hook-aa10"}),
+        json!({"type": "teams", "url": "https://a.logic.azure.com/workflows/a?sig=teams-hook-c3f8"}),
+        json!({
+            "type": "googlechat",
+            "url": "https://chat.googleapis.com/v1/spaces/A/messages?key=a&token=google-hook-5e88",
+        }),
+    ];
     let added = client.send("POST", "/api/v1/alerts", &rule);
     assert_eq!(added.status, 201, "{}", added.text());
     let added = added.json();
@@ -149,9 +172,12 @@ fn programs(site: &Site, server: &Server, secrets: &mut Secrets) {
     secrets.keep("the path of a webhook", "of-somebody-5a5a");
     let path = format!("/api/v1/alerts/{}", added["id"]);
     assert_eq!(client.send("POST", &format!("{path}/test"), &json!({})).status, 202);
+    hooks(&mut client, &chats, true, secrets);
+    // These would be called on the Internet: they are stored, shown and changed, and not sent to.
+    hooks(&mut client, &fixed, false, secrets);
     wait::until_ok(TRIED_MAX, || match server.log().matches("delivery failed").count() {
-        3.. => Ok(()),
-        tried => Err(format!("{tried} of 3 channels were tried")),
+        8.. => Ok(()),
+        tried => Err(format!("{tried} of 8 channels were tried")),
     });
     // The same over HTTP/2, whose library logs other things. Without HTTP/2 support this does nothing.
     let url = format!("http://{}/api/v1/drops?key={key}", server.address());
@@ -163,6 +189,49 @@ fn programs(site: &Site, server: &Server, secrets: &mut Secrets) {
         .args(["-H", &cookie, &url])
         .output();
     curl.expect("curl runs");
+}
+
+/// Adds a rule with chat services, whose hooks no response shows, and tests it.
+fn hooks(client: &mut Client, channels: &[Value], is_tested: bool, secrets: &mut Secrets) {
+    let mut hooks = Secrets(Vec::new());
+    for (member, value) in channels.iter().filter_map(Value::as_object).flatten() {
+        let value = value.as_str().expect("text");
+        if matches!(member.as_str(), "token" | "user") {
+            hooks.keep("a token of a chat service", value);
+        } else if let Some((_, secret)) = value.rsplit_once(['/', '=']).filter(|it| it.1.len() > 8)
+        {
+            hooks.keep("the address of a chat service", secret);
+        }
+    }
+    let rule = json!({"name": "chats", "filter": {}, "channels": channels});
+    let added = client.send("POST", "/api/v1/alerts", &rule);
+    assert_eq!(added.status, 201, "{}", added.text());
+    let path = format!("/api/v1/alerts/{}", added.json()["id"]);
+    let mut shown = vec![added.text().to_owned()];
+    // As it is shown, every channel stays what it is.
+    let kept = json!({"channels": client.get(&path).json()["alert"]["channels"]});
+    let changed = client.send("PATCH", &path, &kept);
+    assert_eq!(changed.status, 200, "{}", changed.text());
+    shown.push(changed.text().to_owned());
+    if is_tested {
+        let tested = client.send("POST", &format!("{path}/test"), &json!({}));
+        assert_eq!(tested.status, 202, "{}", tested.text());
+        shown.push(tested.text().to_owned());
+        shown.push(client.get(&format!("{path}/deliveries")).text().to_owned());
+    }
+    // What a service refuses is not repeated in the error.
+    for channel in channels {
+        let mut wrong = channel.clone();
+        wrong["type"] = json!("discord");
+        if channel["type"] != "discord" {
+            let rule = json!({"name": "wrong", "filter": {}, "channels": [wrong]});
+            let refused = client.send("POST", "/api/v1/alerts", &rule);
+            assert_eq!(refused.status, 400, "{}", refused.text());
+            shown.push(refused.text().to_owned());
+        }
+    }
+    hooks.assert_absent(&shown.join("\n"), "responses");
+    secrets.0.append(&mut hooks.0);
 }
 
 /// Operator commands beside the server; they log to their own standard error.

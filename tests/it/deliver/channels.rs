@@ -203,3 +203,28 @@ fn telegram_messages_respect_its_rate_limits() {
     let log = world.server.stop();
     assert!(!log.contains("SECRET"), "{log}");
 }
+
+#[test]
+fn the_owner_is_mailed_when_a_channel_is_switched_off() {
+    let receiver = Receiver::https(&["127.0.0.1"], |_, _| Reply::status(410));
+    let mut mails = MailServer::start(&["none"]);
+    let settings = format!(
+        "public_url = \"https://drops.example.net\"\n[smtp]\nhost = \"127.0.0.1\"\nport = {}\n\
+         tls = \"none\"\nfrom = \"drops@example.com\"\n",
+        mails.port
+    );
+    let mut world = World::new(&settings, &[&receiver]);
+    let secret = receiver.url("/hooks/not-to-be-mailed");
+    let (rule, _) = world.rule("drops", json!({"type": "mattermost", "url": secret}));
+    assert_eq!(world.client.send("POST", &format!("{PATH}/{rule}/test"), &json!({})).status, 202);
+    let failed = world.wait(rule, "failed");
+    assert_eq!(failed["problem"], "gone");
+    let mail = mails.line();
+    let subject = mail["headers"]["subject"].as_str().expect("a subject");
+    assert!(subject.starts_with("Alerts stopped: Mattermost (127.0.0.1:"), "{mail}");
+    assert_eq!(mail["to"], json!(["owner@example.com"]));
+    let text = mail["text"].as_str().expect("text");
+    assert!(text.contains("It responded that this address is gone."), "{text}");
+    assert!(text.contains(&format!("https://drops.example.net/alerts/{rule}")), "{text}");
+    assert!(!mail.to_string().contains("not-to-be"), "{mail}");
+}
