@@ -30,10 +30,12 @@ use crate::index::filter::AsOf;
 use crate::index::generation::build;
 use crate::index::generation::live::LiveIndex;
 use crate::index::generation::open::{self, Opened};
+use crate::index::storage::manifest::Manifest;
 use crate::intake;
 use crate::intake::inbox::Inbox;
 use crate::intake::queue::Queue;
 use crate::intake::request::{Rebuild, Request as IntakeRequest, Task};
+use crate::intake::tables::TablesFolder;
 use crate::journal::fs::Disk;
 use crate::outbound::checks::Checks;
 use crate::outbound::dns::Dns;
@@ -54,6 +56,7 @@ use crate::telemetry::requests;
 use crate::telemetry::{catalogue, query};
 use crate::vocab::plan::AccountLimits;
 use crate::vocab::suffixes;
+use crate::vocab::tables::{self, Table};
 use crate::vocab::url::BaseUrl;
 use crate::web::{self, Outside, Web};
 use crate::workers::admin::{AdminSocket, Backend};
@@ -94,14 +97,7 @@ pub fn serve(
             "the current generation is damaged; serving the one before it"
         );
     }
-    let used = index.manifest().suffixes.as_ref().map(|used| used.sha256.as_str());
-    if used != suffixes::installed() {
-        tracing::warn!(
-            index = used.unwrap_or("compiled in"),
-            server = suffixes::installed().unwrap_or("compiled in"),
-            "the index was built with another Public Suffix List; run `dropdex rebuild`"
-        );
-    }
+    compare_tables(index.manifest());
     // Computes the tables of the day here instead of in the first request.
     index.prepare(AsOf { today: config.clock.today(), catch_days: config.catch_days });
     // The server does not open the corpus, but an unusable data folder is an error at once.
@@ -117,6 +113,10 @@ pub fn serve(
         limits: Some(limits),
         ..StoreOptions::new(&config.data, config.plans.clone(), config.clock)
     })?;
+    // No other server uses the data folder, now that the journal is open.
+    if let Err(err) = TablesFolder::new(&config.site().data).tidy(&config.tables) {
+        tracing::warn!(error = %err, "cannot remove old tables of suffixes");
+    }
     let dns = Dns::new(&config.outbound.dns)?;
     let registry = Registry::open(&config.data, &config.outbound.rdap, config.clock)?;
     let guard = Guard::new(config.outbound.webhook_rules(), dns.clone());
@@ -168,6 +168,24 @@ pub fn serve(
         tracing::info!("stopped; the journal is flushed");
     }
     served.and(closed)
+}
+
+/// Logs that the index was built with other tables than those of this process. A Public Suffix List that
+/// the settings name was chosen for a reason; others come with the next list.
+fn compare_tables(manifest: &Manifest) {
+    let used = manifest.suffixes.as_ref().map(|used| used.sha256.as_str());
+    let is_fixed = tables::in_use(Table::Suffixes).is_none_or(|it| it.is_fixed);
+    if used != suffixes::installed() && is_fixed {
+        tracing::warn!(
+            index = used.unwrap_or("compiled in"),
+            server = suffixes::installed().unwrap_or("compiled in"),
+            "the index was built with another Public Suffix List; run `dropdex rebuild`"
+        );
+    } else if used != suffixes::installed() || manifest.tables != tables::versions() {
+        tracing::info!(
+            "newer tables of suffixes are in use; the next rebuild applies them to the index"
+        );
+    }
 }
 
 /// Opens the current generation. Builds the first one for an installation that fetches its lists, so that
@@ -367,6 +385,7 @@ impl Workers {
         let runner = Runner {
             fetcher: fetcher(config)?,
             folder: Folder::new(&config.site().data),
+            tables: TablesFolder::new(&config.site().data),
             clock: config.clock,
             intake: queue,
         };

@@ -32,7 +32,8 @@ use crate::config::renamed::Renamed;
 use crate::config::server::ServerFile;
 use crate::config::sources::SourcesFile;
 use crate::config::telemetry::{LogFile, MetricsFile, Telemetry};
-use crate::intake::request::{Site, SuffixFile};
+use crate::intake::request::Site;
+use crate::intake::tables::{TableFile, TablesFolder};
 use crate::outbound::settings::{Calls, Settings};
 use crate::server::settings::ServerSettings;
 use crate::sources::settings::Settings as Sources;
@@ -113,8 +114,10 @@ pub struct Config {
     pub inbox: InboxSettings,
     pub sources: Sources,
     pub clock: Clock,
-    /// Replaces the compiled Public Suffix List; already in use.
-    pub suffixes: Option<SuffixFile>,
+    /// Tables that replace the compiled ones; already in use.
+    pub tables: Vec<TableFile>,
+    /// Why tables that were fetched are not used, to be logged once the log is set up.
+    pub table_problems: Vec<String>,
     pub listen: ListenAddress,
     /// Name of this instance in `/api/ready`.
     pub node: String,
@@ -132,17 +135,20 @@ pub struct Config {
 impl Config {
     /// The folders and index settings of this installation, with absolute paths.
     pub fn site(&self) -> Site {
-        // Fails only without a working directory, where no relative path resolves.
-        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         Site {
             data: absolute(&self.data),
             index: absolute(&self.index),
             keep: self.index_life.keep,
             compact_above: self.index_life.compact_above,
             clock: self.clock,
-            suffixes: self.suffixes.clone(),
+            tables: self.tables.clone(),
         }
     }
+}
+
+/// Fails only without a working directory, where no relative path resolves.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Settings from the command line and the environment. `None` defers to the file.
@@ -254,8 +260,10 @@ impl Config {
             "web.plain_http is for a server without TLS, and server.tls_certificate is set; remove one \
              of them"
         );
-        let psl = file.psl.map(|path| std::path::absolute(&path).unwrap_or(path));
-        let suffixes = psl.map(|path| SuffixFile::install(&path)).transpose();
+        let data = given.data.or(file.data).unwrap_or_else(|| "data".into());
+        let psl = file.psl.map(|path| absolute(&path));
+        let psl = psl.map(|path| TableFile::install_fixed(&path)).transpose().context("psl")?;
+        let (tables, problems) = TablesFolder::new(&absolute(&data)).install(psl);
         let GivenSecrets { smtp_password, telegram_token, czds_password } = given.secrets;
         let outbound = Settings {
             public_url: file.public_url,
@@ -267,7 +275,7 @@ impl Config {
             calls: file.outbound,
         };
         Ok(Config {
-            data: given.data.or(file.data).unwrap_or_else(|| "data".into()),
+            data,
             index_life: file.index.settings(),
             index: given.index.or(file.index.folder).unwrap_or_else(|| "index".into()),
             inbox: file.inbox,
@@ -275,7 +283,8 @@ impl Config {
             clock: given.today.or(file.today).map_or_else(Clock::system, Clock::pinned_to),
             listen: given.listen.or(file.listen).unwrap_or_default(),
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),
-            suffixes: suffixes.context("psl")?,
+            tables,
+            table_problems: problems.iter().map(|err| format!("{err:#}")).collect(),
             catch_days: file.catch_days.map_or(CATCH_DAYS_DEFAULT, Bounded::get),
             plans: file.plans.limits,
             accounts: file.accounts.limits(),

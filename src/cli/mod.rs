@@ -162,6 +162,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     let config = Config::load(given)?;
     logs::start(&config.telemetry.logs, cli.command.log_level())?;
     config.renamed.iter().for_each(|renamed| renamed.warn());
+    for error in &config.table_problems {
+        tracing::error!(error, "a fetched table is damaged; an older one is in use");
+    }
     match cli.command {
         Command::Demo(args) => demo::run(args, &config),
         Command::Serve(_) => serve::run(&config),

@@ -17,10 +17,11 @@ use crate::cli::{WrongUsage, print_json};
 use crate::config::Config;
 use crate::intake::outcome::{Outcome, one_line};
 use crate::intake::request::{Rebuild, Task};
+use crate::intake::tables::TablesFolder;
 use crate::sources::presets::Class;
 use crate::sources::run::{Checked, Intake, Report, RunOutcome, Runner, check};
 use crate::sources::settings::Source;
-use crate::sources::state::{Approval, Choice, Folder, View};
+use crate::sources::state::{Approval, Choice, Folder, TableUse, View};
 
 /// Fetch published lists: show, enable, disable, fetch and check sources
 ///
@@ -44,7 +45,7 @@ enum SourcesCommand {
         /// Names of sources
         #[arg(value_name = "NAME", required_unless_present = "all_free")]
         names: Vec<String>,
-        /// All public lists of registries, which need no account
+        /// All public lists and tables, which need no account
         #[arg(long)]
         all_free: bool,
         /// Accept the terms without being asked
@@ -129,6 +130,9 @@ struct Listed<'a> {
     last_list: Option<DateTime<Utc>>,
     rows: u64,
     rejected: u64,
+    /// Version of the table that was fetched last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
     next_run: Option<DateTime<Utc>>,
     late_seconds: i64,
     #[serde(skip_serializing_if = "<[Approval]>::is_empty")]
@@ -156,6 +160,7 @@ impl<'a> Listed<'a> {
             last_list: state.last_list,
             rows: state.rows,
             rejected: state.rejected,
+            version: state.version.as_deref(),
             next_run: view.next_run(now),
             late_seconds: view.late_by(now).map_or(0, |late| late.num_seconds()),
             approvals: &state.approvals,
@@ -182,7 +187,7 @@ fn list(config: &Config, folder: &Folder, json: bool) -> anyhow::Result<()> {
     }
     let mut out = stdout().lock();
     for (class, heading) in [
-        (Class::Free, "Public lists of registries, which need no account"),
+        (Class::Free, "Public lists and tables, which need no account"),
         (Class::Terms, "Lists with terms, off until you accept them"),
         (Class::Account, "Sources that need an account"),
         (Class::Own, "Own sources"),
@@ -221,6 +226,13 @@ fn print_view(out: &mut impl Write, view: &View, now: DateTime<Utc>) -> anyhow::
             time(state.last_list),
             time(state.last_success)
         )?;
+    }
+    if let (Some(version), Some(used)) = (&state.version, view.table_use()) {
+        let used = match used {
+            TableUse::Overridden => used.as_str(),
+            _ => "in use by servers started since",
+        };
+        writeln!(out, "{pad}version {version}, {used}")?;
     }
     if !state.approvals.is_empty() {
         writeln!(out, "{pad}{}", approvals(view))?;
@@ -382,6 +394,7 @@ fn fetch(
     let runner = Runner {
         fetcher: app::fetcher(config)?,
         folder: folder.clone(),
+        tables: TablesFolder::new(&config.site().data),
         clock: config.clock,
         intake: Here(Arc::new(Mutex::new((local, config.clone())))),
     };
@@ -414,6 +427,9 @@ fn fetch(
 fn print_report(report: &Report) -> anyhow::Result<()> {
     let Report { source, outcome, rows, rejected, error, .. } = report;
     let text = match outcome {
+        RunOutcome::Added if report.lists == 0 => {
+            format!("a newer table of {rows} entries takes effect when the server starts")
+        }
         RunOutcome::Added => format!("added {rows} rows, rejected {rejected}"),
         RunOutcome::Unchanged => "nothing new".to_owned(),
         RunOutcome::Early => "not published yet".to_owned(),

@@ -121,6 +121,7 @@ impl SourceFile {
             // Yesterday's list may have appeared after the last run of that day.
             days: (-1, 0),
             flow: Flow::Direct,
+            table: None,
             format: None,
             packing: Packing::Any,
             schedule: Schedule::daily(6, 0),

@@ -14,7 +14,7 @@ use crate::http::App;
 use crate::http::allowance::Now;
 use crate::http::etag::{self, Tag};
 use crate::http::response::Timestamp;
-use crate::sources::state::View;
+use crate::sources::state::{TableUse, View};
 use crate::vocab::day::Day;
 use crate::vocab::limits::STALE_AFTER_HOURS;
 use crate::vocab::time::UnixMs;
@@ -138,6 +138,12 @@ struct SourceResponse {
     last_success: Option<Timestamp>,
     /// Rows of its last ingested lists.
     rows: u64,
+    /// Of a table, such as the Public Suffix List: the version that was fetched last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    /// Of a table: whether the server uses that version, or will after its next start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_use: Option<bool>,
     /// `null` when the source is stopped.
     #[schema(value_type = Option<String>, format = DateTime, required)]
     next_run: Option<Timestamp>,
@@ -151,6 +157,8 @@ impl SourceResponse {
             status: view.standing(now).as_str(),
             last_success: view.state.last_success.map(stamp),
             rows: view.state.rows,
+            version: view.state.version.clone(),
+            in_use: view.table_use().map(|used| used == TableUse::InUse),
             next_run: view.next_run(now).map(stamp),
         }
     }

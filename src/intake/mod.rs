@@ -17,4 +17,5 @@ pub mod outcome;
 pub mod queue;
 pub mod request;
 pub mod run;
+pub mod tables;
 pub mod worker;

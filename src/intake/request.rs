@@ -1,19 +1,16 @@
 //! Requests: work for the pipeline. A request is complete, so that running it reads no settings.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::feeds::Format;
 use crate::index::generation::build::Keep;
+use crate::intake::tables::TableFile;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::origin::Origin;
-use crate::vocab::suffixes::SuffixList;
 
 /// One piece of work and the installation it is for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -31,33 +28,9 @@ pub struct Site {
     /// A rebuild compacts the corpus first when it has more batches than this; 0 never compacts.
     pub compact_above: u32,
     pub clock: Clock,
-    /// Replaces the compiled Public Suffix List.
+    /// Tables that replace the compiled ones.
     #[serde(default)]
-    pub suffixes: Option<SuffixFile>,
-}
-
-/// File with a Public Suffix List.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SuffixFile {
-    pub path: PathBuf,
-    /// SHA-256 of the file when the process that made the request read it, in hex.
-    pub sha256: String,
-}
-
-impl SuffixFile {
-    /// Reads the file at `path` and uses its list in this process.
-    ///
-    /// # Errors
-    /// The file cannot be read or is no Public Suffix List.
-    pub fn install(path: &Path) -> anyhow::Result<SuffixFile> {
-        let read = || {
-            let bytes = fs::read(path)?;
-            let sha256 = hex::encode(Sha256::digest(&bytes));
-            SuffixList::parse(&String::from_utf8(bytes)?, sha256.clone())?.install();
-            anyhow::Ok(SuffixFile { path: path.to_owned(), sha256 })
-        };
-        read().with_context(|| format!("cannot use the Public Suffix List {}", path.display()))
-    }
+    pub tables: Vec<TableFile>,
 }
 
 /// A piece of work.

@@ -21,6 +21,7 @@ use crate::intake::compact::compact_if_many;
 use crate::intake::outcome::{Failure, ListOutcome, ListReport, Outcome, Step, one_line};
 use crate::intake::request::{Ingest, Lists, Rebuild, Request, Site, Task};
 use crate::vocab::day::Day;
+use crate::vocab::tables::Table;
 use crate::zones::{self, Keep, Tracker, ZoneError};
 
 /// Folder in the data folder with what is kept of each zone.
@@ -131,7 +132,8 @@ impl<'a> Work<'a> {
         let batches = compact_if_many(corpus, self.site, corpus.batches()?)?;
         let manifest = build::rebuild(index, &batches, *keep, clock.now())?;
         let left_out = manifest.suffixes.as_ref().map_or(0, |used| used.names_left_out);
-        if let Some(file) = self.site.suffixes.as_ref().filter(|_| left_out > 0) {
+        let suffixes = self.site.tables.iter().find(|file| file.table == Table::Suffixes);
+        if let Some(file) = suffixes.filter(|_| left_out > 0) {
             self.note(format!(
                 "{left_out} names of the corpus are not registrable under {} and are left out",
                 file.path.display()

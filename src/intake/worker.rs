@@ -18,8 +18,9 @@ use rustix::process::{Signal, getpid, kill_process, setpriority_process};
 
 use crate::intake::message::{decode, encode};
 use crate::intake::outcome::Outcome;
-use crate::intake::request::{Request, SuffixFile};
+use crate::intake::request::Request;
 use crate::intake::run::run;
+use crate::intake::tables::TableFile;
 
 /// The internal subcommand, hidden from `--help`.
 pub const SUBCOMMAND: &str = "intake-worker";
@@ -66,16 +67,9 @@ pub fn collect(mut worker: Child) -> anyhow::Result<Outcome> {
     decode(&line)
 }
 
-/// Uses the Public Suffix List of the server.
-fn same_suffixes(request: &Request) -> anyhow::Result<()> {
-    let Some(SuffixFile { path, sha256 }) = &request.site.suffixes else { return Ok(()) };
-    let file = SuffixFile::install(path)?;
-    ensure!(
-        file.sha256 == *sha256,
-        "the Public Suffix List {} changed after the server read it; restart the server",
-        path.display()
-    );
-    Ok(())
+/// Uses the tables of the server.
+fn same_tables(request: &Request) -> anyhow::Result<()> {
+    request.site.tables.iter().try_for_each(TableFile::install_same)
 }
 
 /// Runs as a worker: a request from standard input, the outcome to standard output.
@@ -95,7 +89,7 @@ pub fn serve() -> anyhow::Result<()> {
         let _ = io::copy(&mut stdin, &mut io::sink());
         let _ = kill_process(getpid(), Signal::KILL);
     });
-    let outcome = match same_suffixes(&request) {
+    let outcome = match same_tables(&request) {
         Ok(()) => run(&request, &()),
         Err(err) => Outcome::failed(&err),
     };

@@ -55,6 +55,15 @@ pub fn write(facts: &Facts, printable: bool, tokens: &[Token], out: &mut Vec<u8>
     }
 }
 
+/// Changes whether the suffix is open to the public.
+pub fn set_open(features: &mut [u8], is_open: bool) {
+    if let [_, _, caps, more, ..] = features {
+        let cap = Caps::NOT_PUBLIC.bits();
+        let bits = u16::from_le_bytes([*caps, *more]) & !cap;
+        [*caps, *more] = if is_open { bits } else { bits | cap }.to_le_bytes();
+    }
+}
+
 fn mark(token: &Token) -> u8 {
     match token.kind {
         TokenKind::Word(language) => language.number() << 4 | token.level(),

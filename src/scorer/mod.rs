@@ -274,6 +274,14 @@ impl Base {
         Base(bits)
     }
 
+    /// The same base under a suffix that is open to the public or not: tables of suffixes may have
+    /// changed since it was computed.
+    #[must_use]
+    pub fn with_open(self, is_open: bool) -> Base {
+        let cap = u32::from(Caps::NOT_PUBLIC.bits()) << 16;
+        Base(self.0 & !cap | u32::from(!is_open) * cap)
+    }
+
     /// The score of a label that the corpus has in these TLDs.
     pub fn with_spread(self, spread: Spread) -> Grade {
         let class = Class::from_number((self.0 >> Base::CLASS_FROM) as u8);
@@ -323,6 +331,11 @@ impl Scorer {
     pub fn base(&self, name: &DomainName, scratch: &mut Scratch) -> Base {
         let facts = self.read_facts(name.label(), name.tld(), scratch);
         base(&facts, name.tld())
+    }
+
+    /// Sets in stored score features whether the suffix is open to the public, as [`Base::with_open`].
+    pub fn set_open(features: &mut [u8], is_open: bool) {
+        features::set_open(features, is_open);
     }
 
     /// As [`Scorer::base`], and appends the score features to `out`: at most 255 bytes, usually ten to

@@ -1,13 +1,17 @@
 //! Weights of public suffixes (`data/scorer/tlds.csv`), and those that are not open to the public
-//! (`data/scorer/closed.txt`).
+//! (`data/scorer/closed.txt`). Tables that were fetched take the place of what is compiled in about brand
+//! TLDs, and close TLDs that have left the root zone.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::facts::Caps;
 use super::percent::Percent;
+use crate::vocab::tables;
 
 static TABLE: &str = include_str!("../../data/scorer/tlds.csv");
 static CLOSED: &str = include_str!("../../data/scorer/closed.txt");
+/// Start of the line above the brand TLDs of that file.
+const BRANDS: &str = "# Brand TLDs";
 
 const COUNTRY_CODE: Percent = Percent::clamped(40);
 const SECOND_LEVEL: Percent = Percent::clamped(30);
@@ -62,23 +66,42 @@ pub struct TldWeights {
     listed: FxHashMap<&'static str, Percent>,
     /// Suffixes under which the public cannot register.
     closed: FxHashSet<&'static str>,
+    /// All TLDs, if a table of them is in use.
+    delegated: Option<&'static FxHashSet<String>>,
 }
 
 impl TldWeights {
-    /// The table the program was built with.
+    /// The table the program was built with, and the tables in use.
     pub fn load() -> TldWeights {
+        TldWeights::with(tables::brand_tlds(), tables::delegated_tlds())
+    }
+
+    fn with(
+        brands: Option<&'static FxHashSet<String>>,
+        delegated: Option<&'static FxHashSet<String>>,
+    ) -> TldWeights {
         let rows = TABLE.lines().filter(|line| !line.starts_with('#')).skip(1);
         let listed = rows.filter_map(|row| {
             let (suffix, weight) = row.split_once(',')?;
             Some((suffix, Percent::clamped(weight.parse().ok()?)))
         });
-        let closed = CLOSED.lines().filter(|line| !line.starts_with('#'));
-        TldWeights { listed: listed.collect(), closed: closed.collect() }
+        let (others, compiled) = CLOSED.split_once(BRANDS).unwrap_or((CLOSED, ""));
+        let names = |text: &'static str| text.lines().filter(|line| !line.starts_with('#'));
+        let mut closed: FxHashSet<&'static str> = names(others).collect();
+        match brands {
+            Some(brands) => closed.extend(brands.iter().map(String::as_str)),
+            // The rest of the heading is its first line.
+            None => closed.extend(names(compiled).skip(1)),
+        }
+        TldWeights { listed: listed.collect(), closed, delegated }
     }
 
     /// The cap of a suffix under which the public cannot register.
     pub fn caps(&self, tld: &str) -> Caps {
-        Caps::NOT_PUBLIC.when(self.closed.contains(tld))
+        let is_gone =
+            |known: &FxHashSet<String>| !known.contains(tld.rsplit('.').next().unwrap_or(tld));
+        let is_closed = self.closed.contains(tld) || self.delegated.is_some_and(is_gone);
+        Caps::NOT_PUBLIC.when(is_closed)
     }
 
     /// Weight of a suffix: 1.00 for `com`; a default by kind for suffixes without a row.
@@ -118,6 +141,21 @@ mod tests {
             assert_eq!(weights.caps(closed), Caps::NOT_PUBLIC, "{closed}");
         }
         for open in ["com", "edu.pl", "ac.nz", "law", "bond"] {
+            assert_eq!(weights.caps(open), Caps::default(), "{open}");
+        }
+    }
+
+    #[test]
+    fn fetched_tables_replace_the_compiled_brands() {
+        let set = |tlds: &[&str]| -> &'static FxHashSet<String> {
+            Box::leak(Box::new(tlds.iter().map(|&tld| tld.to_owned()).collect()))
+        };
+        let all = set(&["com", "uk", "monash", "newbrand", "gov"]);
+        let weights = TldWeights::with(Some(set(&["newbrand"])), Some(all));
+        for closed in ["gov", "gov.uk", "newbrand", "info"] {
+            assert_eq!(weights.caps(closed), Caps::NOT_PUBLIC, "{closed}");
+        }
+        for open in ["com", "co.uk", "monash"] {
             assert_eq!(weights.caps(open), Caps::default(), "{open}");
         }
     }

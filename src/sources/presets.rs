@@ -3,11 +3,12 @@
 
 use crate::feeds::Format;
 use crate::sources::schedule::Schedule;
+use crate::vocab::tables::Table;
 
 /// Class of a source, which decides how it is switched on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// A public list of a registry: needs no account, part of `--all-free`.
+    /// A public list or table: needs no account, part of `--all-free`.
     Free,
     /// Off until its terms are accepted: lists of markets without a documented interface, zones that other
     /// lists cover.
@@ -63,6 +64,8 @@ pub struct Preset {
     /// First and last day of addresses with `{date}`, counted from today.
     pub days: (i32, i32),
     pub flow: Flow,
+    /// The table that it is, if it is no list of names.
+    pub table: Option<Table>,
     pub format: Format,
     pub packing: Packing,
     pub schedule: Schedule,
@@ -87,6 +90,7 @@ const PLAIN: Preset = Preset {
     urls: &[],
     days: (0, 0),
     flow: Flow::Direct,
+    table: None,
     format: Format::Names,
     packing: Packing::Any,
     schedule: Schedule::daily(6, 0),
@@ -102,6 +106,9 @@ const PLAIN: Preset = Preset {
 const NO_TERMS: &str = "Public list of the registry; no licence was found beside it.";
 const NO_CONTRACT: &str = "The market documents no interface for programs; read its terms of use \
                            before you switch it on.";
+
+/// A table of suffixes: at most one download a day, as the maintainers of the Public Suffix List ask.
+const TABLE: Preset = Preset { hours_between: 23, max_mib: 16, ..PLAIN };
 
 /// A zone that a registry lets anybody transfer.
 const TRANSFER: Preset = Preset { flow: Flow::Transfer, format: Format::Zone, ..PLAIN };
@@ -206,6 +213,33 @@ pub static PRESETS: &[Preset] = &[
         schedule: Schedule::daily(3, 10),
         terms: "CC BY 4.0, Estonian Internet Foundation; contact it before you share the data.",
         ..TRANSFER
+    },
+    Preset {
+        name: "psl",
+        about: "The Public Suffix List: where the registrable part of a name starts",
+        urls: &["https://publicsuffix.org/list/public_suffix_list.dat"],
+        table: Some(Table::Suffixes),
+        schedule: Schedule::daily(5, 10),
+        terms: "Mozilla Public License 2.0; to be fetched from this address only, at most once a day.",
+        ..TABLE
+    },
+    Preset {
+        name: "iana-tlds",
+        about: "IANA: the TLDs of the root zone",
+        urls: &["https://data.iana.org/TLD/tlds-alpha-by-domain.txt"],
+        table: Some(Table::Delegated),
+        schedule: Schedule::daily(8, 20),
+        terms: "Public list of IANA; no licence was found beside it.",
+        ..TABLE
+    },
+    Preset {
+        name: "icann-gtlds",
+        about: "ICANN: the contracts of gTLDs, which say which are for one brand only",
+        urls: &["https://www.icann.org/resources/registries/gtlds/v2/gtlds.json"],
+        table: Some(Table::Gtlds),
+        schedule: Schedule::daily(8, 30),
+        terms: "Public table of ICANN; no licence was found beside it.",
+        ..TABLE
     },
     Preset {
         name: "se-axfr",

@@ -13,12 +13,14 @@ use crate::feeds::{Feed, ReadOptions, Row};
 use crate::intake::outcome::{ListOutcome, ListReport, Outcome, one_line};
 use crate::intake::queue::Queue;
 use crate::intake::request::{Ingest, Lists, Task};
+use crate::intake::tables::{KeepError, TablesFolder};
 use crate::sources::fetch::{Download, FetchError, Fetched, Fetcher};
 use crate::sources::presets::Flow;
 use crate::sources::settings::{Source, shown};
 use crate::sources::state::{Folder, Retry, State};
 use crate::sources::{czds, fetch, state};
 use crate::vocab::clock::Clock;
+use crate::vocab::tables::{Published, Table};
 
 /// Files in the folder of a source that stay from run to run.
 const KEPT: [&str; 4] = [state::STATE, state::LOCK, fetch::PART, czds::TOKEN];
@@ -45,6 +47,7 @@ impl Intake for Queue {
 pub struct Runner<I> {
     pub fetcher: Fetcher,
     pub folder: Folder,
+    pub tables: TablesFolder,
     pub clock: Clock,
     pub intake: I,
 }
@@ -53,7 +56,7 @@ pub struct Runner<I> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
-    /// The corpus has at least one new list.
+    /// There is a new list in the corpus, or a new table for the next start.
     Added,
     /// All lists are as before.
     Unchanged,
@@ -148,6 +151,12 @@ impl<I: Intake> Runner<I> {
         let Some(lease) = self.folder.lease(&source.name)? else { return Ok(report) };
         tidy(&lease.folder).with_context(|| lease.folder.display().to_string())?;
         let mut state = self.folder.state(&source.name);
+        if source.table.is_some_and(|table| !self.tables.holds(table)) {
+            // The table was removed, so that the compiled copy is in use.
+            state.held.clear();
+            state.version = None;
+        }
+        let version = state.version.clone();
         let (mut failed, mut early) = (None::<Failed>, 0);
         let urls = match source.flow {
             Flow::Czds => czds::zone_links(&self.fetcher, source, &lease.folder).await,
@@ -207,13 +216,14 @@ impl<I: Intake> Runner<I> {
             None => {
                 state.succeeded(source, now, jitter);
                 match report.lists {
+                    0 if state.version != version => RunOutcome::Added,
                     0 if early == all => RunOutcome::Early,
                     0 => RunOutcome::Unchanged,
                     _ => RunOutcome::Added,
                 }
             }
         };
-        if report.lists > 0 {
+        if report.outcome == RunOutcome::Added || report.lists > 0 {
             (state.last_list, state.rows, state.rejected) =
                 (Some(now), report.rows, report.rejected);
         }
@@ -245,6 +255,9 @@ impl<I: Intake> Runner<I> {
             Fetched::Unchanged => return Ok(Taken::Done { next_page: None }),
             Fetched::Early => return Ok(Taken::Early),
         };
+        if let Some(table) = source.table {
+            return self.keep_table(table, url, Download { path, held }, state, report);
+        }
         let next_page = match source.flow {
             Flow::Pages => next_page(url, &path),
             Flow::Direct | Flow::Link(_) | Flow::Czds | Flow::Transfer => None,
@@ -285,6 +298,39 @@ impl<I: Intake> Runner<I> {
         Ok(Taken::Done { next_page })
     }
 
+    /// Keeps a table that is complete and newer, for the next start.
+    fn keep_table(
+        &self,
+        table: Table,
+        url: &Url,
+        download: Download,
+        state: &mut State,
+        report: &mut Report,
+    ) -> Result<Taken, Failed> {
+        let Download { path, held } = download;
+        let bytes = fs::read(&path).with_context(|| path.display().to_string())?;
+        let kept = self.tables.keep(table, &bytes, self.clock.today());
+        let put_away = match &kept {
+            Err(KeepError::Table(_) | KeepError::Older { .. }) => keep_refused(&path),
+            _ => fs::remove_file(&path),
+        };
+        put_away.with_context(|| path.display().to_string())?;
+        let kept = match kept {
+            Err(err @ KeepError::Io { .. }) => return Err(anyhow::Error::from(err).into()),
+            Err(err) => {
+                state.held.insert(url.as_str().to_owned(), held);
+                let text = format!("the table is not used, and the one before stays: {err}");
+                return Err(Failed::new(text, Retry::NextRun));
+            }
+            Ok(kept) => kept,
+        };
+        state.held.insert(url.as_str().to_owned(), held);
+        if kept.is_new {
+            (report.rows, state.version) = (kept.entries, Some(kept.version));
+        }
+        Ok(Taken::Done { next_page: None })
+    }
+
     async fn ingest(
         &self,
         source: &Source,
@@ -323,6 +369,9 @@ impl Report {
         match (outcome, error) {
             (RunOutcome::Failed, Some(error)) => {
                 tracing::warn!(source, error, next, "a source was not fetched");
+            }
+            (RunOutcome::Added, _) if *lists == 0 => {
+                tracing::info!(source, entries = rows, "a newer table takes effect at the next start");
             }
             (RunOutcome::Added, _) => {
                 tracing::info!(source, lists, rows, rejected, "a source has new lists");
@@ -414,9 +463,16 @@ pub async fn check(
             checked.push(Checked { url: shown(&url), ..Checked::default() });
             continue;
         };
-        let (format, now) = (source.format, clock.now());
-        let read =
-            move || count(path, ReadOptions { format, drop_date: None, observed_at: None, now });
+        let (format, table, now) = (source.format, source.table, clock.now());
+        let today = clock.today();
+        let read = move || match table {
+            Some(table) => {
+                let published = Published::parse(table, &fs::read(&path)?, String::new())?;
+                let version = published.check(today)?.as_str();
+                Ok((format!("{table} {version}"), published.entries as u64, 0))
+            }
+            None => count(path, ReadOptions { format, drop_date: None, observed_at: None, now }),
+        };
         let (format, rows, rejected) = tokio::task::spawn_blocking(read).await??;
         checked.push(Checked {
             url: shown(&url),

@@ -14,6 +14,7 @@ use crate::sources::schedule::Schedule;
 use crate::vocab::day::Day;
 use crate::vocab::net::AllowList;
 use crate::vocab::origin::Origin;
+use crate::vocab::tables::Table;
 
 /// Maximum bytes of an address.
 const ADDRESS_MAX: usize = 2_048;
@@ -52,6 +53,8 @@ pub struct Source {
     /// First and last day of dated addresses, counted from today.
     pub days: (i32, i32),
     pub flow: Flow,
+    /// The table that it is, if it is no list of names.
+    pub table: Option<Table>,
     /// `None` recognises the format.
     pub format: Option<Format>,
     pub packing: Packing,
@@ -90,6 +93,7 @@ impl From<&Preset> for Source {
             addresses: preset.urls.iter().map(address).collect(),
             days: preset.days,
             flow: preset.flow,
+            table: preset.table,
             format: Some(preset.format),
             packing: preset.packing,
             schedule: preset.schedule,

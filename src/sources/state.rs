@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sources::settings::{Settings, Source};
 use crate::vocab::named::named_enum;
+use crate::vocab::tables;
 use crate::vocab::whole_file;
 
 const FOLDER: &str = "sources";
@@ -115,6 +116,9 @@ pub struct State {
     pub last_list: Option<DateTime<Utc>>,
     pub rows: u64,
     pub rejected: u64,
+    /// Version of the table that is held for the next start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     pub problem: Option<Problem>,
     /// `None` is due at once.
     pub next_run: Option<DateTime<Utc>>,
@@ -298,6 +302,17 @@ named_enum! {
     }
 }
 
+named_enum! {
+    /// Whether a process uses the table that was fetched last.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum TableUse {
+        InUse = "in use",
+        AtNextStart = "takes effect at the next start",
+        /// The settings name another file.
+        Overridden = "not used: the setting psl names another file",
+    }
+}
+
 /// A source, the operator's choice, and its state.
 #[derive(Clone, Debug)]
 pub struct View {
@@ -322,6 +337,16 @@ impl View {
             None if self.state.last_success.is_none() => Standing::Waiting,
             None => Standing::Ok,
         }
+    }
+
+    /// Which table this process uses, if the source is a table that was fetched.
+    pub fn table_use(&self) -> Option<TableUse> {
+        let (table, held) = (self.source.table?, self.state.version.as_ref()?);
+        Some(match tables::in_use(table) {
+            Some(used) if used.is_fixed => TableUse::Overridden,
+            Some(used) if used.version.as_ref() == Some(held) => TableUse::InUse,
+            _ => TableUse::AtNextStart,
+        })
     }
 
     /// The next run; `None` when the source is off or waits for an operator.

@@ -32,6 +32,7 @@ pub mod rdap;
 pub mod secret;
 pub mod stage;
 pub mod suffixes;
+pub mod tables;
 pub mod tag;
 pub mod time;
 pub mod url;

@@ -109,6 +109,22 @@ impl SuffixList {
         }
     }
 
+    /// Number of domains with a rule.
+    pub fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Whether the list has no rules.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Whether anybody can register below this ICANN suffix.
+    pub fn is_suffix(&self, suffix: &str) -> bool {
+        let found = self.find(&format!("example.{suffix}"));
+        found == Suffix { len: suffix.len(), section: Some(Type::Icann) }
+    }
+
     /// Uses the list from now on. Only the first call has an effect.
     pub fn install(self) {
         let _ = INSTALLED.set(self);

@@ -218,7 +218,12 @@ fn sources_table(service: &Service<'_>) -> Markup {
                                         @else { "since " (time_of(problem.since)) }
                                     }
                                 }
-                                td { (time(view.state.last_list)) }
+                                td {
+                                    (time(view.state.last_list))
+                                    @if let (Some(version), Some(used)) = (&view.state.version, view.table_use()) {
+                                        " " span.soft { "version " (version) ", " (used) }
+                                    }
+                                }
                                 td.number { (grouped(view.state.rows)) }
                                 td { (view.next_run(service.now).map_or_else(|| html! { span.soft { "none" } }, time_of)) }
                             }

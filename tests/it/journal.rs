@@ -1781,7 +1781,7 @@ mod accounts {
             keep: Keep::default(),
             compact_above: 0,
             clock: clock(),
-            suffixes: None,
+            tables: Vec::new(),
         };
         let served = Backend { store: store.clone(), queue: Queue::new(site, false, over) };
         let serving = tokio::spawn(socket.serve(served, async {

@@ -162,6 +162,7 @@ pub fn round_trip(
         internal_lists: Vec::new(),
         newest_observed_at: None,
         suffixes: None,
+        tables: Default::default(),
         coverage: Coverage::NONE,
         names: 0,
         drops: 0,

@@ -283,7 +283,7 @@ impl Merging {
         let tld = dossier.name.get(usize::from(dossier.label_len) + 1..).unwrap_or_default();
         let number = self.number(tld)?;
         let (_, _, is_open, _) = self.tlds[usize::from(number)];
-        self.label.push((dossier.base, dossier.length, is_open));
+        self.label.push((dossier.base.with_open(is_open), dossier.length, is_open));
         let part = &mut self.part;
         part.text.extend_from_slice(dossier.name);
         part.ends.push(end_of(&part.text)?);
@@ -316,7 +316,7 @@ impl Merging {
         latest: DropRecord,
         tld: u16,
     ) -> Result<(), BuildError> {
-        let (_, periods, ..) = self.tlds[usize::from(tld)];
+        let (_, periods, is_open, _) = self.tlds[usize::from(tld)];
         let drops = &mut self.part.drops;
         drops.at.push(self.part.ends.len() as u32 - 1);
         drops.date.push(latest.date.raw());
@@ -324,7 +324,9 @@ impl Merging {
         drops.again.push(latest.registered_again);
         drops.first_batch.push(dossier.first_batch);
         drops.count.push(u8::try_from(dossier.drops.len()).unwrap_or(u8::MAX));
+        let start = drops.features.len();
         drops.features.extend_from_slice(dossier.features);
+        Scorer::set_open(&mut drops.features[start..], is_open);
         drops.feature_ends.push(end_of(&drops.features)?);
         for drop in dossier.drops {
             self.dropped_on[usize::from(drop.date.raw())] = true;
@@ -497,7 +499,9 @@ mod tests {
                 true => Sighting::Dropped { date, release: None, registered_again: false },
                 false => Sighting::Known { registered: true },
             };
-            let features = if dropped { name.as_bytes() } else { &[] };
+            // Without the cap of closed suffixes, which is set anew.
+            let text = format!("    {name}");
+            let features = if dropped { text.as_bytes() } else { &[] };
             let label_len = name.find('.').expect("a dot") as u8;
             let (base, length) = (Base::from_bits(50 << 16 | 1 << 15 | (random % 50)), label_len);
             let record =

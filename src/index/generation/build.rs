@@ -30,7 +30,7 @@ use crate::index::storage::space::Space;
 use crate::scorer::SCORER_VERSION;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::name::DomainName;
-use crate::vocab::suffixes;
+use crate::vocab::{suffixes, tables};
 
 /// Lock file of the index folder: held while building or rolling back.
 const LOCK: &str = "REBUILD.lock";
@@ -272,6 +272,7 @@ fn describe(
             sha256: sha256.to_owned(),
             names_left_out: table.left_out,
         }),
+        tables: tables::versions(),
         coverage: table.coverage,
         internal_lists: internal_lists(batches),
         newest_observed_at: batches.iter().map(|batch| batch.meta().observed_at).max(),

@@ -90,6 +90,9 @@ pub struct Manifest {
     /// Public Suffix List that replaced the compiled one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suffixes: Option<SuffixesUsed>,
+    /// Versions of the tables about TLDs that replaced the compiled ones, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tables: BTreeMap<String, String>,
     /// How much of the market the corpus holds, on which scores depend.
     #[serde(default)]
     pub coverage: Coverage,
