@@ -1,5 +1,6 @@
 //! Merges sorted batches into one [`Dossier`] per name. Of several records for one drop date, the one
-//! observed last counts (`data/docs/sources.md`).
+//! observed last counts; records of later dates about the same release move nothing
+//! (`data/docs/sources.md`).
 
 use rayon::prelude::*;
 
@@ -9,6 +10,7 @@ use crate::corpus::batch::{
 use crate::feeds::Sighting;
 use crate::scorer::Base;
 use crate::vocab::day::Day;
+use crate::vocab::stage::Periods;
 
 /// One drop of a name, merged from all lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,25 @@ pub struct DropRecord {
     pub release: Option<Day>,
     /// Registered again after this drop, before any later one.
     pub registered_again: bool,
+}
+
+impl DropRecord {
+    /// Whether a record with a later date is about the same drop: a list that repeats it, a zone file that
+    /// shows it, or a list that says when a name that left its zone is released. A day's difference is the
+    /// same release.
+    fn is_repeated_by<'a>(&self, later: &DropRecord, tld: impl Fn() -> &'a [u8]) -> bool {
+        match (self.release, later.release) {
+            (Some(one), Some(other)) => one.days_since(other).abs() <= 1,
+            (None, None) => false,
+            _ if self.registered_again => false,
+            (Some(release), None) => later.date <= release,
+            (None, Some(release)) => {
+                let tld = std::str::from_utf8(tld()).unwrap_or_default();
+                let expected = Periods::for_tld(tld).effective_release(self.date, None);
+                (self.date..=expected.plus(1)).contains(&release)
+            }
+        }
+    }
 }
 
 /// All observations of one name, merged.
@@ -159,6 +180,7 @@ pub fn cuts(batches: &[Batch], parts: usize) -> Vec<Vec<u8>> {
 pub struct Dossiers<'a> {
     merge: Merge<'a>,
     name: NameBytes,
+    label_len: u8,
     features: &'a [u8],
     /// The drops of a name with several entries: record, time of the observation, number of the list.
     seen: Vec<(DropRecord, i64, u32)>,
@@ -176,6 +198,7 @@ impl<'a> Dossiers<'a> {
         Ok(Dossiers {
             merge: Merge::new(batches, from)?,
             name: NameBytes::default(),
+            label_len: 0,
             features: &[],
             seen: Vec::new(),
             registrations: Vec::new(),
@@ -193,6 +216,7 @@ impl<'a> Dossiers<'a> {
             return Ok(None);
         };
         self.name.copy(name);
+        self.label_len = first.label_len;
         let batch = self.merge.number();
         self.merge.advance()?;
         let alone = self.merge.name() != Some(&self.name);
@@ -263,22 +287,36 @@ impl<'a> Dossiers<'a> {
         Ok((entry.base, registration.registered))
     }
 
-    /// Keeps one record per drop date, the one observed last, oldest date first. Marks each drop that
-    /// was followed by a registration before the next drop.
+    /// Keeps one record per drop, oldest first: of several with one drop date, the one observed last.
+    /// Lists that repeat a drop do not move its date. Marks each drop that was followed by a registration
+    /// before the next drop.
     fn merge_drops(&mut self) {
         // Stable: of two records observed in the same second, that of the later list stays last.
         self.seen.sort_by_key(|(drop, observed_at, _)| (drop.date, *observed_at));
         self.drops.clear();
         self.first_batch = 0;
-        for &(drop, _, batch) in &self.seen {
+        self.seen.dedup_by(|next, kept| {
+            let is_same = next.0.date == kept.0.date;
+            if is_same {
+                *kept = (next.0, next.1, kept.2.min(next.2));
+            }
+            is_same
+        });
+        let (mut newest, label_len) = (i64::MIN, usize::from(self.label_len));
+        for &(drop, observed_at, batch) in &self.seen {
+            let tld = || self.name.as_slice().get(label_len + 1..).unwrap_or_default();
             match self.drops.last_mut() {
-                Some(last) if last.date == drop.date => {
-                    *last = drop;
+                Some(last) if last.is_repeated_by(&drop, tld) => {
+                    let (new, old) =
+                        if observed_at >= newest { (drop, *last) } else { (*last, drop) };
+                    last.release = new.release.or(old.release);
+                    last.registered_again = new.registered_again;
+                    newest = newest.max(observed_at);
                     self.first_batch = self.first_batch.min(batch);
                 }
                 _ => {
                     self.drops.push(drop);
-                    self.first_batch = batch;
+                    (self.first_batch, newest) = (batch, observed_at);
                 }
             }
         }
@@ -402,6 +440,52 @@ mod tests {
         for lists in lists {
             assert_eq!(merged(&lists, "")[0].1, alone);
         }
+    }
+
+    #[test]
+    fn a_list_that_repeats_a_drop_moves_nothing() {
+        let drops = |records: &[(&str, Option<&str>, bool, i64)]| {
+            let lists: Vec<Vec<_>> = records
+                .iter()
+                .map(|&(date, release, again, at)| {
+                    vec![("a.com", dropped(date, release, again), at)]
+                })
+                .collect();
+            let lists: Vec<Rows<'_>> = lists.iter().map(Vec::as_slice).collect();
+            let (_folder, batches) = batches(&lists);
+            let mut dossiers = Dossiers::new(&batches, b"").expect("opens");
+            let dossier = dossiers.gather().expect("decodes").expect("a name");
+            let drops = dossier.drops.iter().map(|drop| {
+                let release = drop.release.map_or("-".to_owned(), |day| day.to_string());
+                format!("{} {release} {}", drop.date, drop.registered_again)
+            });
+            (drops.collect::<Vec<_>>(), dossier.first_batch)
+        };
+        let only = |text: &str, first_batch| (vec![text.to_owned()], first_batch);
+        let may = Some("2026-05-20");
+        // Every day until the release, a day's difference included.
+        let daily = [
+            ("2026-05-01", may, false, 1),
+            ("2026-05-02", may, false, 2),
+            ("2026-05-03", Some("2026-05-21"), false, 3),
+        ];
+        assert_eq!(drops(&daily), only("2026-05-01 2026-05-21 false", 1));
+        // In whatever order they were ingested.
+        let late = [daily[2], daily[0], daily[1]];
+        assert_eq!(drops(&late), only("2026-05-01 2026-05-21 false", 1));
+        // A new release date is a new drop.
+        let other = [daily[0], ("2026-09-01", Some("2026-09-20"), false, 9)];
+        assert_eq!(drops(&other).0.len(), 2);
+        assert_eq!(drops(&other).1, 2);
+        // A zone file shows what a list announced; a list dates what a zone file showed.
+        let seen = [daily[0], ("2026-05-15", None, false, 9)];
+        assert_eq!(drops(&seen), only("2026-05-01 2026-05-20 false", 1));
+        let dated = [("2026-04-16", None, false, 1), ("2026-05-16", may, false, 2)];
+        assert_eq!(drops(&dated), only("2026-04-16 2026-05-20 false", 1));
+        // After the release, or after the name came back, it is another drop.
+        assert_eq!(drops(&[daily[0], ("2026-05-21", None, false, 9)]).0.len(), 2);
+        assert_eq!(drops(&[("2026-04-01", None, false, 1), daily[1]]).0.len(), 2);
+        assert_eq!(drops(&[("2026-04-16", None, true, 1), daily[1]]).0.len(), 2);
     }
 
     #[test]

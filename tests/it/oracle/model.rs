@@ -63,8 +63,8 @@ pub struct Name {
     periods: (i32, i32),
     /// By drop date.
     records: BTreeMap<Day, Record>,
-    /// By drop date: when the first list with it was observed.
-    first_listed: BTreeMap<Day, i64>,
+    /// By drop date: the first list with it, and when that was observed.
+    first_listed: BTreeMap<Day, (usize, i64)>,
     /// Number of TLDs with the label.
     spread: usize,
     registered_on: Vec<Day>,
@@ -137,7 +137,7 @@ impl Name {
 
     /// When the first list with the latest drop was observed.
     pub fn listed_at(&self) -> Option<i64> {
-        self.latest().map(|latest| self.first_listed[&latest.date])
+        self.latest().map(|latest| self.first_listed[&latest.date].1)
     }
 
     /// How many different drop dates are on record.
@@ -296,7 +296,7 @@ impl Filter {
         min_drops.is_none_or(|least| name.drops() >= least)
             && within(latest.date, *dropped)
             && within(latest.release, *release)
-            && listed_since.is_none_or(|since| name.first_listed[&latest.date] >= since)
+            && listed_since.is_none_or(|since| name.first_listed[&latest.date].1 >= since)
     }
 }
 
@@ -663,7 +663,7 @@ impl Model {
                 "dropped" => latest.date.raw().into(),
                 "length" => name.length as i64,
                 "tlds" => name.spread as i64,
-                _ => name.first_listed[&latest.date],
+                _ => name.first_listed[&latest.date].1,
             };
             if descending { -value } else { value }
         };
@@ -677,7 +677,7 @@ impl Model {
 fn row(name: &Name, members: &[&str], today: Day) -> Value {
     let latest = name.latest().expect("it dropped");
     let listed_at =
-        DateTime::from_timestamp(name.first_listed[&latest.date], 0).expect("an instant");
+        DateTime::from_timestamp(name.first_listed[&latest.date].1, 0).expect("an instant");
     let member = |member: &&str| {
         let value = match *member {
             "name" => json!(name.ascii),
@@ -793,20 +793,21 @@ fn known_of(
         registered_on: Vec::new(),
         known: None,
     };
-    for said in facts {
-        known.learn(said);
+    for (at, said) in facts.into_iter().enumerate() {
+        known.learn(at, said);
     }
+    known.unite();
     known
 }
 
 impl Name {
     /// Merges one fact: of two about the same thing the one observed later wins, whole.
-    fn learn(&mut self, said: &Said) {
+    fn learn(&mut self, at: usize, said: &Said) {
         let observed_at = said.observed_at;
         match said.fact {
             Fact::Drop { date, release, registered_again } => {
                 // Facts come in the order of their lists.
-                self.first_listed.entry(date).or_insert(said.listed_at);
+                self.first_listed.entry(date).or_insert((at, said.listed_at));
                 let record = Record { observed_at, release, registered_again };
                 let kept = self.records.entry(date).or_insert(record);
                 if kept.observed_at < observed_at {
@@ -819,6 +820,38 @@ impl Name {
                 }
             }
             Fact::Registered { on } => self.registered_on.push(on),
+        }
+    }
+
+    /// Joins records of different dates that are about one release (§2): the first date stays, and what
+    /// was observed last counts, but a release date is not forgotten.
+    fn unite(&mut self) {
+        let (redemption_days, pending_delete_days) = self.periods;
+        let mut dates: Vec<Day> = self.records.keys().rev().copied().collect();
+        let Some(mut first) = dates.pop() else { return };
+        while let Some(date) = dates.pop() {
+            let (one, other) = (self.records[&first], self.records[&date]);
+            let is_same = match (one.release, other.release) {
+                (None, None) => false,
+                (Some(one), Some(other)) => (-1..=1).contains(&one.days_since(other)),
+                (Some(release), None) => !one.registered_again && date <= release,
+                (None, Some(release)) => {
+                    let last = first.plus(redemption_days + pending_delete_days + 1);
+                    !one.registered_again && first <= release && release <= last
+                }
+            };
+            if !is_same {
+                first = date;
+                continue;
+            }
+            let (new, old) =
+                if other.observed_at >= one.observed_at { (other, one) } else { (one, other) };
+            let release = new.release.or(old.release);
+            self.records.insert(first, Record { release, ..new });
+            self.records.remove(&date);
+            let listed = self.first_listed.remove(&date).expect("it was listed");
+            let before = self.first_listed[&first];
+            self.first_listed.insert(first, before.min(listed));
         }
     }
 }
