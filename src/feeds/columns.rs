@@ -100,6 +100,11 @@ pub(super) fn role(name: &str) -> Option<Role> {
 const ALIAS_BYTES_MAX: usize = 24;
 const _: () = assert!(AU_COLUMN.len() <= ALIAS_BYTES_MAX);
 
+/// A column's name in lower-case ASCII letters.
+pub(super) fn letters(name: &str) -> String {
+    name.chars().filter(char::is_ascii_alphabetic).map(|char| char.to_ascii_lowercase()).collect()
+}
+
 /// Reduces a column's name to lower-case letters and digits, to compare it with aliases: `Domain
 /// Name` and `domain_name` become `domainname`. `None` when the result is longer than any alias.
 ///

@@ -74,6 +74,20 @@ pub(super) fn instant(text: &str) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc3339(text).ok().map(|instant| instant.to_utc())
 }
 
+/// Parses `DD-MM-YYYY`: .fr. `None` for an empty cell.
+pub(super) fn day_first(text: &str, column: &'static str) -> Result<Option<Day>, RejectReason> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let date = || {
+        let [day, month, year] = numbers(text, '-')?;
+        let year = i32::try_from(year).ok().filter(|year| *year >= 1000)?;
+        Day::from_date(NaiveDate::from_ymd_opt(year, month, day)?)
+    };
+    date().map(Some).ok_or(RejectReason::BadDate(column))
+}
+
 /// The line above the names of .pl (`2026-04-07 08:10:56 MEST`) and .mx
 /// (`01/10/26 03:00:16 GMT-6`). The zone is required: a date alone is no time stamp.
 pub(super) fn stamp(line: &str) -> Option<DateTime<Utc>> {
@@ -114,6 +128,11 @@ fn slashed(text: &str, order: SlashOrder) -> Slashed {
         let year = i32::try_from(year).ok().filter(|year| *year >= 1000)?;
         NaiveDate::from_ymd_opt(year, month, day)
     };
+    if first >= 1000 {
+        let date =
+            i32::try_from(first).ok().and_then(|it| NaiveDate::from_ymd_opt(it, second, year));
+        return date.map_or(Slashed::No, Slashed::Date);
+    }
     let (by_month, by_day) = (date(first, second), date(second, first));
     let found = match order {
         SlashOrder::MonthFirst => by_month,
@@ -337,6 +356,8 @@ mod tests {
             ("16/12/2026", Unknown, "2026-12-16"),
             ("12/16/2026", Unknown, "2026-12-16"),
             ("04/04/2026", Unknown, "2026-04-04"),
+            ("2026/10/03 18:00 PST", MonthFirst, "2026-10-04"),
+            ("2026/10/03", Unknown, "2026-10-03"),
             ("10/05/2026 08:00 AM (PDT)", Unknown, "2026-10-05"),
             ("10/05/2026 10:00PM (PDT)", Unknown, "2026-10-06"),
         ] {

@@ -29,6 +29,12 @@ named_enum! {
         Registered = "registered",
         /// Names that the registry has released, one per line: .cl.
         Released = "released",
+        /// Backorders of Dynadot: a header, then rows with a name and the time at which it drops first.
+        Dynadot = "dynadot",
+        /// Every name that a registry has had, with the days of its registration and of its deletion: .fr.
+        History = "history",
+        /// All names that a registry has now, compared with those of the days before: .sk.
+        Registry = "registry",
         /// Two zone files of one zone, whose difference is the drops.
         ZonePair = "zone-pair",
         /// The zone file of a day, compared with those of the days before.
@@ -70,7 +76,7 @@ mod tests {
         assert_eq!(
             refused.to_string(),
             "`csv` is not a list format; the formats are native, names, pool, json, bardate, \
-             delimited, stamped, registered, released, zone-pair, zone"
+             delimited, stamped, registered, released, dynadot, history, registry, zone-pair, zone"
         );
     }
 }

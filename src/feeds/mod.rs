@@ -15,11 +15,13 @@ mod delimited;
 mod error;
 mod format;
 mod head;
+mod history;
 mod json;
 mod lines;
 mod names;
 mod native;
 mod pairs;
+mod registry;
 mod rejects;
 mod sniff;
 mod stamped;
@@ -154,6 +156,29 @@ impl Feed {
             rows: Some(Box::new(rows)),
         };
         Ok((apex, feed))
+    }
+
+    /// Opens a list of all names of a registry, as known and registered, without a time.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has no header with a column of names.
+    pub fn open_registry(path: &Path) -> Result<Feed, FeedError> {
+        Feed::start_registry(path).map_err(|problem| FeedError::new(path, problem))
+    }
+
+    fn start_registry(path: &Path) -> Result<Feed, FeedProblem> {
+        let text = container::open(path)?;
+        let head = Head::new(&text.head, text.head.len() < HEAD_BYTES);
+        let parser = registry::Registry::find(&head)?;
+        let line = parser.line;
+        Ok(Feed {
+            path: path.to_owned(),
+            format: Format::Registry,
+            reason: "all names of a registry".to_owned(),
+            observed_at: DateTime::UNIX_EPOCH,
+            bytes_read: text.bytes_read,
+            rows: Some(Box::new(LineRows::new(text.input, parser).skipping(line))),
+        })
     }
 
     /// Format of the list.
@@ -317,6 +342,15 @@ fn rows(shape: Shape, input: Input, given: Given, names: &FileNames) -> Result<R
         Shape::Delimited(header, columns) => {
             let parser = delimited::Delimited::new(&header, columns, given);
             Box::new(LineRows::new(input, parser).quoted(header.delimiter).skipping(header.line))
+        }
+        Shape::Dynadot => {
+            let parser = pairs::Pairs { given, read: pairs::dynadot };
+            Box::new(LineRows::new(input, parser).quoted(b',').skipping(1))
+        }
+        Shape::History(columns) => {
+            let line = columns.line;
+            let parser = history::History { columns, given };
+            Box::new(LineRows::new(input, parser).quoted(history::DELIMITER).skipping(line))
         }
         Shape::Stamped(stamped) => stamped_rows(stamped, input, given),
         Shape::Names => Box::new(LineRows::new(input, given.all(dropped(given, names)?))),

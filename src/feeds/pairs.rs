@@ -11,7 +11,7 @@ use crate::vocab::name::DomainName;
 /// Rows of a list.
 pub(super) struct Pairs {
     pub(super) given: Given,
-    /// [`pool`] or [`bardate`].
+    /// [`pool`], [`dynadot`] or [`bardate`].
     pub(super) read: fn(&str) -> Result<(DomainName, Day), RejectReason>,
 }
 
@@ -36,6 +36,15 @@ pub(super) fn pool(row: &str) -> Result<(DomainName, Day), RejectReason> {
         return Err(RejectReason::BadDate("release_date"));
     }
     Ok((name, dates::day(date, SlashOrder::MonthFirst, "release_date")?))
+}
+
+/// Reads a row of Dynadot's backorders: `brightmesa.com,2026/11/24 10:00 PST,...`. What the columns are
+/// called is not documented.
+pub(super) fn dynadot(row: &str) -> Result<(DomainName, Day), RejectReason> {
+    let mut fields = split(row, b',');
+    let name = DomainName::parse(fields.next().unwrap_or_default())?;
+    let time = fields.next().ok_or(RejectReason::TooFewColumns)?;
+    Ok((name, dates::day(time, SlashOrder::MonthFirst, "release_date")?))
 }
 
 /// Reads a row of the text form of the .se and .nu lists: `exempel.se<TAB>2026-10-20`.

@@ -5,7 +5,7 @@ use super::error::FeedProblem;
 use super::format::Format;
 use super::head::{Head, Sample};
 use super::stamped::Stamped;
-use super::{names, native, pairs, zone};
+use super::{history, names, native, pairs, zone};
 
 /// The recognised shape of a list, and the reason for it.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(super) enum Shape {
     Names,
     Registered,
     Released,
+    Dynadot,
+    History(history::Columns),
 }
 
 impl Shape {
@@ -40,6 +42,8 @@ impl Shape {
             Shape::Names => Format::Names,
             Shape::Registered => Format::Registered,
             Shape::Released => Format::Released,
+            Shape::Dynadot => Format::Dynadot,
+            Shape::History(_) => Format::History,
         }
     }
 }
@@ -70,6 +74,7 @@ pub(super) fn recognise(head: &Head, file_name: &str) -> Result<Taken, FeedProbl
         Format::Json,
         Format::Stamped,
         Format::Native,
+        Format::History,
         Format::Delimited,
         Format::Pool,
         Format::Bardate,
@@ -159,6 +164,16 @@ fn shape(head: &Head, format: Format, demand: Demand) -> Result<Taken, FeedProbl
         Format::Names => rows(Shape::Names, names::fits, "one name per line"),
         Format::Registered => rows(Shape::Registered, names::fits, "one name per line"),
         Format::Released => rows(Shape::Released, names::fits, "one name per line"),
-        Format::ZonePair | Format::Zone => Err(FeedProblem::ZoneFile),
+        Format::Dynadot => {
+            rows(Shape::Dynadot, |row| pairs::dynadot(row).is_ok(), "a name, a comma and a time")
+        }
+        Format::History => {
+            let columns = history::Columns::find(head).ok_or_else(|| {
+                let why = format!("no header with {}", history::HEADER_WORDS);
+                FeedProblem::NotFormat { format, why }
+            })?;
+            taken(Shape::History(columns), format!("header has {}", history::HEADER_WORDS))
+        }
+        Format::Registry | Format::ZonePair | Format::Zone => Err(FeedProblem::ZoneFile),
     }
 }

@@ -417,6 +417,70 @@ fn delimited_lists_of_registries_and_vendors() {
 }
 
 #[test]
+fn backorders_of_dynadot_are_read_by_position() {
+    let list = "Domain,Ends,Bids,Appraisal\nbrightmesa.net,2026/11/25 10:00 PST,3,$9\n\
+                pine.org,12/1/2026,1,$1\nsilver.org,soon,1,$1\nno name,2026/11/25,1,$1\n";
+    check(
+        "backorders.csv",
+        list,
+        &asked(Format::Dynadot),
+        Format::Dynadot,
+        &[
+            "brightmesa.net dropped 2026-11-21 free 2026-11-25",
+            "pine.org dropped 2026-11-21 free 2026-12-01",
+            "4 bad-date silver.org,soon,1,$1",
+        ],
+    );
+    let refused = problem("x.csv", "Domain,Bids\na.com,3\n", &asked(Format::Dynadot));
+    assert!(matches!(refused, FeedProblem::NotFormat { format: Format::Dynadot, .. }));
+}
+
+#[test]
+fn a_history_has_registrations_and_deletions() {
+    let header =
+        "\"Nom de domaine\";\"Pays BE\";\"Date de création\";\"Date de retrait du WHOIS\"\n";
+    let rows = "mesa.fr;FR;28-01-2022;\npine.fr;FR;30-06-2015;27-08-2024\nbad.fr;FR;31-02-2015;\n\
+                short.fr;FR\n";
+    let expected = [
+        "mesa.fr known true since 2022-01-28",
+        "pine.fr dropped 2024-08-27 free 2024-08-27 since 2015-06-30",
+        "4 bad-date bad.fr;FR;31-02-2015;",
+        "5 too-few-columns short.fr;FR",
+    ];
+    let list = format!("{header}{rows}");
+    check("history.csv", &list, &auto(), Format::History, &expected);
+    // Older files have another encoding, and another order of columns.
+    let mut latin =
+        b"\"Date de cr\xe9ation\";\"Date de retrait du WHOIS\";\"Nom de domaine\"\n".to_vec();
+    latin.extend_from_slice(b"30-06-2015;27-08-2024;pine.fr\n");
+    check("history.csv", latin, &auto(), Format::History, &expected[1..2]);
+    let refused = problem("x.csv", "Nom de domaine;Pays BE\na.fr;FR\n", &asked(Format::History));
+    assert!(matches!(refused, FeedProblem::NotFormat { format: Format::History, .. }));
+}
+
+#[test]
+fn all_names_of_a_registry_are_read_by_the_header() {
+    let names = |text: &str| -> Result<Vec<String>, FeedError> {
+        let list = file("domains.txt", text);
+        Feed::open_registry(&list.path)?.map(|row| Ok(told(&row?))).collect()
+    };
+    let list = "-- SK-NIC\n--\nID reg;domena;NEW\nR-1;mesa.sk;NEW\n-- end\nR-2;no name;NEW\nR-3\n";
+    assert_eq!(
+        names(list).expect("a list"),
+        ["mesa.sk known true", "6 control-or-space R-2;no name;NEW", "7 too-few-columns R-3"]
+    );
+    for bad in ["", "-- only a comment\n", "meno;x\nmesa.sk;y\n", "<html>\n"] {
+        let refused = names(bad).expect_err(bad).problem;
+        assert!(
+            matches!(refused, FeedProblem::NotFormat { format: Format::Registry, .. }),
+            "{bad}"
+        );
+    }
+    // It is compared with the lists before, as zone files are.
+    assert!(matches!(problem("x.txt", list, &asked(Format::Registry)), FeedProblem::ZoneFile));
+}
+
+#[test]
 fn delimited_rows_that_are_bad() {
     let list = "Preamble\nDomain;Purged\na.com;05/06/2026\na.com;\na.com\na.com;never\n\
                 \"a.com\";\"13/06/2026\"\n";

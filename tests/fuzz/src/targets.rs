@@ -175,6 +175,8 @@ pub fn feed_tables(bytes: &[u8]) {
     read_list("table.csv", Some(Format::Delimited), bytes);
     read_list("bardate.txt", Some(Format::Bardate), bytes);
     read_list("stamped.txt", Some(Format::Stamped), bytes);
+    read_list("dynadot.csv", Some(Format::Dynadot), bytes);
+    read_list("history.csv", Some(Format::History), bytes);
 }
 
 /// A zone file.
