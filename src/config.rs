@@ -45,6 +45,7 @@ use crate::vocab::plan::{AccountLimits, Plan, Plans};
 use crate::vocab::url::BaseUrl;
 use crate::web::WebSettings;
 use crate::web::links::Links;
+use crate::zones;
 
 const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
 /// Longer than any registry keeps a name.
@@ -113,6 +114,8 @@ pub struct Config {
     pub index_life: IndexSettings,
     pub inbox: InboxSettings,
     pub sources: Sources,
+    /// Names of zones that become names of the corpus.
+    pub zone_names: zones::Keep,
     pub clock: Clock,
     /// Tables that replace the compiled ones; already in use.
     pub tables: Vec<TableFile>,
@@ -141,6 +144,7 @@ impl Config {
             keep: self.index_life.keep,
             compact_above: self.index_life.compact_above,
             clock: self.clock,
+            zone_names: self.zone_names,
             tables: self.tables.clone(),
         }
     }
@@ -173,6 +177,7 @@ struct File {
     index: IndexFile,
     inbox: InboxSettings,
     sources: SourcesFile,
+    zones: ZonesFile,
     today: Option<Day>,
     /// A relative path starts at the working directory.
     psl: Option<PathBuf>,
@@ -195,6 +200,13 @@ struct File {
     metrics: MetricsFile,
     log: LogFile,
     server: ServerFile,
+}
+
+/// The section `[zones]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct ZonesFile {
+    keep: zones::Keep,
 }
 
 /// The section `[plans]`.
@@ -280,6 +292,7 @@ impl Config {
             index: given.index.or(file.index.folder).unwrap_or_else(|| "index".into()),
             inbox: file.inbox,
             sources: file.sources.settings(czds_password)?,
+            zone_names: file.zones.keep,
             clock: given.today.or(file.today).map_or_else(Clock::system, Clock::pinned_to),
             listen: given.listen.or(file.listen).unwrap_or_default(),
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),
@@ -359,6 +372,14 @@ mod tests {
         for bad in ["keep = 0", "keep = 101", "keeps = 2", "compact_above = -1"] {
             assert!(load(&format!("[index]\n{bad}"), Given::default()).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn names_of_zones_are_kept_as_the_settings_say() {
+        let keep = |text: &str| load(text, Given::default()).map(|config| config.zone_names).ok();
+        assert_eq!(keep(""), Some(zones::Keep::Drops));
+        assert_eq!(keep("[zones]\nkeep = \"all\""), Some(zones::Keep::All));
+        assert_eq!(keep("[zones]\nkeep = \"none\""), None);
     }
 
     #[test]

@@ -57,7 +57,18 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // A setting is parsed into what its reader takes.
     (
         "config",
-        &["vocab", "feeds", "index", "intake", "telemetry", "outbound", "sources", "web", "server"],
+        &[
+            "vocab",
+            "feeds",
+            "zones",
+            "index",
+            "intake",
+            "telemetry",
+            "outbound",
+            "sources",
+            "web",
+            "server",
+        ],
     ),
     (
         "app",

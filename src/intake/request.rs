@@ -11,6 +11,7 @@ use crate::intake::tables::TableFile;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::origin::Origin;
+use crate::zones;
 
 /// One piece of work and the installation it is for.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,6 +29,9 @@ pub struct Site {
     /// A rebuild compacts the corpus first when it has more batches than this; 0 never compacts.
     pub compact_above: u32,
     pub clock: Clock,
+    /// Names of zones that become names of the corpus.
+    #[serde(default)]
+    pub zone_names: zones::Keep,
     /// Tables that replace the compiled ones.
     #[serde(default)]
     pub tables: Vec<TableFile>,

@@ -22,7 +22,7 @@ use crate::intake::outcome::{Failure, ListOutcome, ListReport, Outcome, Step, on
 use crate::intake::request::{Ingest, Lists, Rebuild, Request, Site, Task};
 use crate::vocab::day::Day;
 use crate::vocab::tables::Table;
-use crate::zones::{self, Keep, Tracker, ZoneError};
+use crate::zones::{self, Kind, Tracker, ZoneError};
 
 /// Folder in the data folder with what is kept of each zone.
 const ZONES: &str = "zones";
@@ -186,22 +186,24 @@ impl<'a> Work<'a> {
         format: Option<Format>,
         path: &Path,
     ) -> anyhow::Result<ListOutcome> {
-        let hashed = version(path)?;
-        let sha256 = sha256(path)?;
-        if let Some(held) = self.find(corpus, path, &sha256)? {
-            return Ok(held);
-        }
+        let opened = version(path)?;
         let now = self.site.clock.now();
         let Ingest { drop_date, observed_at, .. } = *ingest;
         let options = ReadOptions { format, drop_date, observed_at, now };
         let feed = match Feed::open(path, &options) {
+            // Before it is hashed, which takes minutes: a zone is identified by its serial number.
             Err(FeedError { problem: FeedProblem::ZoneFile, .. }) => {
-                return self.add_zone(corpus, ingest, path);
+                return self.add_zone(corpus, ingest, format, path);
             }
-            feed => feed?,
+            feed => feed,
         };
+        let sha256 = sha256(path)?;
+        if let Some(held) = self.find(corpus, path, &sha256)? {
+            return Ok(held);
+        }
+        let feed = feed?;
         // The batch would carry the hash of another file.
-        if version(path)? != hashed {
+        if version(path)? != opened {
             return Err(Changed.into());
         }
         let format = feed.format().to_string();
@@ -219,20 +221,32 @@ impl<'a> Work<'a> {
         Ok(self.added(source, ingested))
     }
 
-    /// Compares a zone file with those of the days before, and adds the lists of drops that follow.
+    /// Compares a zone file, or the list of a registry, with those of the days before, and adds the lists
+    /// of drops that follow.
     fn add_zone(
         &mut self,
         corpus: &Corpus,
         ingest: &Ingest,
+        format: Option<Format>,
         path: &Path,
     ) -> anyhow::Result<ListOutcome> {
-        let (zone, _) = feeds::open_zone_text(path)?;
+        let (zone, folder, kind) = match format {
+            Some(Format::Registry) => {
+                let zone = zones::registry_apex(path)?;
+                let folder = format!("{zone}.registry");
+                (zone, folder, Kind::Registry)
+            }
+            _ => {
+                let (zone, _) = feeds::open_zone_text(path)?;
+                (zone.clone(), zone, Kind::Zone)
+            }
+        };
         let observed_on = || Day::nearest(ingest.observed_at.unwrap_or(self.site.clock.now()));
         let day = feeds::zone_day(path, ingest.drop_date).unwrap_or_else(|_| observed_on());
-        let mut tracker = Tracker::open(&self.site.data.join(ZONES).join(&zone))?;
+        let mut tracker = Tracker::open(&self.site.data.join(ZONES).join(&folder))?;
         // Lists of an ingest that ended before they were added.
         let waited = self.add_drops(corpus, ingest, &mut tracker)?;
-        let outcome = tracker.take(path, day, Keep::Drops)?;
+        let outcome = tracker.take(path, day, kind, self.site.zone_names)?;
         self.note(format!("{}: zone {zone} on {day}: {outcome}", path.display()));
         let lists = waited + self.add_drops(corpus, ingest, &mut tracker)?;
         Ok(ListOutcome::Compared { zone, lists })

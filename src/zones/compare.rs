@@ -13,6 +13,8 @@ use crate::vocab::stage::Periods;
 
 /// Consecutive zone files without a name after which it has dropped.
 const ABSENT_FILES: u8 = 3;
+/// The same for lists of all names of a registry: there, a name that left was deleted.
+const ABSENT_LISTS: u8 = 2;
 /// Days after which a name has dropped that left with very many others.
 const ABSENT_DAYS_MASS: i32 = 14;
 /// Days for which a dropped name is remembered, so that its return is told. Longer than any registry
@@ -50,11 +52,30 @@ impl Missing {
         [low, high, self.files, self.with_many.into(), self.is_listed.into(), 0]
     }
 
-    fn has_dropped(&self, day: Day) -> bool {
-        if self.with_many {
-            day.days_since(self.since) >= ABSENT_DAYS_MASS
-        } else {
-            self.files >= ABSENT_FILES
+    fn has_dropped(&self, day: Day, kind: Kind) -> bool {
+        match kind {
+            _ if self.with_many => day.days_since(self.since) >= ABSENT_DAYS_MASS,
+            Kind::Zone => self.files >= ABSENT_FILES,
+            Kind::Registry => self.files >= ABSENT_LISTS,
+        }
+    }
+}
+
+/// Kind of the files of a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Zone files: a name may be missing for many reasons.
+    Zone,
+    /// A registry's lists of all its names: a name that is missing was deleted, and is free.
+    Registry,
+}
+
+impl Kind {
+    /// The day on which a name that dropped on `day` can be registered.
+    fn free_on(self, day: Day, periods: &Periods) -> Day {
+        match self {
+            Kind::Zone => periods.effective_release(day, None),
+            Kind::Registry => day,
         }
     }
 }
@@ -66,7 +87,7 @@ pub enum Keep {
     /// Names that dropped.
     #[default]
     Drops,
-    /// New names too, as names that exist: they count as other TLDs of a label, and are found by search.
+    /// All names, as names that exist: they count as other TLDs of a label, and are found by search.
     All,
 }
 
@@ -108,7 +129,10 @@ pub struct OnDay<'a> {
     pub day: Day,
     /// Very many names left or came.
     pub is_mass: bool,
+    pub kind: Kind,
     pub keep: Keep,
+    /// Names that exist are not listed yet, so all are.
+    pub lists_all: bool,
 }
 
 /// Counts the names that left and came.
@@ -163,12 +187,20 @@ pub fn apply(paths: &Paths<'_>, on: &OnDay<'_>, list: &mut DropList) -> Result<F
             }
             _ => None,
         };
+        let is_news = if on.lists_all {
+            known.is_none_or(|it| !it.is_listed)
+        } else {
+            !was && known.is_none()
+        };
+        if is && is_news && on.keep == Keep::All {
+            list.exists(&owner)?;
+        }
         match (is, known) {
             (true, Some(known)) => {
                 found.changes.came += u64::from(!was);
                 if known.is_listed {
                     list.came_back(&owner, known.since)?;
-                    if on.day < periods.effective_release(known.since, None) {
+                    if on.day < on.kind.free_on(known.since, &periods) {
                         found.restored += 1;
                     } else {
                         found.registered_again += 1;
@@ -177,9 +209,6 @@ pub fn apply(paths: &Paths<'_>, on: &OnDay<'_>, list: &mut DropList) -> Result<F
             }
             (true, None) if !was => {
                 found.changes.came += 1;
-                if on.keep == Keep::All {
-                    list.exists(&owner)?;
-                }
             }
             (true, None) => {}
             (false, known) => {
@@ -191,7 +220,7 @@ pub fn apply(paths: &Paths<'_>, on: &OnDay<'_>, list: &mut DropList) -> Result<F
                         Missing { since: on.day, files: 1, with_many, is_listed: false }
                     }
                 };
-                if !known.is_listed && known.has_dropped(on.day) {
+                if !known.is_listed && known.has_dropped(on.day, on.kind) {
                     list.dropped(&owner, known.since)?;
                     found.dropped += 1;
                     known.is_listed = true;
@@ -225,22 +254,44 @@ pub fn nothing_missing(path: &Path) -> Result<(), ZoneError> {
     Ok(())
 }
 
+/// Lists all names of a file.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn list_all(names: &Path, list: &mut DropList) -> Result<(), ZoneError> {
+    let mut names = NamesReader::<0>::open(names)?;
+    while let Some((owner, _)) = names.name() {
+        list.exists(owner)?;
+        names.next()?;
+    }
+    Ok(())
+}
+
 /// A list in dropdex's own format (`data/docs/sources.md`).
 pub struct DropList {
     file: csv::Writer<std::fs::File>,
     path: std::path::PathBuf,
     apex: String,
+    kind: Kind,
     rows: u64,
 }
 
 impl DropList {
     /// # Errors
     /// The file cannot be created.
-    pub fn create(path: &Path, apex: &str) -> Result<DropList, ZoneError> {
-        let mut file = csv::Writer::from_writer(std::fs::File::create(path).at(path)?);
-        let header = ["domain", "drop_date", "status", "registered_again"];
-        file.write_record(header).map_err(std::io::Error::from).at(path)?;
-        Ok(DropList { file, path: path.to_owned(), apex: apex.to_owned(), rows: 0 })
+    pub fn create(path: &Path, apex: &str, kind: Kind) -> Result<DropList, ZoneError> {
+        let file = csv::Writer::from_writer(std::fs::File::create(path).at(path)?);
+        let (path, apex) = (path.to_owned(), apex.to_owned());
+        let mut list = DropList { file, path, apex, kind, rows: 0 };
+        list.record(["domain", "drop_date", "status", "registered_again"], "release_date")?;
+        Ok(list)
+    }
+
+    /// Writes a record; `release` belongs to lists of a registry.
+    fn record(&mut self, fields: [&str; 4], release: &str) -> Result<(), ZoneError> {
+        let release = Some(release).filter(|_| self.kind == Kind::Registry);
+        let written = self.file.write_record(fields.into_iter().chain(release));
+        Ok(written.map_err(std::io::Error::from).at(&self.path)?)
     }
 
     fn dropped(&mut self, owner: &[u8], on: Day) -> Result<(), ZoneError> {
@@ -260,8 +311,9 @@ impl DropList {
         let name = format!("{}{}", String::from_utf8_lossy(owner), self.apex);
         let Ok(name) = DomainName::parse(&name) else { return Ok(()) };
         self.rows += 1;
-        let row = std::iter::once(name.as_str()).chain(rest);
-        Ok(self.file.write_record(row).map_err(std::io::Error::from).at(&self.path)?)
+        let [date, status, again] = rest;
+        // A name that a registry has deleted is free.
+        self.record([name.as_str(), date, status, again], date)
     }
 
     /// Waits for the disk. Returns the number of rows.

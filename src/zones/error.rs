@@ -34,6 +34,10 @@ pub enum ZoneError {
         "the zone file has serial number {found}, and {held} was taken before; the server is behind, try again later"
     )]
     OldSerial { found: u32, held: u32 },
+    #[error("the list has no names")]
+    NoNames,
+    #[error("{bad} of {rows} rows are no names of the registry; the list has another format now")]
+    BadRows { bad: u64, rows: u64 },
     #[error("a zone file of {found} was taken already; the next one counts from the day after")]
     SameDay { found: Day },
     #[error(transparent)]

@@ -8,7 +8,8 @@
 //! | file | content |
 //! | --- | --- |
 //! | `owners` | a zone file → owners of delegations, and whether the file is whole |
-//! | `snapshot` | owners → a sorted file |
+//! | `registry` | a registry's list of its names → the same |
+//! | `snapshot` | names → a sorted file |
 //! | `names` | that file |
 //! | `compare` | yesterday's and today's file, and the missing names → what left, came and came back |
 //! | `tracker` | which files are in use; what a day with too many changes means |
@@ -17,12 +18,14 @@ mod compare;
 mod error;
 mod names;
 mod owners;
+mod registry;
 mod snapshot;
 mod tracker;
 
 #[cfg(test)]
 mod tests;
 
-pub use compare::{Changes, Keep};
+pub use compare::{Changes, Keep, Kind};
 pub use error::ZoneError;
+pub use registry::apex as registry_apex;
 pub use tracker::{Applied, List, Outcome, Tracker};

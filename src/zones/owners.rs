@@ -11,6 +11,7 @@ use std::path::Path;
 use memchr::{memchr, memchr2};
 
 use super::error::ZoneError;
+use super::snapshot::Names;
 use crate::feeds::{self, RecordKind, ZoneRecords};
 
 /// Bytes read at once. A longer line is no record.
@@ -80,18 +81,15 @@ impl Owners {
             },
         })
     }
+}
 
-    /// Name of the zone, in lower case and without a dot at the end.
-    pub fn apex(&self) -> &str {
+impl Names for Owners {
+    fn apex(&self) -> &str {
         &self.parser.apex
     }
 
-    /// The next owner; `None` at the end of the file. An owner whose records do not stand together comes
-    /// several times.
-    ///
-    /// # Errors
-    /// The file cannot be read, or holds text that is no zone.
-    pub fn next(&mut self) -> Result<Option<&[u8]>, ZoneError> {
+    /// An owner whose records do not stand together comes several times.
+    fn next(&mut self) -> Result<Option<&[u8]>, ZoneError> {
         while let Some(line) = self.lines.next()? {
             if self.parser.read(line.trim_ascii_end())? {
                 return Ok(Some(&self.parser.owner));
@@ -100,11 +98,8 @@ impl Owners {
         Ok(None)
     }
 
-    /// Serial number of the zone, once all owners are read.
-    ///
-    /// # Errors
     /// [`ZoneError::NoEnd`] when the first record of the zone is not repeated at its end.
-    pub fn serial(&self) -> Result<u32, ZoneError> {
+    fn serial(&self) -> Result<u32, ZoneError> {
         let Soa { first, is_closed, .. } = &self.parser.soa;
         let serial = first.as_ref().and_then(|fields| fields.get(2)?.parse().ok());
         serial.filter(|_| *is_closed).ok_or(ZoneError::NoEnd)

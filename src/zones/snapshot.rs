@@ -1,4 +1,4 @@
-//! A zone file as a sorted file of names.
+//! A zone file, or the list of a registry, as a sorted file of names.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -6,11 +6,28 @@ use std::path::Path;
 
 use super::error::ZoneError;
 use super::names::{NamesReader, NamesWriter};
-use super::owners::Owners;
 use crate::vocab::file_error::AtPath;
 
 /// Bytes of names sorted at once when a zone file is not sorted.
 const RUN_BYTES: usize = 48 << 20;
+
+/// The names of a zone in the order of a file, each without the apex and with a dot at its end.
+pub trait Names {
+    /// Name of the zone, in lower case and without a dot at the end.
+    fn apex(&self) -> &str;
+
+    /// The next name; `None` at the end of the file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds text of another kind.
+    fn next(&mut self) -> Result<Option<&[u8]>, ZoneError>;
+
+    /// Serial number, once all names are read.
+    ///
+    /// # Errors
+    /// The file is not whole.
+    fn serial(&self) -> Result<u32, ZoneError>;
+}
 
 /// A zone file that was read whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,26 +37,30 @@ pub struct Snapshot {
     pub names: u64,
 }
 
-/// Writes the names that a zone file delegates to `into`, sorted, each once. Published files are sorted;
-/// names of others are sorted in `scratch`.
+/// Writes the names of the file that `open` opens to `into`, sorted, each once. Published zone files are
+/// sorted; names of others are sorted in `scratch`.
 ///
 /// # Errors
 /// The zone file is not whole, or a file cannot be written.
-pub fn take(zone: &Path, into: &Path, scratch: &Path) -> Result<Snapshot, ZoneError> {
-    let mut owners = Owners::open(zone)?;
+pub fn take<N: Names>(
+    open: impl Fn() -> Result<N, ZoneError>,
+    into: &Path,
+    scratch: &Path,
+) -> Result<Snapshot, ZoneError> {
+    let mut owners = open()?;
     let mut writer = NamesWriter::create(into)?;
     while let Some(owner) = owners.next()? {
         if writer.push(owner, [])? == Ordering::Less {
-            return sort(zone, into, scratch);
+            return sort(open()?, into, scratch);
         }
     }
     let serial = owners.serial()?;
     Ok(Snapshot { apex: owners.apex().to_owned(), serial, names: writer.finish()? })
 }
 
-fn sort(zone: &Path, into: &Path, scratch: &Path) -> Result<Snapshot, ZoneError> {
+fn sort(mut owners: impl Names, into: &Path, scratch: &Path) -> Result<Snapshot, ZoneError> {
     let folder = tempfile::tempdir_in(scratch).at(scratch)?;
-    let (mut owners, mut run, mut runs) = (Owners::open(zone)?, Run::default(), Vec::new());
+    let (mut run, mut runs) = (Run::default(), Vec::new());
     while let Some(owner) = owners.next()? {
         run.push(owner);
         if run.bytes.len() >= RUN_BYTES {

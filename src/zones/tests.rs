@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::snapshot::{Names, Snapshot};
 use super::*;
 use crate::vocab::day::Day;
 
@@ -57,8 +58,12 @@ impl Folder {
 
     fn take(&self, serial: u32, on: Day, names: &[&str]) -> Result<Outcome, ZoneError> {
         let path = self.write(&zone_text("com", serial, names));
-        self.tracker().take(&path, on, Keep::Drops)
+        self.tracker().take(&path, on, Kind::Zone, Keep::Drops)
     }
+}
+
+fn snapshot_of(zone: &Path, into: &Path, scratch: &Path) -> Result<Snapshot, ZoneError> {
+    snapshot::take(|| owners::Owners::open(zone), into, scratch)
 }
 
 fn owners(text: &str) -> Result<(Vec<String>, u32), ZoneError> {
@@ -116,10 +121,9 @@ fn names_in_any_order_are_sorted() {
         names.iter().map(|name| format!("{name}.com. 900 in ns ns1.x.\n")).collect();
     let (sorted, shuffled) = (folder.state().join("sorted"), folder.state().join("shuffled"));
     fs::create_dir_all(folder.state()).expect("created");
-    let first =
-        snapshot::take(&folder.write(&zone_text("com", 7, &names)), &sorted, &folder.state());
+    let first = snapshot_of(&folder.write(&zone_text("com", 7, &names)), &sorted, &folder.state());
     let other =
-        snapshot::take(&folder.write(&format!("{soa}{lines}{soa}")), &shuffled, &folder.state());
+        snapshot_of(&folder.write(&format!("{soa}{lines}{soa}")), &shuffled, &folder.state());
     assert_eq!(first.expect("taken"), other.expect("taken"));
     assert_eq!(fs::read(sorted).expect("readable"), fs::read(shuffled).expect("readable"));
 }
@@ -136,7 +140,7 @@ fn a_zone_file_must_be_newer_and_of_the_same_zone() {
     );
     assert!(matches!(folder.take(11, day(1), &["a"]), Err(ZoneError::SameDay { .. })));
     let path = folder.write(&zone_text("net", 11, ["a"]));
-    let other = folder.tracker().take(&path, day(2), Keep::Drops);
+    let other = folder.tracker().take(&path, day(2), Kind::Zone, Keep::Drops);
     assert!(matches!(other, Err(ZoneError::OtherZone { .. })));
     assert!(matches!(folder.take(11, day(2), &["a", "b"]), Ok(Outcome::Applied(_))));
     // The number wraps around.
@@ -250,7 +254,7 @@ fn forty_days_give_every_drop_on_its_day_and_no_other() {
         for on in 0..DAYS {
             let Some(text) = play.file(on) else { continue };
             let path = folder.write(&text);
-            match folder.tracker().take(&path, day(on), Keep::Drops) {
+            match folder.tracker().take(&path, day(on), Kind::Zone, Keep::Drops) {
                 Ok(Outcome::Held { .. }) => held.push(on),
                 Ok(_) => {}
                 Err(ZoneError::OldSerial { .. }) => assert_eq!(on, OLD_FILE),
@@ -309,16 +313,67 @@ fn names_that_come_back_are_told() {
 }
 
 #[test]
-fn new_names_are_listed_when_they_are_wanted() {
+fn all_names_are_listed_once_when_they_are_wanted() {
+    for is_wanted_first in [true, false] {
+        let folder = Folder::new();
+        let mut listed = Vec::new();
+        for (on, names) in
+            [&["a"][..], &["a", "b"], &["a", "b", "c"], &["a", "c"]].iter().enumerate()
+        {
+            let keep = if on > 0 || is_wanted_first { Keep::All } else { Keep::Drops };
+            let (serial, on) = (on as u32 + 1, day(on as i32));
+            let path = folder.write(&zone_text("com", serial, names.iter()));
+            folder.tracker().take(&path, on, Kind::Zone, keep).expect("taken");
+            let mut tracker = folder.tracker();
+            for list in tracker.lists() {
+                let text = fs::read_to_string(&list.path).expect("readable");
+                let rows = text.lines().skip(1).map(|row| {
+                    let (name, rest) = row.split_once(',').expect("a row");
+                    assert_eq!(rest, ",registered,false");
+                    name.to_owned()
+                });
+                listed.push(rows.collect::<Vec<_>>().join(" "));
+                tracker.ingested(&list).expect("removed");
+            }
+        }
+        let expected = match is_wanted_first {
+            true => &["a.com", "b.com", "c.com"][..],
+            false => &["a.com b.com", "c.com"],
+        };
+        assert_eq!(listed, expected);
+    }
+}
+
+#[test]
+fn names_that_leave_a_registrys_list_are_free() {
     let folder = Folder::new();
-    folder.take(1, day(0), &["a"]).expect("first");
-    let path = folder.write(&zone_text("com", 2, ["a", "b"]));
-    folder.tracker().take(&path, day(1), Keep::All).expect("taken");
-    let list = folder.tracker().lists().remove(0);
+    let list = |names: &[&str], more: &str| {
+        let rows: String =
+            names.iter().map(|name| format!("{name}.sk;REG-1;HOLD-2;NEW;DOM_OK\n")).collect();
+        folder.write(&format!("-- SK-NIC\n--\ndomena;ID reg;ID drzitela;NEW;stav\n{rows}{more}"))
+    };
+    let take =
+        |on: i32, path: &Path| folder.tracker().take(path, day(on), Kind::Registry, Keep::Drops);
+    let all = ["b", "a", "gone", "c", "d", "e", "f", "g", "h", "i", "j"];
+    assert_eq!(take(0, &list(&all, "")).expect("first"), Outcome::First { names: 11 });
+    let left: Vec<&str> = all.into_iter().filter(|name| *name != "gone").collect();
+    assert!(matches!(take(1, &list(&left, "")), Ok(Outcome::Applied(it)) if it.waiting == 1));
+    assert_eq!(take(1, &list(&left, "")).expect("taken"), Outcome::Unchanged, "the same day");
+    assert!(matches!(take(2, &list(&left, "")), Ok(Outcome::Applied(it)) if it.dropped == 1));
+    let found = folder.tracker().lists().remove(0);
     assert_eq!(
-        fs::read_to_string(list.path).expect("readable"),
-        "domain,drop_date,status,registered_again\nb.com,,registered,false\n"
+        fs::read_to_string(found.path).expect("readable"),
+        "domain,drop_date,status,registered_again,release_date\n\
+         gone.sk,2026-01-02,,false,2026-01-02\n"
     );
+    // It is free at once, so whoever has it now has registered it.
+    assert!(
+        matches!(take(3, &list(&all, "")), Ok(Outcome::Applied(it)) if it.registered_again == 1)
+    );
+    let garbled = take(4, &list(&all, "no row\nno row\n")).expect_err("another format");
+    assert!(garbled.to_string().contains("2 of 13 rows"), "{garbled}");
+    let page = take(4, &folder.write("<html>")).expect_err("no list");
+    assert!(page.to_string().contains("domena"), "{page}");
 }
 
 /// All files of a folder and their content.
@@ -340,7 +395,7 @@ fn files_of_a_process_that_ended_are_removed_and_nothing_else() {
     folder.tracker();
     assert_eq!(content(&folder.state()), before);
     let bad = folder.write("com. 900 in soa a. b. 3 1 1 1 1\na.com. 900 in ns x.\n");
-    folder.tracker().take(&bad, day(2), Keep::Drops).expect_err("cut");
+    folder.tracker().take(&bad, day(2), Kind::Zone, Keep::Drops).expect_err("cut");
     folder.tracker();
     assert_eq!(content(&folder.state()), before);
 }

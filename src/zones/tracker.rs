@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::compare::{self, Changes, DropList, Found, Keep, OnDay, Paths};
+use super::compare::{self, Changes, DropList, Found, Keep, Kind, OnDay, Paths};
 use super::error::ZoneError;
+use super::owners::Owners;
+use super::registry::Registry;
 use super::snapshot;
 use crate::vocab::day::Day;
 use crate::vocab::file_error::AtPath;
@@ -52,6 +54,9 @@ struct State {
     usual: Vec<Changes>,
     /// Lists that were written and not yet taken away, oldest first.
     lists: Vec<Written>,
+    /// Whether all names that exist were listed ([`Keep::All`]).
+    #[serde(default)]
+    all_listed: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -177,18 +182,29 @@ impl Tracker {
     ///
     /// # Errors
     /// The file is not whole, of another zone, or not newer than the last one; or a disk operation fails.
-    pub fn take(&mut self, zone: &Path, day: Day, keep: Keep) -> Result<Outcome, ZoneError> {
+    pub fn take(
+        &mut self,
+        file: &Path,
+        day: Day,
+        kind: Kind,
+        keep: Keep,
+    ) -> Result<Outcome, ZoneError> {
         let mut next = self.state.clone();
         next.number += 1;
-        let file = format!("names-{}", next.number);
-        let taken = snapshot::take(zone, &self.folder.join(&file), &self.folder)?;
+        let names = format!("names-{}", next.number);
+        let (into, scratch) = (self.folder.join(&names), &self.folder);
+        let taken = match kind {
+            Kind::Zone => snapshot::take(|| Owners::open(file), &into, scratch)?,
+            Kind::Registry => snapshot::take(|| Registry::open(file, day), &into, scratch)?,
+        };
+        let file = names;
         let snapshot::Snapshot { apex, serial, names } = taken;
         if self.state.last.is_some() && apex != self.state.apex {
             return Err(ZoneError::OtherZone { found: apex, expected: self.state.apex.clone() });
         }
         next.apex = apex;
         let now = Kept { file, day, serial, names };
-        let outcome = self.judge(&mut next, now, keep)?;
+        let outcome = self.judge(&mut next, now, (kind, keep))?;
         if outcome != Outcome::Unchanged {
             self.commit(next)?;
         }
@@ -219,12 +235,24 @@ impl Tracker {
         self.state.held.last().or(self.state.last.as_ref())
     }
 
-    fn judge(&self, next: &mut State, now: Kept, keep: Keep) -> Result<Outcome, ZoneError> {
+    fn judge(
+        &self,
+        next: &mut State,
+        now: Kept,
+        (kind, keep): (Kind, Keep),
+    ) -> Result<Outcome, ZoneError> {
         let (Some(last), Some(latest)) = (next.last.clone(), self.latest()) else {
             next.missing = format!("missing-{}", next.number);
             compare::nothing_missing(&self.folder.join(&next.missing))?;
             let names = now.names;
+            let path = self.folder.join(&now.file);
             next.last = Some(now);
+            if keep == Keep::All {
+                let mut list = self.list(next, kind)?;
+                compare::list_all(&path, &mut list)?;
+                self.finish(next, list)?;
+                next.all_listed = true;
+            }
             return Ok(Outcome::First { names });
         };
         if now.serial == latest.serial {
@@ -248,7 +276,7 @@ impl Tracker {
             if files < files_needed {
                 return Ok(Outcome::Held { changes, files, files_needed });
             }
-            let mut list = self.list(next)?;
+            let mut list = self.list(next, kind)?;
             for now in std::mem::take(&mut next.held) {
                 let is_mass = match &next.last {
                     _ if applied.believed.is_none() => true,
@@ -259,13 +287,13 @@ impl Tracker {
                     None => false,
                 };
                 applied.believed = applied.believed.or(Some(now.day));
-                self.apply(next, now, (is_mass, keep), &mut list, &mut applied)?;
+                self.apply(next, now, (is_mass, kind, keep), &mut list, &mut applied)?;
             }
             self.finish(next, list)?;
         } else {
             applied.dismissed = std::mem::take(&mut next.held).first().map(|held| held.day);
-            let mut list = self.list(next)?;
-            self.apply(next, now, (false, keep), &mut list, &mut applied)?;
+            let mut list = self.list(next, kind)?;
+            self.apply(next, now, (false, kind, keep), &mut list, &mut applied)?;
             self.finish(next, list)?;
             next.usual.push(changes);
             let excess = next.usual.len().saturating_sub(USUAL_DAYS);
@@ -287,8 +315,8 @@ impl Tracker {
             || is_smaller(last, now)
     }
 
-    fn list(&self, next: &State) -> Result<DropList, ZoneError> {
-        DropList::create(&self.folder.join(list_name(next)), &next.apex)
+    fn list(&self, next: &State, kind: Kind) -> Result<DropList, ZoneError> {
+        DropList::create(&self.folder.join(list_name(next)), &next.apex, kind)
     }
 
     /// Compares `now` with the last zone file, and makes it the last one.
@@ -296,7 +324,7 @@ impl Tracker {
         &self,
         next: &mut State,
         now: Kept,
-        (is_mass, keep): (bool, Keep),
+        (is_mass, kind, keep): (bool, Kind, Keep),
         list: &mut DropList,
         applied: &mut Applied,
     ) -> Result<(), ZoneError> {
@@ -309,7 +337,8 @@ impl Tracker {
             missing_before: &path(&next.missing),
             missing_now: &path(&missing),
         };
-        let on = OnDay { apex: &next.apex, day: now.day, is_mass, keep };
+        let lists_all = !next.all_listed;
+        let on = OnDay { apex: &next.apex, day: now.day, is_mass, kind, keep, lists_all };
         let Found { changes, dropped, restored, registered_again, waiting } =
             compare::apply(&paths, &on, list)?;
         applied.changes.left += changes.left;
@@ -319,6 +348,8 @@ impl Tracker {
         applied.registered_again += registered_again;
         (applied.waiting, applied.names) = (waiting, now.names);
         next.missing = missing;
+        // Names that come while they are not listed would be missed by a later `keep = "all"`.
+        next.all_listed = keep == Keep::All;
         next.last = Some(now);
         Ok(())
     }

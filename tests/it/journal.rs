@@ -1781,6 +1781,7 @@ mod accounts {
             keep: Keep::default(),
             compact_above: 0,
             clock: clock(),
+            zone_names: Default::default(),
             tables: Vec::new(),
         };
         let served = Backend { store: store.clone(), queue: Queue::new(site, false, over) };
