@@ -120,6 +120,7 @@ impl SourceFile {
             addresses: Vec::new(),
             // Yesterday's list may have appeared after the last run of that day.
             days: (-1, 0),
+            newest_only: false,
             flow: Flow::Direct,
             table: None,
             format: None,

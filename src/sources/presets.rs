@@ -59,10 +59,12 @@ pub struct Preset {
     pub name: &'static str,
     pub about: &'static str,
     pub class: Class,
-    /// Each may have `{date}`, the day as YYYYMMDD.
+    /// Each may have `{date}`, the day as YYYYMMDD, or `{month}`, YYYYMM.
     pub urls: &'static [&'static str],
     /// First and last day of addresses with `{date}`, counted from today.
     pub days: (i32, i32),
+    /// Whether a list has all that older ones have, so that only the newest is fetched.
+    pub newest_only: bool,
     pub flow: Flow,
     /// The table that it is, if it is no list of names.
     pub table: Option<Table>,
@@ -89,6 +91,7 @@ const PLAIN: Preset = Preset {
     class: Class::Free,
     urls: &[],
     days: (0, 0),
+    newest_only: false,
     flow: Flow::Direct,
     table: None,
     format: Format::Names,
@@ -207,6 +210,14 @@ pub static PRESETS: &[Preset] = &[
         ..PLAIN
     },
     Preset {
+        name: "sk-list",
+        about: "SK-NIC: all .sk names; those that leave the list were deleted",
+        urls: &["https://sk-nic.sk/subory/domains.txt"],
+        format: Format::Registry,
+        schedule: Schedule::daily(6, 30),
+        ..PLAIN
+    },
+    Preset {
         name: "ee-axfr",
         about: "Internet.ee: the zone .ee, about 200,000 names",
         urls: &["axfr://zone.internet.ee/ee"],
@@ -272,6 +283,24 @@ pub static PRESETS: &[Preset] = &[
         ..SWITCH
     },
     Preset {
+        name: "fr-monthly",
+        about: "AFNIC: every .fr name since 2014 with its registration and deletion, 10 million",
+        class: Class::Terms,
+        urls: &[
+            "https://www.afnic.fr/wp-media/ftp/documentsOpenData/{month}_OPENDATA_A-NomsDeDomaineEnPointFr.zip",
+        ],
+        // This month's list, or that of one of the two months before.
+        days: (-62, 0),
+        newest_only: true,
+        format: Format::History,
+        packing: Packing::Zip,
+        schedule: Schedule::daily(9, 15),
+        may_be_early: true,
+        max_mib: 512,
+        terms: "AFNIC: open licence with attribution. The list is big: 700 MB unpacked, once a month.",
+        ..PLAIN
+    },
+    Preset {
         name: "dropcatch",
         about: "DropCatch: names in pending delete, about 130,000 a day",
         class: Class::Terms,
@@ -317,6 +346,16 @@ pub static PRESETS: &[Preset] = &[
         urls: &["https://sedo.com/fileadmin/documents/resources/expiring_domain_auctions.csv"],
         format: Format::Delimited,
         schedule: Schedule::daily(8, 0),
+        terms: NO_CONTRACT,
+        ..PLAIN
+    },
+    Preset {
+        name: "dynadot",
+        about: "Dynadot: names in pending delete that it takes backorders for",
+        class: Class::Terms,
+        urls: &["https://www.dynadot.com/market/backorder/backorders.csv"],
+        format: Format::Dynadot,
+        schedule: Schedule::daily(11, 0),
         terms: NO_CONTRACT,
         ..PLAIN
     },

@@ -20,8 +20,9 @@ use crate::vocab::tables::Table;
 const ADDRESS_MAX: usize = 2_048;
 /// Scheme of zone transfers.
 pub const TRANSFER: &str = "axfr";
-/// Placeholder of the day.
+/// Placeholder of the day, and of the month.
 const DATE: &str = "{date}";
+const MONTH: &str = "{month}";
 /// Maximum characters of a contact.
 const CONTACT_MAX: usize = 200;
 
@@ -52,6 +53,8 @@ pub struct Source {
     pub addresses: Vec<Address>,
     /// First and last day of dated addresses, counted from today.
     pub days: (i32, i32),
+    /// Whether a list has all that older ones have, so that only the newest is fetched.
+    pub newest_only: bool,
     pub flow: Flow,
     /// The table that it is, if it is no list of names.
     pub table: Option<Table>,
@@ -92,6 +95,7 @@ impl From<&Preset> for Source {
             class: preset.class,
             addresses: preset.urls.iter().map(address).collect(),
             days: preset.days,
+            newest_only: preset.newest_only,
             flow: preset.flow,
             table: preset.table,
             format: Some(preset.format),
@@ -117,14 +121,20 @@ impl From<&Preset> for Source {
 }
 
 impl Source {
-    /// The addresses of today's lists.
+    /// The addresses of today's lists; those of a source of which only the newest counts, newest first.
     pub fn urls(&self, today: Day) -> Vec<Url> {
         let days = || (self.days.0..=self.days.1).map(|days| today.plus(days));
         let urls = self.addresses.iter().flat_map(|address| match address.is_dated() {
             true => days().map(|day| address.on(day)).collect(),
             false => vec![address.on(today)],
         });
-        urls.collect()
+        let mut urls: Vec<Url> = urls.collect();
+        // The days of a month have one address.
+        urls.dedup();
+        if self.newest_only {
+            urls.reverse();
+        }
+        urls
     }
 
     /// Whether each list has an address of its own, so that one that was ingested is not fetched again.
@@ -168,12 +178,13 @@ pub struct Address(String);
 impl Address {
     /// Whether the address has a day in it.
     pub fn is_dated(&self) -> bool {
-        self.0.contains(DATE)
+        self.0.contains(DATE) || self.0.contains(MONTH)
     }
 
     /// The address of the list of `day`.
     pub fn on(&self, day: Day) -> Url {
         let text = self.0.replace(DATE, &day.date().format("%Y%m%d").to_string());
+        let text = text.replace(MONTH, &day.date().format("%Y%m").to_string());
         Url::parse(&text).expect("a URL on every day")
     }
 
@@ -192,7 +203,7 @@ impl TryFrom<String> for Address {
     type Error = String;
 
     fn try_from(text: String) -> Result<Address, String> {
-        let sample = text.replace(DATE, "20260101");
+        let sample = text.replace(DATE, "20260101").replace(MONTH, "202601");
         let url = Url::parse(&sample).map_err(|err| format!("`{text}` is not a URL: {err}"))?;
         let is_bare = url.username().is_empty() && url.password().is_none();
         if !matches!(url.scheme(), "http" | "https" | TRANSFER) || url.host().is_none() {
@@ -206,7 +217,7 @@ impl TryFrom<String> for Address {
             ));
         }
         if sample.contains(['{', '}']) {
-            return Err(format!("`{text}`: the only placeholder is {DATE}"));
+            return Err(format!("`{text}`: the placeholders are {DATE} and {MONTH}"));
         }
         Ok(Address(text))
     }
