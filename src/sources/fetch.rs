@@ -1,8 +1,8 @@
 //! Downloads of lists: conditional requests, resumed downloads, bounds, and errors in words that an
 //! operator can act on.
 //!
-//! A host gets one request at a time. A download is written to `download.part`, synced, checked and
-//! renamed. Waits are bounded between two pieces of a body, not in all, since zone files take hours.
+//! A host gets one request at a time, the zone files of ICANN some. A download is written to a `.part` file,
+//! synced, checked and renamed. Waits are bounded between two pieces of a body, not in all, since zone files take hours.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -21,7 +21,8 @@ use hyper::header::{
 };
 use hyper::{Method, StatusCode};
 use serde::Deserialize;
-use tokio::sync::OwnedMutexGuard;
+use sha2::{Digest, Sha256};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use url::Url;
 
 use crate::feeds;
@@ -30,12 +31,16 @@ use crate::outbound::http::{AGENT, CallError, Client, Request, Stream};
 use crate::outbound::transfer::{Transfer, TransferError, TransferKey};
 use crate::sources::presets::{Flow, Packing};
 use crate::sources::settings::{Contact, Settings, Source, shown};
-use crate::sources::state::{Held, Partial, Retry, State};
+use crate::sources::state::{Held, Known, Retry};
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::secret::Secret;
 
-pub(super) const PART: &str = "download.part";
+pub(super) const PART_ENDING: &str = ".part";
+/// Characters of the SHA-256 of an address that name its unfinished download.
+const PART_CHARS: usize = 16;
+/// Requests to a host of [`Flow::Czds`] at the same time; other hosts get one.
+pub(super) const CZDS_LANES: usize = 4;
 /// Redirects that are followed.
 const REDIRECTS_MAX: usize = 5;
 /// Maximum bytes of a checksum file or of a response with a link.
@@ -176,27 +181,53 @@ impl FetchError {
     }
 }
 
-/// The turns of requests to each host, and until when it wants none.
+/// The turns of requests to each host.
 #[derive(Default)]
-struct Hosts(Mutex<HashMap<String, Arc<tokio::sync::Mutex<DateTime<Utc>>>>>);
+struct Hosts(Mutex<HashMap<String, Arc<Host>>>);
+
+struct Host {
+    turns: Arc<Semaphore>,
+    /// Until when it wants no requests.
+    paused: Mutex<DateTime<Utc>>,
+}
 
 impl Hosts {
-    async fn turn(&self, url: &Url) -> OwnedMutexGuard<DateTime<Utc>> {
-        let key = url.authority().to_owned();
-        let turn = {
+    /// Waits for a turn at a host with `lanes` of them.
+    async fn turn(&self, url: &Url, lanes: usize) -> Turn {
+        let host = {
             let mut hosts = self.0.lock().expect("no code panics holding this lock");
-            let turn = hosts.entry(key);
-            Arc::clone(turn.or_insert_with(|| Arc::new(DateTime::UNIX_EPOCH.into())))
+            let host = hosts.entry(url.authority().to_owned()).or_insert_with(|| {
+                let turns = Arc::new(Semaphore::new(lanes));
+                Arc::new(Host { turns, paused: DateTime::UNIX_EPOCH.into() })
+            });
+            Arc::clone(host)
         };
-        turn.lock_owned().await
+        let turn = Arc::clone(&host.turns).acquire_owned().await;
+        Turn { host, _turn: turn.expect("no code closes the semaphore") }
     }
 }
 
-/// A response; no other request is sent to its host until it is dropped.
+/// A turn at a host, which ends when it is dropped.
+struct Turn {
+    host: Arc<Host>,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl Turn {
+    fn paused_until(&self) -> DateTime<Utc> {
+        *self.host.paused.lock().expect("no code panics holding this lock")
+    }
+
+    fn pause_until(&self, until: DateTime<Utc>) {
+        *self.host.paused.lock().expect("no code panics holding this lock") = until;
+    }
+}
+
+/// A response, which has the turn at its host until it is dropped.
 struct Response {
     stream: Stream,
     url: Url,
-    turn: OwnedMutexGuard<DateTime<Utc>>,
+    turn: Turn,
 }
 
 /// A request.
@@ -247,8 +278,8 @@ impl Fetcher {
         *self.bearer.lock().expect("no code panics holding this lock") = token;
     }
 
-    /// Downloads the list at `url` into `folder`, unless it is the one in `state`. Notes in `state` how
-    /// to resume a download that is cut.
+    /// Downloads the list at `url` into `folder`, unless it is the one that is `known`. Notes there how to
+    /// resume a download that is cut.
     ///
     /// # Errors
     /// There is no list, or it is damaged.
@@ -256,10 +287,10 @@ impl Fetcher {
         &self,
         source: &Source,
         url: &Url,
-        state: &mut State,
+        known: &mut Known,
         folder: &Path,
     ) -> Result<Fetched, FetchError> {
-        let fetched = self.fetch_new(source, url, state, folder).await;
+        let fetched = self.fetch_new(source, url, known, folder).await;
         match fetched {
             Err(FetchError::Missing(..)) if source.may_be_early => Ok(Fetched::Early),
             fetched => fetched,
@@ -270,10 +301,10 @@ impl Fetcher {
         &self,
         source: &Source,
         url: &Url,
-        state: &mut State,
+        known: &mut Known,
         folder: &Path,
     ) -> Result<Fetched, FetchError> {
-        let held = state.held.get(url.as_str()).cloned();
+        let held = known.held.clone();
         if held.as_ref().is_some_and(|held| self.clock.now() < held.at + source.pause) {
             return Ok(Fetched::Unchanged);
         }
@@ -296,18 +327,18 @@ impl Fetcher {
             Flow::Link(host) => self.link(source, url, host).await?,
             Flow::Direct | Flow::Pages | Flow::Czds | Flow::Transfer => url.clone(),
         };
-        let Some(mut new) = self.download(source, url, &target, &held, state, folder).await? else {
+        let Some(mut new) = self.download(source, url, &target, known, folder).await? else {
             return Ok(Fetched::Unchanged);
         };
         let (packing, now) = (source.packing, self.clock.now());
-        let (part, path) = (folder.join(PART), folder.join(file_name(&target)));
+        let (part, path) = (part_of(url, folder), folder.join(file_name(&target)));
         let file = path.clone();
         let checked = tokio::task::spawn_blocking(move || finish(&part, &file, packing, expected));
         new.sha256 = checked.await.map_err(io::Error::other)??;
         new.at = now;
         if held.is_some_and(|held| held.sha256 == new.sha256) {
             fs::remove_file(&path)?;
-            state.held.insert(url.as_str().to_owned(), new);
+            known.held = Some(new);
             return Ok(Fetched::Unchanged);
         }
         Ok(Fetched::New(Download { path, held: new }))
@@ -340,7 +371,7 @@ impl Fetcher {
         if held.is_some_and(|held| held.etag.as_ref() == Some(&serial)) {
             return Ok(Fetched::Unchanged);
         }
-        let (part, path) = (folder.join(PART), folder.join(format!("{zone}.zone")));
+        let (part, path) = (part_of(url, folder), folder.join(format!("{zone}.zone")));
         let mut file = io::BufWriter::new(File::create(&part)?);
         transfer.run(&mut file).await?;
         let bytes = file.into_inner().map_err(io::IntoInnerError::into_error)?.metadata()?.len();
@@ -427,25 +458,23 @@ impl Fetcher {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Downloads to `download.part`; `None` if nothing changed.
+    /// Downloads to the part file; `None` if nothing changed.
     async fn download(
         &self,
         source: &Source,
         url: &Url,
         target: &Url,
-        held: &Option<Held>,
-        state: &mut State,
+        known: &mut Known,
         folder: &Path,
     ) -> Result<Option<Held>, FetchError> {
-        let part = folder.join(PART);
-        let partial = state.partial.take().filter(|partial| partial.url == url.as_str());
+        let part = part_of(url, folder);
         let have = fs::metadata(&part).map_or(0, |facts| facts.len());
-        let resumed = partial.filter(|_| have > 0);
+        let resumed = known.validator.take().filter(|_| have > 0);
         let mut headers = HeaderMap::new();
-        if let Some(partial) = &resumed {
+        if let Some(validator) = &resumed {
             put(&mut headers, RANGE, &format!("bytes={have}-"));
-            put(&mut headers, IF_RANGE, &partial.validator);
-        } else if let Some(held) = held {
+            put(&mut headers, IF_RANGE, validator);
+        } else if let Some(held) = &known.held {
             held.etag.iter().for_each(|tag| put(&mut headers, IF_NONE_MATCH, tag));
             held.last_modified.iter().for_each(|date| put(&mut headers, IF_MODIFIED_SINCE, date));
         }
@@ -492,8 +521,7 @@ impl Fetcher {
             _ => Ok(bytes),
         });
         if let Err(FetchError::Call(_) | FetchError::Short(..)) = &read {
-            let partial = |validator| Partial { url: url.as_str().to_owned(), validator };
-            state.partial = validator.map(partial);
+            known.validator = validator;
         } else if read.is_err() {
             fs::remove_file(&part)?;
         }
@@ -543,10 +571,11 @@ impl Fetcher {
             let pair = STANDARD.encode(format!("{}:{}", login.username, password.reveal()));
             put(&mut headers, AUTHORIZATION, &format!("Basic {pair}"));
         }
-        let turn = self.hosts.turn(url).await;
+        let lanes = if source.flow == Flow::Czds { CZDS_LANES } else { 1 };
+        let turn = self.hosts.turn(url, lanes).await;
         let now = self.clock.now();
-        if *turn > now {
-            return Err(too_many(*turn, now));
+        if turn.paused_until() > now {
+            return Err(too_many(turn.paused_until(), now));
         }
         let (method, body) = (ask.method.clone(), ask.body.clone());
         let request = Request { method, url: url.clone(), headers, body };
@@ -559,7 +588,7 @@ impl Fetcher {
         Ok(Response { stream, url: url.clone(), turn })
     }
 
-    fn judge(&self, mut response: Response) -> Result<Response, FetchError> {
+    fn judge(&self, response: Response) -> Result<Response, FetchError> {
         let now = self.clock.now();
         let status = response.stream.status;
         let asked = response.stream.retry_after(now);
@@ -571,8 +600,9 @@ impl Fetcher {
             409 | 428 => FetchError::NewTerms(status.as_u16()),
             404 | 410 => FetchError::Missing(shown(&response.url), status.as_u16()),
             429 => {
-                *response.turn = now + asked.unwrap_or(PAUSE_DEFAULT).min(TimeDelta::days(1));
-                too_many(*response.turn, now)
+                let until = now + asked.unwrap_or(PAUSE_DEFAULT).min(TimeDelta::days(1));
+                response.turn.pause_until(until);
+                too_many(until, now)
             }
             500..600 => FetchError::Server(status.as_u16(), asked),
             _ => FetchError::Status(status.as_u16()),
@@ -658,13 +688,19 @@ fn parse_range(text: &str) -> Option<(u64, Option<u64>)> {
     Some((from.parse().ok()?, total.parse().ok()))
 }
 
+/// The file of an unfinished download.
+pub(super) fn part_of(url: &Url, folder: &Path) -> PathBuf {
+    let sum = hex::encode(Sha256::digest(url.as_str()));
+    folder.join(format!("{}{PART_ENDING}", &sum[..PART_CHARS]))
+}
+
 /// The last part of a path as a file name: a list may have its date in it.
 fn file_name(url: &Url) -> String {
     let last = url.path().rsplit('/').next().unwrap_or_default();
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     let name: String = last.chars().filter(is_plain).take(FILE_NAME_MAX).collect();
     let name = name.trim_start_matches('.');
-    if name.is_empty() || name == PART { "list".to_owned() } else { name.to_owned() }
+    if name.is_empty() || name.ends_with(PART_ENDING) { "list".to_owned() } else { name.to_owned() }
 }
 
 #[cfg(test)]

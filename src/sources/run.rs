@@ -7,23 +7,24 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
+use tokio::task::JoinSet;
 use url::Url;
 
-use crate::feeds::{Feed, ReadOptions, Row};
+use crate::feeds::{Feed, Format, ReadOptions, Row};
 use crate::intake::outcome::{ListOutcome, ListReport, Outcome, one_line};
 use crate::intake::queue::Queue;
 use crate::intake::request::{Ingest, Lists, Task};
 use crate::intake::tables::{KeepError, TablesFolder};
-use crate::sources::fetch::{Download, FetchError, Fetched, Fetcher};
+use crate::sources::fetch::{CZDS_LANES, Download, FetchError, Fetched, Fetcher};
 use crate::sources::presets::Flow;
 use crate::sources::settings::{Source, shown};
-use crate::sources::state::{Folder, Retry, State};
+use crate::sources::state::{Folder, Known, Retry, State};
 use crate::sources::{czds, fetch, state};
 use crate::vocab::clock::Clock;
 use crate::vocab::tables::{Published, Table};
 
 /// Files in the folder of a source that stay from run to run.
-const KEPT: [&str; 4] = [state::STATE, state::LOCK, fetch::PART, czds::TOKEN];
+const KEPT: [&str; 3] = [state::STATE, state::LOCK, czds::TOKEN];
 const REFUSED: &str = "refused";
 /// Pages of a list that are followed.
 const PAGES_MAX: u32 = 100;
@@ -149,8 +150,8 @@ impl<I: Intake> Runner<I> {
             next_run: None,
         };
         let Some(lease) = self.folder.lease(&source.name)? else { return Ok(report) };
-        tidy(&lease.folder).with_context(|| lease.folder.display().to_string())?;
         let mut state = self.folder.state(&source.name);
+        tidy(&lease.folder, &state).with_context(|| lease.folder.display().to_string())?;
         if source.table.is_some_and(|table| !self.tables.holds(table)) {
             // The table was removed, so that the compiled copy is in use.
             state.held.clear();
@@ -176,24 +177,58 @@ impl<I: Intake> Runner<I> {
         {
             state.approvals = approvals;
         }
-        let mut may_log_in = source.flow == Flow::Czds;
-        while let Some(url) = urls.pop_front() {
-            if source.is_dated() && state.held.contains_key(url.as_str()) {
-                continue;
+        if source.is_dated() {
+            let held = |url: &Url| state.held.contains_key(url.as_str());
+            if source.newest_only
+                && let Some(at) = urls.iter().position(held)
+            {
+                urls.truncate(at);
             }
-            match self.take(source, &url, &mut state, &lease.folder, &mut report).await {
-                Ok(Taken::Done { next_page }) => urls.extend(next_page),
+            urls.retain(|url| !held(url));
+        }
+        // Downloads go on while a list is ingested; lists are ingested one at a time.
+        let (mut fetches, mut logins) = (JoinSet::new(), 0);
+        let lanes = if source.flow == Flow::Czds { CZDS_LANES } else { 1 };
+        loop {
+            while fetches.len() < lanes
+                && let Some(url) = urls.pop_front()
+            {
+                let known = state.known(&url);
+                let (fetcher, source) = (self.fetcher.clone(), source.clone());
+                fetches.spawn(One::fetch(
+                    fetcher,
+                    source,
+                    url,
+                    known,
+                    lease.folder.clone(),
+                    logins,
+                ));
+            }
+            let Some(done) = fetches.join_next().await else { break };
+            let One { url, known, fetched, login } = done.context("a download panicked")?;
+            state.set_known(&url, known);
+            match self.take(source, &url, fetched, &mut state, &lease.folder, &mut report).await {
+                Ok(Taken::Done { next_page }) => {
+                    urls.extend(next_page);
+                    if source.newest_only {
+                        urls.clear();
+                    }
+                    // A process that is killed must not download a zone again on the same day.
+                    if source.pause > TimeDelta::zero() {
+                        self.folder.set_state(&source.name, &state)?;
+                    }
+                }
                 Ok(Taken::Early) => early += 1,
-                // The token ended during the run.
-                Err(err) if err.is_unauthorized && may_log_in => {
-                    may_log_in = false;
-                    match czds::log_in(&self.fetcher, source, &lease.folder).await {
-                        Ok(()) => urls.push_front(url),
-                        Err(err) => {
+                // The token ended during the run; another zone may have noticed before.
+                Err(err) if err.is_unauthorized && source.flow == Flow::Czds && login == 0 => {
+                    if logins == 0 {
+                        logins = 1;
+                        if let Err(err) = czds::log_in(&self.fetcher, source, &lease.folder).await {
                             failed = Some(err.into());
                             break;
                         }
                     }
+                    urls.push_front(url);
                 }
                 Err(err) => {
                     let is_final = source.flow == Flow::Czds && err.concerns_all();
@@ -232,16 +267,17 @@ impl<I: Intake> Runner<I> {
         Ok(report)
     }
 
-    /// Fetches and ingests one list.
+    /// Ingests what a fetch has brought.
     async fn take(
         &self,
         source: &Source,
         url: &Url,
+        fetched: Result<Fetched, FetchError>,
         state: &mut State,
         folder: &Path,
         report: &mut Report,
     ) -> Result<Taken, Failed> {
-        let fetched = match self.fetcher.fetch(source, url, state, folder).await {
+        let fetched = match fetched {
             // One zone of many is not approved, or not any more.
             Err(FetchError::Forbidden) if source.flow == Flow::Czds => {
                 let text = "access to the zone is not approved, or has expired (403); request it on the \
@@ -349,6 +385,29 @@ impl<I: Intake> Runner<I> {
     }
 }
 
+/// A fetch that ended.
+struct One {
+    url: Url,
+    known: Known,
+    fetched: Result<Fetched, FetchError>,
+    /// Log-ins of the run when it started.
+    login: u32,
+}
+
+impl One {
+    async fn fetch(
+        fetcher: Fetcher,
+        source: Source,
+        url: Url,
+        mut known: Known,
+        folder: PathBuf,
+        login: u32,
+    ) -> One {
+        let fetched = fetcher.fetch(&source, &url, &mut known, &folder).await;
+        One { url, known, fetched, login }
+    }
+}
+
 /// What became of an address.
 enum Taken {
     Done { next_page: Option<Url> },
@@ -371,7 +430,11 @@ impl Report {
                 tracing::warn!(source, error, next, "a source was not fetched");
             }
             (RunOutcome::Added, _) if *lists == 0 => {
-                tracing::info!(source, entries = rows, "a newer table takes effect at the next start");
+                tracing::info!(
+                    source,
+                    entries = rows,
+                    "a newer table takes effect at the next start"
+                );
             }
             (RunOutcome::Added, _) => {
                 tracing::info!(source, lists, rows, rejected, "a source has new lists");
@@ -383,11 +446,14 @@ impl Report {
 }
 
 /// Removes what a process left behind that was killed: downloads that wait for their ingest, and drafts.
-fn tidy(folder: &Path) -> std::io::Result<()> {
+fn tidy(folder: &Path, state: &State) -> std::io::Result<()> {
+    let partial = |url: &String| Url::parse(url).ok().map(|url| fetch::part_of(&url, folder));
+    let partials: Vec<PathBuf> = state.partials.keys().filter_map(partial).collect();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
-        if entry.file_type()?.is_file() && !KEPT.iter().any(|kept| name == *kept) {
+        let is_kept = KEPT.iter().any(|kept| name == *kept) || partials.contains(&entry.path());
+        if entry.file_type()?.is_file() && !is_kept {
             fs::remove_file(entry.path())?;
         }
     }
@@ -458,7 +524,10 @@ pub async fn check(
         return Ok(urls.iter().map(listed).collect());
     }
     for url in urls {
-        let fetched = fetcher.fetch(source, &url, &mut State::default(), folder.path()).await?;
+        if source.newest_only && checked.iter().any(|it: &Checked| it.format.is_some()) {
+            break;
+        }
+        let fetched = fetcher.fetch(source, &url, &mut Known::default(), folder.path()).await?;
         let Fetched::New(Download { path, held }) = fetched else {
             checked.push(Checked { url: shown(&url), ..Checked::default() });
             continue;
@@ -486,10 +555,14 @@ pub async fn check(
     Ok(checked)
 }
 
-/// Format, rows and rejected rows of a list.
+/// Format, rows and rejected rows of a list. Of a zone, these are its names.
 fn count(path: PathBuf, options: ReadOptions) -> anyhow::Result<(String, u64, u64)> {
-    let feed = Feed::open(&path, &options)?;
-    let format = feed.format().to_string();
+    let feed = match options.format {
+        Some(Format::Zone) => Feed::open_zone(&path)?.1,
+        Some(Format::Registry) => Feed::open_registry(&path)?,
+        _ => Feed::open(&path, &options)?,
+    };
+    let format = options.format.unwrap_or_else(|| feed.format()).to_string();
     let (mut rows, mut rejected) = (0, 0);
     for row in feed {
         match row? {

@@ -13,6 +13,7 @@ use anyhow::{Context, bail};
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use crate::sources::settings::{Settings, Source};
 use crate::vocab::named::named_enum;
@@ -63,12 +64,13 @@ pub struct Approval {
     pub expires: Option<String>,
 }
 
-/// A download that was cut, to be resumed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Partial {
-    pub url: String,
-    /// The strong ETag or the date that the rest must have.
-    pub validator: String,
+/// What is known of the list at an address.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// The list that was ingested last.
+    pub held: Option<Held>,
+    /// Of a download that was cut: the strong ETag or the date that the rest must have.
+    pub validator: Option<String>,
 }
 
 /// Why the last run failed.
@@ -106,7 +108,9 @@ pub struct State {
     pub addresses: Vec<String>,
     /// The last ingested list of each address.
     pub held: BTreeMap<String, Held>,
-    pub partial: Option<Partial>,
+    /// Validators of downloads that were cut, by address.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub partials: BTreeMap<String, String>,
     /// Zones of CZDS; empty for other sources.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<Approval>,
@@ -136,6 +140,23 @@ impl State {
             next <= now || next > now + source.schedule.interval() + PAUSE_MAX
         };
         !waits && self.next_run.is_none_or(is_due)
+    }
+
+    /// What is known of the list at an address.
+    pub fn known(&self, url: &Url) -> Known {
+        let (held, validator) = (self.held.get(url.as_str()), self.partials.get(url.as_str()));
+        Known { held: held.cloned(), validator: validator.cloned() }
+    }
+
+    /// Notes what a fetch has found out.
+    pub fn set_known(&mut self, url: &Url, known: Known) {
+        if let Some(held) = known.held {
+            self.held.insert(url.as_str().to_owned(), held);
+        }
+        match known.validator {
+            Some(validator) => self.partials.insert(url.as_str().to_owned(), validator),
+            None => self.partials.remove(url.as_str()),
+        };
     }
 
     /// Notes a run without a fault. `jitter` is from 0 to 1.
