@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{Cursor, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -30,6 +31,7 @@ fn fixture(name: &str, quality: &str) -> Vec<u8> {
         "uk-nominet" => gzip(&text),
         "dropcatch" => zip("drops.csv", &text),
         "godaddy" => zip("all_expiring_auctions.json", &text),
+        "fr-monthly" => zip("202610_OPENDATA_A-NomsDeDomaineEnPointFr.csv", &text),
         "sedo" => {
             let text = String::from_utf8(text).expect("UTF-8");
             let units = text.encode_utf16().flat_map(u16::to_le_bytes);
@@ -51,7 +53,7 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// A publisher: path and query of each preset's address on a server of its own, and rows of the good list.
-const PRESETS: [(&str, &str, u64); 14] = [
+const PRESETS: [(&str, &str, u64); 17] = [
     ("uk-nominet", "/current/uk.csv.gz", 3),
     ("se-bardate", "/bardate_domains.json", 2),
     ("nu-bardate", "/bardate_domains_nu.json", 1),
@@ -61,14 +63,21 @@ const PRESETS: [(&str, &str, u64); 14] = [
     ("it-droptime", "/droptime/files/{date}09.txt", 2),
     ("au-expired", "/domain-drop-lists/expired", 2),
     ("au-deleted", "/domain-drop-lists/deleted", 1),
+    ("sk-list", "/subory/domains.txt", 3),
+    ("fr-monthly", "/opendata/{month}_A.zip", 3),
     ("dropcatch", "/GetFileUrl?FileType=csv", 2),
     ("godaddy", "/all_expiring_auctions.json.zip", 2),
     ("namecheap", "/reports/Namecheap_Market_Sales.csv", 2),
     ("sedo", "/fileadmin/expiring_domain_auctions.csv", 1),
+    ("dynadot", "/backorders.csv", 2),
     ("parkio", "/domains/index/io.json?limit=1000", 2),
 ];
-/// The presets of `--all-free`.
-const FREE: usize = 9;
+/// The presets of `--all-free` among them; one is compared with the lists of other days, and brings none
+/// on the first.
+const FREE: usize = 10;
+const FREE_LISTS: usize = 9;
+/// The tables of `--all-free`.
+const TABLES: [&str; 3] = ["psl", "iana-tlds", "icann-gtlds"];
 
 /// A server of all publishers. Their lists have an ETag, and 304 answers who knows it.
 fn publishers(quality: &'static str) -> Receiver {
@@ -89,6 +98,8 @@ fn publishers(quality: &'static str) -> Receiver {
             None if target.starts_with("/signed/") => "dropcatch",
             // Published for tomorrow; the day after is not there yet.
             None if target == "/droptime/files/2026112409.txt" => "it-droptime",
+            // This month's is not there yet.
+            None if target == "/opendata/202610_A.zip" => "fr-monthly",
             None => return Reply::status(404),
         };
         serve_list(request, fixture(name, quality))
@@ -110,8 +121,10 @@ fn settings(site: &Site, server: &Receiver) -> String {
     for (name, path, _) in PRESETS {
         toml += &format!("[sources.{name}]\nurl = \"{}\"\n", server.url(path));
     }
-    // Transfers have tests of their own, in `zones`.
-    toml += "[sources.ee-axfr]\nenabled = false\n";
+    // Transfers have tests of their own, in `zones`, and tables below.
+    for name in TABLES.iter().chain(&["ee-axfr"]) {
+        toml += &format!("[sources.{name}]\nenabled = false\n");
+    }
     site.settings(&toml)
 }
 
@@ -200,7 +213,7 @@ fn every_preset_reads_its_documented_list_and_refuses_a_broken_one() {
             let bad = checked["lists"].as_array().into_iter().flatten();
             let bad = bad.filter(|list| list["rejected"].as_u64() > Some(0) || list["rows"] == 0);
             let is_refused = checked["ok"] == false || bad.count() > 0;
-            let is_early = *name == "it-droptime";
+            let is_early = ["it-droptime", "fr-monthly"].contains(name);
             if is_good {
                 let list = &checked["lists"].as_array().expect("lists")[usize::from(is_early)];
                 assert_eq!(
@@ -228,7 +241,7 @@ fn broken_lists_are_refused_and_change_nothing() {
     let enabled = run(&site, &settings, &[&["enable", "--yes"], names.as_slice()].concat());
     assert_eq!(enabled.code, Some(0), "{enabled}");
     let finished = run(&site, &settings, &["fetch", "--json"]);
-    finished.assert_failed(1, &["14 of 14 sources failed"]);
+    finished.assert_failed(1, &["17 of 17 sources failed"]);
     let printed: Value = serde_json::from_str(&finished.stdout).expect("JSON");
     assert!(printed["generation"].is_null());
     for report in printed["sources"].as_array().expect("an array") {
@@ -671,9 +684,16 @@ fn the_settings_file_decides_before_the_command() {
 }
 
 /// An imitation of CZDS: a log-in with tokens that last an hour, links, and zone files of which one is
-/// refused.
-fn czds(state: &'static CzdsState) -> Receiver {
-    Receiver::http(move |_, seen| {
+/// refused. Its days and statuses are those of `state`.
+fn czds() -> (Receiver, Arc<CzdsState>) {
+    let state = Arc::new(CzdsState {
+        logins: AtomicUsize::new(0),
+        status: AtomicUsize::new(200),
+        day: AtomicUsize::new(23),
+    });
+    let served = Arc::clone(&state);
+    let server = Receiver::http(move |_, seen| {
+        let state = &served;
         let host = seen.header("host");
         let token = format!("Bearer {}", token(state.logins.load(Ordering::SeqCst)));
         match seen.target.as_str() {
@@ -710,10 +730,10 @@ fn czds(state: &'static CzdsState) -> Receiver {
                 status => Reply::status(u16::try_from(status).expect("a status")),
             },
         }
-    })
+    });
+    (server, state)
 }
 
-#[derive(Default)]
 struct CzdsState {
     logins: AtomicUsize,
     status: AtomicUsize,
@@ -765,12 +785,7 @@ fn asked(server: &Receiver, from: usize) -> Vec<String> {
 
 #[test]
 fn czds_logs_in_once_and_downloads_a_zone_once_in_24_hours() {
-    static STATE: CzdsState = CzdsState {
-        logins: AtomicUsize::new(0),
-        status: AtomicUsize::new(200),
-        day: AtomicUsize::new(23),
-    };
-    let server = czds(&STATE);
+    let (server, state) = czds();
     let (site, settings) = with_czds(&server, "hunter42", "zones = [\"com\"]\n");
     assert_eq!(fetch(&site, &settings, "czds")["error"], Value::Null);
     let (log_in, links, report, com) = (
@@ -789,12 +804,12 @@ fn czds_logs_in_once_and_downloads_a_zone_once_in_24_hours() {
     assert_eq!(fs::metadata(token).expect("kept").permissions().mode() & 0o777, 0o600);
 
     // Newer, but within 24 hours.
-    STATE.day.store(24, Ordering::SeqCst);
+    state.day.store(24, Ordering::SeqCst);
     assert_eq!(fetch(&site, &settings, "czds")["outcome"], "unchanged");
     assert_eq!(asked(&server, 4), [&links, &report].map(String::clone), "the token is used again");
 
     // Two days later, with a token that the service has withdrawn.
-    STATE.logins.fetch_add(1, Ordering::SeqCst);
+    state.logins.fetch_add(1, Ordering::SeqCst);
     let later = ["--today", "2026-11-25", "--config", &settings, "sources", "fetch", "czds"];
     assert_eq!(site.run(&later).code, Some(0));
     let head = "HEAD /czds/downloads/com.zone".to_owned();
@@ -813,15 +828,10 @@ fn czds_logs_in_once_and_downloads_a_zone_once_in_24_hours() {
 
 #[test]
 fn drops_are_found_in_the_zone_files_of_czds() {
-    static STATE: CzdsState = CzdsState {
-        logins: AtomicUsize::new(0),
-        status: AtomicUsize::new(200),
-        day: AtomicUsize::new(23),
-    };
-    let server = czds(&STATE);
+    let (server, state) = czds();
     let (site, settings) = with_czds(&server, "hunter42", "zones = [\"com\"]\n");
     for day in 23..=26 {
-        STATE.day.store(day, Ordering::SeqCst);
+        state.day.store(day, Ordering::SeqCst);
         let today = format!("2026-11-{day}");
         let args = ["--today", &today, "--config", &settings, "sources", "fetch", "czds", "--json"];
         let finished = site.run(&args);
@@ -841,29 +851,20 @@ fn drops_are_found_in_the_zone_files_of_czds() {
     assert!(exported(&open).contains("name7.com,com"), "{}", exported(&open));
 }
 
+/// What a request of CZDS leads to. Each row of the table of errors in `data/docs/contributing.md` is here.
 #[test]
 fn czds_errors_are_told_in_words() {
-    static STATE: CzdsState = CzdsState {
-        logins: AtomicUsize::new(0),
-        status: AtomicUsize::new(200),
-        day: AtomicUsize::new(23),
+    let (server, state) = czds();
+    let failed = |zones: &str, words: &str| {
+        let (site, settings) = with_czds(&server, "hunter42", zones);
+        let report = fetch(&site, &settings, "czds");
+        assert!(report["error"].as_str().is_some_and(|text| text.contains(words)), "{report}");
+        let next = listed(&site, &settings, "czds")["nextRun"].is_string();
+        (site, next)
     };
-    let server = czds(&STATE);
-    let (site, settings) = with_czds(&server, "wrong", "");
-    let report = fetch(&site, &settings, "czds");
-    assert!(
-        report["error"].as_str().is_some_and(|text| text.contains("password_file")),
-        "{report}"
-    );
-    assert!(listed(&site, &settings, "czds")["nextRun"].is_null(), "no second try");
-    assert_eq!(asked(&server, 0), ["POST /api/authenticate"]);
-
     // A zone that is not approved does not stop the others.
-    let (site, settings) = with_czds(&server, "hunter42", "");
-    let report = fetch(&site, &settings, "czds");
-    let error = report["error"].as_str().expect("an error");
-    assert!(error.contains("net: access to the zone is not approved"), "{error}");
-    assert!(pause(&listed(&site, &settings, "czds")) > 3_600);
+    let (site, next) = failed("", "net: access to the zone is not approved");
+    assert!(next);
     let held = fs::read_to_string(site.data().join("sources/czds/state.json")).expect("a state");
     assert!(held.contains("app.zone") && held.contains("com.zone") && !held.contains("net.zone"));
 
@@ -872,23 +873,135 @@ fn czds_errors_are_told_in_words() {
         (428, "new terms (428); accept them", false),
         (429, "limits requests (429)", true),
         (500, "failed with status 500", true),
+        (503, "failed with status 503", true),
         (404, "there is no list", true),
     ] {
-        STATE.status.store(status, Ordering::SeqCst);
-        let (site, settings) = with_czds(&server, "hunter42", "zones = [\"com\", \"app\"]\n");
-        let report = fetch(&site, &settings, "czds");
-        assert!(report["error"].as_str().is_some_and(|text| text.contains(words)), "{report}");
-        assert_eq!(listed(&site, &settings, "czds")["nextRun"].is_string(), is_retried, "{status}");
+        state.status.store(status, Ordering::SeqCst);
+        let (_, next) = failed("zones = [\"com\", \"app\"]\n", words);
+        assert_eq!(next, is_retried, "{status}");
     }
-    let (site, settings) = with_czds(&server, "hunter42", "zones = [\"org\"]\n");
-    let report = fetch(&site, &settings, "czds");
-    assert!(
-        report["error"].as_str().is_some_and(|text| text.contains("request access")),
-        "{report}"
-    );
+    let (_, next) = failed("zones = [\"org\"]\n", "request access");
+    assert!(next);
+    let site = Site::new();
     let bare = site.settings("[sources.uk-nominet]\nenabled = true\n");
     run(&site, &bare, &["enable", "czds", "--yes"])
         .assert_failed(1, &["username", "[sources.czds]"]);
+}
+
+/// A log-in that the service refuses, by its documented statuses, and a page in its place.
+#[test]
+fn a_refused_log_in_is_told_and_not_repeated() {
+    let page = b"<!DOCTYPE html><title>Maintenance</title>".to_vec();
+    for (status, body, words, is_retried) in [
+        (400, Vec::new(), "password_file", false),
+        (401, Vec::new(), "password_file", false),
+        (415, Vec::new(), "status 415", true),
+        (429, Vec::new(), "limits requests (429)", true),
+        (500, Vec::new(), "failed with status 500", true),
+        (200, page.clone(), "web page", true),
+        (200, b"{}".to_vec(), "returned no token", true),
+    ] {
+        let sent = body.clone();
+        let server = Receiver::http(move |_, _| Reply::Answer(status, Vec::new(), sent.clone()));
+        let (site, settings) = with_czds(&server, "hunter42", "");
+        let report = fetch(&site, &settings, "czds");
+        assert!(report["error"].as_str().is_some_and(|text| text.contains(words)), "{report}");
+        assert_eq!(asked(&server, 0), ["POST /api/authenticate"], "{status}");
+        let listed = listed(&site, &settings, "czds");
+        assert_eq!(listed["nextRun"].is_string(), is_retried, "{status}");
+        if status == 429 {
+            // Eight attempts in five minutes are allowed, and none more.
+            assert!((300..400).contains(&pause(&listed)), "{listed}");
+        }
+    }
+}
+
+/// A page with status 200 in the place of the links or of a zone file, and a redirect to one.
+#[test]
+fn pages_in_place_of_links_and_zones_are_told() {
+    for at in ["links", "zone", "redirect"] {
+        let server = Receiver::http(move |_, seen| {
+            let page = || Reply::Answer(200, Vec::new(), b"<html>Maintenance</html>".to_vec());
+            let host = seen.header("host");
+            match seen.target.as_str() {
+                "/api/authenticate" => {
+                    let body = serde_json::json!({ "accessToken": token_text(1) }).to_string();
+                    Reply::Answer(200, Vec::new(), body.into_bytes())
+                }
+                "/czds/downloads/links" if at == "redirect" => {
+                    Reply::Answer(302, vec![("Location", "/maintenance".to_owned())], Vec::new())
+                }
+                "/czds/downloads/links" if at == "zone" => {
+                    let links = [format!("http://{host}/czds/downloads/com.zone")];
+                    Reply::Answer(200, Vec::new(), serde_json::to_vec(&links).expect("JSON"))
+                }
+                _ => page(),
+            }
+        });
+        let (site, settings) = with_czds(&server, "hunter42", "");
+        let report = fetch(&site, &settings, "czds");
+        assert!(report["error"].as_str().is_some_and(|text| text.contains("web page")), "{report}");
+        assert!(pause(&listed(&site, &settings, "czds")) <= 20, "{at}: retried soon");
+    }
+}
+
+/// A token that ends in the middle of a run leads to one log-in, and every zone arrives.
+#[test]
+fn a_token_that_ends_during_a_run_is_renewed_once() {
+    let (server, state) = czds();
+    let (site, settings) = with_czds(&server, "hunter42", "zones = [\"com\", \"app\"]\n");
+    state.status.store(401, Ordering::SeqCst);
+    let report = fetch(&site, &settings, "czds");
+    assert!(report["error"].as_str().is_some_and(|text| text.contains("(401)")), "{report}");
+    let logins = |from| {
+        asked(&server, from).iter().filter(|it| it.starts_with("POST /api/authenticate")).count()
+    };
+    assert_eq!(logins(0), 2, "at the start, and once for all zones");
+    assert!(listed(&site, &settings, "czds")["nextRun"].is_null());
+}
+
+/// Zones are downloaded side by side, four at a time.
+#[test]
+fn czds_downloads_a_bounded_number_of_zones_at_a_time() {
+    const ZONES: [&str; 9] = ["a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9"];
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (now, peak) = (Arc::clone(&running), Arc::clone(&most));
+    let server = Receiver::http(move |_, seen| match seen.target.as_str() {
+        "/api/authenticate" => {
+            let body = serde_json::json!({ "accessToken": token_text(1) }).to_string();
+            Reply::Answer(200, Vec::new(), body.into_bytes())
+        }
+        "/czds/downloads/links" => {
+            let host = seen.header("host");
+            let links = ZONES.map(|zone| format!("http://{host}/czds/downloads/{zone}.zone"));
+            Reply::Answer(200, Vec::new(), serde_json::to_vec(&links).expect("JSON"))
+        }
+        target if target.ends_with(".zone") => {
+            let count = now.fetch_add(1, Ordering::SeqCst) + 1;
+            peak.fetch_max(count, Ordering::SeqCst);
+            // The first ones wait for each other.
+            for _ in 0..1_000 {
+                if peak.load(Ordering::SeqCst) >= 4 {
+                    break;
+                }
+                thread::sleep(Duration::from_millis(10));
+            }
+            let zone = zone(target, 23);
+            now.fetch_sub(1, Ordering::SeqCst);
+            Reply::Answer(200, Vec::new(), zone)
+        }
+        _ => Reply::status(404),
+    });
+    let (site, settings) = with_czds(&server, "hunter42", "");
+    let settings = site.settings(
+        &fs::read_to_string(&settings)
+            .expect("settings")
+            .replace("idle_seconds = 1", "idle_seconds = 30"),
+    );
+    assert_eq!(fetch(&site, &settings, "czds")["error"], Value::Null);
+    assert_eq!(most.load(Ordering::SeqCst), 4);
+    let kept = fs::read_dir(site.data().join("zones")).expect("zones").count();
+    assert_eq!(kept, ZONES.len());
 }
 
 #[test]
@@ -1014,7 +1127,7 @@ fn killed_servers_lose_and_repeat_nothing() {
     let mut hashes: Vec<&str> = lists.iter().map(|list| list.source_sha256.as_str()).collect();
     hashes.sort_unstable();
     hashes.dedup();
-    assert_eq!((lists.len(), hashes.len()), (FREE, FREE), "each list once");
+    assert_eq!((lists.len(), hashes.len()), (FREE_LISTS, FREE_LISTS), "each list once");
     for source in fs::read_dir(site.data().join("sources")).expect("a folder") {
         let path = source.expect("an entry").path();
         if path.is_dir() {
@@ -1022,4 +1135,188 @@ fn killed_servers_lose_and_repeat_nothing() {
             assert_eq!(files, 2, "{}: state and lock", path.display());
         }
     }
+}
+
+/// A table in its documented shape: with a new suffix `newtld` and, from a version on, without `plumbing`,
+/// which is a brand TLD in ICANN's table.
+fn table(name: &str, version: u32) -> String {
+    let known = ["com", "net", "org", "de", "fr", "uk", "xn--p1ai", "cl", "newtld", "plumbing"];
+    let json = |tld: String, is_brand: bool| {
+        serde_json::json!({
+            "applicationId": null, "contractTerminated": false, "gTLD": tld,
+            "registryOperator": "Operator", "specification13": is_brand, "uLabel": null,
+        })
+    };
+    match name {
+        "psl" => {
+            let rules: String = (0..9_000).map(|at| format!("s{at}.com\n")).collect();
+            format!(
+                "// VERSION: 2026-11-{version}_08-12-33_UTC\n// ===BEGIN ICANN DOMAINS===\n{}\nco.uk\n\
+                 com.au\nco.jp\ncom.br\n{rules}// ===END ICANN DOMAINS===\n\
+                 // ===BEGIN PRIVATE DOMAINS===\n// ===END PRIVATE DOMAINS===\n",
+                known.join("\n")
+            )
+        }
+        "iana-tlds" => {
+            let tlds: String = known.iter().map(|tld| tld.to_uppercase() + "\n").collect();
+            let more: String = (0..1_300).map(|at| format!("XN--{at}\n")).collect();
+            format!(
+                "# Version 202611{version}00, Last Updated Mon Nov {version} 2026\n{tlds}{more}"
+            )
+        }
+        _ => {
+            let mut rows: Vec<Value> =
+                (0..300).map(|at| json(format!("brand{at}"), true)).collect();
+            rows.extend(known.map(|tld| json(tld.to_owned(), tld == "plumbing")));
+            let updated = format!("2026-11-{version}T15:54:03.596+0000");
+            serde_json::json!({ "gTLDs": rows, "updatedOn": updated, "version": 2 }).to_string()
+        }
+    }
+}
+
+/// A publisher of tables; `version` is the day of November, 0 for half a table.
+fn tables(version: &Arc<AtomicUsize>) -> Receiver {
+    let version = Arc::clone(version);
+    Receiver::http(move |_, seen| {
+        let day = version.load(Ordering::SeqCst) as u32;
+        let text = table(seen.target.trim_start_matches('/'), if day == 0 { 23 } else { day });
+        let text = if day == 0 { text[..text.len() / 2].to_owned() } else { text };
+        serve_list(seen, text.into_bytes())
+    })
+}
+
+#[test]
+fn tables_are_fetched_checked_and_used_from_the_next_start() {
+    let version = Arc::new(AtomicUsize::new(20));
+    let (site, server) = (Site::new(), tables(&version));
+    let key = site.account("owner@example.com", "api");
+    let sources: String = TABLES
+        .map(|name| {
+            format!(
+                "[sources.{name}]\nenabled = true\nurl = \"{}\"\n",
+                server.url(&format!("/{name}"))
+            )
+        })
+        .concat();
+    let settings = site.settings(&(sources_section(&server) + &sources));
+    let on = |day: u32, args: &[&str]| {
+        let day = format!("2026-11-{day}");
+        site.run(&[&["--today", &day, "--config", &settings], args].concat())
+    };
+    let list = "domain,drop_date\nsolar.plumbing,2026-11-18\nsolar.com,2026-11-18\n";
+    let list = site.write("list.csv", list);
+    assert_eq!(on(20, &["ingest", list.to_str().expect("UTF-8")]).code, Some(0));
+    on(20, &["score", "shop.newtld"]).assert_failed(1, &["names refused"]);
+
+    let checked = on(20, &["sources", "check"]);
+    assert!(checked.stdout.contains("psl 2026-11-20_08-12-33_UTC, 9014 rows"), "{checked}");
+    let fetched = on(20, &["sources", "fetch"]);
+    assert_eq!(fetched.code, Some(0), "{fetched}");
+    assert!(
+        fetched.stdout.contains("9014 entries takes effect when the server starts"),
+        "{fetched}"
+    );
+    assert_eq!(on(20, &["score", "shop.newtld"]).code, Some(0));
+    // Once a day at most: not even a conditional request.
+    let before = server.seen().len();
+    assert!(on(20, &["sources", "fetch"]).stdout.contains("nothing new"));
+    assert_eq!(server.seen().len(), before);
+
+    // A server uses one version from its start to its end, and so do its workers.
+    let serving = site.serve_with(&["--today", "2026-11-22", "--config", &settings]);
+    let mut client = serving.client_with(&key);
+    let psl = |client: &mut crate::common::http::Client| {
+        let ready = client.get("/api/ready/ingest").json();
+        let all = ready["sources"].as_array().expect("sources").clone();
+        let psl = all.into_iter().find(|source| source["name"] == "psl").expect("listed");
+        (psl["version"].clone(), psl["inUse"].clone())
+    };
+    assert_eq!(psl(&mut client), ("2026-11-20_08-12-33_UTC".into(), true.into()));
+    version.store(22, Ordering::SeqCst);
+    assert_eq!(on(22, &["sources", "fetch", "psl"]).code, Some(0));
+    wait::until_ok(ARRIVAL_MAX, || match psl(&mut client) {
+        (version, in_use) if version == "2026-11-22_08-12-33_UTC" && in_use == false => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+    let page = client.get("/status").text().to_owned();
+    assert!(page.contains("takes effect at the next start"), "{page}");
+    let list = site.write("more.csv", "domain,drop_date\nshop.newtld,2026-11-19\n");
+    let added = on(22, &["ingest", list.to_str().expect("UTF-8")]);
+    assert_eq!(added.code, Some(0), "{added}");
+    // The rebuild has judged names under a brand TLD anew.
+    wait::until_ok(ARRIVAL_MAX, || {
+        let dossier = client.get("/api/v1/domain/solar.plumbing").json();
+        let closed = dossier.to_string().contains("notPublic");
+        if closed { Ok(()) } else { Err(dossier.to_string()) }
+    });
+    assert!(!client.get("/api/v1/domain/solar.com").text().contains("notPublic"));
+    serving.stop();
+
+    // Bad and older tables change nothing.
+    version.store(0, Ordering::SeqCst);
+    let bad = on(24, &["sources", "fetch"]);
+    bad.assert_failed(1, &["3 of 3 sources failed"]);
+    assert!(bad.stdout.contains("the one before stays"), "{bad}");
+    version.store(21, Ordering::SeqCst);
+    let older = on(26, &["sources", "fetch", "psl"]);
+    assert!(older.stdout.contains("2026-11-22_08-12-33_UTC is held already"), "{older}");
+    let serving = site.serve_with(&["--today", "2026-11-26", "--config", &settings]);
+    let mut client = serving.client_with(&key);
+    assert_eq!(psl(&mut client), ("2026-11-22_08-12-33_UTC".into(), true.into()));
+    let held = fs::read_dir(site.data().join("tables")).expect("tables");
+    let names: Vec<String> = held
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("ASCII"))
+        .collect();
+    assert_eq!(names.iter().filter(|name| name.starts_with("psl-")).count(), 1, "{names:?}");
+}
+
+#[test]
+fn a_monthly_history_brings_registrations_and_deletions_once() {
+    let (site, server) = (Site::new(), publishers("good"));
+    let settings = settings(&site, &server);
+    run(&site, &settings, &["enable", "fr-monthly", "--yes"]);
+    assert_eq!(fetch(&site, &settings, "fr-monthly")["rows"], 3);
+    assert_eq!(asked(&server, 0), ["GET /opendata/202611_A.zip", "GET /opendata/202610_A.zip"]);
+    let before = server.seen().len();
+    assert_eq!(fetch(&site, &settings, "fr-monthly")["outcome"], "unchanged");
+    assert_eq!(asked(&server, before), ["GET /opendata/202611_A.zip"], "older ones are not needed");
+    let list = site.ok(&["--today", DAY, "export", "drops", "--view", "all"]);
+    assert!(list.contains("silverpine.fr") && list.contains("quietharbor.fr"), "{list}");
+    assert!(!list.contains("brightmesa.fr"), "{list}");
+}
+
+#[test]
+fn names_that_leave_a_registrys_list_drop() {
+    let day = Arc::new(AtomicUsize::new(0));
+    let served = Arc::clone(&day);
+    let server = Receiver::http(move |_, _| {
+        let text = String::from_utf8(fixture("sk-list", "good")).expect("UTF-8");
+        let gone = served.load(Ordering::SeqCst) > 0;
+        let rows = text.lines().filter(|line| !(gone && line.starts_with("quietharbor")));
+        let text: String = rows.map(|line| format!("{line}\n")).collect();
+        let stamp = format!("-- {}\n", served.load(Ordering::SeqCst));
+        Reply::Answer(200, Vec::new(), (stamp + &text).into_bytes())
+    });
+    let site = Site::new();
+    let url = server.url("/domains.txt");
+    let section = sources_section(&server);
+    let settings = site.settings(&format!(
+        "{section}[sources.sk-list]\nenabled = true\nurl = \"{url}\"\n[zones]\nkeep = \"all\"\n"
+    ));
+    for (on, rows) in [(20, 3), (21, 0), (22, 1)] {
+        day.store(on - 20, Ordering::SeqCst);
+        let today = format!("2026-11-{on}");
+        let args = ["--today", &today, "--config", &settings, "sources", "fetch", "--json"];
+        let finished = site.run(&args);
+        let report: Value = serde_json::from_str(&finished.stdout).expect("JSON");
+        assert_eq!(report["sources"][0]["rows"], rows, "day {on}: {finished}");
+    }
+    let list = site.ok(&["--today", "2026-11-22", "export", "drops", "--view", "all"]);
+    assert_eq!(list.lines().count(), 2, "{list}");
+    assert!(list.contains("quietharbor.sk,sk"), "{list}");
+    // `keep = "all"`: the other names are found.
+    let key = site.account("owner@example.com", "api");
+    let serving = site.serve_with(&["--today", "2026-11-22", "--config", &settings]);
+    let found = serving.client_with(&key).get("/api/v1/search?q=bright").json();
+    assert!(found.to_string().contains("brightmesa.sk"), "{found}");
 }
