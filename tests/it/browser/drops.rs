@@ -10,7 +10,7 @@ use crate::common::Client;
 /// Names of the rows, in their order.
 pub fn names(browser: &Browser) -> Vec<String> {
     let rows = browser.script(
-        "return [...document.querySelectorAll('#list tbody tr')].map((row) => row.dataset.name)",
+        "return [...document.querySelectorAll('#list tbody tr[data-name]')].map((row) => row.dataset.name)",
         &[],
     );
     serde_json::from_value(rows).expect("names")

@@ -30,7 +30,7 @@ const OWN_ROWS: &str = "\
     xn--pple-43d.com,2026-11-18,,,\n\
     oldharbor.com,2019-03-01,,,true\n\
     oldharbor.com,2026-11-17,,,\n\
-    xn--donaudampfschifffahrtsgesellschaftskapitnsmtzenabzeichen-9xe90l.de,2026-11-19,,,\n\
+    xn--donaudampfschifffahrtsgesellschaftskapitnsmtze-p4d96i.de,2026-11-19,,,\n\
     xn--zagljaprzedsibiorstwo-mcc03bpb96ala60i2bw4bg3aqb.pl,2026-11-19,,,\n\
     xn--fiq7ivcs4l5ucyvb561byjdo5k38ew6e4x8duqgbls8rdb65jyia.com,2026-11-19,,,\n";
 
