@@ -29,7 +29,7 @@ pub struct IngestArgs {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Format of the lists: auto, native, names, pool, json, bardate, delimited, stamped, registered,
-    /// released, dynadot, history, registry, zone or zone-pair
+    /// released, dynadot, history, registry, ranked, zone or zone-pair
     #[arg(long, default_value = "auto", value_parser = parse_format)]
     format: GivenFormat,
     /// The drop date of lists that carry none, YYYY-MM-DD

@@ -7,6 +7,9 @@ use chrono::{DateTime, FixedOffset, NaiveDate, NaiveTime, Utc};
 use super::rejects::RejectReason;
 use crate::vocab::day::Day;
 
+/// Maximum days that a list of the last days covers.
+const LAST_DAYS_MAX: u16 = 366;
+
 /// Order of day and month in dates with slashes. A wrong guess would move a drop by months.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SlashOrder {
@@ -275,6 +278,13 @@ pub(super) fn in_file_name(name: &str) -> Option<Day> {
     found
 }
 
+/// Days that a list covers by its file name: 10 for `nrd-last-10-days.txt`.
+pub(super) fn last_days(file_name: &str) -> Option<u16> {
+    let (_, rest) = file_name.split_once("last-")?;
+    let (days, _) = rest.split_once("-days")?;
+    days.parse().ok().filter(|days| (1..=LAST_DAYS_MAX).contains(days))
+}
+
 /// Release day of an .it list, whose file name is only `YYYYMMDDHH` and extensions.
 ///
 /// The hour, 9 or 16, is Europe/Rome time: the same day in UTC.
@@ -435,6 +445,20 @@ mod tests {
         ] {
             let found = in_file_name(name).map(|day| day.to_string());
             assert_eq!(found.as_deref(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn lists_of_the_last_days_name_them() {
+        for (name, days) in [
+            ("nrd-last-10-days.txt", Some(10)),
+            ("nrd-last-60-days.txt.gz", Some(60)),
+            ("last-0-days.txt", None),
+            ("last-9999-days.txt", None),
+            ("last-days.txt", None),
+            ("nrd-2026-11-22.txt", None),
+        ] {
+            assert_eq!(last_days(name), days, "{name}");
         }
     }
 

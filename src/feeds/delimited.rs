@@ -1,10 +1,10 @@
 //! Tables of any vendor whose header names a domain and a date column.
 
-use super::Given;
 use super::columns::{Columns, Header};
 use super::dates::{self, SlashOrder};
 use super::lines::{Parsed, RowParser, pick};
 use super::rejects::RejectReason;
+use super::{Given, Observation};
 use crate::vocab::name::DomainName;
 
 /// Rows of a table. Their date is the day of release, except in a `drop_date` column.
@@ -30,6 +30,8 @@ impl Delimited {
 }
 
 impl RowParser for Delimited {
+    type Seen = Observation;
+
     fn parse(&mut self, row: &str) -> Parsed {
         (!row.trim().is_empty()).then(|| {
             let [name, release, drop] = self.cells(row)?;

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::format::{Format, words};
+use crate::vocab::popularity::PopularityList;
 
 /// A list that cannot be read, or not to its end. Nothing of it may be applied.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +75,13 @@ pub enum FeedProblem {
          zone-pair OLD NEW"
     )]
     ZoneFile,
+    #[error("a popularity list: it has ranks of names and no drops")]
+    RankedList,
+    #[error(
+        "a popularity list without a name; put {lists} into the file name",
+        lists = PopularityList::NAMES.join(", ")
+    )]
+    NoListName,
     #[error(
         "a zone file without a date; give it with --drop-date, or put it into the file name \
          (2026-10-03 or 20261003)"

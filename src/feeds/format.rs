@@ -35,6 +35,8 @@ named_enum! {
         History = "history",
         /// All names that a registry has now, compared with those of the days before: .sk.
         Registry = "registry",
+        /// A popularity list, which has ranks of names and no drops: Tranco, Majestic Million, Umbrella.
+        Ranked = "ranked",
         /// Two zone files of one zone, whose difference is the drops.
         ZonePair = "zone-pair",
         /// The zone file of a day, compared with those of the days before.
@@ -76,7 +78,7 @@ mod tests {
         assert_eq!(
             refused.to_string(),
             "`csv` is not a list format; the formats are native, names, pool, json, bardate, \
-             delimited, stamped, registered, released, dynadot, history, registry, zone-pair, zone"
+             delimited, stamped, registered, released, dynadot, history, registry, ranked, zone-pair, zone"
         );
     }
 }

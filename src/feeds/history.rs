@@ -67,6 +67,8 @@ impl History {
 }
 
 impl RowParser for History {
+    type Seen = Observation;
+
     fn parse(&mut self, row: &str) -> Parsed {
         (!row.trim().is_empty()).then(|| self.read(row))
     }

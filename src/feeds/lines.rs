@@ -220,12 +220,15 @@ fn field_end(row: &[u8], delimiter: u8) -> usize {
     memchr(delimiter, &row[at..]).map_or(row.len(), |length| at + length)
 }
 
-/// A parsed row: an observation, a rejection, or `None` for a row to skip.
-pub(super) type Parsed = Option<Result<Observation, RejectReason>>;
+/// A parsed row: an observation or a rank, a rejection, or `None` for a row to skip.
+pub(super) type Parsed<T = Observation> = Option<Result<T, RejectReason>>;
 
 /// Parser of a line-based format.
 pub(super) trait RowParser: Send {
-    fn parse(&mut self, row: &str) -> Parsed;
+    /// What a row says.
+    type Seen;
+
+    fn parse(&mut self, row: &str) -> Parsed<Self::Seen>;
 }
 
 /// Rows of a line-based list.
@@ -255,7 +258,7 @@ impl<P: RowParser> LineRows<P> {
         self
     }
 
-    fn next_row(&mut self) -> Result<Option<Row>, FeedProblem> {
+    fn next_row(&mut self) -> Result<Option<Row<P::Seen>>, FeedProblem> {
         loop {
             let in_preamble = self.lines.number <= self.skip_through;
             let delimiter = self.delimiter.filter(|_| !in_preamble);
@@ -281,9 +284,9 @@ impl<P: RowParser> LineRows<P> {
 }
 
 impl<P: RowParser> Iterator for LineRows<P> {
-    type Item = Result<Row, FeedProblem>;
+    type Item = Result<Row<P::Seen>, FeedProblem>;
 
-    fn next(&mut self) -> Option<Result<Row, FeedProblem>> {
+    fn next(&mut self) -> Option<Result<Row<P::Seen>, FeedProblem>> {
         self.next_row().transpose()
     }
 }

@@ -21,6 +21,7 @@ mod lines;
 mod names;
 mod native;
 mod pairs;
+mod ranked;
 mod registry;
 mod rejects;
 mod sniff;
@@ -38,15 +39,17 @@ use sha2::{Digest, Sha256};
 
 pub use self::error::{FeedError, FeedProblem};
 pub use self::format::{Format, FormatError};
+pub use self::ranked::RankedName;
 pub use self::rejects::{REJECT_TEXT_CHARS_MAX, Reject, RejectReason};
 pub use self::zone::{RecordKind, ZoneRecords, zone_day};
 
 use self::container::{HEAD_BYTES, Input};
 use self::head::Head;
 use self::lines::LineRows;
-use self::sniff::Shape;
+use self::sniff::{Shape, Taken};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
+use crate::vocab::popularity::{ListEdition, ListId, PopularityList};
 
 /// A statement of a list about a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,8 +75,8 @@ pub enum Sighting {
 
 /// A row of a list. Comments, blank lines and headings are skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Row {
-    Seen(Observation),
+pub enum Row<T = Observation> {
+    Seen(T),
     /// The row could not be read; reading continues.
     Rejected(Reject),
 }
@@ -92,26 +95,26 @@ pub struct ReadOptions {
     pub now: DateTime<Utc>,
 }
 
-/// An opened list: an iterator over its [`Row`]s.
+/// An opened list: an iterator over its [`Row`]s, which are observations, or ranks of a popularity list.
 ///
 /// An `Err` is the last item: reading cannot continue, and nothing of the list may be applied.
-pub struct Feed {
+pub struct Feed<T = Observation> {
     path: PathBuf,
     format: Format,
     reason: String,
     observed_at: DateTime<Utc>,
     bytes_read: Arc<AtomicU64>,
     /// `None` after an error.
-    rows: Option<Rows>,
+    rows: Option<Rows<T>>,
 }
 
-type Rows = Box<dyn Iterator<Item = Result<Row, FeedProblem>> + Send>;
+type Rows<T = Observation> = Box<dyn Iterator<Item = Result<Row<T>, FeedProblem>> + Send>;
 
 impl Feed {
     /// Opens a list: unpacks its head, recognises or checks its format, and reads its header.
     ///
     /// # Errors
-    /// The file is no readable list; the error says what to do.
+    /// The file is no readable list of observations; the error says what to do.
     pub fn open(path: &Path, options: &ReadOptions) -> Result<Feed, FeedError> {
         Feed::start(path, options).map_err(|problem| FeedError::new(path, problem))
     }
@@ -180,7 +183,53 @@ impl Feed {
             rows: Some(Box::new(LineRows::new(text.input, parser).skipping(line))),
         })
     }
+}
 
+impl Feed<RankedName> {
+    /// Opens a popularity list. Returns which list it is, and of which day.
+    ///
+    /// # Errors
+    /// The file is no popularity list, or one without a name.
+    pub fn open_ranked(
+        path: &Path,
+        options: &ReadOptions,
+    ) -> Result<(ListEdition, Feed<RankedName>), FeedError> {
+        Feed::start_ranked(path, options).map_err(|problem| FeedError::new(path, problem))
+    }
+
+    fn start_ranked(
+        path: &Path,
+        options: &ReadOptions,
+    ) -> Result<(ListEdition, Feed<RankedName>), FeedProblem> {
+        let text = container::open(path)?;
+        let names = FileNames::new(path, text.inner_name);
+        let head = Head::new(&text.head, text.head.len() < HEAD_BYTES);
+        let Taken { shape, reason } = sniff::requested(&head, Format::Ranked)?;
+        let given = Given::new(options, &shape, &names);
+        let columns = match shape {
+            Shape::Ranked(columns) => columns,
+            _ => ranked::Columns::PLAIN,
+        };
+        let list = columns.list.or_else(|| names.first(PopularityList::in_file_name));
+        let edition = ListEdition {
+            list: list.ok_or(FeedProblem::NoListName)?,
+            id: names.first(ListId::in_file_name),
+            day: given.observed_on(),
+        };
+        let rows = LineRows::new(text.input, ranked::Ranked(columns));
+        let feed = Feed {
+            path: path.to_owned(),
+            format: Format::Ranked,
+            reason,
+            observed_at: given.observed_at,
+            bytes_read: text.bytes_read,
+            rows: Some(Box::new(rows.skipping(columns.line))),
+        };
+        Ok((edition, feed))
+    }
+}
+
+impl<T> Feed<T> {
     /// Format of the list.
     pub fn format(&self) -> Format {
         self.format
@@ -203,10 +252,10 @@ impl Feed {
     }
 }
 
-impl Iterator for Feed {
-    type Item = Result<Row, FeedError>;
+impl<T> Iterator for Feed<T> {
+    type Item = Result<Row<T>, FeedError>;
 
-    fn next(&mut self) -> Option<Result<Row, FeedError>> {
+    fn next(&mut self) -> Option<Result<Row<T>, FeedError>> {
         match self.rows.as_mut()?.next()? {
             Ok(row) => Some(Ok(row)),
             Err(problem) => {
@@ -272,6 +321,11 @@ impl FileNames {
 
     fn date(&self) -> Option<Day> {
         self.first(dates::in_file_name)
+    }
+
+    /// Days before its own that a list covers: 10 for `nrd-last-10-days.txt`.
+    fn days_before(&self) -> u16 {
+        self.first(dates::last_days).unwrap_or(0)
     }
 }
 
@@ -355,7 +409,10 @@ fn rows(shape: Shape, input: Input, given: Given, names: &FileNames) -> Result<R
         Shape::Stamped(stamped) => stamped_rows(stamped, input, given),
         Shape::Names => Box::new(LineRows::new(input, given.all(dropped(given, names)?))),
         Shape::Registered => {
-            let on = given.drop_date.or(names.date()).unwrap_or(given.observed_on());
+            let day = given.drop_date.or(names.date()).unwrap_or(given.observed_on());
+            // A name of such a list may have dropped again since its registration; of a daily list
+            // that covers days, each name comes last on the first of them.
+            let on = day.plus(-i32::from(names.days_before()));
             Box::new(LineRows::new(input, given.all(Sighting::Registered { on })))
         }
         Shape::Released => {
@@ -364,6 +421,7 @@ fn rows(shape: Shape, input: Input, given: Given, names: &FileNames) -> Result<R
             let sighting = Sighting::Dropped { date, release, registered_again: false };
             Box::new(LineRows::new(input, given.all(sighting)))
         }
+        Shape::Ranked(_) => return Err(FeedProblem::RankedList),
     })
 }
 

@@ -12,6 +12,8 @@ pub(super) struct Names {
 }
 
 impl RowParser for Names {
+    type Seen = Observation;
+
     fn parse(&mut self, row: &str) -> Parsed {
         let row = row.trim();
         is_row(row).then(|| {

@@ -82,6 +82,8 @@ impl Native {
 }
 
 impl RowParser for Native {
+    type Seen = Observation;
+
     fn parse(&mut self, row: &str) -> Parsed {
         (!row.trim().is_empty()).then(|| self.observation(row))
     }

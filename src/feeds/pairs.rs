@@ -1,10 +1,10 @@
 //! Lists without a header whose rows are a name and the day of its release.
 
-use super::Given;
 use super::dates::{self, SlashOrder};
 use super::lines::{Parsed, RowParser, split};
 use super::names;
 use super::rejects::RejectReason;
+use super::{Given, Observation};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
@@ -16,6 +16,8 @@ pub(super) struct Pairs {
 }
 
 impl RowParser for Pairs {
+    type Seen = Observation;
+
     fn parse(&mut self, row: &str) -> Parsed {
         let row = row.trim();
         names::is_row(row).then(|| {

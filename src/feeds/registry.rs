@@ -43,6 +43,8 @@ impl Registry {
 }
 
 impl RowParser for Registry {
+    type Seen = Observation;
+
     fn parse(&mut self, row: &str) -> Parsed {
         (!row.trim().is_empty() && !row.starts_with(COMMENT)).then(|| {
             let name = split(row, DELIMITER).nth(self.name).ok_or(RejectReason::TooFewColumns)?;

@@ -71,6 +71,8 @@ pub enum RejectReason {
     ZoneDirective,
     #[error("not a resource record")]
     BadRecord,
+    #[error("the rank is not a whole number from 1")]
+    BadRank,
 }
 
 impl RejectReason {
@@ -92,6 +94,7 @@ impl RejectReason {
             RejectReason::BadJson(_) => "bad-json",
             RejectReason::ZoneDirective => "zone-directive",
             RejectReason::BadRecord => "bad-record",
+            RejectReason::BadRank => "bad-rank",
         }
     }
 }

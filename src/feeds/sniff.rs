@@ -5,7 +5,7 @@ use super::error::FeedProblem;
 use super::format::Format;
 use super::head::{Head, Sample};
 use super::stamped::Stamped;
-use super::{history, names, native, pairs, zone};
+use super::{history, names, native, pairs, ranked, zone};
 
 /// The recognised shape of a list, and the reason for it.
 #[derive(Debug)]
@@ -28,6 +28,7 @@ pub(super) enum Shape {
     Released,
     Dynadot,
     History(history::Columns),
+    Ranked(ranked::Columns),
 }
 
 impl Shape {
@@ -44,6 +45,7 @@ impl Shape {
             Shape::Released => Format::Released,
             Shape::Dynadot => Format::Dynadot,
             Shape::History(_) => Format::History,
+            Shape::Ranked(_) => Format::Ranked,
         }
     }
 }
@@ -78,6 +80,7 @@ pub(super) fn recognise(head: &Head, file_name: &str) -> Result<Taken, FeedProbl
         Format::Delimited,
         Format::Pool,
         Format::Bardate,
+        Format::Ranked,
         Format::Names,
     ] {
         match shape(head, format, Demand::Most) {
@@ -174,6 +177,16 @@ fn shape(head: &Head, format: Format, demand: Demand) -> Result<Taken, FeedProbl
             })?;
             taken(Shape::History(columns), format!("header has {}", history::HEADER_WORDS))
         }
+        Format::Ranked => match ranked::Columns::find(head) {
+            Some(columns) => {
+                taken(Shape::Ranked(columns), "header has `GlobalRank` and `Domain`".into())
+            }
+            None => rows(
+                Shape::Ranked(ranked::Columns::PLAIN),
+                ranked::fits,
+                "a rank, a comma and a host, without a header",
+            ),
+        },
         Format::Registry | Format::ZonePair | Format::Zone => Err(FeedProblem::ZoneFile),
     }
 }

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+use super::Observation;
 use super::dates;
 use super::head::Head;
 use super::lines::{Parsed, RowParser};
@@ -38,6 +39,8 @@ const FLAG: &str = "disponible";
 pub(super) struct Flagged(pub(super) Names);
 
 impl RowParser for Flagged {
+    type Seen = Observation;
+
     fn parse(&mut self, row: &str) -> Parsed {
         if row.trim().is_empty() {
             return None;

@@ -35,6 +35,8 @@ impl Delegations {
 }
 
 impl RowParser for Delegations {
+    type Seen = Observation;
+
     fn parse(&mut self, row: &str) -> Parsed {
         match self.records.read(row) {
             Ok(RecordKind::Ns) if self.records.owner != self.last_owner => {

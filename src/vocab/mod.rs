@@ -27,6 +27,7 @@ pub mod net;
 pub mod observation;
 pub mod origin;
 pub mod plan;
+pub mod popularity;
 pub mod query;
 pub mod rdap;
 pub mod secret;

@@ -102,6 +102,22 @@ impl DomainName {
         Ok(DomainName { text: CompactString::new(name), label_len })
     }
 
+    /// Parses a host: the registrable name that it is or lies below.
+    ///
+    /// # Errors
+    /// As [`DomainName::parse`]: no part of the host is a name.
+    pub fn of_host(host: &str) -> Result<DomainName, NameError> {
+        let parsed = DomainName::parse(host);
+        let mut rest = host;
+        while let (true, Some((_, parent))) = (parsed.is_err(), rest.split_once('.')) {
+            if let Ok(name) = DomainName::parse(parent) {
+                return Ok(name);
+            }
+            rest = parent;
+        }
+        parsed
+    }
+
     /// A name from a checksummed file, which [`DomainName::parse`] accepted when it was written. The
     /// Public Suffix List is not consulted again, because a suffix may have left it since.
     ///
@@ -319,6 +335,24 @@ mod tests {
         let stored = DomainName::from_stored(name.as_str().as_bytes(), name.label_len());
         assert_eq!(stored, Some(name));
         assert_eq!(DomainName::from_stored(b"example.com", 6), None);
+    }
+
+    #[test]
+    fn hosts_count_for_their_registrable_name() {
+        for (host, name) in [
+            ("www.netflix.com", Ok("netflix.com")),
+            ("Netflix.com", Ok("netflix.com")),
+            ("_dmarc.a--b.example.co.uk.", Ok("example.co.uk")),
+            ("a.b.c.xn--mnchen-3ya.de", Ok("xn--mnchen-3ya.de")),
+            ("com", Err(NameError::IsPublicSuffix)),
+            ("co.uk", Err(NameError::IsPublicSuffix)),
+            ("someone.github.io", Err(NameError::PrivateSuffix)),
+            ("router.lan", Err(NameError::UnknownSuffix)),
+            ("a_b.com", Err(NameError::BadCharacter('_'))),
+        ] {
+            let found = DomainName::of_host(host).map(|name| name.to_string());
+            assert_eq!(found, name.map(str::to_owned), "{host}");
+        }
     }
 
     #[test]

@@ -292,6 +292,62 @@ fn newly_registered_names() {
 }
 
 #[test]
+fn popularity_lists() {
+    let plain = "1,com\n2,google.com\n3,www.google.com\n4,bad name.com\nx,netflix.com\n1000001,late.com\n\
+                 1000000,M\u{fc}nchen.de\n";
+    let majestic =
+        "GlobalRank,TldRank,Domain,TLD,RefSubNets\n1,1,google.com,com,9\n2,1,exempel.se,se,8\n";
+    let rows = [
+        "2 google.com",
+        "3 google.com",
+        "4 control-or-space 4,bad name.com",
+        "5 bad-rank x,netflix.com",
+        "1000000 xn--mnchen-3ya.de",
+    ];
+    let today = &NOW[..10];
+    let zipped = zip(&[("top-1m.csv", plain.as_bytes())]);
+    for (name, bytes, list, rows) in [
+        ("tranco_XJNYN_2026-10-03.csv", plain.into(), "tranco XJNYN 2026-10-03", &rows[..]),
+        ("tranco_XJNYN-1m.csv.zip", zipped.clone(), &*format!("tranco XJNYN {today}"), &rows),
+        ("umbrella-top-1m.csv.zip", zipped, &format!("umbrella - {today}"), &rows),
+        (
+            "list-2026-10-03.csv",
+            majestic.into(),
+            "majestic - 2026-10-03",
+            &["1 google.com", "2 exempel.se"],
+        ),
+    ] {
+        for options in [auto(), asked(Format::Ranked)] {
+            // It has no drops.
+            let other = problem(name, &bytes, &options);
+            assert!(matches!(other, FeedProblem::RankedList), "{name}: {other}");
+        }
+        let file = file(name, &bytes);
+        let (edition, feed) = Feed::open_ranked(&file.path, &auto()).expect("a list");
+        let id = edition.id.as_ref().map_or("-", |id| id.as_str());
+        assert_eq!(format!("{} {id} {}", edition.list, edition.day), list, "{name}");
+        let read = feed.map(|row| match row.expect("readable") {
+            Row::Seen(seen) => format!("{} {}", seen.rank.get(), seen.name),
+            Row::Rejected(reject) => {
+                format!("{} {} {}", reject.line, reject.reason.code(), reject.text)
+            }
+        });
+        assert_eq!(read.collect::<Vec<_>>(), rows, "{name}");
+    }
+    let nameless = file("top-1m.csv", plain);
+    let problem = Feed::open_ranked(&nameless.path, &auto()).err().expect("no name").problem;
+    assert!(matches!(problem, FeedProblem::NoListName), "{problem}");
+    assert!(Feed::open_ranked(&file("tranco.csv", NATIVE).path, &auto()).is_err());
+}
+
+#[test]
+fn a_list_of_the_last_days_counts_from_the_first() {
+    let rows = ["brightmesa.com registered 2026-11-11"];
+    let options = asked(Format::Registered);
+    check("nrd-last-10-days.txt", "brightmesa.com\n", &options, Format::Registered, &rows);
+}
+
+#[test]
 fn pool() {
     let list = "brightmesa.com,12/4/2026 12:00:00 AM,AUC\n\
                 QUIETHARBOR.NET,1/31/2027 12:00:00 AM,PDR\n\
@@ -773,7 +829,7 @@ proptest! {
         start in prop::sample::select(vec![
             "", "domain,drop_date\n", "{\"data\":[", "[", "2026-04-07 08:10:56 MEST\n", "a.com\n",
             "a.com,12/4/2026 12:00:00 AM,AUC\n", "a.se\t2026-10-20\n", "sep=;\nDomain;Date\n",
-            "$ORIGIN com.\n@ SOA a b 1 2 3 4 5\n", "01/10/26 03:00:16 GMT-6\nDominio,Disponible\n",
+            "1,a.com\n", "GlobalRank,Domain\n", "$ORIGIN com.\n@ SOA a b 1 2 3 4 5\n", "01/10/26 03:00:16 GMT-6\nDominio,Disponible\n",
         ]),
         body in prop::collection::vec(
             prop_oneof![
@@ -786,6 +842,7 @@ proptest! {
         let text = [start.as_bytes().to_vec(), body.join(&b'\n')].concat();
         let lines = text.split(|byte| *byte == b'\n').count() as u64;
         let list = file("2026-10-03.txt", &text);
+        let named = file("tranco.csv", &text);
         let formats = Format::ALL.map(Some).into_iter().chain([None]);
         for format in formats {
             let options = ReadOptions { format, ..auto() };
@@ -796,6 +853,9 @@ proptest! {
                     prop_assert!(!reject.text.contains(char::is_control));
                 }
             }
+        }
+        if let Ok((_, ranked)) = Feed::open_ranked(&named.path, &auto()) {
+            prop_assert!(ranked.count() as u64 <= lines);
         }
         if let Ok((_, zone)) = Feed::open_zone(&list.path) {
             prop_assert!(zone.count() as u64 <= lines);

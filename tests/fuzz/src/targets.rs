@@ -177,6 +177,13 @@ pub fn feed_tables(bytes: &[u8]) {
     read_list("stamped.txt", Some(Format::Stamped), bytes);
     read_list("dynadot.csv", Some(Format::Dynadot), bytes);
     read_list("history.csv", Some(Format::History), bytes);
+    let options = options(Some(Format::Ranked));
+    let Ok((_, ranks)) = Feed::open_ranked(&as_file("tranco.csv", bytes), &options) else { return };
+    for row in ranks.map_while(Result::ok) {
+        if let Row::Seen(seen) = row {
+            assert_eq!(DomainName::parse(seen.name.as_str()).as_ref(), Ok(&seen.name));
+        }
+    }
 }
 
 /// A zone file.
@@ -191,9 +198,13 @@ pub fn feed_zone(bytes: &[u8]) {
     }
 }
 
-fn read_list(file: &str, format: Option<Format>, bytes: &[u8]) {
+fn options(format: Option<Format>) -> ReadOptions {
     let day = "2026-10-03".parse().expect("a day");
-    let options = ReadOptions { format, drop_date: Some(day), observed_at: None, now: a_time() };
+    ReadOptions { format, drop_date: Some(day), observed_at: None, now: a_time() }
+}
+
+fn read_list(file: &str, format: Option<Format>, bytes: &[u8]) {
+    let options = options(format);
     let Ok(feed) = Feed::open(&as_file(file, bytes), &options) else { return };
     for row in feed {
         match row {
