@@ -46,9 +46,9 @@ pub struct Ingested {
     pub accepted: u64,
     /// Rejected rows by reason.
     pub rejected: BTreeMap<String, u64>,
-    /// Distinct names in the new batch.
+    /// Distinct names in it.
     pub names: u64,
-    /// File name of the new batch.
+    /// File name of the new batch, or of the popularity list.
     pub batch: String,
     /// The file that lists the rejected rows, if there are any.
     pub rejects_file: Option<PathBuf>,
@@ -198,7 +198,7 @@ impl Corpus {
             observed_at: source.observed_at,
             ingested_at: source.ingested_at,
             accepted: tally.accepted,
-            rejected: tally.rejected.values().sum(),
+            rejected: tally.rejected(),
             rows,
             names,
             scorer_version: SCORER_VERSION,
@@ -221,7 +221,7 @@ struct Draft {
 }
 
 /// Counts rows and writes the rejected ones to a file.
-struct RowTally {
+pub(super) struct RowTally {
     format: String,
     accepted: u64,
     rejected: BTreeMap<String, u64>,
@@ -232,7 +232,7 @@ struct RowTally {
 }
 
 impl RowTally {
-    fn new(corpus: &Corpus, source: &Source) -> Result<RowTally, IngestError> {
+    pub(super) fn new(corpus: &Corpus, source: &Source) -> Result<RowTally, IngestError> {
         let data = corpus.folder.parent().unwrap_or(&corpus.folder);
         let name: String = source.name.chars().take(100).collect();
         let path =
@@ -247,12 +247,12 @@ impl RowTally {
         })
     }
 
-    /// Counts the row and returns the observation of a good one.
-    fn take(&mut self, row: Row) -> Result<Option<Observation>, IngestError> {
+    /// Counts the row and returns what a good one says.
+    pub(super) fn take<T>(&mut self, row: Row<T>) -> Result<Option<T>, IngestError> {
         match row {
-            Row::Seen(observation) => {
+            Row::Seen(seen) => {
                 self.accepted += 1;
-                Ok(Some(observation))
+                Ok(Some(seen))
             }
             Row::Rejected(reject) => {
                 self.reject(&reject)?;
@@ -292,11 +292,11 @@ impl RowTally {
     }
 
     /// Refuses a list with too many bad rows, or without rows.
-    fn check(&mut self) -> Result<(), IngestError> {
+    pub(super) fn check(&mut self) -> Result<(), IngestError> {
         if let Some(rejects) = &mut self.rejects {
             rejects.flush().at(&self.path)?;
         }
-        let bad: u64 = self.rejected.values().sum();
+        let bad = self.rejected();
         let rows = self.accepted + bad;
         if bad * BAD_ROWS_ONE_IN > rows {
             let (line, reason) = self.first.take().unwrap_or_default();
@@ -315,7 +315,15 @@ impl RowTally {
         Ok(())
     }
 
-    fn finish(self, names: u64, batch: String) -> Ingested {
+    pub(super) fn accepted(&self) -> u64 {
+        self.accepted
+    }
+
+    pub(super) fn rejected(&self) -> u64 {
+        self.rejected.values().sum()
+    }
+
+    pub(super) fn finish(self, names: u64, batch: String) -> Ingested {
         Ingested {
             accepted: self.accepted,
             names,

@@ -3,7 +3,7 @@
 //! Rows of a feed come in ([`ingest`]) and become one immutable batch per list ([`mod@batch`]). One
 //! [`merge::Dossier`] per name goes out ([`merge`]). A list is added completely or not at all: a
 //! finished batch is renamed into place under the next number. [`compact`] merges many batches into
-//! one.
+//! one. Popularity lists are no batches ([`ranked`]).
 
 pub mod batch;
 pub mod compact;
@@ -11,6 +11,7 @@ pub mod ingest;
 pub mod lock;
 pub mod merge;
 mod numbers;
+pub mod ranked;
 mod scored;
 pub mod sorter;
 
