@@ -198,6 +198,7 @@ fn make(folder: &Path, names: &Names, new: usize, today: Day) -> anyhow::Result<
     build::rebuild(
         &folder.join("index"),
         &corpus.batches()?,
+        &[],
         build::Keep::default(),
         Clock::pinned_to(today).now(),
     )?;

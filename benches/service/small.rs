@@ -34,7 +34,7 @@ pub fn build(
     };
     corpus.ingest(&source, drops.observations(names).map(|seen| Ok(Row::Seen(seen))))?;
     let keep = generation::Keep::default();
-    generation::rebuild(&folder.join("index"), &corpus.batches()?, keep, now)?;
+    generation::rebuild(&folder.join("index"), &corpus.batches()?, &[], keep, now)?;
     Ok(())
 }
 

@@ -134,6 +134,8 @@ named_enum! {
         Tlds = "tlds",
         /// Observation of the list that first had the drop.
         Listed = "listed",
+        /// Best rank on a popularity list; names without one come last, as if it was the largest.
+        Rank = "rank",
     }
 }
 parse_named!(SortKey);

@@ -12,15 +12,17 @@ use anyhow::{Context, ensure};
 use sha2::{Digest, Sha256};
 
 use crate::corpus::ingest::{IngestError, Ingested, Source};
+use crate::corpus::ranked::RankedMeta;
 use crate::corpus::{Corpus, CorpusError};
 use crate::feeds::{self, Feed, FeedError, FeedProblem, Format, ReadOptions};
 use crate::index::error::BuildError;
 use crate::index::generation::build;
-use crate::index::storage::manifest::{self, GenerationId, Manifest};
+use crate::index::storage::manifest::{self, Manifest, UsedList};
 use crate::intake::compact::compact_if_many;
 use crate::intake::outcome::{Failure, ListOutcome, ListReport, Outcome, Step, one_line};
 use crate::intake::request::{Ingest, Lists, Rebuild, Request, Site, Task};
 use crate::vocab::day::Day;
+use crate::vocab::popularity::ListEdition;
 use crate::vocab::tables::Table;
 use crate::zones::{self, Kind, Tracker, ZoneError};
 
@@ -130,7 +132,8 @@ impl<'a> Work<'a> {
         self.step = Step::Rebuild;
         let Site { index, keep, clock, .. } = self.site;
         let batches = compact_if_many(corpus, self.site, corpus.batches()?)?;
-        let manifest = build::rebuild(index, &batches, *keep, clock.now())?;
+        let ranked = corpus.ranked_lists()?;
+        let manifest = build::rebuild(index, &batches, &ranked, *keep, clock.now())?;
         let left_out = manifest.suffixes.as_ref().map_or(0, |used| used.names_left_out);
         let suffixes = self.site.tables.iter().find(|file| file.table == Table::Suffixes);
         if let Some(file) = suffixes.filter(|_| left_out > 0) {
@@ -201,24 +204,73 @@ impl<'a> Work<'a> {
         if let Some(held) = self.find(corpus, path, &sha256)? {
             return Ok(held);
         }
-        let feed = feed?;
+        let feed = match feed {
+            Err(FeedError { problem: FeedProblem::RankedList, .. }) => {
+                let (edition, feed) = Feed::open_ranked(path, &options)?;
+                if let Some(held) = self.find_ranked(corpus, path, &sha256, &edition)? {
+                    return Ok(held);
+                }
+                let source = self.source(ingest, path, (opened, sha256), &feed)?;
+                let progress = self.progress(path, feed.bytes_read())?;
+                let rows = feed.inspect(|_| progress());
+                let ingested = corpus.ingest_ranked(&source, edition, rows)?;
+                return Ok(self.added(source, ingested));
+            }
+            feed => feed?,
+        };
+        let source = self.source(ingest, path, (opened, sha256), &feed)?;
+        let progress = self.progress(path, feed.bytes_read())?;
+        let ingested = corpus.ingest(&source, feed.inspect(|_| progress()))?;
+        Ok(self.added(source, ingested))
+    }
+
+    /// Identity and origin of a list whose head is read.
+    fn source<T>(
+        &mut self,
+        ingest: &Ingest,
+        path: &Path,
+        (opened, sha256): (FileVersion, [u8; 32]),
+        feed: &Feed<T>,
+    ) -> anyhow::Result<Source> {
         // The batch would carry the hash of another file.
         if version(path)? != opened {
             return Err(Changed.into());
         }
         let format = feed.format().to_string();
         self.note(format!("{}: read as {format} ({})", path.display(), feed.reason()));
-        let source = Source {
+        Ok(Source {
             name: file_name(path),
             sha256,
             format,
             observed_at: feed.observed_at(),
-            ingested_at: now,
+            ingested_at: self.site.clock.now(),
             origin: ingest.origin.clone(),
+        })
+    }
+
+    /// The outcome of a popularity list when the corpus holds it or a newer one.
+    fn find_ranked(
+        &mut self,
+        corpus: &Corpus,
+        path: &Path,
+        sha256: &[u8; 32],
+        edition: &ListEdition,
+    ) -> anyhow::Result<Option<ListOutcome>> {
+        let mut metas = corpus.ranked_metas()?.into_iter();
+        let sha256 = hex::encode(sha256);
+        let Some(held) = metas.find(|meta| {
+            meta.edition.list == edition.list
+                && (meta.source_sha256 == sha256 || meta.edition.day > edition.day)
+        }) else {
+            return Ok(None);
         };
-        let progress = self.progress(path, feed.bytes_read())?;
-        let ingested = corpus.ingest(&source, feed.inspect(|_| progress()))?;
-        Ok(self.added(source, ingested))
+        self.note(format!(
+            "{}: the list {} of {} is already held; nothing changes",
+            path.display(),
+            edition.list,
+            held.edition.day
+        ));
+        Ok(Some(ListOutcome::AlreadyHeld { format: Format::Ranked.to_string() }))
     }
 
     /// Compares a zone file, or the list of a registry, with those of the days before, and adds the lists
@@ -350,13 +402,16 @@ impl<'a> Work<'a> {
 /// Whether the corpus holds lists that no generation does. An unreadable index folder counts as
 /// current here: `rebuild` and `index verify` report it.
 fn is_behind(corpus: &Corpus, index: &Path) -> bool {
-    let lists = |generation: GenerationId| {
-        let manifest = Manifest::read(&manifest::folder_of(index, generation));
-        manifest.map_or(0, |manifest| manifest.batches)
-    };
+    let read = |generation| Manifest::read(&manifest::folder_of(index, generation)).ok();
     let generations = manifest::generations(index).unwrap_or_default();
-    let indexed = generations.into_iter().map(lists).max().unwrap_or(0);
+    let manifests: Vec<Manifest> = generations.into_iter().filter_map(read).collect();
+    let indexed = manifests.iter().map(|manifest| manifest.batches).max().unwrap_or(0);
+    let is_joined = |ranked: Vec<RankedMeta>| {
+        let lists: Vec<UsedList> = ranked.iter().map(UsedList::from).collect();
+        lists.is_empty() || manifests.iter().any(|manifest| manifest.popularity == lists)
+    };
     corpus.metas().is_ok_and(|metas| metas.len() as u64 > indexed)
+        || corpus.ranked_metas().is_ok_and(|ranked| !is_joined(ranked))
 }
 
 /// Identity and state of a file. It differs for another file at the same path and for a file that

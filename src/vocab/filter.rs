@@ -10,6 +10,7 @@ use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{LABEL_CHARS_MAX, WORDS_MAX};
 use crate::vocab::matcher::Matcher;
 use crate::vocab::named::{named_enum, parse_named};
+use crate::vocab::popularity::ListRank;
 use crate::vocab::query::Substring;
 use crate::vocab::time::UnixMs;
 
@@ -202,6 +203,8 @@ pub struct DropConditions {
     pub min_drops: u8,
     /// The first list with the drop was observed at or after this instant.
     pub listed_since: Option<UnixMs>,
+    /// The best rank on a popularity list is at most this one.
+    pub max_rank: Option<ListRank>,
     /// The first list with the drop is newer than this batch.
     pub after_batch: Option<u64>,
 }

@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use crate::index::columns::day_column::{DayColumn, DayTest};
 use crate::index::columns::first_batches::FirstBatches;
 use crate::index::columns::label::{MarkTest, TextTest, TextTrail};
+use crate::index::columns::popularity::Popularity;
 use crate::index::columns::properties::{Properties, PropertyTests, TraitTest};
 use crate::index::columns::rank_key::{dqs_of, length_of};
 use crate::index::columns::records::ScoreRecords;
@@ -18,6 +19,7 @@ use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::filter::{DayRange, Filter, ReadingFilter};
+use crate::vocab::popularity::ListRank;
 
 /// Words between two looks at the time budget while texts are read.
 const WORDS_PER_LOOK: usize = 64;
@@ -35,6 +37,7 @@ pub struct DropColumns<'a> {
     pub releases: &'a DayColumn,
     pub properties: &'a Properties,
     pub first_batches: &'a FirstBatches,
+    pub popularity: &'a Popularity,
     pub records: &'a ScoreRecords,
 }
 
@@ -130,6 +133,7 @@ pub struct DropChecks<'a> {
     release: Option<DayTest>,
     /// By batch number minus one; `None` accepts all.
     lists: Option<Vec<bool>>,
+    max_rank: Option<ListRank>,
 }
 
 impl<'a> DropChecks<'a> {
@@ -145,14 +149,25 @@ impl<'a> DropChecks<'a> {
             dropped: test(columns.drop_dates, filter.drop.dropped),
             release: test(columns.releases, filter.drop.release),
             lists: (!is_open).then(|| columns.first_batches.newer_than(since, after)),
+            max_rank: filter.drop.max_rank,
         }
     }
 
     /// Clears the bits of the docs from `64 * first` on that fail. Scores and TLDs are left to the
     /// caller: they have a range and bitmaps.
     pub fn keep(&self, first: usize, words: &mut [u64]) {
-        let DropColumns { drop_dates, releases, properties, first_batches, records, .. } =
-            self.columns;
+        let DropColumns {
+            drop_dates,
+            releases,
+            properties,
+            first_batches,
+            popularity,
+            records,
+            ..
+        } = self.columns;
+        if let Some(most) = self.max_rank {
+            popularity.keep(most, first, words);
+        }
         self.properties.keep(properties, first, words);
         if let Some(test) = &self.release {
             releases.keep(test, first, words);
@@ -180,13 +195,22 @@ impl<'a> DropChecks<'a> {
             || self.release.is_some()
             || self.dropped.is_some()
             || self.lists.is_some()
+            || self.max_rank.is_some()
             || self.name.text.is_some()
     }
 
     /// Returns true if a doc passes all conditions.
     pub fn passes(&self, doc: u32) -> bool {
-        let DropColumns { tlds, keys, drop_dates, releases, properties, first_batches, records } =
-            self.columns;
+        let DropColumns {
+            tlds,
+            keys,
+            drop_dates,
+            releases,
+            properties,
+            first_batches,
+            popularity,
+            records,
+        } = self.columns;
         let at = doc as usize;
         let in_range = |test: &Option<DayTest>, of: &DayColumn| {
             test.as_ref().is_none_or(|test| test.passes(of.days()[at]))
@@ -198,6 +222,7 @@ impl<'a> DropChecks<'a> {
             && in_range(&self.dropped, drop_dates)
             && self.properties.passes(properties, doc)
             && self.lists.as_ref().is_none_or(of_list)
+            && self.max_rank.is_none_or(|most| popularity.best(doc).is_some_and(|it| it <= most))
             && self.name.text.as_ref().is_none_or(|text| text.passes(records.get(doc).label))
     }
 }

@@ -22,6 +22,7 @@ use crate::index::columns::checks::{DropChecks, DropColumns};
 use crate::index::columns::day::{DayStages, DropDates, StageDocs};
 use crate::index::columns::day_column::{DayColumn, DayFiles};
 use crate::index::columns::first_batches::FirstBatches;
+use crate::index::columns::popularity::Popularity;
 use crate::index::columns::properties::{Properties, Property};
 use crate::index::columns::rank_key::{dqs_of, length_of, order_key, rank_key};
 use crate::index::columns::rank_order::{DropRows, RankOrder};
@@ -65,6 +66,7 @@ pub struct DropsByRank {
     release: DayColumn,
     first_batches: FirstBatches,
     properties: Properties,
+    popularity: Popularity,
     /// For each score, best first: the first doc that is worse.
     cuts: Vec<u32>,
     tld_docs: TldDocs,
@@ -89,6 +91,7 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
             DayColumn::write(DROP_DATE, &rows.drop_date, draft)?;
             DayColumn::write(RELEASE, &rows.release, draft)?;
             FirstBatches::write(&rows.first_batch, &table.batches, draft)?;
+            Popularity::write(table, order, draft)?;
             Properties::write(&rows.properties, draft)?;
             TldDocs::new(on_list, table.tlds.len()).write(draft)?;
             records.write(draft)
@@ -114,6 +117,7 @@ impl DropsByRank {
         let drop_date = DayColumn::open(files, DROP_DATE, dropped)?;
         let release = DayColumn::open(files, RELEASE, dropped)?;
         let properties = Properties::open(files, dropped)?;
+        let popularity = Popularity::open(files, dropped)?;
         let fits = listed <= dropped
             && [&tld, &key, &rank].map(Vec::len) == [dropped as usize; 3]
             && tld.iter().all(|&tld| usize::from(tld) < tlds.len())
@@ -133,6 +137,7 @@ impl DropsByRank {
             release,
             first_batches,
             properties,
+            popularity,
             cuts,
             tld_docs,
             trigrams,
@@ -207,6 +212,11 @@ impl DropsByRank {
         &self.properties
     }
 
+    /// Returns the ranks on popularity lists.
+    pub fn popularity(&self) -> &Popularity {
+        &self.popularity
+    }
+
     /// Returns the number of other TLDs with the label of a doc.
     pub fn other_tlds(&self, doc: u32) -> u16 {
         self.properties.column(Property::OtherTlds).number(doc)
@@ -226,6 +236,7 @@ impl DropsByRank {
             releases: &self.release,
             properties: &self.properties,
             first_batches: &self.first_batches,
+            popularity: &self.popularity,
             records,
         }
     }

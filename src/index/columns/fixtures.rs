@@ -12,6 +12,7 @@ use crate::scorer::Coverage;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
+use crate::vocab::popularity::{ListRank, ListedRank, PopularityList};
 use crate::vocab::time::UnixMs;
 
 /// Generator of tables.
@@ -137,6 +138,12 @@ impl TestTables {
         drops.count.push(1 + earlier_drops as u8);
         drops.features.extend((0..self.below(9)).map(|at| at as u8));
         drops.feature_ends.push(drops.features.len() as u32);
+        for list in PopularityList::ALL {
+            if self.below(6) == 0 {
+                let rank = ListRank::new(1 + self.below(1_000) as u32).expect("in range");
+                drops.ranks.push((drops.at.len() as u32 - 1, ListedRank { list, rank }));
+            }
+        }
     }
 }
 
@@ -160,6 +167,7 @@ pub fn round_trip(
         corpus: String::new(),
         batches: 0,
         internal_lists: Vec::new(),
+        popularity: Vec::new(),
         newest_observed_at: None,
         suffixes: None,
         tables: Default::default(),

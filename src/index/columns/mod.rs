@@ -17,6 +17,7 @@ pub mod fixtures;
 pub mod idn;
 pub mod label;
 pub mod names;
+pub mod popularity;
 pub mod properties;
 pub mod rank_key;
 pub mod rank_order;

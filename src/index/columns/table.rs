@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::corpus::batch::{BLOCK_ENTRIES, Batch, BatchMeta, head_of};
 use crate::corpus::merge::{self, Dossier, Dossiers, DropRecord};
+use crate::corpus::ranked::RankedList;
 use crate::index::columns::first_batches::BatchTimes;
 use crate::index::columns::rank_key::rank_key;
 use crate::index::columns::tlds::Tlds;
@@ -15,6 +16,7 @@ use crate::index::error::BuildError;
 use crate::scorer::{Base, Coverage, Grade, Scorer, Spread};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
+use crate::vocab::popularity::ListedRank;
 use crate::vocab::stage::Periods;
 use crate::vocab::suffixes;
 use crate::vocab::time::UnixMs;
@@ -82,6 +84,8 @@ pub struct PartDrops {
     pub open_tlds: Vec<u16>,
     /// Number of drops of the name; 255 means 255 or more.
     pub count: Vec<u8>,
+    /// Ranks on popularity lists: by position among the drops, then by list. Few drops have one.
+    pub ranks: Vec<(u32, ListedRank)>,
     /// Score features, concatenated.
     pub features: Vec<u8>,
     /// End of the features of each drop.
@@ -102,11 +106,12 @@ pub struct PartEarlier {
 }
 
 impl Table {
-    /// Merges the batches on all cores, each task on its own range of labels.
+    /// Merges the batches on all cores, each task on its own range of labels, and joins the names that
+    /// dropped with popularity lists.
     ///
     /// # Errors
     /// A batch does not decode, or a number exceeds its limit.
-    pub fn merge(batches: &[Batch]) -> Result<Table, BuildError> {
+    pub fn merge(batches: &[Batch], ranked: &[RankedList]) -> Result<Table, BuildError> {
         let coverage = coverage(batches)?;
         let cuts = merge::cuts(batches, rayon::current_num_threads() * PARTS_PER_THREAD);
         let merged = (0..=cuts.len())
@@ -123,7 +128,7 @@ impl Table {
             .collect();
         let left_out = merged.iter().map(|merging| merging.left_out).sum();
         let mut parts: Vec<Part> =
-            merged.into_par_iter().map(|merging| merging.numbered(&tlds)).collect();
+            merged.into_par_iter().map(|merging| merging.numbered(&tlds).ranked(ranked)).collect();
         let mut first = 0u32;
         for part in &mut parts {
             part.first = first;
@@ -199,6 +204,24 @@ impl Part {
     /// Returns the label at a position.
     pub fn label(&self, at: usize) -> &[u8] {
         &self.name(at)[..usize::from(self.label_len[at])]
+    }
+
+    /// Joins the names that dropped with popularity lists: both are in name order.
+    fn ranked(mut self, lists: &[RankedList]) -> Part {
+        let Some(&first) = self.drops.at.first() else { return self };
+        for list in lists {
+            let mut entries = list.entries_from(self.name(first as usize)).peekable();
+            for drop in 0..self.drops.len() {
+                let name = self.name(self.drops.at[drop] as usize);
+                while entries.next_if(|entry| entry.name < name).is_some() {}
+                if let Some(entry) = entries.next_if(|entry| entry.name == name) {
+                    let (list, rank) = (list.meta().edition.list, entry.rank);
+                    self.drops.ranks.push((drop as u32, ListedRank { list, rank }));
+                }
+            }
+        }
+        self.drops.ranks.sort_unstable();
+        self
     }
 
     /// All names, in order.
@@ -537,7 +560,7 @@ mod tests {
             writer.push(&entry, None).expect("written");
         }
         writer.finish(&BatchMeta::default()).expect("finished");
-        let table = Table::merge(&[Batch::open(&path).expect("opens")]).expect("merged");
+        let table = Table::merge(&[Batch::open(&path).expect("opens")], &[]).expect("merged");
         let found = 2 * Coverage::probes().len() as u64;
         assert_eq!(table.coverage, Coverage::from_found(found));
         assert!(table.coverage != Coverage::NONE);
@@ -566,7 +589,7 @@ mod tests {
                     batch_of(&path, rows, seed, &mut expected)
                 })
                 .collect();
-            let table = Table::merge(&batches).expect("merged");
+            let table = Table::merge(&batches, &[]).expect("merged");
             let label = |name: &str| name.split('.').next().map(str::to_owned);
             let mut spread = BTreeMap::<_, u32>::new();
             expected.keys().for_each(|name| *spread.entry(label(name)).or_default() += 1);

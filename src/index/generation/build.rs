@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::corpus::batch::Batch;
 use crate::corpus::lock::{FolderLock, LockError};
+use crate::corpus::ranked::RankedList;
 use crate::index::columns::by_tld::ByTld;
 use crate::index::columns::drop_history::DropHistory;
 use crate::index::columns::drops_by_name::DropsByName;
@@ -25,11 +26,14 @@ use crate::index::generation::open;
 use crate::index::generation::selftest::SelfTest;
 use crate::index::query::index::Index;
 use crate::index::storage::draft::Draft;
-use crate::index::storage::manifest::{self, GenerationId, INDEX_FORMAT, Manifest, SuffixesUsed};
+use crate::index::storage::manifest::{
+    self, GenerationId, INDEX_FORMAT, Manifest, SuffixesUsed, UsedList,
+};
 use crate::index::storage::space::Space;
 use crate::scorer::SCORER_VERSION;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::name::DomainName;
+use crate::vocab::popularity::ListedRank;
 use crate::vocab::{suffixes, tables};
 
 /// Lock file of the index folder: held while building or rolling back.
@@ -66,13 +70,15 @@ impl Default for Keep {
     }
 }
 
-/// Builds a generation from `batches`, verifies it, makes it current and removes old ones.
+/// Builds a generation from `batches` and popularity lists, verifies it, makes it current and removes
+/// old ones.
 ///
 /// # Errors
 /// Any step fails; the current generation then stays in use.
 pub fn rebuild(
     index: &Path,
     batches: &[Batch],
+    ranked: &[RankedList],
     keep: Keep,
     now: DateTime<Utc>,
 ) -> Result<Manifest, BuildError> {
@@ -83,10 +89,10 @@ pub fn rebuild(
     let generation = GenerationId(newest + 1);
     let folder = index.join(format!("{BUILDING}{generation}"));
     let draft = Draft::new(folder.clone()).at(&folder)?;
-    let table = Table::merge(batches)?;
+    let table = Table::merge(batches, ranked)?;
     let order = RankOrder::new(&table);
     write_parts(&table, &order, &draft)?;
-    let manifest = describe(generation, &table, &order, &draft, batches, now);
+    let manifest = describe(generation, &table, &order, &draft, (batches, ranked), now);
     manifest.write(&folder).at(&folder)?;
     let self_test = SelfTest::new(&table);
     let spot_checks = SpotChecks::new(table);
@@ -252,12 +258,14 @@ fn describe(
     table: &Table,
     order: &RankOrder,
     draft: &Draft,
-    batches: &[Batch],
+    (batches, ranked): (&[Batch], &[RankedList]),
     now: DateTime<Utc>,
 ) -> Manifest {
     let mut corpus = blake3::Hasher::new();
-    for batch in batches {
-        corpus.update(batch.checksum());
+    for checksum in
+        batches.iter().map(Batch::checksum).chain(ranked.iter().map(RankedList::checksum))
+    {
+        corpus.update(checksum);
     }
     Manifest {
         format: INDEX_FORMAT,
@@ -275,6 +283,7 @@ fn describe(
         tables: tables::versions(),
         coverage: table.coverage,
         internal_lists: internal_lists(batches),
+        popularity: ranked.iter().map(|list| UsedList::from(list.meta())).collect(),
         newest_observed_at: batches.iter().map(|batch| batch.meta().observed_at).max(),
         names: table.len(),
         dropped: table.dropped(),
@@ -304,6 +313,8 @@ struct SpotCheck {
     key: u16,
     /// Date, effective release and registered-again flag of the latest drop, and its first batch.
     drop: Option<(u16, u16, bool, u32)>,
+    /// Ranks on popularity lists.
+    ranks: Vec<ListedRank>,
     registered: bool,
 }
 
@@ -331,6 +342,8 @@ impl SpotCheck {
     fn new(part: &Part, at: usize) -> SpotCheck {
         let drops = &part.drops;
         let drop = drops.at.binary_search(&(at as u32)).ok();
+        let before = |drop: usize| drops.ranks.partition_point(|(of, _)| (*of as usize) < drop);
+        let ranks = drop.map_or(0..0, |drop| before(drop)..before(drop + 1));
         SpotCheck {
             name: part.name(at).to_vec(),
             label_len: part.label_len[at],
@@ -340,6 +353,7 @@ impl SpotCheck {
                 let first_batch = drops.first_batch[drop];
                 (drops.date[drop], drops.release[drop], drops.again[drop], first_batch)
             }),
+            ranks: drops.ranks[ranks].iter().map(|(_, listed)| *listed).collect(),
             registered: part.registered[at],
         }
     }
@@ -362,6 +376,9 @@ impl SpotCheck {
             && place.len() == 1
             && index.by_tld.row(place.start) == self.ordinal
             && (drop, row.registered) == (self.drop, self.registered)
+            && row.drop.is_none_or(|drop| {
+                index.drops_by_rank.popularity().of(drop.doc).eq(self.ranks.iter().copied())
+            })
             && row.drop.is_none_or(|drop| index.records.get(drop.doc).label == name.label())
     }
 }
@@ -406,7 +423,7 @@ mod tests {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let batches = [batch_of(folder.path(), &names)];
         let index = folder.path().join("index");
-        rebuild(&index, &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        rebuild(&index, &batches, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
         let opened = open::open_current(&index).expect("opens");
         (folder, opened.index)
     }
@@ -452,7 +469,7 @@ mod tests {
     fn an_empty_corpus_has_an_index_too() {
         let folder = tempfile::tempdir().expect("a folder");
         let index = folder.path().join("index");
-        rebuild(&index, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        rebuild(&index, &[], &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
         let opened = open::open_current(&index).expect("opens");
         assert_eq!(found(&opened.index, "a"), [] as [&str; 0]);
         assert_eq!(opened.index.manifest().names, 0);
@@ -463,7 +480,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let index = folder.path().join("index");
         for _ in 0..4 {
-            rebuild(&index, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+            rebuild(&index, &[], &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
         }
         let numbers = |index: &Path| {
             manifest::generations(index).expect("read").iter().map(|id| id.0).collect::<Vec<_>>()
@@ -473,7 +490,7 @@ mod tests {
         assert!(matches!(manifest::current(&index), Ok(Some(GenerationId(3)))));
         assert!(rollback(&index).is_err());
         // The next number is new, and what was rolled back from goes, not what it was left for.
-        rebuild(&index, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        rebuild(&index, &[], &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
         assert_eq!(numbers(&index), [3, 5]);
         assert_eq!(rollback(&index).expect("back").generation, GenerationId(3));
     }
@@ -487,7 +504,7 @@ mod tests {
         };
         let build = |keep| {
             let keep = Keep::new(keep).expect("in range");
-            rebuild(&index, &[], keep, DateTime::UNIX_EPOCH).expect("built");
+            rebuild(&index, &[], &[], keep, DateTime::UNIX_EPOCH).expect("built");
         };
         (0..4).for_each(|_| build(3));
         assert_eq!(numbers(), [2, 3, 4]);
@@ -526,7 +543,7 @@ mod tests {
         let index = folder.path().join("index");
         let build = |keep| {
             let keep = Keep::new(keep).expect("in range");
-            rebuild(&index, &batches, keep, DateTime::UNIX_EPOCH).expect("built").generation.0
+            rebuild(&index, &batches, &[], keep, DateTime::UNIX_EPOCH).expect("built").generation.0
         };
         let numbers = || {
             manifest::generations(&index).expect("read").iter().map(|id| id.0).collect::<Vec<_>>()
@@ -562,16 +579,16 @@ mod tests {
         let (mine, others) = (names("ab"), names("ac"));
         let batches = [batch_of(folder.path(), &mine)];
         let index = folder.path().join("index");
-        rebuild(&index, &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        rebuild(&index, &batches, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
         let opened = open::open_current(&index).expect("opens").index;
-        let table = Table::merge(&batches).expect("merged");
+        let table = Table::merge(&batches, &[]).expect("merged");
         SelfTest::new(&table).ask(&opened).expect("it is of this table");
         let other = tempfile::tempdir().expect("a folder");
-        let table = Table::merge(&[batch_of(other.path(), &others)]).expect("merged");
+        let table = Table::merge(&[batch_of(other.path(), &others)], &[]).expect("merged");
         let refused = SelfTest::new(&table).ask(&opened);
         assert!(matches!(refused, Err(BuildError::SelfTest(_))), "{refused:?}");
         // One column of one name is enough.
-        let mut table = Table::merge(&batches).expect("merged");
+        let mut table = Table::merge(&batches, &[]).expect("merged");
         for part in &mut table.parts {
             part.drops.again.iter_mut().for_each(|again| *again = true);
         }
@@ -585,9 +602,9 @@ mod tests {
         let names = ["abc.com", "abc.de", "münchen.de"].map(str::to_owned);
         let batches = [batch_of(folder.path(), &names)];
         let index = folder.path().join("index");
-        rebuild(&index, &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        rebuild(&index, &batches, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
         let manifest =
-            rebuild(&index, &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+            rebuild(&index, &batches, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
         let damaged = manifest::folder_of(&index, manifest.generation);
         let files = manifest.files.keys().map(String::as_str).chain(["MANIFEST"]);
         for name in files {

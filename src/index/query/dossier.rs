@@ -5,11 +5,12 @@ use utoipa::ToSchema;
 
 use crate::index::filter::AsOf;
 use crate::index::query::index::{Index, NameRow, RowBuffers, RowDrop, with_row_buffers};
-use crate::index::query::rows::Status;
+use crate::index::query::rows::{PopularityFact, Status};
 use crate::scorer::{Scored, Scorer, Signals};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
+use crate::vocab::popularity::{ListEdition, ListedRank};
 use crate::vocab::stage::Stage;
 
 /// The drop of a name in the active pipeline.
@@ -33,6 +34,8 @@ pub struct Dossier<'a> {
     pub drop_predicted_at: Option<Day>,
     /// `None` when the name is not in the active pipeline.
     pub latest_drop: Option<PipelineDrop>,
+    /// Ranks on popularity lists; empty for a name that never dropped.
+    pub popularity: Vec<PopularityFact>,
 }
 
 /// Facts that a watchlist shows of a name.
@@ -62,6 +65,7 @@ impl Index {
             status: self.status(&row, as_of),
             drop_predicted_at: active.filter(|_| before_release).map(|drop| drop.release),
             latest_drop: active.map(|drop| self.pipeline_drop(&row, &drop)),
+            popularity: self.popularity(&row),
         })
     }
 
@@ -90,6 +94,18 @@ impl Index {
     /// Returns true if the corpus contains `name`.
     pub fn holds(&self, name: &DomainName) -> bool {
         self.names.find(name.as_str()).is_some()
+    }
+
+    /// Returns the ranks of a name on popularity lists.
+    pub(super) fn popularity(&self, row: &NameRow) -> Vec<PopularityFact> {
+        let Some(drop) = row.drop else { return Vec::new() };
+        let lists = &self.manifest.popularity;
+        let fact = |ListedRank { list, rank }| {
+            let ListEdition { id, day, .. } =
+                lists.iter().map(|used| &used.edition).find(|edition| edition.list == list)?;
+            Some(PopularityFact { list, rank: rank.get(), date: *day, list_id: id.clone() })
+        };
+        self.drops_by_rank.popularity().of(drop.doc).filter_map(fact).collect()
     }
 
     fn pipeline_drop(&self, row: &NameRow, drop: &RowDrop) -> PipelineDrop {

@@ -291,6 +291,7 @@ impl Index {
             other_tlds: self.drops_by_rank.other_tlds(doc),
             drop_count: self.drops_by_rank.drops(doc),
             listed_at: self.listed_at(doc),
+            popularity_rank: self.drops_by_rank.popularity().best(doc),
         })
     }
 }

@@ -6,7 +6,7 @@ use crate::index::columns::names::NameBuf;
 use crate::index::filter::AsOf;
 use crate::index::query::appraise::Standing;
 use crate::index::query::index::{Index, NameRow, with_row_buffers};
-use crate::index::query::rows::{Lifecycle, Status};
+use crate::index::query::rows::{Lifecycle, PopularityFact, Status};
 use crate::scorer::{Scored, Scorer, Signals, StoredScore};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
@@ -22,6 +22,8 @@ pub struct Profile {
     pub drop: Option<Lifecycle>,
     /// Earlier drops, newest first.
     pub earlier: Vec<EarlierDrop>,
+    /// Ranks on popularity lists.
+    pub popularity: Vec<PopularityFact>,
 }
 
 /// The same label in another TLD.
@@ -47,7 +49,8 @@ impl Index {
         let drop = row.drop.map(|drop| self.lifecycle(row.tld, &drop, as_of));
         let earlier = self.drop_history.before_latest(ordinal).collect();
         let status = self.status(&row, as_of);
-        Some(Profile { status, dqs, explanation, signals, drop, earlier })
+        let popularity = self.popularity(&row);
+        Some(Profile { status, dqs, explanation, signals, drop, earlier, popularity })
     }
 
     /// Returns the latest drop of a name, if it has one, and its earlier ones, newest first.

@@ -9,6 +9,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::kind::Kind;
 use crate::vocab::named::named_enum;
+use crate::vocab::popularity::{ListId, ListRank, PopularityList};
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
@@ -95,6 +96,25 @@ pub struct DropRow<'a> {
     /// When the list that first had the drop was observed.
     #[schema(value_type = String, format = DateTime)]
     pub listed_at: UnixMs,
+    /// Best rank on the popularity lists in the data; `null` for a name on none.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000, required)]
+    pub popularity_rank: Option<ListRank>,
+}
+
+/// Rank of a name on a popularity list of a day.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PopularityFact {
+    pub list: PopularityList,
+    /// Best rank of the name and of the hosts below it.
+    #[schema(minimum = 1, maximum = 1_000_000)]
+    pub rank: u32,
+    /// Day of the list.
+    #[schema(value_type = String, format = Date)]
+    pub date: Day,
+    /// Identifier of the list; `null` if its publisher gives none.
+    #[schema(value_type = Option<String>, max_length = 16, required)]
+    pub list_id: Option<ListId>,
 }
 
 /// Lifecycle of a drop on one day.

@@ -14,6 +14,7 @@ use crate::index::filter::{DropFilter, RowPosition, Sort, SortKey};
 use crate::index::query::index::Index;
 use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::popularity::ListRank;
 use crate::vocab::time::UnixMs;
 
 /// Matches up to which keys are compared one by one: narrowing them takes longer.
@@ -24,6 +25,8 @@ const NAME_LOOKS: u64 = 32;
 const LISTS_TRIED: usize = 4;
 /// Best docs that are kept beside those of the page, until the worst are dropped.
 const SPARE: usize = 1_000;
+/// Value of a name on no popularity list: above every rank.
+const NO_RANK: u64 = ListRank::MAX as u64 + 1;
 /// Words between two looks at the time budget.
 const WORDS_PER_LOOK: usize = 1 << 12;
 
@@ -41,6 +44,7 @@ impl Index {
         let wanted = take.saturating_add(skip);
         let mut docs = match filter.sort.key {
             SortKey::Name => self.by_name(filter, &matches, total, wanted),
+            SortKey::Rank => self.by_popularity(filter, &mut matches, wanted),
             _ if total <= FEW => self.by_key(filter, &matches, wanted),
             SortKey::Dqs => self.by_score(filter, &matches, wanted),
             SortKey::Listed => self.by_list(filter, &mut matches, wanted),
@@ -182,6 +186,42 @@ impl Index {
         docs
     }
 
+    /// By best rank on a popularity list: few names have one, and the others are in rank order.
+    fn by_popularity(&self, filter: &DropFilter, matches: &mut [u64], wanted: usize) -> Vec<u32> {
+        let key = |value: u64| if filter.sort.descending { !value } else { value };
+        let after = filter.after.as_ref().map(|it| (key(it.value), self.first_after(it)));
+        let is_after = |found: (u64, u32)| after.is_none_or(|after| found >= after);
+        let mut ranked = Vec::new();
+        for (doc, best) in self.drops_by_rank.popularity().all() {
+            let Some(word) = matches.get_mut(doc as usize / 64) else { break };
+            let found = (key(best.get().into()), doc);
+            if *word >> (doc % 64) & 1 == 1 && is_after(found) {
+                ranked.push(found);
+            }
+            *word &= !(1 << (doc % 64));
+        }
+        ranked.sort_unstable();
+        let ranked = ranked.into_iter().map(|(_, doc)| doc);
+        let mut others = Vec::new();
+        if !filter.sort.descending && ranked.len() >= wanted {
+            return ranked.take(wanted).collect();
+        }
+        for (look, words) in matches.chunks(WORDS_PER_LOOK).enumerate() {
+            if others.len() >= wanted || budget::spent() {
+                break;
+            }
+            docs_of(look * WORDS_PER_LOOK, words, |doc| {
+                if is_after((key(NO_RANK), doc)) {
+                    others.push(doc);
+                }
+            });
+        }
+        match filter.sort.descending {
+            true => others.into_iter().chain(ranked).take(wanted).collect(),
+            false => ranked.chain(others).take(wanted).collect(),
+        }
+    }
+
     fn by_key(&self, filter: &DropFilter, matches: &[u64], wanted: usize) -> Vec<u32> {
         let Sort { key, descending } = filter.sort;
         let directed = |value: u64| if descending { !value } else { value };
@@ -262,6 +302,7 @@ impl Index {
             SortKey::Name => 0,
             SortKey::Tlds => u64::from(drops.other_tlds(doc)) + 1,
             SortKey::Listed => self.listed_at(doc).get(),
+            SortKey::Rank => drops.popularity().best(doc).map_or(NO_RANK, |best| best.get().into()),
         }
     }
 

@@ -134,7 +134,7 @@ fn corpus(made: &mut TestTables, names: usize, lists: u64) -> Corpus {
             write(&folder.path().join(number.to_string()), &rows, ingested)
         })
         .collect();
-    rebuild(folder.path(), &batches, Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+    rebuild(folder.path(), &batches, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
     let index = open_current(folder.path()).expect("opens").index;
     let as_of = AsOf { today: day(TODAY), catch_days: 5 };
     let mut listed = Vec::new();

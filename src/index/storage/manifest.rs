@@ -17,14 +17,16 @@ use std::str::FromStr;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::corpus::ranked::RankedMeta;
 use crate::index::error::GenerationError;
 use crate::scorer::Coverage;
 use crate::vocab::day::Day;
 use crate::vocab::file_error::AtPath;
+use crate::vocab::popularity::ListEdition;
 
 /// Version of the file formats, raised when one changes. Other versions are rejected; a rebuild
 /// from the corpus replaces them.
-pub const INDEX_FORMAT: u32 = 7;
+pub const INDEX_FORMAT: u32 = 8;
 
 /// File that names the generation to serve.
 const CURRENT: &str = "CURRENT";
@@ -72,6 +74,21 @@ pub struct SuffixesUsed {
     pub names_left_out: u64,
 }
 
+/// A popularity list whose ranks a generation has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsedList {
+    #[serde(flatten)]
+    pub edition: ListEdition,
+    /// SHA-256 of the list, in hex.
+    pub sha256: String,
+}
+
+impl From<&RankedMeta> for UsedList {
+    fn from(meta: &RankedMeta) -> UsedList {
+        UsedList { edition: meta.edition.clone(), sha256: meta.source_sha256.clone() }
+    }
+}
+
 /// Description of a generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -83,7 +100,7 @@ pub struct Manifest {
     /// Versions of the libraries that wrote its files.
     pub tantivy: String,
     pub fst: String,
-    /// BLAKE3 of the checksums of its batches, and the number of lists in them, which is the number
+    /// BLAKE3 of the checksums of its batches and popularity lists, and the number of lists in them, which is the number
     /// of the newest list.
     pub corpus: String,
     pub batches: u64,
@@ -99,6 +116,9 @@ pub struct Manifest {
     /// Numbers of the lists whose terms allow internal use only, ascending from 1.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub internal_lists: Vec<u32>,
+    /// Popularity lists, each at most once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub popularity: Vec<UsedList>,
     /// Observation time of the newest list.
     pub newest_observed_at: Option<DateTime<Utc>>,
     /// Total number of names.
