@@ -14,7 +14,7 @@ use crate::http::error::ApiError;
 use crate::http::etag::Tag;
 use crate::http::{App, work};
 use crate::index::PipelineDrop;
-use crate::index::query::rows::Status;
+use crate::index::query::rows::{PopularityFact, Status};
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
@@ -35,6 +35,8 @@ pub struct DossierResponse<'a> {
     /// `null` when the name is not in the active pipeline.
     #[schema(required)]
     latest_drop: Option<PipelineDrop>,
+    /// Ranks on popularity lists, none for a name that never dropped. They are not part of the score.
+    popularity: Vec<PopularityFact>,
     feedback: Feedback,
 }
 
@@ -102,6 +104,7 @@ pub async fn find_domain(
         current_status: dossier.status,
         drop_predicted_at: dossier.drop_predicted_at,
         latest_drop: dossier.latest_drop,
+        popularity: dossier.popularity,
         feedback,
     })?;
     Ok(tag.on(work::json_response(body)))

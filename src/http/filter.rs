@@ -24,6 +24,7 @@ use crate::vocab::limits::{
     EXCLUDED_TEXTS_MAX, LABEL_TEXTS_MAX, LIKE_DISTANCE_MAX, MIN_DROPS_MAX, OTHER_TLDS_MAX,
     RELEASE_WITHIN_DAYS_MAX, RULE_TLDS_MAX, WORDS_MAX,
 };
+use crate::vocab::popularity::ListRank;
 use crate::vocab::query::{Substring, fold_tld, is_suffix};
 use crate::vocab::stage::Stage;
 
@@ -121,6 +122,12 @@ const MEMBERS: &[FilterMember] = &[
     member("releaseTo", "release_to", Kind::Text, "Last effective release; may be relative."),
     member("droppedFrom", "dropped_from", Kind::Text, "First drop date; may be relative."),
     member("droppedTo", "dropped_to", Kind::Text, "Last drop date; may be relative."),
+    member(
+        "maxRank",
+        "max_rank",
+        Kind::Number(1, ListRank::MAX),
+        "Maximum of the best rank on a popularity list.",
+    ),
     member("listedSince", "listed_since", Kind::Text, "The list with the drop is not older."),
 ];
 

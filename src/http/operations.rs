@@ -35,6 +35,7 @@ use crate::vocab::limits::{
     SUBSTRING_CHARS_MAX, SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX, WORDS_MAX,
 };
 use crate::vocab::name::NAME_OCTETS_MAX;
+use crate::vocab::popularity::ListRank;
 
 const fn json<T: ToSchema>(status: u16, description: &'static str) -> ResponseSpec {
     ResponseSpec { status, description, content: Content::Json(Shape::of::<T>()) }
@@ -142,6 +143,7 @@ macro_rules! filters {
             query("min_tlds", OTHER_TLDS, "0", "Minimum number of other suffixes in which the data has the label."),
             query("max_tlds", OTHER_TLDS, "100", "Maximum number of other suffixes in which the data has the label."),
             query("min_drops", ParameterKind::Integer { min: 1, max: MIN_DROPS_MAX, default: None }, "1", "Minimum number of drops on record."),
+            query("max_rank", ParameterKind::Integer { min: 1, max: ListRank::MAX, default: None }, "100000", "Maximum of the best rank on a popularity list. Names on none do not pass."),
             query("dropped_from", DAY, "-7d", "First drop date: `YYYY-MM-DD`, `today`, `tomorrow`, `yesterday`, `+3d` or `-3d`. Likewise below."),
             query("dropped_to", DAY, "today", "Last drop date."),
             query("release_from", DAY, "today", "First effective release."),
@@ -165,7 +167,7 @@ const ORDER: Parameter = query(
     "order",
     one_of(&["asc", "desc"]),
     "asc",
-    "By default the best, soonest, shortest or newest first, and names from a to z.",
+    "By default the best, soonest, shortest or newest first, names from a to z, and the most popular first.",
 );
 const CURSOR: Parameter = query(
     "cursor",

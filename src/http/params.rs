@@ -28,6 +28,7 @@ use crate::vocab::limits::{
 };
 use crate::vocab::matcher::{Matcher, MatcherError};
 use crate::vocab::name::DomainName;
+use crate::vocab::popularity::ListRank;
 use crate::vocab::query::{NamePrefix, Substring, fold_tld};
 use crate::vocab::time::UnixMs;
 
@@ -393,6 +394,7 @@ impl<'a> Params<'a> {
                 release: self.days(("release_from", "release_to"), today)?,
                 min_drops: min_drops.unwrap_or(0) as u8,
                 listed_since,
+                max_rank: self.integer("max_rank", 1..=ListRank::MAX)?.and_then(ListRank::new),
                 after_batch: None,
             },
         };
@@ -639,7 +641,7 @@ mod tests {
     fn filters_are_parsed() {
         let query = "min_len=2&max_dqs=90&not_tld=de&stage=redemption,catchable&digits=none\
                      &starts=get,%22a%2C%22%22b%22,+&release_from=today&release_to=%2B3d\
-                     &dropped_from=-7d&min_tlds=1&min_drops=2&listed_since=2026-11-20";
+                     &dropped_from=-7d&min_tlds=1&min_drops=2&listed_since=2026-11-20&max_rank=5000";
         let DropFilter { common, view, .. } = drops(query).expect("valid");
         assert_eq!((common.min_len, common.max_dqs), (2, Dqs::clamped(90)));
         assert_eq!(common.not_tlds, ["de"]);
@@ -650,6 +652,7 @@ mod tests {
         assert_eq!(common.drop.dropped, DayRange { from: day(-7), to: None });
         assert_eq!((common.min_tlds, common.drop.min_drops), (1, 2));
         assert_eq!(common.drop.listed_since, "2026-11-20T00:00:00Z".parse().ok());
+        assert_eq!(common.drop.max_rank, ListRank::new(5_000));
         let View::Stages(stages) = view else { panic!("{view:?}") };
         assert!(stages.contains(Stage::Catchable) && !stages.contains(Stage::Released));
         // A `+` that is not escaped arrives as a space.
@@ -687,6 +690,8 @@ mod tests {
             ("starts=\"a\"b", "starts: must have a comma after a quoted item"),
             ("digits=many", "digits: must be one of none, some, only"),
             ("min_drops=0", "min_drops: must be an integer from 1 to 255"),
+            ("max_rank=0", "max_rank: must be an integer from 1 to 1000000"),
+            ("max_rank=1000001", "max_rank: must be an integer from 1 to 1000000"),
             (
                 "release_to=2026-02-30",
                 "release_to: must be a date from 1985-01-01 to 2164-06-05: YYYY-MM-DD, today, tomorrow, \

@@ -47,6 +47,7 @@ named_enum! {
         OtherTlds = "otherTlds",
         DropCount = "dropCount",
         ListedAt = "listedAt",
+        PopularityRank = "popularityRank",
     }
 }
 
@@ -158,6 +159,10 @@ fn push_value(row: &DropRow<'_>, member: Member, out: &mut Vec<u8>) {
             push_instant(out, row.listed_at);
             push(out, "\"");
         }
+        Member::PopularityRank => match row.popularity_rank {
+            Some(rank) => push_number(out, rank.get()),
+            None => push(out, "null"),
+        },
     }
 }
 
@@ -217,6 +222,9 @@ pub fn push_drop_columns(row: &DropRow<'_>, members: &[Member], out: &mut Vec<u8
                 push_quoted_cell(out, &words.join(" "));
             }
             Member::Language => push(out, row.language.unwrap_or_default()),
+            Member::PopularityRank => {
+                row.popularity_rank.iter().for_each(|rank| push_number(out, rank.get()));
+            }
             Member::Kind => push(out, row.kind.as_str()),
             Member::Signals => {
                 let mut json = Vec::new();
@@ -469,6 +477,7 @@ mod tests {
     use crate::scorer::{Scorer, Scratch, Spread};
     use crate::vocab::dqs::Dqs;
     use crate::vocab::name::DomainName;
+    use crate::vocab::popularity::ListRank;
 
     fn output_of(write: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut out = Vec::new();
@@ -554,6 +563,7 @@ mod tests {
                     other_tlds: 12,
                     drop_count: 2,
                     listed_at: "2026-03-16T01:02:03.045Z".parse().expect("an instant"),
+                    popularity_rank: ListRank::new(12_345),
                 };
                 let signals = serde_json::to_string(&scored.signals).expect("signals");
                 let (domain, tld, length, dqs) = (row.name, row.tld, row.length, row.dqs);
@@ -568,7 +578,8 @@ mod tests {
                          \"stage\":\"pending-delete\",\"dropDate\":\"2026-03-15\",\
                          \"releaseDate\":\"2026-04-19\",\"daysToRelease\":-3,\"words\":{words},\
                          \"language\":{language},\"kind\":\"{}\",\"otherTlds\":12,\
-                         \"dropCount\":2,\"listedAt\":\"2026-03-16T01:02:03.045Z\"}}",
+                         \"dropCount\":2,\"listedAt\":\"2026-03-16T01:02:03.045Z\",\
+                         \"popularityRank\":12345}}",
                         scored.signals.kind
                     )
                 );

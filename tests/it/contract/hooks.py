@@ -31,7 +31,7 @@ schemathesis.openapi.format("day", st.just("2026-03-20"))
 schemathesis.openapi.format("instant", DAYS | DAYS.map("{}T12:00:00Z".format))
 MEMBERS = (
     "name tld length dqs explanation signals stage dropDate releaseDate daysToRelease words language kind"
-    " otherTlds dropCount listedAt"
+    " otherTlds dropCount listedAt popularityRank"
 ).split()
 schemathesis.openapi.format("fields", st.lists(st.sampled_from(MEMBERS), min_size=1, unique=True).map(",".join))
 schemathesis.openapi.format("texts", st.lists(LABELS, min_size=1, max_size=5).map(",".join))
