@@ -18,6 +18,8 @@ named_enum! {
         Kind = "kind",
         /// Number of drops on record.
         Drops = "drops",
+        /// Best rank on a popularity list.
+        Popularity = "popularity",
         Dropped = "dropped",
         Listed = "listed",
         /// Days to the release.

@@ -36,8 +36,8 @@ use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
 use crate::web::Web;
 use crate::web::components::{
-    History, actions, countdown, counted, date, dossier_path, name, name_linked, panel, part_bars,
-    query, score, standing, watch_form,
+    History, actions, countdown, counted, date, dossier_path, grouped, name, name_linked, panel,
+    part_bars, query, score, standing, watch_form,
 };
 use crate::web::error::{PageError, sentence};
 use crate::web::fragment::{self, Wanted};
@@ -171,6 +171,7 @@ impl Dossier<'_> {
                     (self.watching())
                     (self.open_at())
                     (self.history())
+                    (self.popularity())
                     @if self.known.profile().is_some() { (votes.section(self.domain)) }
                     (self.signals())
                 }
@@ -356,6 +357,27 @@ impl Dossier<'_> {
             (lifecycle::earlier(&profile.earlier, today))
         };
         panel("history-title", "History", content)
+    }
+
+    /// Ranks on popularity lists.
+    fn popularity(&self) -> Markup {
+        let facts = self.known.profile().map_or(&[][..], |profile| &profile.popularity);
+        if facts.is_empty() {
+            return html! {};
+        }
+        let content = html! {
+            dl.facts {
+                @for fact in facts {
+                    dt { (fact.list.title()) }
+                    dd {
+                        (grouped(fact.rank.into())) " on " (date(fact.date, self.as_of.today))
+                        @if let Some(id) = &fact.list_id { " (list ID " (id.as_str()) ")" }
+                    }
+                }
+            }
+            p.soft { "Not part of the score." }
+        };
+        panel("popularity-title", "Popularity", content)
     }
 
     fn siblings(&self, siblings: &[Sibling], total: u32) -> Markup {

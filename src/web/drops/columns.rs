@@ -16,7 +16,7 @@ use crate::vocab::columns::{Column, Columns};
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
 use crate::web::Web;
-use crate::web::components::date_text;
+use crate::web::components::{date_text, grouped};
 use crate::web::error::PageError;
 use crate::web::form::{Fields, Form};
 use crate::web::next::local_path;
@@ -45,6 +45,7 @@ impl Column {
             Column::Language => "Language",
             Column::Kind => "Kind",
             Column::Drops => "Drops so far",
+            Column::Popularity => "Popularity rank",
             Column::Dropped => "Left the zone",
             Column::Listed => "First listed",
             Column::Days => "Days to drop",
@@ -58,6 +59,7 @@ impl Column {
         match self {
             Column::Length => Some(SortKey::Length),
             Column::Tlds => Some(SortKey::Tlds),
+            Column::Popularity => Some(SortKey::Rank),
             Column::Dropped => Some(SortKey::Dropped),
             Column::Listed => Some(SortKey::Listed),
             Column::Due | Column::Days => Some(SortKey::Release),
@@ -71,7 +73,7 @@ impl Column {
             Column::Why => "why",
             Column::Length => "n length",
             Column::Tlds => "n tlds",
-            Column::Drops | Column::Days => "n",
+            Column::Drops | Column::Popularity | Column::Days => "n",
             Column::Due => "due",
             Column::State => "state",
             Column::Words => "text",
@@ -93,6 +95,7 @@ impl Column {
                     Column::Language => @match drop.signals.language { Some(code) => (code), None => (missing()) },
                     Column::Kind => (drop.signals.kind.as_str()),
                     Column::Drops => (drop.drop_count),
+                    Column::Popularity => @match drop.popularity_rank { Some(rank) => (grouped(rank.get().into())), None => (missing()) },
                     Column::Dropped => (day(place.dropped, today)),
                     Column::Listed => @match Day::from_instant(drop.listed_at.instant()) { Some(listed) => (day(listed, today)), None => (missing()) },
                     Column::Days => (drop.days_to_release),

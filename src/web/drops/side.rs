@@ -7,6 +7,7 @@ use crate::index::query::rows::FacetValue;
 use crate::vocab::day::Day;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::name::to_unicode;
+use crate::vocab::popularity::ListRank;
 use crate::web::components::{grouped, query};
 use crate::web::drops::state::State;
 use crate::web::drops::{Found, Shown, saved};
@@ -225,6 +226,8 @@ fn more(shown: &Shown<'_>) -> Markup {
         ("Words", "min_words", "max_words", "15"),
         ("Other TLDs", "min_tlds", "max_tlds", ""),
     ];
+    const NUMBERS: [(&str, &str, u32); 1] =
+        [("Popularity rank at most", "max_rank", ListRank::MAX)];
     const DATES: [(&str, &str, &str); 2] =
         [("Drops", "release_from", "release_to"), ("Left the zone", "dropped_from", "dropped_to")];
     let state = shown.state;
@@ -234,6 +237,7 @@ fn more(shown: &Shown<'_>) -> Markup {
         .iter()
         .map(|(name, _)| *name)
         .chain(PAIRS.iter().flat_map(|(_, low, high, _)| [*low, *high]))
+        .chain(NUMBERS.iter().map(|(_, name, _)| *name))
         .chain(DATES.iter().flat_map(|(_, from, to)| [*from, *to]))
         .collect();
     html! {
@@ -253,6 +257,9 @@ fn more(shown: &Shown<'_>) -> Markup {
                         " to "
                         input type="number" name=(high) value=(state.get(high)) min="0" max=[(!most.is_empty()).then_some(most)] aria-label={ (word) " at most" };
                     }
+                }
+                @for (word, name, most) in NUMBERS {
+                    label { (word) input type="number" name=(name) value=(state.get(name)) min="1" max=(most); }
                 }
                 @for (word, from, to) in DATES {
                     fieldset {

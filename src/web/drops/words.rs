@@ -71,7 +71,7 @@ struct Single {
     negated: &'static str,
 }
 
-const SINGLES: [Single; 12] = [
+const SINGLES: [Single; 13] = [
     single("TLD", &["tld"], "tld", "not_tld"),
     single("contains", &["contains"], "contains", "not_contains"),
     single("starts with", &["starts"], "starts", "not_starts"),
@@ -84,7 +84,11 @@ const SINGLES: [Single; 12] = [
     single("kind", &["kind"], "kind", ""),
     single("language", &["lang", "language"], "language", ""),
     single("earlier drops", &["seen"], "min_drops", ""),
+    single("popularity rank at most", &["rank"], MAX_RANK, ""),
 ];
+
+/// The filter on popularity lists, whose numbers the bar takes in thousands too.
+const MAX_RANK: &str = "max_rank";
 
 const fn single(
     word: &'static str,
@@ -113,7 +117,7 @@ const FEATURES: [Feature; 4] = [
 ];
 
 /// What the query bar understands, with an example of each.
-pub const EXAMPLES: [(&str, &str); 18] = [
+pub const EXAMPLES: [(&str, &str); 19] = [
     ("score:>=80", "score of at least 80"),
     ("len:4-8", "four to eight letters"),
     ("tld:com,net", "one of these TLDs"),
@@ -128,6 +132,7 @@ pub const EXAMPLES: [(&str, &str); 18] = [
     ("drops:+3d", "released in the next three days"),
     ("tlds:>=5", "registered in at least five other TLDs"),
     ("seen:2", "dropped at least twice"),
+    ("rank:100k", "among the first 100,000 of a popularity list"),
     ("kind:word,words", "made of words and nothing else"),
     ("words:2", "made of two words"),
     ("lang:en", "English words"),
@@ -282,7 +287,8 @@ fn keyed(
         if parameter.is_empty() {
             return Err(format!("“-{key}:” is no filter: {key} cannot be excluded."));
         }
-        values.push((parameter, value.to_owned()));
+        let value = if parameter == MAX_RANK { plain_rank(value) } else { value.to_owned() };
+        values.push((parameter, value));
     } else if let Some(feature) = FEATURES.iter().find(|feature| feature.key == key) {
         if is_not || !feature.says.iter().any(|(known, _)| *known == value) {
             let known: Vec<_> =
@@ -309,6 +315,16 @@ fn plain(text: &str, is_not: bool, values: &mut Vec<(&'static str, String)>) {
     } else {
         values.push((if is_not { "not_contains" } else { "contains" }, text.to_owned()));
     }
+}
+
+/// The number that `<=100k`, `100K`, `1m` or `5000` stands for; other texts as they are.
+fn plain_rank(text: &str) -> String {
+    let text = text.strip_prefix("<=").unwrap_or(text);
+    let lower = text.to_ascii_lowercase();
+    let unit = [("k", "000"), ("m", "000000")]
+        .into_iter()
+        .find_map(|(unit, zeros)| Some((lower.strip_suffix(unit)?, zeros)));
+    unit.map_or_else(|| text.to_owned(), |(number, zeros)| format!("{number}{zeros}"))
 }
 
 /// The bounds of `>=80`, `<=8`, `4-8`, `4`; of days also `2026-11-23..2026-11-25` and `+3d`, which is
@@ -358,6 +374,9 @@ mod tests {
             ("kind:word lang:en,de", "/?kind=word&language=en%2Cde"),
             ("words:2 -caps", "/?min_words=2&max_words=2&caps=none"),
             ("SCORE:<=40", "/?max_dqs=40"),
+            ("rank:100k", "/?max_rank=100000"),
+            ("rank:<=5000", "/?max_rank=5000"),
+            ("rank:1M", "/?max_rank=1000000"),
             ("", "/"),
         ] {
             let path_of = |state: &State| {
@@ -390,6 +409,7 @@ mod tests {
             ("-len:4", "“-len:” is no filter."),
             ("digits:many", "Write digits:none or digits:some or digits:only."),
             ("-like:shop", "like cannot be excluded"),
+            ("-rank:100k", "rank cannot be excluded"),
         ] {
             let why = add(&State::default(), text).expect_err(text);
             assert!(why.contains(told), "{text}: {why}");
@@ -412,6 +432,7 @@ mod tests {
             ("not_starts=my", "not starts with my"),
             ("release_from=tomorrow&release_to=%2B3d", "drops 23 Nov to 25 Nov"),
             ("q=shop", "name contains shop"),
+            ("max_rank=100000", "popularity rank at most 100000"),
         ] {
             let chips: Vec<String> = told(query);
             assert_eq!(chips, [words], "{query}");
