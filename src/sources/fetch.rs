@@ -34,6 +34,7 @@ use crate::sources::settings::{Contact, Settings, Source, shown};
 use crate::sources::state::{Held, Known, Retry};
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
+use crate::vocab::popularity::{ListId, ListRank};
 use crate::vocab::secret::Secret;
 
 pub(super) const PART_ENDING: &str = ".part";
@@ -325,11 +326,21 @@ impl Fetcher {
         }
         let target = match source.flow {
             Flow::Link(host) => self.link(source, url, host).await?,
+            Flow::Tranco => match self.tranco(source, url).await? {
+                Some(list) => list,
+                None => return Ok(Fetched::Early),
+            },
             Flow::Direct | Flow::Pages | Flow::Czds | Flow::Transfer => url.clone(),
         };
-        let Some(mut new) = self.download(source, url, &target, known, folder).await? else {
-            return Ok(Fetched::Unchanged);
-        };
+        let mut new = self.download(source, url, &target, known, folder).await;
+        if let (Flow::Tranco, Err(FetchError::Forbidden)) = (source.flow, &new) {
+            // The archive of daily lists is closed at times, and the list itself open.
+            let id = target.path().rsplit('/').next().unwrap_or_default();
+            let mut list = target.clone();
+            list.set_path(&format!("/download/{id}/{}", ListRank::MAX));
+            new = self.download(source, url, &list, known, folder).await;
+        }
+        let Some(mut new) = new? else { return Ok(Fetched::Unchanged) };
         let (packing, now) = (source.packing, self.clock.now());
         let (part, path) = (part_of(url, folder), folder.join(file_name(&target)));
         let file = path.clone();
@@ -437,6 +448,28 @@ impl Fetcher {
             return Err(FetchError::NoLink(format!("it leads to {other} instead of {host}")));
         }
         Ok(link)
+    }
+
+    /// Asks for the newest daily list of Tranco. Its address has identifier and day of the list as file
+    /// name; `None` if it is not ready.
+    async fn tranco(&self, source: &Source, url: &Url) -> Result<Option<Url>, FetchError> {
+        #[derive(Deserialize)]
+        struct Daily {
+            list_id: ListId,
+            available: bool,
+            created_on: Option<String>,
+        }
+        let text = self.text(source, Ask::get(url), SMALL_MAX).await?;
+        let daily: Daily =
+            serde_json::from_str(&text).map_err(|err| FetchError::NoLink(err.to_string()))?;
+        let created = daily.created_on.as_deref().and_then(|text| text.get(..10)?.parse().ok());
+        // The newest list is that of yesterday.
+        let day: Day = created.unwrap_or(self.today().plus(-1));
+        let (id, mut list) = (daily.list_id.as_str(), url.clone());
+        list.set_path(&format!("/download_daily/{id}"));
+        list.set_query(None);
+        list.set_fragment(Some(&format!("tranco_{id}_{day}.csv.zip")));
+        Ok(daily.available.then_some(list))
     }
 
     /// A response of at most `max` bytes as text.
@@ -694,9 +727,11 @@ pub(super) fn part_of(url: &Url, folder: &Path) -> PathBuf {
     folder.join(format!("{}{PART_ENDING}", &sum[..PART_CHARS]))
 }
 
-/// The last part of a path as a file name: a list may have its date in it.
+/// The file name that an address has behind `#`, or else the last part of its path: a list may have its
+/// date or name in it.
 fn file_name(url: &Url) -> String {
     let last = url.path().rsplit('/').next().unwrap_or_default();
+    let last = url.fragment().unwrap_or(last);
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     let name: String = last.chars().filter(is_plain).take(FILE_NAME_MAX).collect();
     let name = name.trim_start_matches('.');
@@ -733,6 +768,8 @@ mod tests {
             ("https://a.example/..%2f..%2fetc", "2f..2fetc"),
             ("https://a.example/.hidden", "hidden"),
             ("https://a.example/download.part", "list"),
+            ("https://a.example/b64/nrd#nrd-20261122.zip", "nrd-20261122.zip"),
+            ("https://a.example/nrd#../../.etc", "etc"),
         ] {
             assert_eq!(file_name(&Url::parse(url).expect("a URL")), name, "{url}");
         }

@@ -45,6 +45,8 @@ pub enum Flow {
     Direct,
     /// The address returns JSON with a signed link to the list, on the host of the address or this one.
     Link(&'static str),
+    /// The address returns JSON with the identifier of Tranco's daily list.
+    Tranco,
     /// JSON in pages; `nextPage` says whether there is another.
     Pages,
     /// The address is a name server and a zone, which is transferred (AXFR): `axfr://zone.internet.ee/ee`.
@@ -59,9 +61,9 @@ pub struct Preset {
     pub name: &'static str,
     pub about: &'static str,
     pub class: Class,
-    /// Each may have `{date}`, the day as YYYYMMDD, or `{month}`, YYYYMM.
+    /// Each may have placeholders of the day ([`crate::sources::settings::Address`]).
     pub urls: &'static [&'static str],
-    /// First and last day of addresses with `{date}`, counted from today.
+    /// First and last day of dated addresses, counted from today.
     pub days: (i32, i32),
     /// Whether a list has all that older ones have, so that only the newest is fetched.
     pub newest_only: bool,
@@ -112,6 +114,22 @@ const NO_CONTRACT: &str = "The market documents no interface for programs; read 
 
 /// A table of suffixes: at most one download a day, as the maintainers of the Public Suffix List ask.
 const TABLE: Preset = Preset { hours_between: 23, max_mib: 16, ..PLAIN };
+
+/// Names that were newly registered.
+const REGISTERED: Preset = Preset {
+    class: Class::Terms,
+    format: Format::Registered,
+    schedule: Schedule::daily(5, 0),
+    ..PLAIN
+};
+
+/// A list of popular names.
+const RANKED: Preset = Preset {
+    class: Class::Terms,
+    format: Format::Ranked,
+    schedule: Schedule::daily(4, 50),
+    ..PLAIN
+};
 
 /// A zone that a registry lets anybody transfer.
 const TRANSFER: Preset = Preset { flow: Flow::Transfer, format: Format::Zone, ..PLAIN };
@@ -224,6 +242,16 @@ pub static PRESETS: &[Preset] = &[
         schedule: Schedule::daily(3, 10),
         terms: "CC BY 4.0, Estonian Internet Foundation; contact it before you share the data.",
         ..TRANSFER
+    },
+    Preset {
+        name: "tranco",
+        about: "Tranco: the million most popular names, as ranks",
+        class: Class::Free,
+        urls: &["https://tranco-list.eu/api/lists/date/latest"],
+        flow: Flow::Tranco,
+        terms: "Made for research from several lists with terms of their own; cite the list by its ID, and \
+                the paper (https://tranco-list.eu).",
+        ..RANKED
     },
     Preset {
         name: "psl",
@@ -369,6 +397,43 @@ pub static PRESETS: &[Preset] = &[
         schedule: Schedule::daily(9, 0),
         terms: NO_CONTRACT,
         ..PLAIN
+    },
+    Preset {
+        name: "majestic",
+        about: "Majestic Million: the names that most networks link to, as ranks",
+        urls: &["https://downloads.majestic.com/majestic_million.csv"],
+        terms: "CC BY 3.0, Majestic: name it as the source where you show ranks.",
+        ..RANKED
+    },
+    Preset {
+        name: "umbrella",
+        about: "Cisco Umbrella: the most popular hosts in DNS, as ranks of their names",
+        urls: &[
+            "https://s3-us-west-1.amazonaws.com/umbrella-static/top-1m.csv.zip#umbrella-top-1m.csv.zip",
+        ],
+        packing: Packing::Zip,
+        terms: "Free of charge; no licence was found beside the list.",
+        ..RANKED
+    },
+    Preset {
+        name: "whoisds-nrd",
+        about: "WhoisDS: names registered on a day, about 70,000",
+        urls: &[
+            "https://www.whoisds.com//whois-database/newly-registered-domains/{zip64}/nrd#nrd-{date}.zip",
+        ],
+        days: (-3, -1),
+        packing: Packing::Zip,
+        may_be_early: true,
+        terms: "Free of charge; no terms were found beside the list.",
+        ..REGISTERED
+    },
+    Preset {
+        name: "cenk-nrd",
+        about: "The lists of WhoisDS for the last ten days in one; whoisds-nrd has exact days",
+        urls: &["https://raw.githubusercontent.com/cenk/nrd/master/nrd-last-10-days.txt"],
+        schedule: Schedule::daily(8, 30),
+        terms: "Redistributes the lists of WhoisDS; the code is under the MIT licence.",
+        ..REGISTERED
     },
     Preset {
         name: "czds",

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 use url::Url;
 
-use crate::feeds::{Feed, Format, ReadOptions, Row};
+use crate::feeds::{Feed, FeedError, FeedProblem, Format, ReadOptions, Row};
 use crate::intake::outcome::{ListOutcome, ListReport, Outcome, one_line};
 use crate::intake::queue::Queue;
 use crate::intake::request::{Ingest, Lists, Task};
@@ -296,7 +296,7 @@ impl<I: Intake> Runner<I> {
         }
         let next_page = match source.flow {
             Flow::Pages => next_page(url, &path),
-            Flow::Direct | Flow::Link(_) | Flow::Czds | Flow::Transfer => None,
+            Flow::Direct | Flow::Link(_) | Flow::Tranco | Flow::Czds | Flow::Transfer => None,
         };
         let ingested = self.ingest(source, url, &path).await;
         let refused = ingested.as_ref().ok().and_then(|lists| {
@@ -558,11 +558,21 @@ pub async fn check(
 /// Format, rows and rejected rows of a list. Of a zone, these are its names.
 fn count(path: PathBuf, options: ReadOptions) -> anyhow::Result<(String, u64, u64)> {
     let feed = match options.format {
-        Some(Format::Zone) => Feed::open_zone(&path)?.1,
-        Some(Format::Registry) => Feed::open_registry(&path)?,
-        _ => Feed::open(&path, &options)?,
+        Some(Format::Zone) => Ok(Feed::open_zone(&path)?.1),
+        Some(Format::Registry) => Feed::open_registry(&path),
+        _ => Feed::open(&path, &options),
     };
-    let format = options.format.unwrap_or_else(|| feed.format()).to_string();
+    match feed {
+        Err(FeedError { problem: FeedProblem::RankedList, .. }) => {
+            let (_, feed) = Feed::open_ranked(&path, &options)?;
+            count_rows(feed, options.format)
+        }
+        feed => count_rows(feed?, options.format),
+    }
+}
+
+fn count_rows<T>(feed: Feed<T>, format: Option<Format>) -> anyhow::Result<(String, u64, u64)> {
+    let format = format.unwrap_or_else(|| feed.format()).to_string();
     let (mut rows, mut rejected) = (0, 0);
     for row in feed {
         match row? {

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
 use serde::Deserialize;
 use url::Url;
@@ -23,6 +25,8 @@ pub const TRANSFER: &str = "axfr";
 /// Placeholder of the day, and of the month.
 const DATE: &str = "{date}";
 const MONTH: &str = "{month}";
+/// Placeholder of the file name `2026-11-23.zip` in base64, by which WhoisDS names a day.
+const ZIP64: &str = "{zip64}";
 /// Maximum characters of a contact.
 const CONTACT_MAX: usize = 200;
 
@@ -162,15 +166,17 @@ impl Source {
     }
 }
 
-/// A URL for logs and messages: without the query, which may hold a key.
+/// A URL for logs and messages: without the query, which may hold a key, and a file name behind `#`.
 pub fn shown(url: &Url) -> String {
     let mut shown = url.clone();
     shown.set_query(None);
+    shown.set_fragment(None);
     shown.into()
 }
 
 /// An address of a list: http or https, possibly with the day of the list in it, or `axfr` with a name
-/// server and a zone. Invariant: a URL on every day, without user or fragment.
+/// server and a zone. A fragment names the file, when the address tells neither its day nor which list
+/// it is. Invariant: a URL on every day, without user.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Address(String);
@@ -178,14 +184,12 @@ pub struct Address(String);
 impl Address {
     /// Whether the address has a day in it.
     pub fn is_dated(&self) -> bool {
-        self.0.contains(DATE) || self.0.contains(MONTH)
+        [DATE, MONTH, ZIP64].iter().any(|placeholder| self.0.contains(placeholder))
     }
 
     /// The address of the list of `day`.
     pub fn on(&self, day: Day) -> Url {
-        let text = self.0.replace(DATE, &day.date().format("%Y%m%d").to_string());
-        let text = text.replace(MONTH, &day.date().format("%Y%m").to_string());
-        Url::parse(&text).expect("a URL on every day")
+        Url::parse(&filled(&self.0, day)).expect("a URL on every day")
     }
 
     /// Whether it is a name server and a zone.
@@ -199,11 +203,20 @@ impl Address {
     }
 }
 
+/// The text with a day in its placeholders.
+fn filled(text: &str, day: Day) -> String {
+    let zip = STANDARD.encode(format!("{day}.zip"));
+    let date = day.date();
+    text.replace(DATE, &date.format("%Y%m%d").to_string())
+        .replace(MONTH, &date.format("%Y%m").to_string())
+        .replace(ZIP64, &zip)
+}
+
 impl TryFrom<String> for Address {
     type Error = String;
 
     fn try_from(text: String) -> Result<Address, String> {
-        let sample = text.replace(DATE, "20260101").replace(MONTH, "202601");
+        let sample = filled(&text, Day::MIN);
         let url = Url::parse(&sample).map_err(|err| format!("`{text}` is not a URL: {err}"))?;
         let is_bare = url.username().is_empty() && url.password().is_none();
         if !matches!(url.scheme(), "http" | "https" | TRANSFER) || url.host().is_none() {
@@ -211,9 +224,9 @@ impl TryFrom<String> for Address {
                 "`{text}` must start with https://, http:// or {TRANSFER}:// and a host"
             ));
         }
-        if !is_bare || url.fragment().is_some() || text.len() > ADDRESS_MAX {
+        if !is_bare || text.len() > ADDRESS_MAX {
             return Err(format!(
-                "`{text}` must have no user, no password and no fragment, and at most {ADDRESS_MAX} bytes"
+                "`{text}` must have no user and no password, and at most {ADDRESS_MAX} bytes"
             ));
         }
         if sample.contains(['{', '}']) {

@@ -32,6 +32,8 @@ fn fixture(name: &str, quality: &str) -> Vec<u8> {
         "dropcatch" => zip("drops.csv", &text),
         "godaddy" => zip("all_expiring_auctions.json", &text),
         "fr-monthly" => zip("202610_OPENDATA_A-NomsDeDomaineEnPointFr.csv", &text),
+        "tranco" | "umbrella" => zip("top-1m.csv", &text),
+        "whoisds-nrd" => zip("domain-names.txt", &text),
         "sedo" => {
             let text = String::from_utf8(text).expect("UTF-8");
             let units = text.encode_utf16().flat_map(u16::to_le_bytes);
@@ -39,6 +41,12 @@ fn fixture(name: &str, quality: &str) -> Vec<u8> {
         }
         _ => text,
     }
+}
+
+/// The good list of a preset, without its packing.
+fn fixture_text(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sources");
+    fs::read(path.join(format!("{name}.good"))).expect(name)
 }
 
 fn zip(name: &str, bytes: &[u8]) -> Vec<u8> {
@@ -53,7 +61,7 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// A publisher: path and query of each preset's address on a server of its own, and rows of the good list.
-const PRESETS: [(&str, &str, u64); 17] = [
+const PRESETS: [(&str, &str, u64); 22] = [
     ("uk-nominet", "/current/uk.csv.gz", 3),
     ("se-bardate", "/bardate_domains.json", 2),
     ("nu-bardate", "/bardate_domains_nu.json", 1),
@@ -63,6 +71,7 @@ const PRESETS: [(&str, &str, u64); 17] = [
     ("it-droptime", "/droptime/files/{date}09.txt", 2),
     ("au-expired", "/domain-drop-lists/expired", 2),
     ("au-deleted", "/domain-drop-lists/deleted", 1),
+    ("tranco", "/api/lists/date/latest", 4),
     ("sk-list", "/subory/domains.txt", 3),
     ("fr-monthly", "/opendata/{month}_A.zip", 3),
     ("dropcatch", "/GetFileUrl?FileType=csv", 2),
@@ -71,13 +80,21 @@ const PRESETS: [(&str, &str, u64); 17] = [
     ("sedo", "/fileadmin/expiring_domain_auctions.csv", 1),
     ("dynadot", "/backorders.csv", 2),
     ("parkio", "/domains/index/io.json?limit=1000", 2),
+    ("majestic", "/majestic_million.csv", 3),
+    ("umbrella", "/top-1m.csv.zip#umbrella-top-1m.csv.zip", 4),
+    ("whoisds-nrd", "/newly-registered-domains/{zip64}/nrd#nrd-{date}.zip", 3),
+    ("cenk-nrd", "/nrd-last-10-days.txt", 2),
 ];
-/// The presets of `--all-free` among them; one is compared with the lists of other days, and brings none
-/// on the first.
-const FREE: usize = 10;
+/// The presets of `--all-free` among them; one is compared with the lists of other days and brings none
+/// on the first, and a popularity list is no batch.
+const FREE: usize = 11;
 const FREE_LISTS: usize = 9;
 /// The tables of `--all-free`.
 const TABLES: [&str; 3] = ["psl", "iana-tlds", "icann-gtlds"];
+/// Tranco's newest list.
+const TRANCO: &str = r#"{"list_id":"X9K2A","available":true,"created_on":"2026-11-22T01:00:00"}"#;
+/// The path of WhoisDS for 2026-11-22.
+const REGISTERED_YESTERDAY: &str = "/newly-registered-domains/MjAyNi0xMS0yMi56aXA=/nrd";
 
 /// A server of all publishers. Their lists have an ETag, and 304 answers who knows it.
 fn publishers(quality: &'static str) -> Receiver {
@@ -92,10 +109,17 @@ fn publishers(quality: &'static str) -> Receiver {
             let body = format!("{{\"success\":true,\"result\":{{\"fileUrl\":\"{link}\"}}}}");
             return Reply::Answer(200, Vec::new(), body.into_bytes());
         }
-        let found = PRESETS.iter().find(|(_, path, _)| target == path).map(|(name, ..)| *name);
+        if target == "/api/lists/date/latest" {
+            return Reply::Answer(200, Vec::new(), TRANCO.into());
+        }
+        let is_path = |path: &str| path.split('#').next() == Some(target);
+        let found = PRESETS.iter().find(|(_, path, _)| is_path(path)).map(|(name, ..)| *name);
         let name = match found {
             Some(name) => name,
             None if target.starts_with("/signed/") => "dropcatch",
+            None if target == "/download_daily/X9K2A" => "tranco",
+            // That of today is not there yet, and those before were removed.
+            None if target == REGISTERED_YESTERDAY => "whoisds-nrd",
             // Published for tomorrow; the day after is not there yet.
             None if target == "/droptime/files/2026112409.txt" => "it-droptime",
             // This month's is not there yet.
@@ -213,9 +237,14 @@ fn every_preset_reads_its_documented_list_and_refuses_a_broken_one() {
             let bad = checked["lists"].as_array().into_iter().flatten();
             let bad = bad.filter(|list| list["rejected"].as_u64() > Some(0) || list["rows"] == 0);
             let is_refused = checked["ok"] == false || bad.count() > 0;
-            let is_early = ["it-droptime", "fr-monthly"].contains(name);
+            // Of several days, those before this one are not published.
+            let day = match *name {
+                "it-droptime" | "fr-monthly" => 1,
+                "whoisds-nrd" => 2,
+                _ => 0,
+            };
             if is_good {
-                let list = &checked["lists"].as_array().expect("lists")[usize::from(is_early)];
+                let list = &checked["lists"].as_array().expect("lists")[day];
                 assert_eq!(
                     (&list["rows"], &list["rejected"]),
                     (&(*rows).into(), &0.into()),
@@ -241,7 +270,7 @@ fn broken_lists_are_refused_and_change_nothing() {
     let enabled = run(&site, &settings, &[&["enable", "--yes"], names.as_slice()].concat());
     assert_eq!(enabled.code, Some(0), "{enabled}");
     let finished = run(&site, &settings, &["fetch", "--json"]);
-    finished.assert_failed(1, &["17 of 17 sources failed"]);
+    finished.assert_failed(1, &["22 of 22 sources failed"]);
     let printed: Value = serde_json::from_str(&finished.stdout).expect("JSON");
     assert!(printed["generation"].is_null());
     for report in printed["sources"].as_array().expect("an array") {
@@ -279,7 +308,8 @@ fn one_command_leads_from_nothing_to_a_ranked_list() {
             })
             .collect();
         // All lists of all publishers are there.
-        if names.len() == 17 { Ok((names, rows)) } else { Err(format!("{drops}")) }
+        let is_ranked = rows.iter().any(|row| row["popularityRank"] == 12_345);
+        if names.len() == 17 && is_ranked { Ok((names, rows)) } else { Err(format!("{drops}")) }
     });
     let (names, rows) = names;
     for name in ["brightmesa.co.uk", "exempel.se", "exempel.nu", "brightmesa.pl", "ejemplo.com.mx"]
@@ -302,6 +332,62 @@ fn one_command_leads_from_nothing_to_a_ranked_list() {
     let on = PRESETS.iter().filter(|(name, ..)| listed(&site, &settings, name)["enabled"] == true);
     assert_eq!(on.count(), FREE, "markets stay off");
     drop(server_of_us);
+}
+
+#[test]
+fn the_daily_list_of_tranco_is_found_by_its_identifier() {
+    let state = Arc::new(AtomicUsize::new(0));
+    let step = Arc::clone(&state);
+    let server = Receiver::http(move |_, request| {
+        let step = step.load(Ordering::Relaxed);
+        match request.target.as_str() {
+            "/api/lists/date/latest" if step == 0 => {
+                let text = TRANCO.replace("true", "false");
+                Reply::Answer(200, Vec::new(), text.into_bytes())
+            }
+            "/api/lists/date/latest" => Reply::Answer(200, Vec::new(), TRANCO.into()),
+            // The archive is closed, the list is not.
+            "/download_daily/X9K2A" => Reply::status(403),
+            "/download/X9K2A/1000000" => serve_list(request, fixture_text("tranco")),
+            _ => Reply::status(404),
+        }
+    });
+    let site = Site::new();
+    let key = site.account("owner@example.com", "api");
+    let drops = "domain,drop_date\nexempel.se,2026-11-01\n";
+    site.ingest(&site.write("list.csv", drops), "2026-11-23T00:00:00Z");
+    let url = server.url("/api/lists/date/latest");
+    let section = sources_section(&server);
+    let settings =
+        site.settings(&format!("{section}[sources.tranco]\nenabled = true\nurl = \"{url}\"\n"));
+    assert_eq!(fetch(&site, &settings, "tranco")["outcome"], "early");
+    state.store(1, Ordering::Relaxed);
+    let report = fetch(&site, &settings, "tranco");
+    assert_eq!((&report["outcome"], &report["rows"]), (&"added".into(), &4.into()), "{report}");
+    assert_eq!(fetch(&site, &settings, "tranco")["outcome"], "unchanged");
+    let server_of_us = site.serve(DAY);
+    let mut client = server_of_us.client_with(&key);
+    let fact = serde_json::json!({"list": "tranco", "rank": 99_999, "date": "2026-11-22", "listId": "X9K2A"});
+    assert_eq!(client.get("/api/v1/domain/exempel.se").json()["popularity"][0], fact);
+}
+
+#[test]
+fn newly_registered_lists_undo_drops_up_to_their_first_day() {
+    let (site, server) = (Site::new(), publishers("good"));
+    let key = site.account("owner@example.com", "api");
+    // The day of WhoisDS is the 22nd; the ten days of the other list begin on the 13th.
+    let drops = "domain,drop_date\nfreshharbor.net,2026-11-22\nbrightmesa.co.uk,2026-11-23\n\
+                 newmesa.com,2026-11-22\nnewcreek.org,2026-11-14\nnewcreek.org,2026-10-01\n";
+    site.ingest(&site.write("list.csv", drops), "2026-11-23T00:00:00Z");
+    let settings = settings(&site, &server);
+    run(&site, &settings, &["enable", "whoisds-nrd", "cenk-nrd", "--yes"]);
+    assert_eq!(fetch(&site, &settings, "whoisds-nrd")["rows"], 3);
+    assert_eq!(fetch(&site, &settings, "cenk-nrd")["rows"], 2);
+    let server_of_us = site.serve(DAY);
+    let mut client = server_of_us.client_with(&key);
+    let body = client.get("/api/v1/drops?view=all&fields=name&sort=name").json();
+    let names = serde_json::json!([{"name": "brightmesa.co.uk"}, {"name": "newcreek.org"}]);
+    assert_eq!(body["drops"], names);
 }
 
 #[test]
@@ -1128,6 +1214,7 @@ fn killed_servers_lose_and_repeat_nothing() {
     hashes.sort_unstable();
     hashes.dedup();
     assert_eq!((lists.len(), hashes.len()), (FREE_LISTS, FREE_LISTS), "each list once");
+    assert!(site.data().join("corpus").join("ranks-tranco.ddr").is_file());
     for source in fs::read_dir(site.data().join("sources")).expect("a folder") {
         let path = source.expect("an entry").path();
         if path.is_dir() {
