@@ -203,7 +203,7 @@ impl Address {
     }
 }
 
-/// The text with a day in its placeholders.
+/// The text with a day in place of its placeholders.
 fn filled(text: &str, day: Day) -> String {
     let zip = STANDARD.encode(format!("{day}.zip"));
     let date = day.date();
@@ -230,7 +230,7 @@ impl TryFrom<String> for Address {
             ));
         }
         if sample.contains(['{', '}']) {
-            return Err(format!("`{text}`: the placeholders are {DATE} and {MONTH}"));
+            return Err(format!("`{text}`: the placeholders are {DATE}, {MONTH} and {ZIP64}"));
         }
         Ok(Address(text))
     }

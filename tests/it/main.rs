@@ -31,6 +31,7 @@ mod openapi;
 mod oracle;
 mod owned_pages;
 mod pages;
+mod popularity;
 mod races;
 mod reading;
 mod resources;

@@ -32,9 +32,9 @@ fn every_answer_equals_the_plain_recomputation() {
     let seed = seed();
     let mut rng = Rng::new(seed);
     let corpus = Corpus::generate(&mut rng);
-    let model = Model::new(corpus.facts());
+    let model = Model::new(corpus.facts()).ranked(&corpus.ranks());
     let site = Site::new();
-    ingest_everything(&site, &corpus.lists);
+    ingest_everything(&site, &corpus);
     let key = site.account("oracle@example.com", "api");
     for today in TODAYS {
         // The index is not touched in between: a day's change is a matter of the query alone.
@@ -59,7 +59,7 @@ fn every_answer_equals_the_plain_recomputation() {
 fn the_corpus_holds_every_case() {
     for seed in 0..3 {
         let corpus = Corpus::generate(&mut Rng::new(seed));
-        let model = Model::new(corpus.facts());
+        let model = Model::new(corpus.facts()).ranked(&corpus.ranks());
         for (case, least, is_case) in CASES {
             let found = model.names().iter().filter(|name| is_case(name)).count();
             assert!(found >= least, "seed {seed}: {found} names that {case}, {least} expected");
@@ -92,8 +92,10 @@ fn outranked(name: &Name, ranked: &[Name]) -> bool {
 
 type Case = (&'static str, usize, fn(&Name) -> bool);
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 11] = [
     ("are there", 3_000, |_| true),
+    ("are on a popularity list", 600, |name| name.best_rank().is_some()),
+    ("are on several popularity lists", 100, |name| name.popular_on() > 1),
     ("never dropped", 100, |name| name.latest().is_none()),
     ("dropped repeatedly", 300, |name| name.drops() > 1),
     ("are IDNs", 200, |name| name.ascii != name.unicode),
@@ -114,7 +116,8 @@ const CASES: [Case; 9] = [
 
 /// Several runs of ingest, as an operator's days bring them: some leave the index for later, one
 /// takes two files at once, the last one repeats a list that is in the corpus already.
-fn ingest_everything(site: &Site, lists: &[List]) {
+fn ingest_everything(site: &Site, corpus: &Corpus) {
+    let lists = &corpus.lists;
     const REBUILD_LATER: [&str; 5] =
         ["early.csv", "names-a.txt", "full.csv.gz", "names-b.txt", "negative-b.txt"];
     let together = |left: &List, right: &List| {
@@ -127,6 +130,16 @@ fn ingest_everything(site: &Site, lists: &[List]) {
             site.ok(&["rebuild"]);
         }
     }
+    for popular in &corpus.popular {
+        let path = site.write(popular.file, &popular.text);
+        let path = path.to_str().expect("temporary paths are UTF-8");
+        let printed = site.ok(&["ingest", "--no-rebuild", path]);
+        let printed: Value = serde_json::from_str(&printed).expect("a line of JSON");
+        // The newest list of its kind is held before.
+        let rows = if popular.file.contains("OLDER") { 0 } else { popular.rows };
+        assert_eq!(printed["accepted"], rows, "{printed}");
+    }
+    // It is in the corpus already: the rebuild is for the ranks.
     let again = &lists[..1];
     site.ok(&ingest_arguments(site, again, false));
 }

@@ -1,12 +1,12 @@
 //! The generated corpus: names, what several lists say about them, and the lists as files.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 
 use dropdex::vocab::day::Day;
 use dropdex::vocab::name::DomainName;
 
-use super::model::{Fact, Said, periods};
+use super::model::{Fact, Ranks, Said, periods};
 use crate::common::rng::Rng;
 
 /// Names of the corpus, but for the few that only negative lists and special cases bring.
@@ -171,9 +171,20 @@ pub struct List {
     pub text: String,
 }
 
+/// A popularity list as a file, and the ranks that the newest of its kind gives.
+pub struct Popular {
+    pub file: &'static str,
+    /// Rows that are taken.
+    pub rows: usize,
+    pub text: String,
+    pub ranks: Ranks,
+}
+
 /// A whole corpus.
 pub struct Corpus {
     pub lists: Vec<List>,
+    /// In the order of ingest; an older one of a kind comes after the newest.
+    pub popular: Vec<Popular>,
 }
 
 impl Corpus {
@@ -199,7 +210,14 @@ impl Corpus {
             }
             write_text(rng, list);
         }
-        Corpus { lists }
+        let popular = popular(rng, &names);
+        Corpus { lists, popular }
+    }
+
+    /// The popularity lists that are in use, in the order of a dossier.
+    pub fn ranks(&self) -> Vec<Ranks> {
+        let newest = self.popular.iter().filter(|popular| !popular.file.contains("OLDER"));
+        newest.map(|popular| popular.ranks.clone()).collect()
     }
 }
 
@@ -453,6 +471,61 @@ fn tell_registrations(rng: &mut Rng, names: &[DomainName], lists: &mut [List]) {
                 listed_at: observed_at,
             })
             .collect();
+    }
+}
+
+/// Popularity lists of some names, in the shapes of their publishers.
+fn popular(rng: &mut Rng, names: &[DomainName]) -> Vec<Popular> {
+    let tranco = |file, id, day| (file, "tranco", Some(id), day);
+    let of = [
+        tranco("tranco_XJNYN_2026-03-02.csv", "XJNYN", "2026-03-02"),
+        tranco("tranco_OLDER_2026-03-01.csv", "OLDER", "2026-03-01"),
+        ("majestic_million_2026-03-03.csv", "majestic", None, "2026-03-03"),
+        ("umbrella-2026-03-04.csv", "umbrella", None, "2026-03-04"),
+    ];
+    let popular = of.map(|(file, list, id, day)| {
+        let ranks = Ranks { list, id, day, of: BTreeMap::new() };
+        let (rows, text) = (0, String::new());
+        let mut popular = Popular { file, rows, text, ranks };
+        if list == "majestic" {
+            popular.text.push_str("GlobalRank,TldRank,Domain,TLD,RefSubNets\n");
+        }
+        for name in names {
+            if rng.chance(15) {
+                popular.tell(rng, name);
+            }
+        }
+        popular
+    });
+    popular.into()
+}
+
+impl Popular {
+    /// Writes a name, in Umbrella's list with hosts of it, as rows that come in any order.
+    fn tell(&mut self, rng: &mut Rng, name: &DomainName) {
+        let hosts = if self.ranks.list == "umbrella" { rng.between(1, 3) } else { 1 };
+        for _ in 0..hosts {
+            let rank = match rng.below(3) {
+                0 => rng.between(1, 200),
+                _ => rng.between(1, 1_000_000),
+            } as u32;
+            let best = self.ranks.of.entry(name.to_string()).or_insert(rank);
+            *best = rank.min(*best);
+            self.rows += 1;
+            let host = match hosts {
+                1 => String::new(),
+                _ => rng.pick(&["www.", "_dmarc.", "a.b.", ""]).to_string(),
+            };
+            let _ = match self.ranks.list {
+                "majestic" => writeln!(self.text, "{rank},1,{name},{},9", name.tld()),
+                _ => writeln!(self.text, "{rank},{host}{name}"),
+            };
+        }
+        if self.ranks.list == "umbrella" && rng.chance(20) {
+            // Neither is a name that can be registered.
+            let other = rng.pick(&["com", "router.lan", "someone.github.io"]);
+            let _ = writeln!(self.text, "{},{other}", rng.between(1, 99));
+        }
     }
 }
 

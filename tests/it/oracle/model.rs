@@ -33,6 +33,15 @@ pub struct Said {
     pub listed_at: i64,
 }
 
+/// A popularity list as it is meant: the newest of its kind, with the best rank of each name.
+#[derive(Clone, Debug)]
+pub struct Ranks {
+    pub list: &'static str,
+    pub id: Option<&'static str>,
+    pub day: &'static str,
+    pub of: BTreeMap<String, u32>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Record {
     observed_at: i64,
@@ -69,6 +78,8 @@ pub struct Name {
     spread: usize,
     registered_on: Vec<Day>,
     known: Option<(i64, bool)>,
+    /// Its ranks as a dossier has them; none unless it dropped.
+    popularity: Vec<Value>,
 }
 
 /// A name's newest drop record, with what follows from it.
@@ -145,6 +156,16 @@ impl Name {
         self.records.len()
     }
 
+    /// Its best rank on a popularity list.
+    pub fn best_rank(&self) -> Option<u64> {
+        self.popularity.iter().filter_map(|fact| fact["rank"].as_u64()).min()
+    }
+
+    /// Number of popularity lists that it is on.
+    pub fn popular_on(&self) -> usize {
+        self.popularity.len()
+    }
+
     fn current_status(&self, today: Day) -> &'static str {
         let Some(latest) = self.latest() else {
             // Choice: of several rows about a name that never dropped the latest observed counts,
@@ -203,6 +224,7 @@ pub struct Filter {
     pub release: (Option<Day>, Option<Day>),
     /// Seconds of the Unix clock.
     pub listed_since: Option<i64>,
+    pub max_rank: Option<u64>,
     pub min_words: Option<u64>,
     pub max_words: Option<u64>,
     pub languages: Vec<String>,
@@ -283,12 +305,13 @@ impl Filter {
     }
 
     fn drop_passes(&self, name: &Name) -> bool {
-        let Filter { min_drops, dropped, release, listed_since, .. } = self;
+        let Filter { min_drops, dropped, release, listed_since, max_rank, .. } = self;
         let Some(latest) = name.latest() else {
             let unbounded = (None, None);
             return min_drops.is_none()
                 && (*dropped, *release) == (unbounded, unbounded)
-                && listed_since.is_none();
+                && listed_since.is_none()
+                && max_rank.is_none();
         };
         let within = |day: Day, (from, to): (Option<Day>, Option<Day>)| {
             from.is_none_or(|from| day >= from) && to.is_none_or(|to| day <= to)
@@ -297,6 +320,7 @@ impl Filter {
             && within(latest.date, *dropped)
             && within(latest.release, *release)
             && listed_since.is_none_or(|since| name.first_listed[&latest.date].1 >= since)
+            && max_rank.is_none_or(|most| name.best_rank().is_some_and(|best| best <= most))
     }
 }
 
@@ -358,7 +382,7 @@ pub struct DropsQuery {
 }
 
 /// Members of a row of drops.
-pub const MEMBERS: [&str; 16] = [
+pub const MEMBERS: [&str; 17] = [
     "name",
     "tld",
     "length",
@@ -375,9 +399,11 @@ pub const MEMBERS: [&str; 16] = [
     "otherTlds",
     "dropCount",
     "listedAt",
+    "popularityRank",
 ];
 /// What drops can be sorted by.
-pub const SORTS: [&str; 7] = ["dqs", "release", "dropped", "length", "name", "tlds", "listed"];
+pub const SORTS: [&str; 8] =
+    ["dqs", "release", "dropped", "length", "name", "tlds", "listed", "rank"];
 /// What drops can be counted by.
 pub const FACETS: [&str; 7] = ["tld", "stage", "length", "dqs", "release", "language", "kind"];
 
@@ -426,6 +452,18 @@ impl Model {
             .collect();
         names.sort_by(|left, right| left.place().cmp(&right.place()));
         Model { names }
+    }
+
+    /// The same with ranks, which are facts of names that dropped and change no score.
+    pub fn ranked(mut self, lists: &[Ranks]) -> Model {
+        for name in self.names.iter_mut().filter(|name| !name.records.is_empty()) {
+            let facts = lists.iter().filter_map(|Ranks { list, id, day, of }| {
+                let rank = of.get(&name.ascii)?;
+                Some(json!({"list": list, "rank": rank, "date": day, "listId": id}))
+            });
+            name.popularity = facts.collect();
+        }
+        self
     }
 
     /// Every name, in the order of answers.
@@ -604,6 +642,7 @@ impl Model {
             "currentStatus": name.current_status(today),
             "dropPredictedAt": predicted,
             "latestDrop": shown,
+            "popularity": name.popularity,
             "feedback": {"up": 0, "down": 0},
         }))
     }
@@ -663,6 +702,8 @@ impl Model {
                 "dropped" => latest.date.raw().into(),
                 "length" => name.length as i64,
                 "tlds" => name.spread as i64,
+                // Names on no list come after every rank.
+                "rank" => name.best_rank().map_or(i64::MAX, |best| best as i64),
                 _ => name.first_listed[&latest.date].1,
             };
             if descending { -value } else { value }
@@ -695,6 +736,7 @@ fn row(name: &Name, members: &[&str], today: Day) -> Value {
             "kind" => name.signals["kind"].clone(),
             "otherTlds" => json!(name.spread - 1),
             "dropCount" => json!(name.drops()),
+            "popularityRank" => json!(name.best_rank()),
             "listedAt" => json!(listed_at.to_rfc3339_opts(SecondsFormat::Millis, true)),
             other => panic!("no such member: {other}"),
         };
@@ -792,6 +834,7 @@ fn known_of(
         spread,
         registered_on: Vec::new(),
         known: None,
+        popularity: Vec::new(),
     };
     for (at, said) in facts.into_iter().enumerate() {
         known.learn(at, said);

@@ -214,7 +214,7 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
     let name = rng.pick(model.names());
     let latest = name.latest();
     let has = |sent: &Parameters, parameter: &str| sent.iter().any(|(sent, _)| *sent == parameter);
-    let kind = rng.below(24);
+    let kind = rng.below(25);
     let texts_of = |rng: &mut Rng, parameter, sent: &mut Parameters| {
         if has(sent, parameter) { None } else { Some(texts(rng, model, parameter, sent)) }
     };
@@ -316,7 +316,14 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
                 sent.push(("max_words", (least + width).to_string()));
             }
         }
-        21.. => shape(rng, model, kind - 20, filter, sent),
+        24 if filter.max_rank.is_none() => {
+            // The rank of a name, so that the edge itself is asked for.
+            let ranked = model.names().iter().filter_map(Name::best_rank).collect::<Vec<_>>();
+            let most = (*rng.pick(&ranked) - rng.below(2) as u64).max(1);
+            filter.max_rank = Some(most);
+            sent.push(("max_rank", most.to_string()));
+        }
+        21..24 => shape(rng, model, kind - 20, filter, sent),
         _ => {}
     }
 }
