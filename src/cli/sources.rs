@@ -425,12 +425,15 @@ fn fetch(
 }
 
 fn print_report(report: &Report) -> anyhow::Result<()> {
-    let Report { source, outcome, rows, rejected, error, .. } = report;
+    let Report { source, outcome, rows, rejected, compared, error, .. } = report;
     let text = match outcome {
         RunOutcome::Added if report.lists == 0 => {
             format!("a newer table of {rows} entries takes effect when the server starts")
         }
         RunOutcome::Added => format!("added {rows} rows, rejected {rejected}"),
+        RunOutcome::Unchanged if *compared > 0 => {
+            "compared with the days before; no drops yet".to_owned()
+        }
         RunOutcome::Unchanged => "nothing new".to_owned(),
         RunOutcome::Early => "not published yet".to_owned(),
         RunOutcome::Busy => "being fetched by the server".to_owned(),

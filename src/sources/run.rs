@@ -91,6 +91,9 @@ pub struct Report {
     pub lists: u32,
     pub rows: u64,
     pub rejected: u64,
+    /// Zone files and lists of registries that were compared with those before. Drops follow from them, on
+    /// most days.
+    pub compared: u32,
     pub error: Option<String>,
     pub next_run: Option<DateTime<Utc>>,
 }
@@ -146,6 +149,7 @@ impl<I: Intake> Runner<I> {
             lists: 0,
             rows: 0,
             rejected: 0,
+            compared: 0,
             error: None,
             next_run: None,
         };
@@ -258,7 +262,7 @@ impl<I: Intake> Runner<I> {
                 }
             }
         };
-        if report.outcome == RunOutcome::Added || report.lists > 0 {
+        if report.outcome == RunOutcome::Added || report.lists + report.compared > 0 {
             (state.last_list, state.rows, state.rejected) =
                 (Some(now), report.rows, report.rejected);
         }
@@ -324,10 +328,14 @@ impl<I: Intake> Runner<I> {
         }
         // A comparison of zone files may lead to several lists, each with its outcome, or to none.
         for list in ingested? {
-            if let ListOutcome::Added { ingested, .. } = list.outcome {
-                report.lists += 1;
-                report.rows += ingested.accepted;
-                report.rejected += ingested.rejected.values().sum::<u64>();
+            match list.outcome {
+                ListOutcome::Added { ingested, .. } => {
+                    report.lists += 1;
+                    report.rows += ingested.accepted;
+                    report.rejected += ingested.rejected.values().sum::<u64>();
+                }
+                ListOutcome::Compared { .. } => report.compared += 1,
+                _ => {}
             }
         }
         state.held.insert(url.as_str().to_owned(), held);
@@ -423,7 +431,7 @@ pub fn runs_total(source: &str, outcome: RunOutcome) -> metrics::Counter {
 impl Report {
     /// Logs and counts the run of a server.
     pub fn record(&self) {
-        let Report { source, outcome, lists, rows, rejected, error, next_run } = self;
+        let Report { source, outcome, lists, rows, rejected, compared, error, next_run } = self;
         let next = next_run.map(|next| next.to_rfc3339()).unwrap_or_default();
         match (outcome, error) {
             (RunOutcome::Failed, Some(error)) => {
@@ -438,6 +446,9 @@ impl Report {
             }
             (RunOutcome::Added, _) => {
                 tracing::info!(source, lists, rows, rejected, "a source has new lists");
+            }
+            (RunOutcome::Unchanged, _) if *compared > 0 => {
+                tracing::info!(source, compared, "a source has new zone files, and no drops yet");
             }
             _ => tracing::debug!(source, outcome = outcome.as_str(), "a source has nothing new"),
         }

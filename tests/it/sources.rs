@@ -1397,6 +1397,8 @@ fn names_that_leave_a_registrys_list_drop() {
         let finished = site.run(&args);
         let report: Value = serde_json::from_str(&finished.stdout).expect("JSON");
         assert_eq!(report["sources"][0]["rows"], rows, "day {on}: {finished}");
+        assert_eq!(report["sources"][0]["compared"], 1, "day {on}: {finished}");
+        assert!(listed(&site, &settings, "sk-list")["lastList"].is_string());
     }
     let list = site.ok(&["--today", "2026-11-22", "export", "drops", "--view", "all"]);
     assert_eq!(list.lines().count(), 2, "{list}");
