@@ -279,7 +279,7 @@ impl Base {
     #[must_use]
     pub fn with_open(self, is_open: bool) -> Base {
         let cap = u32::from(Caps::NOT_PUBLIC.bits()) << 16;
-        Base(self.0 & !cap | u32::from(!is_open) * cap)
+        Base(if is_open { self.0 & !cap } else { self.0 | cap })
     }
 
     /// The score of a label that the corpus has in these TLDs.

@@ -159,7 +159,7 @@ impl Published {
             }
         };
         if let Some(suffix) = WELL_KNOWN.iter().find(is_wrong) {
-            return Err(TableError::Wrong(*suffix));
+            return Err(TableError::Wrong(suffix));
         }
         let version = self.version.as_ref();
         version.filter(|version| version.day <= today.plus(AHEAD_MAX)).ok_or(TableError::NoVersion)
