@@ -15,7 +15,7 @@ use anyhow::{Context, ensure};
 use clap::Parser;
 use common::names::RealNames;
 use dropdex::vocab::day::Day;
-use dropdex::zones::{Keep, Tracker};
+use dropdex::zones::{Keep, Kind, Tracker};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -48,8 +48,12 @@ fn main() -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     if let Some(take) = arguments.take {
         let [folder, file, day] = &take[..] else { unreachable!("clap counts them") };
-        let outcome =
-            Tracker::open(Path::new(folder))?.take(Path::new(file), day.parse()?, Keep::Drops)?;
+        let outcome = Tracker::open(Path::new(folder))?.take(
+            Path::new(file),
+            day.parse()?,
+            Kind::Zone,
+            Keep::Drops,
+        )?;
         let status = std::fs::read_to_string("/proc/self/status")?;
         let memory =
             status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("VmHWM: unknown");

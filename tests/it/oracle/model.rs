@@ -836,7 +836,7 @@ fn known_of(
         known: None,
         popularity: Vec::new(),
     };
-    for (at, said) in facts.into_iter().enumerate() {
+    for (at, said) in facts.iter().enumerate() {
         known.learn(at, said);
     }
     known.unite();
