@@ -131,10 +131,10 @@ fn milestones(drop: &Lifecycle, as_of: AsOf) -> Vec<Milestone> {
     let leaves = drop.release.plus(as_of.catch_days.into());
     let mut all = vec![milestone("dropped", "Left the zone", drop.dropped)];
     if drop.pending_delete < drop.release {
-        all.push(milestone("pending-delete", "Pending delete from", drop.pending_delete));
+        all.push(milestone("pending-delete", "Pending delete", drop.pending_delete));
     }
     all.push(milestone("catchable", "Drops", drop.release));
-    all.push(milestone("released", "Leaves the active list", leaves));
+    all.push(milestone("released", "Leaves the list", leaves));
     if all.iter().all(|known| known.day != as_of.today) {
         all.push(milestone("today", "Today", as_of.today));
     }
