@@ -149,7 +149,7 @@ fn parse_url(about: &About, rules: &HostRules, text: &str) -> Result<WebhookUrl,
         Some(suffix) => host.ends_with(suffix) && host.len() > suffix.len(),
         None => host == *own,
     };
-    if about.hosts.is_empty() || about.hosts.iter().any(|own| is_of(own)) {
+    if about.hosts.is_empty() || about.hosts.iter().any(is_of) {
         return Ok(url);
     }
     let hosts = about.hosts.join(" or ");
