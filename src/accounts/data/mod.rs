@@ -24,8 +24,9 @@ use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, DeliveryId, RuleId, SearchId};
 use crate::vocab::name::DomainName;
+use crate::vocab::time::UnixMs;
 use claims::{Claim, Claims};
-use deliveries::{Delivery, Outbox, SwitchedOff};
+use deliveries::{Delivery, Outbox, Problem, SwitchedOff};
 use hidden::Hidden;
 use responses::Responses;
 use rules::{Channel, Rule, Rules};
@@ -176,5 +177,13 @@ impl UserData {
     /// Why a channel of a rule is off; `None` if it is on.
     pub fn switched_off(&self, rule: RuleId, channel: &Channel) -> Option<SwitchedOff> {
         self.outbox.get(rule)?.switched_off(channel)
+    }
+
+    /// Since when a channel of a rule fails, and why its last message did; `None` if that was delivered.
+    pub fn failing(&self, rule: RuleId, channel: &Channel) -> Option<(UnixMs, Problem)> {
+        let since = self.outbox.get(rule)?.failing_since(channel)?;
+        let of_channel = self.deliveries(rule).filter(|it| *it.channel == *channel);
+        let problem = of_channel.filter_map(|it| it.last_problem).next()?;
+        Some((since, problem))
     }
 }

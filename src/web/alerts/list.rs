@@ -159,6 +159,8 @@ pub fn channels(rule: &Rule, owned: &UserData, plan: Plan) -> Markup {
                         " " span.soft { "off since " (instant(off.at)) ": " (words::switched_off(channel, off)) }
                     } @else if !is_used {
                         " " span.soft { "not included in the " (plan) " plan" }
+                    } @else if let Some((since, problem)) = owned.failing(rule.id, channel) {
+                        " " span.soft { "failing since " (instant(since)) ": " (words::problem(channel, problem)) }
                     }
                 }
             }

@@ -379,6 +379,7 @@ fn failed_deliveries_are_shown_and_can_be_retried() {
     {
         page.assert_says(200, words);
     }
+    ann.get("/alerts").assert_says(200, "failing since");
     page.assert_lacks("<html");
     let retry = between(&page.text, "action=\"", "\"").to_owned();
     assert!(retry.starts_with(&path) && retry.ends_with("/retry"), "{retry}");
@@ -387,6 +388,7 @@ fn failed_deliveries_are_shown_and_can_be_retried() {
     page.assert_lacks("retry");
     ann.post(&retry, &[]).assert_says(409, "This delivery cannot be retried: it was delivered.");
     ann.get("/alerts").assert_says(200, "delivered test, 6 names");
+    ann.get("/alerts").assert_lacks("failing since");
     assert_eq!(receiver.wait_for(2).len(), 2);
 }
 
