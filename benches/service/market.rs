@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use dropdex::feeds::{Observation, Sighting};
-use dropdex::scorer::{Scorer, Scratch, Spread, StoredScore};
+use dropdex::scorer::{Coverage, Scorer, Scratch, Spread, StoredScore};
 use dropdex::vocab::day::Day;
 use dropdex::vocab::language::LanguageCode;
 use dropdex::vocab::name::{DomainName, is_a_label, to_unicode};
@@ -123,7 +123,10 @@ impl Market {
     pub fn new(names: Corpus, drops: &Drops) -> Market {
         let tlds = tlds_of(&names);
         let numbers: HashMap<&str, u16> = tlds.iter().map(String::as_str).zip(0..).collect();
-        let maker = RowMaker { names: &names, numbers: &numbers, drops };
+        let open: Vec<bool> = tlds.iter().map(|tld| Scorer::shared().is_open(tld)).collect();
+        let is_open = |name: &DomainName| open[usize::from(numbers[name.tld()])];
+        let coverage = coverage_of(&names, is_open);
+        let maker = RowMaker { names: &names, numbers: &numbers, open: &open, coverage, drops };
         let mut rows = Vec::with_capacity(names.len());
         let (mut unicode, mut facts) = (Vec::new(), Vec::new());
         // A few tasks at a time: what is made and not yet kept stays small.
@@ -251,6 +254,14 @@ fn tlds_of(names: &Corpus) -> Vec<String> {
     tlds
 }
 
+/// How much of the market the names hold, by labels that many TLDs have.
+fn coverage_of(names: &Corpus, is_open: impl Fn(&DomainName) -> bool + Sync) -> Coverage {
+    let probes: HashSet<&str> = Coverage::probes().collect();
+    let places = (0..names.len()).into_par_iter();
+    let frequent = places.filter(|&at| probes.contains(label(names, at)));
+    Coverage::from_found(frequent.filter(|&at| is_open(&names.get(at))).count() as u64)
+}
+
 /// All places, cut where a label ends: in byte order the names of one label stand together.
 fn tasks(names: &Corpus) -> Vec<Range<usize>> {
     let mut tasks = Vec::new();
@@ -269,6 +280,9 @@ fn tasks(names: &Corpus) -> Vec<Range<usize>> {
 struct RowMaker<'a> {
     names: &'a Corpus,
     numbers: &'a HashMap<&'a str, u16>,
+    /// Which TLDs are open to the public, by number.
+    open: &'a [bool],
+    coverage: Coverage,
     drops: &'a Drops,
 }
 
@@ -285,9 +299,15 @@ impl RowMaker<'_> {
             let same = |&at: &usize| label(self.names, at) == label(self.names, start);
             let end = start + (start..places.end).take_while(same).count();
             let spread = u32::try_from(end - start).unwrap_or(u32::MAX);
+            let is_open = |at| self.open[usize::from(self.numbers[self.names.get(at).tld()])];
+            let open = (start..end).filter(|&at| is_open(at)).count();
             for at in start..end {
                 let name = self.names.get(at);
-                let grade = Scorer::shared().base(&name, scratch).with_spread(Spread::of(spread));
+                // Its own TLD counts, open or not. A record holds less than 255; for more, all count.
+                let tlds = open + usize::from(!is_open(at));
+                let tlds = if tlds < 255 { tlds } else { end - start } as u32;
+                let known = Spread { tlds, coverage: self.coverage };
+                let grade = Scorer::shared().base(&name, scratch).with_spread(known);
                 let form = unicode_form(&name);
                 let (row, drops) = self.row(name.clone());
                 if row.is_dropped() {
