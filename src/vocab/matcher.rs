@@ -91,6 +91,8 @@ struct Compiled {
     /// Characters of the labels that can match.
     lengths: RangeInclusive<u8>,
     literals: Vec<Substring>,
+    /// A match starts where the label does.
+    anchored: bool,
 }
 
 enum Engine {
@@ -165,6 +167,7 @@ impl Matcher {
                 },
                 lengths: chars - distance..=chars + distance,
                 literals: Vec::new(),
+                anchored: true,
             })
         })
     }
@@ -188,6 +191,11 @@ impl Matcher {
     /// Texts of which every matching label contains one; empty if none are known.
     pub fn literals(&self) -> &[Substring] {
         &self.compiled.literals
+    }
+
+    /// Returns true if a matching label is told by its start: most others are after a few bytes.
+    pub fn is_anchored(&self) -> bool {
+        self.compiled.anchored
     }
 
     /// Returns true if A-labels are compared instead of Unicode forms.
@@ -384,6 +392,7 @@ impl Shape {
             bit <<= 1;
         }
         shape.end = bit;
+        let anchored = shape.stays & 1 == 0;
         let least = bit.trailing_zeros() as u8;
         let most = if shape.stays == 0 { least } else { LABEL_CHARS_MAX };
         let longest = literals.into_iter().max_by_key(|text| text.chars().count());
@@ -392,6 +401,7 @@ impl Shape {
             engine: Engine::Shape(Box::new(shape)),
             lengths: least..=most,
             literals: longest.into_iter().map(Substring::from_stored).collect(),
+            anchored,
         })
     }
 
@@ -496,6 +506,7 @@ fn compile_regex(text: &str) -> Result<Compiled, MatcherError> {
         engine: Engine::Regex { dfa: Box::new(dfa), start },
         lengths: bounded(least)..=bounded(most),
         literals: literals.into_iter().map(Substring::from_stored).collect(),
+        anchored: first.contains(Look::Start),
     })
 }
 

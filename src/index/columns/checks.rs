@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use crate::index::columns::day_column::{DayColumn, DayTest};
 use crate::index::columns::first_batches::FirstBatches;
 use crate::index::columns::label::{MarkTest, TextTest, TextTrail};
+use crate::index::columns::names::text_of;
 use crate::index::columns::popularity::Popularity;
 use crate::index::columns::properties::{Properties, PropertyTests, TraitTest};
 use crate::index::columns::rank_key::{dqs_of, length_of};
@@ -107,12 +108,12 @@ impl NameChecks {
     }
 
     /// [`NameChecks::label_passes`] for labels in order.
-    pub fn label_passes_after(&self, trail: &mut TextTrail, label: &str) -> bool {
-        (self.marks.is_open() || self.marks.passes(super::label::marks_of(label)))
+    pub fn label_passes_after(&self, trail: &mut TextTrail, label: &[u8]) -> bool {
+        (self.marks.is_open() || self.marks.passes(super::label::marks_of(text_of(label))))
             && self.text.as_ref().is_none_or(|text| text.passes_after(trail, label))
     }
 
-    /// Returns true if a label in so many TLDs passes; `spread` counts them.
+    /// Returns true if a label in this number of TLDs passes; `spread` counts them.
     pub fn spread_passes(&self, spread: impl FnOnce() -> usize) -> bool {
         let Some(wanted) = &self.spread else { return true };
         wanted.contains(&u16::try_from(spread()).unwrap_or(u16::MAX))

@@ -5,13 +5,12 @@ use std::borrow::Cow;
 
 use memchr::memmem::Finder;
 
+use crate::index::columns::names::text_of;
+use crate::index::columns::needles::A_LABEL;
 use crate::vocab::filter::{Digits, Hyphens, Idn, LabelFilter};
 use crate::vocab::matcher::{Matcher, Trail};
 use crate::vocab::name::to_unicode;
 use crate::vocab::query::Substring;
-
-/// Prefix of an A-label.
-const A_LABEL: &str = "xn--";
 
 /// Marks of a label, by its Unicode form.
 const DIGIT: u8 = 1;
@@ -96,7 +95,7 @@ pub struct TextTest {
     has_more: bool,
 }
 
-/// What the matchers of a [`TextTest`] read of the label before, for labels in order.
+/// State of the matchers of a [`TextTest`] after the label before, for labels in order.
 #[derive(Debug, Default)]
 pub struct TextTrail {
     trails: Vec<Trail>,
@@ -105,7 +104,7 @@ pub struct TextTrail {
 }
 
 impl TextTrail {
-    /// Notes that the next label shares so many bytes with the one before, read or not.
+    /// Notes how many bytes the next label shares with the one before, read or not.
     pub fn share(&mut self, bytes: usize) {
         self.shared = self.shared.min(bytes);
     }
@@ -195,18 +194,18 @@ impl TextTest {
 
     /// [`TextTest::passes`] for labels in order: a matcher reads only what differs from the label
     /// before.
-    pub fn passes_after(&self, trail: &mut TextTrail, label: &str) -> bool {
-        if label.starts_with(A_LABEL) {
+    pub fn passes_after(&self, trail: &mut TextTrail, label: &[u8]) -> bool {
+        if label.starts_with(A_LABEL.as_bytes()) {
             trail.shared = 0;
-            return self.passes(label);
+            return self.passes(text_of(label));
         }
         trail.trails.resize_with(self.in_order.len(), Trail::default);
         let shared = std::mem::replace(&mut trail.shared, usize::MAX);
         let mut matches = true;
         for (matcher, trail) in self.in_order.iter().zip(&mut trail.trails) {
-            matches &= matcher.extend(trail, shared, label.as_bytes());
+            matches &= matcher.extend(trail, shared, label);
         }
-        let forms = Forms { ascii: label.as_bytes(), unicode: label.as_bytes() };
+        let forms = Forms { ascii: label, unicode: label };
         matches && (!self.has_more || self.contained(forms)) && self.others_pass(forms)
     }
 

@@ -18,6 +18,7 @@ pub mod idn;
 pub mod label;
 pub mod names;
 pub mod popularity;
+pub mod needles;
 pub mod properties;
 pub mod rank_key;
 pub mod rank_order;

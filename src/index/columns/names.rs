@@ -73,12 +73,17 @@ pub struct Names {
 #[derive(Clone, Copy, Debug)]
 pub struct VisitedName<'a> {
     pub ordinal: u32,
-    /// Label, in A-label form.
-    pub label: &'a str,
+    /// Label, in A-label form: ASCII.
+    pub label: &'a [u8],
     /// Bytes that the label shares with the one visited before, as far as known.
     pub shared: usize,
     /// TLD number.
     pub tld: u16,
+}
+
+/// The text of a label that a walk visits.
+pub fn text_of(label: &[u8]) -> &str {
+    std::str::from_utf8(label).expect("names are ASCII, and files are verified")
 }
 
 /// Reusable buffer for one name.
@@ -269,7 +274,7 @@ impl Names {
                 if ordinal < next {
                     continue;
                 }
-                let label = std::str::from_utf8(&label[..len]).expect("names are ASCII");
+                let label = &label[..len];
                 match visit(VisitedName { ordinal, label, shared, tld: entry.tld }) {
                     ControlFlow::Continue(wanted) => next = wanted.max(ordinal + 1),
                     ControlFlow::Break(()) => return,

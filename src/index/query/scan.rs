@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::index::columns::checks::{DropChecks, NameChecks};
 use crate::index::columns::idn::{self, Matches};
 use crate::index::columns::label::TextTrail;
-use crate::index::columns::names::{NameBuf, VisitedName};
+use crate::index::columns::names::{NameBuf, VisitedName, text_of};
+use crate::index::columns::needles::{A_LABEL, NeedleTrail, Needles};
 use crate::index::filter::{DropFilter, SearchFilter, Sort, View};
 use crate::index::query::index::{DayIndex, Index};
 use crate::index::query::search::{SearchHits, TopHits, with_top_hits};
@@ -44,13 +45,15 @@ impl Index {
         let view = filter.view.filter(|view| *view != View::All);
         let of_drops = view.is_some() || filter.common.drop != DropConditions::default();
         let mut name = NameChecks::new(&filter.common, &self.tlds);
-        if !of_drops && matches.names.len() > MANY_NAMES {
+        let is_wide = !of_drops && matches.names.len() > MANY_NAMES;
+        if is_wide {
             name.expect_order(&filter.common);
         }
         let scan = Scan {
             index: self,
             day,
             name,
+            needles: is_wide.then(|| Needles::new(&filter.common.label)).flatten(),
             drop: of_drops.then(|| {
                 let columns = self.drops_by_rank.columns(&self.records);
                 DropChecks::new(columns, &filter.common, &self.tlds)
@@ -83,8 +86,6 @@ impl Index {
     }
 }
 
-/// Prefix of an A-label.
-const A_LABEL: &str = "xn--";
 /// Names in a row with one prefix that no match has, after which the rest of them is skipped. Finding
 /// the end of a prefix takes as long as reading some names.
 const DEAD_NAMES: u32 = 32;
@@ -92,17 +93,17 @@ const DEAD_NAMES: u32 = 32;
 /// Names in a row that share a prefix that no match has.
 #[derive(Default)]
 struct Dead {
-    prefix: String,
+    prefix: Vec<u8>,
     names: u32,
 }
 
 impl Dead {
     /// Counts a name that did not match because of its first `len` bytes. Returns the prefix whose
     /// names are to be skipped.
-    fn prefix(&mut self, label: &str, len: Option<usize>) -> Option<&str> {
+    fn prefix(&mut self, label: &[u8], len: Option<usize>) -> Option<&[u8]> {
         let prefix = &label[..len?];
         // A-labels are matched in Unicode, whatever they start with.
-        if A_LABEL.starts_with(prefix) {
+        if A_LABEL.as_bytes().starts_with(prefix) {
             return None;
         }
         if prefix != self.prefix {
@@ -110,7 +111,7 @@ impl Dead {
             self.names = 0;
         }
         self.names += 1;
-        (self.names == DEAD_NAMES).then_some(self.prefix.as_str())
+        (self.names == DEAD_NAMES).then_some(self.prefix.as_slice())
     }
 }
 
@@ -119,6 +120,8 @@ struct Scan<'a> {
     index: &'a Index,
     day: &'a DayIndex,
     name: NameChecks,
+    /// Texts that labels need, for a wide range.
+    needles: Option<Needles>,
     /// Conditions on a drop.
     drop: Option<DropChecks<'a>>,
     /// Bits of the stage codes of the view.
@@ -146,13 +149,17 @@ impl Scan<'_> {
 
     /// Offers all names in the range of the prefix: a wide one on all cores.
     fn offer_names(&self, filter: &SearchFilter, matches: &Matches, best: &mut TopHits<'_>) {
-        let Range { start, end } = matches.names;
         let counted = AtomicU32::new(0);
-        if end - start <= PIECE_NAMES {
-            return self.offer_piece(start..end, matches, &counted, best);
+        let ranges = self.starting(filter, matches.names.clone());
+        if ranges.iter().map(Range::len).sum::<usize>() <= PIECE_NAMES as usize {
+            return ranges
+                .into_iter()
+                .for_each(|range| self.offer_piece(range, matches, &counted, best));
         }
-        let pieces = (start..end).step_by(PIECE_NAMES as usize);
-        let pieces = pieces.map(|first| first..end.min(first.saturating_add(PIECE_NAMES)));
+        let pieces = ranges.into_iter().flat_map(|Range { start, end }| {
+            let firsts = (start..end).step_by(PIECE_NAMES as usize);
+            firsts.map(move |first| first..end.min(first.saturating_add(PIECE_NAMES)))
+        });
         let found = budget::on_all_cores(pieces.collect(), |piece| {
             with_top_hits(filter, |mut best| {
                 self.offer_piece(piece, matches, &counted, &mut best);
@@ -160,6 +167,31 @@ impl Scan<'_> {
             })
         });
         found.into_iter().for_each(|parts| best.absorb(parts));
+    }
+
+    /// The ranges of `names` whose labels can start as the filter wants, in order.
+    fn starting(&self, filter: &SearchFilter, names: Range<u32>) -> Vec<Range<u32>> {
+        let starts = &filter.common.label.starts;
+        if starts.is_empty() {
+            return vec![names];
+        }
+        // Texts are those of the Unicode form, which A-labels do not show.
+        let texts = starts.iter().map(|text| text.as_str()).chain([A_LABEL]);
+        let ranges = texts.map(|text| self.index.names.range(text.as_bytes()));
+        let mut ranges: Vec<Range<u32>> = ranges
+            .map(|range| range.start.max(names.start)..range.end.min(names.end))
+            .filter(|range| !range.is_empty())
+            .collect();
+        ranges.sort_unstable_by_key(|range| range.start);
+        // One text can start another.
+        ranges.dedup_by(|next, before| {
+            let is_joined = next.start <= before.end;
+            if is_joined {
+                before.end = before.end.max(next.end);
+            }
+            is_joined
+        });
+        ranges
     }
 
     /// Offers names of a range; `counted` is the number of matches in all of them so far.
@@ -176,7 +208,7 @@ impl Scan<'_> {
         let worst = Cell::new(u16::MAX);
         let is_needed = |key: u16| key <= worst.get() && self.name.key_passes(key);
         let (mut looked, mut dead) = (0usize, Dead::default());
-        let mut trail = TextTrail::default();
+        let (mut trail, mut needle_trail) = (TextTrail::default(), NeedleTrail::default());
         self.index.names.for_each(
             names,
             |block| {
@@ -192,10 +224,17 @@ impl Scan<'_> {
                 }
                 let key = keys[ordinal as usize];
                 trail.share(shared);
+                needle_trail.share(shared);
                 if !is_needed(key) || !self.name.tld_passes(tld) {
                     return ControlFlow::Continue(ordinal + 1);
                 }
+                if let Some(needles) = &self.needles
+                    && !needles.may_pass(&mut needle_trail, label)
+                {
+                    return ControlFlow::Continue(ordinal + 1);
+                }
                 if self.name.label_passes_after(&mut trail, label) {
+                    let label = text_of(label);
                     if self.name.spread_passes(|| self.index.names.label_range(label).len())
                         && self.traits_pass(ordinal, label, tld, &mut scratch, &mut looked)
                     {
@@ -206,7 +245,7 @@ impl Scan<'_> {
                         }
                     }
                 } else if let Some(prefix) = dead.prefix(label, trail.dead_after()) {
-                    return ControlFlow::Continue(self.index.names.range(prefix.as_bytes()).end);
+                    return ControlFlow::Continue(self.index.names.range(prefix).end);
                 }
                 ControlFlow::Continue(ordinal + 1)
             },
