@@ -26,7 +26,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("journal", &[]),
     // Never the index: facts about names cross as arguments.
     ("accounts", &["vocab", "journal"]),
-    // Stands around the journal's disk; whoever counts something does it by the macros of `metrics`.
+    // Stands around the journal's disk; counting goes through the macros of `metrics`.
     ("telemetry", &["vocab", "journal"]),
     ("outbound", &["vocab"]),
     // Fetches lists and hands them to the pipeline, as the inbox does.
@@ -161,7 +161,7 @@ fn documents(text: &str) -> Vec<(String, usize)> {
     found
 }
 
-/// What is wrong, and where.
+/// A fault and its place.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
     /// `file` imports module `to`, which the table does not allow to module `from`.
@@ -349,7 +349,7 @@ fn check_file(file: &Path, path: &[String], text: &str, modules: &BTreeSet<Strin
     mentions.into_iter().filter_map(fault).collect()
 }
 
-/// A word or a mark of Rust, with its line. `::` is one token; comments and literals are none.
+/// A word or a mark of Rust, with its line. `::` is one token; comments and literals are not tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Token {
     text: String,
@@ -435,7 +435,7 @@ fn char_or_lifetime(chars: &[char], at: usize) -> usize {
     if literal { string(chars, at) } else { at + 1 }
 }
 
-/// The end of `r".."`, `br#".."#` and the like at `at`; `None` when there is none.
+/// The end of `r".."`, `br#".."#` and the like at `at`, if any.
 fn raw_string(chars: &[char], at: usize) -> Option<usize> {
     if at > 0 && is_word(chars[at - 1]) {
         return None;
@@ -571,7 +571,7 @@ mod scanner {
         check_file(Path::new("f.rs"), &path, text, &modules)
     }
 
-    /// What [`faults`] of imports lead to, with their lines.
+    /// Consequences of [`faults`] of imports, with their lines.
     fn imports(path: &str, text: &str) -> Vec<(String, usize)> {
         let import = |fault| match fault {
             Fault::Import { to, line, .. } => (to, line),

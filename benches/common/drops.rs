@@ -155,7 +155,7 @@ fn is_weekend(day: Day) -> bool {
 /// `observed_at` is left to the list.
 ///
 /// # Errors
-/// Those of `out`. Also for [`Sighting::Registered`], which only a negative list can say.
+/// Records of `out`, also for [`Sighting::Registered`], which only a negative list can say.
 pub fn write_csv(
     observations: impl Iterator<Item = Observation>,
     out: &mut impl Write,

@@ -24,9 +24,9 @@ const COUNT: usize = 50_000;
 const MOVED_ONE_OF: u64 = 3;
 /// The last drop date of the sample.
 const TODAY: &str = "2026-11-20";
-/// What the dates are drawn from.
+/// Seed of the dates.
 const DROPS_SEED: u64 = 20_261_120;
-/// What the names are drawn from. Another seed than that of the dates: the same one would choose
+/// Seed of the names. Another than that of the dates: the same one would choose
 /// the names by what happens to them.
 const NAMES_SEED: u64 = 20_261_121;
 

@@ -1,4 +1,4 @@
-//! What accounts may store, in bytes, and how often they may write (`data/docs/accounts.md`, Limits).
+//! How much accounts may store, in bytes, and how often they may write (`data/docs/accounts.md`, Limits).
 //! Limits on the number of rows are with each resource.
 
 use std::fmt;

@@ -64,7 +64,7 @@ impl Store {
         self.state().progress.all
     }
 
-    /// Sets the watermark if there is none, so that nothing up to `through` triggers an alert.
+    /// Sets the watermark if it is not set, so that nothing up to `through` triggers an alert.
     ///
     /// # Errors
     /// [`WriteError::Journal`].

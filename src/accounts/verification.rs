@@ -79,7 +79,7 @@ impl Store {
         targets
     }
 
-    /// Records observations. Those of names that are no longer watched are dropped.
+    /// Records observations. Observations of names no longer watched are dropped.
     ///
     /// # Errors
     /// [`WriteError::Journal`]: the first rows may be recorded.

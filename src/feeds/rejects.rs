@@ -61,7 +61,7 @@ pub enum RejectReason {
     AmbiguousDate,
     #[error("`observed_at` is neither a date nor a time stamp with a zone (RFC 3339)")]
     BadTime,
-    #[error("`status` is none of registered, redemption, pending-delete, available, unknown")]
+    #[error("`status` is not one of registered, redemption, pending-delete, available, unknown")]
     BadStatus,
     #[error("`{0}` is neither true nor false")]
     BadFlag(&'static str),

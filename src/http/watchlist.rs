@@ -206,7 +206,7 @@ impl WatchRow {
         &self.entry.name
     }
 
-    /// What the owner noted about it.
+    /// Notes of the owner.
     pub fn details(&self) -> &WatchDetails {
         &self.details
     }
@@ -482,7 +482,7 @@ pub struct WatchBatchRequest {
     venue: Option<String>,
 }
 
-/// What became of one name of a batch.
+/// Result for one name of a batch.
 #[derive(Serialize, ToSchema)]
 #[schema(as = WatchBatchResult)]
 pub struct BatchResult {

@@ -65,7 +65,7 @@ impl View {
         }
     }
 
-    /// Returns the view of any of these stages; `None` if there are none.
+    /// Returns the view of any of these stages, if any.
     pub fn of_stages(stages: &[Stage]) -> Option<View> {
         let set = (!stages.is_empty()).then(|| StageSet::from_stages(stages))?;
         // Not [`View::All`], which a search takes for no view.
@@ -92,7 +92,7 @@ impl StageSet {
     /// The active pipeline: default of a rule without stages (data/docs/api.md).
     pub const ACTIVE: StageSet = StageSet(REDEMPTION | PENDING_DELETE | CATCHABLE);
 
-    /// Returns a set of these stages; [`StageSet::ACTIVE`] if there are none.
+    /// Returns a set of these stages; [`StageSet::ACTIVE`] for no stage.
     pub fn from_stages(stages: &[Stage]) -> StageSet {
         let bits = stages.iter().fold(0, |bits, &stage| bits | stage_code(stage));
         if bits == 0 { StageSet::ACTIVE } else { StageSet(bits) }
@@ -118,7 +118,7 @@ pub struct RuleQuery {
 }
 
 named_enum! {
-    /// What the drops list is sorted by. Names that are equal in it are in rank order.
+    /// Sort key of the drops list. Names with equal keys are in rank order.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ToSchema)]
     #[schema(rename_all = "lowercase")]
     pub enum SortKey {

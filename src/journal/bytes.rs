@@ -38,7 +38,7 @@ pub enum HeaderError {
     Magic {
         /// The bytes found.
         found: [u8; 8],
-        /// Those of a file of this kind.
+        /// Magic bytes of a file of this kind.
         expected: [u8; 8],
     },
     /// The checksum does not fit.

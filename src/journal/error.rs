@@ -356,7 +356,7 @@ pub enum AppendError {
     /// decides whether the append is present.
     #[error("the journal accepts no writes after a failed one ({reason}); restart to recover")]
     Poisoned {
-        /// What failed first.
+        /// The first failure.
         reason: String,
     },
     /// Nothing was written: the disk is full. Appends are accepted again once it has room.

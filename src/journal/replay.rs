@@ -8,7 +8,7 @@ pub type ReplayResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 /// Receiver of a replay: the owner of the state that the records describe.
 pub trait Replay {
     /// Discards all state. Called before the first chunk of every snapshot, and before the first
-    /// record if there is none; earlier chunks came from an unusable snapshot.
+    /// record otherwise; earlier chunks came from an unusable snapshot.
     fn reset(&mut self);
 
     /// Receives a chunk of the snapshot, as passed to [`super::SnapshotWriter::chunk`], in order.

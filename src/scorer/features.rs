@@ -22,7 +22,7 @@ use crate::vocab::name::is_a_label;
 const FLAG: u8 = 1 << 7;
 /// Above all caps.
 const DOUBT: u16 = 1 << 15;
-/// Marks of tokens that are no words: they have level 15, which no word has.
+/// Marks of other tokens than words: they have level 15, which no word has.
 const UNKNOWN: u8 = 0x0f;
 const LETTER: u8 = 0x1f;
 const DIGITS: u8 = 0x2f;

@@ -117,7 +117,7 @@ pub struct Grade {
     pub rank: u16,
 }
 
-/// What filters and facets know of a label.
+/// Traits of a label for filters and facets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
     pub kind: Kind,
@@ -620,7 +620,7 @@ fn market(reading: &Reading) -> i32 {
     reading.value * share * TENTH / 256
 }
 
-/// Pronounceability from which letters that are no word make an invented name.
+/// Pronounceability from which letters without a word make an invented name.
 const INVENTED_FROM: u8 = 65;
 /// Maximum letters of a label that is read as letters unless it is a word.
 const LETTERS_MAX: u32 = 3;

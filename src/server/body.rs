@@ -34,7 +34,7 @@ const PIECE_BYTES: usize = 16 * 1024;
 /// Memory of a compressor, which lives as long as its response.
 const COMPRESSOR_BYTES: u64 = 256 * 1024;
 
-/// What a request shares with its body: both end with the response.
+/// State that a request shares with its body: both end with the response.
 pub(super) struct Reading {
     admission: Arc<Admission>,
     held: Mutex<Held>,

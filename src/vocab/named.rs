@@ -50,7 +50,7 @@ macro_rules! parse_named {
     };
 }
 
-/// Rejects a text that is none of these names.
+/// Rejects any other text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be one of {}", .0.join(", "))]
 pub struct NotOneOf(pub &'static [&'static str]);

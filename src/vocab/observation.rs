@@ -16,7 +16,7 @@ named_enum! {
     pub enum RdapState {
         /// Deleted; the holder can still restore it, or has requested it.
         Redemption = "redemption",
-        /// Deleted for good; the registry will release it.
+        /// Deleted; the registry will release it.
         PendingDelete = "pending-delete",
         /// Not registered.
         Available = "available",

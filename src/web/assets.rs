@@ -1,5 +1,5 @@
 //! Embedded styles, scripts and the icon. Their paths contain a content hash, so browsers cache them
-//! for good.
+//! forever.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

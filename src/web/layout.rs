@@ -40,12 +40,12 @@ const NAVIGATION: [(NavItem, &str, &str); 7] = [
 /// Builder of a page.
 pub struct Page<'a> {
     title: &'a str,
-    /// What the page is for, as search engines show it.
+    /// Purpose of the page, as search engines show it.
     description: &'a str,
     place: Option<NavItem>,
     styles: &'a [&'a str],
     scripts: &'a [&'a str],
-    /// What stands in the header in place of the search field.
+    /// Content of the header in place of the search field.
     bar: Option<Markup>,
 }
 

@@ -12,7 +12,7 @@ use crate::vocab::query::fold_tld;
 pub struct Links {
     /// Where the name can be ordered before it drops.
     pub backorder: Vec<Link>,
-    /// What is known about the name.
+    /// Facts about the name.
     pub research: Vec<Link>,
     /// Where a free name can be registered.
     pub registrar: Vec<Link>,

@@ -26,7 +26,7 @@ const PER_PAIR: Limit = Limit { burst: 20, refill_every: Duration::from_secs(30)
 const PER_ACCOUNT: Limit = Limit { burst: 30, refill_every: Duration::from_secs(60) };
 /// Sign-ups per network.
 const SIGN_UPS: Limit = Limit { burst: 10, refill_every: Duration::from_secs(300) };
-/// Mails by sign-ups to one address, so that nobody's mailbox is flooded.
+/// Mails by sign-ups to one address, so that no mailbox is flooded.
 const SIGN_UP_MAILS: Limit = Limit { burst: 3, refill_every: Duration::from_secs(4 * 3_600) };
 /// Maximum remembered pairs of account and network. Beyond it, all are dropped; their owners then count
 /// towards [`PER_ACCOUNT`] until the next login.

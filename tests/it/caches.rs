@@ -99,7 +99,7 @@ fn config(address: SocketAddr, server: SocketAddr) -> String {
     )
 }
 
-/// Somebody who asks, with what proves who they are.
+/// A client with its credentials.
 struct Asker {
     /// A word in everything that is theirs.
     mark: &'static str,

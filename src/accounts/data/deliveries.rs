@@ -1,7 +1,7 @@
 //! The outbox of one account: alert messages that were sent or are to be sent.
 //!
 //! A match queues one delivery for each channel of its rule that is on. A delivery is pending until
-//! the receiver accepts it, refuses it for good, or 24 hours of retries have passed. Its owner can
+//! the receiver accepts it, refuses it permanently, or 24 hours of retries have passed. Its owner can
 //! queue a failed one again. The outbox is separate from the rules because the stored bytes of a
 //! rule never change.
 

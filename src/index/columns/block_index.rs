@@ -191,7 +191,7 @@ fn fst_file(at: usize) -> String {
     format!("names/{at}.fst")
 }
 
-/// Returns the smallest key; empty if there is none.
+/// Returns the smallest key; empty without keys.
 fn first_key(fst: &OwnedFst) -> Vec<u8> {
     let mut key = Vec::new();
     let mut node = fst.root();

@@ -80,7 +80,7 @@ impl DropHistory {
     pub fn before_latest(&self, ordinal: u32) -> impl Iterator<Item = EarlierDrop> {
         let first = self.ordinals.partition_point(|&other| other < ordinal);
         let after = self.ordinals.partition_point(|&other| other <= ordinal);
-        let day = |raw| Day::from_raw(raw).expect("was looked at when it was read");
+        let day = |raw| Day::from_raw(raw).expect("was checked when it was read");
         (first..after).rev().map(move |at| EarlierDrop {
             date: day(self.dates[at]),
             release: day(self.releases[at]),

@@ -150,7 +150,7 @@ impl DocSet<'_> {
         }
     }
 
-    /// Returns a lower bound of the first doc from `from` on; `None` if there is none.
+    /// Returns a lower bound of the first doc from `from` on, if any.
     pub fn next(&mut self, from: u32) -> Option<u32> {
         if !self.bits.is_empty() {
             return Some(from);

@@ -390,7 +390,7 @@ impl Seeker<'_> {
         }
     }
 
-    /// Returns a lower bound of the first match from `from` on; `None` if there is none.
+    /// Returns a lower bound of the first match from `from` on, if any.
     ///
     /// # Errors
     /// As [`Seeker::keep`].

@@ -26,7 +26,7 @@ const ROWS_ABOUT: usize = 1_001;
 
 /// Page of the drops list. It holds docs; rows are built when they are visited.
 pub struct DropsPage<'a> {
-    /// Newest drop date up to today; today if there is none, and in the view `today`.
+    /// Newest drop date up to today; today without any, and in the view `today`.
     pub date: Day,
     /// Number of names that pass the filter.
     pub total: u32,

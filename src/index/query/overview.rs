@@ -83,7 +83,7 @@ impl Overview<'_> {
         }
     }
 
-    /// Returns the newest drop date up to today; today if there is none.
+    /// Returns the newest drop date up to today; today without any.
     pub fn newest(&self) -> Day {
         self.index.newest_drop_date(self.as_of.today).unwrap_or(self.as_of.today)
     }

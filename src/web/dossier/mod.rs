@@ -341,7 +341,7 @@ impl Dossier<'_> {
         panel("open-at", "Open at", content)
     }
 
-    /// What happened to the name, newest first.
+    /// Events of the name, newest first.
     fn history(&self) -> Markup {
         let today = self.as_of.today;
         let Some(profile) = self.known.profile() else { return html! {} };

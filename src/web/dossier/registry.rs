@@ -1,4 +1,4 @@
-//! What the registry says about a name, and the check on demand.
+//! The registry state of a name, and the check on demand.
 
 use std::time::Duration;
 

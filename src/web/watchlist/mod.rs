@@ -95,7 +95,7 @@ struct Listed {
     earlier: Vec<EarlierDrop>,
 }
 
-/// What the whole list asks for.
+/// Tasks of the whole list.
 #[derive(Default)]
 struct Totals {
     /// Names that drop tomorrow.

@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The parts of an installation that commands change.
 const FOLDERS: [&str; 2] = ["data", "index"];
-/// What the last command of a template printed.
+/// Output of the last command of a template.
 const OUTPUT: &str = "stdout";
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
@@ -39,7 +39,7 @@ impl Template {
         Template(hasher.finalize())
     }
 
-    /// What the command that led here printed, if the template exists.
+    /// Output of the command that led here, if the template exists.
     pub fn output(&self) -> Option<String> {
         fs::read_to_string(self.folder().join(OUTPUT)).ok()
     }

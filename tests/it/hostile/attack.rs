@@ -23,7 +23,7 @@ use crate::common::{Server, Site};
 
 const REQUEST_BUDGET_MIB: u64 = 16;
 const RESPONSE_BUDGET_MIB: u64 = 32;
-/// What connections, requests in progress, compressors and the allocator need beside the budgets.
+/// Memory that connections, requests in progress, compressors and the allocator need beside the budgets.
 const SLACK_MIB: u64 = 160;
 /// Accounts that write as much as they may, and the most bytes that they may own together.
 const FREE_ACCOUNTS: usize = 4;
@@ -84,7 +84,7 @@ fn runtime(policy: &'static str) -> tokio::runtime::Runtime {
         .expect("a runtime")
 }
 
-/// What became of the paying client's requests.
+/// Outcomes of the paying client's requests.
 struct Paid {
     good: usize,
     /// Other statuses, and how often each came.

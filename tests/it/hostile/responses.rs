@@ -45,7 +45,7 @@ fn unread_responses_share_a_budget() {
         }
         say(&format!("{} MiB counted as unsent", most as u64 >> 20));
         assert!(most > 0.0 && most as u64 <= (BUDGET_MIB << 20) + (1 << 20), "{most}");
-        // Requests with small responses go on, or are told to come again.
+        // Requests with small responses go on, or get a 503 with Retry-After.
         let status = server.client_with(&key).get("/api/v1/search?q=name&limit=1").status;
         assert!([200, 503].contains(&status), "{status}");
         drop(open);
