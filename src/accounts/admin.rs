@@ -6,8 +6,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::api_keys::{self, NewKey};
 use super::data::account::Account;
+use super::decide::Decided;
 use super::email::Email;
+use super::error::WriteError;
 use super::event::{Event, Transaction};
 use super::keys::{ApiKey, IssuedKey};
 use super::password::{Password, PasswordError, PasswordHash};
@@ -38,9 +41,11 @@ pub enum AdminCommand {
         email: Email,
         plan: Plan,
     },
-    /// Replace the API key of an account.
+    /// Replace the first API key of an account, or add another.
     IssueKey {
         email: Email,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        new: Option<NewKey>,
     },
     /// Disable an account permanently.
     Disable {
@@ -99,7 +104,7 @@ pub struct AccountSummary {
     pub disabled: bool,
     /// The UTC day it was added.
     pub created: Day,
-    /// The last four characters of its key; `None` without one.
+    /// The last four characters of its newest key; `None` without one.
     pub key_last4: Option<String>,
     pub has_password: bool,
     #[serde(default = "verified")]
@@ -184,6 +189,9 @@ pub enum Refusal {
     /// A disabled account gets no key and no password.
     #[error("the account for {0} is disabled permanently; add another with another address")]
     Disabled(Email),
+    /// The key cannot be added.
+    #[error("no key was made: {0}")]
+    Key(String),
     #[error(
         "the data of all accounts has reached its limit; raise accounts.max_data_mb in the settings"
     )]
@@ -219,8 +227,11 @@ fn attempt(store: &Store, command: AdminCommand) -> Result<AdminReply, AdminErro
         }
         AdminCommand::ListAccounts => AdminReply::Accounts { accounts: store.list() },
         AdminCommand::SetPlan { email, plan } => store.set_plan(&email, plan).map(done)?,
-        AdminCommand::IssueKey { email } => {
-            let IssuedKey { key, replaced } = store.issue_key(&email)?;
+        AdminCommand::IssueKey { email, new } => {
+            let IssuedKey { key, replaced } = match new {
+                None => store.issue_key(&email)?,
+                Some(new) => store.add_key(&email, new)?,
+            };
             AdminReply::Key { key: Secret::new(key.reveal().to_owned()), replaced }
         }
         AdminCommand::Disable { email } => store.disable(&email).map(done)?,
@@ -266,7 +277,8 @@ impl Store {
             return Err(Refusal::Full.into());
         }
         let (account, email, on) = (self.next_account_id(), email.clone(), self.0.clock.today());
-        self.append_blocking(Event::AccountAdded { account, email, plan, password, on }, lock)?;
+        let added = Event::AccountAdded { account, email, plan, password, on };
+        self.append_blocking(vec![added], lock)?;
         Ok(account)
     }
 
@@ -276,25 +288,41 @@ impl Store {
     /// [`CommandError`].
     pub fn set_plan(&self, email: &Email, plan: Plan) -> Result<(), CommandError> {
         self.command(email, |account| {
-            Ok((account.plan != plan).then_some(Event::PlanSet { account: account.id, plan }))
+            let set = Event::PlanSet { account: account.id, plan };
+            Ok(if account.plan == plan { Vec::new() } else { vec![set] })
         })
     }
 
-    /// Makes a new key for an account. The old one stops working at once; today's usage stays.
-    /// Durable when it returns.
+    /// Makes the first key of an account, or replaces it. The old one stops working at once; today's
+    /// usage stays. Durable when it returns.
     ///
     /// # Errors
     /// [`CommandError`].
     pub fn issue_key(&self, email: &Email) -> Result<IssuedKey, CommandError> {
         let key = ApiKey::generate().map_err(CommandError::Random)?;
-        let (stored, on) = (key.stored(), self.0.clock.today());
+        let now = self.0.clock.now();
         let mut replaced = false;
         self.command(email, |account| {
-            check_enabled(account)?;
-            replaced = account.key.is_some();
-            Ok(Some(Event::KeyIssued { account: account.id, key: stored, on }))
+            let decided = api_keys::issue_first(account, key.stored(), now);
+            let Decided { events, value } = decided.map_err(|err| refused(account, err))?;
+            replaced = value;
+            Ok(events)
         })?;
         Ok(IssuedKey { key, replaced })
+    }
+
+    /// Adds a key to an account. Durable when it returns.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub fn add_key(&self, email: &Email, new: NewKey) -> Result<IssuedKey, CommandError> {
+        let key = ApiKey::generate().map_err(CommandError::Random)?;
+        let now = self.0.clock.now();
+        self.command(email, |account| {
+            let decided = api_keys::make(account, new, key.stored(), now);
+            Ok(decided.map_err(|err| refused(account, err))?.events)
+        })?;
+        Ok(IssuedKey { key, replaced: false })
     }
 
     /// Disables an account: its key stops working at once, and its sessions end. Durable when it
@@ -304,7 +332,8 @@ impl Store {
     /// [`CommandError`].
     pub fn disable(&self, email: &Email) -> Result<(), CommandError> {
         self.command(email, |account| {
-            Ok((!account.disabled).then_some(Event::AccountDisabled { account: account.id }))
+            let disabled = Event::AccountDisabled { account: account.id };
+            Ok(if account.disabled { Vec::new() } else { vec![disabled] })
         })
     }
 
@@ -315,7 +344,7 @@ impl Store {
     pub fn set_password(&self, email: &Email, password: PasswordHash) -> Result<(), CommandError> {
         self.command(email, |account| {
             check_enabled(account)?;
-            Ok(Some(Event::PasswordSet { account: account.id, password }))
+            Ok(vec![Event::PasswordSet { account: account.id, password }])
         })
     }
 
@@ -327,26 +356,35 @@ impl Store {
         accounts.values().map(|it| summary(it)).collect()
     }
 
-    /// Decides on the account of `email` and makes the event durable, if there is one.
+    /// Decides on the account of `email` and makes the events durable, if there are any.
     fn command(
         &self,
         email: &Email,
-        decide: impl FnOnce(&Account) -> Result<Option<Event>, Refusal>,
+        decide: impl FnOnce(&Account) -> Result<Vec<Event>, Refusal>,
     ) -> Result<(), CommandError> {
         let unknown = || Refusal::NoSuchAccount(email.clone());
         let id = self.state().by_email(email).map(|account| account.id).ok_or_else(unknown)?;
         let lock = self.0.locks.lock_blocking(&id);
-        let event = decide(self.state().account(id).ok_or_else(unknown)?)?;
-        event.map_or(Ok(()), |event| self.append_blocking(event, lock))
+        let events = decide(self.state().account(id).ok_or_else(unknown)?)?;
+        if events.is_empty() { Ok(()) } else { self.append_blocking(events, lock) }
     }
 
-    fn append_blocking(&self, event: Event, lock: AccountLock) -> Result<(), CommandError> {
-        let transaction = Transaction(vec![event]);
+    fn append_blocking(&self, events: Vec<Event>, lock: AccountLock) -> Result<(), CommandError> {
+        let transaction = Transaction(events);
         let (kind, payload) = transaction.encode();
         let apply = self.applying(transaction, Some(lock));
         self.0.shared.journal.append(kind, payload, apply)?;
         self.0.snapshotter.consider(&self.0.shared);
         Ok(())
+    }
+}
+
+/// Why the decision on a key was refused, for an operator.
+fn refused(account: &Account, err: WriteError) -> Refusal {
+    match err {
+        WriteError::NotFound => Refusal::Disabled(account.email.clone()),
+        WriteError::Invalid { what, .. } => Refusal::Key(format!("the name {what}")),
+        err => Refusal::Key(err.to_string()),
     }
 }
 
@@ -363,7 +401,7 @@ impl AccountSummary {
             plan: account.plan,
             disabled: account.disabled,
             created: account.created,
-            key_last4: account.key.map(|key| key.last4()),
+            key_last4: account.keys.iter().next_back().map(|key| key.key.last4()),
             has_password: account.password.is_some(),
             email_verified: account.access.is_verified(),
             requests_today: used.requests,

@@ -75,6 +75,8 @@ pub enum Field {
     AlertRule,
     RuleName,
     SearchName,
+    KeyName,
+    KeyDays,
     FilterTlds,
     FilterTld(usize),
     FilterMaxLength,

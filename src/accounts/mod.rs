@@ -4,7 +4,7 @@
 //!
 //! | layer | files |
 //! | --- | --- |
-//! | one file per resource: requests as meant, the decision on them, `Store` methods | `claims`, `watches`, `votes`, `hidden`, `rules`, `searches`, `matches`, `deliveries`, `verification`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
+//! | one file per resource: requests as meant, the decision on them, `Store` methods | `api_keys`, `claims`, `feeds`, `watches`, `votes`, `hidden`, `rules`, `searches`, `matches`, `deliveries`, `verification`, `sessions`, `profile`, `idempotency`, `ceilings`, `admin`, `audit` |
 //! | the durable store: decide, append, apply; snapshots | `store` |
 //! | changes as the journal stores them | `event` |
 //! | stored data and its collections | `data`, and values such as `email` and `keys` |
@@ -16,6 +16,7 @@
 //! responses to be kept are opaque bytes.
 
 pub mod admin;
+mod api_keys;
 mod audit;
 mod ceilings;
 mod claims;
@@ -25,6 +26,7 @@ mod deliveries;
 mod email;
 mod error;
 pub mod event;
+mod feeds;
 #[cfg(test)]
 mod fixtures;
 mod hashing;
@@ -49,6 +51,7 @@ mod watches;
 
 pub use crate::journal::AppendError;
 pub use admin::{AccountSummary, CommandError, Refusal};
+pub use api_keys::{NewKey, Replaced};
 pub use audit::{Audit, audit, journal_folder};
 pub use claims::{ClaimPatch, NewClaim};
 pub use data::UserData;
@@ -58,6 +61,8 @@ pub use data::deliveries::{
     AttemptOutcome, Delivery, DeliveryStatus, MatchedName, Message, MessageKind, OffReason,
     Problem, StatusClass, SwitchedOff,
 };
+pub use data::feeds::{Feed, FeedOf};
+pub use data::keys::Key;
 pub use data::rules::{Channel, Rule, RuleFilter, WebhookSecret};
 pub use data::searches::SavedSearch;
 pub use data::watches::{WatchDetails, WatchEntry};

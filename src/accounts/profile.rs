@@ -6,11 +6,11 @@ use super::data::access::{
     Address, LINK_AGE_MAX, LINK_PAUSE, LINKS_PER_DAY_MAX, Session, is_younger,
 };
 use super::data::account::Account;
+use super::data::keys::Key;
 use super::decide::{Decided, invalid};
 use super::email::Email;
 use super::error::{Field, WriteError};
 use super::event::Event;
-use super::keys::{ApiKey, IssuedKey};
 use super::rules::{CHAT_ID_INVALID, is_chat_id};
 use super::store::{Caller, Store};
 use super::token::{Token, TokenDigest};
@@ -30,7 +30,7 @@ pub enum VerificationLink {
 }
 
 /// An account as its owner sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Profile {
     pub email: Email,
     pub is_verified: bool,
@@ -39,8 +39,8 @@ pub struct Profile {
     pub plan: Plan,
     /// The UTC day the account was added.
     pub created: Day,
-    /// The last four characters of the API key.
-    pub key_last4: Option<String>,
+    /// API keys, oldest first.
+    pub keys: Vec<Key>,
     /// Valid sessions, the caller's own included, newest first.
     pub sessions: Vec<Session>,
     /// The default chat of new alert rules.
@@ -59,29 +59,6 @@ impl Store {
         let today = self.day(now);
         let state = self.state();
         Some(Profile::new(state.account(caller.account)?, today, UnixMs::from_instant(now)))
-    }
-
-    /// Makes a new API key for the caller's account. The old one stops working at once.
-    ///
-    /// # Errors
-    /// [`WriteError::NotFound`] if the account is disabled, [`WriteError::Journal`].
-    pub async fn issue_own_key(
-        &self,
-        caller: &Caller,
-        now: DateTime<Utc>,
-    ) -> Result<IssuedKey, WriteError> {
-        let key = ApiKey::generate().map_err(WriteError::Random)?;
-        let (stored, on) = (key.stored(), Day::nearest(now));
-        let replaced = self
-            .write(caller, |account, _| {
-                if account.disabled {
-                    return Err(WriteError::NotFound);
-                }
-                let issued = Event::KeyIssued { account: account.id, key: stored, on };
-                Ok(Decided::new([issued], account.key.is_some()))
-            })
-            .await?;
-        Ok(IssuedKey { key, replaced })
     }
 
     /// Sets or (`None`) removes the default chat of new alert rules.
@@ -203,7 +180,7 @@ impl Profile {
             link_until: link.map(|(_, at)| at.instant() + LINK_AGE_MAX),
             plan: account.plan,
             created: account.created,
-            key_last4: account.key.map(|key| key.last4()),
+            keys: account.keys.iter().cloned().collect(),
             sessions: sessions.copied().collect(),
             telegram_chat: access.telegram_chat.as_ref().map(ToString::to_string),
             requests_today: used.requests,

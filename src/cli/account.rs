@@ -10,10 +10,12 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
 use crate::accounts::admin::{AdminCommand, AdminReply};
-use crate::accounts::{AccountSummary, Email};
+use crate::accounts::{AccountSummary, Email, NewKey};
 use crate::cli::admin_client;
 use crate::vocab::clock::Clock;
+use crate::vocab::limits::KEY_DAYS_MAX;
 use crate::vocab::plan::{Plan, Plans};
+use crate::vocab::scope::{Scope, Scopes};
 use crate::vocab::secret::Secret;
 
 /// Maximum bytes of a password on standard input: more than 128 characters take.
@@ -52,10 +54,21 @@ enum AccountCommand {
         /// Plan: free, core, pro or api
         plan: Plan,
     },
-    /// Create a new API key and print it once; the old key stops working immediately
+    /// Create an API key and print it once; without --name it replaces the account's first key, which
+    /// stops working immediately
     Key {
         /// E-mail address of the account
         email: Email,
+        /// Create a further key with this name
+        #[arg(long)]
+        name: Option<String>,
+        /// What it may use, comma-separated: read, export, watchlist, alerts, portfolio, feeds, mcp
+        /// [default: all]
+        #[arg(long, requires = "name", value_delimiter = ',')]
+        scopes: Vec<Scope>,
+        /// Days until it expires [default: never]
+        #[arg(long, requires = "name", value_parser = clap::value_parser!(u16).range(1..=i64::from(KEY_DAYS_MAX)))]
+        days: Option<u16>,
     },
     /// Set a new password, read from standard input, and end all sessions
     SetPassword {
@@ -120,7 +133,11 @@ fn admin_command(command: AccountCommand, input: &mut dyn Read) -> anyhow::Resul
         }
         AccountCommand::List { .. } => AdminCommand::ListAccounts,
         AccountCommand::SetPlan { email, plan } => AdminCommand::SetPlan { email, plan },
-        AccountCommand::Key { email } => AdminCommand::IssueKey { email },
+        AccountCommand::Key { email, name, scopes, days } => {
+            let scopes = Scopes::of(scopes).unwrap_or(Scopes::ALL);
+            let new = name.map(|name| NewKey { name, scopes, days });
+            AdminCommand::IssueKey { email, new }
+        }
         AccountCommand::SetPassword { email, .. } => {
             AdminCommand::SetPassword { email, password: read_password(input)? }
         }
@@ -166,7 +183,7 @@ fn print(
         (AdminCommand::SetPassword { email, .. }, AdminReply::Done) => {
             writeln!(output, "{email} has a new password; it is logged out everywhere")?;
         }
-        (AdminCommand::IssueKey { email }, AdminReply::Key { key, replaced }) => {
+        (AdminCommand::IssueKey { email, .. }, AdminReply::Key { key, replaced }) => {
             writeln!(output, "{}", key.reveal())?;
             let old = if replaced { " Its old key no longer works." } else { "" };
             writeln!(notes, "the key of {email}, shown this once.{old}")?;

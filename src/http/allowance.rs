@@ -21,6 +21,7 @@ use crate::http::rate_limit::rate_limit_headers;
 use crate::http::{App, origin, session};
 use crate::telemetry::current;
 use crate::vocab::plan::Plan;
+use crate::vocab::scope::Scope;
 
 /// The time of a request. It is read once, so that counting, stages and dates agree.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +35,7 @@ pub struct Guarded<H> {
 }
 
 /// Guards a handler. An operation that needs a key refuses with 401 without a valid one, 403 below the
-/// Pro plan and 429 when the allowance is used up; otherwise the request counts, its response has the
+/// Pro plan or without the scope, and 429 when the allowance is used up; otherwise the request counts, its response has the
 /// rate-limit headers, and the handler finds [`Now`] and the [`Caller`] in the request's extensions.
 /// Then every operation refuses unknown parameters.
 ///
@@ -58,10 +59,11 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
         }
         let now = app.clock.now();
         let caller = authenticated(&app, request.extensions(), request.headers());
-        let (caller, allowance) = match caller.and_then(|caller| admit_json(&app, caller, now)) {
-            Ok(admitted) => admitted,
-            Err(refusal) => return Box::pin(ready(refusal.into_response())),
-        };
+        let (caller, allowance) =
+            match caller.and_then(|caller| admit_json(&app, operation, caller, now)) {
+                Ok(admitted) => admitted,
+                Err(refusal) => return Box::pin(ready(refusal.into_response())),
+            };
         if let Err(refusal) = checked {
             let mut response = refusal.into_response();
             rate_limit_headers(&allowance, response.headers_mut());
@@ -75,7 +77,7 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
         let response = handler.call(request, app);
         Box::pin(async move {
             let mut response = response.await;
-            // A handler that counts more requests says what is left.
+            // A handler that counts more requests sets what remains.
             let allowance = response.extensions().get::<Allowance>().copied().unwrap_or(allowance);
             rate_limit_headers(&allowance, response.headers_mut());
             response
@@ -85,12 +87,16 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
 
 fn admit_json(
     app: &App,
+    operation: &Operation,
     caller: Caller,
     now: DateTime<Utc>,
 ) -> Result<(Caller, Allowance), ApiError> {
     current::set_account(caller.account.0);
     if caller.plan < Plan::Pro {
         return Err(ApiError::JsonPlanRequired(caller.plan));
+    }
+    if let Some(scope) = operation.scope() {
+        check_scope(&caller, scope)?;
     }
     let allowance = check_granted(app.store.charge_request(&caller, now), &caller, now)?;
     Ok((caller, allowance))
@@ -100,7 +106,8 @@ fn admit_json(
 /// With a session, the request must come from our own pages.
 ///
 /// # Errors
-/// 401 without a valid key or session, 403 from another site and below the Core plan.
+/// 401 without a valid key or session, 403 from another site, below the Core plan, and for a key without
+/// the scope.
 pub fn admit_export(app: &App, parts: &Parts, now: DateTime<Utc>) -> Result<Caller, ApiError> {
     let Parts { headers, extensions, .. } = parts;
     // By a cookie, or from the machine of a single-user server.
@@ -114,7 +121,30 @@ pub fn admit_export(app: &App, parts: &Parts, now: DateTime<Utc>) -> Result<Call
     if caller.plan < Plan::Core {
         return Err(ApiError::ExportPlanRequired(caller.plan));
     }
+    check_scope(&caller, Scope::Export)?;
     Ok(caller)
+}
+
+/// The caller of a tool for agents, authenticated by key. Each tool counts as its operation does.
+///
+/// # Errors
+/// 401 without a valid key, 403 below the Pro plan and for a key without the scope.
+pub fn admit_agent(
+    app: &App,
+    extensions: &Extensions,
+    headers: &HeaderMap,
+) -> Result<Caller, ApiError> {
+    let caller = authenticated(app, extensions, headers)?;
+    current::set_account(caller.account.0);
+    if caller.plan < Plan::Pro {
+        return Err(ApiError::JsonPlanRequired(caller.plan));
+    }
+    check_scope(&caller, Scope::Mcp)?;
+    Ok(caller)
+}
+
+fn check_scope(caller: &Caller, scope: Scope) -> Result<(), ApiError> {
+    if caller.scopes.holds(scope) { Ok(()) } else { Err(ApiError::ScopeRequired(scope)) }
 }
 
 /// Counts more requests than the one that was admitted; `None` for none.

@@ -17,6 +17,7 @@ use crate::index::QueryError;
 use crate::vocab::budget::Spent;
 use crate::vocab::named::named_enum;
 use crate::vocab::plan::Plan;
+use crate::vocab::scope::Scope;
 
 /// `Retry-After` of an export while others of its account run: most take less.
 const EXPORT_RETRY_AFTER_S: u32 = 5;
@@ -32,6 +33,8 @@ pub enum ApiError {
     JsonPlanRequired(Plan),
     /// 403: the plan has no CSV export.
     ExportPlanRequired(Plan),
+    /// 403: the key lacks this scope.
+    ScopeRequired(Scope),
     /// 400: a parameter, header or member of the body (`filter.tlds[1]`) is missing, malformed or
     /// out of range.
     BadParameter { name: Cow<'static, str>, what: String, code: ParameterCode },
@@ -61,6 +64,8 @@ pub enum ApiError {
     Shed { retry_after_s: u32 },
     /// 429: too many requests without a valid key or session from the client's network.
     TooManyVisits { per_minute: u32, retry_after_s: u64 },
+    /// 429: a feed was read too often.
+    TooManyFeedRequests { retry_after_s: u64 },
     /// 400: the `Host` header is missing, repeated or malformed.
     InvalidHost,
     /// 421: the pages are at another host.
@@ -136,7 +141,8 @@ fn member(field: Field) -> Cow<'static, str> {
         Field::Note => "note",
         Field::Tags => "tags",
         Field::AlertRule => "alertRuleId",
-        Field::RuleName | Field::SearchName => "name",
+        Field::RuleName | Field::SearchName | Field::KeyName => "name",
+        Field::KeyDays => "days",
         Field::FilterTlds => "filter.tlds",
         Field::FilterTld(at) => return format!("filter.tlds[{at}]").into(),
         Field::FilterMaxLength => "filter.maxLength",
@@ -343,6 +349,17 @@ impl From<ApiError> for Refusal {
             ApiError::ExportPlanRequired(plan) => {
                 Refusal::plan_required("CSV export requires the Core plan or above", plan)
             }
+            // RFC 6750 §3.1.
+            ApiError::ScopeRequired(scope) => {
+                let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
+                let message = format!(
+                    "this key has no scope \"{scope}\"; create a key that has it on the account page"
+                );
+                Refusal::plain(StatusCode::FORBIDDEN, "insufficient_scope", message).with(
+                    WWW_AUTHENTICATE,
+                    HeaderValue::from_str(&challenge).expect("scopes are words"),
+                )
+            }
             ApiError::BadParameter { name, what, code } => {
                 let message = format!("{name}: {what}");
                 Refusal::bad_parameter(code.as_str(), name.into_owned(), message)
@@ -387,6 +404,12 @@ impl From<ApiError> for Refusal {
                     "a network may send {per_minute} requests a minute without an API key or a \
                      log-in; wait, log in or use a key"
                 ),
+            )
+            .with(RETRY_AFTER, retry_after_s),
+            ApiError::TooManyFeedRequests { retry_after_s } => Refusal::plain(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_feed_requests",
+                "this feed was read too often; once in a quarter of an hour is enough",
             )
             .with(RETRY_AFTER, retry_after_s),
             ApiError::InvalidHost => Refusal::plain(

@@ -11,6 +11,7 @@ use crate::http::operation::{
 };
 use crate::vocab::limits::BODY_BYTES_MAX;
 use crate::vocab::plan::Plan;
+use crate::vocab::scope::Scope;
 
 const DESCRIPTION: &str = "Domain names that are leaving registration: ranked drops, prefix search, \
     dossiers, watchlists, alert rules, claims and CSV exports. All dates are UTC. Every `GET` endpoint \
@@ -112,7 +113,7 @@ fn headers() -> Value {
         "ETag": text("Tag of the response. Send it in `If-None-Match` to revalidate."),
         "IndexGeneration": text("Generation of the index that served the response."),
         "CacheControl": text("`private, no-cache`: revalidate before every reuse; or `no-store`."),
-        "WwwAuthenticate": text("`Bearer`; with `error=\"invalid_token\"` if the key is not valid."),
+        "WwwAuthenticate": text("`Bearer`; with `error=\"invalid_token\"` if the key is not valid, and `error=\"insufficient_scope\"` if it lacks a scope."),
     })
 }
 
@@ -140,6 +141,7 @@ fn described(operation: &Operation) -> Value {
     };
     described["x-plan"] = plan.map(Plan::as_str).into();
     described["x-counts"] = counts.into();
+    described["x-scope"] = operation.scope().map(Scope::as_str).into();
     if let Some(shape) = operation.body {
         described["requestBody"] = json!({
             "required": true,
@@ -222,6 +224,7 @@ fn responses(operation: &Operation) -> BTreeMap<String, Value> {
         (takes && !is_open, 400, "A parameter, a header or a member of the body is invalid."),
         (!is_open, 401, "Missing or invalid credentials."),
         (!is_open, 403, plan),
+        (!is_open, 403, "Your key lacks the scope (`insufficient_scope`)."),
         (operation.body.is_some(), 413, &body),
         (operation.body.is_some(), 415, "The `Content-Type` is not `application/json`."),
         (operation.access == Access::Key, 429, "Your daily allowance is used up."),
@@ -269,7 +272,7 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Value) {
         (tells_when, "Retry-After", "RetryAfter"),
         (is_tagged, "ETag", "ETag"),
         (true, "Cache-Control", "CacheControl"),
-        (status == "401", "WWW-Authenticate", "WwwAuthenticate"),
+        (matches!(status, "401" | "403"), "WWW-Authenticate", "WwwAuthenticate"),
         (is_of_index, "X-Index-Generation", "IndexGeneration"),
     ] {
         if applies {

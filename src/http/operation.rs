@@ -6,6 +6,7 @@ use utoipa::openapi::{RefOr, Schema};
 
 use crate::http::App;
 use crate::vocab::named::named_enum;
+use crate::vocab::scope::Scope;
 
 /// Makes the route of an operation. Its handler checks what the operation says.
 pub(super) type Route = fn(&'static Operation) -> MethodRouter<App>;
@@ -59,6 +60,20 @@ impl Operation {
             responses: &[],
             route,
         }
+    }
+
+    /// The scope that a key needs; `None` for an operation that needs no key.
+    pub fn scope(&self) -> Option<Scope> {
+        Some(match (self.access, self.group) {
+            (Access::Everybody, _) => return None,
+            (Access::Export, _) => Scope::Export,
+            (Access::Key, Group::Watchlist | Group::Searches) => Scope::Watchlist,
+            (Access::Key, Group::Names) if self.changes => Scope::Watchlist,
+            (Access::Key, Group::Alerts) => Scope::Alerts,
+            (Access::Key, Group::Portfolio) => Scope::Portfolio,
+            (Access::Key, Group::Feeds) => Scope::Feeds,
+            (Access::Key, Group::Names | Group::Exports | Group::Service) => Scope::Read,
+        })
     }
 
     pub(super) const fn get(path: &'static str, route: Route) -> Operation {
@@ -151,6 +166,7 @@ named_enum! {
         Searches = "Searches",
         Alerts = "Alerts",
         Portfolio = "Portfolio",
+        Feeds = "Feeds",
         Exports = "Exports",
         Service = "Service",
     }
@@ -164,6 +180,7 @@ impl Group {
             Group::Searches => "Filters that you keep under a name, with what is new in each.",
             Group::Alerts => "Rules that send a message when matching names drop.",
             Group::Portfolio => "Your backorder claims and what became of them.",
+            Group::Feeds => "Secret addresses for readers and calendars.",
             Group::Exports => "The same lists as CSV files.",
             Group::Service => "Health, readiness and documentation. No key is needed.",
         }

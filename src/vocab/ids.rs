@@ -75,6 +75,15 @@ random_id! {
     /// Id of a saved search. Invariant: 1 to [`ID_MAX`].
     SearchId
 }
+random_id! {
+    /// Id of an API key. Invariant: 1 to [`ID_MAX`].
+    KeyId
+}
+
+impl KeyId {
+    /// The key that `dropdex account key` and the button for a first key make.
+    pub const FIRST: KeyId = KeyId(NonZeroU64::MIN);
+}
 
 /// Id of a delivery: 16 random bytes drawn when its match is recorded, kept over retries and
 /// restarts. Written as 32 hex digits in JSON, in `webhook-id` (after `msg_`) and in `Message-ID`.

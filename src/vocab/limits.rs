@@ -50,6 +50,10 @@ pub const MIN_DROPS_MAX: u32 = 255;
 pub const WORDS_MAX: u8 = 15;
 /// Largest `min_tlds` and `max_tlds`: more than there are TLDs.
 pub const OTHER_TLDS_MAX: u32 = 10_000;
+/// Maximum API keys of an account that work.
+pub const KEYS_MAX: u32 = 10;
+/// Maximum days until an API key expires.
+pub const KEY_DAYS_MAX: u16 = 3_650;
 /// Maximum bytes of a request body (`data/docs/api.md`). The server reads no more.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
 /// Maximum bytes of a form: more than any but the following need.

@@ -30,6 +30,7 @@ pub mod plan;
 pub mod popularity;
 pub mod query;
 pub mod rdap;
+pub mod scope;
 pub mod secret;
 pub mod stage;
 pub mod suffixes;

@@ -4,6 +4,7 @@
 mod account;
 pub mod browser;
 mod cross_site;
+mod keys;
 mod log_in;
 mod mails;
 mod welcome;

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::data::UserData;
 use crate::accounts::data::access::Access;
+use crate::accounts::data::feeds::Feeds;
+use crate::accounts::data::keys::{Key, Keys};
 use crate::accounts::email::Email;
 use crate::accounts::keys::StoredKey;
 use crate::accounts::password::PasswordHash;
@@ -27,14 +29,19 @@ pub struct Account {
     pub disabled: bool,
     /// The UTC day it was added.
     pub created: Day,
-    /// The API key that works.
-    pub key: Option<StoredKey>,
+    /// A slot of the stored form: the only key that an account of an older version has. Always `None` in
+    /// memory, where it is one of `keys`.
+    pub former_key: Option<StoredKey>,
     /// Usage as far as the journal holds it.
     pub noted: DayUsage,
     /// The live count, exact to the last request. Not part of the stored state. It belongs to the
     /// account, not to the key: a new key has no fresh allowance.
     #[serde(skip)]
     pub usage: Arc<Usage>,
+    #[serde(skip)]
+    pub keys: Arc<Keys>,
+    #[serde(skip)]
+    pub feeds: Arc<Feeds>,
     #[serde(skip)]
     pub access: Arc<Access>,
     #[serde(skip)]
@@ -57,11 +64,20 @@ impl Account {
             password,
             disabled: false,
             created,
-            key: None,
+            former_key: None,
             noted: DayUsage::default(),
             usage: Arc::default(),
+            keys: Arc::default(),
+            feeds: Arc::default(),
             access: Arc::default(),
             data: Arc::default(),
+        }
+    }
+
+    /// Moves the key of an older version to the others.
+    pub fn adopt_former_key(&mut self) {
+        if let Some(key) = self.former_key.take() {
+            Arc::make_mut(&mut self.keys).put(Key::first(key, None));
         }
     }
 

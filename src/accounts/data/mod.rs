@@ -9,7 +9,9 @@ pub mod access;
 pub mod account;
 pub mod claims;
 pub mod deliveries;
+pub mod feeds;
 pub mod hidden;
+pub mod keys;
 pub mod responses;
 pub mod rules;
 pub mod searches;
@@ -84,7 +86,7 @@ impl UserData {
         self.watches.get(name)
     }
 
-    /// What the owner noted about a watched name; `None` without notes.
+    /// Notes of the owner about a watched name; `None` without notes.
     pub fn watch_details(&self, name: &DomainName) -> Option<&Arc<WatchDetails>> {
         self.watches.details(name.as_str())
     }

@@ -16,6 +16,8 @@ use thiserror::Error;
 
 use super::data::claims::{Claim, Trade};
 use super::data::deliveries::{AttemptOutcome, MatchedName, SwitchedOff};
+use super::data::feeds::{Feed, FeedOf};
+use super::data::keys::Key;
 use super::data::responses::KeptResponse;
 use super::data::rules::{Channel, Rule};
 use super::data::searches::SavedSearch;
@@ -29,7 +31,9 @@ use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
 use crate::vocab::conditions::Conditions;
 use crate::vocab::day::Day;
-use crate::vocab::ids::{AccountId, ClaimId, DeliveryId, RuleId, SearchId, UnsubscribeToken};
+use crate::vocab::ids::{
+    AccountId, ClaimId, DeliveryId, KeyId, RuleId, SearchId, UnsubscribeToken,
+};
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::Observation;
 use crate::vocab::plan::Plan;
@@ -63,7 +67,7 @@ pub enum Event {
         account: AccountId,
         plan: Plan,
     },
-    /// A new API key replaced the old one.
+    /// The only API key of an account. Not written any more: [`Event::KeyAdded`] is.
     KeyIssued {
         account: AccountId,
         key: StoredKey,
@@ -294,6 +298,36 @@ pub enum Event {
     ColumnsChosen {
         account: AccountId,
         columns: Option<Columns>,
+    },
+    /// A key was made; it replaces the one with its id.
+    KeyAdded {
+        account: AccountId,
+        new: Box<Key>,
+    },
+    KeyRemoved {
+        account: AccountId,
+        id: KeyId,
+    },
+    /// When a key stops working.
+    KeyUntilSet {
+        account: AccountId,
+        id: KeyId,
+        until: UnixMs,
+    },
+    /// A key was used on a UTC day. Recorded once a day.
+    KeyUsed {
+        account: AccountId,
+        id: KeyId,
+        day: Day,
+    },
+    /// A feed was made, or got another address.
+    FeedMade {
+        account: AccountId,
+        feed: Feed,
+    },
+    FeedRevoked {
+        account: AccountId,
+        of: FeedOf,
     },
 }
 

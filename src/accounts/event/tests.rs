@@ -9,16 +9,21 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::money::Usd;
 use crate::vocab::observation::{ObservedBy, RdapState, RdapStatuses};
 use crate::vocab::query::Substring;
+use crate::vocab::scope::{Scope, Scopes};
 use crate::vocab::secret::Secret;
 use crate::vocab::stage::Stage;
 use crate::vocab::url::WebhookUrl;
+
+fn stored_key() -> StoredKey {
+    let key = serde_json::json!({"digest": vec![0xab; 32], "last4": b"c0de"});
+    serde_json::from_value(key).expect("a key")
+}
 
 /// Events of accounts, keys and usage: every variant and plan, with and without a password.
 fn all() -> Vec<(&'static str, Event)> {
     let account = AccountId(0x0102);
     let email = email("ann@example.com");
-    let key = serde_json::json!({"digest": vec![0xab; 32], "last4": b"c0de"});
-    let key: StoredKey = serde_json::from_value(key).expect("a key");
+    let key = stored_key();
     let hash: PasswordHash = serde_json::from_str(r#""$argon2id$x""#).expect("a hash");
     let mut events: Vec<_> = Plan::ALL
         .into_iter()
@@ -504,10 +509,43 @@ fn dumps_show_no_hook() {
     }
 }
 
+/// Events of keys with names and scopes.
+fn keys() -> impl Iterator<Item = (String, Transaction)> {
+    let account = AccountId(0x0102);
+    let id = KeyId::new(9).expect("an id");
+    let scopes = Scopes::of([Scope::Read, Scope::Mcp]).expect("two");
+    let key = Key::new(id, "Über 3".into(), stored_key(), scopes, Some(day()), Some(at(3)));
+    let first = Key::first(stored_key(), None);
+    let of = FeedOf::Search(SearchId::new(7).expect("an id"));
+    let feed = Feed { of, digest: TokenDigest::new([9; 32]), created: day() };
+    let all = [
+        ("key, made", Event::KeyAdded { account, new: Box::new(key) }),
+        ("key, first", Event::KeyAdded { account, new: Box::new(first) }),
+        ("key, removed", Event::KeyRemoved { account, id }),
+        ("key, until", Event::KeyUntilSet { account, id, until: at(4) }),
+        ("key, used", Event::KeyUsed { account, id, day: day() }),
+        ("feed", Event::FeedMade { account, feed }),
+        ("feed, revoked", Event::FeedRevoked { account, of: FeedOf::Watchlist }),
+    ];
+    all.into_iter().map(|(name, event)| (name.to_owned(), Transaction(vec![event])))
+}
+
+#[test]
+fn the_bytes_of_keys_never_change() {
+    let ours: String = keys()
+        .map(|(name, transaction)| {
+            let (kind, payload) = transaction.encode();
+            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
+        })
+        .collect();
+    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v10.hex"));
+}
+
 /// The transactions of all versions.
 fn every() -> impl Iterator<Item = (String, Transaction)> {
     let older = everything().into_iter().chain(newest()).chain(sessions());
-    older.chain(notes()).chain([kept_session()]).chain(searches()).chain(columns()).chain(chats())
+    let newer = searches().chain(columns()).chain(chats()).chain(keys());
+    older.chain(notes()).chain([kept_session()]).chain(newer)
 }
 
 #[test]

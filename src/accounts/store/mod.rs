@@ -39,6 +39,8 @@ use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 use crate::vocab::plan::{AccountLimits, Plan, PlanLimits, Plans};
+use crate::vocab::scope::Scopes;
+use crate::vocab::time::UnixMs;
 use locks::{AccountLock, AccountLocks};
 use shared::Shared;
 use snapshot::Loader;
@@ -120,12 +122,16 @@ impl StoreOptions {
 pub struct Caller {
     pub account: AccountId,
     pub plan: Plan,
+    /// What the key may do; everything without one.
+    pub scopes: Scopes,
     usage: Arc<Usage>,
 }
 
 impl Caller {
+    /// An account whose owner is logged in.
     pub(super) fn new(account: &Account) -> Caller {
-        Caller { account: account.id, plan: account.plan, usage: Arc::clone(&account.usage) }
+        let usage = Arc::clone(&account.usage);
+        Caller { account: account.id, plan: account.plan, scopes: Scopes::ALL, usage }
     }
 }
 
@@ -173,10 +179,26 @@ impl Store {
         })))
     }
 
-    /// The account of an API key. `None` for a malformed, unknown or revoked key alike.
+    /// The account of an API key. `None` for a malformed, unknown, expired or revoked key alike. The
+    /// first use of a day is recorded, without waiting.
     pub fn authenticate(&self, presented: &str) -> Option<Caller> {
         let digest = keys::digest_of_presented(presented)?;
-        Some(Caller::new(self.state().by_key(&digest)?))
+        let now = self.0.clock.now();
+        let day = Day::nearest(now);
+        let (caller, first_used) = {
+            let state = self.state();
+            let (account, key) = state.by_key(&digest)?;
+            if !key.works_at(UnixMs::from_instant(now)) {
+                return None;
+            }
+            let caller = Caller { scopes: key.scopes, ..Caller::new(account) };
+            (caller, key.is_first_use(day).then_some(key.id))
+        };
+        if let Some(id) = first_used {
+            // If this fails, the next start records the next use.
+            let _ = self.note(Event::KeyUsed { account: caller.account, id, day });
+        }
+        Some(caller)
     }
 
     /// Everything that the caller's account owns, at one moment.

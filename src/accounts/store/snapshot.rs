@@ -20,6 +20,8 @@ use crate::accounts::data::claims::{Claim, Trade};
 use crate::accounts::data::deliveries::{
     Delivery, DeliveryStatus, MatchedName, Message, MessageKind, Outbox, Problem, SwitchedOff,
 };
+use crate::accounts::data::feeds::Feed;
+use crate::accounts::data::keys::Key;
 use crate::accounts::data::responses::KeptResponse;
 use crate::accounts::data::rules::{Channel, Rule};
 use crate::accounts::data::searches::SavedSearch;
@@ -100,6 +102,10 @@ enum Item {
     Columns(Columns),
     /// Channels that fail and since when, in order of rules.
     Failing(Vec<(RuleId, Vec<(Channel, UnixMs)>)>),
+    /// Oldest first.
+    Keys(Vec<Key>),
+    /// Oldest first.
+    Feeds(Vec<Feed>),
 }
 
 /// A rule, the token in its unsubscribe links, and its channels that are off.
@@ -184,6 +190,8 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
     fn account(&mut self, account: &Account) -> Result<(), E> {
         let data = &account.data;
         self.item(&Item::Account(Box::new(account.clone())))?;
+        self.rows(account.keys.iter().cloned(), Item::Keys)?;
+        self.rows(account.feeds.iter().copied(), Item::Feeds)?;
         self.access(&account.access)?;
         self.rows(data.claims.by_id().cloned(), Item::Claims)?;
         self.rows(data.watches.iter(), Item::Watches)?;
@@ -394,8 +402,9 @@ impl Loader {
                 }
             }
             Item::Names(rows) => self.names.extend(rows.into_iter().map(Arc::new)),
-            Item::Account(account) => {
+            Item::Account(mut account) => {
                 self.finish_account();
+                account.adopt_former_key();
                 self.open = Some(account);
             }
             item => {
@@ -421,6 +430,12 @@ fn add_item(
 ) -> Result<(), &'static str> {
     let (data, access) = (Arc::make_mut(&mut account.data), Arc::make_mut(&mut account.access));
     match item {
+        Item::Feeds(rows) => {
+            rows.into_iter().for_each(|row| Arc::make_mut(&mut account.feeds).put(row));
+        }
+        Item::Keys(rows) => {
+            rows.into_iter().for_each(|row| Arc::make_mut(&mut account.keys).put(row));
+        }
         Item::Claims(rows) => rows.into_iter().for_each(|row| data.claims.put(row)),
         Item::Watches(rows) => {
             for row in &rows {

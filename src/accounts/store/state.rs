@@ -13,12 +13,14 @@ use crate::accounts::data::UserData;
 use crate::accounts::data::access::{Access, Address, Session};
 use crate::accounts::data::account::Account;
 use crate::accounts::data::deliveries::{MatchedName, Message, MessageKind, RuleOutbox};
+use crate::accounts::data::feeds::{Feed, FeedOf, Feeds};
+use crate::accounts::data::keys::{Key, Keys};
 use crate::accounts::data::rules::Rule;
 use crate::accounts::data::sorted::Sorted;
 use crate::accounts::data::watches::WatchEntry;
 use crate::accounts::email::Email;
 use crate::accounts::event::{Event, RecordedMatch, Transaction};
-use crate::accounts::keys::{KeyDigest, StoredKey};
+use crate::accounts::keys::KeyDigest;
 use crate::accounts::quota::DayUsage;
 use crate::accounts::token::TokenDigest;
 use crate::journal::Position;
@@ -39,6 +41,7 @@ pub struct State {
     pub accounts: Accounts,
     by_email: Sorted<Email, AccountId>,
     by_key: HashMap<KeyDigest, AccountId>,
+    by_feed: HashMap<TokenDigest, AccountId>,
     by_session: HashMap<TokenDigest, AccountId>,
     /// By verification link.
     by_link: HashMap<TokenDigest, AccountId>,
@@ -156,8 +159,27 @@ impl State {
                 self.owner = Some(account);
             }
             Event::PlanSet { account, plan } => self.change(account, |it| it.plan = plan),
-            Event::KeyIssued { account, key, .. } => self.set_key(account, Some(key)),
+            Event::KeyIssued { account, key, .. } => {
+                self.change_keys(account, |keys| keys.put(Key::first(key, None)));
+            }
+            Event::KeyAdded { account, new } => {
+                self.change_keys(account, |keys| keys.put(*new));
+            }
+            Event::KeyRemoved { account, id } => self.change_keys(account, |keys| keys.remove(id)),
+            Event::KeyUntilSet { account, id, until } => {
+                self.change_keys(account, |keys| keys.set_until(id, until));
+            }
+            Event::KeyUsed { account, id, day } => {
+                self.see_day(day);
+                self.change(account, |it| Arc::make_mut(&mut it.keys).set_used(id, day));
+            }
             Event::AccountDisabled { account } => self.disable(account),
+            Event::FeedMade { account, feed } => {
+                self.change_feeds(account, |feeds| feeds.put(feed));
+            }
+            Event::FeedRevoked { account, of } => {
+                self.change_feeds(account, |feeds| feeds.remove(of));
+            }
             Event::PasswordSet { account, password } => {
                 self.change(account, |it| it.password = Some(password));
                 self.change_access(account, |access| access.sessions.clear());
@@ -230,6 +252,7 @@ impl State {
             }),
             Event::SearchRemoved { account, search } => {
                 self.change_data(account, |data| data.searches.remove(search));
+                self.change_feeds(account, |feeds| feeds.remove(FeedOf::Search(search)));
             }
             Event::SearchSeen { account, search, batch } => {
                 self.change_data(account, |data| data.searches.see(search, batch));
@@ -290,10 +313,16 @@ impl State {
         self.accounts.get(self.by_email.get(email)?)
     }
 
-    /// The account whose working key has this digest.
-    pub fn by_key(&self, presented: &KeyDigest) -> Option<&Arc<Account>> {
+    /// The key with this digest, working or not, and its account.
+    pub fn by_key(&self, presented: &KeyDigest) -> Option<(&Arc<Account>, &Key)> {
         let account = self.accounts.get(self.by_key.get(presented)?)?;
-        account.key.is_some_and(|key| key.is(presented)).then_some(account)
+        Some((account, account.keys.by_digest(presented)?))
+    }
+
+    /// The feed with this digest, and its account.
+    pub fn by_feed(&self, presented: &TokenDigest) -> Option<(&Arc<Account>, &Feed)> {
+        let account = self.accounts.get(self.by_feed.get(presented)?)?;
+        Some((account, account.feeds.by_digest(presented)?))
     }
 
     /// The session with this digest, valid or not, and its account.
@@ -330,9 +359,8 @@ impl State {
     pub fn put_account(&mut self, account: Account) {
         self.last_account = self.last_account.max(account.id.0);
         self.by_email.insert(account.email.clone(), account.id);
-        if let Some(key) = &account.key {
-            self.by_key.insert(*key.digest(), account.id);
-        }
+        self.index_keys(account.id, &account.keys);
+        self.index_feeds(account.id, &account.feeds);
         self.index_access(account.id, &account.access);
         self.data_bytes += ACCOUNT_BYTES + account.data.bytes();
         for (name, vote) in account.data.votes.iter() {
@@ -391,21 +419,42 @@ impl State {
     }
 
     fn disable(&mut self, account: AccountId) {
-        self.set_key(account, None);
+        self.change_keys(account, Keys::clear);
+        self.change_feeds(account, Feeds::clear);
         self.change(account, |account| account.disabled = true);
         self.change_access(account, |access| access.sessions.clear());
     }
 
-    fn set_key(&mut self, account: AccountId, key: Option<StoredKey>) {
-        let Some(account) = self.accounts.get_mut(&account) else { return };
-        let account = Arc::make_mut(account);
-        if let Some(old) = account.key.take() {
-            self.by_key.remove(old.digest());
+    /// Changes the keys of an account and the index over them.
+    fn change_keys(&mut self, account: AccountId, change: impl FnOnce(&mut Keys)) {
+        let Some(found) = self.accounts.get_mut(&account) else { return };
+        let found = Arc::make_mut(found);
+        for key in found.keys.iter() {
+            self.by_key.remove(key.key.digest());
         }
-        if let Some(new) = key {
-            self.by_key.insert(*new.digest(), account.id);
+        change(Arc::make_mut(&mut found.keys));
+        let keys = Arc::clone(&found.keys);
+        self.index_keys(account, &keys);
+    }
+
+    fn index_keys(&mut self, account: AccountId, keys: &Keys) {
+        self.by_key.extend(keys.iter().map(|key| (*key.key.digest(), account)));
+    }
+
+    /// Changes the feeds of an account and the index over them.
+    fn change_feeds(&mut self, account: AccountId, change: impl FnOnce(&mut Feeds)) {
+        let Some(found) = self.accounts.get_mut(&account) else { return };
+        let found = Arc::make_mut(found);
+        for feed in found.feeds.iter() {
+            self.by_feed.remove(&feed.digest);
         }
-        account.key = key;
+        change(Arc::make_mut(&mut found.feeds));
+        let feeds = Arc::clone(&found.feeds);
+        self.index_feeds(account, &feeds);
+    }
+
+    fn index_feeds(&mut self, account: AccountId, feeds: &Feeds) {
+        self.by_feed.extend(feeds.iter().map(|feed| (feed.digest, account)));
     }
 
     fn see_day(&mut self, day: Day) {
@@ -501,7 +550,7 @@ impl State {
     }
 
     /// Queues the messages of a list. Rules that were paused or removed since they were matched, and
-    /// those of disabled accounts, are skipped.
+    /// rules of disabled accounts, are skipped.
     fn queue_matches(
         &mut self,
         through: Watermark,

@@ -2,6 +2,7 @@
 
 mod ceilings;
 mod deliveries;
+mod keys;
 mod sessions;
 
 use std::sync::Arc;

@@ -296,7 +296,7 @@ fn owners_issue_keys_and_see_their_usage() {
     let profile = world.store.profile(&ann, noon()).expect("there");
     assert_eq!((profile.requests_today, profile.exports_today), (1, 0));
     assert_eq!(profile.resets_at, noon() + Duration::hours(12));
-    assert_eq!(profile.key_last4.as_deref(), Some(&issued.key.reveal()[48..]));
+    assert_eq!(profile.keys.last().expect("one").key.last4(), issued.key.reveal()[48..]);
     assert!(profile.is_verified, "addresses added by an operator are verified");
     world.store.disable(&email("ann@example.com")).expect("disabled");
     assert_not_found(world.wait(world.store.issue_own_key(&ann, noon())).map(|_| ()));

@@ -1,59 +1,181 @@
-//! `/account/api`: creates or replaces the API key, shows it once, and lists code examples.
+//! `/account/api`: makes, replaces and revokes API keys, shows each once, and lists code examples.
 
-use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::extract::{RawQuery, State};
 use axum::http::header::HOST;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
-use crate::accounts::Profile;
+use crate::accounts::{ApiKey, Key, NewKey, Profile, Replaced, WriteError};
+use crate::http::error::ApiError;
+use crate::vocab::day::Day;
+use crate::vocab::ids::KeyId;
+use crate::vocab::limits::RULE_NAME_CHARS_MAX;
 use crate::vocab::plan::Plan;
+use crate::vocab::scope::{Scope, Scopes};
+use crate::vocab::time::UnixMs;
 use crate::web::Web;
 use crate::web::account::plan::word;
 use crate::web::account::{Tab, profile_of, tab_page};
-use crate::web::components::grouped;
+use crate::web::components::Column::{Hidden, Text};
+use crate::web::components::{date, grouped, table};
 use crate::web::error::PageError;
+use crate::web::field::{Field, Input};
+use crate::web::form::{Fields, Form};
 use crate::web::logged_in::LoggedIn;
+use crate::web::notice::{self, Notice};
 
 /// Request of the code examples. It has results on any day.
 const EXAMPLE: &str = "/api/v1/drops?tld=com&max_len=8&limit=5";
+
+/// Choices of how long a key lives: the value of the form, and words.
+const LIFETIMES: [(&str, &str); 5] = [
+    ("", "never"),
+    ("30", "in 30 days"),
+    ("90", "in 90 days"),
+    ("365", "in a year"),
+    ("730", "in two years"),
+];
+
+const REVOKED: Notice = Notice::new("revoked", "The key was revoked. It no longer works.");
+const GONE: Notice = Notice::new("gone", "This key was revoked before.");
+const NOTICES: [Notice; 2] = [REVOKED, GONE];
 
 /// `GET /account/api`.
 pub async fn show(
     State(web): State<Web>,
     member: LoggedIn,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Markup, PageError> {
-    let profile = profile_of(&web, &member)?;
-    let home = home(&web, &headers);
-    let main = html! {
-        (plan_hint(&web, &profile))
-        (key_panel(&profile))
-        (examples(&home, None))
-    };
-    Ok(tab_page(&member.viewer, Tab::Api, &html! {}, &main))
+    let notice = notice::shown(&NOTICES, query.as_deref());
+    page(&web, &member, &headers, &notice, None)
 }
 
-/// `POST /account/key`: creates a key and shows it once. The previous key stops working at once.
+/// `POST /account/key`: makes the first key, or replaces it, and shows it once. The key before stops
+/// working at once.
 pub async fn issue(
     State(web): State<Web>,
     member: LoggedIn,
     headers: HeaderMap,
 ) -> Result<Markup, PageError> {
     let issued = web.app.store.issue_own_key(&member.caller, member.viewer.now.0).await?;
-    let profile = profile_of(&web, &member)?;
-    let (home, key) = (home(&web, &headers), issued.key.reveal());
+    let before = if issued.replaced { "Your previous key no longer works." } else { "" };
+    shown_once(&web, &member, &headers, &issued.key, before)
+}
+
+/// `POST /account/keys`: makes a key with a name, scopes and an expiry.
+pub async fn make(
+    State(web): State<Web>,
+    member: LoggedIn,
+    headers: HeaderMap,
+    Form(fields): Form<Fields>,
+) -> Result<Response, PageError> {
+    let again = |problem: &str| {
+        let page = page(&web, &member, &headers, &html! {}, Some((&fields, problem)))?;
+        Ok((StatusCode::BAD_REQUEST, page).into_response())
+    };
+    let scopes: Result<Vec<Scope>, _> = fields.all("scope").map(str::parse).collect();
+    let Some(scopes) = scopes.ok().and_then(Scopes::of) else {
+        return again("Choose what the key may do.");
+    };
+    let days = match fields.text("days") {
+        "" => None,
+        text => match text.parse() {
+            Ok(days) => Some(days),
+            Err(_) => return again("Choose when the key expires."),
+        },
+    };
+    let new = NewKey { name: fields.text("name").trim().to_owned(), scopes, days };
+    match web.app.store.make_key(&member.caller, new, member.viewer.now.0).await {
+        Ok(key) => Ok(shown_once(&web, &member, &headers, &key, "")?.into_response()),
+        Err(WriteError::Invalid { what, .. }) => again(&format!("The name {what}.")),
+        Err(err @ WriteError::TooMany { .. }) => again(&format!("Revoke a key first: {err}.")),
+        Err(err) => Err(err.into()),
+    }
+}
+
+/// `POST /account/keys/replace`: replaces a key. With `keep`, the old one works for a day more.
+pub async fn replace(
+    State(web): State<Web>,
+    member: LoggedIn,
+    headers: HeaderMap,
+    Form(fields): Form<Fields>,
+) -> Result<Response, PageError> {
+    let id = KeyId::parse(fields.text("id")).ok_or(ApiError::NotFound)?;
+    let (old, before) = if fields.text("keep").is_empty() {
+        (Replaced::AtOnce, "The old key no longer works.")
+    } else {
+        (Replaced::AfterGrace, "The old key works for 24 hours more.")
+    };
+    match web.app.store.replace_key(&member.caller, id, old, member.viewer.now.0).await {
+        Ok(key) => Ok(shown_once(&web, &member, &headers, &key, before)?.into_response()),
+        Err(err @ WriteError::TooMany { .. }) => {
+            let problem = format!("Revoke a key first, or replace this one at once: {err}.");
+            let page =
+                page(&web, &member, &headers, &html! {}, Some((&Fields::default(), &problem)))?;
+            Ok((StatusCode::BAD_REQUEST, page).into_response())
+        }
+        Err(err) => Err(err.into()),
+    }
+}
+
+/// `POST /account/keys/revoke`: a key stops working at once.
+pub async fn revoke(
+    State(web): State<Web>,
+    member: LoggedIn,
+    Form(fields): Form<Fields>,
+) -> Result<Redirect, PageError> {
+    let id = KeyId::parse(fields.text("id")).ok_or(ApiError::NotFound)?;
+    let notice = match web.app.store.revoke_key(&member.caller, id).await {
+        Ok(()) => REVOKED,
+        Err(WriteError::NotFound) => GONE,
+        Err(err) => return Err(err.into()),
+    };
+    Ok(notice.at("/account/api"))
+}
+
+/// The page. `refused` holds a rejected form and its problem.
+fn page(
+    web: &Web,
+    member: &LoggedIn,
+    headers: &HeaderMap,
+    notice: &Markup,
+    refused: Option<(&Fields, &str)>,
+) -> Result<Markup, PageError> {
+    let profile = profile_of(web, member)?;
+    let now = UnixMs::from_instant(member.viewer.now.0);
     let main = html! {
-        (plan_hint(&web, &profile))
+        (plan_hint(web, &profile))
+        (key_panel(&profile, now))
+        @if !profile.keys.is_empty() || refused.is_some() { (new_key_form(refused)) }
+        (examples(&home(web, headers), None))
+    };
+    Ok(tab_page(&member.viewer, Tab::Api, notice, &main))
+}
+
+/// The page that shows a new key. `before` says what became of the one before.
+fn shown_once(
+    web: &Web,
+    member: &LoggedIn,
+    headers: &HeaderMap,
+    key: &ApiKey,
+    before: &str,
+) -> Result<Markup, PageError> {
+    let profile = profile_of(web, member)?;
+    let (home, key) = (home(web, headers), key.reveal());
+    let main = html! {
+        (plan_hint(web, &profile))
         section.panel {
             h2 { "Your new key" }
             p.hint role="status" {
-                "Copy your key now. You will not be able to see it again. "
-                @if issued.replaced { "Your previous key no longer works." }
+                "Copy your key now. You will not be able to see it again. " (before)
             }
             div.row {
                 code.key #key { (key) }
                 button type="button" data-copy-from="key" { "Copy key" }
             }
+            p { a href="/account/api" { "Back to your keys" } }
         }
         (examples(&home, Some(key)))
     };
@@ -79,26 +201,115 @@ fn plan_hint(web: &Web, profile: &Profile) -> Markup {
     }
 }
 
-fn key_panel(profile: &Profile) -> Markup {
-    let question = "Your current key stops working at once. Create a new key?";
+fn key_panel(profile: &Profile, now: UnixMs) -> Markup {
+    let head = [
+        Text("Name"),
+        Text("Ends in"),
+        Text("May use"),
+        Text("Created"),
+        Text("Last used"),
+        Text("Expires"),
+        Hidden("Actions"),
+    ];
     html! {
         section.panel {
-            h2 { "API key" }
-            @if let Some(last4) = &profile.key_last4 {
-                p { "Your key ends in " code { (last4) } ". For security, it cannot be shown again. If you lost it, replace it." }
-                form method="post" action="/account/key" data-confirm=(question) {
-                    button type="submit" { "Replace key" }
-                }
-            } @else {
+            h2 { "API keys" }
+            @if profile.keys.is_empty() {
                 p { "You have no API key yet. A key is shown once, when you create it." }
                 form method="post" action="/account/key" { button type="submit" { "Create API key" } }
+            } @else {
+                p { "For security, a key cannot be shown again. If you lost one, replace it." }
+                (table("API keys", "cards", &head, html! {
+                    tbody { @for key in &profile.keys { (key_row(key, now)) } }
+                }))
+            }
+        }
+    }
+}
+
+fn key_row(key: &Key, now: UnixMs) -> Markup {
+    let today = Day::nearest(now.instant());
+    let day = |day: Option<Day>, none| {
+        html! {
+            @if let Some(day) = day { (date(day, today)) } @else { span.soft { (none) } }
+        }
+    };
+    let replace = "Create a new key in place of this one?";
+    let revoke = "Programs that use this key stop working at once. Revoke it?";
+    html! {
+        tr {
+            th scope="row" { (key.name) }
+            td data-label="Ends in" { code { (key.key.last4()) } }
+            td data-label="May use" { (key.scopes) }
+            td data-label="Created" { (day(key.created, "unknown")) }
+            td data-label="Last used" { (day(key.used, "never")) }
+            td data-label="Expires" {
+                @match key.until {
+                    None => span.soft { "never" },
+                    Some(until) if key.works_at(now) => time datetime=(until.instant().to_rfc3339()) {
+                        (until.instant().format("%-d %b %Y, %H:%M")) " UTC"
+                    },
+                    Some(_) => span.badge.warn { "expired" },
+                }
+            }
+            td {
+                details.actions {
+                    summary { "Change" }
+                    form method="post" action="/account/keys/replace" data-confirm=(replace) {
+                        input type="hidden" name="id" value=(key.id);
+                        label.keep {
+                            input type="checkbox" name="keep" value="yes";
+                            " The old key works for 24 hours more"
+                        }
+                        button.quiet.small type="submit" { "Replace" }
+                    }
+                    form method="post" action="/account/keys/revoke" data-confirm=(revoke) {
+                        input type="hidden" name="id" value=(key.id);
+                        button.quiet.small type="submit" { "Revoke" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The form for a key with limits. `refused` holds what was sent, and its problem.
+fn new_key_form(refused: Option<(&Fields, &str)>) -> Markup {
+    let value = |name| refused.map_or("", |(fields, _)| fields.text(name));
+    let is_chosen = |scope: Scope| match refused {
+        Some((fields, _)) => fields.all("scope").any(|sent| sent == scope.as_str()),
+        None => scope == Scope::Read,
+    };
+    let name = Input {
+        is_required: true,
+        longest: Some(RULE_NAME_CHARS_MAX),
+        placeholder: Some("home server"),
+        ..Input::TEXT
+    };
+    html! {
+        details.panel open[refused.is_some()] {
+            summary { "Create another key" }
+            @if let Some((_, problem)) = refused { p.problem role="alert" { (problem) } }
+            form method="post" action="/account/keys" {
+                (Field::new("name", "Name").help("What will use it, so that you know it again.").input(value("name"), name))
+                fieldset {
+                    legend { "May use" }
+                    @for scope in Scope::ALL {
+                        label.keep {
+                            input type="checkbox" name="scope" value=(scope) checked[is_chosen(scope)];
+                            " " (scope) " " span.soft { (scope.description()) }
+                        }
+                    }
+                }
+                (Field::new("days", "Expires").select(value("days"), &LIFETIMES))
+                button type="submit" { "Create key" }
             }
         }
     }
 }
 
 /// Base URL of this server: the configured public URL, or the one this browser uses.
-fn home(web: &Web, headers: &HeaderMap) -> String {
+pub fn home(web: &Web, headers: &HeaderMap) -> String {
     if let Some(home) = &web.outside.home {
         return home.as_str().to_owned();
     }

@@ -28,6 +28,7 @@ use crate::web::logged_in::LoggedIn;
 use crate::web::notice::Notice;
 use crate::web::throttle::Wait;
 use crate::web::viewer::Viewer;
+pub use api_key::home;
 pub use mailed_links::MailedLinks;
 pub use welcome::redirect as first_visit;
 
@@ -71,6 +72,9 @@ pub fn routes() -> Router<Web> {
         .route("/account/plan", get(plan::show))
         .route("/account/api", get(api_key::show))
         .route("/account/key", post(api_key::issue))
+        .route("/account/keys", post(api_key::make))
+        .route("/account/keys/replace", post(api_key::replace))
+        .route("/account/keys/revoke", post(api_key::revoke))
         .route("/account/notifications", get(notifications::show))
         .route("/account/telegram", post(notifications::set_chat))
         .route("/account/email/send", post(notifications::send_link))
@@ -100,9 +104,12 @@ const TABS: [(Tab, &str, &str, &str); 4] = [
         "Plan",
         "The limits of each plan, and what you have used of yours.",
     ),
-    (Tab::Api, "/account/api", "API", "Create or replace your API key, with examples of its use."),
+    (Tab::Api, "/account/api", "API", "Your API keys and what each may use, with examples."),
     (Tab::Notifications, "/account/notifications", "Notifications", "Where your alerts are sent."),
 ];
+
+/// Styles of pages with a table beside forms.
+pub const WITH_TABLES: &[&str] = &["components.css", "owned.css", "account.css"];
 
 /// Returns the current profile of the logged-in account.
 fn profile_of(web: &Web, member: &LoggedIn) -> Result<Profile, PageError> {
@@ -118,7 +125,7 @@ fn tab_page(viewer: &Viewer, tab: Tab, notice: &Markup, main: &Markup) -> Markup
     let is_owner = viewer.member.as_ref().is_some_and(|member| member.is_owner);
     Page::new(&title, about)
         .at(NavItem::Account)
-        .styles(&["account.css"])
+        .styles(if tab == Tab::Api { WITH_TABLES } else { &["account.css"] })
         .scripts(&["account.js"])
         .show(
             Some(viewer),

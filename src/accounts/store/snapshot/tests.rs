@@ -2,16 +2,19 @@ use super::*;
 use crate::accounts::data::UserData;
 use crate::accounts::data::access::{Session, SessionLife};
 use crate::accounts::data::deliveries::{OffReason, StatusClass};
+use crate::accounts::data::feeds::FeedOf;
 use crate::accounts::fixtures::{self, at, day, name, rule};
+use crate::accounts::keys::StoredKey;
 use crate::accounts::quota::{DayUsage, Usage};
 use crate::accounts::store::progress::MatchProgress;
 use crate::accounts::store::state::Accounts;
 use crate::accounts::store::watched::Watched;
 use crate::vocab::chat::{Chat, Hook};
 use crate::vocab::dqs::Dqs;
-use crate::vocab::ids::ClaimId;
+use crate::vocab::ids::{ClaimId, KeyId};
 use crate::vocab::observation::{ObservedBy, RdapState, RdapStatus, RdapStatuses};
 use crate::vocab::plan::Plan;
+use crate::vocab::scope::{Scope, Scopes};
 use crate::vocab::stage::Stage;
 use crate::vocab::url::WebhookUrl;
 
@@ -272,6 +275,49 @@ fn the_bytes_of_searches_never_change() {
     let read = load(&chunks(&state)).expect("read").freeze();
     assert_eq!(read.accounts.values().next().expect("one").data.search_count(), 1);
     assert_eq!(digest(&read), digest(&state));
+}
+
+fn stored_key() -> StoredKey {
+    let key = serde_json::json!({"digest": vec![0xab; 32], "last4": b"c0de"});
+    serde_json::from_value(key).expect("a key")
+}
+
+#[test]
+fn the_bytes_of_keys_never_change() {
+    let (id, scopes) = (KeyId::new(9).expect("an id"), Scopes::of([Scope::Mcp]).expect("one"));
+    let mut key = Key::new(id, "Mine".into(), stored_key(), scopes, Some(day()), Some(at(3)));
+    key.used = Some(day());
+    let mut full = (*account(8, Vec::new(), Vec::new())).clone();
+    Arc::make_mut(&mut full.keys).put(key);
+    let feed = Feed { of: FeedOf::Watchlist, digest: TokenDigest::new([7; 32]), created: day() };
+    Arc::make_mut(&mut full.feeds).put(feed);
+    let state = frozen(vec![Arc::new(full)]);
+    let ours = chunks(&state).iter().map(hex::encode).collect::<String>();
+    let golden = include_str!("../../../../tests/golden/accounts-snapshot-v8.hex");
+    assert!(ours.contains(golden.trim_end()), "{ours}");
+    let read = load(&chunks(&state)).expect("read");
+    assert_eq!(read.by_feed(&feed.digest).expect("there").1.of, FeedOf::Watchlist);
+    assert_eq!(read.by_key(stored_key().digest()).expect("there").1.id, id);
+    assert_eq!(digest(&read.freeze()), digest(&state));
+}
+
+/// An account as older versions wrote it: its only key is a field.
+#[test]
+fn the_key_of_an_older_version_is_found() {
+    let bare = account(8, Vec::new(), Vec::new());
+    let without = codec().serialize(&Item::Account(Box::new((*bare).clone()))).expect("bytes");
+    let mut with = without.clone();
+    // Usage of one day with its number and two counts is last; before it, the key's absence.
+    let at = without.len() - codec().serialize(&bare.noted).expect("bytes").len() - 1;
+    assert_eq!(with[at], 0);
+    with.splice(at..=at, codec().serialize(&Some(stored_key())).expect("bytes"));
+    let header = Item::Header { last_account: 9, last_day: Some(day()) };
+    let chunk = [codec().serialize(&header).expect("bytes"), with].concat();
+    let read = load(&[chunk]).expect("read");
+    let (account, key) = read.by_key(stored_key().digest()).expect("there");
+    assert_eq!((account.id, key.id, key.scopes), (AccountId(8), KeyId::FIRST, Scopes::ALL));
+    let again = load(&chunks(&read.freeze())).expect("read");
+    assert_eq!(digest(&again.freeze()), digest(&read.freeze()));
 }
 
 #[test]

@@ -1,0 +1,147 @@
+//! The API keys of one account.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use chrono::TimeDelta;
+use compact_str::CompactString;
+use serde::{Deserialize, Serialize};
+
+use crate::accounts::keys::{KeyDigest, StoredKey};
+use crate::vocab::day::Day;
+use crate::vocab::ids::KeyId;
+use crate::vocab::scope::Scopes;
+use crate::vocab::time::UnixMs;
+
+/// Time that a replaced key may go on working, so that programs can be changed one by one.
+pub const KEY_GRACE: TimeDelta = TimeDelta::hours(24);
+/// Time after its expiry for which a key is still listed, so that its owner sees why it fails.
+pub const EXPIRED_SHOWN: TimeDelta = TimeDelta::days(30);
+/// Name of a key that was made without one.
+pub const FIRST_NAME: &str = "API key";
+
+/// An API key. Snapshots and events store its fields by position.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Key {
+    pub id: KeyId,
+    /// What its owner calls it.
+    pub name: CompactString,
+    /// What it is recognised by.
+    pub key: StoredKey,
+    pub scopes: Scopes,
+    /// The UTC day it was made; `None` for a key of an older version.
+    pub created: Option<Day>,
+    /// When it stops working.
+    pub until: Option<UnixMs>,
+    /// The latest UTC day on which it was used.
+    pub used: Option<Day>,
+    /// The latest day of use that was passed to the journal, as [`Day::raw`]. Not part of the stored
+    /// state.
+    #[serde(skip)]
+    noted: Arc<AtomicU16>,
+}
+
+impl Key {
+    /// A key that was never used.
+    pub fn new(
+        id: KeyId,
+        name: CompactString,
+        key: StoredKey,
+        scopes: Scopes,
+        created: Option<Day>,
+        until: Option<UnixMs>,
+    ) -> Key {
+        Key { id, name, key, scopes, created, until, used: None, noted: Arc::default() }
+    }
+
+    /// A key as older versions had it: one an account, without limits.
+    pub fn first(key: StoredKey, created: Option<Day>) -> Key {
+        Key::new(KeyId::FIRST, FIRST_NAME.into(), key, Scopes::ALL, created, None)
+    }
+
+    /// Whether the key works at `now`.
+    pub fn works_at(&self, now: UnixMs) -> bool {
+        self.until.is_none_or(|until| now < until)
+    }
+
+    /// Days from its creation to its expiry.
+    pub fn lifetime_days(&self) -> Option<u16> {
+        let lifetime = self.until?.instant() - self.created?.start();
+        u16::try_from(lifetime.num_days()).ok()
+    }
+
+    /// Whether a use on `day` is the first of that day. True once a day.
+    pub fn is_first_use(&self, day: Day) -> bool {
+        self.used.is_none_or(|used| used < day)
+            && self.noted.load(Ordering::Relaxed) < day.raw()
+            && self.noted.fetch_max(day.raw(), Ordering::Relaxed) < day.raw()
+    }
+}
+
+/// What is stored of two keys is equal.
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        let stored = |it: &Key| (it.id, it.key, it.scopes, it.created, it.until, it.used);
+        stored(self) == stored(other) && self.name == other.name
+    }
+}
+
+impl Eq for Key {}
+
+/// Keys, oldest first, each id once.
+#[derive(Clone, Debug, Default)]
+pub struct Keys(Vec<Key>);
+
+impl Keys {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Key> {
+        self.0.iter()
+    }
+
+    pub fn get(&self, id: KeyId) -> Option<&Key> {
+        self.0.iter().find(|key| key.id == id)
+    }
+
+    /// The key with this digest, working or not.
+    pub fn by_digest(&self, presented: &KeyDigest) -> Option<&Key> {
+        self.0.iter().find(|key| key.key.is(presented))
+    }
+
+    /// Number of keys that work at `now`.
+    pub fn working(&self, now: UnixMs) -> usize {
+        self.0.iter().filter(|key| key.works_at(now)).count()
+    }
+
+    /// Keys that expired so long ago that they need not be listed.
+    pub fn forgettable(&self, now: UnixMs) -> impl Iterator<Item = &Key> {
+        let is_old = move |until: UnixMs| until.instant() + EXPIRED_SHOWN <= now.instant();
+        self.0.iter().filter(move |key| key.until.is_some_and(is_old))
+    }
+
+    /// Adds a key. It replaces the one with its id.
+    pub fn put(&mut self, key: Key) {
+        self.remove(key.id);
+        self.0.push(key);
+    }
+
+    pub fn remove(&mut self, id: KeyId) {
+        self.0.retain(|key| key.id != id);
+    }
+
+    /// Sets when a key stops working.
+    pub fn set_until(&mut self, id: KeyId, until: UnixMs) {
+        if let Some(key) = self.0.iter_mut().find(|key| key.id == id) {
+            key.until = Some(until);
+        }
+    }
+
+    /// Records a use.
+    pub fn set_used(&mut self, id: KeyId, day: Day) {
+        if let Some(key) = self.0.iter_mut().find(|key| key.id == id) {
+            key.used = key.used.max(Some(day));
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}

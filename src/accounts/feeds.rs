@@ -1,0 +1,66 @@
+//! Feeds for readers and calendars (`data/docs/feeds.md`).
+
+use chrono::{DateTime, Utc};
+
+use super::data::feeds::{Feed, FeedOf};
+use super::decide::Decided;
+use super::error::WriteError;
+use super::event::Event;
+use super::store::{Caller, Store};
+use super::token::{Token, TokenDigest};
+use crate::vocab::day::Day;
+
+impl Store {
+    /// Makes the feed of some names, or gives it another address. The address before stops working.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFound`]: no such search. [`WriteError::Journal`].
+    pub async fn make_feed(
+        &self,
+        caller: &Caller,
+        of: FeedOf,
+        now: DateTime<Utc>,
+    ) -> Result<Token, WriteError> {
+        let token = Token::generate().map_err(WriteError::Random)?;
+        let feed = Feed { of, digest: token.digest(), created: Day::nearest(now) };
+        self.write(caller, |account, _| {
+            let is_known = match of {
+                FeedOf::Watchlist => true,
+                FeedOf::Search(id) => account.data.searches.get(id).is_some(),
+            };
+            if !is_known || account.disabled {
+                return Err(WriteError::NotFound);
+            }
+            Ok(Decided::new([Event::FeedMade { account: account.id, feed }], ()))
+        })
+        .await?;
+        Ok(token)
+    }
+
+    /// Revokes a feed: its address stops working at once.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFound`], [`WriteError::Journal`].
+    pub async fn revoke_feed(&self, caller: &Caller, of: FeedOf) -> Result<(), WriteError> {
+        self.write(caller, |account, _| {
+            account.feeds.get(of).ok_or(WriteError::NotFound)?;
+            Ok(Decided::new([Event::FeedRevoked { account: account.id, of }], ()))
+        })
+        .await
+    }
+
+    /// The feeds of the caller's account, oldest first.
+    pub fn feeds(&self, caller: &Caller) -> Vec<Feed> {
+        let state = self.state();
+        let feeds = state.account(caller.account).map(|account| account.feeds.iter().copied());
+        feeds.into_iter().flatten().collect()
+    }
+
+    /// The account and the names of the feed at an address.
+    pub fn feed(&self, token: &Token) -> Option<(Caller, FeedOf, TokenDigest)> {
+        let digest = token.digest();
+        let state = self.state();
+        let (account, feed) = state.by_feed(&digest)?;
+        Some((Caller::new(account), feed.of, digest))
+    }
+}
