@@ -30,13 +30,13 @@ use crate::vocab::limits::BATCH_MAX;
 pub struct BatchRequest {
     /// The parameters of a search each, by name. A list is an array or text with commas.
     #[schema(value_type = Vec<Object>, min_items = 1, max_items = 50)]
-    queries: Option<Vec<BTreeMap<String, Value>>>,
+    queries: Option<Vec<BTreeMap<String, ParameterValue>>>,
 }
 
-/// Value of a parameter.
+/// Value of a parameter in JSON.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Value {
+pub enum ParameterValue {
     Text(String),
     Number(i64),
     List(Vec<String>),
@@ -51,16 +51,17 @@ pub struct BatchResponse<'a> {
     results: Vec<SearchResponse<'a>>,
 }
 
-impl Value {
-    fn text(&self) -> Cow<'_, str> {
+impl ParameterValue {
+    /// The value as a query string has it.
+    pub fn text(&self) -> Cow<'_, str> {
         let quoted = |item: &String| match item.contains([',', '"']) {
             true => format!("\"{}\"", item.replace('"', "\"\"")),
             false => item.clone(),
         };
         match self {
-            Value::Text(text) => Cow::Borrowed(text),
-            Value::Number(number) => Cow::Owned(number.to_string()),
-            Value::List(items) => {
+            ParameterValue::Text(text) => Cow::Borrowed(text),
+            ParameterValue::Number(number) => Cow::Owned(number.to_string()),
+            ParameterValue::List(items) => {
                 Cow::Owned(items.iter().map(quoted).collect::<Vec<_>>().join(","))
             }
         }
@@ -70,7 +71,7 @@ impl Value {
 /// Parses one search. Errors name the member, such as `queries[2].min_dqs`.
 fn parse(
     at: usize,
-    query: &BTreeMap<String, Value>,
+    query: &BTreeMap<String, ParameterValue>,
     known: Queries,
     today: Day,
 ) -> Result<(String, SearchFilter), ApiError> {

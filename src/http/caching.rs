@@ -4,7 +4,7 @@
 use axum::http::header::{CACHE_CONTROL, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 
-/// What the responses of a path depend on.
+/// Inputs of the responses of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caching {
     /// The state of this instance at this moment.
@@ -26,9 +26,11 @@ impl Caching {
             Caching::Health
         } else if path.starts_with("/api/export/") {
             Caching::KeyOrSession
-        } else if path.strip_prefix("/api/v1/").is_some_and(|rest| !rest.is_empty()) {
+        } else if path == "/mcp"
+            || path.strip_prefix("/api/v1/").is_some_and(|rest| !rest.is_empty())
+        {
             Caching::Key
-        } else if path.starts_with("/api/") || path.starts_with("/assets/") {
+        } else if ["/api/", "/assets/", "/feeds/"].iter().any(|start| path.starts_with(start)) {
             Caching::Public
         } else {
             Caching::Session

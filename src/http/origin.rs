@@ -25,6 +25,15 @@ pub fn is_same_origin_or_direct(headers: &HeaderMap) -> bool {
     }
 }
 
+/// Whether a page of another site sent the request, with a key of its own. Programs that are no browsers
+/// send neither header.
+pub fn is_of_other_site(headers: &HeaderMap) -> bool {
+    match headers.get(SITE) {
+        Some(site) => site != "same-origin" && site != "none",
+        None => headers.contains_key(ORIGIN) && !matches_host(headers, ORIGIN),
+    }
+}
+
 /// Whether the URL in the header `name` has the host of the request.
 fn matches_host(headers: &HeaderMap, name: HeaderName) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());

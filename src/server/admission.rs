@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::http::error::ApiError;
+use crate::http::mcp;
 use crate::server::settings::AdmissionLimits;
 
 /// A group of requests that compete for the same resource.
@@ -47,7 +48,11 @@ impl Class {
             Class::Health
         } else if reads && path.starts_with("/api/export/") {
             Class::Export
-        } else if reads || READING_POSTS.contains(&path) || path == PREVIEW_PAGE {
+        } else if reads
+            || READING_POSTS.contains(&path)
+            || path == PREVIEW_PAGE
+            || path == mcp::PATH
+        {
             Class::Read
         } else if PASSWORD_PAGES.contains(&path)
             || PASSWORD_PREFIXES.iter().any(|prefix| path.starts_with(prefix))
@@ -256,6 +261,7 @@ mod tests {
             };
             assert_eq!(class, expected, "{} {}", operation.method, operation.path);
         }
+        assert_eq!(Class::of(&Method::POST, mcp::PATH), Class::Read, "most tools read");
         for path in READING_POSTS {
             assert!(OPERATIONS.iter().any(|it| it.method == "POST" && it.path == path), "{path}");
         }

@@ -267,6 +267,13 @@ impl BaseUrl {
         authority.split('/').next().unwrap_or_default().to_owned()
     }
 
+    /// Scheme, host and port, as `https://example.com:443`.
+    pub fn origin(&self) -> String {
+        let url = Url::parse(&self.0).expect("a base URL is a URL");
+        let port = url.port_or_known_default().unwrap_or_default();
+        format!("{}://{}:{port}", url.scheme(), url.host_str().unwrap_or_default())
+    }
+
     /// Returns true for https.
     pub fn is_https(&self) -> bool {
         self.0.starts_with("https:")

@@ -1,0 +1,359 @@
+//! `/mcp`: tools for agents, over the Model Context Protocol (`data/docs/agents.md`).
+//!
+//! A tool is an operation of the API under a name of its own. Its arguments are the operation's
+//! parameters and the members of its body, and the operation's own route answers, with the caller's key:
+//! checks, limits, counts and results are those of the API. The protocol itself is a library's.
+
+mod schema;
+
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::request::Parts;
+use axum::http::{Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::{Router, http};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
+    InitializeResult, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
+    Tool, ToolAnnotations,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+use url::form_urlencoded;
+
+use crate::accounts::Caller;
+use crate::http::allowance::admit_agent;
+use crate::http::batch::ParameterValue;
+use crate::http::error::ApiError;
+use crate::http::operation::{Operation, ParameterPlace};
+use crate::http::operations::OPERATIONS;
+use crate::http::{App, origin};
+use crate::vocab::limits::BODY_BYTES_MAX;
+use crate::vocab::url::BaseUrl;
+
+/// Path of the endpoint.
+pub const PATH: &str = "/mcp";
+/// Maximum bytes of a result: a hundred rows with their explanations take a fortieth.
+const RESULT_BYTES_MAX: usize = 4 << 20;
+
+/// Maximum and default rows of a result: more do not help an agent.
+const ROWS_MAX: u32 = 100;
+const ROWS_DEFAULT: u32 = 20;
+
+/// Names of the tools, and the operations that answer them.
+const NAMES: [(&str, &str); 8] = [
+    ("list_drops", "listDrops"),
+    ("search_names", "searchNames"),
+    ("get_domain", "findDomain"),
+    ("appraise", "appraiseNames"),
+    ("list_tlds", "listTlds"),
+    ("list_watchlist", "listWatches"),
+    ("watch", "addWatch"),
+    ("unwatch", "removeWatch"),
+];
+
+/// What an agent reads first.
+const INSTRUCTIONS: &str = "dropdex knows domain names that are leaving registration. `list_drops` ranks them: for what is \
+     released tomorrow, pass release_from=tomorrow, release_to=tomorrow and stage=pending-delete, and name the columns that \
+     you need in `fields`. DQS is a score from 0 to 100 (60: the best tenth of a day, 90: the best hundredth); `get_domain` \
+     and `appraise` explain it. A release date comes from a list or a calendar: nothing here says that a name is free now. \
+     Each call of a tool counts as one request of the account.";
+
+/// A tool and its operation.
+struct AgentTool {
+    tool: Tool,
+    operation: &'static Operation,
+}
+
+static TOOLS: LazyLock<Vec<AgentTool>> = LazyLock::new(|| {
+    let tool = |(name, id): (&'static str, &str)| {
+        let operation = OPERATIONS.iter().find(|operation| operation.id == id);
+        AgentTool::new(name, operation.expect("every tool names an operation"))
+    };
+    NAMES.into_iter().map(tool).collect()
+});
+
+impl AgentTool {
+    fn new(name: &'static str, operation: &'static Operation) -> AgentTool {
+        let description = match operation.description {
+            "" => format!("{}.", operation.summary),
+            more => format!("{}. {more}", operation.summary),
+        };
+        let annotations = ToolAnnotations::with_title(operation.summary)
+            .read_only(!operation.changes)
+            .destructive(operation.method == "DELETE")
+            .idempotent(true)
+            .open_world(false);
+        let tool = Tool::new(name, description, schema::arguments(operation));
+        let tool = match schema::result(operation) {
+            Some(result) => tool.with_raw_output_schema(result),
+            None => tool,
+        };
+        AgentTool { tool: tool.with_annotations(annotations), operation }
+    }
+
+    /// The request that the operation answers.
+    fn request(&self, arguments: JsonObject) -> Result<Request, ApiError> {
+        let operation = self.operation;
+        let mut path = operation.path.to_owned();
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        let mut body = JsonObject::new();
+        let limit = arguments.get("limit").and_then(Value::as_i64);
+        for (name, value) in arguments {
+            let known = operation.parameters.iter().find(|known| known.name == name);
+            let Some(place) = known.map(|known| known.place) else {
+                if !self.takes(&name) {
+                    return Err(self.unknown(&name));
+                }
+                body.insert(name, value);
+                continue;
+            };
+            if value.is_null() {
+                continue;
+            }
+            let value: ParameterValue = serde_json::from_value(value).map_err(|_| {
+                ApiError::parameter(name.clone(), "must be text, a number or a list of texts")
+            })?;
+            let text = value.text();
+            match place {
+                ParameterPlace::Path => {
+                    let text = utf8_percent_encode(&text, NON_ALPHANUMERIC).to_string();
+                    path = path.replace(&format!("{{{name}}}"), &text);
+                }
+                ParameterPlace::Query => drop(query.append_pair(&name, &text)),
+                ParameterPlace::Header => return Err(self.unknown(&name)),
+            }
+        }
+        if let Some(missing) =
+            operation.parameters.iter().find(|it| path.contains(&format!("{{{}}}", it.name)))
+        {
+            return Err(ApiError::parameter(missing.name, "is required"));
+        }
+        if operation.parameters.iter().any(|known| known.name == "limit") {
+            match limit {
+                None => drop(query.append_pair("limit", &ROWS_DEFAULT.to_string())),
+                Some(limit) if limit > i64::from(ROWS_MAX) => {
+                    return Err(ApiError::parameter(
+                        "limit",
+                        format!("must be at most {ROWS_MAX}"),
+                    ));
+                }
+                Some(_) => {}
+            }
+        }
+        let query = query.finish();
+        let uri = if query.is_empty() { path } else { format!("{path}?{query}") };
+        let method = Method::from_bytes(operation.method.as_bytes()).expect("a method");
+        let mut request = http::Request::builder().method(method).uri(uri);
+        let body = if operation.body.is_some() {
+            request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            Body::from(Value::Object(body).to_string())
+        } else {
+            Body::empty()
+        };
+        request.body(body).map_err(|err| ApiError::Internal(err.into()))
+    }
+
+    /// Whether the body has this member.
+    fn takes(&self, name: &str) -> bool {
+        let properties = self.tool.input_schema.get("properties").and_then(Value::as_object);
+        self.operation.body.is_some() && properties.is_some_and(|known| known.contains_key(name))
+    }
+
+    fn unknown(&self, name: &str) -> ApiError {
+        let properties = self.tool.input_schema.get("properties").and_then(Value::as_object);
+        let known: Vec<_> = properties.into_iter().flat_map(|known| known.keys()).collect();
+        let known = known.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+        let what = if known.is_empty() {
+            "is unknown; the tool has no arguments".to_owned()
+        } else {
+            format!("is unknown; the tool has {known}")
+        };
+        ApiError::parameter(name.chars().take(64).collect::<String>(), what)
+    }
+}
+
+/// The MCP server of one request.
+#[derive(Clone)]
+struct Agents {
+    /// The routes of the API.
+    api: Router,
+}
+
+impl ServerHandler for Agents {
+    fn get_info(&self) -> InitializeResult {
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let mut info = InitializeResult::new(capabilities).with_instructions(INSTRUCTIONS);
+        info.server_info = Implementation::new("dropdex", env!("CARGO_PKG_VERSION"));
+        info
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(TOOLS.iter().map(|it| it.tool.clone()).collect()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        TOOLS.iter().find(|it| it.tool.name == name).map(|it| it.tool.clone())
+    }
+
+    async fn call_tool(
+        &self,
+        call: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(tool) = TOOLS.iter().find(|it| it.tool.name == call.name) else {
+            return Err(ErrorData::invalid_params(format!("there is no tool {}", call.name), None));
+        };
+        let parts = context.extensions.get::<Parts>();
+        let caller = parts.and_then(|parts| parts.extensions.get::<Caller>()).cloned();
+        let Some(caller) = caller else {
+            return Err(ErrorData::internal_error("internal error", None));
+        };
+        let response = match tool.request(call.arguments.unwrap_or_default()) {
+            Ok(mut request) => {
+                request.extensions_mut().insert(caller);
+                self.api.clone().oneshot(request).await.unwrap_or_else(|never| match never {})
+            }
+            Err(refusal) => refusal.into_response(),
+        };
+        Ok(result_of(response).await.into())
+    }
+}
+
+/// The response of an operation as the result of a tool. A refusal is a result too, so that the agent
+/// reads why.
+async fn result_of(response: Response) -> CallToolResult {
+    let status = response.status();
+    let body = to_bytes(response.into_body(), RESULT_BYTES_MAX).await.unwrap_or_else(|_| {
+        Bytes::from_static(
+            b"{\"error\":\"the result is too long; ask for fewer rows\",\"code\":\"too_long\"}",
+        )
+    });
+    let value = serde_json::from_slice(&body).unwrap_or_else(|_| json!({}));
+    if status.is_success() && value.get("error").is_none() {
+        CallToolResult::structured(value)
+    } else {
+        CallToolResult::structured_error(value)
+    }
+}
+
+/// The routes of the endpoint, which asks `api`. `home` is the public address of this server, if it has
+/// one.
+pub fn router(app: App, api: Router, home: Option<&BaseUrl>) -> Router {
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_max_request_body_bytes(BODY_BYTES_MAX);
+    let config = match home {
+        Some(home) => {
+            config.with_allowed_hosts([home.authority()]).with_allowed_origins([home.origin()])
+        }
+        // Without a public address, any name of this machine is right. Other sites are refused below.
+        None => config.disable_allowed_hosts(),
+    };
+    let agents = Agents { api };
+    let service = StreamableHttpService::new(
+        move || Ok(agents.clone()),
+        Arc::new(NeverSessionManager::default()),
+        config,
+    );
+    Router::new()
+        .route_service(PATH, service)
+        .layer(middleware::map_response(in_json))
+        .layer(middleware::from_fn_with_state(app, admit))
+}
+
+/// Refuses requests from pages of other sites, and those without a key that may use tools.
+async fn admit(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    if origin::is_of_other_site(request.headers()) {
+        return ApiError::CrossSite.into_response();
+    }
+    match admit_agent(&app, request.extensions(), request.headers()) {
+        Ok(caller) => {
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+/// Turns refusals of the library, which are plain text, into JSON.
+async fn in_json(response: Response) -> Response {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let is_text = kind.is_none_or(|kind| kind.starts_with("text/plain"));
+    if !is_text || !response.status().is_client_error() {
+        return response;
+    }
+    let refusal = match response.status() {
+        StatusCode::METHOD_NOT_ALLOWED => ApiError::MethodNotAllowed,
+        StatusCode::PAYLOAD_TOO_LARGE => ApiError::BodyTooLarge { bytes_max: BODY_BYTES_MAX },
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => ApiError::UnsupportedMediaType,
+        StatusCode::FORBIDDEN => ApiError::CrossSite,
+        StatusCode::NOT_ACCEPTABLE => {
+            ApiError::parameter("Accept", "must have application/json and text/event-stream")
+        }
+        _ => {
+            let body = to_bytes(response.into_body(), 1 << 10).await.unwrap_or_default();
+            let text: Cow<'_, str> = String::from_utf8_lossy(&body);
+            ApiError::parameter("body", text.trim())
+        }
+    };
+    refusal.into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_have_schemas_without_references() {
+        for AgentTool { tool, operation } in TOOLS.iter() {
+            let text = serde_json::to_string(tool).expect("JSON");
+            assert!(!text.contains("$ref"), "{text}");
+            assert_eq!(tool.input_schema["type"], "object");
+            assert_eq!(tool.input_schema["additionalProperties"], false);
+            let read_only = tool.annotations.as_ref().and_then(|it| it.read_only_hint);
+            assert_eq!(read_only, Some(!operation.changes), "{}", tool.name);
+        }
+    }
+
+    #[test]
+    fn arguments_become_the_request_of_the_operation() {
+        let tool = |name: &str| TOOLS.iter().find(|it| it.tool.name == name).expect("a tool");
+        let ask = |name: &str, arguments: Value| {
+            let Value::Object(arguments) = arguments else { panic!("an object") };
+            tool(name).request(arguments)
+        };
+        let drops =
+            json!({"tld": ["com", "net"], "min_dqs": 70, "contains": ["a,b"], "kind": null});
+        let drops = ask("list_drops", drops).expect("a request");
+        let path = drops.uri().path_and_query().expect("a path").as_str();
+        assert_eq!(path, "/api/v1/drops?contains=%22a%2Cb%22&min_dqs=70&tld=com%2Cnet&limit=20");
+        let name = ask("get_domain", json!({"name": "a/../b.com"})).expect("a request");
+        assert_eq!(name.uri().path(), "/api/v1/domain/a%2F%2E%2E%2Fb%2Ecom");
+        for (name, arguments, words) in [
+            ("list_drops", json!({"min_dsq": 3}), "is unknown; the tool has"),
+            ("list_drops", json!({"tld": {"a": 1}}), "must be text"),
+            ("list_drops", json!({"limit": 101}), "must be at most 100"),
+            ("get_domain", json!({}), "is required"),
+            ("watch", json!({"Idempotency-Key": "a"}), "is unknown"),
+        ] {
+            let refused = ask(name, arguments).map(|_| ()).expect_err(words);
+            assert!(format!("{refused:?}").contains(words), "{refused:?}");
+        }
+    }
+}

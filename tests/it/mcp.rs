@@ -1,0 +1,150 @@
+//! The endpoint for agents: the official Python client, and what no client sends.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::common::{Response, Server, Site, TODAY, tools};
+
+const OBSERVED: &str = "2026-03-15T00:00:00Z";
+const LIST: &str = "\
+domain,drop_date,release_date
+solarpanel.com,2026-02-10,2026-03-16
+qxzvkwp.com,2026-02-10,2026-03-16
+solarroof.net,2026-02-10,2026-03-16
+solarhouse.com,2026-02-12,2026-03-20
+";
+
+/// A server with a few drops, some released tomorrow, and an account.
+struct Desk {
+    site: Site,
+    server: Server,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let site = Site::new();
+        let list = site.write("list.csv", LIST);
+        site.ingest(&list, OBSERVED);
+        site.ok(&["rebuild"]);
+        site.account("ann@example.com", "api");
+        let server = site.serve(TODAY);
+        Desk { site, server }
+    }
+
+    fn key(&self, scopes: &str) -> String {
+        let command = ["account", "key", "ann@example.com", "--name", scopes, "--scopes", scopes];
+        self.site.ok(&command).trim().to_owned()
+    }
+
+    /// What the agent saw.
+    fn agent(&self, key: &str, mode: &str) -> Value {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/mcp/agent.py");
+        let mut command = Command::new(tools::python());
+        command.arg(script).arg(mode).env("DROPDEX_KEY", key);
+        command.env("DROPDEX_URL", format!("http://{}", self.server.address()));
+        let output = command.output().expect("Python runs");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{mode}: {errors}");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    fn post(&self, key: &str, headers: &[(&str, &str)], body: &Value) -> Response {
+        let mut all = vec![
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+        ];
+        all.extend(headers);
+        self.server.client_with(key).send_with("POST", "/mcp", &all, body.to_string().as_bytes())
+    }
+
+    fn requests_today(&self) -> u64 {
+        let list = self.site.ok(&["account", "list", "--json"]);
+        let list: Value = serde_json::from_str(&list).expect("JSON");
+        list[0]["requests_today"].as_u64().expect("a number")
+    }
+}
+
+fn tools_list() -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })
+}
+
+#[test]
+fn an_agent_finds_explains_and_watches_tomorrows_best_name() {
+    let desk = Desk::new();
+    let key = desk.key("mcp,read,watchlist");
+    for (mode, protocol) in
+        [("auto", "2026-07-28"), ("legacy", "2025-11-25"), ("2026-07-28", "2026-07-28")]
+    {
+        let before = desk.requests_today();
+        let seen = desk.agent(&key, mode);
+        assert_eq!(seen["protocol"], protocol, "{mode}");
+        assert_eq!(seen["best"], "solarpanel.com", "{seen}");
+        assert_eq!(seen["dossier"]["latestDrop"]["releaseDate"].as_str(), None);
+        assert_eq!(seen["dossier"]["dropPredictedAt"], "2026-03-16", "{seen}");
+        let score = &seen["score"];
+        assert!(score["explanation"].as_str().is_some_and(|text| text.len() > 20), "{score}");
+        assert!(score["signals"]["points"].is_object(), "{score}");
+        assert_eq!(seen["search"]["results"][0]["domain"], "solarpanel.com", "{seen}");
+        assert_eq!(seen["tlds"], 2);
+        assert_eq!(seen["watch"]["is_error"], false, "{seen}");
+        assert_eq!(seen["watchlist"]["watchlist"][0]["domain"], "solarpanel.com", "{seen}");
+        assert_eq!(seen["unwatch"]["is_error"], false, "{seen}");
+        assert_eq!(seen["wrong"]["error"], "min_dqs: must be an integer from 0 to 100", "{seen}");
+        assert!(seen["unknown"]["error"].as_str().is_some_and(|text| text.contains("min_dqs")));
+        let reads = seen["tools"].as_object().expect("tools");
+        let writes: Vec<_> = reads.iter().filter(|(_, reads)| **reads == false).collect();
+        assert_eq!((reads.len(), writes.len()), (8, 2), "{reads:?}");
+        // Ten calls; the one with an unknown argument never became a request.
+        assert_eq!(desk.requests_today() - before, 9, "{mode}");
+    }
+}
+
+#[test]
+fn a_key_without_the_scope_of_the_watchlist_only_reads() {
+    let desk = Desk::new();
+    let seen = desk.agent(&desk.key("mcp,read"), "auto");
+    for refused in ["watch", "watchlist", "unwatch"] {
+        assert_eq!(seen[refused]["is_error"], true, "{refused}");
+        assert_eq!(seen[refused]["code"], "insufficient_scope", "{refused}");
+        let told = seen[refused]["error"].as_str().expect("text");
+        assert!(told.contains("no scope \"watchlist\""), "{told}");
+    }
+    assert_eq!(seen["best"], "solarpanel.com");
+}
+
+#[test]
+fn what_is_no_call_of_an_agent_is_refused_in_json() {
+    let desk = Desk::new();
+    let key = desk.key("mcp");
+    let listed = desk.post(&key, &[], &tools_list());
+    assert_eq!(
+        (listed.status, listed.json()["result"]["tools"].as_array().map(Vec::len)),
+        (200, Some(8))
+    );
+    let unknown = format!("ddx_{}", "0123456789abcdef".repeat(3));
+    let refused = desk.post(&unknown, &[], &tools_list());
+    assert_eq!(refused.status, 401);
+    assert_eq!(refused.header("www-authenticate"), Some("Bearer error=\"invalid_token\""));
+    let refused = desk.post(&desk.key("read"), &[], &tools_list());
+    assert_eq!(
+        (refused.status, refused.json()["code"].as_str()),
+        (403, Some("insufficient_scope"))
+    );
+    let evil = [("Origin", "https://evil.example"), ("Sec-Fetch-Site", "cross-site")];
+    let refused = desk.post(&key, &evil, &tools_list());
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (403, Some("cross_site")));
+    let mut client = desk.server.client_with(&key);
+    let refused = client.get("/mcp");
+    assert_eq!(
+        (refused.status, refused.json()["code"].as_str()),
+        (405, Some("method_not_allowed"))
+    );
+    let long = json!({ "jsonrpc": "2.0", "id": 1, "method": "x".repeat(100_000) });
+    let refused = desk.post(&key, &[], &long);
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (413, Some("body_too_large")));
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "drop_all" } });
+    let refused = desk.post(&key, &[], &call);
+    assert_eq!(refused.json()["error"]["code"], -32602, "{}", refused.text());
+}
