@@ -23,6 +23,7 @@ use crate::config::Config;
 use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
 use crate::http::alerts::rule_query;
+use crate::http::feeds::FeedLimits;
 use crate::http::running_exports::RunningExports;
 use crate::http::{App, AppParts, ConfiguredChannels, allowance};
 use crate::index::error::OpenError;
@@ -144,6 +145,8 @@ pub fn serve(
         bootstrap: registry.live(),
         checks: config.outbound.rdap.enabled.then(Arc::default),
         catch_days: config.catch_days,
+        home: config.outbound.public_url.clone(),
+        feed_limits: FeedLimits::default(),
         exports: RunningExports::new(config.server.deadlines.write_stall),
         exports_internal: config.sources.export_internal,
         node: config.node.clone(),

@@ -14,6 +14,7 @@ use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use dropdex::accounts::Store;
+use dropdex::http::feeds::FeedLimits;
 use dropdex::http::running_exports::RunningExports;
 use dropdex::http::session::CookieKind;
 use dropdex::http::{App, AppParts, ConfiguredChannels, allowance};
@@ -72,6 +73,8 @@ impl Service {
             bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
             checks: None,
             catch_days: CATCH_DAYS_DEFAULT,
+            home: None,
+            feed_limits: FeedLimits::default(),
             exports: RunningExports::new(Duration::from_secs(30)),
             node: "bench".to_owned(),
             started: Instant::now(),

@@ -13,11 +13,13 @@ pub mod drops;
 pub mod error;
 pub mod etag;
 pub mod export;
+pub mod feeds;
 pub mod filter;
 pub mod health;
 pub mod hidden;
 pub mod label;
 pub mod local;
+pub mod mcp;
 mod openapi;
 pub mod operation;
 pub mod operations;
@@ -45,6 +47,7 @@ use std::time::Instant;
 
 use crate::accounts::Store;
 use crate::http::allowance::Now;
+use crate::http::feeds::FeedLimits;
 use crate::http::running_exports::RunningExports;
 use crate::http::session::CookieKind;
 use crate::index::filter::AsOf;
@@ -56,6 +59,7 @@ use crate::outbound::guard::Guard;
 use crate::sources::worker::SourcesStatus;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
+use crate::vocab::url::BaseUrl;
 
 /// State shared by all handlers.
 #[derive(Clone)]
@@ -83,6 +87,10 @@ pub struct AppParts {
     pub checks: Option<Arc<Checks>>,
     /// Days a name counts as catchable after its effective release.
     pub catch_days: u16,
+    /// Public address of this server, if it has one.
+    pub home: Option<BaseUrl>,
+    /// Rate limits of feeds.
+    pub feed_limits: FeedLimits,
     /// CSV exports in progress.
     pub exports: Arc<RunningExports>,
     /// Whether exports hold drops of lists for internal use only.

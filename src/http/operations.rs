@@ -20,8 +20,8 @@ use crate::http::operation::{
 };
 use crate::http::response::Deleted;
 use crate::http::{
-    App, alerts, appraise, batch, domain, drops, error, export, health, hidden, label, openapi,
-    portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
+    App, alerts, appraise, batch, domain, drops, error, export, feeds, health, hidden, label,
+    openapi, portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
 };
 use crate::index::filter::{Facet, SortKey};
 use crate::vocab::filter::{CapsFilter, Digits, Hyphens, Idn};
@@ -465,7 +465,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<portfolio::OneClaim<'_>>(200, "The changed claim."), NOT_FOUND]),
     Operation::delete("/api/v1/portfolio/{id}", |of| delete(guarded(of, portfolio::remove_claim)))
         .named(Group::Portfolio, "removeClaim", "Delete a claim")
-        .description("Deletes it for good.")
+        .description("Deletes it permanently.")
         .parameters(&[CLAIM_ID])
         .responses(&[json::<Deleted>(200, "The claim was deleted."), NOT_FOUND]),
     Operation::get("/api/v1/watchlist", |of| get(guarded(of, watchlist::list_watches)))
@@ -603,6 +603,22 @@ pub const OPERATIONS: &[Operation] = &[
             NOT_FOUND,
             refusal(409, "The delivery has not failed, its channel is switched off, or the idempotency key was used with another request."),
         ]),
+    Operation::get("/api/v1/feeds", |of| get(guarded(of, feeds::list_feeds)))
+        .named(Group::Feeds, "listFeeds", "List your feeds")
+        .description("Without their addresses, which are shown once.")
+        .responses(&[json::<feeds::FeedList>(200, "Your feeds, oldest first.")]),
+    Operation::post("/api/v1/feeds", |of| post(guarded(of, feeds::make_feed)))
+        .named(Group::Feeds, "makeFeed", "Make a feed, or give it another address")
+        .description("Of the watchlist or of a saved search, for readers (Atom) and calendars (iCalendar). The address before stops working.")
+        .body::<feeds::FeedRequest>()
+        .responses(&[json::<feeds::FeedAddresses>(201, "The addresses, shown once."), NOT_FOUND]),
+    Operation::delete("/api/v1/feeds", |of| delete(guarded(of, feeds::revoke_feed)))
+        .named(Group::Feeds, "revokeFeed", "Revoke a feed")
+        .description("Its addresses stop working at once.")
+        .parameters(&[
+            query("search_id", ParameterKind::Id, "1234", "The saved search; without it, the watchlist."),
+        ])
+        .responses(&[json::<feeds::RevokedFeed>(200, "Its addresses no longer work."), NOT_FOUND]),
     Operation::get("/api/export/drops", |of| get(guarded(of, export::export_drops)))
         .named(Group::Exports, "exportDrops", "Ranked drops as CSV")
         .description("Columns: domain, tld, length, dqs, explanation.")
@@ -640,6 +656,18 @@ pub const OPERATIONS: &[Operation] = &[
         .access(Access::Everybody)
         .parameters(&[LINK])
         .responses(&[text(200, "A confirmation page.", "text/html"), refusal(503, "Writes are unavailable; try again later.")]),
+    Operation::get("/feeds/{address}", |of| get(guarded(of, feeds::read_feed)))
+        .named(Group::Feeds, "readFeed", "Names of a feed")
+        .description("Atom at `….atom`, iCalendar at `….ics`. The address is the secret; at most 20 requests at once and one a minute.")
+        .access(Access::Everybody)
+        .parameters(&[in_path("address", ParameterKind::Text { chars_max: 80 }, "Address of the feed, with its ending.")])
+        .tagged()
+        .responses(&[
+            text(200, "Atom.", "application/atom+xml"),
+            text(200, "iCalendar.", "text/calendar"),
+            refusal(404, "No such feed."),
+            refusal(429, "Read too often."),
+        ]),
     Operation::get("/api/health", |of| get(guarded(of, health::health)))
         .named(Group::Service, "getHealth", "Liveness and data freshness; always 200")
         .description("For monitoring: whether the newest list is older than 48 hours, and since when the server runs.")

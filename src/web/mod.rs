@@ -14,6 +14,7 @@ pub mod docs;
 pub mod dossier;
 pub mod drops;
 mod error;
+mod feeds;
 mod field;
 mod form;
 mod fragment;
@@ -47,7 +48,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::accounts::{Person, UserData};
 use crate::http::error::ApiError;
-use crate::http::{App, operations};
+use crate::http::{App, mcp, operations};
 use crate::outbound::email::Mailer;
 use crate::vocab::url::BaseUrl;
 use crate::web::error::PageError;
@@ -114,10 +115,12 @@ impl Deref for Web {
 /// Router of the API and the pages.
 pub fn router(web: Web) -> Router {
     let api = operations::router(web.app.clone());
+    let agents = mcp::router(web.app.clone(), api.clone(), web.outside.home.as_ref());
     let pages = Router::new()
         .merge(drops::routes())
         .merge(search::routes())
         .merge(searches::routes())
+        .merge(feeds::routes())
         .merge(dossier::routes())
         .merge(overview::routes())
         .merge(account::routes())
@@ -133,7 +136,7 @@ pub fn router(web: Web) -> Router {
         .layer(middleware::map_response(layout::protect))
         .merge(assets::routes())
         .with_state(web);
-    api.merge(pages).fallback(not_found)
+    api.merge(agents).merge(pages).fallback(not_found)
 }
 
 /// Responds to paths without a route.

@@ -24,6 +24,7 @@ use crate::web::drops::saved::{PATH, counted, list_of, new_names};
 use crate::web::drops::state::State;
 use crate::web::drops::words::described;
 use crate::web::error::PageError;
+use crate::web::feeds;
 use crate::web::form::{Fields, Form};
 use crate::web::layout::{NavItem, Page};
 use crate::web::logged_in::LoggedIn;
@@ -122,6 +123,7 @@ fn row(search: &SavedSearch, counts: Option<Counts>) -> Markup {
             td.wide {
                 div.buttons {
                     a.button.quiet.small href={ "/alerts/new?search=" (search.id) } aria-label={ "Alert me about " (search.name) } { "Alert me" }
+                    (feeds::button(&path, &search.name))
                     a.button.quiet.small href={ (path) "/delete" } aria-label={ "Delete " (search.name) } { "Delete" }
                 }
             }

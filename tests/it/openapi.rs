@@ -88,6 +88,7 @@ fn answers_are_as_the_document_has_them() {
     watches(&mut all, &mut owner);
     searches(&mut all, &mut owner);
     rules(&mut all, &mut owner);
+    feeds(&mut all, &mut owner, &mut nobody);
     for export in ["drops", "watchlist", "portfolio"] {
         let path = format!("/api/export/{export}");
         all.get(&mut owner, &path, &path);
@@ -166,6 +167,22 @@ fn heads_are_as_the_document_has_them() {
         tagged += 1;
     }
     assert_eq!(tagged, 6);
+}
+
+fn feeds(all: &mut Answers, owner: &mut Client, nobody: &mut Client) {
+    let path = "/api/v1/feeds";
+    let made = all.send(owner, "POST", (path, path), &json!({}));
+    all.send(owner, "POST", (path, path), &json!({ "searchId": 999 }));
+    all.send(owner, "POST", (path, path), &json!({ "searchId": "x" }));
+    all.get(owner, path, path);
+    for form in ["atom", "calendar"] {
+        let address = made[form].as_str().expect("an address");
+        all.get(nobody, "/feeds/{address}", address);
+    }
+    all.get(nobody, "/feeds/{address}", "/feeds/none.atom");
+    all.send(owner, "DELETE", (path, path), &Value::Null);
+    all.send(owner, "DELETE", (path, "/api/v1/feeds?search_id=999"), &Value::Null);
+    all.send(owner, "DELETE", (path, "/api/v1/feeds?search_id=x"), &Value::Null);
 }
 
 fn read_names(all: &mut Answers, owner: &mut Client) {

@@ -97,6 +97,12 @@ fn pages(server: &Server, secrets: &mut Secrets) {
     let at = text.find("ddx_").unwrap_or_else(|| panic!("no key on the page: {text}"));
     let key = secrets.keep("a key of a page", &text[at..at + 52]);
     assert_eq!(server.client_with(&key).get("/api/v1/drops").status, 200);
+    let made = browser.post("/watchlist/feed", &[]);
+    let text = made.text();
+    let at = text.find("/feeds/").unwrap_or_else(|| panic!("no address on the page: {text}"));
+    let feed = secrets.keep("the address of a feed", &text[at + 7..at + 71]);
+    assert_eq!(server.client().get(&format!("/feeds/{feed}.atom")).status, 200);
+    assert_eq!(server.client().get(&format!("/feeds/{feed}.rss")).status, 404);
     let change = [("present", PASSWORD), ("password", NEW_PASSWORD)];
     assert_eq!(browser.post("/account/password", &change).status, 303);
     assert_eq!(browser.get("/?q=solar").status, 200);

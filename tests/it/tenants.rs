@@ -221,12 +221,19 @@ fn without_uptime(text: &str) -> String {
 }
 
 fn without_secrets(text: &str) -> String {
-    let mut parts = text.split("whsec_");
+    let base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+    let plain = without(text, "whsec_", base64);
+    without(&plain, "/feeds/", |c| c.is_ascii_hexdigit())
+}
+
+/// The text without what follows each `mark`.
+fn without(text: &str, mark: &str, is_secret: impl Fn(char) -> bool) -> String {
+    let mut parts = text.split(mark);
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
-        plain.push_str("whsec_<secret>");
-        plain.push_str(part.trim_start_matches(base64));
+        plain.push_str(mark);
+        plain.push_str("<secret>");
+        plain.push_str(part.trim_start_matches(&is_secret));
     }
     plain
 }

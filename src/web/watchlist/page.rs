@@ -46,6 +46,7 @@ pub fn show(member: &LoggedIn, list: &List, query: Option<&str>, pasted: &Pasted
                     p.buttons {
                         (csv(member.caller.plan, &csv_address))
                         " " a.button href="#adding" { "Add names" }
+                        " " a.button.quiet href="/watchlist/feed" { "Feed and calendar" }
                     }
                 }
             }
@@ -57,7 +58,7 @@ pub fn show(member: &LoggedIn, list: &List, query: Option<&str>, pasted: &Pasted
     )
 }
 
-/// What the next days ask for, in one line.
+/// Tasks of the next days, in one line.
 fn summary(list: &List) -> Markup {
     let totals = &list.totals;
     html! {
@@ -204,7 +205,7 @@ fn table(list: &List, now: Now) -> Markup {
     }
 }
 
-/// What is done with the selected names.
+/// Actions on the selected names.
 fn bulk(list: &List) -> Markup {
     html! {
         fieldset.bulk {

@@ -16,6 +16,7 @@ use dropdex::corpus::Corpus;
 use dropdex::corpus::ingest::Source;
 use dropdex::feeds::{Feed, ReadOptions};
 use dropdex::http::cursor::{self, QueryDigest};
+use dropdex::http::feeds::FeedLimits;
 use dropdex::http::running_exports::RunningExports;
 use dropdex::http::session::CookieKind;
 use dropdex::http::{App, AppParts, ConfiguredChannels};
@@ -113,6 +114,8 @@ fn start() -> Service {
         bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
         checks: None,
         catch_days: 5,
+        home: None,
+        feed_limits: FeedLimits::default(),
         exports: RunningExports::new(Duration::from_secs(30)),
         node: "fuzz".to_owned(),
         started: Instant::now(),

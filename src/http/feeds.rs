@@ -1,0 +1,342 @@
+//! Feeds: the names of a saved search or of the watchlist for readers (Atom) and calendars (iCalendar), at
+//! secret addresses, and the endpoints that make those (`data/docs/feeds.md`).
+
+mod atom;
+mod calendar;
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, REFERRER_POLICY};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use governor::clock::{Clock, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::accounts::{Caller, FeedOf, Token, TokenDigest, UserData};
+use crate::http::allowance::Now;
+use crate::http::body::JsonBody;
+use crate::http::error::ApiError;
+use crate::http::etag::Tag;
+use crate::http::filter::drops;
+use crate::http::params::{Params, path_id};
+use crate::http::searches::split;
+use crate::http::watchlist::{WatchRow, WatchSort, sorted_rows};
+use crate::http::{App, work};
+use crate::index::Index;
+use crate::index::filter::{AsOf, Sort, SortKey};
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::ids::SearchId;
+use crate::vocab::name::to_unicode;
+use crate::vocab::stage::Stage;
+use crate::vocab::time::UnixMs;
+
+/// Maximum names of a feed: readers keep older entries themselves.
+const NAMES_MAX: usize = 100;
+/// Requests of a feed: readers and calendars ask every quarter of an hour at most.
+const BURST: u32 = 20;
+const REFILL_EVERY: Duration = Duration::from_secs(60);
+/// Requests between two removals of idle limits.
+const SWEEP_EVERY: u32 = 4_096;
+/// Seconds that a client may reuse a feed.
+const REUSE: &str = "private, max-age=900";
+const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
+
+/// Rate limits of feeds, each by its address. Kept in memory: a restart resets them.
+pub struct FeedLimits {
+    limiter: DefaultKeyedRateLimiter<TokenDigest>,
+    checks: AtomicU32,
+}
+
+impl Default for FeedLimits {
+    fn default() -> FeedLimits {
+        let burst = NonZeroU32::new(BURST).expect("above 0");
+        let quota = Quota::with_period(REFILL_EVERY).expect("above 0").allow_burst(burst);
+        FeedLimits { limiter: RateLimiter::keyed(quota), checks: AtomicU32::new(0) }
+    }
+}
+
+impl FeedLimits {
+    fn check(&self, feed: TokenDigest) -> Result<(), ApiError> {
+        if self.checks.fetch_add(1, Ordering::Relaxed).is_multiple_of(SWEEP_EVERY) {
+            self.limiter.retain_recent();
+        }
+        self.limiter.check_key(&feed).map_err(|refused| ApiError::TooManyFeedRequests {
+            retry_after_s: refused.wait_time_from(DefaultClock::default().now()).as_secs() + 1,
+        })
+    }
+}
+
+/// A feed to make.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = FeedBody, example = json!({"searchId": 1234}))]
+pub struct FeedRequest {
+    /// The saved search; without it, the watchlist.
+    #[schema(minimum = 1)]
+    search_id: Option<u64>,
+}
+
+/// The names of a feed.
+///
+/// # Errors
+/// 404 for a number that is no id.
+fn feed_of(search: Option<u64>) -> Result<FeedOf, ApiError> {
+    match search {
+        None => Ok(FeedOf::Watchlist),
+        Some(id) => SearchId::new(id).map(FeedOf::Search).ok_or(ApiError::NotFound),
+    }
+}
+
+/// A feed.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Feed)]
+pub struct FeedResponse {
+    /// The saved search; `null` for the watchlist.
+    #[schema(value_type = Option<u64>, required)]
+    search_id: Option<SearchId>,
+    #[schema(value_type = String, format = Date)]
+    created_on: Day,
+}
+
+fn search_of(of: FeedOf) -> Option<SearchId> {
+    match of {
+        FeedOf::Watchlist => None,
+        FeedOf::Search(id) => Some(id),
+    }
+}
+
+/// The feeds of the account.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Feeds)]
+pub struct FeedList {
+    #[schema(value_type = u32)]
+    count: usize,
+    feeds: Vec<FeedResponse>,
+}
+
+/// The addresses of a feed. They are shown once; whoever knows one can read the names.
+#[derive(Serialize, ToSchema)]
+#[schema(as = FeedAddresses)]
+pub struct FeedAddresses {
+    /// Path of the Atom feed, for readers.
+    pub atom: String,
+    /// Path of the calendar, for programs that read iCalendar.
+    pub calendar: String,
+}
+
+impl FeedAddresses {
+    pub fn new(token: &Token) -> FeedAddresses {
+        let path = |kind| format!("/feeds/{}.{kind}", token.reveal());
+        FeedAddresses { atom: path("atom"), calendar: path("ics") }
+    }
+}
+
+/// `GET /api/v1/feeds`: the caller's feeds, without their addresses.
+pub async fn list_feeds(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+) -> Json<FeedList> {
+    let feeds = app.store.feeds(&caller);
+    let feeds: Vec<_> = feeds
+        .iter()
+        .map(|it| FeedResponse { search_id: search_of(it.of), created_on: it.created })
+        .collect();
+    Json(FeedList { count: feeds.len(), feeds })
+}
+
+/// `POST /api/v1/feeds`: makes a feed, or gives it another address.
+pub async fn make_feed(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Extension(now): Extension<Now>,
+    JsonBody(body): JsonBody<FeedRequest>,
+) -> Result<Response, ApiError> {
+    let token = app.store.make_feed(&caller, feed_of(body.search_id)?, now.0).await?;
+    Ok((StatusCode::CREATED, Json(FeedAddresses::new(&token))).into_response())
+}
+
+/// A feed that was revoked.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = RevokedFeed)]
+pub struct RevokedFeed {
+    /// The saved search; `null` for the watchlist.
+    #[schema(value_type = Option<u64>, required)]
+    search_id: Option<SearchId>,
+    removed: bool,
+}
+
+/// `DELETE /api/v1/feeds?search_id=`: the address of a feed stops working.
+pub async fn revoke_feed(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    RawQuery(query): RawQuery,
+) -> Result<Json<RevokedFeed>, ApiError> {
+    let of = feed_of(Params::new(query.as_deref()).one("search_id")?)?;
+    app.store.revoke_feed(&caller, of).await?;
+    Ok(Json(RevokedFeed { search_id: search_of(of), removed: true }))
+}
+
+/// Form of a feed, by the end of its address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Atom,
+    Calendar,
+}
+
+/// A name in a feed.
+struct Entry {
+    /// Canonical, and as people write it.
+    name: String,
+    unicode: String,
+    dqs: Option<Dqs>,
+    dropped: Option<Day>,
+    stage: Stage,
+    release: Day,
+    /// Registered again, as a registry or a list reported since it was watched.
+    is_gone: bool,
+    /// Why it has its score, or the owner's note.
+    text: String,
+    /// When it entered the feed.
+    since: UnixMs,
+}
+
+/// What a writer of feeds needs.
+struct Page<'a> {
+    title: &'a str,
+    /// Base address of the pages.
+    home: &'a str,
+    /// Host of that address, for ids that never change.
+    host: &'a str,
+    /// Address of the feed's own form.
+    own: &'a str,
+    entries: &'a [Entry],
+    /// When the data was made.
+    updated: UnixMs,
+}
+
+/// `GET /feeds/{address}`: the names, to whoever knows the address.
+pub async fn read_feed(
+    State(app): State<App>,
+    address: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let (token, form) = path_id(address, parse)?;
+    let (caller, of, digest) = app.store.feed(&token).ok_or(ApiError::NotFound)?;
+    app.feed_limits.check(digest)?;
+    let (index, as_of) = (app.live.current(), app.as_of(Now(app.clock.now())));
+    let owned = app.store.user_data(&caller);
+    let home = match &app.home {
+        Some(home) => home.as_str().to_owned(),
+        None => {
+            let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
+            format!("http://{}", host.unwrap_or("localhost"))
+        }
+    };
+    let path = request.uri().path().to_owned();
+    let is_atom = form == Form::Atom;
+    let store = app.store.clone();
+    let served = Arc::clone(&index);
+    let body = work::scan(move || {
+        let (title, entries) = entries(&owned, &served, &store, of, as_of)?;
+        let updated = UnixMs::from_instant(served.manifest().created);
+        let host = home.split_once("://").map_or(home.as_str(), |(_, rest)| rest);
+        let host = host.split(['/', ':']).next().unwrap_or_default();
+        let own = format!("{home}{path}");
+        let page = Page { title: &title, home: &home, host, own: &own, entries: &entries, updated };
+        Ok(if is_atom { atom::write(&page) } else { calendar::write(&page) })
+    })
+    .await?;
+    // The tag is that of the text: it changes with the names, not with every generation.
+    let tag = Tag::for_bytes(body.as_bytes());
+    let mut response = match tag.not_modified(request.headers()) {
+        Some(response) => response,
+        None => {
+            let kind = if is_atom { atom::KIND } else { calendar::KIND };
+            tag.on(([(CONTENT_TYPE, HeaderValue::from_static(kind))], body).into_response())
+        }
+    };
+    for (name, value) in
+        [(CACHE_CONTROL, REUSE), (REFERRER_POLICY, "no-referrer"), (ROBOTS, "noindex")]
+    {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    Ok(response)
+}
+
+fn parse(address: &str) -> Option<(Token, Form)> {
+    let (token, form) = address.rsplit_once('.')?;
+    let form = match form {
+        "atom" => Form::Atom,
+        "ics" => Form::Calendar,
+        _ => return None,
+    };
+    Some((Token::parse(token)?, form))
+}
+
+/// The title and the names of a feed.
+fn entries(
+    owned: &UserData,
+    index: &Index,
+    store: &crate::accounts::Store,
+    of: FeedOf,
+    as_of: AsOf,
+) -> Result<(String, Vec<Entry>), ApiError> {
+    match of {
+        FeedOf::Watchlist => {
+            let rows = sorted_rows(owned, index, store, as_of, WatchSort::Release);
+            let entries = rows.iter().filter_map(|row| watched(row, as_of.today));
+            Ok(("dropdex: watchlist".to_owned(), entries.take(NAMES_MAX).collect()))
+        }
+        FeedOf::Search(id) => {
+            let search = owned.search(id).ok_or(ApiError::NotFound)?;
+            let filters = split(&search.conditions).0;
+            let pairs: Vec<_> = filters.pairs().collect();
+            let mut filter = drops(&pairs, as_of.today)?;
+            filter.sort = Sort::natural(SortKey::Listed);
+            filter.limit = NAMES_MAX as u32;
+            let mut entries = Vec::new();
+            index.drops(&filter, as_of)?.for_each(|row| {
+                entries.push(Entry {
+                    name: row.name.to_owned(),
+                    unicode: to_unicode(row.name).into_owned(),
+                    dqs: Some(row.dqs),
+                    dropped: Some(row.drop_date),
+                    stage: row.stage,
+                    release: row.release_date,
+                    is_gone: false,
+                    text: row.explanation.to_owned(),
+                    since: row.listed_at,
+                });
+            });
+            Ok((format!("dropdex: {}", search.name), entries))
+        }
+    }
+}
+
+/// A watched name with a release date that is not long over.
+fn watched(row: &WatchRow, today: Day) -> Option<Entry> {
+    const DAYS_AFTER: i32 = 30;
+    let (stage, release) = row.stage_and_release()?;
+    (release.plus(DAYS_AFTER) >= today).then(|| Entry {
+        name: row.name().as_str().to_owned(),
+        unicode: row.name().unicode().to_string(),
+        dqs: row.dqs(),
+        dropped: row.latest_drop(),
+        stage,
+        release,
+        is_gone: row.is_renewed(),
+        text: row.details().note.as_deref().unwrap_or_default().to_owned(),
+        since: row.added_at(),
+    })
+}

@@ -1,0 +1,73 @@
+//! Feeds as Atom (RFC 4287).
+
+use std::fmt::Write;
+
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+
+use super::{Entry, Page};
+
+/// Media type.
+pub const KIND: &str = "application/atom+xml; charset=utf-8";
+
+/// The feed as text.
+pub fn write(page: &Page<'_>) -> String {
+    let mut out = String::with_capacity(1_024 + page.entries.len() * 768);
+    // Readers sort by this instant, and tell entries apart by it: each has its own.
+    let newest = page.entries.iter().map(|entry| entry.since).max().unwrap_or(page.updated);
+    let moment = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true);
+    let ends = format!(
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n\
+         <id>tag:{host},2026:feed/{title}</id>\n<title>{title}</title>\n<updated>{updated}</updated>\n\
+         <author><name>dropdex</name></author>\n\
+         <link rel=\"self\" type=\"application/atom+xml\" href=\"{own}\"/>\n\
+         <link rel=\"alternate\" type=\"text/html\" href=\"{home}/\"/>\n",
+        host = escaped(page.host),
+        title = escaped(page.title),
+        updated = moment(newest.instant() + TimeDelta::milliseconds(page.entries.len() as i64)),
+        own = escaped(page.own),
+        home = escaped(page.home),
+    );
+    out.push_str(&ends);
+    for (at, entry) in page.entries.iter().enumerate() {
+        let left = (page.entries.len() - at) as i64;
+        let updated = moment(entry.since.instant() + TimeDelta::milliseconds(left));
+        write_entry(&mut out, page, entry, &updated);
+    }
+    out.push_str("</feed>\n");
+    out
+}
+
+fn write_entry(out: &mut String, page: &Page<'_>, entry: &Entry, updated: &str) {
+    let Entry { name, unicode, release, stage, .. } = entry;
+    let (host, home) = (escaped(page.host), escaped(page.home));
+    let date = entry.dropped.unwrap_or(*release);
+    let title = escaped(unicode);
+    let score = entry.dqs.map_or_else(String::new, |dqs| format!(", score {dqs}"));
+    let text = escaped(&entry.text);
+    let gone = if entry.is_gone { " Registered again." } else { "" };
+    writeln!(
+        out,
+        "<entry>\n<id>tag:{host},{date}:drop/{name}</id>\n<title>{title}{score}, drops {release}</title>\n\
+         <updated>{updated}</updated>\n<link rel=\"alternate\" type=\"text/html\" href=\"{home}/domain/{name}\"/>\n\
+         <content type=\"text\">Stage {stage}, expected release {release}.{gone} {text}</content>\n</entry>",
+    )
+    .expect("writing to a string succeeds");
+}
+
+/// Text for an element or an attribute. Characters that XML does not allow become spaces.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\t' | '\n' => out.push(' '),
+            '\u{fffe}' | '\u{ffff}' => out.push(' '),
+            letter if letter.is_control() => out.push(' '),
+            letter => out.push(letter),
+        }
+    }
+    out
+}

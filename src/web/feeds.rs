@@ -1,0 +1,151 @@
+//! Feeds of the watchlist and of saved searches: makes their addresses, and shows them once.
+
+use axum::Router;
+use axum::extract::{FromRequestParts, RawQuery, State};
+use axum::http::HeaderMap;
+use axum::http::request::Parts;
+use axum::response::Redirect;
+use axum::routing::{get, post};
+use maud::{Markup, html};
+
+use crate::accounts::{FeedOf, WriteError};
+use crate::http::error::ApiError;
+use crate::http::feeds::FeedAddresses;
+use crate::vocab::ids::SearchId;
+use crate::web::Web;
+use crate::web::account::{WITH_TABLES, home};
+use crate::web::error::PageError;
+use crate::web::layout::{NavItem, Page};
+use crate::web::logged_in::LoggedIn;
+use crate::web::notice::{self, Notice};
+use crate::web::owned::path_param;
+
+const WATCHLIST: &str = "/watchlist/feed";
+const REVOKED: Notice = Notice::new("revoked", "Revoked. The old addresses no longer work.");
+
+/// Routes of feeds.
+pub fn routes() -> Router<Web> {
+    Router::new()
+        .route(WATCHLIST, get(show).post(make))
+        .route("/watchlist/feed/revoke", post(revoke))
+        .route("/searches/{id}/feed", get(show).post(make))
+        .route("/searches/{id}/feed/revoke", post(revoke))
+}
+
+/// The link of a saved search, at `path`, to its feed.
+pub fn button(path: &str, name: &str) -> Markup {
+    html! { a.button.quiet.small href={ (path) "/feed" } aria-label={ "Feed of " (name) } { "Feed" } }
+}
+
+/// The names in the path: a saved search, or else the watchlist.
+struct Names {
+    web: Web,
+    member: LoggedIn,
+    of: FeedOf,
+    title: String,
+    path: String,
+}
+
+impl FromRequestParts<Web> for Names {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Names, PageError> {
+        let member = LoggedIn::from_request_parts(parts, web).await?;
+        let web = web.clone();
+        if parts.uri.path().starts_with(WATCHLIST) {
+            let (title, path) = ("your watchlist".to_owned(), WATCHLIST.to_owned());
+            return Ok(Names { web, member, of: FeedOf::Watchlist, title, path });
+        }
+        let id = path_param(parts, "id", SearchId::parse).await?;
+        let search = web.user_data(&member).search(id).cloned().ok_or(ApiError::NotFound)?;
+        let (title, path) = (format!("“{}”", search.name), format!("/searches/{id}/feed"));
+        Ok(Names { web, member, of: FeedOf::Search(id), title, path })
+    }
+}
+
+/// `GET …/feed`: what a feed is, and whether there is one.
+async fn show(names: Names, RawQuery(query): RawQuery) -> Markup {
+    let feeds = names.web.app.store.feeds(&names.member.caller);
+    let created = feeds.iter().find(|feed| feed.of == names.of).map(|feed| feed.created);
+    page(
+        &names,
+        &html! {
+            (notice::shown(&[REVOKED], query.as_deref()))
+            p {
+                "Read these names where you read other things: as an Atom feed in a reader, or as a calendar of expected releases. "
+                "A feed has a secret address. Whoever knows it can read these names, and nothing else."
+            }
+            @if let Some(created) = created {
+                p { "There is a feed since " time datetime=(created) { (created) } ". Its addresses were shown once." }
+                form.inline method="post" action=(names.path) data-confirm="The addresses of before stop working. Make new ones?" {
+                    button type="submit" { "Make new addresses" }
+                }
+                " "
+                form.inline method="post" action={ (names.path) "/revoke" } data-confirm="Readers and calendars no longer get these names. Revoke the feed?" {
+                    button.quiet type="submit" { "Revoke" }
+                }
+            } @else {
+                form method="post" action=(names.path) { button type="submit" { "Make a feed" } }
+            }
+        },
+    )
+}
+
+/// `POST …/feed`: makes the addresses, and shows them once.
+async fn make(
+    names: Names,
+    State(web): State<Web>,
+    headers: HeaderMap,
+) -> Result<Markup, PageError> {
+    let now = names.member.viewer.now.0;
+    let token = web.app.store.make_feed(&names.member.caller, names.of, now).await?;
+    let FeedAddresses { atom, calendar } = FeedAddresses::new(&token);
+    let home = home(&web, &headers);
+    let address = |id: &str, label: &str, path: &str, help: &str| {
+        html! {
+            section.panel {
+                h2 { (label) }
+                div.row {
+                    code.key id=(id) { (home) (path) }
+                    button type="button" data-copy-from=(id) { "Copy" }
+                }
+                p.soft { (help) }
+            }
+        }
+    };
+    Ok(page(
+        &names,
+        &html! {
+            p.hint role="status" { "Copy the address you need now. You will not be able to see it again." }
+            (address("atom", "Feed", &atom, "For a feed reader. The newest hundred names."))
+            (address("calendar", "Calendar", &calendar, "For a calendar that subscribes to an address. Google asks for changes about once a day."))
+        },
+    ))
+}
+
+/// `POST …/feed/revoke`.
+async fn revoke(names: Names) -> Result<Redirect, PageError> {
+    match names.web.app.store.revoke_feed(&names.member.caller, names.of).await {
+        Ok(()) | Err(WriteError::NotFound) => Ok(REVOKED.at(&names.path)),
+        Err(err) => Err(err.into()),
+    }
+}
+
+fn page(names: &Names, main: &Markup) -> Markup {
+    let (item, back, word) = match names.of {
+        FeedOf::Watchlist => (NavItem::Watchlist, "/watchlist", "Back to the watchlist"),
+        FeedOf::Search(_) => (NavItem::Drops, "/searches", "Back to saved searches"),
+    };
+    Page::new("Feed and calendar", "Names for readers and calendars, at a secret address.")
+        .at(item)
+        .styles(WITH_TABLES)
+        .scripts(&["account.js"])
+        .show(
+            Some(&names.member.viewer),
+            html! {
+                h1 { "Feed of " (names.title) }
+                (main)
+                p { a href=(back) { (word) } }
+            },
+        )
+}

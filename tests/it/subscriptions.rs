@@ -1,0 +1,152 @@
+//! Feeds and calendars at secret addresses, as readers of both see them.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::common::{Client, Server, Site, TODAY, tools};
+
+const OBSERVED: &str = "2026-03-15T00:00:00Z";
+const LIST: &str = "\
+domain,drop_date,release_date
+solarpanel.com,2026-02-10,2026-03-16
+münchen-café.com,2026-02-10,2026-03-17
+solarroof.net,2026-02-10,2026-03-20
+";
+
+struct Desk {
+    site: Site,
+    server: Server,
+    client: Client,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let site = Site::new();
+        let list = site.write("list.csv", LIST);
+        site.ingest(&list, OBSERVED);
+        site.ok(&["rebuild"]);
+        let key = site.account("ann@example.com", "api");
+        let server = site.serve(TODAY);
+        let client = server.client_with(&key);
+        Desk { site, server, client }
+    }
+
+    fn post(&mut self, path: &str, body: &Value) -> Value {
+        let answer = self.client.send("POST", path, body);
+        assert!(matches!(answer.status, 200 | 201), "{}", answer.text());
+        answer.json()
+    }
+
+    /// What readers see at the addresses of a feed.
+    fn read(&self, addresses: &Value) -> Value {
+        let mut nobody = self.server.client();
+        let files = ["atom", "calendar"].map(|form| {
+            let answer = nobody.get(addresses[form].as_str().expect("an address"));
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
+            assert_eq!(answer.header("x-robots-tag"), Some("noindex"));
+            assert_eq!(answer.header("cache-control"), Some("private, max-age=900"));
+            self.site.write(form, &answer.body)
+        });
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/subscriptions/read.py");
+        let mut command = Command::new(tools::python());
+        let output = command.arg(script).args(&files).output().expect("Python runs");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        let read: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(
+            (read["bozo"].as_str(), read["errors"].as_array().map(Vec::len)),
+            (Some(""), Some(0)),
+            "{read}"
+        );
+        read
+    }
+}
+
+#[test]
+fn a_search_is_a_feed_and_a_calendar() {
+    let mut desk = Desk::new();
+    let search = json!({ "name": "<Tomorrow> & \"more\", each", "filter": { "tlds": ["com"] } });
+    let id = desk.post("/api/v1/searches", &search)["id"].clone();
+    let addresses = desk.post("/api/v1/feeds", &json!({ "searchId": id }));
+    let read = desk.read(&addresses);
+    assert_eq!(read["title"], "dropdex: <Tomorrow> & \"more\", each");
+    let entries = read["entries"].as_array().expect("entries");
+    assert_eq!(entries.len(), 2, "{read}");
+    let ids: std::collections::HashSet<_> = entries.iter().map(|it| it["id"].as_str()).collect();
+    let updated: std::collections::HashSet<_> =
+        entries.iter().map(|it| it["updated"].as_str()).collect();
+    assert_eq!((ids.len(), updated.len()), (2, 2), "each has its own: {read}");
+    let titles =
+        entries.iter().map(|entry| entry["title"].as_str().expect("text")).collect::<Vec<_>>();
+    assert!(titles.iter().any(|title| title.starts_with("münchen-café.com, score ")), "{titles:?}");
+    let events = read["events"].as_array().expect("events");
+    let solar =
+        events.iter().find(|it| it["uid"].as_str().is_some_and(|id| id.contains("solarpanel")));
+    let solar = solar.expect("an event");
+    assert_eq!((&solar["start"], &solar["days"]), (&json!("2026-03-16"), &json!(1)));
+    assert_eq!(solar["status"], "TENTATIVE");
+    assert!(solar["description"].as_str().is_some_and(|text| text.contains("not verified")));
+    // The names are the same: nothing is sent again.
+    let path = addresses["atom"].as_str().expect("an address");
+    let mut nobody = desk.server.client();
+    let tag = nobody.get(path).header("etag").expect("a tag").to_owned();
+    assert_eq!(nobody.request("GET", path, &[("If-None-Match", &tag)]).status, 304);
+    // A search that is gone has no feed.
+    assert_eq!(desk.client.request("DELETE", &format!("/api/v1/searches/{id}"), &[]).status, 200);
+    assert_eq!(nobody.get(path).status, 404);
+}
+
+#[test]
+fn a_watchlist_is_a_calendar_until_it_is_revoked() {
+    let mut desk = Desk::new();
+    for domain in ["solarroof.net", "solarpanel.com", "example.org"] {
+        desk.post("/api/v1/watchlist", &json!({ "domainName": domain }));
+    }
+    let addresses = desk.post("/api/v1/feeds", &json!({}));
+    let read = desk.read(&addresses);
+    let starts: Vec<_> =
+        read["events"].as_array().expect("events").iter().map(|it| &it["start"]).collect();
+    assert_eq!(starts, ["2026-03-16", "2026-03-20"], "soonest first, and no date without a drop");
+    let listed = desk.client.get("/api/v1/feeds").json();
+    assert_eq!(listed, json!({ "count": 1, "feeds": [{ "searchId": null, "createdOn": TODAY }] }));
+    let mut nobody = desk.server.client();
+    let path = |addresses: &Value, form: &str| addresses[form].as_str().expect("text").to_owned();
+    let next = desk.post("/api/v1/feeds", &json!({}));
+    assert_eq!(nobody.get(&path(&addresses, "calendar")).status, 404, "the addresses before");
+    assert_eq!(nobody.get(&path(&next, "calendar")).status, 200);
+    let revoked = desk.client.request("DELETE", "/api/v1/feeds", &[]);
+    assert_eq!(revoked.json(), json!({ "searchId": null, "removed": true }));
+    assert_eq!(nobody.get(&path(&next, "calendar")).status, 404);
+    for (target, status) in [
+        ("/api/v1/feeds", 404),
+        ("/api/v1/feeds?search_id=3", 404),
+        ("/api/v1/feeds?search_id=9223372036854775806", 404),
+        ("/api/v1/feeds?search_id=x", 400),
+        ("/api/v1/feeds?kind=watchlist", 400),
+    ] {
+        assert_eq!(desk.client.request("DELETE", target, &[]).status, status, "{target}");
+    }
+    for path in ["/feeds/x.atom", "/feeds/x", &format!("/feeds/{}.rss", "0".repeat(64))] {
+        assert_eq!(nobody.get(path).status, 404, "{path}");
+    }
+}
+
+#[test]
+fn a_feed_is_read_twenty_times_at_once_and_no_more() {
+    let mut desk = Desk::new();
+    let addresses = desk.post("/api/v1/feeds", &json!({}));
+    let path = addresses["atom"].as_str().expect("an address");
+    let mut nobody = desk.server.client();
+    for _ in 0..20 {
+        assert_eq!(nobody.get(path).status, 200);
+    }
+    let refused = nobody.get(path);
+    assert_eq!(
+        (refused.status, refused.json()["code"].as_str()),
+        (429, Some("too_many_feed_requests"))
+    );
+    assert!(refused.number("retry-after").is_some_and(|seconds| (1..=60).contains(&seconds)));
+}
