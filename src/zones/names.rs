@@ -13,13 +13,15 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::error::ZoneError;
-use super::owners::OWNER_BYTES_MAX;
 use crate::vocab::file_error::AtPath;
 
 const HEAD: [u8; 5] = *b"DDZN\x01";
 const END: u8 = 0xff;
 const BUFFER_BYTES: usize = 256 << 10;
 const _: () = assert!(OWNER_BYTES_MAX < END as usize);
+
+/// Bytes of an owner at most (RFC 1035 §2.3.4).
+pub const OWNER_BYTES_MAX: usize = 253;
 
 /// Writes names in ascending order, each once. `N` is the number of bytes that each has.
 pub struct NamesWriter<const N: usize> {

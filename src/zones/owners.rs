@@ -11,13 +11,12 @@ use std::path::Path;
 use memchr::{memchr, memchr2};
 
 use super::error::ZoneError;
+use super::names::OWNER_BYTES_MAX;
 use super::snapshot::Names;
 use crate::feeds::{self, RecordKind, ZoneRecords};
 
 /// Bytes read at once. A longer line is no record.
 const READ_BYTES: usize = 1 << 20;
-/// Bytes of an owner at most (RFC 1035 §2.3.4).
-pub const OWNER_BYTES_MAX: usize = 253;
 /// Lines that are no record, at most: a tool's warning may stand in a file, other text may not.
 const BAD_LINES_MAX: u32 = 100;
 
