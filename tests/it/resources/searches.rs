@@ -158,7 +158,7 @@ fn invalid_searches_are_refused() {
         (
             "sort",
             json!("best"),
-            error("sort: must be one of dqs, release, dropped, length, name, tlds, listed"),
+            error("sort: must be one of dqs, release, dropped, length, name, tlds, listed, rank"),
         ),
         ("order", json!("up"), error("order: must be one of asc, desc")),
         (
