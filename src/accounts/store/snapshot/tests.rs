@@ -293,7 +293,7 @@ fn the_bytes_of_keys_never_change() {
     Arc::make_mut(&mut full.feeds).put(feed);
     let state = frozen(vec![Arc::new(full)]);
     let ours = chunks(&state).iter().map(hex::encode).collect::<String>();
-    let golden = include_str!("../../../../tests/golden/accounts-snapshot-v7.hex");
+    let golden = include_str!("../../../../tests/golden/accounts-snapshot-v8.hex");
     assert!(ours.contains(golden.trim_end()), "{ours}");
     let read = load(&chunks(&state)).expect("read");
     assert_eq!(read.by_feed(&feed.digest).expect("there").1.of, FeedOf::Watchlist);
