@@ -87,7 +87,7 @@ pub struct BatchMeta {
     pub names: u64,
     /// Version of the scorer that computed every [`Base`] in this file.
     pub scorer_version: u32,
-    /// Where the list was fetched from; `None` for a file that somebody brought.
+    /// Where the list was fetched from; `None` for a local file or a compacted batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// The lists of a compacted batch, in their order; otherwise empty.

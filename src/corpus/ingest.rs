@@ -35,7 +35,7 @@ pub struct Source {
     pub format: String,
     pub observed_at: DateTime<Utc>,
     pub ingested_at: DateTime<Utc>,
-    /// Where the list was fetched from; `None` for a file that somebody brought.
+    /// Where the list was fetched from; `None` for a local file.
     pub origin: Option<Origin>,
 }
 

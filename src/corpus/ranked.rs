@@ -46,7 +46,7 @@ pub struct RankedMeta {
     pub rejected: u64,
     /// Distinct names.
     pub names: u64,
-    /// Where the list was fetched from; `None` for a file that somebody brought.
+    /// Where the list was fetched from; `None` for a local file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }

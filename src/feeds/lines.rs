@@ -13,8 +13,7 @@ use super::{Observation, Row};
 
 /// Maximum bytes of a row. A name has 253; a vendor's widest table row has some thousands.
 pub(super) const ROW_BYTES_MAX: usize = 1 << 20;
-/// Maximum lines of a quoted field. Without this bound, one stray quote would swallow the rows after
-/// it.
+/// Maximum lines of a quoted field. Without this bound, one stray quote would swallow later rows.
 const ROW_LINES_MAX: u64 = 16;
 /// Bytes of an over-long row kept for its reject.
 const ROW_HEAD_BYTES: usize = 1 << 10;
@@ -225,7 +224,7 @@ pub(super) type Parsed<T = Observation> = Option<Result<T, RejectReason>>;
 
 /// Parser of a line-based format.
 pub(super) trait RowParser: Send {
-    /// What a row says.
+    /// Content of a row: an observation or a rank.
     type Seen;
 
     fn parse(&mut self, row: &str) -> Parsed<Self::Seen>;

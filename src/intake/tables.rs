@@ -77,7 +77,7 @@ fn parse(table: Table, bytes: &[u8]) -> Result<Published, TableError> {
     Published::parse(table, bytes, hex::encode(Sha256::digest(bytes)))
 }
 
-/// What became of a table that was fetched.
+/// A fetched table that is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     pub entries: u64,

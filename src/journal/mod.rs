@@ -14,11 +14,11 @@
 //!
 //! Snapshots of the caller's state replace older segments, so that an open stays fast.
 //!
-//! [`frame`] holds the bytes of headers and records, `segment` the files, [`reader`] walks one
-//! segment, `tail` classifies the bytes where the walk ends, [`mark`] what is known to be synced, [`snapshot`]
-//! what need not be read; [`recovery`] combines them and [`mod@inspect`] only reads. `log` writes,
-//! [`writer`] groups the appends of `queue` under one sync, [`mod@repair`] cuts a log that recovery refuses, [`fs`]
-//! is the disk.
+//! [`frame`] defines the bytes of headers and records, and `segment` the files. [`reader`] walks
+//! one segment; `tail` classifies the bytes where the walk ends. [`mark`] stores what is known to
+//! be synced, and [`snapshot`] the state that replaces older segments. [`recovery`] combines them;
+//! [`mod@inspect`] only reads. `log` writes, and [`writer`] groups the appends of `queue` under one
+//! sync. [`mod@repair`] cuts a log that recovery refuses. [`fs`] is the disk.
 
 pub mod frame;
 pub mod fs;

@@ -90,7 +90,7 @@ impl Spread {
     /// Without a corpus.
     pub const UNKNOWN: Spread = Spread { tlds: 1, coverage: Coverage::NONE };
 
-    /// A label in so many TLDs of a corpus like the reference names.
+    /// A label in `tlds` TLDs of a corpus like the reference names.
     pub const fn of(tlds: u32) -> Spread {
         Spread { tlds, coverage: Coverage::REFERENCE }
     }

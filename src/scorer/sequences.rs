@@ -18,7 +18,7 @@ pub const SLOTS: usize = 8;
 /// Slots that are compared at once, filled from the first on.
 pub type Bucket = [u16; SLOTS];
 
-/// Returns the slot of a bucket with this tag; [`EMPTY`] when there is none.
+/// Returns the slot of a bucket with this tag, or [`EMPTY`].
 #[inline]
 pub fn find(bucket: &Bucket, tag: u16) -> u16 {
     // Tags differ within a bucket: no branch, and one instruction for all slots.

@@ -115,9 +115,9 @@ pub fn shared<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Runs `work` for each item on all cores, within what is left of this thread's budget: the time of all
-/// cores counts. Results come in the order of the items. `work` must not wait for other work of this
-/// kind.
+/// Runs `work` for each item on all cores, within the rest of this thread's budget, which pays
+/// for the time of all cores. Results come in the order of the items. `work` must not wait for
+/// other work of this pool.
 pub fn on_all_cores<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     /// Its threads inherit the priority of the thread of a query.
     static POOL: LazyLock<Option<ThreadPool>> =
@@ -139,7 +139,7 @@ pub fn on_all_cores<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Syn
     done
 }
 
-/// What is left of a budget, for several threads.
+/// Rest of a budget, shared by several threads.
 struct Share {
     time_max: Duration,
     used_ns: AtomicU64,

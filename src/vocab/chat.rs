@@ -1,5 +1,5 @@
-//! The receiver of a chat service: an address or tokens that whoever has them can post with. They are
-//! shown as a host and their last four characters.
+//! The receiver of a chat service: an address or tokens, which are credentials to post with. Pages
+//! and the API show only the host and the last four characters.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub struct Chat {
     pub hook: Hook,
 }
 
-/// What the owner was given by the service. A service uses one or two of these.
+/// Credentials that the service issued to the owner. A service uses one or two of these.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hook {
     pub url: Option<WebhookUrl>,

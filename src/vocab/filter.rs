@@ -153,8 +153,8 @@ impl LabelFilter {
         lists.iter().any(|list| !list.is_empty()) || !self.matchers.is_empty()
     }
 
-    /// Returns texts of which every label that passes contains one: the list that narrows most. Empty
-    /// if there is none.
+    /// Returns texts of which every label that passes contains one: the list that narrows most.
+    /// Empty if no list narrows enough.
     pub fn required(&self) -> &[Substring] {
         let lists = [&self.contains[..], &self.starts, &self.ends];
         let literals = self.matchers.iter().map(Matcher::literals);

@@ -193,7 +193,7 @@ impl Matcher {
         &self.compiled.literals
     }
 
-    /// Returns true if a matching label is told by its start: most others are after a few bytes.
+    /// Returns true if a match starts where the label does: most labels fail within a few bytes.
     pub fn is_anchored(&self) -> bool {
         self.compiled.anchored
     }

@@ -1,4 +1,4 @@
-//! What an API key may do (`data/docs/api.md`, Keys).
+//! Scopes of API keys (`data/docs/api.md`, Keys).
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ named_enum! {
 parse_named!(Scope);
 
 impl Scope {
-    /// What a key with this scope may do, in a few words.
+    /// Parts of the API that the scope covers, in a few words.
     pub fn description(self) -> &'static str {
         match self {
             Scope::Read => "drops, search, dossiers, appraisals",

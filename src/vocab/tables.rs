@@ -19,7 +19,7 @@ named_enum! {
     pub enum Table {
         /// The Public Suffix List: where the registrable part of a name starts.
         Suffixes = "psl",
-        /// IANA's list of TLDs: nobody can register below another one.
+        /// IANA's list of TLDs: names under any other suffix cannot be registered.
         Delegated = "iana-tlds",
         /// ICANN's table of gTLDs: which of them are for one brand only.
         Gtlds = "icann-gtlds",
