@@ -82,7 +82,7 @@ pub enum Fetched {
 pub struct Download {
     /// The file, named as the address is.
     pub path: PathBuf,
-    /// What to remember once it is ingested.
+    /// The state to store once the file is ingested.
     pub held: Held,
 }
 
@@ -408,7 +408,7 @@ impl Fetcher {
         Ok(same(ETAG, &held.etag) || same(LAST_MODIFIED, &held.last_modified))
     }
 
-    /// The SHA-256 beside the list; `None` if there is none.
+    /// The SHA-256 published beside the list; `None` if the server has no such file.
     async fn checksum(&self, source: &Source, url: &Url) -> Result<Option<String>, FetchError> {
         let mut beside = url.clone();
         beside.set_path(&format!("{}.sha256", url.path()));

@@ -81,7 +81,7 @@ impl RunOutcome {
     }
 }
 
-/// What a run did.
+/// Result of a run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -416,7 +416,7 @@ impl One {
     }
 }
 
-/// What became of an address.
+/// Result for an address.
 enum Taken {
     Done { next_page: Option<Url> },
     Early,
@@ -501,7 +501,7 @@ fn next_page(url: &Url, path: &Path) -> Option<Url> {
     Some(next)
 }
 
-/// What a dry run found at an address.
+/// Findings of a dry run at an address.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Checked {

@@ -26,7 +26,7 @@ impl Schedule {
         Schedule::Daily(hour * 60 + minute)
     }
 
-    /// Every so many hours.
+    /// Once in the given number of hours.
     pub const fn hours(hours: u32) -> Schedule {
         Schedule::Every(hours * 60)
     }

@@ -79,7 +79,7 @@ pub struct Source {
     pub login_url: Option<Url>,
     /// The zones to download; empty for all.
     pub zones: Vec<String>,
-    /// What the settings file says; `None` leaves the choice to `dropdex sources enable`.
+    /// Choice of the settings file; `None` leaves it to `dropdex sources enable`.
     pub enabled: Option<bool>,
 }
 

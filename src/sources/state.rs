@@ -1,5 +1,5 @@
-//! What is known about sources, in `sources/` of the data folder: `enabled.json` has the choices of
-//! `dropdex sources enable`, and `NAME/state.json` what a source's last runs found.
+//! State of the sources, in `sources/` of the data folder: `enabled.json` has the choices of
+//! `dropdex sources enable`, and `NAME/state.json` the results of a source's last runs.
 //!
 //! `NAME/lock` is held while a source is fetched, so that a command and a server do not fetch it at the
 //! same time. `NAME/` also holds an unfinished download, and `NAME/refused/` the last list that was refused.
@@ -64,7 +64,7 @@ pub struct Approval {
     pub expires: Option<String>,
 }
 
-/// What is known of the list at an address.
+/// Stored state of the list at an address.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// The list that was ingested last.
@@ -100,7 +100,7 @@ pub enum Retry {
     OnRequest,
 }
 
-/// What is known about a source.
+/// State of a source after its last run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
@@ -142,13 +142,13 @@ impl State {
         !waits && self.next_run.is_none_or(is_due)
     }
 
-    /// What is known of the list at an address.
+    /// Returns the stored state of the list at an address.
     pub fn known(&self, url: &Url) -> Known {
         let (held, validator) = (self.held.get(url.as_str()), self.partials.get(url.as_str()));
         Known { held: held.cloned(), validator: validator.cloned() }
     }
 
-    /// Notes what a fetch has found out.
+    /// Stores the findings of a fetch.
     pub fn set_known(&mut self, url: &Url, known: Known) {
         if let Some(held) = known.held {
             self.held.insert(url.as_str().to_owned(), held);
@@ -255,7 +255,7 @@ impl Folder {
         write(&self.0, CHOICES, choices)
     }
 
-    /// The state of a source. A damaged one is logged and begins anew: that costs one download.
+    /// The state of a source. A damaged state is logged and reset, which costs one download.
     pub fn state(&self, name: &str) -> State {
         let path = self.0.join(name).join(STATE);
         read(&path).unwrap_or_else(|err| {

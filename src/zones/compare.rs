@@ -17,13 +17,13 @@ const ABSENT_FILES: u8 = 3;
 const ABSENT_LISTS: u8 = 2;
 /// Days after which a name has dropped that left with very many others.
 const ABSENT_DAYS_MASS: i32 = 14;
-/// Days for which a dropped name is remembered, so that its return is told. Longer than any registry
-/// keeps a deleted name.
+/// Days for which a dropped name is remembered, so that its return is reported. Longer than any
+/// registry keeps a deleted name.
 const REMEMBERED_DAYS: i32 = 120;
 /// Bytes of a [`Missing`] in its file.
 pub const MISSING_BYTES: usize = 6;
 
-/// What is known of a name that is not in the zone.
+/// State of a name that is missing from the zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Missing {
     /// The day of the first zone file without it.
@@ -101,7 +101,7 @@ pub struct Changes {
     pub came: u64,
 }
 
-/// What the comparison found, in names.
+/// Counts of names that the comparison found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     pub changes: Changes,
@@ -306,7 +306,7 @@ impl DropList {
         self.row(owner, ["", "registered", "false"])
     }
 
-    /// Adds a row, unless nobody could register the name: deeper delegations, public suffixes.
+    /// Adds a row if the name is registrable. Deeper delegations and public suffixes are skipped.
     fn row(&mut self, owner: &[u8], rest: [&str; 3]) -> Result<(), ZoneError> {
         let name = format!("{}{}", String::from_utf8_lossy(owner), self.apex);
         let Ok(name) = DomainName::parse(&name) else { return Ok(()) };

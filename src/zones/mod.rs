@@ -1,4 +1,4 @@
-//! A zone, day after day: which names left it for good, and which only for a while.
+//! Daily zone files: which names left the zone permanently, and which only for a while.
 //!
 //! A name without delegation is not necessarily dropped: owners forget to pay and renew, registrars put
 //! names on hold, servers publish half a zone. `data/docs/sources.md` has the rules and where they are

@@ -38,7 +38,7 @@ pub struct NamesReader<const N: usize> {
     path: PathBuf,
     file: File,
     buffer: Vec<u8>,
-    /// What of the buffer is not read yet.
+    /// Unread part of the buffer.
     unread: Range<usize>,
     /// Up to where the buffer is in `hasher`.
     hashed: usize,

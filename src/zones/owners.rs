@@ -17,7 +17,7 @@ use crate::feeds::{self, RecordKind, ZoneRecords};
 
 /// Bytes read at once. A longer line is no record.
 const READ_BYTES: usize = 1 << 20;
-/// Lines that are no record, at most: a tool's warning may stand in a file, other text may not.
+/// Maximum lines that are not records: a file may contain warnings of a tool, but no other text.
 const BAD_LINES_MAX: u32 = 100;
 
 /// Owners of NS records below the apex, in the order of the file.
@@ -32,7 +32,7 @@ pub struct Owners {
 struct Lines {
     input: Box<dyn Read + Send>,
     buffer: Vec<u8>,
-    /// What of the buffer is not read yet.
+    /// Unread part of the buffer.
     unread: Range<usize>,
     is_at_end: bool,
 }

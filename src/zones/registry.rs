@@ -7,7 +7,7 @@ use super::snapshot::Names;
 use crate::feeds::{Feed, Row};
 use crate::vocab::day::Day;
 
-/// One bad row in so many is accepted.
+/// Maximum share of bad rows: one in this number.
 const BAD_SHARE: u64 = 10;
 
 /// The names of a list.

@@ -165,7 +165,7 @@ const HALF_ZONES: [i32; 2] = [12, 25];
 const NO_FILE: i32 = 8;
 const OLD_FILE: i32 = 17;
 const CUT_FILE: i32 = 21;
-/// The day on which a registrar's names leave for good.
+/// The day on which a registrar's names leave permanently.
 const MASS_EXIT: i32 = 19;
 
 impl Play {
@@ -176,7 +176,7 @@ impl Play {
             let name = format!("{}{at}", ["a-", "b", "b-", "z"][at % 4]);
             let mut days: BTreeSet<i32> = (0..DAYS).collect();
             match rng.u8(0..100) {
-                // Drops for good.
+                // Drops permanently.
                 0..5 => {
                     let left = rng.i32(1..DAYS);
                     days.retain(|&on| on < left);
@@ -366,7 +366,7 @@ fn names_that_leave_a_registrys_list_are_free() {
         "domain,drop_date,status,registered_again,release_date\n\
          gone.sk,2026-01-02,,false,2026-01-02\n"
     );
-    // It is free at once, so whoever has it now has registered it.
+    // A dropped name is free at once, so its return is a new registration.
     assert!(
         matches!(take(3, &list(&all, "")), Ok(Outcome::Applied(it)) if it.registered_again == 1)
     );

@@ -1,4 +1,4 @@
-//! What is kept of a zone, and what a new zone file means.
+//! The stored state of a zone, and the conclusions from a new zone file.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -83,10 +83,10 @@ pub struct List {
     pub day: Day,
 }
 
-/// What became of a zone file.
+/// Result for a zone file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is the first one, with so many names: drops are found from the next one on.
+    /// The first file, with its number of names. Drops are found from the second file on.
     First {
         names: u64,
     },
@@ -157,7 +157,7 @@ impl fmt::Display for Applied {
 }
 
 impl Tracker {
-    /// Opens the folder of a zone, which is created if there is none.
+    /// Opens the folder of a zone, and creates it if it does not exist.
     ///
     /// # Errors
     /// The folder cannot be read, or is damaged.
