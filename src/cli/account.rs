@@ -62,8 +62,8 @@ enum AccountCommand {
         /// Create a further key with this name
         #[arg(long)]
         name: Option<String>,
-        /// What it may use, comma-separated: read, export, watchlist, alerts, portfolio, feeds, mcp
-        /// [default: all]
+        /// Scopes of the key, comma-separated: read, export, watchlist, alerts, portfolio, feeds,
+        /// mcp [default: all]
         #[arg(long, requires = "name", value_delimiter = ',')]
         scopes: Vec<Scope>,
         /// Days until it expires [default: never]

@@ -88,7 +88,7 @@ pub struct Local {
     here: bool,
 }
 
-/// Runs work on lists in the server that uses the data folder, after what it has queued; without a
+/// Runs work on lists in the server that uses the data folder, after its queued tasks; without a
 /// server, with `--local`, or where the server cannot read the files, in this process.
 ///
 /// # Errors

@@ -22,7 +22,7 @@ use crate::vocab::day::Day;
 /// unpacked. A list is added completely or not at all; adding the same list again changes nothing.
 /// Bad rows are counted and written, with their line numbers, to the folder `rejects` in the data
 /// folder; a list with more than 10 % bad rows is refused. A running server does the work, after
-/// what it has queued. Prints one line of JSON.
+/// its queued tasks. Prints one line of JSON.
 #[derive(Args, Debug)]
 pub struct IngestArgs {
     /// The lists; with --format zone-pair the older and the newer zone file

@@ -10,7 +10,7 @@ use crate::intake::request::{Rebuild, Task};
 
 /// Build a new index generation from the corpus and make it current
 ///
-/// A running server does the work, after what it has queued, and switches to the generation within
+/// A running server does the work, after its queued tasks, and switches to the generation within
 /// two seconds. Prints one line of JSON.
 #[derive(Args, Debug)]
 pub struct RebuildArgs {

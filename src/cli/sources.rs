@@ -306,7 +306,7 @@ fn enable(
         if !view.is_enabled() {
             choices.insert(name.clone(), Choice { enabled: true, at });
         }
-        // Whoever enables a source again has dealt with its last problem.
+        // Enabling a source again means that its last problem is solved: it is due at once.
         if let Some(_lease) = folder.lease(&name)? {
             let mut state = folder.state(&name);
             state.make_due();

@@ -53,9 +53,9 @@ pub struct Alert {
     pub rule_name: String,
     /// Time of the match.
     pub at: DateTime<Utc>,
-    /// The day of the list and of the stages.
+    /// The day of the list and of the stages, or of the first change.
     pub date: Day,
-    /// Number of names that matched.
+    /// Number of names that matched, or of changes.
     pub total: u32,
     /// The best names, best first.
     pub names: Vec<AlertName>,
@@ -138,7 +138,7 @@ impl Alert {
         self.headline_with(str::to_owned)
     }
 
-    /// Subject line, with the name of the rule escaped.
+    /// Subject line, with text from users escaped.
     pub fn headline_with(&self, escape: fn(&str) -> String) -> String {
         let names = if self.total == 1 { "name" } else { "names" };
         let test = if self.kind == Kind::Test { "[Test] " } else { "" };
@@ -174,7 +174,7 @@ impl Alert {
         text
     }
 
-    /// Page of the rule.
+    /// Page of the rule, or of the settings of the watchlist. It has all messages.
     pub fn link(&self, home: &str) -> String {
         format!("{home}/alerts/{}", self.rule_id.get())
     }
@@ -246,7 +246,7 @@ impl Alert {
         )
     }
 
-    /// Number of names beyond the `shown` ones.
+    /// Number of lines beyond the `shown` ones.
     fn rest(&self, shown: usize) -> String {
         let shown = self.names.len().min(shown);
         match self.total as usize - shown.min(self.total as usize) {

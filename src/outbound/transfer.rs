@@ -1,7 +1,7 @@
 //! Zone transfers (AXFR, RFC 5936), signed with TSIG (RFC 8945) where the server wants that.
 //!
-//! What is received is written as a zone file, so that it is read, and found whole or not, like one that
-//! was downloaded. Only records that say which names are delegated are kept.
+//! The received records are written as a zone file. It is then read and checked for completeness
+//! like a downloaded file. Only records of delegations are kept.
 
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,10 +25,10 @@ const REQUEST_ID: u16 = 1;
 pub struct TransferKey(TSigner);
 
 impl TransferKey {
-    /// A key by its name, algorithm (`hmac-sha256`, `hmac-sha512`) and secret bytes.
+    /// A key by its name, algorithm (`hmac-sha256`, `hmac-sha384`, `hmac-sha512`) and secret bytes.
     ///
     /// # Errors
-    /// What is wrong with it; the secret is not in the text.
+    /// The fault of the key as text, without the secret.
     pub fn new(name: &str, algorithm: &str, secret: Vec<u8>) -> Result<TransferKey, String> {
         let algorithm = match algorithm {
             "hmac-sha256" => TsigAlgorithm::HmacSha256,

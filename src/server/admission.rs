@@ -41,7 +41,7 @@ const PASSWORD_PAGES: [&str; 3] = ["/login", "/signup", "/account/password"];
 const PASSWORD_PREFIXES: [&str; 2] = ["/signup/", "/reset/"];
 
 impl Class {
-    /// Classifies a request.
+    /// Classifies a request whose query and headers say nothing about its class.
     pub fn of(method: &Method, path: &str) -> Class {
         let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
         if path == "/api/health" || path.starts_with("/api/ready") {

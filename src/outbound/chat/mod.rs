@@ -1,6 +1,7 @@
 //! Sends alerts to chat services. A service is one file beside this one, and a line of [`SERVICES`].
 //!
-//! Whoever has a hook can post with it, so no error and no log line contains one.
+//! A hook is a credential: anyone who has it can post with it. No error and no log line
+//! contains it.
 
 mod discord;
 mod google_chat;
@@ -166,11 +167,11 @@ fn parse_token(text: &str) -> Result<Secret, String> {
     Ok(Secret::new(text.to_owned()))
 }
 
-/// What sends to chats. Cheap to clone.
+/// Client that sends to chat services. Cheap to clone.
 #[derive(Clone)]
 pub struct Chats {
     client: Client,
-    /// Where Pushover's API is.
+    /// Base URL of Pushover's API.
     pushover: BaseUrl,
     /// URL of this server.
     home: Option<String>,

@@ -69,7 +69,7 @@ impl Service for Ntfy {
     }
 
     fn verdict(&self, answer: &Answer, now: DateTime<Utc>) -> Verdict {
-        // The token is wrong, or the topic is somebody's own.
+        // The token is wrong, or the topic is reserved by another user.
         by_status(answer, now, &[401, 403, 410])
     }
 }

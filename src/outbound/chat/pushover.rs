@@ -17,7 +17,7 @@ const TEXT_MAX: usize = 1_024;
 const LINK_MAX: usize = 512;
 /// Characters of a token or key.
 const KEY_CHARS: usize = 30;
-/// When the messages of the month are counted anew, in seconds of Unix time.
+/// Header with the time at which the monthly count of messages is reset, in Unix seconds.
 const RESET: &str = "x-limit-app-reset";
 
 static ABOUT: About = About {

@@ -1,5 +1,5 @@
-//! What a chat service is: what it asks its owner for, the request that posts an alert within its limits,
-//! and what its response means.
+//! Interface of a chat service: the parts of its hook, the request that posts an alert within its
+//! limits, and the meaning of its response.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub trait Service: Sync {
     /// The request that posts an alert. `address` is that of the hook.
     fn post(&self, address: Url, hook: &Hook, note: Note<'_>) -> Post;
 
-    /// What a response means.
+    /// Interprets a response.
     fn verdict(&self, answer: &Answer, now: DateTime<Utc>) -> Verdict;
 }
 
@@ -72,7 +72,7 @@ pub struct Post {
     pub body: Vec<u8>,
 }
 
-/// What a response means.
+/// Meaning of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Taken,
@@ -105,7 +105,7 @@ impl Post {
             .with(CONTENT_TYPE, "application/json; charset=utf-8")
     }
 
-    /// Adds a header. A value that is none was refused when the hook was added.
+    /// Adds a header. An invalid value is skipped: a hook with one is refused when it is added.
     pub fn with(mut self, name: HeaderName, value: &str) -> Post {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.insert(name, value);
@@ -139,7 +139,7 @@ pub fn check_hooks_path(hook: &Hook) -> Result<(), (Part, &'static str)> {
     }
 }
 
-/// Backslashes before what Markdown reads as markup, so that it mentions nobody either.
+/// Escapes Markdown with backslashes. This also disables mentions.
 pub fn markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

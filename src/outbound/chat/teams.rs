@@ -37,7 +37,7 @@ impl Service for Teams {
     }
 
     fn post(&self, address: Url, _: &Hook, note: Note<'_>) -> Post {
-        // A single line break is none in a text block.
+        // A text block ignores single line breaks.
         let text = note.text(TEXT_MAX, "\n\n", markdown);
         let mut card = json!({
             "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",

@@ -143,7 +143,7 @@ fn every_service_accepts_what_it_gives_and_shows_little_of_it() {
     }
 }
 
-/// Without this, whoever may change a rule could have its token sent to a host of theirs.
+/// Otherwise, a user who may change a rule could have its token sent to their own host.
 #[test]
 fn a_kept_token_stays_with_its_address() {
     let parts = [Some("https://gotify.dropdex-tests.com/"), Some("Aabcdefghwxyz"), None];

@@ -1,3 +1,4 @@
-//! Alerts: matches new lists against alert rules ([`matching`]) and records messages before they are sent.
+//! Alerts: matches new lists against alert rules ([`matching`]) and changes against watchlists
+//! ([`watching`]), and records messages before they are sent.
 
 pub mod matching;

@@ -243,7 +243,7 @@ fn dns_replaces_rdap_for_a_limited_time() {
 fn rdap_is_used_where_dns_is_not_sufficient() {
     let yesterday = "2026-11-14T06:00:00Z";
     let uses_dns = |state, registered_on: Option<&str>, drop: Option<&str>| {
-        // Some names are on their day for RDAP, so many are tried.
+        // Some of the names are due for RDAP on this day, so the closure tries 50.
         (0..50).any(|n| {
             let observation = seen(state, at(yesterday), registered_on);
             let facts = NameFacts { latest_drop: drop.map(day), stage: None, ..drop_in(0) };
