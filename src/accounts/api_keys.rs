@@ -25,7 +25,7 @@ pub struct NewKey {
     pub days: Option<u16>,
 }
 
-/// What becomes of a key that is replaced.
+/// How long a replaced key keeps working.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replaced {
     /// It stops working at once.

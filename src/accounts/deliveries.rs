@@ -83,9 +83,9 @@ impl Store {
         pending(&account, rule, id)
     }
 
-    /// Records the outcomes of attempts that ended at `at`, and returns the channels that they switch
-    /// off: one that nothing was delivered to for five days is switched off with the message that is given
-    /// up. Deliveries that are no longer pending stay as they are.
+    /// Records the outcomes of attempts that ended at `at`, and returns the channels that they
+    /// switch off. A message that is given up also switches its channel off if nothing was
+    /// delivered to it for five days. Deliveries that have already ended stay as they are.
     ///
     /// # Errors
     /// [`WriteError::Journal`]: the first outcomes may be recorded.

@@ -14,7 +14,7 @@ impl Store {
     /// Makes the feed of some names, or gives it another address. The address before stops working.
     ///
     /// # Errors
-    /// [`WriteError::NotFound`]: no such search. [`WriteError::Journal`].
+    /// [`WriteError::NotFound`]: no such search or rule. [`WriteError::Journal`].
     pub async fn make_feed(
         &self,
         caller: &Caller,

@@ -50,7 +50,8 @@ impl Store {
         Ok(Some(email))
     }
 
-    /// The owner, if it has no password: whoever uses this machine is the owner then.
+    /// The owner, if the account is enabled and has no password: every user of this machine then
+    /// acts as the owner.
     pub fn open_owner(&self) -> Option<Person> {
         let state = self.state();
         let account = state.account(state.owner?)?;

@@ -41,8 +41,8 @@ pub struct Watch {
     pub patch: WatchPatch,
 }
 
-/// A change of the notes on a watched name. An outer `None` leaves a value as it is, an inner one clears
-/// it.
+/// A change of the notes on a watched name. An outer `None` leaves a value as it is; an inner
+/// `None` clears the value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchPatch {
     /// At most 2,000 characters. An empty note counts as none.
@@ -139,10 +139,10 @@ impl Store {
     }
 
     /// Adds names to the watchlist, in their order, and returns a result for each. At most 1,000 names;
-    /// they are one transaction unless they get tags.
+    /// they are one transaction unless they get tags or alerts of their own.
     ///
     /// # Errors
-    /// [`WriteError::Journal`]: none was added, or only the first of those with tags.
+    /// [`WriteError::Journal`]: none was added, or only the first of those with tags or alerts.
     pub async fn add_watches(
         &self,
         caller: &Caller,
@@ -308,7 +308,8 @@ impl<'a> Adding<'a> {
     }
 }
 
-/// The event that changes the notes on a name, if they change, and the notes after it.
+/// The events that change the notes on a name and what is sent about it, if they change, and the notes
+/// after them.
 fn set_details(
     account: &Account,
     name: &DomainName,

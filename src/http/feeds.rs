@@ -1,4 +1,4 @@
-//! Feeds: the names of a saved search or of the watchlist for readers (Atom) and calendars (iCalendar), at
+//! Feeds: the names of a saved search, an alert rule or the watchlist for readers (Atom) and calendars (iCalendar), at
 //! secret addresses, and the endpoints that make those (`data/docs/feeds.md`).
 
 mod atom;
@@ -80,7 +80,7 @@ impl FeedLimits {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schema(as = FeedBody, example = json!({"searchId": 1234}))]
 pub struct FeedRequest {
-    /// The saved search; without it, the watchlist.
+    /// The saved search.
     #[schema(minimum = 1)]
     search_id: Option<u64>,
 }
@@ -101,7 +101,7 @@ fn feed_of(search: Option<u64>) -> Result<FeedOf, ApiError> {
 #[serde(rename_all = "camelCase")]
 #[schema(as = Feed)]
 pub struct FeedResponse {
-    /// The saved search; `null` for the watchlist.
+    /// The saved search. The feed of the watchlist has neither a search nor a rule.
     #[schema(value_type = Option<u64>, required)]
     search_id: Option<SearchId>,
     #[schema(value_type = String, format = Date)]
@@ -124,7 +124,7 @@ pub struct FeedList {
     feeds: Vec<FeedResponse>,
 }
 
-/// The addresses of a feed. They are shown once; whoever knows one can read the names.
+/// Secret addresses of a feed, shown once. Anyone who has one can read the names.
 #[derive(Serialize, ToSchema)]
 #[schema(as = FeedAddresses)]
 pub struct FeedAddresses {
@@ -170,13 +170,13 @@ pub async fn make_feed(
 #[serde(rename_all = "camelCase")]
 #[schema(as = RevokedFeed)]
 pub struct RevokedFeed {
-    /// The saved search; `null` for the watchlist.
+    /// The saved search. The feed of the watchlist has neither a search nor a rule.
     #[schema(value_type = Option<u64>, required)]
     search_id: Option<SearchId>,
     removed: bool,
 }
 
-/// `DELETE /api/v1/feeds?search_id=`: the address of a feed stops working.
+/// `DELETE /api/v1/feeds?search_id=&rule_id=`: the address of a feed stops working.
 pub async fn revoke_feed(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -211,7 +211,7 @@ struct Entry {
     since: UnixMs,
 }
 
-/// What a writer of feeds needs.
+/// Content of a feed, for the writers of both formats.
 struct Page<'a> {
     title: &'a str,
     /// Base address of the pages.
@@ -225,7 +225,7 @@ struct Page<'a> {
     updated: UnixMs,
 }
 
-/// `GET /feeds/{address}`: the names, to whoever knows the address.
+/// `GET /feeds/{address}`: the names. The secret address is the only credential.
 pub async fn read_feed(
     State(app): State<App>,
     address: Result<Path<String>, PathRejection>,
@@ -257,7 +257,7 @@ pub async fn read_feed(
         Ok(if is_atom { atom::write(&page) } else { calendar::write(&page) })
     })
     .await?;
-    // The tag is that of the text: it changes with the names, not with every generation.
+    // The tag is that of the text. A calendar also has the time of the generation in its events.
     let tag = Tag::for_bytes(body.as_bytes());
     let mut response = match tag.not_modified(request.headers()) {
         Some(response) => response,

@@ -47,7 +47,7 @@ enum Kind {
     /// Some of these words.
     SomeOf(&'static [&'static str]),
     Tlds,
-    /// At most so many texts.
+    /// Texts, at most this number of them.
     Texts(usize),
     /// A text that the whole name contains (parameter `q`), or texts for the label.
     Contains,

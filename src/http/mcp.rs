@@ -62,7 +62,7 @@ const NAMES: [(&str, &str); 8] = [
     ("unwatch", "removeWatch"),
 ];
 
-/// What an agent reads first.
+/// Instructions that an agent receives when it connects.
 const INSTRUCTIONS: &str = "dropdex knows domain names that are leaving registration. `list_drops` ranks them: for what is \
      released tomorrow, pass release_from=tomorrow, release_to=tomorrow and stage=pending-delete, and name the columns that \
      you need in `fields`. DQS is a score from 0 to 100 (60: the best tenth of a day, 90: the best hundredth); `get_domain` \

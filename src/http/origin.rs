@@ -25,8 +25,8 @@ pub fn is_same_origin_or_direct(headers: &HeaderMap) -> bool {
     }
 }
 
-/// Whether a page of another site sent the request, with a key of its own. Programs that are no browsers
-/// send neither header.
+/// Whether a page of another site sent the request, for requests that carry an API key. Clients
+/// other than browsers send neither header.
 pub fn is_of_other_site(headers: &HeaderMap) -> bool {
     match headers.get(SITE) {
         Some(site) => site != "same-origin" && site != "none",

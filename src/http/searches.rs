@@ -56,7 +56,7 @@ struct SearchResponse<'a> {
     order: &'a str,
     /// Names that match now.
     total: u32,
-    /// Those of them that came with a list after the search was last opened.
+    /// Matching names from lists that came after the search was last opened.
     new_since_seen: u32,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,

@@ -466,7 +466,7 @@ pub struct WatchPatchRequest {
     venue: Patch<String>,
 }
 
-/// Names to watch, and what to note about all of them.
+/// Names to watch, and the notes to set on all of them.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schema(as = WatchBatchBody, example = json!({"domainNames": ["solar.com", "lunar.net"], "tags": ["flip"]}))]

@@ -1,4 +1,4 @@
-//! Feeds of the watchlist and of saved searches: makes their addresses, and shows them once.
+//! Feeds of the watchlist, saved searches and alert rules: makes their addresses, and shows them once.
 
 use axum::Router;
 use axum::extract::{FromRequestParts, RawQuery, State};
@@ -32,12 +32,12 @@ pub fn routes() -> Router<Web> {
         .route("/searches/{id}/feed/revoke", post(revoke))
 }
 
-/// The link of a saved search, at `path`, to its feed.
+/// The link of a saved search or a rule, at `path`, to its feed.
 pub fn button(path: &str, name: &str) -> Markup {
     html! { a.button.quiet.small href={ (path) "/feed" } aria-label={ "Feed of " (name) } { "Feed" } }
 }
 
-/// The names in the path: a saved search, or else the watchlist.
+/// The names in the path: a saved search or a rule, or else the watchlist.
 struct Names {
     web: Web,
     member: LoggedIn,

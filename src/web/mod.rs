@@ -80,7 +80,7 @@ pub struct Outside {
 }
 
 impl Web {
-    /// Pages of `app` without a public URL or a mail server.
+    /// Pages of `app` without a mail server.
     pub fn new(app: App, settings: WebSettings) -> Web {
         Web::with_outside(app, settings, Outside::default())
     }

@@ -1,5 +1,5 @@
-//! How the owner of an account logs in and is reached: sessions, the state of the e-mail address,
-//! the Telegram chat for new rules.
+//! How an account is reached, and how its owner is: sessions, API keys, feeds, the state of the e-mail
+//! address, the Telegram chat for new rules.
 //!
 //! Nothing here reads a clock: the caller passes the time. Expired sessions are dropped by the next
 //! event that carries a time.
@@ -29,7 +29,7 @@ pub const LINK_PAUSE: TimeDelta = TimeDelta::minutes(1);
 /// Maximum verification links per account and UTC day: they go to an unverified address.
 pub const LINKS_PER_DAY_MAX: u32 = 5;
 
-/// Sessions and contact data of an account. The default is that of an account that an operator
+/// Sessions, keys, feeds and contact data of an account. The default is that of an account that an operator
 /// added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {

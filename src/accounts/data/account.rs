@@ -30,7 +30,7 @@ pub struct Account {
     /// The UTC day it was added.
     pub created: Day,
     /// A slot of the stored form: the only key that an account of an older version has. Always `None` in
-    /// memory, where it is one of `keys`.
+    /// memory, where it is one of those in `access`.
     pub former_key: Option<StoredKey>,
     /// Usage as far as the journal holds it.
     pub noted: DayUsage,

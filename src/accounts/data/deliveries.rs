@@ -49,7 +49,7 @@ pub struct Message {
     pub at: UnixMs,
     /// The UTC day of the list; the stages are those of this day.
     pub list_day: Day,
-    /// Number of names that matched.
+    /// Number of names that matched, or of changes.
     pub total: u32,
     /// The best of them, best first, at most
     /// [`MESSAGE_NAMES_MAX`](crate::vocab::limits::MESSAGE_NAMES_MAX). `None` once they are no

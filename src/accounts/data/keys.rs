@@ -24,9 +24,9 @@ pub const FIRST_NAME: &str = "API key";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Key {
     pub id: KeyId,
-    /// What its owner calls it.
+    /// Name given by its owner.
     pub name: CompactString,
-    /// What it is recognised by.
+    /// SHA-256 and last four characters of the key.
     pub key: StoredKey,
     pub scopes: Scopes,
     /// The UTC day it was made; `None` for a key of an older version.
@@ -78,7 +78,7 @@ impl Key {
     }
 }
 
-/// What is stored of two keys is equal.
+/// Compares the stored fields alone.
 impl PartialEq for Key {
     fn eq(&self, other: &Key) -> bool {
         let stored = |it: &Key| (it.id, it.key, it.scopes, it.created, it.until, it.used);

@@ -122,7 +122,7 @@ impl StoreOptions {
 pub struct Caller {
     pub account: AccountId,
     pub plan: Plan,
-    /// What the key may do; everything without one.
+    /// Scopes of the key; all scopes without a key.
     pub scopes: Scopes,
     usage: Arc<Usage>,
 }

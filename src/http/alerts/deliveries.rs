@@ -37,12 +37,12 @@ struct DeliveryResponse<'a> {
     #[schema(value_type = String)]
     id: DeliveryId,
     channel: ChannelResponse<'a>,
-    /// `match` or `test`.
+    /// `match`, `changes` (of watched names) or `test`.
     kind: &'static str,
     /// `pending`, `delivered` or `failed`.
     status: &'static str,
     attempts: u16,
-    /// Number of names that matched.
+    /// Number of names that matched, or of changes.
     names: u32,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,

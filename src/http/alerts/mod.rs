@@ -96,7 +96,7 @@ struct ChannelResponse<'a> {
 #[derive(Serialize)]
 struct ChannelType<'a>(&'a str);
 
-/// Types of channels that are no chat services.
+/// Types of channels other than chat services.
 const OWN_TYPES: [&str; 3] = ["email", "webhook", "telegram"];
 
 /// All types of channels.

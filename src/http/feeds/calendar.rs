@@ -4,7 +4,7 @@ use super::{Entry, Page};
 
 /// Media type.
 pub const KIND: &str = "text/calendar; charset=utf-8";
-/// Octets of a line, its end not counted (RFC 5545 §3.1).
+/// Maximum bytes of a line without its line break (RFC 5545 §3.1).
 const LINE_OCTETS: usize = 75;
 
 /// The calendar as text.

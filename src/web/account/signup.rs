@@ -85,7 +85,7 @@ pub async fn sign_up(
         return Ok(MAILED.at("/signup").into_response());
     };
     let (plan, now) = (web.settings.signup_plan, viewer.now.0);
-    // The same response if the address was taken: whoever owns it can log in.
+    // The same response if the address is taken: its owner can log in.
     web.app.store.sign_up(email, plan, password, false, now).await?;
     let parameters = [("notice", SIGNED_UP.code), ("next", next.unwrap_or_default())];
     Ok(Redirect::to(&query::with(&parameters, "/login")).into_response())

@@ -30,7 +30,7 @@ pub struct Choice {
     password: Secret,
 }
 
-/// Whether the first visit makes an account: there is none, and no other way to make one on a page.
+/// Whether the first visit creates an account: no account exists, and sign-ups are closed.
 fn makes_owner(web: &Web) -> bool {
     !web.app.store.has_accounts() && SignUps::of(web) == SignUps::Closed
 }

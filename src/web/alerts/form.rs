@@ -56,7 +56,7 @@ pub fn chat_part(about: &About, part: Part) -> String {
 enum ChannelFields {
     /// A single one.
     Id(String),
-    /// Those of a chat service, in this line.
+    /// The fields of a chat service, and their row.
     Chat(&'static About, usize),
 }
 

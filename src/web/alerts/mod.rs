@@ -308,7 +308,8 @@ async fn retry(
     page.finish(queued, RETRIED).await
 }
 
-/// Response to a saved rule: the secrets of new webhooks, shown once, or a redirect to the rule.
+/// Response to a saved rule, or to settings of the watchlist: the secrets of new webhooks, shown once, or
+/// a redirect to its page.
 fn saved(member: &LoggedIn, id: RuleId, secrets: &[WebhookSecret], notice: Notice) -> Response {
     if secrets.is_empty() {
         return notice.at(&format!("{PATH}/{id}")).into_response();

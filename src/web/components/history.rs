@@ -1,4 +1,4 @@
-//! What happened to a name: by the calendar, by lists, by its registry and by its watcher.
+//! History of a name, from the calendar, lists, its registry and its watcher.
 
 use maud::{Markup, html};
 
@@ -10,7 +10,7 @@ use crate::vocab::day::Day;
 use crate::vocab::observation::RdapState;
 use crate::vocab::time::UnixMs;
 
-/// What is known about the past of a name, and its next drop.
+/// Past events of a name, and its next drop.
 pub struct History<'a> {
     pub drop: Option<&'a Lifecycle>,
     /// Drops before that, newest first.

@@ -1,5 +1,6 @@
-//! What is done with names of the list: with those that are selected, or with all that a search finds.
-//! A form names the search, so that it means the same names on every page of the list and without scripts.
+//! Bulk actions on the selected names of the list, or on all names that a search finds. The
+//! form contains the search, so that it means the same names on every page of the list and
+//! without scripts.
 
 use axum::extract::State as WebState;
 use axum::http::HeaderMap;
@@ -30,7 +31,7 @@ use crate::web::watchlist::{next, parse_bid, parse_name, parse_tags};
 const NAMES_MAX: usize = WATCHES_PASTED_MAX;
 
 named_enum! {
-    /// What was done with names, as the address after the form says it.
+    /// A completed bulk action, as the redirect after the form names it.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Done {
         Watched = "watched",
@@ -68,7 +69,7 @@ impl Done {
     }
 }
 
-/// What the form before this page did, from the query string.
+/// Notice of the action that led to this page, from the query string.
 pub fn notice(sent: &Fields) -> Markup {
     let done = sent.text("done").parse::<Done>().ok().zip(sent.text("names").parse().ok());
     html! { @if let Some((done, names)) = done { p.notice role="status" { (done.text(names)) } } }

@@ -142,7 +142,7 @@ impl State {
         self.with(&none)
     }
 
-    /// What a rule or a saved search keeps: filters without a view, an order or a page.
+    /// The filters that a rule or a saved search keeps, without a view, an order or a page.
     #[must_use]
     pub fn conditions(&self) -> State {
         let none = ["view", "sort", "order", "limit", "offset"].map(|name| (name, ""));

@@ -7,7 +7,7 @@ use crate::web::drops::state::State;
 
 /// A filter with a lower and an upper bound.
 struct Range {
-    /// What it is called in a chip.
+    /// Name in a chip.
     word: &'static str,
     /// Names in the query bar, the first of which the help shows.
     keys: &'static [&'static str],
@@ -63,7 +63,7 @@ const RANGES: [Range; 6] = [
 
 /// A filter with one value.
 struct Single {
-    /// What it is called in a chip.
+    /// Name in a chip.
     word: &'static str,
     keys: &'static [&'static str],
     parameter: &'static str,
@@ -116,7 +116,7 @@ const FEATURES: [Feature; 4] = [
     Feature { key: "caps", says: &[("none", "no trademarks, adult words or spam")] },
 ];
 
-/// What the query bar understands, with an example of each.
+/// Examples of all terms of the query bar.
 pub const EXAMPLES: [(&str, &str); 19] = [
     ("score:>=80", "score of at least 80"),
     ("len:4-8", "four to eight letters"),
@@ -142,7 +142,7 @@ pub const EXAMPLES: [(&str, &str); 19] = [
 /// A filter that is set, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chip {
-    /// What it filters; empty if `value` says it.
+    /// Name of the filter; empty if `value` says it.
     pub word: String,
     pub value: String,
     /// The parameters that it stands for.
@@ -211,10 +211,10 @@ pub fn described(state: &State) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Adds what the query bar says to the filters.
+/// Adds the terms of the query bar to the filters.
 ///
 /// # Errors
-/// What it does not understand, as a sentence.
+/// A sentence about the first invalid term.
 pub fn add(state: &State, text: &str) -> Result<State, String> {
     let mut values: Vec<(&'static str, String)> = Vec::new();
     for token in tokens(text) {
@@ -327,8 +327,8 @@ fn plain_rank(text: &str) -> String {
     unit.map_or_else(|| text.to_owned(), |(number, zeros)| format!("{number}{zeros}"))
 }
 
-/// The bounds of `>=80`, `<=8`, `4-8`, `4`; of days also `2026-11-23..2026-11-25` and `+3d`, which is
-/// within so many days from tomorrow.
+/// The bounds of `>=80`, `<=8`, `4-8`, `4`; of days also `2026-11-23..2026-11-25` and `+3d`, which
+/// means the three days from tomorrow on.
 fn bounds(of: Of, text: &str) -> Result<(String, String), String> {
     let (low, high) = if let Some(low) = text.strip_prefix(">=") {
         (low, "")

@@ -72,7 +72,7 @@ impl Pasted {
             let sent = raw.trim_start_matches(['\r', '\n']);
             let before = raw[..raw.len() - sent.len()].matches('\n').count();
             let name = row.get(columns.name).unwrap_or_default().trim().to_owned();
-            // The first row is the header, and a row of empty cells is none.
+            // The header and rows of empty cells are skipped.
             if start > 0 && row.iter().any(|cell| !cell.trim().is_empty()) {
                 let text = sent.trim_end_matches(['\r', '\n']).to_owned();
                 let patch = columns.patch(&row, &text);
@@ -126,7 +126,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// The columns of a CSV file; `None` for a text that is none.
+    /// The columns of a CSV file; `None` if the first line has no column of names.
     fn of(text: &str) -> Option<Columns> {
         let first = text.lines().next()?;
         let often = |delimiter: &u8| first.bytes().filter(|byte| byte == delimiter).count();
