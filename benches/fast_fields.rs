@@ -42,7 +42,7 @@ const ROWS: usize = 100;
 /// The columns, in the order of their values in [`Doc`].
 const COLUMNS: [&str; 5] = ["dqs", "length", "tld", "dropped", "release"];
 
-/// What is asked, as parameters of the drop list. `TLD` stands for the most frequent suffix.
+/// The questions, as parameters of the drop list. `TLD` stands for the most frequent suffix.
 const QUESTIONS: [(&str, &[(&str, &str)]); 5] = [
     ("released in three days", &[("release_from", "today"), ("release_to", "+2d")]),
     (
@@ -177,7 +177,7 @@ fn opened(bytes: &[u8]) -> anyhow::Result<Vec<Column<u64>>> {
     COLUMNS.iter().map(column).collect()
 }
 
-/// What each parameter asks of a column.
+/// The values of a column that each parameter admits.
 fn ranges(
     pairs: &[(&str, &str)],
     today: Day,
@@ -225,7 +225,7 @@ fn by_columns(
             found = Some(rows);
             continue;
         };
-        // Reading the column for what is left is cheaper than another walk over all of it.
+        // Reading the column at the remaining docs is cheaper than another walk over all of it.
         kept.retain(|doc| column.first(*doc).is_some_and(|value| range.contains(&value)));
     }
     let found = found.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! `cargo bench --bench queries`: what whole answers cost in this process, on a million names made
 //! from the sample; `DROPDEX_BENCH_COUNT` sets another number. Each line is one question of a mix
-//! after the other (divide by 2,000 for one), or one hard question again and again.
+//! after the other, with its rate of questions, or one hard question again and again.
 
 #[path = "service/answer.rs"]
 mod answer;

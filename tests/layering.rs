@@ -435,7 +435,7 @@ fn char_or_lifetime(chars: &[char], at: usize) -> usize {
     if literal { string(chars, at) } else { at + 1 }
 }
 
-/// The end of `r".."`, `br#".."#` and the like at `at`, if any.
+/// The end of a raw string literal at `at`, such as `r".."` or `br#".."#`, if one starts there.
 fn raw_string(chars: &[char], at: usize) -> Option<usize> {
     if at > 0 && is_word(chars[at - 1]) {
         return None;

@@ -34,7 +34,7 @@ pub struct Market {
     facts: Vec<(u32, Facts)>,
 }
 
-/// What filters ask for beside a [`Row`], as numbers.
+/// Facts that filters read beside a [`Row`], as numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Column {

@@ -92,7 +92,7 @@ pub struct Text {
     pub regex: String,
 }
 
-/// What drops are sorted by.
+/// The keys that drops are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SortBy {

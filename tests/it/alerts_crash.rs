@@ -1,7 +1,7 @@
 //! Killed while it alerts: lists are ingested, matched and delivered, and at random points of it the
 //! server, the ingest or both get SIGKILL. A plain model says what must arrive at a real receiver,
 //! which refuses one request in five: every match at least once, again only under the same id, and
-//! nothing else.
+//! nothing else. Of watched names, the log of changes says what must arrive at a webhook and at a chat.
 //!
 //! `DROPDEX_SEED=<number>` repeats a run as far as the timing of a machine allows; `DROPDEX_FULL=1`
 //! kills a hundred times.

@@ -1,6 +1,6 @@
-//! Behind a cache that stores whatever it may, and for ten minutes what says nothing: Debian's nginx.
-//! Two accounts and nobody ask for every page and every route of the API through it, each twice. Each
-//! sees what the server itself answers, and nothing of the others'.
+//! Behind a cache, Debian's nginx, that stores every response that it may, and for ten minutes
+//! those without caching headers. Two accounts and a visitor request every page and every route of
+//! the API through it, each twice. Each gets the server's own response, and no data of the others.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -38,7 +38,7 @@ impl Desk {
         self.site.ok(&command).trim().to_owned()
     }
 
-    /// What the agent saw.
+    /// Output of the agent.
     fn agent(&self, key: &str, mode: &str) -> Value {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/mcp/agent.py");
         let mut command = Command::new(tools::python());

@@ -301,7 +301,7 @@ fn the_query_bar_writes_the_address() {
     let answer = world.api(&format!("/api/v1/drops?{query}"));
     assert_eq!(shown, api_names(&answer, "drops", "name"));
     assert!(!shown.is_empty());
-    // What is not understood stays in the bar, and the list stays as it was.
+    // An unknown term stays in the bar, and the list does not change.
     let response = world.client().get("/?view=all&add=colour%3Ared");
     assert_eq!(response.status, 400);
     let page = Page::read(response.text());

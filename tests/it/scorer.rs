@@ -23,7 +23,7 @@ fn score(name: &DomainName, tld_spread: u32) -> Scored {
     Scorer::shared().score(name, of(tld_spread), &mut Scratch::default())
 }
 
-/// A label in so many TLDs of the reference names; 0 when that is not known.
+/// Spread of a label over `tld_spread` TLDs of the reference names; 0 if the number is unknown.
 fn of(tld_spread: u32) -> Spread {
     if tld_spread == 0 { Spread::UNKNOWN } else { Spread::of(tld_spread) }
 }

@@ -207,7 +207,7 @@ fn pause(listed: &Value) -> i64 {
     (next.parse::<DateTime<Utc>>().expect("a time") - now).num_seconds()
 }
 
-/// What the batches of the corpus say of their lists.
+/// Metadata of the batches of the corpus.
 fn batches(site: &Site) -> Vec<BatchMeta> {
     let folder = site.data().join("corpus");
     // A corpus without lists may have no folder.
@@ -937,7 +937,8 @@ fn drops_are_found_in_the_zone_files_of_czds() {
     assert!(exported(&open).contains("name7.com,com"), "{}", exported(&open));
 }
 
-/// What a request of CZDS leads to. Each row of the table of errors in `data/docs/contributing.md` is here.
+/// Errors of CZDS requests. The table of errors in `data/docs/contributing.md` names a test for
+/// each row.
 #[test]
 fn czds_errors_are_told_in_words() {
     let (server, state) = czds();
@@ -1330,7 +1331,7 @@ fn tables_are_fetched_checked_and_used_from_the_next_start() {
     let list = site.write("more.csv", "domain,drop_date\nshop.newtld,2026-11-19\n");
     let added = on(22, &["ingest", list.to_str().expect("UTF-8")]);
     assert_eq!(added.code, Some(0), "{added}");
-    // The rebuild has judged names under a brand TLD anew.
+    // The rebuild marks names under a brand TLD as not public.
     wait::until_ok(ARRIVAL_MAX, || {
         let dossier = client.get("/api/v1/domain/solar.plumbing").json();
         let closed = dossier.to_string().contains("notPublic");

@@ -39,7 +39,7 @@ impl Desk {
         answer.json()
     }
 
-    /// What readers see at the addresses of a feed.
+    /// Entries that readers see at the addresses of a feed.
     fn read(&self, addresses: &Value) -> Value {
         let mut nobody = self.server.client();
         let files = ["atom", "calendar"].map(|form| {

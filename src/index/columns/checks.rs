@@ -53,7 +53,7 @@ pub struct NameChecks {
     text: Option<TextTest>,
     /// Number of TLDs with the label; `None` accepts any.
     spread: Option<RangeInclusive<u16>>,
-    /// What the scorer reads in the label; `None` accepts any.
+    /// Words, kind and language of the label according to the scorer; `None` accepts any.
     traits: Option<TraitTest>,
 }
 

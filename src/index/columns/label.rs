@@ -236,8 +236,9 @@ impl TextTest {
     }
 }
 
-/// Returns a matcher for labels with one of these texts, followed by `end`; `None` if there are none, or
-/// they are too long for one. Only for labels that are no A-labels.
+/// Returns a matcher for labels with one of these texts, followed by `end`. Returns `None` without
+/// texts, if a text starts like an A-label, or if the matcher would be too large. The matcher must
+/// not be used for A-labels.
 fn one_of(texts: &[Substring], end: &str) -> Option<Matcher> {
     let is_a_label = |text: &Substring| text.as_str().starts_with(A_LABEL);
     if texts.is_empty() || texts.iter().any(is_a_label) {

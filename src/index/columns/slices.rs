@@ -322,7 +322,7 @@ struct Step {
 }
 
 impl SliceTest {
-    /// Returns the node for a set of the values of so many bits.
+    /// Returns the node for a set of values of `bits` bits.
     fn node(&mut self, bits: usize, set: u64) -> u8 {
         let all = u64::MAX >> (64 - (1 << bits));
         let set = set & all;

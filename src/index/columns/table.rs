@@ -522,7 +522,7 @@ mod tests {
                 true => Sighting::Dropped { date, release: None, registered_again: false },
                 false => Sighting::Known { registered: true },
             };
-            // Without the cap of closed suffixes, which is set anew.
+            // These features lack the cap of closed suffixes, which a merge sets again.
             let text = format!("    {name}");
             let features = if dropped { text.as_bytes() } else { &[] };
             let label_len = name.find('.').expect("a dot") as u8;

@@ -129,7 +129,7 @@ impl Index {
     /// known.
     ///
     /// # Errors
-    /// Those of `filter`, and [`QueryError`].
+    /// The errors of `filter`, and [`QueryError`].
     pub fn kept_count<E: From<QueryError>>(
         &self,
         key: CountKey,

@@ -1,6 +1,6 @@
-//! Searches with conditions that no table answers: the names of a prefix, or all names, are looked at
-//! one by one. In: the positions of the names that match the prefix, and the filter. Out: ordinals of
-//! one page, best first, and the number of matches.
+//! Searches with conditions that no table answers: the names of a prefix, or all names, are
+//! examined one by one. In: the positions of the names that match the prefix, and the filter. Out:
+//! ordinals of one page, best first, and the number of matches.
 //!
 //! Conditions on a drop are checked for the names that dropped alone: as the drops list does for a wide
 //! range, one by one for a narrow one. All others walk the names in order, which decodes each label once;
@@ -26,13 +26,13 @@ use crate::vocab::filter::DropConditions;
 const NAMES_PER_LOOK: usize = 1 << 12;
 /// Names in a range from which on it takes less time to compile texts than to find them one by one.
 const MANY_NAMES: usize = if SMALL { 1 << 6 } else { 1 << 16 };
-/// Names that one core looks at, then another piece.
+/// Names that one core examines before it takes the next piece.
 const PIECE_NAMES: u32 = if SMALL { 1 << 9 } else { 1 << 18 };
 /// Small tables take every path in tests.
 const SMALL: bool = cfg!(debug_assertions);
 /// Dropped names in a range from which on all of the drops list is filtered at once.
 const WIDE: usize = if SMALL { 1 << 6 } else { 1 << 12 };
-/// Names that are looked at in the time in which one is scored.
+/// Cost of scoring a name, in names that are examined in the same time.
 const NAMES_SCORED: usize = 64;
 
 impl Index {
@@ -194,7 +194,7 @@ impl Scan<'_> {
         ranges
     }
 
-    /// Offers names of a range; `counted` is the number of matches in all of them so far.
+    /// Offers names of a piece.
     fn offer_piece(
         &self,
         names: Range<u32>,
@@ -204,7 +204,8 @@ impl Scan<'_> {
     ) {
         let keys = self.index.ranks.keys();
         let mut scratch = Scratch::default();
-        // Once there are more matches than are counted, only better ones than those found are read.
+        // Once there are more matches than are counted, only better ones than those found are read,
+        // by this piece or by another.
         let worst = Cell::new(u16::MAX);
         let is_needed = |key: u16| key <= worst.get() && self.name.key_passes(key);
         let (mut looked, mut dead) = (0usize, Dead::default());

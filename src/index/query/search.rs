@@ -421,8 +421,8 @@ impl TopHits<'_> {
         }
     }
 
-    /// Returns the worst key that still changes the result, when so many matches were found. Names that
-    /// match as a whole always do.
+    /// Returns the worst key that still changes the result once `found` matches are known. Names
+    /// that match as a whole always change it.
     pub(super) fn worst_needed(&self, found: u32) -> u16 {
         match found > SEARCH_TOTAL_MAX {
             true => self.worst,

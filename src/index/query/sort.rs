@@ -19,7 +19,7 @@ use crate::vocab::time::UnixMs;
 
 /// Matches up to which keys are compared one by one: narrowing them takes longer.
 const FEW: u32 = if cfg!(debug_assertions) { 40 } else { 20_000 };
-/// Comparing a name with others costs as much as so many looks at a bitmap.
+/// Cost of comparing a name with the others, in bitmap lookups.
 const NAME_LOOKS: u64 = 32;
 /// Lists whose names are found one list after the other.
 const LISTS_TRIED: usize = 4;

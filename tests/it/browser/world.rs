@@ -34,7 +34,7 @@ const OWN_ROWS: &str = "\
     xn--zagljaprzedsibiorstwo-mcc03bpb96ala60i2bw4bg3aqb.pl,2026-11-19,,,\n\
     xn--fiq7ivcs4l5ucyvb561byjdo5k38ew6e4x8duqgbls8rdb65jyia.com,2026-11-19,,,\n";
 
-/// What the names of a market and their dates are drawn from.
+/// Seed of the names of a market and of their dates.
 const SEED: u64 = 1;
 /// Names of the market in every run, and at full size.
 const MARKET: [usize; 2] = [5_000, 1_000_000];

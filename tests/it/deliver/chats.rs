@@ -217,7 +217,7 @@ fn body(seen: &Seen) -> Value {
     }
 }
 
-/// What Apprise posts with these titles and texts.
+/// The requests that Apprise posts with these titles and texts.
 fn apprise(given: &BTreeMap<&str, (&str, String, String)>) -> Value {
     let mut child = Command::new(tools::python())
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/deliver/chats.py"))

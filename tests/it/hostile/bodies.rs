@@ -146,7 +146,7 @@ fn request_bodies_share_a_budget() {
         assert_eq!(metric(&server, limit) as u64, BUDGET_MIB << 20);
         wait_until("the budget is used", || metric(&server, used) as u64 > BUDGET_MIB << 19);
         assert!(metric(&server, used) as u64 <= BUDGET_MIB << 20);
-        // Others are told so at once, and requests without a body go on.
+        // Bodies over the budget get 503 at once, and requests without a body succeed.
         let mut client = server.client_with(&key);
         assert_eq!(client.get("/api/v1/search?q=name").status, 200);
         let mut shed = 0;

@@ -90,7 +90,7 @@ fn unread_compressed_responses_are_counted() {
     assert!(used.growth() < BUDGET_MIB + 64, "{used}");
 }
 
-/// What visitors leave unread keeps no response from a customer.
+/// Responses that visitors leave unread do not block responses to customers.
 #[test]
 fn unread_pages_leave_room_for_keys() {
     let (site, server) = served(

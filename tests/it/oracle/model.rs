@@ -401,10 +401,10 @@ pub const MEMBERS: [&str; 17] = [
     "listedAt",
     "popularityRank",
 ];
-/// What drops can be sorted by.
+/// Sort keys of drops.
 pub const SORTS: [&str; 8] =
     ["dqs", "release", "dropped", "length", "name", "tlds", "listed", "rank"];
-/// What drops can be counted by.
+/// Facets of drops.
 pub const FACETS: [&str; 7] = ["tld", "stage", "length", "dqs", "release", "language", "kind"];
 
 /// Languages and kinds, in the order of their documentation.

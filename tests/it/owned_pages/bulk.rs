@@ -1,4 +1,4 @@
-//! What is done with selected names of the list, and with all names of a search, by forms.
+//! Bulk actions of forms, on the selected names of the list and on all names of a search.
 
 use serde_json::json;
 

@@ -75,7 +75,7 @@ fn an_account_starts_with_the_mailed_link() {
     assert_eq!(Browser::new(&server).post(&link, &[("password", PASSWORD)]).status, 404);
     assert_eq!(ann.get(&format!("{link}A")).status, 404);
 
-    // Nobody's mailbox is flooded.
+    // An address gets at most three mails.
     for _ in 0..5 {
         assert_eq!(sign_up("eve@example.com"), unknown);
     }

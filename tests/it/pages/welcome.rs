@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use super::browser::Browser;
 use super::{PASSWORD, serve, site};
 
-/// What a browser sends with a typed address.
+/// Headers that a browser sends with a typed address.
 const TYPED: [(&str, &str); 2] = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Site", "none")];
 
 #[test]

@@ -16,7 +16,7 @@ const EXPORT: &str = "/api/export/drops";
 /// How long an export may stand still: enough for every request before the wait on a busy machine.
 const STALL_SECONDS: u64 = 6;
 
-/// Sends a request for an export over HTTP/2 and returns the response, whose body nobody reads.
+/// Sends a request for an export over HTTP/2 and returns the response. Its body is not read.
 async fn ask(send: &SendRequest<Bytes>, key: &str) -> ResponseFuture {
     let request = Request::get(format!("http://dropdex.example{EXPORT}"))
         .header("authorization", format!("Bearer {key}"))
