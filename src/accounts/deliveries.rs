@@ -280,7 +280,7 @@ fn queue_test(
                     switch them on";
         return Err(WriteError::Conflict(what.into()));
     }
-    let day = Day::from_instant(now.instant()).unwrap_or(Day::MAX);
+    let day = Day::nearest(now.instant());
     check_test_limit(account, now, day, channels.len())?;
     let names: Vec<_> = names.iter().take(TEST_NAMES_MAX).cloned().collect();
     let deliveries = draw_deliveries(&channels)?;

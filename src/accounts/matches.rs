@@ -98,7 +98,7 @@ impl Store {
                     plan: account.plan,
                     rule: Arc::clone(rule),
                     base,
-                    created_day: Day::from_instant(rule.created_at.instant()).unwrap_or(Day::MAX),
+                    created_day: Day::nearest(rule.created_at.instant()),
                     live_channels,
                 });
             }

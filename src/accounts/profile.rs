@@ -116,7 +116,7 @@ impl Store {
                 return Ok(Decided::new([], VerificationLink::Verified));
             };
             let wait = |until| Ok(Decided::new([], VerificationLink::Wait(until)));
-            let today = Day::from_instant(at.instant()).unwrap_or(Day::MAX);
+            let today = Day::nearest(at.instant());
             match (links.newest, links.on) {
                 (_, Some((day, count))) if day >= today && count >= LINKS_PER_DAY_MAX => {
                     wait(day.plus(1).start())

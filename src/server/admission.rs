@@ -23,6 +23,8 @@ pub enum Class {
     Read,
     /// Downloads of thousands of rows.
     Export,
+    /// Long polls and streams of events, which mostly wait.
+    Stream,
     /// Requests that hash a password.
     LogIn,
     /// Changes, which wait for the disk.
@@ -69,6 +71,7 @@ impl Class {
             Class::Health => "health",
             Class::Read => "read",
             Class::Export => "export",
+            Class::Stream => "stream",
             Class::LogIn => "log_in",
             Class::Write => "write",
             Class::Visitor => "visitor",
@@ -80,6 +83,7 @@ impl Class {
 pub(super) struct Admission {
     reads: Arc<Gate>,
     exports: Arc<Gate>,
+    streams: Arc<Gate>,
     log_ins: Arc<Gate>,
     writes: Arc<Gate>,
     visitors: Arc<Gate>,
@@ -108,6 +112,7 @@ impl Admission {
         Admission {
             reads: gate(Class::Read, limits.reads),
             exports: gate(Class::Export, limits.exports),
+            streams: gate(Class::Stream, limits.streams),
             log_ins: gate(Class::LogIn, limits.log_ins),
             writes: gate(Class::Write, limits.writes),
             visitors: gate(Class::Visitor, limits.visitors),
@@ -141,6 +146,7 @@ impl Admission {
             Class::Health => None,
             Class::Read => Some(&self.reads),
             Class::Export => Some(&self.exports),
+            Class::Stream => Some(&self.streams),
             Class::LogIn => Some(&self.log_ins),
             Class::Write => Some(&self.writes),
             Class::Visitor => Some(&self.visitors),

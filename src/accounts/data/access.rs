@@ -143,7 +143,7 @@ impl Access {
     /// Adds a verification link; the one before becomes invalid.
     pub fn add_link(&mut self, digest: TokenDigest, at: UnixMs) {
         let Address::Unverified(links) = &mut self.address else { return };
-        let day = Day::from_instant(at.instant()).unwrap_or(Day::MAX);
+        let day = Day::nearest(at.instant());
         links.newest = Some((digest, at));
         links.on = Some(match links.on {
             Some((last, count)) if last >= day => (last, count.saturating_add(1)),

@@ -285,6 +285,43 @@ impl RuleOutbox {
         self.trim();
     }
 
+    /// Queues changes of watched names, unless the channel was removed or switched off in the meantime. They
+    /// join a message to the channel that is not due yet and was never tried, so its id has one body.
+    pub fn queue_changes(&mut self, rule: &Rule, new: NewChanges) {
+        let NewChanges { position, id, at, due, total, changes } = new;
+        let Some(channel) = rule.channels.get(usize::from(position)) else { return };
+        if self.switched_off(channel).is_some() {
+            return;
+        }
+        let waits = |it: &Delivery| {
+            let is_later = it.next_at().is_some_and(|next| next > at);
+            is_later && it.attempts == 0 && it.message.kind == MessageKind::Changes
+        };
+        let mut of_channel = self.deliveries.iter_mut().filter(|it| *it.channel == *channel);
+        if let Some(open) = of_channel.find(|it| waits(it)) {
+            open.message.extend(total, changes);
+            return;
+        }
+        let pending =
+            self.deliveries.iter().filter(|it| it.is_pending() && *it.channel == *channel);
+        let is_behind = pending.count() >= CHANGES_PENDING_MAX;
+        let gathered =
+            UnixMs::new(at.get() + CHANGES_GATHER_MS).filter(|_| is_behind).unwrap_or(due);
+        let content = Some(Content::Changes(changes.into()));
+        let kind = MessageKind::Changes;
+        let list_day = Day::nearest(at.instant());
+        self.deliveries.push_back(Delivery {
+            id,
+            channel: self.shared(channel),
+            message: Message { kind, at, list_day, total, content },
+            attempts: 0,
+            status: DeliveryStatus::Pending { next_at: due.max(gathered) },
+            last_attempt_at: None,
+            last_problem: None,
+        });
+        self.trim();
+    }
+
     /// Applies the outcome of the attempt at `at`; `attempts` counts it.
     pub fn settle(&mut self, id: DeliveryId, at: UnixMs, attempts: u16, outcome: AttemptOutcome) {
         let Some(delivery) = self.get_mut(id).filter(|it| it.is_pending()) else { return };

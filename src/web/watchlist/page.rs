@@ -302,7 +302,7 @@ fn state(listed: &Listed, now: Now) -> Markup {
     };
     let (drop, earlier) = (listed.drop.as_ref(), &listed.earlier[..]);
     let history = History { drop, earlier, seen: watched.rdap(), watched: Some(watched) };
-    let today = Day::from_instant(now.0).unwrap_or(Day::MAX);
+    let today = Day::nearest(now.0);
     html! {
         details.history {
             summary { (now_state) }
