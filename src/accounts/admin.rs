@@ -401,7 +401,7 @@ impl AccountSummary {
             plan: account.plan,
             disabled: account.disabled,
             created: account.created,
-            key_last4: account.keys.iter().next_back().map(|key| key.key.last4()),
+            key_last4: account.access.keys.iter().next_back().map(|key| key.key.last4()),
             has_password: account.password.is_some(),
             email_verified: account.access.is_verified(),
             requests_today: used.requests,

@@ -89,7 +89,7 @@ impl Store {
     /// [`WriteError::NotFound`], [`WriteError::Journal`].
     pub async fn revoke_key(&self, caller: &Caller, id: KeyId) -> Result<(), WriteError> {
         self.write(caller, |account, _| {
-            account.keys.get(id).ok_or(WriteError::NotFound)?;
+            account.access.keys.get(id).ok_or(WriteError::NotFound)?;
             Ok(Decided::new([Event::KeyRemoved { account: account.id, id }], ()))
         })
         .await
@@ -102,7 +102,7 @@ pub(super) fn issue_first(
     now: DateTime<Utc>,
 ) -> Result<Decided<bool>, WriteError> {
     check_enabled(account)?;
-    let is_replaced = account.keys.get(KeyId::FIRST).is_some();
+    let is_replaced = account.access.keys.get(KeyId::FIRST).is_some();
     if !is_replaced {
         check_room(account, now)?;
     }
@@ -122,7 +122,7 @@ pub(super) fn make(
         return Err(invalid(Field::KeyDays, format!("must be 1 to {KEY_DAYS_MAX}")));
     }
     check_room(account, now)?;
-    let old = account.keys.forgettable(UnixMs::from_instant(now));
+    let old = account.access.keys.forgettable(UnixMs::from_instant(now));
     let mut events: Vec<_> =
         old.map(|key| Event::KeyRemoved { account: account.id, id: key.id }).collect();
     let (name, scopes) = (new.name.trim().into(), new.scopes);
@@ -139,7 +139,7 @@ fn replace(
     key: StoredKey,
     now: DateTime<Utc>,
 ) -> Result<Decided<()>, WriteError> {
-    let before = account.keys.get(id).ok_or(WriteError::NotFound)?;
+    let before = account.access.keys.get(id).ok_or(WriteError::NotFound)?;
     let (account_id, now_ms) = (account.id, UnixMs::from_instant(now));
     let ended = match old {
         Replaced::AtOnce => Event::KeyRemoved { account: account_id, id },
@@ -160,7 +160,7 @@ fn replace(
 }
 
 fn free_id(account: &Account) -> Result<KeyId, WriteError> {
-    let is_taken = |id| id == KeyId::FIRST || account.keys.get(id).is_some();
+    let is_taken = |id| id == KeyId::FIRST || account.access.keys.get(id).is_some();
     draw_id(KeyId::new, is_taken)
 }
 
@@ -173,7 +173,7 @@ fn check_enabled(account: &Account) -> Result<(), WriteError> {
 }
 
 fn check_room(account: &Account, now: DateTime<Utc>) -> Result<(), WriteError> {
-    if account.keys.working(UnixMs::from_instant(now)) < KEYS_MAX as usize {
+    if account.access.keys.working(UnixMs::from_instant(now)) < KEYS_MAX as usize {
         return Ok(());
     }
     Err(WriteError::TooMany { what: "API keys", limit: KEYS_MAX })

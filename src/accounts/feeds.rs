@@ -43,7 +43,7 @@ impl Store {
     /// [`WriteError::NotFound`], [`WriteError::Journal`].
     pub async fn revoke_feed(&self, caller: &Caller, of: FeedOf) -> Result<(), WriteError> {
         self.write(caller, |account, _| {
-            account.feeds.get(of).ok_or(WriteError::NotFound)?;
+            account.access.feeds.get(of).ok_or(WriteError::NotFound)?;
             Ok(Decided::new([Event::FeedRevoked { account: account.id, of }], ()))
         })
         .await
@@ -52,7 +52,8 @@ impl Store {
     /// The feeds of the caller's account, oldest first.
     pub fn feeds(&self, caller: &Caller) -> Vec<Feed> {
         let state = self.state();
-        let feeds = state.account(caller.account).map(|account| account.feeds.iter().copied());
+        let feeds =
+            state.account(caller.account).map(|account| account.access.feeds.iter().copied());
         feeds.into_iter().flatten().collect()
     }
 

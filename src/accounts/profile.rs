@@ -180,7 +180,7 @@ impl Profile {
             link_until: link.map(|(_, at)| at.instant() + LINK_AGE_MAX),
             plan: account.plan,
             created: account.created,
-            keys: account.keys.iter().cloned().collect(),
+            keys: account.access.keys.iter().cloned().collect(),
             sessions: sessions.copied().collect(),
             telegram_chat: access.telegram_chat.as_ref().map(ToString::to_string),
             requests_today: used.requests,

@@ -7,6 +7,8 @@
 use chrono::TimeDelta;
 use compact_str::CompactString;
 
+use crate::accounts::data::feeds::Feeds;
+use crate::accounts::data::keys::Keys;
 use crate::accounts::token::TokenDigest;
 use crate::vocab::day::Day;
 use crate::vocab::time::UnixMs;
@@ -35,6 +37,8 @@ pub const LINKS_PER_DAY_MAX: u32 = 5;
 pub struct Access {
     /// Oldest first, at most [`SESSIONS_MAX`].
     pub sessions: Vec<Session>,
+    pub keys: Keys,
+    pub feeds: Feeds,
     pub address: Address,
     /// The default chat of new alert rules.
     pub telegram_chat: Option<CompactString>,
@@ -101,6 +105,13 @@ impl Access {
     /// Access of an account that was created by sign-up.
     pub fn unverified() -> Access {
         Access { address: Address::Unverified(Links::default()), ..Access::default() }
+    }
+
+    /// Ends all ways into the account.
+    pub fn close(&mut self) {
+        self.sessions.clear();
+        self.keys = Keys::default();
+        self.feeds = Feeds::default();
     }
 
     /// Whether alerts may be mailed to the address.

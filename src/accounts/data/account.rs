@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::data::UserData;
 use crate::accounts::data::access::Access;
-use crate::accounts::data::feeds::Feeds;
-use crate::accounts::data::keys::{Key, Keys};
+use crate::accounts::data::keys::Key;
 use crate::accounts::email::Email;
 use crate::accounts::keys::StoredKey;
 use crate::accounts::password::PasswordHash;
@@ -38,10 +37,6 @@ pub struct Account {
     /// account, not to the key: a new key has no fresh allowance.
     #[serde(skip)]
     pub usage: Arc<Usage>,
-    #[serde(skip)]
-    pub keys: Arc<Keys>,
-    #[serde(skip)]
-    pub feeds: Arc<Feeds>,
     #[serde(skip)]
     pub access: Arc<Access>,
     #[serde(skip)]
@@ -77,7 +72,7 @@ impl Account {
     /// Moves the key of an older version to the others.
     pub fn adopt_former_key(&mut self) {
         if let Some(key) = self.former_key.take() {
-            Arc::make_mut(&mut self.keys).put(Key::first(key, None));
+            Arc::make_mut(&mut self.access).keys.put(Key::first(key, None));
         }
     }
 

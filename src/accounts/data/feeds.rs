@@ -48,8 +48,4 @@ impl Feeds {
     pub fn remove(&mut self, of: FeedOf) {
         self.0.retain(|feed| feed.of != of);
     }
-
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
 }

@@ -140,8 +140,4 @@ impl Keys {
             key.used = key.used.max(Some(day));
         }
     }
-
-    pub fn clear(&mut self) {
-        self.0.clear();
-    }
 }

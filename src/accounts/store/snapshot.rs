@@ -190,8 +190,6 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
     fn account(&mut self, account: &Account) -> Result<(), E> {
         let data = &account.data;
         self.item(&Item::Account(Box::new(account.clone())))?;
-        self.rows(account.keys.iter().cloned(), Item::Keys)?;
-        self.rows(account.feeds.iter().copied(), Item::Feeds)?;
         self.access(&account.access)?;
         self.rows(data.claims.by_id().cloned(), Item::Claims)?;
         self.rows(data.watches.iter(), Item::Watches)?;
@@ -230,6 +228,8 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
 
     /// Access data that differs from that of an account just added.
     fn access(&mut self, access: &Access) -> Result<(), E> {
+        self.rows(access.keys.iter().cloned(), Item::Keys)?;
+        self.rows(access.feeds.iter().copied(), Item::Feeds)?;
         if !access.sessions.is_empty() {
             let rows = access.sessions.iter().map(|it| (it.digest, it.began, it.seen));
             self.item(&Item::Sessions(rows.collect()))?;
@@ -430,12 +430,8 @@ fn add_item(
 ) -> Result<(), &'static str> {
     let (data, access) = (Arc::make_mut(&mut account.data), Arc::make_mut(&mut account.access));
     match item {
-        Item::Feeds(rows) => {
-            rows.into_iter().for_each(|row| Arc::make_mut(&mut account.feeds).put(row));
-        }
-        Item::Keys(rows) => {
-            rows.into_iter().for_each(|row| Arc::make_mut(&mut account.keys).put(row));
-        }
+        Item::Feeds(rows) => rows.into_iter().for_each(|row| access.feeds.put(row)),
+        Item::Keys(rows) => rows.into_iter().for_each(|row| access.keys.put(row)),
         Item::Claims(rows) => rows.into_iter().for_each(|row| data.claims.put(row)),
         Item::Watches(rows) => {
             for row in &rows {

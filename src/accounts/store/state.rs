@@ -160,25 +160,27 @@ impl State {
             }
             Event::PlanSet { account, plan } => self.change(account, |it| it.plan = plan),
             Event::KeyIssued { account, key, .. } => {
-                self.change_keys(account, |keys| keys.put(Key::first(key, None)));
+                self.change_access(account, |access| access.keys.put(Key::first(key, None)));
             }
             Event::KeyAdded { account, new } => {
-                self.change_keys(account, |keys| keys.put(*new));
+                self.change_access(account, |access| access.keys.put(*new));
             }
-            Event::KeyRemoved { account, id } => self.change_keys(account, |keys| keys.remove(id)),
+            Event::KeyRemoved { account, id } => {
+                self.change_access(account, |access| access.keys.remove(id))
+            }
             Event::KeyUntilSet { account, id, until } => {
-                self.change_keys(account, |keys| keys.set_until(id, until));
+                self.change_access(account, |access| access.keys.set_until(id, until));
             }
             Event::KeyUsed { account, id, day } => {
                 self.see_day(day);
-                self.change(account, |it| Arc::make_mut(&mut it.keys).set_used(id, day));
+                self.change_access(account, |access| access.keys.set_used(id, day));
             }
             Event::AccountDisabled { account } => self.disable(account),
             Event::FeedMade { account, feed } => {
-                self.change_feeds(account, |feeds| feeds.put(feed));
+                self.change_access(account, |access| access.feeds.put(feed));
             }
             Event::FeedRevoked { account, of } => {
-                self.change_feeds(account, |feeds| feeds.remove(of));
+                self.change_access(account, |access| access.feeds.remove(of));
             }
             Event::PasswordSet { account, password } => {
                 self.change(account, |it| it.password = Some(password));
@@ -252,7 +254,7 @@ impl State {
             }),
             Event::SearchRemoved { account, search } => {
                 self.change_data(account, |data| data.searches.remove(search));
-                self.change_feeds(account, |feeds| feeds.remove(FeedOf::Search(search)));
+                self.change_access(account, |access| access.feeds.remove(FeedOf::Search(search)));
             }
             Event::SearchSeen { account, search, batch } => {
                 self.change_data(account, |data| data.searches.see(search, batch));
@@ -316,13 +318,13 @@ impl State {
     /// The key with this digest, working or not, and its account.
     pub fn by_key(&self, presented: &KeyDigest) -> Option<(&Arc<Account>, &Key)> {
         let account = self.accounts.get(self.by_key.get(presented)?)?;
-        Some((account, account.keys.by_digest(presented)?))
+        Some((account, account.access.keys.by_digest(presented)?))
     }
 
     /// The feed with this digest, and its account.
     pub fn by_feed(&self, presented: &TokenDigest) -> Option<(&Arc<Account>, &Feed)> {
         let account = self.accounts.get(self.by_feed.get(presented)?)?;
-        Some((account, account.feeds.by_digest(presented)?))
+        Some((account, account.access.feeds.by_digest(presented)?))
     }
 
     /// The session with this digest, valid or not, and its account.
@@ -359,8 +361,6 @@ impl State {
     pub fn put_account(&mut self, account: Account) {
         self.last_account = self.last_account.max(account.id.0);
         self.by_email.insert(account.email.clone(), account.id);
-        self.index_keys(account.id, &account.keys);
-        self.index_feeds(account.id, &account.feeds);
         self.index_access(account.id, &account.access);
         self.data_bytes += ACCOUNT_BYTES + account.data.bytes();
         for (name, vote) in account.data.votes.iter() {
@@ -405,6 +405,12 @@ impl State {
         for session in &found.access.sessions {
             self.by_session.remove(&session.digest);
         }
+        for key in found.access.keys.iter() {
+            self.by_key.remove(key.key.digest());
+        }
+        for feed in found.access.feeds.iter() {
+            self.by_feed.remove(&feed.digest);
+        }
         if let Some((link, _)) = found.access.link() {
             self.by_link.remove(link);
         }
@@ -415,46 +421,14 @@ impl State {
 
     fn index_access(&mut self, account: AccountId, access: &Access) {
         self.by_session.extend(access.sessions.iter().map(|session| (session.digest, account)));
+        self.by_key.extend(access.keys.iter().map(|key| (*key.key.digest(), account)));
+        self.by_feed.extend(access.feeds.iter().map(|feed| (feed.digest, account)));
         self.by_link.extend(access.link().map(|(link, _)| (*link, account)));
     }
 
     fn disable(&mut self, account: AccountId) {
-        self.change_keys(account, Keys::clear);
-        self.change_feeds(account, Feeds::clear);
         self.change(account, |account| account.disabled = true);
-        self.change_access(account, |access| access.sessions.clear());
-    }
-
-    /// Changes the keys of an account and the index over them.
-    fn change_keys(&mut self, account: AccountId, change: impl FnOnce(&mut Keys)) {
-        let Some(found) = self.accounts.get_mut(&account) else { return };
-        let found = Arc::make_mut(found);
-        for key in found.keys.iter() {
-            self.by_key.remove(key.key.digest());
-        }
-        change(Arc::make_mut(&mut found.keys));
-        let keys = Arc::clone(&found.keys);
-        self.index_keys(account, &keys);
-    }
-
-    fn index_keys(&mut self, account: AccountId, keys: &Keys) {
-        self.by_key.extend(keys.iter().map(|key| (*key.key.digest(), account)));
-    }
-
-    /// Changes the feeds of an account and the index over them.
-    fn change_feeds(&mut self, account: AccountId, change: impl FnOnce(&mut Feeds)) {
-        let Some(found) = self.accounts.get_mut(&account) else { return };
-        let found = Arc::make_mut(found);
-        for feed in found.feeds.iter() {
-            self.by_feed.remove(&feed.digest);
-        }
-        change(Arc::make_mut(&mut found.feeds));
-        let feeds = Arc::clone(&found.feeds);
-        self.index_feeds(account, &feeds);
-    }
-
-    fn index_feeds(&mut self, account: AccountId, feeds: &Feeds) {
-        self.by_feed.extend(feeds.iter().map(|feed| (feed.digest, account)));
+        self.change_access(account, Access::close);
     }
 
     fn see_day(&mut self, day: Day) {
@@ -528,6 +502,7 @@ impl State {
         if let Some(outbox) = outbox {
             self.queue.remove(account, rule, &outbox);
         }
+        self.change_access(account, |access| access.feeds.remove(FeedOf::Rule(rule)));
     }
 
     /// Changes the outbox of a rule and the queue over it.

@@ -288,9 +288,9 @@ fn the_bytes_of_keys_never_change() {
     let mut key = Key::new(id, "Mine".into(), stored_key(), scopes, Some(day()), Some(at(3)));
     key.used = Some(day());
     let mut full = (*account(8, Vec::new(), Vec::new())).clone();
-    Arc::make_mut(&mut full.keys).put(key);
+    Arc::make_mut(&mut full.access).keys.put(key);
     let feed = Feed { of: FeedOf::Watchlist, digest: TokenDigest::new([7; 32]), created: day() };
-    Arc::make_mut(&mut full.feeds).put(feed);
+    Arc::make_mut(&mut full.access).feeds.put(feed);
     let state = frozen(vec![Arc::new(full)]);
     let ours = chunks(&state).iter().map(hex::encode).collect::<String>();
     let golden = include_str!("../../../../tests/golden/accounts-snapshot-v8.hex");
