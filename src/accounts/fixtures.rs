@@ -3,6 +3,7 @@
 use super::data::claims::{Claim, Trade};
 use super::data::rules::{Channel, Rule, RuleFilter};
 use super::email::Email;
+use super::keys::StoredKey;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, RuleId};
@@ -19,6 +20,11 @@ pub fn name(text: &str) -> DomainName {
 
 pub fn email(text: &str) -> Email {
     text.parse().expect("an address")
+}
+
+pub fn stored_key() -> StoredKey {
+    let key = serde_json::json!({"digest": vec![0xab; 32], "last4": b"c0de"});
+    serde_json::from_value(key).expect("a key")
 }
 
 /// An instant, `ms` after a fixed one.

@@ -14,9 +14,13 @@ use crate::vocab::secret::Secret;
 use crate::vocab::stage::Stage;
 use crate::vocab::url::WebhookUrl;
 
-fn stored_key() -> StoredKey {
-    let key = serde_json::json!({"digest": vec![0xab; 32], "last4": b"c0de"});
-    serde_json::from_value(key).expect("a key")
+/// A line a transaction: its name, its kind and its bytes.
+fn lines(all: impl IntoIterator<Item = (String, Transaction)>) -> String {
+    let line = |(name, transaction): (String, Transaction)| {
+        let (kind, payload) = transaction.encode();
+        format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
+    };
+    all.into_iter().map(line).collect()
 }
 
 /// Events of accounts, keys and usage: every variant and plan, with and without a password.

@@ -3,8 +3,8 @@ use crate::accounts::data::UserData;
 use crate::accounts::data::access::{Session, SessionLife};
 use crate::accounts::data::deliveries::{OffReason, StatusClass};
 use crate::accounts::data::feeds::FeedOf;
-use crate::accounts::fixtures::{self, at, day, name, rule};
-use crate::accounts::keys::StoredKey;
+use crate::accounts::data::watch_alerts::Quiet;
+use crate::accounts::fixtures::{self, at, day, name, rule, stored_key};
 use crate::accounts::quota::{DayUsage, Usage};
 use crate::accounts::store::progress::MatchProgress;
 use crate::accounts::store::state::Accounts;
@@ -275,11 +275,6 @@ fn the_bytes_of_searches_never_change() {
     let read = load(&chunks(&state)).expect("read").freeze();
     assert_eq!(read.accounts.values().next().expect("one").data.search_count(), 1);
     assert_eq!(digest(&read), digest(&state));
-}
-
-fn stored_key() -> StoredKey {
-    let key = serde_json::json!({"digest": vec![0xab; 32], "last4": b"c0de"});
-    serde_json::from_value(key).expect("a key")
 }
 
 #[test]
