@@ -16,10 +16,8 @@ use crate::index::columns::table::{Part, Table};
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
-use crate::vocab::name::{is_a_label, to_unicode};
+use crate::vocab::name::{A_LABEL, is_a_label, to_unicode};
 
-/// Prefix of an A-label.
-const A_LABEL: &str = "xn--";
 /// File name prefixes of the two lists. The files keep the name `aliases`: it is part of the
 /// format.
 const LABELS: &str = "aliases/labels";

@@ -6,10 +6,9 @@ use std::borrow::Cow;
 use memchr::memmem::Finder;
 
 use crate::index::columns::names::text_of;
-use crate::index::columns::needles::A_LABEL;
 use crate::vocab::filter::{Digits, Hyphens, Idn, LabelFilter};
 use crate::vocab::matcher::{Matcher, Trail};
-use crate::vocab::name::to_unicode;
+use crate::vocab::name::{A_LABEL, to_unicode};
 use crate::vocab::query::Substring;
 
 /// Marks of a label, by its Unicode form.

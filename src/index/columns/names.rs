@@ -16,6 +16,7 @@ use std::ops::{ControlFlow, Range};
 use rayon::prelude::*;
 
 use crate::index::columns::block_index::{BlockIndex, Keys};
+use crate::index::columns::needles::{LANES, NeedleTrail, Needles};
 use crate::index::columns::table::Table;
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::{BuildError, GenerationError};
@@ -43,6 +44,7 @@ const TLD_ESCAPE: u8 = 255;
 /// Bytes copied at once: a constant length compiles to one move instead of a call. Buffers have
 /// this many bytes to spare at their ends.
 const STRIDE: usize = 16;
+const _: () = assert!(STRIDE >= LANES, "needles read behind the last label and its TLD number");
 /// Buffer size for the longest label and the longest suffix, in whole strides.
 const NAME_ROOM: usize =
     (LABEL_CHARS_MAX as usize + NAME_OCTETS_MAX).next_multiple_of(STRIDE) + STRIDE;
@@ -248,10 +250,12 @@ impl Names {
     pub fn for_each(
         &self,
         ordinals: Range<u32>,
+        needles: Option<&Needles>,
         wanted: impl Fn(Range<u32>) -> bool,
         mut visit: impl FnMut(VisitedName<'_>) -> ControlFlow<(), u32>,
     ) {
         let mut label = [0; NAME_ROOM];
+        let mut trail = NeedleTrail::default();
         let mut next = ordinals.start;
         while next < ordinals.end {
             let first = next / BLOCK_NAMES * BLOCK_NAMES;
@@ -271,10 +275,18 @@ impl Names {
                     entry.rest.len(),
                 );
                 shared = entry.shared.min(shared);
+                trail.share(entry.shared);
                 if ordinal < next {
                     continue;
                 }
                 let label = &label[..len];
+                if let Some(needles) = needles {
+                    let rest = &entries.text[entry.rest.start..=entry.rest.end + LANES];
+                    if !needles.may_pass(&mut trail, label, rest) {
+                        next = ordinal + 1;
+                        continue;
+                    }
+                }
                 match visit(VisitedName { ordinal, label, shared, tld: entry.tld }) {
                     ControlFlow::Continue(wanted) => next = wanted.max(ordinal + 1),
                     ControlFlow::Break(()) => return,

@@ -5,22 +5,33 @@
 
 use crate::vocab::filter::LabelFilter;
 use crate::vocab::matcher::Matcher;
+use crate::vocab::name::A_LABEL;
 use crate::vocab::query::Substring;
 
-/// Prefix of an A-label. Texts are those of the Unicode form, which it does not show.
-pub const A_LABEL: &str = "xn--";
+/// Bytes that are compared at once. One more byte after them is read.
+pub const LANES: usize = 16;
+const WORD: usize = size_of::<u64>();
+/// One in each byte.
+const ONES: u64 = u64::MAX / 255;
 
 /// Texts of which a label needs one. They are texts of the Unicode form, which an A-label does not show.
 #[derive(Debug)]
 pub struct Needles {
-    texts: Vec<Box<[u8]>>,
-    /// The last bytes of the texts.
-    last: [bool; 256],
+    texts: Vec<Needle>,
     /// The label ends with the text.
     at_end: bool,
 }
 
-/// What [`Needles`] know of the labels read so far.
+#[derive(Debug)]
+struct Needle {
+    text: Box<[u8]>,
+    /// Its last byte in all bytes.
+    last: u64,
+    /// The byte before in all bytes, and the bits of it that count: none for a text of one byte.
+    before: (u64, u64),
+}
+
+/// State of [`Needles`] after the labels read so far.
 #[derive(Debug)]
 pub struct NeedleTrail {
     /// Where the first text in the label read last ends; `usize::MAX` without one.
@@ -31,7 +42,7 @@ pub struct NeedleTrail {
 
 impl Default for NeedleTrail {
     fn default() -> NeedleTrail {
-        NeedleTrail { end: usize::MAX, shared: usize::MAX }
+        NeedleTrail { end: usize::MAX, shared: 0 }
     }
 }
 
@@ -40,6 +51,37 @@ impl NeedleTrail {
     #[inline]
     pub fn share(&mut self, bytes: usize) {
         self.shared = self.shared.min(bytes);
+    }
+}
+
+impl Needle {
+    fn new(text: &Substring) -> Needle {
+        let text: Box<[u8]> = text.as_str().as_bytes().into();
+        let mut last = text.iter().rev().map(|&byte| u64::from(byte) * ONES);
+        let (last, before) = (last.next().unwrap_or_default(), last.next());
+        Needle { text, last, before: before.map_or((0, 0), |before| (before, u64::MAX)) }
+    }
+
+    /// Whether the text may end in the `len` bytes at the start of `rest`, in which a label differs from
+    /// the one before. What follows them counts too.
+    #[inline(always)]
+    fn may_end(&self, rest: &[u8], len: usize) -> bool {
+        if rest[0] == self.last as u8 {
+            return true;
+        }
+        let word =
+            |at: usize| u64::from_le_bytes(rest[at..at + WORD].try_into().unwrap_or_default());
+        let is_at = |at: usize| {
+            let (of, counts) = self.before;
+            let differ = (word(at) ^ of) & counts | word(at + 1) ^ self.last;
+            // A byte without a difference borrows from its highest bit.
+            differ.wrapping_sub(ONES) & !differ & (ONES << 7) != 0
+        };
+        is_at(0) | is_at(WORD) || (LANES..len).step_by(WORD).any(is_at)
+    }
+
+    fn is_end_of(&self, label: &[u8]) -> bool {
+        label.last() == self.text.last() && label.ends_with(&self.text)
     }
 }
 
@@ -63,38 +105,37 @@ impl Needles {
     }
 
     fn of(texts: &[Substring], at_end: bool) -> Needles {
-        let texts: Vec<Box<[u8]>> =
-            texts.iter().map(|text| text.as_str().as_bytes().into()).collect();
-        let mut last = [false; 256];
-        texts
-            .iter()
-            .filter_map(|text| text.last())
-            .for_each(|byte| last[usize::from(*byte)] = true);
-        Needles { texts, last, at_end }
+        Needles { texts: texts.iter().map(Needle::new).collect(), at_end }
     }
 
-    /// Whether a label may pass. A-labels always may.
-    #[inline]
-    pub fn may_pass(&self, trail: &mut NeedleTrail, label: &[u8]) -> bool {
-        let is_one = |label: &[u8]| self.texts.iter().any(|text| label.ends_with(text));
-        if label.starts_with(A_LABEL.as_bytes()) {
+    /// Whether a label may pass. A-labels always may. The label shares its first bytes with the one before,
+    /// read or not; `rest` starts with the others, and has [`LANES`] bytes and one more.
+    #[inline(always)]
+    pub fn may_pass(&self, trail: &mut NeedleTrail, label: &[u8], rest: &[u8]) -> bool {
+        let len = rest.len() - LANES - 1;
+        let shared = label.len() - len;
+        if label.first() == A_LABEL.as_bytes().first() && label.starts_with(A_LABEL.as_bytes()) {
             trail.shared = 0;
             return true;
         }
         if self.at_end {
-            return label.last().is_some_and(|byte| self.last[usize::from(*byte)]) && is_one(label);
+            return self.texts.iter().any(|text| text.is_end_of(label));
         }
-        let read = std::mem::replace(&mut trail.shared, usize::MAX).min(label.len());
+        let read = std::mem::replace(&mut trail.shared, usize::MAX).min(shared);
         if trail.end <= read {
             return true;
         }
         // A text that the label before lacks ends in what differs from it.
-        let ends = |(at, byte): (usize, &u8)| {
-            (self.last[usize::from(*byte)] && is_one(&label[..=at])).then_some(at + 1)
-        };
-        let found = label.iter().enumerate().skip(read).find_map(ends);
-        trail.end = found.unwrap_or(usize::MAX);
-        found.is_some()
+        let may_be = read < shared || self.texts.iter().any(|text| text.may_end(rest, len));
+        trail.end = if may_be { self.end_in(label, read) } else { usize::MAX };
+        trail.end != usize::MAX
+    }
+
+    /// Where the first text ends that ends after `from` bytes; `usize::MAX` without one.
+    #[cold]
+    fn end_in(&self, label: &[u8], from: usize) -> usize {
+        let is_end = |end: &usize| self.texts.iter().any(|text| text.is_end_of(&label[..*end]));
+        (from + 1..=label.len()).find(is_end).unwrap_or(usize::MAX)
     }
 }
 
@@ -138,8 +179,10 @@ mod tests {
                     if at_end { label.ends_with(*text) } else { label.contains(*text) }
                 };
                 let expected = label.starts_with(A_LABEL) || wanted.iter().any(holds);
+                // What is behind a label must not count.
+                let rest = format!("{}{}", &label[shared..], &"solar".repeat(4)[..=LANES]);
                 assert_eq!(
-                    needles.may_pass(&mut trail, label.as_bytes()),
+                    needles.may_pass(&mut trail, label.as_bytes(), rest.as_bytes()),
                     expected,
                     "{label} {wanted:?}"
                 );
