@@ -8,19 +8,20 @@
 
 use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use crate::index::columns::checks::{DropChecks, NameChecks};
 use crate::index::columns::idn::{self, Matches};
 use crate::index::columns::label::TextTrail;
 use crate::index::columns::names::{NameBuf, VisitedName, text_of};
-use crate::index::columns::needles::{A_LABEL, NeedleTrail, Needles};
+use crate::index::columns::needles::Needles;
 use crate::index::filter::{DropFilter, SearchFilter, Sort, View};
 use crate::index::query::index::{DayIndex, Index};
 use crate::index::query::search::{SearchHits, TopHits, with_top_hits};
 use crate::scorer::{Scorer, Scratch, Spread, StoredScore};
 use crate::vocab::budget;
 use crate::vocab::filter::DropConditions;
+use crate::vocab::name::A_LABEL;
 
 /// Names between two looks at the time budget.
 const NAMES_PER_LOOK: usize = 1 << 12;
@@ -115,6 +116,13 @@ impl Dead {
     }
 }
 
+/// Matches found so far by all pieces of a range.
+struct Found {
+    names: AtomicU32,
+    /// Worst key that still changes the result.
+    worst: AtomicU16,
+}
+
 /// Filter of a search, resolved.
 struct Scan<'a> {
     index: &'a Index,
@@ -149,12 +157,12 @@ impl Scan<'_> {
 
     /// Offers all names in the range of the prefix: a wide one on all cores.
     fn offer_names(&self, filter: &SearchFilter, matches: &Matches, best: &mut TopHits<'_>) {
-        let counted = AtomicU32::new(0);
+        let so_far = Found { names: AtomicU32::new(0), worst: AtomicU16::new(u16::MAX) };
         let ranges = self.starting(filter, matches.names.clone());
         if ranges.iter().map(Range::len).sum::<usize>() <= PIECE_NAMES as usize {
             return ranges
                 .into_iter()
-                .for_each(|range| self.offer_piece(range, matches, &counted, best));
+                .for_each(|range| self.offer_piece(range, matches, &so_far, best));
         }
         let pieces = ranges.into_iter().flat_map(|Range { start, end }| {
             let firsts = (start..end).step_by(PIECE_NAMES as usize);
@@ -162,7 +170,7 @@ impl Scan<'_> {
         });
         let found = budget::on_all_cores(pieces.collect(), |piece| {
             with_top_hits(filter, |mut best| {
-                self.offer_piece(piece, matches, &counted, &mut best);
+                self.offer_piece(piece, matches, &so_far, &mut best);
                 best.into_parts()
             })
         });
@@ -199,7 +207,7 @@ impl Scan<'_> {
         &self,
         names: Range<u32>,
         matches: &Matches,
-        counted: &AtomicU32,
+        so_far: &Found,
         best: &mut TopHits<'_>,
     ) {
         let keys = self.index.ranks.keys();
@@ -208,41 +216,40 @@ impl Scan<'_> {
         // by this piece or by another.
         let worst = Cell::new(u16::MAX);
         let is_needed = |key: u16| key <= worst.get() && self.name.key_passes(key);
-        let (mut looked, mut dead) = (0usize, Dead::default());
-        let (mut trail, mut needle_trail) = (TextTrail::default(), NeedleTrail::default());
+        let (looked, is_spent) = (Cell::new(0), Cell::new(false));
+        let (mut dead, mut trail) = (Dead::default(), TextTrail::default());
         self.index.names.for_each(
             names,
+            self.needles.as_ref(),
             |block| {
-                keys[block.start as usize..block.end as usize].iter().any(|&key| is_needed(key))
+                looked.set(looked.get() + block.len());
+                if looked.get() >= NAMES_PER_LOOK {
+                    looked.set(0);
+                    is_spent.set(budget::spent());
+                }
+                worst.set(so_far.worst.load(Ordering::Relaxed));
+                let keys = &keys[block.start as usize..block.end as usize];
+                // The compiler compares eight keys at once here, which `any` prevents.
+                let best = keys.iter().fold(u16::MAX, |best, &key| best.min(key));
+                !is_spent.get() && best <= worst.get() && keys.iter().any(|&key| is_needed(key))
             },
             |VisitedName { ordinal, label, shared, tld }| {
-                looked += 1;
-                if looked >= NAMES_PER_LOOK {
-                    looked = 0;
-                    if budget::spent() {
-                        return ControlFlow::Break(());
-                    }
-                }
                 let key = keys[ordinal as usize];
                 trail.share(shared);
-                needle_trail.share(shared);
                 if !is_needed(key) || !self.name.tld_passes(tld) {
-                    return ControlFlow::Continue(ordinal + 1);
-                }
-                if let Some(needles) = &self.needles
-                    && !needles.may_pass(&mut needle_trail, label)
-                {
                     return ControlFlow::Continue(ordinal + 1);
                 }
                 if self.name.label_passes_after(&mut trail, label) {
                     let label = text_of(label);
                     if self.name.spread_passes(|| self.index.names.label_range(label).len())
-                        && self.traits_pass(ordinal, label, tld, &mut scratch, &mut looked)
+                        && self.traits_pass(ordinal, label, tld, &mut scratch, &looked)
                     {
                         best.offer(matches.whole.contains(&ordinal), key, ordinal);
-                        let found = counted.fetch_add(1, Ordering::Relaxed) + 1;
+                        let found = so_far.names.fetch_add(1, Ordering::Relaxed) + 1;
                         if matches.whole.is_empty() {
-                            worst.set(best.worst_needed(found));
+                            let needed = best.worst_needed(found);
+                            worst
+                                .set(needed.min(so_far.worst.fetch_min(needed, Ordering::Relaxed)));
                         }
                     }
                 } else if let Some(prefix) = dead.prefix(label, trail.dead_after()) {
@@ -273,7 +280,13 @@ impl Scan<'_> {
                 self.index.names.read(ordinal, &mut name);
                 self.name.key_passes(key)
                     && self.name_passes(name.label(), name.tld())
-                    && self.traits_pass(ordinal, name.label(), name.tld(), &mut scratch, &mut 0)
+                    && self.traits_pass(
+                        ordinal,
+                        name.label(),
+                        name.tld(),
+                        &mut scratch,
+                        &Cell::new(0),
+                    )
             };
             if passes {
                 best.offer(whole, key, ordinal);
@@ -306,13 +319,13 @@ impl Scan<'_> {
         label: &str,
         tld: u16,
         scratch: &mut Scratch,
-        names: &mut usize,
+        names: &Cell<usize>,
     ) -> bool {
         let Some(test) = self.name.traits() else { return true };
         let known = match self.index.drops_by_name.place(ordinal) {
             Some(place) => self.index.known(self.index.drops_by_name.doc(place), tld),
             None => {
-                *names += NAMES_SCORED;
+                names.set(names.get() + NAMES_SCORED);
                 StoredScore {
                     label,
                     tld: self.index.tlds.name(tld),

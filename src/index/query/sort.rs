@@ -335,7 +335,7 @@ impl Index {
         order_key(drops.keys()[doc as usize], drops.ranks()[doc as usize])
     }
 
-    fn name_of(&self, doc: u32) -> String {
+    pub(in crate::index) fn name_of(&self, doc: u32) -> String {
         let tld = self.tlds.name(self.drops_by_rank.tlds()[doc as usize]);
         format!("{}.{tld}", self.records.get(doc).label)
     }
