@@ -8,8 +8,8 @@ mod common;
 #[path = "service/market.rs"]
 #[expect(dead_code, reason = "shared with the service bench")]
 mod market;
-#[path = "service/small.rs"]
-mod small;
+#[path = "service/sample.rs"]
+mod sample;
 
 use std::cmp::Reverse;
 use std::fs;
@@ -19,23 +19,17 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use common::drops::{Drops, Mix};
-use common::names::RealNames;
 use dropdex::http::params::{Limits, Params};
-use dropdex::index::filter::AsOf;
-use dropdex::vocab::clock::Clock;
 use dropdex::vocab::day::Day;
-use dropdex::vocab::limits::{CATCH_DAYS_DEFAULT, DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
+use dropdex::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
 use market::Market;
-use tantivy::columnar::{Column, ColumnarReader, ColumnarWriter};
+use sample::Sample;
+use tantivy::columnar::{Column, ColumnType, ColumnarReader, ColumnarWriter};
 
 /// The server's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const COUNT_DEFAULT: usize = 1_000_000;
-const SEED: u64 = 1;
-const TODAY: &str = "2026-11-20";
 const TIMES: usize = 201;
 const ROWS: usize = 100;
 
@@ -74,15 +68,8 @@ type Doc = [u64; COLUMNS.len()];
 
 fn main() -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    let count = std::env::var("DROPDEX_BENCH_COUNT").ok().and_then(|count| count.parse().ok());
-    let today: Day = TODAY.parse()?;
-    let drops = Drops::new(SEED, today, Mix::MARKET);
-    let names = RealNames::read(&RealNames::sample_path())?;
-    let names = names.extend(count.unwrap_or(COUNT_DEFAULT), SEED)?;
-    let folder = tempfile::tempdir()?;
-    small::build(folder.path(), names.iter(), &drops, Clock::pinned_to(today).now())?;
-    let index = small::open(folder.path())?;
-    let as_of = AsOf { today, catch_days: CATCH_DAYS_DEFAULT };
+    let Sample { folder, names, drops, index, as_of } = sample::make()?;
+    let today = as_of.today;
     let market = Market::new(names, &drops);
     let docs = docs_of(&market);
     let tld = most_frequent(&docs);
@@ -158,6 +145,8 @@ fn most_frequent(docs: &[Doc]) -> u64 {
 
 fn written(docs: &[Doc]) -> anyhow::Result<Vec<u8>> {
     let mut writer = ColumnarWriter::default();
+    // Otherwise small numbers are stored as signed ones, and ranges would be of their bits.
+    COLUMNS.iter().for_each(|name| writer.record_column_type(name, ColumnType::U64, false));
     for (doc, values) in docs.iter().enumerate() {
         for (name, value) in COLUMNS.iter().zip(values) {
             writer.record_numerical(doc as u32, name, *value);

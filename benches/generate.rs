@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::Parser;
+use common::cargo::CargoArguments;
 use common::drops::{Drops, Mix, write_csv};
 use common::names::{Corpus, RealNames};
 use dropdex::vocab::day::Day;
@@ -35,17 +36,13 @@ struct Arguments {
     /// Write the corpus with its drops to this file (.gz packs it)
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Given by `cargo bench`; changes nothing
-    #[arg(long, hide = true)]
-    bench: bool,
-    /// Given by `cargo bench FILTER` to every bench: run only where the name has it
-    #[arg(hide = true)]
-    filter: Option<String>,
+    #[command(flatten)]
+    cargo: CargoArguments,
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if arguments.filter.is_some_and(|filter| !"generate".contains(&filter)) {
+    if arguments.cargo.skip("generate") {
         return Ok(());
     }
     let path = arguments.names.unwrap_or_else(RealNames::sample_path);

@@ -7,8 +7,9 @@ mod common;
 #[path = "service/server.rs"]
 #[expect(dead_code, reason = "the service bench asks with a key")]
 mod server;
-#[path = "service/small.rs"]
-mod small;
+#[path = "service/sample.rs"]
+#[expect(dead_code, reason = "pages need the index alone")]
+mod sample;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -16,19 +17,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
-use common::drops::{Drops, Mix};
-use common::names::RealNames;
+use dropdex::index::Index;
 use dropdex::vocab::clock::Clock;
-use dropdex::vocab::day::Day;
+use sample::Sample;
 use server::Service;
 
 /// The server's allocator: allocation is part of every page.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const COUNT_DEFAULT: usize = 1_000_000;
-const SEED: u64 = 1;
-const TODAY: &str = "2026-11-20";
 /// Times that each page is asked for; the first is not counted.
 const TIMES: usize = 101;
 /// A page takes no longer.
@@ -53,9 +50,8 @@ fn main() -> anyhow::Result<()> {
     if std::env::args().any(|argument| argument == "--test" || argument == "--list") {
         return Ok(());
     }
-    let count = std::env::var("DROPDEX_BENCH_COUNT").ok().and_then(|count| count.parse().ok());
-    let folder = tempfile::tempdir()?;
-    let address = serve(folder.path(), count.unwrap_or(COUNT_DEFAULT))?;
+    let Sample { folder, index, as_of, .. } = sample::make()?;
+    let address = serve(folder.path(), index, Clock::pinned_to(as_of.today))?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "| page | ms | slowest | KB | compressed: ms | slowest | KB |")?;
     writeln!(out, "| --- | ---: | ---: | ---: | ---: | ---: | ---: |")?;
@@ -70,15 +66,9 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A server over `count` names, on a free port.
-fn serve(folder: &std::path::Path, count: usize) -> anyhow::Result<SocketAddr> {
-    let today: Day = TODAY.parse()?;
-    let clock = Clock::pinned_to(today);
-    let names = RealNames::read(&RealNames::sample_path())?.extend(count, SEED)?;
-    let drops = Drops::new(SEED, today, Mix::MARKET);
-    small::build(folder, names.iter(), &drops, clock.now())?;
-    let index = Arc::new(small::open(folder)?);
-    let service = Service::new(index, &folder.join("accounts"), clock)?;
+/// A server over an index, on a free port.
+fn serve(folder: &std::path::Path, index: Index, clock: Clock) -> anyhow::Result<SocketAddr> {
+    let service = Service::new(Arc::new(index), &folder.join("accounts"), clock)?;
     let address = service.listen(&[])?;
     // It serves as long as the process lives.
     std::mem::forget(service);

@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use clap::Parser;
+use common::cargo::CargoArguments;
 use common::names::RealNames;
 use dropdex::vocab::day::Day;
 use dropdex::zones::{Keep, Kind, Tracker};
@@ -32,17 +33,13 @@ struct Arguments {
     /// Take a zone file: a folder, the file, its day
     #[arg(long, hide = true, num_args = 3)]
     take: Option<Vec<String>>,
-    /// Given by `cargo bench`; changes nothing
-    #[arg(long, hide = true)]
-    bench: bool,
-    /// Given by `cargo bench FILTER` to every bench: run only where the name has it
-    #[arg(hide = true)]
-    filter: Option<String>,
+    #[command(flatten)]
+    cargo: CargoArguments,
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if arguments.filter.is_some_and(|filter| !"zones".contains(&filter)) {
+    if arguments.cargo.skip("zones") {
         return Ok(());
     }
     let mut out = io::stdout().lock();

@@ -5,6 +5,7 @@
 #![allow(dead_code, reason = "every target that includes these files uses another part of them")]
 #![allow(unused_imports, reason = "benches have `cfg(test)` but, without the harness, no tests")]
 
+pub mod cargo;
 pub mod drops;
 pub mod names;
 pub mod rng;
