@@ -3,29 +3,22 @@
 //! `--help` lists what can be set.
 
 mod common;
-#[path = "service/small.rs"]
-#[expect(dead_code, reason = "two lists are made here, not one")]
-mod small;
+#[path = "service/two_lists.rs"]
+mod two_lists;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
 
 use anyhow::ensure;
 use clap::Parser;
-use common::drops::{Drops, Mix};
+use common::cargo::CargoArguments;
 use common::names::{Corpus as Names, RealNames};
 use common::rng::Rng;
-use dropdex::corpus::Corpus;
-use dropdex::corpus::ingest::Source;
-use dropdex::feeds::Row;
 use dropdex::index::Index;
 use dropdex::index::filter::{AsOf, DropFilter, Filter, RuleQuery, Sort, StageSet, View};
-use dropdex::index::generation::build;
 use dropdex::index::rules::{DueRule, RuleMatches};
-use dropdex::vocab::clock::Clock;
 use dropdex::vocab::day::Day;
 use dropdex::vocab::dqs::Dqs;
 use dropdex::vocab::filter::DayRange;
@@ -35,6 +28,7 @@ use dropdex::vocab::query::Substring;
 use dropdex::vocab::stage::Stage;
 use dropdex::vocab::watermark::Watermark;
 use serde::{Deserialize, Serialize};
+use two_lists::median;
 
 /// The server's allocator.
 #[global_allocator]
@@ -44,8 +38,6 @@ const SEED: u64 = 1;
 const TODAY: &str = "2026-11-20";
 /// Names that a message lists at most.
 const BEST_MAX: usize = 500;
-/// Rounds; the median is reported.
-const ROUNDS: usize = 5;
 /// Rules that the others are asked, one after the other; times for all are extrapolated.
 const SLICE: usize = 200;
 const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/matching_peer.py");
@@ -61,12 +53,8 @@ struct Arguments {
     new: usize,
     #[arg(long, default_value_t = 10_000)]
     rules: usize,
-    /// Given by `cargo bench`; changes nothing
-    #[arg(long, hide = true)]
-    bench: bool,
-    /// Given by `cargo bench FILTER` to every bench: run only where the name has it
-    #[arg(hide = true)]
-    filter: Option<String>,
+    #[command(flatten)]
+    cargo: CargoArguments,
 }
 
 /// A rule, as the peer reads it.
@@ -94,7 +82,7 @@ struct Drawn {
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    if arguments.filter.is_some_and(|filter| !"matching".contains(&filter)) {
+    if arguments.cargo.skip("matching") {
         return Ok(());
     }
     let today: Day = TODAY.parse()?;
@@ -102,7 +90,7 @@ fn main() -> anyhow::Result<()> {
     let names = RealNames::read(&RealNames::sample_path())?;
     let names = names.extend(arguments.known + arguments.new, SEED)?;
     let folder = tempfile::tempdir()?;
-    let index = make(folder.path(), &names, arguments.new, today)?;
+    let (_, index) = two_lists::make(folder.path(), &names, arguments.new, today, SEED)?;
     index.prepare(as_of);
     let drawn = draw(&names, arguments.rules, today);
     let rules: Vec<DueRule> = drawn.iter().map(|drawn| drawn.rule.clone()).collect();
@@ -158,51 +146,6 @@ fn main() -> anyhow::Result<()> {
         median(|| slice.iter().filter(|rule| index.preview(&rule.query, as_of).is_ok()).count());
     writeln!(out, "| one preview, on average | {:.2} ms |", seconds / slice.len() as f64 * 1e3)?;
     Ok(())
-}
-
-/// Does it again and again: the middle time, and what came of it.
-fn median<T>(work: impl Fn() -> T) -> (f64, T) {
-    let mut seconds = Vec::new();
-    let mut last = None;
-    for _ in 0..ROUNDS {
-        let begun = Instant::now();
-        last = Some(work());
-        seconds.push(begun.elapsed().as_secs_f64());
-    }
-    seconds.sort_by(f64::total_cmp);
-    (seconds[ROUNDS / 2], last.expect("there are rounds"))
-}
-
-/// An index of two lists: what was known, and `new` names, spread over the others, that are all
-/// dropping.
-fn make(folder: &Path, names: &Names, new: usize, today: Day) -> anyhow::Result<Index> {
-    let is_new = |at: &usize| (at * new) / names.len() != ((at + 1) * new) / names.len();
-    let corpus = Corpus::open(&folder.join("data"))?;
-    let dropping = Mix { recent: 1_000, released: 0, registered_again: 0, ..Mix::MARKET };
-    let lists = [(0, Mix::MARKET, today.plus(-1)), (1, dropping, today)];
-    for (list, mix, day) in lists {
-        let of_list = (0..names.len()).filter(|at| is_new(at) == (list == 1));
-        let now = Clock::pinned_to(day).now();
-        let source = Source {
-            name: format!("list {list}"),
-            sha256: [list; 32],
-            format: "bench".to_owned(),
-            observed_at: now,
-            ingested_at: now,
-            origin: None,
-        };
-        let drops = Drops::new(SEED, day, mix);
-        let seen = drops.observations(of_list.map(|at| names.get(at)));
-        corpus.ingest(&source, seen.map(|seen| Ok(Row::Seen(seen))))?;
-    }
-    build::rebuild(
-        &folder.join("index"),
-        &corpus.batches()?,
-        &[],
-        build::Keep::default(),
-        Clock::pinned_to(today).now(),
-    )?;
-    small::open(folder)
 }
 
 /// Rules as people make them: most name TLDs, a score or a length, half of them a text.
