@@ -40,3 +40,4 @@ pub mod time;
 pub mod url;
 pub mod watermark;
 pub mod whole_file;
+pub mod zone;
