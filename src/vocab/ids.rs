@@ -71,6 +71,11 @@ random_id! {
     /// Id of an alert rule. Invariant: 1 to [`ID_MAX`].
     RuleId
 }
+impl RuleId {
+    /// Stands for the settings of the watchlist, which have an outbox as rules have. No rule gets it.
+    pub const WATCHLIST: RuleId = RuleId(NonZeroU64::new(ID_MAX).unwrap());
+}
+
 random_id! {
     /// Id of a saved search. Invariant: 1 to [`ID_MAX`].
     SearchId

@@ -6,6 +6,11 @@ pub const DROPS_LIMIT_DEFAULT: u32 = 100;
 pub const DROPS_LIMIT_MAX: u32 = 1_000;
 /// Maximum `offset` of drops. Rank order makes deep pages a walk, not a sort.
 pub const DROPS_OFFSET_MAX: u32 = 1_000_000;
+/// Default and maximum events of a page of changes.
+pub const CHANGES_LIMIT_DEFAULT: u32 = 100;
+pub const CHANGES_LIMIT_MAX: u32 = 1_000;
+/// Maximum seconds of a long poll: less than proxies wait.
+pub const CHANGES_WAIT_SECONDS_MAX: u32 = 30;
 /// Default rows of a search page.
 pub const SEARCH_LIMIT_DEFAULT: u32 = 20;
 /// Maximum rows of a search page.

@@ -4,6 +4,7 @@
 
 pub mod budget;
 pub mod cell;
+pub mod change;
 pub mod chat;
 pub mod claim;
 pub mod clock;

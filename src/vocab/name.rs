@@ -207,9 +207,12 @@ impl<'de> Deserialize<'de> for DomainName {
     }
 }
 
+/// Prefix of an A-label.
+pub const A_LABEL: &str = "xn--";
+
 /// Returns true for a label in `xn--` form.
 pub fn is_a_label(label: &str) -> bool {
-    label.starts_with("xn--")
+    label.starts_with(A_LABEL)
 }
 
 /// Decodes the A-labels of a domain or label; returns it unchanged when that fails.
@@ -239,7 +242,7 @@ fn to_ascii(text: &str) -> Result<Cow<'_, str>, NameError> {
     let plain = text.is_ascii()
         && !text
             .split('.')
-            .any(|label| label.get(..4).is_some_and(|head| head.eq_ignore_ascii_case("xn--")));
+            .any(|label| label.get(..4).is_some_and(|head| head.eq_ignore_ascii_case(A_LABEL)));
     if plain {
         let lower = text.bytes().all(|byte| !byte.is_ascii_uppercase());
         return Ok(if lower { text.into() } else { text.to_ascii_lowercase().into() });

@@ -1,0 +1,168 @@
+//! Events of names: changes of state that the service derives from lists, the calendar and RDAP
+//! (`data/docs/changes.md`).
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::name::DomainName;
+use crate::vocab::named::{named_enum, parse_named};
+
+named_enum! {
+    /// Kind of an event.
+    // The change log and user data store it by its place in the list, sets as bits: append only.
+    #[derive(
+        Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+    )]
+    #[serde(rename_all = "snake_case")]
+    pub enum ChangeKind {
+        /// A list carried a drop of the name for the first time.
+        LeftZone = "left_zone",
+        /// The name cannot be restored any more; the registry will release it.
+        PendingDelete = "pending_delete",
+        /// The registry releases the name on the next day.
+        DropsTomorrow = "drops_tomorrow",
+        /// The registry releases the name on this day.
+        DropsToday = "drops_today",
+        /// The name can be registered.
+        Available = "available",
+        /// The holder kept the name.
+        Renewed = "renewed",
+        /// The name was registered again after its drop.
+        RegisteredAgain = "registered_again",
+        /// The score rose or fell by 5 points or more.
+        Rescored = "rescored",
+    }
+}
+
+parse_named!(ChangeKind);
+
+impl ChangeKind {
+    /// The kind at a place in the list.
+    pub fn at(place: u8) -> Option<ChangeKind> {
+        ChangeKind::ALL.get(usize::from(place)).copied()
+    }
+}
+
+/// Set of kinds, one bit each. Unknown bits are dropped on construction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "u32", into = "u32")]
+pub struct ChangeKinds(u32);
+
+impl ChangeKinds {
+    /// No kind.
+    pub const NONE: ChangeKinds = ChangeKinds(0);
+
+    /// All kinds.
+    pub const ALL: ChangeKinds = ChangeKinds((1 << ChangeKind::ALL.len()) - 1);
+
+    /// The set with `kind` added.
+    #[must_use]
+    pub fn with(self, kind: ChangeKind) -> ChangeKinds {
+        ChangeKinds(self.0 | 1 << kind as u32)
+    }
+
+    /// Returns true when `kind` is in the set.
+    pub fn has(self, kind: ChangeKind) -> bool {
+        self.0 & 1 << kind as u32 != 0
+    }
+
+    /// Returns true when the set is empty.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The kinds in the order of [`ChangeKind::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = ChangeKind> {
+        ChangeKind::ALL.into_iter().filter(move |&kind| self.has(kind))
+    }
+}
+
+impl From<u32> for ChangeKinds {
+    fn from(bits: u32) -> ChangeKinds {
+        ChangeKinds(bits & ChangeKinds::ALL.0)
+    }
+}
+
+impl From<ChangeKinds> for u32 {
+    fn from(kinds: ChangeKinds) -> u32 {
+        kinds.0
+    }
+}
+
+impl FromIterator<ChangeKind> for ChangeKinds {
+    fn from_iter<I: IntoIterator<Item = ChangeKind>>(kinds: I) -> ChangeKinds {
+        kinds.into_iter().fold(ChangeKinds::NONE, ChangeKinds::with)
+    }
+}
+
+named_enum! {
+    /// Origin of an event.
+    // The change log stores it by its place in the list: append only.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ToSchema)]
+    #[schema(rename_all = "snake_case")]
+    pub enum ChangeSource {
+        /// A list, or a score computed from lists.
+        List = "list",
+        /// The day: what the lifecycle of the suffix lets expect.
+        Calendar = "calendar",
+        /// A response of the registry about a watched name. Only accounts that watch the name may see
+        /// the event, because it reveals that it is watched.
+        Registry = "registry",
+    }
+}
+
+/// One event of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Place in the log: unique, and higher than that of every earlier event.
+    pub seq: u64,
+    pub kind: ChangeKind,
+    pub source: ChangeSource,
+    pub name: DomainName,
+    /// UTC day on which it happened.
+    pub day: Day,
+    /// The score at the time; `None` for a name that is not in the lists.
+    pub dqs: Option<Dqs>,
+    /// The score before; `Some` only for [`ChangeKind::Rescored`].
+    pub dqs_before: Option<Dqs>,
+    /// Effective release of the latest drop at the time, if there is a drop.
+    pub release: Option<Day>,
+}
+
+impl Change {
+    /// Returns true if a list or the registry said so, and false if the calendar expects it.
+    pub fn verified(&self) -> bool {
+        self.source != ChangeSource::Calendar
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_and_names_of_kinds_are_stable() {
+        for (place, kind) in ChangeKind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, place);
+            assert_eq!(ChangeKind::at(place as u8), Some(kind));
+            assert_eq!(kind.as_str().parse(), Ok(kind));
+            assert_eq!(serde_json::to_string(&kind).expect("JSON"), format!("\"{kind}\""));
+        }
+        assert_eq!(ChangeKind::at(ChangeKind::ALL.len() as u8), None);
+        assert!("dropped".parse::<ChangeKind>().is_err());
+    }
+
+    #[test]
+    fn sets_hold_what_they_are_made_of() {
+        let some: ChangeKinds =
+            [ChangeKind::Renewed, ChangeKind::DropsTomorrow].into_iter().collect();
+        assert!(some.has(ChangeKind::Renewed) && !some.has(ChangeKind::Available));
+        let kinds: Vec<_> = some.iter().collect();
+        assert_eq!(kinds, [ChangeKind::DropsTomorrow, ChangeKind::Renewed]);
+        assert_eq!(ChangeKinds::from(u32::from(some)), some);
+        assert_eq!(ChangeKinds::from(u32::MAX), ChangeKinds::ALL);
+        assert!(ChangeKinds::NONE.is_empty() && ChangeKinds::default().is_empty());
+    }
+}
