@@ -11,6 +11,7 @@ pub mod scorer;
 pub mod corpus;
 pub mod index;
 pub mod intake;
+pub mod changes;
 // User data.
 pub mod journal;
 pub mod accounts;

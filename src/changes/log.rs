@@ -1,0 +1,248 @@
+//! The files of the log as one sequence: [`ChangeLog`] reads it, [`Appender`] continues it.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use chrono::{DateTime, Utc};
+use tokio::sync::watch;
+
+use crate::changes::segment::{Entry, Mark, Segment, SegmentError, SegmentWriter};
+use crate::vocab::change::Change;
+use crate::vocab::file_error::{AtPath, FileError};
+
+/// Days for which events are kept.
+pub const KEPT_DAYS: i32 = 90;
+/// The newest file is replaced by a longer one while it has fewer bytes.
+const GROWING_BYTES: u64 = 1 << 20;
+/// Sequence numbers of a new log begin at this many a second of Unix time: a log that begins again has
+/// higher ones than before, so that no client takes an old number for a new event.
+const NUMBERS_A_SECOND: u64 = 1_000;
+/// Prefix of the names of unfinished files.
+const DRAFT: &str = ".new-";
+const EXTENSION: &str = "seg";
+/// Extension of files that were set aside.
+const DAMAGED: &str = "damaged";
+
+/// Why events cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// Events after the number were removed; `oldest` is the first that is kept.
+    #[error("events before {oldest} are no longer kept")]
+    TooOld { oldest: u64 },
+    /// The log has no such number yet; `newest` is its last.
+    #[error("the newest event is {newest}")]
+    Ahead { newest: u64 },
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+}
+
+/// The log for readers; clones share it.
+#[derive(Clone, Debug)]
+pub struct ChangeLog {
+    /// Oldest first, without gaps; never empty once there is a mark.
+    segments: Arc<ArcSwap<Vec<Arc<Segment>>>>,
+    newest: watch::Receiver<u64>,
+}
+
+impl ChangeLog {
+    /// Sequence number of the newest event; one less than that of the first, before there is any.
+    pub fn newest(&self) -> u64 {
+        self.segments.load().last().map_or(0, |last| last.next() - 1)
+    }
+
+    /// Sequence number of the oldest event that is kept, or of the next one if none is.
+    pub fn oldest(&self) -> u64 {
+        self.segments.load().first().map_or(1, |first| first.first())
+    }
+
+    /// Receives the newest sequence number whenever it rises. The channel closes when the server stops.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.newest.clone()
+    }
+
+    /// Bytes of the files.
+    pub fn bytes(&self) -> u64 {
+        self.segments.load().iter().map(|segment| segment.bytes()).sum()
+    }
+
+    /// Returns up to `limit` events after sequence number `since`, oldest first. 0 stands for the oldest
+    /// event that is kept.
+    ///
+    /// # Errors
+    /// As [`ChangeLog::visit`].
+    pub fn read(&self, since: u64, limit: usize) -> Result<Vec<Change>, ReadError> {
+        let mut changes = Vec::new();
+        if limit > 0 {
+            self.visit(since, |seq, entry| {
+                changes.push(entry.change(seq));
+                if changes.len() < limit {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                }
+            })?;
+        }
+        Ok(changes)
+    }
+
+    /// Calls `visit` with the events after sequence number `since`, oldest first, until it breaks. 0
+    /// stands for the oldest event that is kept.
+    ///
+    /// # Errors
+    /// Some of the events are no longer kept, the number is not of this log, or a file is unreadable or
+    /// damaged.
+    pub fn visit(
+        &self,
+        since: u64,
+        mut visit: impl FnMut(u64, Entry<'_>) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        let segments = self.segments.load_full();
+        let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return Ok(()) };
+        let from = if since == 0 { first.first() } else { since.saturating_add(1) };
+        if from < first.first() {
+            return Err(ReadError::TooOld { oldest: first.first() });
+        }
+        if from > last.next() {
+            return Err(ReadError::Ahead { newest: last.next() - 1 });
+        }
+        let start = segments.partition_point(|segment| segment.next() <= from);
+        for segment in &segments[start..] {
+            if segment.visit(from, &mut visit)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The one writer of a log. Dropping it closes the channels of [`ChangeLog::subscribe`].
+#[derive(Debug)]
+pub struct Appender {
+    folder: PathBuf,
+    segments: Arc<ArcSwap<Vec<Arc<Segment>>>>,
+    newest: watch::Sender<u64>,
+    /// Sequence number of the first event of a log without files.
+    begin: u64,
+}
+
+impl Appender {
+    /// Opens the log in `folder`, which is created if it is missing. Files that are damaged, and those
+    /// before them, are set aside: a reader that needs them learns that they are no longer kept.
+    ///
+    /// # Errors
+    /// The folder cannot be used, or a file is of a newer format.
+    pub fn open(folder: &Path, now: DateTime<Utc>) -> Result<(Appender, ChangeLog), SegmentError> {
+        fs::create_dir_all(folder).at(folder)?;
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(folder).at(folder)? {
+            let path = entry.at(folder)?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with(DRAFT) {
+                fs::remove_file(&path).at(&path)?;
+            } else if path.extension().is_some_and(|extension| extension == EXTENSION) {
+                paths.push(path);
+            }
+        }
+        // Names have all digits of the first sequence number.
+        paths.sort_unstable();
+        let mut segments: Vec<Arc<Segment>> = Vec::new();
+        while let Some(path) = paths.pop() {
+            let after = segments.last().map(|segment| segment.first());
+            match Segment::open(&path) {
+                Ok(segment) if after.is_none_or(|after| after == segment.next()) => {
+                    segments.push(Arc::new(segment));
+                }
+                Err(err @ (SegmentError::Io(_) | SegmentError::Version { .. })) => return Err(err),
+                opened => {
+                    let reason = match opened {
+                        Ok(_) => format!("{}: a file after it is missing", path.display()),
+                        Err(err) => err.to_string(),
+                    };
+                    tracing::error!(
+                        error = reason,
+                        "a file of the change log cannot be used; it and those before it are set aside, \
+                         and clients that have not read them get 410"
+                    );
+                    paths.push(path);
+                    for path in paths.drain(..) {
+                        fs::rename(&path, path.with_extension(DAMAGED)).at(&path)?;
+                    }
+                }
+            }
+        }
+        segments.reverse();
+        let begin = u64::try_from(now.timestamp()).unwrap_or_default().max(1) * NUMBERS_A_SECOND;
+        let newest = segments.last().map_or(begin, |last| last.next()) - 1;
+        let (newest, receiver) = watch::channel(newest);
+        let segments = Arc::new(ArcSwap::from_pointee(segments));
+        let log = ChangeLog { segments: Arc::clone(&segments), newest: receiver };
+        Ok((Appender { folder: folder.to_owned(), segments, newest, begin }, log))
+    }
+
+    /// The point up to which everything is derived; `None` for a new log.
+    pub fn mark(&self) -> Option<Mark> {
+        self.segments.load().last().map(|last| last.mark())
+    }
+
+    /// Appends the events that `fill` pushes, and moves the mark, completely or not at all. Removes files
+    /// whose events are no longer kept. Returns the number of events.
+    ///
+    /// # Errors
+    /// A file cannot be written, or the newest one cannot be read.
+    pub fn append(
+        &self,
+        mark: Mark,
+        fill: impl FnOnce(&mut SegmentWriter) -> io::Result<()>,
+    ) -> Result<u64, SegmentError> {
+        let before = self.segments.load_full();
+        let last = before.last();
+        let grown = last.filter(|last| last.bytes() < GROWING_BYTES);
+        let next = last.map_or(self.begin, |last| last.next());
+        let first = grown.map_or(next, |grown| grown.first());
+        let path = self.folder.join(format!("{first:020}.{EXTENSION}"));
+        let draft = tempfile::Builder::new().prefix(DRAFT).tempfile_in(&self.folder);
+        let draft = draft.at(&self.folder)?;
+        let file = draft.as_file().try_clone().at(&path)?;
+        let mut writer = SegmentWriter::new(file, first).at(&path)?;
+        if let Some(grown) = grown {
+            copy(grown, &mut writer)?;
+        }
+        fill(&mut writer).at(&path)?;
+        writer.finish(mark).at(&path)?;
+        draft.persist(&path).map_err(|err| err.error).at(&path)?;
+        File::open(&self.folder).and_then(|folder| folder.sync_all()).at(&self.folder)?;
+        let written = Arc::new(Segment::open(&path)?);
+        let newest = written.next() - 1;
+        let kept_from = mark.day.plus(-KEPT_DAYS);
+        let older = &before[..before.len() - usize::from(grown.is_some())];
+        let expired = older.iter().take_while(|segment| segment.last_day() < kept_from).count();
+        let (expired, kept) = older.split_at(expired);
+        self.segments.store(Arc::new(kept.iter().cloned().chain([written]).collect()));
+        self.newest.send_if_modified(|known| std::mem::replace(known, newest) != newest);
+        for segment in expired {
+            if let Err(err) = fs::remove_file(segment.path()) {
+                let path = segment.path().display();
+                tracing::warn!(%path, error = %err, "cannot remove a file of the change log");
+            }
+        }
+        Ok(newest + 1 - next)
+    }
+}
+
+/// Copies the entries of a file.
+fn copy(segment: &Segment, writer: &mut SegmentWriter) -> Result<(), SegmentError> {
+    let mut pushed = Ok(());
+    let _ = segment.visit(segment.first(), &mut |_, entry| {
+        pushed = writer.push(&entry);
+        if pushed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    let pushed: Result<(), FileError> = pushed.at(segment.path());
+    Ok(pushed?)
+}
+
+#[cfg(test)]
+mod tests;
