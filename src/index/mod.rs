@@ -10,6 +10,7 @@
 //! | [`columns`] | the data structures that those files hold | `storage`, `filter` |
 //! | [`query`] | [`Index`], and one file for each kind of query | `columns` |
 //! | [`rules`] | alert rules matched against new drops | `query` |
+//! | [`changes`] | changes of names between generations and days | `query` |
 //! | [`generation`] | build, self-test, open, publish | all of the above |
 //!
 //! # Glossary
@@ -34,6 +35,7 @@
 //! - **stage code**: bit of a stage, plus a bit for "dropped today" ([`filter`]).
 //! - **batch**: one ingested list; batches are numbered from 1.
 
+pub mod changes;
 mod columns;
 pub mod error;
 pub mod filter;

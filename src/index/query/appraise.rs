@@ -35,6 +35,7 @@ impl Standing {
         let (all, mut open) = (holding.len(), 0);
         names.for_each(
             holding,
+            None,
             |_| true,
             |VisitedName { ordinal, tld, .. }| {
                 open += usize::from(tlds.is_open(tld));

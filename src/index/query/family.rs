@@ -55,6 +55,7 @@ impl Index {
         let ordinals = self.names.label_range(label);
         self.names.for_each(
             ordinals,
+            None,
             |_| true,
             |VisitedName { ordinal, tld, .. }| {
                 let row = self.row(ordinal, tld);

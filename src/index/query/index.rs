@@ -170,6 +170,12 @@ impl Index {
         if self.is_prepared(as_of) { 0 } else { self.drops_by_name.len() / 10 }
     }
 
+    /// Returns the doc of a canonical name; `None` for one that never dropped.
+    pub(in crate::index) fn doc_of(&self, name: &str) -> Option<u32> {
+        let place = self.drops_by_name.place(self.names.find(name)?)?;
+        Some(self.drops_by_name.doc(place))
+    }
+
     /// Returns ordinal and columns of `name`; `None` for an unknown name.
     pub(in crate::index) fn find_row(&self, name: &DomainName) -> Option<(u32, NameRow)> {
         let ordinal = self.names.find(name.as_str())?;
