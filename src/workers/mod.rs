@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod bootstrap;
+pub mod changes;
 pub mod deliver;
 pub mod gauges;
 pub mod notify;

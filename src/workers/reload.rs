@@ -26,8 +26,8 @@ const PERIOD: Duration = Duration::from_millis(250);
 pub struct Reload {
     pub index: PathBuf,
     pub live: Arc<LiveIndex>,
-    /// Notified when another generation is served.
-    pub published: Arc<Notify>,
+    /// Each is notified when another generation is served.
+    pub published: [Arc<Notify>; 2],
     /// Why an older generation is served, for status and metrics.
     pub problem: Arc<Mutex<Option<String>>>,
     pub clock: Clock,
@@ -68,7 +68,7 @@ impl Reload {
             return seen;
         }
         let (index, live) = (self.index.clone(), Arc::clone(&self.live));
-        let published = Arc::clone(&self.published);
+        let published = self.published.clone();
         let as_of = self.as_of(TimeDelta::zero());
         let opened = tokio::task::spawn_blocking(move || -> Result<Option<String>, OpenError> {
             let Opened { index, fallback } = open::open_current(&index)?;
@@ -76,7 +76,7 @@ impl Reload {
             let generation = index.manifest().generation;
             if generation != live.current().manifest().generation {
                 retire(live.publish(Arc::new(index)));
-                published.notify_one();
+                published.iter().for_each(|reader| reader.notify_one());
                 metrics::counter!("dropdex_index_swaps_total").increment(1);
                 tracing::info!(%generation, "serving a new generation");
             }

@@ -1,0 +1,281 @@
+//! Derives the events of names (`data/docs/changes.md`) and appends them to the log: when a generation
+//! goes live, at midnight UTC, and when registries answered about watched names.
+//!
+//! Everything follows from durable state: the generation, the day, and the numbered state changes of
+//! watched names. The log's mark says how much of it is derived and moves with the events, so a crash
+//! loses none and repeats none. A first start sets the mark and derives nothing of the past.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use crate::accounts::{StateChange, Store};
+use crate::changes::segment::{SegmentError, SegmentWriter};
+use crate::changes::{Appender, Entry, Mark};
+use crate::index::Index;
+use crate::index::changes::DocChange;
+use crate::index::filter::AsOf;
+use crate::index::generation::live::LiveIndex;
+use crate::index::generation::open;
+use crate::index::rules::ListedDrop;
+use crate::index::storage::manifest::GenerationId;
+use crate::vocab::change::{ChangeKind, ChangeSource};
+use crate::vocab::clock::Clock;
+use crate::vocab::day::Day;
+use crate::vocab::observation::RdapState;
+
+/// Time between two looks at the clock. A clock that is set does not wake a timer.
+const PERIOD: Duration = Duration::from_secs(1);
+/// Time until a failed write is tried again: most likely the disk is full.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
+/// Minimum time between two derivations from the answers of registries, which share one write.
+const REGISTRY_GAP: Duration = Duration::from_secs(1);
+/// Maximum missed days that are derived: more than the log keeps.
+const MISSED_DAYS_MAX: i32 = 100;
+
+/// The worker that derives changes. The log has no other writer: subscriptions end with the worker.
+pub struct Deriving {
+    pub live: Arc<LiveIndex>,
+    pub store: Store,
+    pub clock: Clock,
+    /// Days that a name counts as catchable after its effective release.
+    pub catch_days: u16,
+    /// The folder of generations.
+    pub index: PathBuf,
+    pub log: Arc<Appender>,
+    /// Notified when another generation is served.
+    pub published: Arc<Notify>,
+}
+
+/// Why changes were not derived. It is tried again.
+#[derive(Debug, thiserror::Error)]
+pub enum DeriveError {
+    #[error("the derivation panicked: {0}")]
+    Panic(#[from] tokio::task::JoinError),
+    #[error(transparent)]
+    Write(#[from] SegmentError),
+}
+
+impl Deriving {
+    /// Derives changes until `stop` is done.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+        tokio::select! {
+            () = stop => {}
+            () = self.derive_all() => {}
+        }
+    }
+
+    /// At the very first start, sets the mark to the current lists and the day.
+    ///
+    /// # Errors
+    /// The log cannot be written.
+    pub async fn begin(&self) -> Result<(), DeriveError> {
+        if self.log.mark().is_none() {
+            self.derive(None).await?;
+        }
+        Ok(())
+    }
+
+    async fn derive_all(&mut self) {
+        let observed = self.store.observations_changed();
+        // The generation of the mark, while it is in memory.
+        let mut base = None;
+        let mut ticks = interval(PERIOD);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            match self.derive(base.clone()).await {
+                Ok(derived) => base = derived,
+                Err(err) => {
+                    tracing::error!(error = %err, "deriving changes of names failed; trying again");
+                    metrics::counter!("dropdex_change_failures_total").increment(1);
+                    sleep(RETRY_AFTER).await;
+                    continue;
+                }
+            }
+            loop {
+                tokio::select! {
+                    () = self.published.notified() => break,
+                    () = observed.notified() => {
+                        sleep(REGISTRY_GAP).await;
+                        break;
+                    }
+                    _ = ticks.tick() => {
+                        if self.log.mark().is_some_and(|mark| mark.day < self.clock.today()) {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Derives everything up to now. Returns the generation of the mark.
+    ///
+    /// # Errors
+    /// [`DeriveError`]: call it again.
+    pub async fn derive(
+        &self,
+        base: Option<Arc<Index>>,
+    ) -> Result<Option<Arc<Index>>, DeriveError> {
+        let derivation = Derivation {
+            index: self.live.current(),
+            folder: self.index.clone(),
+            store: self.store.clone(),
+            log: Arc::clone(&self.log),
+            as_of: AsOf { today: self.clock.today(), catch_days: self.catch_days },
+        };
+        Ok(tokio::task::spawn_blocking(move || derivation.run(base)).await??)
+    }
+}
+
+/// One derivation.
+struct Derivation {
+    index: Arc<Index>,
+    folder: PathBuf,
+    store: Store,
+    log: Arc<Appender>,
+    as_of: AsOf,
+}
+
+impl Derivation {
+    fn run(self, base: Option<Arc<Index>>) -> Result<Option<Arc<Index>>, SegmentError> {
+        let manifest = self.index.manifest();
+        let (generation, batch) = (manifest.generation.0, manifest.batches);
+        let (newest, state_changes) =
+            self.store.state_changes(self.log.mark().map_or(u64::MAX, |mark| mark.registry));
+        let Some(mut mark) = self.log.mark() else {
+            let mark = Mark { generation, batch, day: self.as_of.today, registry: newest };
+            self.log.append(mark, |_| Ok(()))?;
+            return Ok(Some(self.index));
+        };
+        // Fewer lists are served than before: the operator went back to an older generation.
+        let is_newer = generation != mark.generation && batch >= mark.batch;
+        let base = match base.filter(|base| base.manifest().generation.0 == mark.generation) {
+            None if generation == mark.generation => Some(Arc::clone(&self.index)),
+            None if is_newer => self.open(mark.generation),
+            base => base,
+        };
+        let first_missed = self.as_of.today.plus(-MISSED_DAYS_MAX);
+        if mark.day < first_missed {
+            mark.day = first_missed;
+        }
+        while mark.day < self.as_of.today {
+            mark.day = mark.day.plus(1);
+            let of_day = base.as_ref().unwrap_or(&self.index);
+            let changes = of_day.changes_of_day(mark.day, mark.batch);
+            self.append(mark, of_day, &changes, &[])?;
+        }
+        if is_newer {
+            let as_of = AsOf { today: mark.day, ..self.as_of };
+            let changes = self.index.changes_of_lists(base.as_deref(), mark.batch, as_of);
+            mark = Mark { generation, batch, ..mark };
+            self.append(mark, &self.index, &changes, &[])?;
+        }
+        // Fewer than before: the accounts are those of an older backup.
+        if newest != mark.registry {
+            mark.registry = newest;
+            self.append(mark, &self.index, &[], &state_changes)?;
+        }
+        Ok((mark.generation == generation).then_some(self.index))
+    }
+
+    /// Opens the generation that changes were derived from before, if it is still there.
+    fn open(&self, generation: u64) -> Option<Arc<Index>> {
+        match open::open(&self.folder, GenerationId(generation)) {
+            Ok(index) => Some(Arc::new(index)),
+            Err(err) => {
+                tracing::warn!(
+                    error = %err,
+                    "the generation before is gone: names that lists say were renewed, registered \
+                     again or rescored since are not in the change log"
+                );
+                None
+            }
+        }
+    }
+
+    /// Appends the changes of docs of `index`, and those of the registry.
+    fn append(
+        &self,
+        mark: Mark,
+        index: &Index,
+        changes: &[DocChange],
+        observed: &[StateChange],
+    ) -> Result<(), SegmentError> {
+        let begun = Instant::now();
+        let mut counts = [0u64; ChangeKind::ALL.len()];
+        let mut push = |writer: &mut SegmentWriter, entry: &Entry<'_>| {
+            counts[entry.kind as usize] += 1;
+            writer.push(entry)
+        };
+        let written = self.log.append(mark, |writer| -> io::Result<()> {
+            for &DocChange { doc, kind, source, dqs_before } in changes {
+                let drop = index.listed_drop(doc, self.as_of);
+                let ListedDrop { name, dqs, release, .. } = drop;
+                push(
+                    writer,
+                    &Entry {
+                        kind,
+                        source,
+                        name: name.as_str(),
+                        label_len: name.label_len(),
+                        day: mark.day,
+                        dqs: Some(dqs),
+                        dqs_before,
+                        release: Some(release),
+                    },
+                )?;
+            }
+            for change in observed {
+                let Some(kind) = kind_of(change) else { continue };
+                let facts = index.facts(&change.name, self.as_of);
+                push(
+                    writer,
+                    &Entry {
+                        kind,
+                        source: ChangeSource::Registry,
+                        name: change.name.as_str(),
+                        label_len: change.name.label_len(),
+                        day: Day::nearest(change.observation.at.instant()),
+                        dqs: facts.map(|facts| facts.dqs),
+                        dqs_before: None,
+                        release: facts.and_then(|facts| facts.stage).map(|(_, release)| release),
+                    },
+                )?;
+            }
+            Ok(())
+        })?;
+        for (kind, count) in ChangeKind::ALL.into_iter().zip(counts) {
+            metrics::counter!("dropdex_changes_total", "kind" => kind.as_str()).increment(count);
+        }
+        let took = begun.elapsed();
+        if written > 0 && observed.is_empty() {
+            let (day, batch, ms) = (mark.day, mark.batch, took.as_millis() as u64);
+            tracing::info!(%day, batch, changes = written, ms, "derived changes of names");
+        }
+        Ok(())
+    }
+}
+
+/// The kind of event that a state change is; `None` if it is not an event. A first observation is
+/// not an event: the name may have had the state for a long time.
+fn kind_of(change: &StateChange) -> Option<ChangeKind> {
+    let state = change.observation.state;
+    change.before.filter(|before| *before != state)?;
+    match state {
+        RdapState::Available => Some(ChangeKind::Available),
+        RdapState::Renewed => Some(ChangeKind::Renewed),
+        RdapState::RegisteredAgain => Some(ChangeKind::RegisteredAgain),
+        RdapState::Redemption
+        | RdapState::PendingDelete
+        | RdapState::Registered
+        | RdapState::Unknown => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
