@@ -91,15 +91,18 @@ fn admit_json(
     caller: Caller,
     now: DateTime<Utc>,
 ) -> Result<(Caller, Allowance), ApiError> {
+    check_json(&caller, operation.scope())?;
+    let allowance = check_granted(app.store.charge_request(&caller, now), &caller, now)?;
+    Ok((caller, allowance))
+}
+
+/// Checks that the caller has the JSON API, and the scope.
+fn check_json(caller: &Caller, scope: Option<Scope>) -> Result<(), ApiError> {
     current::set_account(caller.account.0);
     if caller.plan < Plan::Pro {
         return Err(ApiError::JsonPlanRequired(caller.plan));
     }
-    if let Some(scope) = operation.scope() {
-        check_scope(&caller, scope)?;
-    }
-    let allowance = check_granted(app.store.charge_request(&caller, now), &caller, now)?;
-    Ok((caller, allowance))
+    scope.map_or(Ok(()), |scope| check_scope(caller, scope))
 }
 
 /// The caller of a CSV export, authenticated by key or, without an `Authorization` header, by session.
@@ -135,11 +138,7 @@ pub fn admit_agent(
     headers: &HeaderMap,
 ) -> Result<Caller, ApiError> {
     let caller = authenticated(app, extensions, headers)?;
-    current::set_account(caller.account.0);
-    if caller.plan < Plan::Pro {
-        return Err(ApiError::JsonPlanRequired(caller.plan));
-    }
-    check_scope(&caller, Scope::Mcp)?;
+    check_json(&caller, Some(Scope::Mcp))?;
     Ok(caller)
 }
 

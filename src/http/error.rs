@@ -48,6 +48,8 @@ pub enum ApiError {
     CrossSite,
     /// 404: no such resource.
     NotFound,
+    /// 410: the events that were asked for are no longer kept.
+    ChangesGone { oldest: u64 },
     /// 405: the path exists, but not with this method.
     MethodNotAllowed,
     /// 429: as many exports of the account run as its plan allows at once.
@@ -195,6 +197,10 @@ pub struct ErrorResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     plan: Option<&'static str>,
+    /// The oldest event of the change log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    oldest: Option<u64>,
     /// When the limit resets, in Unix milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -439,6 +445,22 @@ impl From<ApiError> for Refusal {
                 "this request came from another site; nothing was changed",
             ),
             ApiError::NotFound => Refusal::plain(StatusCode::NOT_FOUND, "not_found", "not found"),
+            ApiError::ChangesGone { oldest } => {
+                let message = format!(
+                    "since: events before {oldest} are no longer kept; read the list anew, then go on \
+                     with since={}",
+                    oldest - 1
+                );
+                let body = ErrorResponse::new("changes_gone", message);
+                Refusal::new(
+                    StatusCode::GONE,
+                    ErrorResponse {
+                        parameter: Some("since".to_owned()),
+                        oldest: Some(oldest),
+                        ..body
+                    },
+                )
+            }
             ApiError::MethodNotAllowed => Refusal::plain(
                 StatusCode::METHOD_NOT_ALLOWED,
                 "method_not_allowed",

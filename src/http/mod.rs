@@ -7,6 +7,7 @@ pub mod appraise;
 pub mod batch;
 pub mod body;
 pub mod caching;
+pub mod changes;
 pub mod cursor;
 pub mod domain;
 pub mod drops;
@@ -45,7 +46,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use axum::http::HeaderMap;
+use axum::http::header::HOST;
+
 use crate::accounts::Store;
+use crate::changes::ChangeLog;
 use crate::http::allowance::Now;
 use crate::http::feeds::FeedLimits;
 use crate::http::running_exports::RunningExports;
@@ -71,6 +76,8 @@ pub struct AppParts {
     pub live: Arc<LiveIndex>,
     /// User data.
     pub store: Store,
+    /// Events of names.
+    pub changes: ChangeLog,
     /// Checks the webhook addresses that users enter.
     pub guard: Guard,
     /// Channels that alerts can use.
@@ -125,6 +132,19 @@ impl App {
     pub fn as_of(&self, now: Now) -> AsOf {
         let today = Day::from_instant(now.0).unwrap_or_else(|| self.clock.today());
         AsOf { today, catch_days: self.catch_days }
+    }
+
+    /// Base URL of this server: the public one, or else the one that this client uses.
+    pub fn base_url(&self, headers: &HeaderMap) -> String {
+        if let Some(home) = &self.home {
+            return home.as_str().to_owned();
+        }
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        let scheme = match self.cookie {
+            CookieKind::Secure => "https",
+            CookieKind::PlainHttp => "http",
+        };
+        format!("{scheme}://{}", host.unwrap_or("localhost:8080"))
     }
 
     /// Seconds since the server started.

@@ -20,10 +20,11 @@ use crate::http::operation::{
 };
 use crate::http::response::Deleted;
 use crate::http::{
-    App, alerts, appraise, batch, domain, drops, error, export, feeds, health, hidden, label,
-    openapi, portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
+    App, alerts, appraise, batch, changes, domain, drops, error, export, feeds, health, hidden,
+    label, openapi, portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
 };
 use crate::index::filter::{Facet, SortKey};
+use crate::vocab::change::ChangeKind;
 use crate::vocab::filter::{CapsFilter, Digits, Hyphens, Idn};
 use crate::vocab::kind::Kind;
 use crate::vocab::language::LanguageCode;
@@ -236,6 +237,32 @@ const SEARCH_PARAMETERS: &[Parameter] = filters![
     limit(SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX),
     offset(SEARCH_OFFSET_MAX),
 ];
+const SINCE: Parameter = query(
+    "since",
+    formatted("sequence", 19),
+    "0",
+    "Events after this one: `next` of the page before. 0 stands for the oldest event that is kept.",
+);
+const EVENT: Parameter = query(
+    "event",
+    ParameterKind::SomeOf(&ChangeKind::NAMES),
+    "drops_tomorrow,renewed",
+    "Kinds of events: any of these.",
+);
+const WAIT: Parameter = query(
+    "wait",
+    ParameterKind::Integer { min: 0, max: CHANGES_WAIT_SECONDS_MAX, default: Some(0) },
+    "1",
+    "Seconds to wait for an event if there is none (long poll).",
+);
+const LAST_EVENT_ID: Parameter = Parameter {
+    name: "Last-Event-ID",
+    place: ParameterPlace::Header,
+    kind: formatted("sequence", 19),
+    required: false,
+    example: "",
+    description: "Events after this one, in place of `since`. Clients of a stream send it when they reconnect.",
+};
 const LABEL: Parameter = in_path(
     "label",
     formatted("label", 63),
@@ -415,6 +442,27 @@ pub const OPERATIONS: &[Operation] = &[
         .description("Names, pipeline by stage, redemption and pending-delete days, whether the public can register under it, whether names can be verified by RDAP, and the newest list.")
         .of_index()
         .responses(&[json::<tlds::TldsResponse<'_>>(200, "Every suffix, most names first.")]),
+    Operation::get(changes::PATH, |of| get(guarded(of, changes::list_changes)))
+        .named(Group::Names, "listChanges", "Changes of names")
+        .description(
+            "Events in the order in which they were derived, kept for 90 days. Filters and `view` are about \
+             the facts of today; a name that never dropped passes none. With `Accept: text/event-stream` the \
+             response is a stream of the same rows as server-sent events, which begins with the next event \
+             unless `since` or `Last-Event-ID` is given. Events from the registry are shown for names that you watch.",
+        )
+        .parameters(filters![
+            SINCE,
+            EVENT,
+            CHANGES_VIEW,
+            limit(CHANGES_LIMIT_DEFAULT, CHANGES_LIMIT_MAX),
+            WAIT,
+            LAST_EVENT_ID
+        ])
+        .responses(&[
+            json::<changes::ChangesResponse<'_>>(200, "A page of events, oldest first."),
+            text(200, "The same rows as server-sent events.", "text/event-stream"),
+            refusal(410, "Events after `since` are no longer kept; `oldest` is the first that is."),
+        ]),
     Operation::get("/api/v1/domain/{name}", |of| get(guarded(of, domain::find_domain)))
         .named(Group::Names, "findDomain", "Dossier of a name")
         .description("What is known about an observed name: its status, its latest drop with score and signals, and the votes on it.")
@@ -486,7 +534,7 @@ pub const OPERATIONS: &[Operation] = &[
         ]),
     Operation::patch("/api/v1/watchlist/{domain}", |of| patch(guarded(of, watchlist::change_watch)))
         .named(Group::Watchlist, "changeWatch", "Change the notes on a watched name")
-        .description("Note, tags, maximum bid and venue. Absent members are unchanged; `tags` are replaced as a whole.")
+        .description("Note, tags, maximum bid, venue, and what is sent about the name. Absent members are unchanged; `tags` are replaced as a whole.")
         .parameters(&[WATCHED])
         .body::<watchlist::WatchPatchRequest>()
         .responses(&[json::<watchlist::WatchResponse<'_>>(200, "The changed entry."), PLAN_LIMIT, NOT_FOUND]),
@@ -541,6 +589,39 @@ pub const OPERATIONS: &[Operation] = &[
         .description("Alert rules that were made from it stay.")
         .parameters(&[SEARCH_ID])
         .responses(&[json::<Deleted>(200, "The search was deleted."), NOT_FOUND]),
+    Operation::get("/api/v1/watchlist/alerts", |of| get(guarded(of, watch_alerts::find_watch_alerts)))
+        .named(Group::Alerts, "findWatchAlerts", "Get what is sent about watched names")
+        .description("The defaults while nothing was saved.")
+        .responses(&[json::<watch_alerts::OneWatchAlerts<'_>>(200, "The settings.")]),
+    Operation::put("/api/v1/watchlist/alerts", |of| put(guarded(of, watch_alerts::set_watch_alerts)))
+        .named(Group::Alerts, "setWatchAlerts", "Set what is sent about watched names")
+        .description("Replaces all settings. They hold for every watched name, except for those with `alerts` of their own.")
+        .body::<watch_alerts::WatchAlertsRequest>()
+        .responses(&[
+            json::<watch_alerts::OneWatchAlerts<'_>>(200, "The settings, with the secrets of new webhooks."),
+            PLAN_LIMIT,
+        ]),
+    Operation::post("/api/v1/watchlist/alerts/test", |of| post(guarded(of, watch_alerts::test_watch_alerts)))
+        .named(Group::Alerts, "testWatchAlerts", "Send a test message about watched names")
+        .description("To every channel of the settings that is not switched off. The message is marked as a test.")
+        .parameters(&[IDEMPOTENCY])
+        .responses(&[
+            json::<alerts::deliveries::QueuedDeliveries<'_>>(202, "The queued deliveries."),
+            refusal(409, "No channel is on, or the idempotency key was used with another request."),
+        ]),
+    Operation::get("/api/v1/watchlist/alerts/deliveries", |of| get(guarded(of, watch_alerts::list_watch_deliveries)))
+        .named(Group::Alerts, "listWatchDeliveries", "List the messages about watched names")
+        .description("The last 100 and all that are pending, each with its changes: all that are to be sent, or the first 20 of those that were.")
+        .responses(&[json::<alerts::deliveries::DeliveryList<'_>>(200, "The most recent deliveries, newest first.")]),
+    Operation::post("/api/v1/watchlist/alerts/deliveries/{delivery}/retry", |of| post(guarded(of, watch_alerts::retry_watch_delivery)))
+        .named(Group::Alerts, "retryWatchDelivery", "Retry a failed message about watched names")
+        .description("Queues it with all its attempts, while its channel is on. The newest ten that failed can be retried.")
+        .parameters(&[DELIVERY_ID, IDEMPOTENCY])
+        .responses(&[
+            json::<alerts::deliveries::OneDelivery<'_>>(202, "The delivery is queued again."),
+            NOT_FOUND,
+            refusal(409, "The delivery has not failed, its channel is switched off, or the idempotency key was used with another request."),
+        ]),
     Operation::get("/api/v1/alerts", |of| get(guarded(of, alerts::list_alerts)))
         .named(Group::Alerts, "listAlerts", "List your alert rules")
         .description("Newest first.")

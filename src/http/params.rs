@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::time::Duration;
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
@@ -18,12 +19,14 @@ use crate::http::error::{ApiError, ParameterCode};
 use crate::http::operation::{Operation, Parameter, ParameterPlace};
 use crate::http::rows::Member;
 use crate::index::filter::{DropFilter, Facet, Filter, RowPosition, SearchFilter, Sort, View};
+use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::filter::{DayRange, DropConditions, LabelFilter, ReadingFilter};
 use crate::vocab::limits::{
-    DROPS_OFFSET_MAX, EXCLUDED_TEXTS_MAX, LABEL_CHARS_MAX, LABEL_TEXTS_MAX, LIKE_DISTANCE_MAX,
-    MIN_DROPS_MAX, OTHER_TLDS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX,
+    CHANGES_LIMIT_DEFAULT, CHANGES_LIMIT_MAX, CHANGES_WAIT_SECONDS_MAX, DROPS_OFFSET_MAX,
+    EXCLUDED_TEXTS_MAX, LABEL_CHARS_MAX, LABEL_TEXTS_MAX, LIKE_DISTANCE_MAX, MIN_DROPS_MAX,
+    OTHER_TLDS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX,
     SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX, TLD_FILTER_MAX, WORDS_MAX,
 };
 use crate::vocab::matcher::{Matcher, MatcherError};
@@ -124,6 +127,20 @@ impl Page {
     }
 }
 
+/// The events of names that a request asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangesQuery {
+    /// Sequence number after which they come.
+    pub since: Option<u64>,
+    pub limit: u32,
+    pub kinds: ChangeKinds,
+    /// Conditions on the names today.
+    pub filter: Filter,
+    pub view: Option<View>,
+    /// How long to wait for the first one.
+    pub wait: Duration,
+}
+
 /// A query string split into parameters.
 #[derive(Clone, Debug)]
 pub struct Params<'a> {
@@ -195,6 +212,24 @@ impl<'a> Params<'a> {
             offset: self.integer("offset", 0..=SEARCH_OFFSET_MAX)?.unwrap_or(0),
         };
         Ok((sent.to_owned(), filter))
+    }
+
+    /// The events of names that are asked for.
+    ///
+    /// # Errors
+    /// 400 for the first invalid parameter.
+    pub fn changes(&self, today: Day) -> Result<ChangesQuery, ApiError> {
+        let since = self.get("since")?.map(sequence).transpose();
+        let kinds: Vec<ChangeKind> = self.list("event")?;
+        let wait = self.integer("wait", 0..=CHANGES_WAIT_SECONDS_MAX)?.unwrap_or(0);
+        Ok(ChangesQuery {
+            since: since.map_err(|what| ApiError::parameter("since", what))?,
+            limit: self.integer("limit", 1..=CHANGES_LIMIT_MAX)?.unwrap_or(CHANGES_LIMIT_DEFAULT),
+            kinds: if kinds.is_empty() { ChangeKinds::ALL } else { kinds.into_iter().collect() },
+            filter: self.filter(today)?,
+            view: self.view()?,
+            wait: Duration::from_secs(wait.into()),
+        })
     }
 
     /// `q` and `limit` of a type-ahead.
@@ -580,6 +615,16 @@ pub fn items(list: &str) -> impl Iterator<Item = Result<Cow<'_, str>, &'static s
     std::iter::from_fn(next)
 }
 
+/// Parses a sequence number.
+///
+/// # Errors
+/// Other text than digits, or more than there can be.
+pub fn sequence(text: &str) -> Result<u64, &'static str> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = text.parse().ok().filter(|number| digits && *number <= i64::MAX as u64);
+    number.ok_or("must be the sequence number of an event, or 0")
+}
+
 /// Text after the closing quote of an item.
 const UNQUOTED: &str = "must have a comma after a quoted item";
 
@@ -618,6 +663,15 @@ mod tests {
             ApiError::BadParameter { name, what, .. } => format!("{name}: {what}"),
             other => format!("{other:?}"),
         })
+    }
+
+    #[test]
+    fn sequence_numbers_are_digits() {
+        assert_eq!(sequence("0"), Ok(0));
+        assert_eq!(sequence("9223372036854775807"), Ok(i64::MAX as u64));
+        for bad in ["", "+1", "-1", "1.0", " 1", "9223372036854775808", "99999999999999999999"] {
+            assert!(sequence(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

@@ -166,7 +166,8 @@ fn push_value(row: &DropRow<'_>, member: Member, out: &mut Vec<u8>) {
     }
 }
 
-fn push_quoted_day(out: &mut Vec<u8>, day: Day) {
+/// Appends a date as a JSON string.
+pub fn push_quoted_day(out: &mut Vec<u8>, day: Day) {
     push(out, "\"");
     push_day(out, day);
     push(out, "\"");

@@ -1,0 +1,393 @@
+//! `GET /api/v1/changes`: the events of names, page by page, by long poll, or as server-sent events
+//! (`data/docs/changes.md`).
+//!
+//! Filters are evaluated on the facts of the moment, by the index that serves when the page is made. A
+//! request that waits holds a slot of its own class in the server, so it keeps no other waiting.
+
+use std::convert::Infallible;
+use std::io::Write;
+use std::num::NonZero;
+use std::ops::ControlFlow;
+use std::sync::{Arc, LazyLock};
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, Uri};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{Instant, timeout_at};
+use utoipa::ToSchema;
+
+use crate::accounts::{Caller, UserData};
+use crate::changes::{ChangeLog, Entry, ReadError};
+use crate::http::allowance::Now;
+use crate::http::error::ApiError;
+use crate::http::params::{ChangesQuery, Params, sequence};
+use crate::http::rows::{push_number, push_quoted_day};
+use crate::http::running_exports::ServerSlot;
+use crate::http::{App, work};
+use crate::index::changes::NameTest;
+use crate::index::filter::{AsOf, Filter};
+use crate::vocab::change::{ChangeKind, ChangeSource};
+use crate::vocab::day::Day;
+
+/// The path of the operation.
+pub const PATH: &str = "/api/v1/changes";
+/// Time after which a stream of events ends. Its client comes back, with a key that is checked again.
+pub const STREAM_TIME_MAX: Duration = Duration::from_secs(3600);
+/// Time between two signs of life of a stream.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// Milliseconds after which the client of an ended stream comes back: not all at the same time.
+const RETRY_MS: std::ops::Range<u32> = 1_000..5_000;
+/// Events that a page reads at most to find those that pass. A test of a name takes about a microsecond.
+const SCANNED_MAX: usize = 100_000;
+/// Bytes to reserve for a row.
+const ROW_BYTES: usize = 192;
+const FRAME_BYTES: usize = 64;
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// Pages made at once. New events wake every stream; other queries must not queue behind all of them.
+static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
+    let cores = available_parallelism().map_or(1, NonZero::get);
+    Semaphore::new(cores.div_ceil(2))
+});
+
+/// Whether a request may wait for events: a long poll or a stream.
+pub fn waits(uri: &Uri, headers: &HeaderMap) -> bool {
+    let has_wait = |query: &str| query.split('&').any(|pair| pair.starts_with("wait="));
+    uri.path() == PATH && (uri.query().is_some_and(has_wait) || wants_stream(headers))
+}
+
+fn wants_stream(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|kind| {
+        kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(EVENT_STREAM)
+    })
+}
+
+/// Lists events after a sequence number.
+pub async fn list_changes(
+    State(app): State<App>,
+    Extension(now): Extension<Now>,
+    Extension(caller): Extension<Caller>,
+    mut request: Request,
+) -> Result<Response, ApiError> {
+    // Without a slot of its class, a request must not wait.
+    let slot = request.extensions_mut().remove::<ServerSlot>();
+    let today = app.as_of(now).today;
+    let parse = move |uri: &Uri| Params::new(uri.query()).changes(today);
+    let asked = work::parse(request.uri(), parse).await?;
+    let last = request.headers().get(LAST_EVENT_ID);
+    let last = last.map(|value| sequence(value.to_str().unwrap_or_default())).transpose();
+    let last = last.map_err(|what| ApiError::parameter("Last-Event-ID", what))?;
+    let (since, wait) = (last.or(asked.since), asked.wait);
+    let uri = request.uri().clone();
+    let reader = Reader { app, caller, uri, asked: Arc::new(asked), today };
+    if wants_stream(request.headers()) {
+        return reader.stream(since, slot).await;
+    }
+    let wait = if slot.is_some() { wait } else { Duration::ZERO };
+    let page = reader.wait(since.unwrap_or(0), Instant::now() + wait).await?;
+    Ok(work::json_response(page.into_json()))
+}
+
+/// A page of events, oldest first.
+#[derive(ToSchema)]
+#[schema(as = Changes, rename_all = "camelCase")]
+#[expect(dead_code, reason = "written by hand; the schema describes it")]
+pub struct ChangesResponse<'a> {
+    data: Vec<ChangeRow<'a>>,
+    /// Send it as `since` to read on. With filters, there may be more although the page is short or
+    /// empty: as long as `next` is below `newest`.
+    next: u64,
+    /// Sequence number of the newest event.
+    newest: u64,
+}
+
+/// An event of a name.
+#[derive(ToSchema)]
+#[schema(as = Change, rename_all = "camelCase")]
+#[expect(dead_code, reason = "written by hand; the schema describes it")]
+struct ChangeRow<'a> {
+    /// Unique, and higher than that of every earlier event.
+    seq: u64,
+    event: ChangeKind,
+    domain: &'a str,
+    /// UTC day of the event.
+    #[schema(value_type = String, format = Date)]
+    day: Day,
+    source: ChangeSource,
+    /// A list or the registry said so; false when the calendar expects it.
+    verified: bool,
+    /// Domain Quality Score at the time; `null` for a name that is not in the data.
+    #[schema(minimum = 0, maximum = 100, required)]
+    dqs: Option<u8>,
+    /// The score before; `null` unless `event` is `rescored`.
+    #[schema(minimum = 0, maximum = 100, required)]
+    dqs_before: Option<u8>,
+    /// Effective release at the time; `null` without a drop.
+    #[schema(value_type = Option<String>, format = Date, required)]
+    release_date: Option<Day>,
+}
+
+/// Reads pages for one request.
+#[derive(Clone)]
+struct Reader {
+    app: App,
+    caller: Caller,
+    uri: Uri,
+    asked: Arc<ChangesQuery>,
+    /// The day for which `asked` was resolved.
+    today: Day,
+}
+
+/// How rows are written.
+#[derive(Clone, Copy)]
+enum Form {
+    /// Items of an array.
+    Array,
+    /// Server-sent events.
+    Events,
+}
+
+/// A page being made.
+struct Page {
+    rows: u32,
+    bytes: Vec<u8>,
+    next: u64,
+    newest: u64,
+}
+
+impl Reader {
+    /// Returns a page of what comes after `since`, as soon as it has rows or at the deadline.
+    async fn wait(mut self, mut since: u64, deadline: Instant) -> Result<Page, ApiError> {
+        let mut newest = self.app.changes.subscribe();
+        loop {
+            newest.mark_unchanged();
+            let page = self.page(since, Form::Array).await?;
+            if page.rows > 0 || Instant::now() >= deadline {
+                return Ok(page);
+            }
+            since = page.next;
+            // An error means that the server stops.
+            if page.next >= page.newest
+                && !matches!(timeout_at(deadline, newest.changed()).await, Ok(Ok(())))
+            {
+                return Ok(page);
+            }
+        }
+    }
+
+    /// Responds with a stream of what comes after `since`; without it, after now.
+    async fn stream(
+        mut self,
+        since: Option<u64>,
+        slot: Option<ServerSlot>,
+    ) -> Result<Response, ApiError> {
+        let since = since.unwrap_or_else(|| self.app.changes.newest());
+        let newest = self.app.changes.subscribe();
+        // Its errors have a status only before the stream begins.
+        let mut first = self.page(since, Form::Events).await?;
+        let retry = format!("retry: {}\n\n", fastrand::u32(RETRY_MS));
+        first.bytes.splice(..0, retry.into_bytes());
+        let heartbeat = HEARTBEAT.min(self.app.exports.stall / 2);
+        let ends = Instant::now() + STREAM_TIME_MAX;
+        let (since, first) = (first.next, Some(first.bytes.into()));
+        let state = Streamed { reader: self, since, newest, first, heartbeat, ends, _slot: slot };
+        let events = stream::unfold(state, async |mut state| {
+            let bytes = state.next().await?;
+            Some((Ok::<Bytes, Infallible>(bytes), state))
+        });
+        let headers = [
+            (CONTENT_TYPE, EVENT_STREAM),
+            // Proxies of the kind of nginx collect a response otherwise.
+            (HeaderName::from_static("x-accel-buffering"), "no"),
+        ];
+        Ok((headers, Body::from_stream(events)).into_response())
+    }
+
+    /// Makes one page.
+    async fn page(&mut self, since: u64, form: Form) -> Result<Page, ApiError> {
+        let today = self.app.clock.today();
+        if today != self.today {
+            // Relative dates have moved.
+            let asked = Params::new(self.uri.query()).changes(today)?;
+            (self.today, self.asked) = (today, Arc::new(asked));
+        }
+        let (app, asked) = (self.app.clone(), Arc::clone(&self.asked));
+        let user = app.store.user_data(&self.caller);
+        let as_of = AsOf { today, catch_days: app.catch_days };
+        let make = move || {
+            let index = app.live.current();
+            let is_filtered = asked.filter != Filter::default() || asked.view.is_some();
+            let test = is_filtered.then(|| index.name_test(&asked.filter, asked.view, as_of));
+            Page::new(&app.changes, &asked, since, form, |entry| {
+                is_visible(entry, &user)
+                    && test.as_ref().is_none_or(|test: &NameTest<'_>| test.passes(entry.name))
+            })
+        };
+        let _turn = TURNS.acquire().await.map_err(|err| ApiError::Internal(err.into()))?;
+        work::run(u32::MAX, make).await
+    }
+}
+
+/// Whether an account may see an event: those from the registry reveal that a name is watched.
+fn is_visible(entry: &Entry<'_>, user: &UserData) -> bool {
+    entry.source != ChangeSource::Registry
+        || user
+            .watch(&entry.domain())
+            .is_some_and(|watch| Day::nearest(watch.added_at.instant()) <= entry.day)
+}
+
+impl Page {
+    fn new(
+        log: &ChangeLog,
+        asked: &ChangesQuery,
+        since: u64,
+        form: Form,
+        passes: impl Fn(&Entry<'_>) -> bool,
+    ) -> Result<Page, ApiError> {
+        let newest = log.newest();
+        let next = if since == 0 { log.oldest() - 1 } else { since };
+        let bytes = Vec::with_capacity(asked.limit as usize * ROW_BYTES + FRAME_BYTES);
+        let mut page = Page { rows: 0, bytes, next, newest };
+        let mut left = SCANNED_MAX;
+        let read = log.visit(since, |seq, entry| {
+            page.next = seq;
+            left -= 1;
+            if asked.kinds.has(entry.kind) && passes(&entry) {
+                page.push(seq, &entry, form);
+            }
+            let goes_on = page.rows < asked.limit && left > 0 && seq < newest;
+            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        match read {
+            Ok(()) => Ok(page),
+            Err(ReadError::TooOld { oldest }) => Err(ApiError::ChangesGone { oldest }),
+            Err(ReadError::Ahead { newest }) => Err(ApiError::parameter(
+                "since",
+                format!("is ahead of the newest event, {newest}: it is of another log"),
+            )),
+            Err(ReadError::Segment(err)) => Err(ApiError::Internal(err.into())),
+        }
+    }
+
+    fn push(&mut self, seq: u64, entry: &Entry<'_>, form: Form) {
+        let is_first = self.rows == 0;
+        self.rows += 1;
+        let out = &mut self.bytes;
+        match form {
+            Form::Array if is_first => {}
+            Form::Array => out.push(b','),
+            Form::Events => {
+                let _ = write!(out, "id: {seq}\nevent: {}\ndata: ", entry.kind);
+            }
+        }
+        push_row(seq, entry, out);
+        if matches!(form, Form::Events) {
+            out.extend_from_slice(b"\n\n");
+        }
+    }
+
+    fn into_json(self) -> Vec<u8> {
+        let Page { bytes, next, newest, .. } = self;
+        let mut out = Vec::with_capacity(bytes.len() + FRAME_BYTES);
+        out.extend_from_slice(b"{\"data\":[");
+        out.extend_from_slice(&bytes);
+        let _ = write!(out, "],\"next\":{next},\"newest\":{newest}}}");
+        out
+    }
+}
+
+/// Appends an event as a JSON object. Names need no escapes.
+fn push_row(seq: u64, entry: &Entry<'_>, out: &mut Vec<u8>) {
+    let Entry { kind, source, name, day, dqs, dqs_before, release, .. } = *entry;
+    let verified = source != ChangeSource::Calendar;
+    let _ = write!(out, "{{\"seq\":{seq},\"event\":\"{kind}\",\"domain\":\"{name}\",\"day\":");
+    push_quoted_day(out, day);
+    let _ = write!(out, ",\"source\":\"{source}\",\"verified\":{verified}");
+    for (member, score) in [(",\"dqs\":", dqs), (",\"dqsBefore\":", dqs_before)] {
+        out.extend_from_slice(member.as_bytes());
+        match score {
+            Some(score) => push_number(out, score.points()),
+            None => out.extend_from_slice(b"null"),
+        }
+    }
+    out.extend_from_slice(b",\"releaseDate\":");
+    match release {
+        Some(release) => push_quoted_day(out, release),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.push(b'}');
+}
+
+/// A stream of events that is being sent.
+struct Streamed {
+    reader: Reader,
+    since: u64,
+    newest: watch::Receiver<u64>,
+    first: Option<Bytes>,
+    heartbeat: Duration,
+    ends: Instant,
+    /// Held until the stream is dropped.
+    _slot: Option<ServerSlot>,
+}
+
+impl Streamed {
+    /// The next bytes; `None` ends the stream.
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        loop {
+            self.newest.mark_unchanged();
+            // The client comes back, and gets the error as a status.
+            let page = self.reader.page(self.since, Form::Events).await.ok()?;
+            self.since = page.next;
+            if page.rows > 0 {
+                return Some(page.bytes.into());
+            }
+            if page.next < page.newest {
+                continue;
+            }
+            let beat = Instant::now() + self.heartbeat;
+            if beat >= self.ends {
+                return None;
+            }
+            match timeout_at(beat, self.newest.changed()).await {
+                Ok(Ok(())) => {}
+                // The server stops.
+                Ok(Err(_)) => return None,
+                // Without data it is no event, but moves the number from which the client reads on.
+                Err(_) => return Some(format!(":\nid: {}\n\n", self.since).into()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn requests_that_may_wait_are_told_from_others() {
+        let waits = |uri: &str, accept: Option<&'static str>| {
+            let accept = accept.map(|kind| (ACCEPT, HeaderValue::from_static(kind)));
+            waits(&uri.parse().expect("a URI"), &accept.into_iter().collect())
+        };
+        assert!(waits("/api/v1/changes?since=1&wait=30", None));
+        assert!(waits("/api/v1/changes", Some("text/html, Text/Event-Stream;q=0.9")));
+        for accept in [None, Some("*/*"), Some("application/json"), Some("text/event-streams")] {
+            assert!(!waits("/api/v1/changes?since=1&waits=1", accept));
+        }
+        assert!(!waits("/api/v1/drops?wait=30", Some(EVENT_STREAM)));
+    }
+}
