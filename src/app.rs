@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use tower::util::MapRequestLayer;
 
 use crate::accounts::{Store, StoreOptions};
+use crate::changes::{Appender, ChangeLog};
 use crate::config::Config;
 use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
@@ -62,6 +63,7 @@ use crate::vocab::url::BaseUrl;
 use crate::web::{self, Outside, Web};
 use crate::workers::admin::{AdminSocket, Backend};
 use crate::workers::bootstrap::Registry;
+use crate::workers::changes::Deriving;
 use crate::workers::deliver::Deliver;
 use crate::workers::deliver::schedule::Schedule;
 use crate::workers::deliver::send::Senders;
@@ -122,6 +124,7 @@ pub fn serve(
     let registry = Registry::open(&config.data, &config.outbound.rdap, config.clock)?;
     let guard = Guard::new(config.outbound.webhook_rules(), dns.clone());
     let live = Arc::new(LiveIndex::new(Arc::new(index)));
+    let (appender, changes) = open_changes(config)?;
     let deliver = Deliver {
         store: store.clone(),
         senders: Senders::new(&config.outbound, guard.clone(), &dns, Arc::clone(&live))?,
@@ -131,6 +134,7 @@ pub fn serve(
     let app = App::new(AppParts {
         live,
         store: store.clone(),
+        changes,
         channels: ConfiguredChannels {
             email: config.outbound.smtp.is_some(),
             webhook: true,
@@ -207,6 +211,12 @@ fn open_index(config: &Config) -> anyhow::Result<Opened> {
     }
 }
 
+/// Opens the log of changes in the data folder.
+fn open_changes(config: &Config) -> anyhow::Result<(Appender, ChangeLog)> {
+    let folder = config.data.join("changes");
+    Appender::open(&folder, config.clock.now()).context("opening the change log")
+}
+
 /// Whether any source is enabled.
 fn fetches_lists(config: &Config) -> anyhow::Result<bool> {
     let views = Folder::new(&config.site().data).views(&config.sources)?;
@@ -235,12 +245,12 @@ fn remove_leftovers(config: &Config) {
 async fn run(
     config: &Config,
     app: App,
-    (registry, deliver, metrics): (Registry, Deliver, Option<PrometheusHandle>),
+    (registry, deliver, changes, metrics): (Registry, Deliver, Appender, Option<PrometheusHandle>),
     ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let bound = Bound::bind(config, metrics, &app).await?;
     let mut workers = Workers::new();
-    workers.spawn_all(config, &app, registry, deliver, bound.admin).await?;
+    workers.spawn_all(config, &app, (registry, deliver, changes), bound.admin).await?;
     let metrics_at = bound.metrics.as_ref().map(MetricsListener::address).transpose()?;
     if let Some(listener) = bound.metrics {
         workers.tasks.spawn(listener.run(until(workers.stopped.clone())));
@@ -312,6 +322,7 @@ fn sample(config: &Config, app: &App) -> Sample {
     let (sources, clock) = (Arc::clone(&app.sources), config.clock);
     let gauges = Gauges {
         live: Arc::clone(&app.live),
+        changes: app.changes.clone(),
         store: app.store.clone(),
         clock: config.clock,
         index_problem: Arc::clone(&app.index_problem),
@@ -367,8 +378,7 @@ impl Workers {
         &mut self,
         config: &Config,
         app: &App,
-        registry: Registry,
-        deliver: Deliver,
+        (registry, deliver, changes): (Registry, Deliver, Appender),
         admin: AdminSocket,
     ) -> anyhow::Result<()> {
         let Workers { tasks, stopped, .. } = self;
@@ -407,6 +417,19 @@ impl Workers {
         if let Some(checks) = &app.checks {
             tasks.spawn(verify(config, app, registry, Arc::clone(checks))?.run(stop()));
         }
+        let [matched, derived] = published;
+        let deriving = Deriving {
+            live: Arc::clone(&app.live),
+            store: app.store.clone(),
+            clock: config.clock,
+            catch_days: config.catch_days,
+            index: config.index.clone(),
+            log: Arc::new(changes),
+            published: derived,
+        };
+        // Before requests are served: a list that arrives now is news.
+        deriving.begin().await?;
+        tasks.spawn(deriving.run(stop()));
         let matching = Matching {
             live: Arc::clone(&app.live),
             store: app.store.clone(),
@@ -417,6 +440,14 @@ impl Workers {
         };
         // Before requests are served: a new rule applies to every list from then on.
         matching.begin().await;
+        let watching = Watching {
+            log: app.changes.clone(),
+            store: app.store.clone(),
+            clock: config.clock,
+            has_mail: app.channels.email,
+        };
+        watching.begin().await;
+        tasks.spawn(watching.run(stop()));
         tasks.spawn(matching.run(stop()));
         tasks.spawn(deliver.run(stop()));
         Ok(())

@@ -40,6 +40,7 @@ pub(super) struct ServerFile {
     max_connections_per_address: Count,
     max_reads: Count,
     max_exports: Count,
+    max_streams: Count,
     max_log_ins: Count,
     max_writes: Count,
     max_visitors: Count,
@@ -122,6 +123,7 @@ impl ServerFile {
         AdmissionLimits {
             reads: self.max_reads.map_or(default.reads, Bounded::get),
             exports: self.max_exports.map_or(default.exports, Bounded::get),
+            streams: self.max_streams.map_or(default.streams, Bounded::get),
             log_ins: self.max_log_ins.map_or(default.log_ins, Bounded::get),
             writes: self.max_writes.map_or(default.writes, Bounded::get),
             visitors: self.max_visitors.map_or(default.visitors, Bounded::get),

@@ -22,6 +22,7 @@ use metrics::{Counter, counter};
 use tokio::time::timeout_at;
 
 use crate::http::caching::Caching;
+use crate::http::changes;
 use crate::http::error::ApiError;
 use crate::http::peer::Client;
 use crate::http::running_exports::ServerSlot;
@@ -103,8 +104,15 @@ impl Gateway {
         let (mut parts, body) = request.into_parts();
         host::use_authority(&mut parts);
         let (now, deadlines) = (Instant::now(), state.deadlines());
-        let class = Class::of(&parts.method, parts.uri.path());
-        let allowed = if class == Class::Export { deadlines.export } else { deadlines.request };
+        let class = match Class::of(&parts.method, parts.uri.path()) {
+            Class::Read if changes::waits(&parts.uri, &parts.headers) => Class::Stream,
+            class => class,
+        };
+        let allowed = match class {
+            Class::Export => deadlines.export,
+            Class::Stream => changes::STREAM_TIME_MAX + deadlines.request,
+            _ => deadlines.request,
+        };
         let policy = RequestPolicy {
             class,
             state: Arc::clone(state),
@@ -204,9 +212,9 @@ impl Gateway {
         let mut response = match entered {
             Ok(slot) => {
                 let _held = match (policy.class, slot, &reading) {
-                    // An export does most of its work while the body is sent, so it keeps the slot
-                    // itself. A refusal has given it back before the client reads it.
-                    (Class::Export, Some(slot), _) => {
+                    // These do most of their work while the body is sent, so they keep the slot
+                    // themselves. A refusal has given it back before the client reads it.
+                    (Class::Export | Class::Stream, Some(slot), _) => {
                         request.extensions_mut().insert(ServerSlot::new(slot));
                         None
                     }

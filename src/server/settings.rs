@@ -106,6 +106,8 @@ impl Default for ConnectionLimits {
 pub struct AdmissionLimits {
     pub reads: u32,
     pub exports: u32,
+    /// Long polls and streams of events.
+    pub streams: u32,
     pub log_ins: u32,
     pub writes: u32,
     /// Requests without a valid key or session.
@@ -132,6 +134,8 @@ impl Default for AdmissionLimits {
             reads: READS_PER_CORE * cores(),
             // Each produces thousands of rows for as long as its client reads.
             exports: 16,
+            // Each costs a connection and some kilobytes, and work only when there are events.
+            streams: 2_000,
             // Two hash at a time (`accounts`); the others wait for their turn.
             log_ins: 32,
             // Writes wait for the disk and share its syncs.
