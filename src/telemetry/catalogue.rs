@@ -6,6 +6,7 @@ use anyhow::Context;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::telemetry::query;
+use crate::vocab::change::ChangeKind;
 use crate::vocab::plan::Plan;
 
 /// Interval at which histogram samples are moved from memory into buckets.
@@ -103,9 +104,14 @@ pub const METRICS: &[Metric] = &[
     metric(Kind::Gauge, "dropdex_deliveries_late_seconds", "Time since the oldest pending delivery was due; 0 without one."),
     metric(Kind::Gauge, "dropdex_names_unverified", "Watched names that were never verified."),
     metric(Kind::Gauge, "dropdex_alerts_matched_list", "Newest list that alert rules were matched with."),
+    metric(Kind::Gauge, "dropdex_watch_alerts_matched_change", "Newest change that watched names were matched with."),
     metric(Kind::Counters, "dropdex_deliveries_total", "Delivery attempts, by channel and outcome."),
     metric(Kind::Counter, "dropdex_calls_refused_total", "Outbound calls blocked by the SSRF guard."),
     metric(Kind::Counters, "dropdex_rdap_answers_total", "RDAP queries, by outcome."),
+    metric(Kind::Counters, "dropdex_changes_total", "Derived changes of names, by kind."),
+    metric(Kind::Counter, "dropdex_change_failures_total", "Failed derivations of changes, which are repeated."),
+    metric(Kind::Gauge, "dropdex_change_log_newest", "Newest event of the change log."),
+    metric(Kind::Gauge, "dropdex_change_log_bytes", "Bytes of the change log."),
     // Process
     metric(Kind::Gauge, "dropdex_build_info", "Always 1; the label holds the version."),
     metric(Kind::Gauge, "dropdex_start_timestamp_seconds", "Start time of the process, in Unix time."),
@@ -122,7 +128,8 @@ pub const METRICS: &[Metric] = &[
 type Labels = &'static [(&'static str, &'static [&'static str])];
 
 /// Counters whose label values are known beforehand. Every combination exists from the start.
-const LABELS: [(&str, Labels); 3] = [
+const LABELS: [(&str, Labels); 4] = [
+    ("dropdex_changes_total", &[("kind", &ChangeKind::NAMES)]),
     (
         "dropdex_usage_total",
         &[

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use metrics::{counter, gauge};
 
 use crate::accounts::Store;
+use crate::changes::ChangeLog;
 use crate::index::generation::live::LiveIndex;
 use crate::vocab::clock::Clock;
 use crate::vocab::plan::Plan;
@@ -14,6 +15,7 @@ use crate::vocab::time::UnixMs;
 /// The sources of the gauges.
 pub struct Gauges {
     pub live: Arc<LiveIndex>,
+    pub changes: ChangeLog,
     pub store: Store,
     pub clock: Clock,
     /// Why the server does not serve the newest generation.
@@ -71,6 +73,10 @@ impl Gauges {
         gauge!("dropdex_deliveries_late_seconds").set(late_ms as f64 / 1000.0);
         gauge!("dropdex_names_unverified").set(queues.unseen as f64);
         let matched = self.store.watermark().map_or(0, |watermark| watermark.batch);
+        gauge!("dropdex_change_log_newest").set(self.changes.newest() as f64);
+        gauge!("dropdex_change_log_bytes").set(self.changes.bytes() as f64);
         gauge!("dropdex_alerts_matched_list").set(matched as f64);
+        let matched = self.store.changes_matched().unwrap_or_default();
+        gauge!("dropdex_watch_alerts_matched_change").set(matched as f64);
     }
 }
