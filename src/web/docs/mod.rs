@@ -31,6 +31,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("accounts", include_str!("../../../data/docs/accounts.md")),
     ("watchlist", include_str!("../../../data/docs/watchlist.md")),
     ("alerts-and-webhooks", include_str!("../../../data/docs/alerts-and-webhooks.md")),
+    ("changes", include_str!("../../../data/docs/changes.md")),
     ("channels", include_str!("../../../data/docs/channels.md")),
     ("feeds", include_str!("../../../data/docs/feeds.md")),
     ("api", include_str!("../../../data/docs/api.md")),
