@@ -22,6 +22,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("index", &["vocab", "scorer", "corpus"]),
     // Lists in, corpus and generation out: the commands, the admin socket and the inbox call it.
     ("intake", &["vocab", "feeds", "zones", "corpus", "index"]),
+    // Events of names, in order; derived by `workers`.
+    ("changes", &["vocab"]),
     // Knows bytes, no events: so it can be tested to the last bit.
     ("journal", &[]),
     // Never the index: facts about names cross as arguments.
@@ -31,11 +33,21 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("outbound", &["vocab"]),
     // Fetches lists and hands them to the pipeline, as the inbox does.
     ("sources", &["vocab", "feeds", "intake", "outbound"]),
-    ("workers", &["vocab", "index", "intake", "accounts", "telemetry", "outbound"]),
+    ("workers", &["vocab", "index", "intake", "changes", "accounts", "telemetry", "outbound"]),
     // Responses contain the signals of a score. The guard checks webhooks when they are added.
     (
         "http",
-        &["vocab", "scorer", "index", "intake", "accounts", "telemetry", "outbound", "sources"],
+        &[
+            "vocab",
+            "scorer",
+            "index",
+            "intake",
+            "changes",
+            "accounts",
+            "telemetry",
+            "outbound",
+            "sources",
+        ],
     ),
     // Pages show what the API answers, and the parts of a score.
     (
@@ -79,6 +91,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "corpus",
             "index",
             "intake",
+            "changes",
             "journal",
             "accounts",
             "telemetry",
@@ -100,6 +113,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "corpus",
             "index",
             "intake",
+            "changes",
             "journal",
             "accounts",
             "telemetry",

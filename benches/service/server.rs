@@ -14,6 +14,7 @@ use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use dropdex::accounts::Store;
+use dropdex::changes::Appender;
 use dropdex::http::feeds::FeedLimits;
 use dropdex::http::running_exports::RunningExports;
 use dropdex::http::session::CookieKind;
@@ -62,9 +63,12 @@ impl Service {
         let email = EMAIL.parse()?;
         store.add_account(&email, Plan::Api, None)?;
         let key = store.issue_key(&email)?.key.reveal().to_owned();
+        let changes = accounts.join("changes");
+        let (_, changes) = Appender::open(&changes, clock.now())?;
         let app = App::new(AppParts {
             live: Arc::new(LiveIndex::new(index)),
             store,
+            changes,
             guard: Guard::new(HostRules::default(), Dns::new(&settings::Dns::default())?),
             channels: ConfiguredChannels { email: true, webhook: true, telegram: true },
             cookie: CookieKind::Secure,

@@ -68,6 +68,10 @@ fn as_plan(plan: &str) {
     let key = site.account("owner@example.com", plan);
     let config = site.settings(SETTINGS);
     let server = site.serve_with(&["--today", TODAY, "--config", &config]);
+    // There are events, so that a request for them does not wait.
+    let list = site.write("later.csv", "domain,drop_date\nlunar.com,2026-03-14\n");
+    let list = list.to_str().expect("UTF-8");
+    site.ok(&["ingest", "--observed-at", "2026-03-15T01:00:00Z", list]);
     judge(&site, &server, Some(&key));
 }
 

@@ -7,6 +7,7 @@ mod api;
 mod appraise;
 mod browser;
 mod caches;
+mod changes;
 mod clients;
 mod common;
 mod contract;

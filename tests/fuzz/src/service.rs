@@ -12,6 +12,7 @@ use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE};
 use axum::http::{HeaderName, HeaderValue, Request, Uri};
 use dropdex::accounts::{Email, Password, SessionLife, Store};
+use dropdex::changes::Appender;
 use dropdex::corpus::Corpus;
 use dropdex::corpus::ingest::Source;
 use dropdex::feeds::{Feed, ReadOptions};
@@ -103,9 +104,12 @@ fn start() -> Service {
         RUNTIME.block_on(store.log_in(&email, secret(), SessionLife::default(), clock.now()));
     let token = token.expect("a log-in is tried").expect("the password is right");
     let dns = Dns::new(&settings::Dns { servers: vec![nameless::address()] });
+    let changes = Appender::open(&folder.path().join("changes"), clock.now());
+    let (_, changes) = changes.expect("a log opens");
     let app = App::new(AppParts {
         live: Arc::new(LiveIndex::new(Arc::new(index))),
         store,
+        changes,
         guard: Guard::new(HostRules::default(), dns.expect("a resolver")),
         channels: ConfiguredChannels { email: true, webhook: true, telegram: true },
         cookie: CookieKind::Secure,

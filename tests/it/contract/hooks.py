@@ -44,6 +44,9 @@ schemathesis.openapi.format("regex", st.sampled_from(["^(shop|store)", "a.c$", "
 schemathesis.openapi.format("label", st.from_regex(r"\A[a-z][a-z0-9]{2,20}\Z"))
 schemathesis.openapi.format("tld", SUFFIXES | LABELS)
 schemathesis.openapi.format("tlds", st.lists(SUFFIXES | LABELS, min_size=1, max_size=5).map(",".join))
+schemathesis.openapi.format("time-zone", st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"]))
+# Greater numbers are of events that are not there yet.
+schemathesis.openapi.format("sequence", st.just("0"))
 schemathesis.openapi.format("delivery", st.from_regex(r"\Amsg_[A-Za-z0-9]{1,40}\Z"))
 
 
@@ -55,6 +58,15 @@ def map_headers(context, headers):
     if isinstance(key, str) and 1 <= len(key) <= 200:
         headers["Idempotency-Key"] = f"turn-{next(TURNS)}"
     return headers
+
+
+@schemathesis.hook
+def map_query(context, query):
+    """No request waits for an event that does not come."""
+    wait = (query or {}).get("wait")
+    if isinstance(wait, int) and 1 < wait <= 30:
+        query["wait"] = 1
+    return query
 
 
 @schemathesis.hook
