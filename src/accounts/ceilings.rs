@@ -11,6 +11,7 @@ use super::data::claims::Claim;
 use super::data::hidden::hidden_bytes;
 use super::data::rules::Rule;
 use super::data::votes::vote_bytes;
+use super::data::watch_alerts::{EntryAlerts, WatchSender};
 use super::data::watches::watch_bytes;
 use super::error::WriteError;
 use super::event::Event;
@@ -85,6 +86,15 @@ pub fn growth(data: &UserData, events: &[Event]) -> i64 {
         }
         Event::WatchDetailsSet { name, details, .. } => {
             details.bytes() as i64 - data.watch_details(name).map_or(0, |it| it.bytes()) as i64
+        }
+        Event::EntryAlertsSet { name, alerts, .. } => {
+            alerts.as_ref().map_or(0, EntryAlerts::bytes) as i64
+                - data.entry_alerts(name).map_or(0, |it| it.bytes()) as i64
+        }
+        Event::WatchAlertsSet { alerts, channels, secrets, at, .. } => {
+            let new = WatchSender::new(*alerts, channels.clone(), secrets.clone(), *at);
+            let before = data.watch_sender.as_ref().map_or(0, |sender| sender.rule.bytes());
+            new.rule.bytes() as i64 - before as i64
         }
         Event::NamesHidden { names, .. } => names.iter().map(hidden_bytes).sum::<u64>() as i64,
         // With the details that the next event sets.

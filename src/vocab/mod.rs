@@ -39,6 +39,7 @@ pub mod tables;
 pub mod tag;
 pub mod time;
 pub mod url;
+pub mod watched_change;
 pub mod watermark;
 pub mod whole_file;
 pub mod zone;

@@ -17,6 +17,7 @@ pub mod rules;
 pub mod searches;
 pub mod sorted;
 pub mod votes;
+pub mod watch_alerts;
 pub mod watches;
 
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use responses::Responses;
 use rules::{Channel, Rule, Rules};
 use searches::{SavedSearch, Searches};
 use votes::Votes;
+use watch_alerts::{EntryAlerts, WatchSender};
 use watches::{WatchDetails, WatchEntry, Watches};
 
 /// Everything that one account owns, at one moment. A clone shares all rows.
@@ -51,6 +53,8 @@ pub struct UserData {
     pub(super) columns: Option<Columns>,
     /// The latest UTC day with test messages, and their number.
     pub(super) tests: Option<(Day, u32)>,
+    /// Settings and channels of watch alerts; `None` until the owner has saved them.
+    pub(super) watch_sender: Option<WatchSender>,
 }
 
 impl UserData {
@@ -64,6 +68,7 @@ impl UserData {
             + self.responses.bytes()
             + self.hidden.bytes()
             + self.searches.bytes()
+            + self.watch_sender.as_ref().map_or(0, |sender| sender.rule.bytes())
     }
 
     /// Claims, newest `reported_at` first, then id descending.
@@ -89,6 +94,29 @@ impl UserData {
     /// Notes of the owner about a watched name; `None` without notes.
     pub fn watch_details(&self, name: &DomainName) -> Option<&Arc<WatchDetails>> {
         self.watches.details(name.as_str())
+    }
+
+    /// Settings and channels of watch alerts, or the defaults.
+    pub fn watch_sender(&self) -> &WatchSender {
+        self.watch_sender.as_ref().unwrap_or_else(|| WatchSender::usual())
+    }
+
+    /// Whether the owner has saved the settings of watch alerts.
+    pub fn has_watch_sender(&self) -> bool {
+        self.watch_sender.is_some()
+    }
+
+    /// The owner's choice for a watched name; `None` if that of the account holds.
+    pub fn entry_alerts(&self, name: &DomainName) -> Option<&Arc<EntryAlerts>> {
+        self.watches.alerts(name.as_str())
+    }
+
+    /// A rule, or the channels of the watchlist.
+    pub fn sender(&self, id: RuleId) -> Option<&Arc<Rule>> {
+        match id {
+            RuleId::WATCHLIST => Some(&self.watch_sender().rule),
+            id => self.rules.get_shared(id),
+        }
     }
 
     /// Venues noted on the watchlist, in order of names.

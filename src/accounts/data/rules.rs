@@ -92,6 +92,16 @@ impl Channel {
         }
     }
 
+    /// Name of its type in the API: `email`, `webhook`, `telegram`, or that of the chat service.
+    pub fn type_name(&self) -> &str {
+        match self {
+            Channel::Email => "email",
+            Channel::Webhook { .. } => "webhook",
+            Channel::Telegram { .. } => "telegram",
+            Channel::Chat(chat) => &chat.service,
+        }
+    }
+
     /// The address that its owner chose.
     pub fn url(&self) -> Option<&WebhookUrl> {
         match self {

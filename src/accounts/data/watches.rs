@@ -7,6 +7,7 @@ use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::data::sorted::Sorted;
+use crate::accounts::data::watch_alerts::EntryAlerts;
 use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
 use crate::vocab::tag::Tag;
@@ -58,6 +59,8 @@ pub struct Watches {
     entries: Sorted<CompactString, Packed>,
     /// By name, for entries that have some.
     details: Sorted<CompactString, Arc<WatchDetails>>,
+    /// By name, for entries with a choice of their own.
+    alerts: Sorted<CompactString, Arc<EntryAlerts>>,
     external: u32,
     bytes: u64,
 }
@@ -152,6 +155,29 @@ impl Watches {
         self.bytes = self.bytes + bytes - old.map_or(0, |old| old.bytes());
     }
 
+    /// The choice for a name; `None` if it has none of its own.
+    pub fn alerts(&self, name: &str) -> Option<&Arc<EntryAlerts>> {
+        self.alerts.get(name)
+    }
+
+    /// All choices, in order of names.
+    pub fn all_alerts(&self) -> impl Iterator<Item = (&CompactString, &EntryAlerts)> {
+        self.alerts.iter().map(|(name, alerts)| (name, &**alerts))
+    }
+
+    /// Replaces or (`None`) removes the choice for a name that is on the list.
+    pub fn set_alerts(&mut self, name: &str, alerts: Option<EntryAlerts>) {
+        if self.entries.get(name).is_none() {
+            return;
+        }
+        self.bytes += alerts.as_ref().map_or(0, EntryAlerts::bytes);
+        let old = match alerts {
+            Some(alerts) => self.alerts.insert(name.into(), Arc::new(alerts)),
+            None => self.alerts.remove(name),
+        };
+        self.bytes -= old.map_or(0, |old| old.bytes());
+    }
+
     /// Adds an entry, or replaces the one with its name. Returns whether the name is new.
     pub fn put(&mut self, entry: &WatchEntry) -> bool {
         let name = CompactString::new(entry.name.as_str());
@@ -167,6 +193,7 @@ impl Watches {
     /// Removes an entry. Returns whether there was one.
     pub fn remove(&mut self, name: &DomainName) -> bool {
         self.set_details(name.as_str(), WatchDetails::default());
+        self.set_alerts(name.as_str(), None);
         let old = self.entries.remove(name.as_str());
         self.external -= u32::from(old.is_some_and(|old| old.has(EXTERNAL)));
         if old.is_some() {

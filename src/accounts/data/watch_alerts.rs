@@ -1,0 +1,185 @@
+//! Settings of watch alerts: the changes of watched names that an account is notified of, and when.
+
+use std::sync::{Arc, LazyLock};
+
+use chrono::{DateTime, Utc};
+use compact_str::CompactString;
+use serde::{Deserialize, Serialize};
+
+use crate::accounts::data::rules::{Channel, Rule, RuleFilter, WebhookSecret};
+use crate::vocab::change::{ChangeKind, ChangeKinds};
+use crate::vocab::ids::RuleId;
+use crate::vocab::time::UnixMs;
+use crate::vocab::zone::{Hour, Zone};
+
+/// Kinds of changes of watched names that are sent, and when. Events and snapshots store the fields
+/// by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchAlerts {
+    /// Of entries without a choice of their own; may be empty.
+    pub kinds: ChangeKinds,
+    /// Hour of the daily digest; `None` sends at once.
+    pub digest: Option<Hour>,
+    /// Messages that are due in these hours are sent when the hours end.
+    pub quiet: Option<Quiet>,
+    /// Of the hours above.
+    pub zone: Zone,
+}
+
+/// Hours without messages. Invariant: `from` is not `to`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quiet {
+    from: Hour,
+    to: Hour,
+}
+
+impl Quiet {
+    /// From one hour to another; `None` if they are the same.
+    pub fn new(from: Hour, to: Hour) -> Option<Quiet> {
+        (from != to).then_some(Quiet { from, to })
+    }
+
+    pub fn from(self) -> Hour {
+        self.from
+    }
+
+    pub fn to(self) -> Hour {
+        self.to
+    }
+
+    fn holds(self, hour: Hour) -> bool {
+        match self.from < self.to {
+            true => (self.from..self.to).contains(&hour),
+            false => hour >= self.from || hour < self.to,
+        }
+    }
+}
+
+impl Default for WatchAlerts {
+    /// Defaults for an investor who wants to catch names; messages are sent at once.
+    fn default() -> WatchAlerts {
+        let kinds = [ChangeKind::DropsTomorrow, ChangeKind::Available, ChangeKind::Renewed];
+        WatchAlerts {
+            kinds: kinds.into_iter().collect(),
+            digest: None,
+            quiet: None,
+            zone: Zone::UTC,
+        }
+    }
+}
+
+impl WatchAlerts {
+    /// When a message is due that is queued at `now`.
+    pub fn due(self, now: DateTime<Utc>) -> DateTime<Utc> {
+        let due = self.digest.map_or(now, |hour| self.zone.next(hour, now));
+        match self.quiet {
+            Some(quiet) if quiet.holds(self.zone.hour_at(due)) => self.zone.next(quiet.to, due),
+            _ => due,
+        }
+    }
+}
+
+/// The settings of an account, and its channels as a rule that has no filter: its outbox holds the
+/// messages about watched names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchSender {
+    pub alerts: WatchAlerts,
+    pub rule: Arc<Rule>,
+}
+
+impl WatchSender {
+    pub fn new(
+        alerts: WatchAlerts,
+        channels: Vec<Channel>,
+        secrets: Vec<WebhookSecret>,
+        at: UnixMs,
+    ) -> WatchSender {
+        let rule = Rule {
+            id: RuleId::WATCHLIST,
+            name: "Watchlist".into(),
+            filter: RuleFilter::default(),
+            channels,
+            active: true,
+            created_at: at,
+            secrets,
+            search: None,
+        };
+        WatchSender { alerts, rule: Arc::new(rule) }
+    }
+
+    /// That of accounts whose owner has not saved settings: mail.
+    pub fn usual() -> &'static WatchSender {
+        static USUAL: LazyLock<WatchSender> = LazyLock::new(|| {
+            let epoch = UnixMs::new(0).expect("1970 is in range");
+            let channels = vec![Channel::Email];
+            WatchSender::new(WatchAlerts::default(), channels, Vec::new(), epoch)
+        });
+        &USUAL
+    }
+}
+
+/// The owner's choice for one watched name, in place of that of the account.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryAlerts {
+    /// Empty to hear nothing.
+    pub kinds: ChangeKinds,
+    /// Types of the account's channels that are used, such as `email`; empty for all.
+    pub channels: Vec<CompactString>,
+}
+
+/// Approximate memory of a choice besides its texts.
+const CHOICE_BYTES: u64 = 128;
+
+impl EntryAlerts {
+    /// Whether nothing is sent.
+    pub fn is_mute(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// Whether messages about the name go to a channel.
+    pub fn goes_to(&self, channel: &Channel) -> bool {
+        self.channels.is_empty() || self.channels.iter().any(|it| it == channel.type_name())
+    }
+
+    /// Approximate memory.
+    pub fn bytes(&self) -> u64 {
+        CHOICE_BYTES + (self.channels.len() * size_of::<CompactString>()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_and_quiet_hours_decide_when_a_message_is_due() {
+        let hour = |hour| Hour::new(hour).expect("an hour");
+        let quiet = |from, to| Quiet::new(hour(from), hour(to));
+        let (day, night) = (quiet(9, 17), quiet(22, 7));
+        for (digest, quiet, now, due) in [
+            (None, None, "2026-11-23T12:00:00Z", "2026-11-23T12:00:00Z"),
+            (Some(8), None, "2026-11-23T06:59:59Z", "2026-11-23T07:00:00Z"),
+            (Some(8), None, "2026-11-23T07:00:00Z", "2026-11-24T07:00:00Z"),
+            (None, night, "2026-11-23T20:59:59Z", "2026-11-23T20:59:59Z"),
+            (None, night, "2026-11-23T21:00:00Z", "2026-11-24T06:00:00Z"),
+            (None, night, "2026-11-24T05:59:59Z", "2026-11-24T06:00:00Z"),
+            (None, night, "2026-11-24T06:00:00Z", "2026-11-24T06:00:00Z"),
+            (None, day, "2026-11-23T12:00:00Z", "2026-11-23T16:00:00Z"),
+            // A digest in quiet hours comes when they end.
+            (Some(8), day, "2026-11-23T12:00:00Z", "2026-11-24T07:00:00Z"),
+            (Some(12), day, "2026-11-23T12:00:00Z", "2026-11-24T16:00:00Z"),
+            // The clocks go forward at 2:00 on 29 March, and back at 3:00 on 25 October.
+            (None, night, "2026-03-28T22:00:00Z", "2026-03-29T05:00:00Z"),
+            (Some(8), None, "2026-03-28T12:00:00Z", "2026-03-29T06:00:00Z"),
+            (None, night, "2026-10-24T21:00:00Z", "2026-10-25T06:00:00Z"),
+            (Some(8), None, "2026-10-24T12:00:00Z", "2026-10-25T07:00:00Z"),
+        ] {
+            let zone = "Europe/Berlin".parse().expect("a zone");
+            let alerts =
+                WatchAlerts { digest: digest.map(hour), quiet, zone, ..WatchAlerts::default() };
+            let [now, due] = [now, due].map(|it| it.parse::<DateTime<Utc>>().expect("a time"));
+            assert_eq!(alerts.due(now), due, "{digest:?} {quiet:?} at {now}");
+        }
+        assert_eq!(Quiet::new(hour(3), hour(3)), None);
+    }
+}
