@@ -79,7 +79,9 @@ impl Store {
         rule: RuleId,
         id: DeliveryId,
     ) -> Option<PendingDelivery> {
-        let account = self.state().account(account).map(Arc::clone)?;
+        // While changes are recorded they may join this message: it is not sent with a part of them.
+        let is_recorded = rule == RuleId::WATCHLIST && self.0.watching.try_lock().is_err();
+        let account = self.state().account(account).filter(|_| !is_recorded).map(Arc::clone)?;
         pending(&account, rule, id)
     }
 
@@ -230,7 +232,7 @@ pub fn new_unsubscribe_token(
 fn pending(account: &Account, rule: RuleId, id: DeliveryId) -> Option<PendingDelivery> {
     let data = &account.data;
     let delivery = data.delivery(rule, id).filter(|it| it.is_pending() && !account.disabled)?;
-    let rule = data.rules.get_shared(rule)?;
+    let rule = data.sender(rule)?;
     let secret = match &*delivery.channel {
         Channel::Webhook { url } => rule.secrets.iter().find(|it| it.url == *url),
         Channel::Email | Channel::Telegram { .. } | Channel::Chat(_) => None,
@@ -254,7 +256,7 @@ fn closed_channel(
     problem: Problem,
 ) -> Option<ClosedChannel> {
     let is_on = account.data.switched_off(rule, &delivery.channel).is_none();
-    let rule = Arc::clone(account.data.rules.get_shared(rule)?);
+    let rule = Arc::clone(account.data.sender(rule)?);
     let is_verified = account.access.is_verified();
     (is_on && delivery.is_pending()).then(|| ClosedChannel {
         account: account.id,
@@ -294,7 +296,7 @@ fn queue_test(
 }
 
 /// Checks that `more` test messages are allowed today.
-fn check_test_limit(
+pub(super) fn check_test_limit(
     account: &Account,
     now: UnixMs,
     today: Day,
@@ -316,7 +318,7 @@ fn requeue(
     id: DeliveryId,
     now: UnixMs,
 ) -> Result<Decided<Delivery>, WriteError> {
-    let rule = account.data.rules.get(rule).ok_or(WriteError::NotFound)?;
+    let rule = account.data.sender(rule).ok_or(WriteError::NotFound)?;
     let delivery = account.data.delivery(rule.id, id).ok_or(WriteError::NotFound)?;
     let mut live = live_channels(account, rule).into_iter();
     let is_live = live.any(|position| rule.channels[position] == *delivery.channel);
@@ -346,8 +348,7 @@ fn requeue(
 
 fn unsubscribe(account: &Account, rule: RuleId, now: UnixMs) -> Decided<()> {
     let channel = Channel::Email;
-    let has_mail =
-        account.data.rules.get(rule).is_some_and(|rule| rule.channels.contains(&channel));
+    let has_mail = account.data.sender(rule).is_some_and(|rule| rule.channels.contains(&channel));
     let is_on = has_mail && account.data.switched_off(rule, &channel).is_none();
     let off = SwitchedOff { reason: OffReason::Unsubscribed, at: now };
     let event = Event::ChannelSwitchedOff { account: account.id, rule, channel, off };

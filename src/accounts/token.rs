@@ -55,6 +55,11 @@ impl TokenDigest {
         TokenDigest(bytes)
     }
 
+    /// An id to show to whoever has the token: half of the digest in hexadecimal digits.
+    pub fn public_id(&self) -> String {
+        hex::encode(&self.0[..16])
+    }
+
     /// Whether both are equal, in constant time.
     pub fn is(&self, other: &TokenDigest) -> bool {
         self.0.ct_eq(&other.0).into()

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::error::WriteError;
 use super::event::Event;
-use super::store::{ROWS_MAX, Store};
+use super::store::{ROWS_MAX, StateChange, Store};
 use crate::vocab::ids::AccountId;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{FormerState, Observation};
@@ -50,6 +50,15 @@ impl Store {
         let watched = &self.state().watched;
         let one = |name| (watched.observation(name), watched.former(name).to_vec());
         names.into_iter().map(one).collect()
+    }
+
+    /// The number of state changes of watched names, and those after number `since`: the last one of
+    /// each name, in the order of the journal.
+    pub fn state_changes(&self, since: u64) -> (u64, Vec<StateChange>) {
+        // A copy of some pointers: many names are visited.
+        let watched = self.state().watched.clone();
+        let (newest, _) = watched.changes();
+        (newest, if newest > since { watched.changed_since(since) } else { Vec::new() })
     }
 
     /// All names watched by accounts that are not disabled, in order of names.

@@ -15,10 +15,11 @@ use crate::accounts::data::sorted::Sorted;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::{DeliveryId, RuleId, UnsubscribeToken};
-use crate::vocab::limits::{DELIVERIES_KEPT_MAX, FAILED_WITH_NAMES_MAX};
+use crate::vocab::limits::{DELIVERIES_KEPT_MAX, FAILED_WITH_NAMES_MAX, MESSAGE_NAMES_MAX};
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
+use crate::vocab::watched_change::WatchedChange;
 
 /// A name that a rule matched, as it was then.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -39,6 +40,8 @@ pub enum MessageKind {
     Match,
     /// A sample that the owner asked for.
     Test,
+    /// Changes of watched names.
+    Changes,
 }
 
 /// A message of a rule. Each channel gets it in a delivery of its own.
@@ -51,10 +54,50 @@ pub struct Message {
     pub list_day: Day,
     /// Number of names that matched, or of changes.
     pub total: u32,
-    /// The best of them, best first, at most
-    /// [`MESSAGE_NAMES_MAX`](crate::vocab::limits::MESSAGE_NAMES_MAX). `None` once they are no
-    /// longer needed. Equal names and lists are shared.
-    pub names: Option<Arc<[Arc<MatchedName>]>>,
+    /// The first of them, at most [`MESSAGE_NAMES_MAX`]. `None` once they are no longer needed.
+    pub content: Option<Content>,
+}
+
+/// Rows of a message. Equal rows and lists are shared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Names that match, best first.
+    Names(Arc<[Arc<MatchedName>]>),
+    /// Changes of watched names, oldest first.
+    Changes(Arc<[Arc<WatchedChange>]>),
+}
+
+/// Changes that are kept of a delivered message, for its history.
+pub const CHANGES_KEPT_MAX: usize = 20;
+
+impl Content {
+    /// Content to keep of a delivered message: the first changes; `None` for names.
+    fn kept(self) -> Option<Content> {
+        match self {
+            Content::Names(_) => None,
+            Content::Changes(all) if all.len() <= CHANGES_KEPT_MAX => Some(Content::Changes(all)),
+            Content::Changes(all) => Some(Content::Changes(all[..CHANGES_KEPT_MAX].into())),
+        }
+    }
+}
+
+/// Undelivered messages of a channel above which further changes gather in one.
+const CHANGES_PENDING_MAX: usize = 3;
+/// Time for which they gather, so that a receiver that is down has at most a hundred waiting in the 24
+/// hours of their retries.
+const CHANGES_GATHER_MS: u64 = 15 * 60_000;
+
+/// Changes of watched names for one channel.
+pub struct NewChanges {
+    /// Position of the channel.
+    pub position: u8,
+    pub id: DeliveryId,
+    pub at: UnixMs,
+    /// When they are due.
+    pub due: UnixMs,
+    pub total: u32,
+    /// The first of them.
+    pub changes: Vec<Arc<WatchedChange>>,
 }
 
 /// A message to one channel.
@@ -192,7 +235,41 @@ impl Message {
     /// A test message.
     pub fn test(at: UnixMs, day: Day, total: u32, names: Vec<MatchedName>) -> Message {
         let names = names.into_iter().map(Arc::new).collect();
-        Message { kind: MessageKind::Test, at, list_day: day, total, names: Some(names) }
+        let content = Some(Content::Names(names));
+        Message { kind: MessageKind::Test, at, list_day: day, total, content }
+    }
+
+    /// A test message about these changes.
+    pub fn test_of_changes(at: UnixMs, day: Day, changes: Vec<WatchedChange>) -> Message {
+        let total = changes.len() as u32;
+        let content = Some(Content::Changes(changes.into_iter().map(Arc::new).collect()));
+        Message { kind: MessageKind::Test, at, list_day: day, total, content }
+    }
+
+    /// The names that match; empty once they are no longer needed, and for changes.
+    pub fn names(&self) -> &[Arc<MatchedName>] {
+        match &self.content {
+            Some(Content::Names(names)) => names,
+            _ => &[],
+        }
+    }
+
+    /// The changes; those of a delivered message are the first few.
+    pub fn changes(&self) -> &[Arc<WatchedChange>] {
+        match &self.content {
+            Some(Content::Changes(changes)) => changes,
+            _ => &[],
+        }
+    }
+
+    /// Adds changes to a message of some.
+    fn extend(&mut self, total: u32, more: Vec<Arc<WatchedChange>>) {
+        self.total = self.total.saturating_add(total);
+        let room = MESSAGE_NAMES_MAX.saturating_sub(self.changes().len());
+        if room > 0 {
+            let all = self.changes().iter().cloned().chain(more.into_iter().take(room));
+            self.content = Some(Content::Changes(all.collect()));
+        }
     }
 }
 
@@ -212,7 +289,7 @@ impl Delivery {
 
     /// Whether it failed and still has its names, so that it can be sent again.
     pub fn can_be_retried(&self) -> bool {
-        self.status == DeliveryStatus::Failed && self.message.names.is_some()
+        self.status == DeliveryStatus::Failed && self.message.content.is_some()
     }
 
     fn fail(&mut self, problem: Problem) {
@@ -331,7 +408,7 @@ impl RuleOutbox {
         match outcome {
             AttemptOutcome::Delivered => {
                 delivery.status = DeliveryStatus::Delivered;
-                delivery.message.names = None;
+                delivery.message.content = delivery.message.content.take().and_then(Content::kept);
                 delivery.last_problem = None;
             }
             AttemptOutcome::Retry { next_at, problem } => {
@@ -438,7 +515,7 @@ impl RuleOutbox {
             });
         }
         let failed = self.deliveries.iter_mut().rev().filter(|it| it.can_be_retried());
-        failed.skip(FAILED_WITH_NAMES_MAX).for_each(|it| it.message.names = None);
+        failed.skip(FAILED_WITH_NAMES_MAX).for_each(|it| it.message.content = None);
     }
 }
 

@@ -136,9 +136,10 @@ fn a_match_is_queued_once_per_channel() {
         assert!(pending.iter().any(|it| it.delivery == *one), "{channel:?}");
     }
     for one in &pending {
-        let Message { kind, at: queued_at, list_day, total, names } = &one.delivery.message;
+        let Message { kind, at: queued_at, list_day, total, .. } = &one.delivery.message;
         assert_eq!((*kind, *queued_at, *list_day), (MessageKind::Match, at(0), today()));
-        let names: Vec<_> = names.as_deref().expect("names").iter().map(|it| &it.name).collect();
+        let names = one.delivery.message.names().iter();
+        let names: Vec<_> = names.map(|it| &it.name).collect();
         assert_eq!((*total, names), (1_000, vec![&name("name-2.com"), &name("name-0.com")]));
         assert_eq!(one.delivery.next_at(), Some(at(0)));
         let is_webhook = matches!(*one.delivery.channel, Channel::Webhook { .. });
@@ -203,7 +204,7 @@ fn a_long_list_takes_several_records_that_share_names() {
     assert_eq!(pending.len(), 250);
     let mut distinct = std::collections::HashSet::new();
     for one in &pending {
-        let names = one.delivery.message.names.as_deref().expect("names");
+        let names = one.delivery.message.names();
         assert_eq!((names.len(), one.delivery.message.total), (MESSAGE_NAMES_MAX, best + 7));
         distinct.extend(names.iter().map(Arc::as_ptr));
     }
@@ -264,7 +265,7 @@ fn outcomes_of_attempts_are_kept() {
     let owned = world.store.user_data(&ann);
     let get = |of: &PendingDelivery| owned.delivery(rule, of.delivery.id).expect("kept");
     assert_eq!((get(mail).status, get(mail).attempts), (DeliveryStatus::Delivered, 1));
-    assert_eq!((&get(mail).message.names, get(mail).message.total), (&None, 2));
+    assert_eq!((&get(mail).message.content, get(mail).message.total), (&None, 2));
     assert_eq!((get(hook).next_at(), get(hook).attempts), (Some(at(7)), 2));
     assert_eq!((get(hook).last_problem, get(hook).last_attempt_at), (Some(problem), Some(at(2))));
     assert_eq!((get(chat).status, get(chat).attempts), (DeliveryStatus::Failed, 1));
@@ -282,7 +283,7 @@ fn outcomes_of_attempts_are_kept() {
     world.requeue(&ann, rule, chat.delivery.id).expect("queued");
     let again = world.store.pending_delivery(ann.account, rule, chat.delivery.id).expect("pending");
     assert_eq!((again.delivery.attempts, again.delivery.next_at()), (0, Some(at(0))));
-    assert_eq!(again.delivery.message.names, chat.delivery.message.names);
+    assert_eq!(again.delivery.message.content, chat.delivery.message.content);
     let world = world.reopened();
     world.wait(world.store.remove_rule(&ann, rule)).expect("removed");
     assert!(world.store.pending_deliveries().is_empty());
@@ -445,7 +446,7 @@ fn test_messages_are_limited_per_account_and_day() {
         assert_eq!(world.test(&ann, rule, noon()).expect("sent"), 3, "{sent} before");
         let queued = &world.deliveries(&ann, rule)[0];
         assert_eq!((queued.message.kind, queued.message.total), (MessageKind::Test, 77));
-        assert_eq!(queued.message.names.as_deref().map(<[_]>::len), Some(TEST_NAMES_MAX));
+        assert_eq!(queued.message.names().len(), TEST_NAMES_MAX);
         world.wait(world.store.remove_rule(&ann, rule)).expect("removed");
     }
     let world = world.reopened();

@@ -57,7 +57,7 @@ pub struct Outside {
 }
 
 fn model_delivery(delivery: &Delivery) -> ModelDelivery {
-    let names = delivery.message.names.as_deref();
+    let names = delivery.message.content.as_ref().map(|_| delivery.message.names());
     ModelDelivery {
         id: delivery.id,
         channel: (*delivery.channel).clone(),
