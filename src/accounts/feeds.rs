@@ -27,6 +27,7 @@ impl Store {
             let is_known = match of {
                 FeedOf::Watchlist => true,
                 FeedOf::Search(id) => account.data.searches.get(id).is_some(),
+                FeedOf::Rule(id) => account.data.rules.get(id).is_some(),
             };
             if !is_known || account.disabled {
                 return Err(WriteError::NotFound);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, Request, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, REFERRER_POLICY};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, REFERRER_POLICY};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
@@ -20,7 +20,8 @@ use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::accounts::{Caller, FeedOf, Token, TokenDigest, UserData};
+use crate::accounts::{Caller, Feed, FeedOf, Store, Token, TokenDigest, UserData};
+use crate::http::alerts::rule_query;
 use crate::http::allowance::Now;
 use crate::http::body::JsonBody;
 use crate::http::error::ApiError;
@@ -31,10 +32,10 @@ use crate::http::searches::split;
 use crate::http::watchlist::{WatchRow, WatchSort, sorted_rows};
 use crate::http::{App, work};
 use crate::index::Index;
-use crate::index::filter::{AsOf, Sort, SortKey};
+use crate::index::filter::{AsOf, DropFilter, RuleQuery, Sort, SortKey, View};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::ids::SearchId;
+use crate::vocab::ids::{RuleId, SearchId};
 use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
@@ -83,16 +84,38 @@ pub struct FeedRequest {
     /// The saved search.
     #[schema(minimum = 1)]
     search_id: Option<u64>,
+    /// The alert rule. Without a search or a rule, the watchlist.
+    #[schema(minimum = 1)]
+    rule_id: Option<u64>,
 }
 
 /// The names of a feed.
 ///
 /// # Errors
-/// 404 for a number that is no id.
-fn feed_of(search: Option<u64>) -> Result<FeedOf, ApiError> {
-    match search {
-        None => Ok(FeedOf::Watchlist),
-        Some(id) => SearchId::new(id).map(FeedOf::Search).ok_or(ApiError::NotFound),
+/// 404 for a number that is no id, 400 for a search and a rule.
+fn feed_of(
+    search: Option<u64>,
+    rule: Option<u64>,
+    rule_member: &'static str,
+) -> Result<FeedOf, ApiError> {
+    let of = match (search, rule) {
+        (None, None) => Some(FeedOf::Watchlist),
+        (Some(id), None) => SearchId::new(id).map(FeedOf::Search),
+        (None, Some(id)) => RuleId::new(id).map(FeedOf::Rule),
+        (Some(_), Some(_)) => {
+            let what = "must be absent when there is a search: a feed has the names of one of them";
+            return Err(ApiError::parameter(rule_member, what));
+        }
+    };
+    of.ok_or(ApiError::NotFound)
+}
+
+/// The saved search or the alert rule of a feed; that of the watchlist has neither.
+fn ids_of(of: FeedOf) -> (Option<SearchId>, Option<RuleId>) {
+    match of {
+        FeedOf::Watchlist => (None, None),
+        FeedOf::Search(id) => (Some(id), None),
+        FeedOf::Rule(id) => (None, Some(id)),
     }
 }
 
@@ -104,15 +127,11 @@ pub struct FeedResponse {
     /// The saved search. The feed of the watchlist has neither a search nor a rule.
     #[schema(value_type = Option<u64>, required)]
     search_id: Option<SearchId>,
+    /// The alert rule.
+    #[schema(value_type = Option<u64>, required)]
+    rule_id: Option<RuleId>,
     #[schema(value_type = String, format = Date)]
     created_on: Day,
-}
-
-fn search_of(of: FeedOf) -> Option<SearchId> {
-    match of {
-        FeedOf::Watchlist => None,
-        FeedOf::Search(id) => Some(id),
-    }
 }
 
 /// The feeds of the account.
@@ -146,11 +165,11 @@ pub async fn list_feeds(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
 ) -> Json<FeedList> {
-    let feeds = app.store.feeds(&caller);
-    let feeds: Vec<_> = feeds
-        .iter()
-        .map(|it| FeedResponse { search_id: search_of(it.of), created_on: it.created })
-        .collect();
+    let shown = |feed: &Feed| {
+        let (search_id, rule_id) = ids_of(feed.of);
+        FeedResponse { search_id, rule_id, created_on: feed.created }
+    };
+    let feeds: Vec<_> = app.store.feeds(&caller).iter().map(shown).collect();
     Json(FeedList { count: feeds.len(), feeds })
 }
 
@@ -161,7 +180,8 @@ pub async fn make_feed(
     Extension(now): Extension<Now>,
     JsonBody(body): JsonBody<FeedRequest>,
 ) -> Result<Response, ApiError> {
-    let token = app.store.make_feed(&caller, feed_of(body.search_id)?, now.0).await?;
+    let of = feed_of(body.search_id, body.rule_id, "ruleId")?;
+    let token = app.store.make_feed(&caller, of, now.0).await?;
     Ok((StatusCode::CREATED, Json(FeedAddresses::new(&token))).into_response())
 }
 
@@ -173,6 +193,9 @@ pub struct RevokedFeed {
     /// The saved search. The feed of the watchlist has neither a search nor a rule.
     #[schema(value_type = Option<u64>, required)]
     search_id: Option<SearchId>,
+    /// The alert rule.
+    #[schema(value_type = Option<u64>, required)]
+    rule_id: Option<RuleId>,
     removed: bool,
 }
 
@@ -182,9 +205,11 @@ pub async fn revoke_feed(
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<RevokedFeed>, ApiError> {
-    let of = feed_of(Params::new(query.as_deref()).one("search_id")?)?;
+    let params = Params::new(query.as_deref());
+    let of = feed_of(params.one("search_id")?, params.one("rule_id")?, "rule_id")?;
     app.store.revoke_feed(&caller, of).await?;
-    Ok(Json(RevokedFeed { search_id: search_of(of), removed: true }))
+    let (search_id, rule_id) = ids_of(of);
+    Ok(Json(RevokedFeed { search_id, rule_id, removed: true }))
 }
 
 /// Form of a feed, by the end of its address.
@@ -213,6 +238,8 @@ struct Entry {
 
 /// Content of a feed, for the writers of both formats.
 struct Page<'a> {
+    /// Unique and the same for as long as the feed has its address.
+    id: &'a str,
     title: &'a str,
     /// Base address of the pages.
     home: &'a str,
@@ -236,13 +263,7 @@ pub async fn read_feed(
     app.feed_limits.check(digest)?;
     let (index, as_of) = (app.live.current(), app.as_of(Now(app.clock.now())));
     let owned = app.store.user_data(&caller);
-    let home = match &app.home {
-        Some(home) => home.as_str().to_owned(),
-        None => {
-            let host = request.headers().get(HOST).and_then(|host| host.to_str().ok());
-            format!("http://{}", host.unwrap_or("localhost"))
-        }
-    };
+    let home = app.base_url(request.headers());
     let path = request.uri().path().to_owned();
     let is_atom = form == Form::Atom;
     let store = app.store.clone();
@@ -253,7 +274,8 @@ pub async fn read_feed(
         let host = home.split_once("://").map_or(home.as_str(), |(_, rest)| rest);
         let host = host.split(['/', ':']).next().unwrap_or_default();
         let own = format!("{home}{path}");
-        let page = Page { title: &title, home: &home, host, own: &own, entries: &entries, updated };
+        let (id, entries) = (digest.public_id(), &entries);
+        let page = Page { id: &id, title: &title, home: &home, host, own: &own, entries, updated };
         Ok(if is_atom { atom::write(&page) } else { calendar::write(&page) })
     })
     .await?;
@@ -288,7 +310,7 @@ fn parse(address: &str) -> Option<(Token, Form)> {
 fn entries(
     owned: &UserData,
     index: &Index,
-    store: &crate::accounts::Store,
+    store: &Store,
     of: FeedOf,
     as_of: AsOf,
 ) -> Result<(String, Vec<Entry>), ApiError> {
@@ -302,26 +324,39 @@ fn entries(
             let search = owned.search(id).ok_or(ApiError::NotFound)?;
             let filters = split(&search.conditions).0;
             let pairs: Vec<_> = filters.pairs().collect();
-            let mut filter = drops(&pairs, as_of.today)?;
-            filter.sort = Sort::natural(SortKey::Listed);
-            filter.limit = NAMES_MAX as u32;
-            let mut entries = Vec::new();
-            index.drops(&filter, as_of)?.for_each(|row| {
-                entries.push(Entry {
-                    name: row.name.to_owned(),
-                    unicode: to_unicode(row.name).into_owned(),
-                    dqs: Some(row.dqs),
-                    dropped: Some(row.drop_date),
-                    stage: row.stage,
-                    release: row.release_date,
-                    is_gone: false,
-                    text: row.explanation.to_owned(),
-                    since: row.listed_at,
-                });
-            });
-            Ok((format!("dropdex: {}", search.name), entries))
+            let filter = drops(&pairs, as_of.today)?;
+            Ok((format!("dropdex: {}", search.name), newest(index, filter, as_of)?))
+        }
+        FeedOf::Rule(id) => {
+            let rule = owned.rule(id).ok_or(ApiError::NotFound)?;
+            let RuleQuery { common, contains, stages } = rule_query(&rule.filter, as_of.today)?;
+            let (view, sort) = (View::Stages(stages), Sort::natural(SortKey::Listed));
+            let filter =
+                DropFilter { common, view, contains, sort, after: None, limit: 0, offset: 0 };
+            Ok((format!("dropdex: {}", rule.name), newest(index, filter, as_of)?))
         }
     }
+}
+
+/// The names that pass a filter, newest first.
+fn newest(index: &Index, mut filter: DropFilter, as_of: AsOf) -> Result<Vec<Entry>, ApiError> {
+    filter.sort = Sort::natural(SortKey::Listed);
+    filter.limit = NAMES_MAX as u32;
+    let mut entries = Vec::new();
+    index.drops(&filter, as_of)?.for_each(|row| {
+        entries.push(Entry {
+            name: row.name.to_owned(),
+            unicode: to_unicode(row.name).into_owned(),
+            dqs: Some(row.dqs),
+            dropped: Some(row.drop_date),
+            stage: row.stage,
+            release: row.release_date,
+            is_gone: false,
+            text: row.explanation.to_owned(),
+            since: row.listed_at,
+        });
+    });
+    Ok(entries)
 }
 
 /// A watched name with a release date that is not long over.

@@ -697,7 +697,8 @@ pub const OPERATIONS: &[Operation] = &[
         .named(Group::Feeds, "revokeFeed", "Revoke a feed")
         .description("Its addresses stop working at once.")
         .parameters(&[
-            query("search_id", ParameterKind::Id, "1234", "The saved search; without it, the watchlist."),
+            query("search_id", ParameterKind::Id, "1234", "The saved search."),
+            query("rule_id", ParameterKind::Id, "1234", "The alert rule. Without a search or a rule, the watchlist."),
         ])
         .responses(&[json::<feeds::RevokedFeed>(200, "Its addresses no longer work."), NOT_FOUND]),
     Operation::get("/api/export/drops", |of| get(guarded(of, export::export_drops)))

@@ -11,9 +11,9 @@ use maud::{Markup, html};
 use crate::accounts::{FeedOf, WriteError};
 use crate::http::error::ApiError;
 use crate::http::feeds::FeedAddresses;
-use crate::vocab::ids::SearchId;
+use crate::vocab::ids::{RuleId, SearchId};
 use crate::web::Web;
-use crate::web::account::{WITH_TABLES, home};
+use crate::web::account::WITH_TABLES;
 use crate::web::error::PageError;
 use crate::web::layout::{NavItem, Page};
 use crate::web::logged_in::LoggedIn;
@@ -30,6 +30,8 @@ pub fn routes() -> Router<Web> {
         .route("/watchlist/feed/revoke", post(revoke))
         .route("/searches/{id}/feed", get(show).post(make))
         .route("/searches/{id}/feed/revoke", post(revoke))
+        .route("/alerts/{id}/feed", get(show).post(make))
+        .route("/alerts/{id}/feed/revoke", post(revoke))
 }
 
 /// The link of a saved search or a rule, at `path`, to its feed.
@@ -55,6 +57,12 @@ impl FromRequestParts<Web> for Names {
         if parts.uri.path().starts_with(WATCHLIST) {
             let (title, path) = ("your watchlist".to_owned(), WATCHLIST.to_owned());
             return Ok(Names { web, member, of: FeedOf::Watchlist, title, path });
+        }
+        if parts.uri.path().starts_with("/alerts/") {
+            let id = path_param(parts, "id", RuleId::parse).await?;
+            let rule = web.user_data(&member).rule(id).cloned().ok_or(ApiError::NotFound)?;
+            let (title, path) = (format!("“{}”", rule.name), format!("/alerts/{id}/feed"));
+            return Ok(Names { web, member, of: FeedOf::Rule(id), title, path });
         }
         let id = path_param(parts, "id", SearchId::parse).await?;
         let search = web.user_data(&member).search(id).cloned().ok_or(ApiError::NotFound)?;
@@ -100,7 +108,7 @@ async fn make(
     let now = names.member.viewer.now.0;
     let token = web.app.store.make_feed(&names.member.caller, names.of, now).await?;
     let FeedAddresses { atom, calendar } = FeedAddresses::new(&token);
-    let home = home(&web, &headers);
+    let home = web.app.base_url(&headers);
     let address = |id: &str, label: &str, path: &str, help: &str| {
         html! {
             section.panel {
@@ -135,6 +143,7 @@ fn page(names: &Names, main: &Markup) -> Markup {
     let (item, back, word) = match names.of {
         FeedOf::Watchlist => (NavItem::Watchlist, "/watchlist", "Back to the watchlist"),
         FeedOf::Search(_) => (NavItem::Drops, "/searches", "Back to saved searches"),
+        FeedOf::Rule(_) => (NavItem::Alerts, "/alerts", "Back to alerts"),
     };
     Page::new("Feed and calendar", "Names for readers and calendars, at a secret address.")
         .at(item)

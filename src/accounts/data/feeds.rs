@@ -4,13 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::token::TokenDigest;
 use crate::vocab::day::Day;
-use crate::vocab::ids::SearchId;
+use crate::vocab::ids::{RuleId, SearchId};
 
 /// The names of a feed. Stored by position: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum FeedOf {
     Watchlist,
     Search(SearchId),
+    Rule(RuleId),
 }
 
 /// A feed and what it is found by.

@@ -17,11 +17,12 @@ pub fn write(page: &Page<'_>) -> String {
     let moment = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true);
     let ends = format!(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n\
-         <id>tag:{host},2026:feed/{title}</id>\n<title>{title}</title>\n<updated>{updated}</updated>\n\
+         <id>tag:{host},2026:feed/{id}</id>\n<title>{title}</title>\n<updated>{updated}</updated>\n\
          <author><name>dropdex</name></author>\n\
          <link rel=\"self\" type=\"application/atom+xml\" href=\"{own}\"/>\n\
          <link rel=\"alternate\" type=\"text/html\" href=\"{home}/\"/>\n",
         host = escaped(page.host),
+        id = page.id,
         title = escaped(page.title),
         updated = moment(newest.instant() + TimeDelta::milliseconds(page.entries.len() as i64)),
         own = escaped(page.own),

@@ -9,6 +9,7 @@ use crate::http::params::Page as Rows;
 use crate::vocab::ids::RuleId;
 use crate::vocab::plan::Plan;
 use crate::web::components::{counted, grouped, query};
+use crate::web::feeds;
 use crate::web::layout::{NavItem, Page};
 use crate::web::logged_in::LoggedIn;
 use crate::web::notice;
@@ -122,7 +123,7 @@ fn item(rule: &Rule, owned: &UserData, plan: Plan, limit: u32) -> Markup {
         li.panel {
             div.head {
                 h2 { a href={ (PATH) "/" (rule.id) } { (rule.name) } }
-                p { (standing.badge()) }
+                p { (standing.badge()) " " (feeds::button(&format!("{PATH}/{}", rule.id), &rule.name)) }
             }
             @if let Some(hint) = standing.hint() { p.hint { (hint) } }
             p { (words::filter(&rule.filter)) ". " (search(rule, owned)) }
@@ -183,7 +184,7 @@ pub fn status(delivery: &Delivery) -> Markup {
 fn summary(delivery: &Delivery) -> String {
     let names = counted(delivery.message.total, "name");
     let kind = match delivery.message.kind {
-        MessageKind::Match => "",
+        MessageKind::Match | MessageKind::Changes => "",
         MessageKind::Test => "test, ",
     };
     format!("{kind}{names}, {}", words::channel(&delivery.channel))
