@@ -19,8 +19,9 @@ use super::data::deliveries::{AttemptOutcome, MatchedName, SwitchedOff};
 use super::data::feeds::{Feed, FeedOf};
 use super::data::keys::Key;
 use super::data::responses::KeptResponse;
-use super::data::rules::{Channel, Rule};
+use super::data::rules::{Channel, Rule, WebhookSecret};
 use super::data::searches::SavedSearch;
+use super::data::watch_alerts::{EntryAlerts, WatchAlerts};
 use super::data::watches::{WatchDetails, WatchEntry};
 use super::email::Email;
 use super::keys::StoredKey;
@@ -38,6 +39,7 @@ use crate::vocab::name::DomainName;
 use crate::vocab::observation::Observation;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
+use crate::vocab::watched_change::WatchedChange;
 use crate::vocab::watermark::Watermark;
 
 /// Kind of journal records that hold a single [`Event`].
@@ -329,6 +331,61 @@ pub enum Event {
         account: AccountId,
         of: FeedOf,
     },
+    /// The owner saved what is sent about watched names, and where to.
+    WatchAlertsSet {
+        account: AccountId,
+        alerts: WatchAlerts,
+        channels: Vec<Channel>,
+        /// One for each webhook channel, in their order.
+        secrets: Vec<WebhookSecret>,
+        at: UnixMs,
+    },
+    /// The owner made a choice for a watched name, or (`None`) follows that of the account again.
+    EntryAlertsSet {
+        account: AccountId,
+        name: DomainName,
+        alerts: Option<EntryAlerts>,
+    },
+    /// Watched names are matched with changes from the one after `through` on. Names that were watched
+    /// before tell nothing until their owner saves settings.
+    WatchAlertsBegan {
+        at: UnixMs,
+        through: u64,
+    },
+    /// Watched names were matched with the changes up to `through`, and these messages queued. Many
+    /// accounts take several records: each is complete for the accounts up to `upto`, the last for all.
+    ChangesMatched {
+        through: u64,
+        upto: Option<AccountId>,
+        at: UnixMs,
+        /// The changes of all messages of this record, each once.
+        changes: Vec<WatchedChange>,
+        messages: Vec<RecordedChanges>,
+    },
+    /// A test message about watched names was queued; it counts for `day`.
+    WatchTestQueued {
+        account: AccountId,
+        at: UnixMs,
+        day: Day,
+        changes: Vec<WatchedChange>,
+        /// As in [`RecordedMatch`].
+        deliveries: Vec<(u8, DeliveryId)>,
+    },
+}
+
+/// Changes of watched names for one channel of an account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedChanges {
+    pub account: AccountId,
+    /// Position of the channel.
+    pub channel: u8,
+    pub delivery: DeliveryId,
+    /// When the message is due.
+    pub due: UnixMs,
+    /// Number of changes.
+    pub total: u32,
+    /// The first of them, as positions in the changes of the event.
+    pub changes: Vec<u16>,
 }
 
 /// The names that one rule matched in a list.

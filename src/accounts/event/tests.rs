@@ -2,7 +2,9 @@ use super::*;
 use crate::accounts::data::claims::Attribution;
 use crate::accounts::data::deliveries::{OffReason, Problem, StatusClass};
 use crate::accounts::data::rules::{RuleFilter, WebhookSecret};
-use crate::accounts::fixtures::{at, claim, day, email, name};
+use crate::accounts::data::watch_alerts::Quiet;
+use crate::accounts::fixtures::{at, claim, day, email, name, stored_key};
+use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::chat::{Chat, Hook};
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::dqs::Dqs;
@@ -13,6 +15,7 @@ use crate::vocab::scope::{Scope, Scopes};
 use crate::vocab::secret::Secret;
 use crate::vocab::stage::Stage;
 use crate::vocab::url::WebhookUrl;
+use crate::vocab::zone::Hour;
 
 /// A line a transaction: its name, its kind and its bytes.
 fn lines(all: impl IntoIterator<Item = (String, Transaction)>) -> String {
@@ -304,37 +307,18 @@ fn the_bytes_of_every_event_never_change() {
 
 #[test]
 fn the_bytes_of_every_transaction_never_change() {
-    let ours: String = everything()
-        .iter()
-        .skip(all().len())
-        .map(|(name, transaction)| {
-            let (kind, payload) = transaction.encode();
-            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
-        })
-        .collect();
-    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v2.hex"));
+    let multiple = everything().into_iter().skip(all().len());
+    assert_eq!(lines(multiple), include_str!("../../../tests/golden/journal-events-v2.hex"));
 }
 
 #[test]
 fn the_bytes_of_alert_events_never_change() {
-    let ours: String = newest()
-        .map(|(name, transaction)| {
-            let (kind, payload) = transaction.encode();
-            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
-        })
-        .collect();
-    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v3.hex"));
+    assert_eq!(lines(newest()), include_str!("../../../tests/golden/journal-events-v3.hex"));
 }
 
 #[test]
 fn the_bytes_of_login_events_never_change() {
-    let ours: String = sessions()
-        .map(|(name, transaction)| {
-            let (kind, payload) = transaction.encode();
-            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
-        })
-        .collect();
-    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v4.hex"));
+    assert_eq!(lines(sessions()), include_str!("../../../tests/golden/journal-events-v4.hex"));
 }
 
 fn token() -> Event {
@@ -392,13 +376,7 @@ fn notes() -> impl Iterator<Item = (String, Transaction)> {
 
 #[test]
 fn the_bytes_of_notes_never_change() {
-    let ours: String = notes()
-        .map(|(name, transaction)| {
-            let (kind, payload) = transaction.encode();
-            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
-        })
-        .collect();
-    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v6.hex"));
+    assert_eq!(lines(notes()), include_str!("../../../tests/golden/journal-events-v6.hex"));
 }
 
 /// A session that its owner keeps.
@@ -442,13 +420,7 @@ fn searches() -> impl Iterator<Item = (String, Transaction)> {
 
 #[test]
 fn the_bytes_of_searches_never_change() {
-    let ours: String = searches()
-        .map(|(name, transaction)| {
-            let (kind, payload) = transaction.encode();
-            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
-        })
-        .collect();
-    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v7.hex"));
+    assert_eq!(lines(searches()), include_str!("../../../tests/golden/journal-events-v7.hex"));
 }
 
 /// Events about the columns of the drop list.
@@ -462,13 +434,7 @@ fn columns() -> impl Iterator<Item = (String, Transaction)> {
 
 #[test]
 fn the_bytes_of_columns_never_change() {
-    let ours: String = columns()
-        .map(|(name, transaction)| {
-            let (kind, payload) = transaction.encode();
-            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
-        })
-        .collect();
-    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v8.hex"));
+    assert_eq!(lines(columns()), include_str!("../../../tests/golden/journal-events-v8.hex"));
 }
 
 /// Rules with chat services, and a channel that failed for days.
@@ -493,13 +459,7 @@ fn chats() -> impl Iterator<Item = (String, Transaction)> {
 
 #[test]
 fn the_bytes_of_chats_never_change() {
-    let ours: String = chats()
-        .map(|(name, transaction)| {
-            let (kind, payload) = transaction.encode();
-            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
-        })
-        .collect();
-    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v9.hex"));
+    assert_eq!(lines(chats()), include_str!("../../../tests/golden/journal-events-v9.hex"));
 }
 
 #[test]
@@ -536,19 +496,107 @@ fn keys() -> impl Iterator<Item = (String, Transaction)> {
 
 #[test]
 fn the_bytes_of_keys_never_change() {
-    let ours: String = keys()
-        .map(|(name, transaction)| {
-            let (kind, payload) = transaction.encode();
-            format!("{name}: {} {}\n", kind.number(), hex::encode(payload))
-        })
-        .collect();
-    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-v10.hex"));
+    assert_eq!(lines(keys()), include_str!("../../../tests/golden/journal-events-v10.hex"));
+}
+
+/// Events of watch alerts.
+fn watch_alerts() -> impl Iterator<Item = (String, Transaction)> {
+    let account = AccountId(0x0102);
+    let hour = |hour| Hour::new(hour).expect("an hour");
+    let url = WebhookUrl::from_stored("https://hooks.example.com/x".to_owned());
+    let secrets =
+        vec![WebhookSecret { url: url.clone(), secret: Secret::new("whsec_AA==".to_owned()) }];
+    let channels = vec![Channel::Email, Channel::Webhook { url }];
+    let plain = WatchAlerts::default();
+    let full = WatchAlerts {
+        kinds: ChangeKinds::ALL,
+        digest: Some(hour(8)),
+        quiet: Quiet::new(hour(22), hour(7)),
+        zone: "Europe/Berlin".parse().expect("a zone"),
+    };
+    let set = |alerts, channels, secrets| Event::WatchAlertsSet {
+        account,
+        alerts,
+        channels,
+        secrets,
+        at: at(1),
+    };
+    let own = EntryAlerts {
+        kinds: ChangeKinds::NONE.with(ChangeKind::Available),
+        channels: vec!["email".into(), "slack".into()],
+    };
+    let chosen = |alerts| Event::EntryAlertsSet { account, name: name("a.co.uk"), alerts };
+    let changes = ChangeKind::ALL.map(|kind| WatchedChange {
+        kind,
+        name: name("a.co.uk"),
+        day: day(),
+        verified: kind == ChangeKind::Renewed,
+        dqs: Dqs::new(70),
+        dqs_before: Dqs::new(60).filter(|_| kind == ChangeKind::Rescored),
+    });
+    let message = RecordedChanges {
+        account,
+        channel: 1,
+        delivery: delivery(9),
+        due: at(5),
+        total: 600,
+        changes: vec![0, 7],
+    };
+    let matched = |upto, changes: &[WatchedChange], messages| Event::ChangesMatched {
+        through: 0x0304,
+        upto,
+        at: at(4),
+        changes: changes.to_vec(),
+        messages,
+    };
+    let test = Event::WatchTestQueued {
+        account,
+        at: at(6),
+        day: day(),
+        changes: changes[..1].to_vec(),
+        deliveries: vec![(0, delivery(8))],
+    };
+    let all = [
+        ("watch alerts, set", set(plain, vec![Channel::Email], Vec::new())),
+        ("watch alerts, full", set(full, channels, secrets)),
+        ("entry, own", chosen(Some(own))),
+        ("entry, mute", chosen(Some(EntryAlerts::default()))),
+        ("entry, follows", chosen(None)),
+        ("watch alerts, began", Event::WatchAlertsBegan { at: at(2), through: 0x0203 }),
+        ("changes, some", matched(Some(account), &changes, vec![message])),
+        ("changes, done", matched(None, &[], Vec::new())),
+        ("watch test", test),
+    ];
+    all.into_iter().map(|(name, event)| (name.to_owned(), Transaction(vec![event])))
+}
+
+#[test]
+fn the_bytes_of_watch_alerts_never_change() {
+    assert_eq!(lines(watch_alerts()), include_str!("../../../tests/golden/journal-events-v11.hex"));
+}
+
+/// Events of feeds of rules.
+fn rule_feeds() -> impl Iterator<Item = (String, Transaction)> {
+    let account = AccountId(0x0102);
+    let of = FeedOf::Rule(RuleId::new(8).expect("an id"));
+    let feed = Feed { of, digest: TokenDigest::new([9; 32]), created: day() };
+    let all = [
+        ("feed of a rule", Event::FeedMade { account, feed }),
+        ("feed of a rule, revoked", Event::FeedRevoked { account, of }),
+    ];
+    all.into_iter().map(|(name, event)| (name.to_owned(), Transaction(vec![event])))
+}
+
+#[test]
+fn the_bytes_of_rule_feeds_never_change() {
+    assert_eq!(lines(rule_feeds()), include_str!("../../../tests/golden/journal-events-v12.hex"));
 }
 
 /// The transactions of all versions.
 fn every() -> impl Iterator<Item = (String, Transaction)> {
     let older = everything().into_iter().chain(newest()).chain(sessions());
     let newer = searches().chain(columns()).chain(chats()).chain(keys());
+    let newer = newer.chain(watch_alerts()).chain(rule_feeds());
     older.chain(notes()).chain([kept_session()]).chain(newer)
 }
 
