@@ -13,18 +13,21 @@ use bincode::Options;
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
+use super::progress::ChangeProgress;
 use super::state::{Frozen, State};
 use crate::accounts::data::access::{Access, Address, Links, Session, SessionLife};
 use crate::accounts::data::account::Account;
 use crate::accounts::data::claims::{Claim, Trade};
 use crate::accounts::data::deliveries::{
-    Delivery, DeliveryStatus, MatchedName, Message, MessageKind, Outbox, Problem, SwitchedOff,
+    Content, Delivery, DeliveryStatus, MatchedName, Message, MessageKind, Outbox, Problem,
+    SwitchedOff,
 };
 use crate::accounts::data::feeds::Feed;
 use crate::accounts::data::keys::Key;
 use crate::accounts::data::responses::KeptResponse;
-use crate::accounts::data::rules::{Channel, Rule};
+use crate::accounts::data::rules::{Channel, Rule, WebhookSecret};
 use crate::accounts::data::searches::SavedSearch;
+use crate::accounts::data::watch_alerts::{EntryAlerts, WatchAlerts, WatchSender};
 use crate::accounts::data::watches::{WatchDetails, WatchEntry};
 use crate::accounts::event::{EventError, Transaction, codec};
 use crate::accounts::token::TokenDigest;
@@ -37,6 +40,7 @@ use crate::vocab::ids::{AccountId, ClaimId, DeliveryId, RuleId, SearchId, Unsubs
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{FormerState, Observation};
 use crate::vocab::time::UnixMs;
+use crate::vocab::watched_change::WatchedChange;
 use crate::vocab::watermark::Watermark;
 
 /// Approximate bytes of an item of rows.
@@ -106,6 +110,18 @@ enum Item {
     Keys(Vec<Key>),
     /// Oldest first.
     Feeds(Vec<Feed>),
+    /// The number of state changes of watched names. Precedes the first account, as the next item.
+    StateChanges(u64),
+    /// The number of the last state change of the names that had some, in order of names.
+    LastChanges(Vec<(DomainName, u64)>),
+    /// How far watched names are matched with changes. Precedes the first account.
+    Changes(ChangeProgress),
+    /// Settings, channels and secrets of watch alerts, and when they were saved.
+    WatchSender(WatchAlerts, Vec<Channel>, Vec<WebhookSecret>, UnixMs),
+    /// Choices for watched names, in order of names.
+    EntryAlerts(Vec<(CompactString, EntryAlerts)>),
+    /// Messages about watched names, oldest first, with their changes.
+    WatchDeliveries(Vec<(StoredDelivery, Option<Vec<WatchedChange>>)>),
 }
 
 /// A rule, the token in its unsubscribe links, and its channels that are off.
@@ -181,10 +197,18 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         if let Some(owner) = state.owner {
             self.item(&Item::Owner(owner))?;
         }
+        if let Some(changes) = state.changes {
+            self.item(&Item::Changes(changes))?;
+        }
         let observed = state.watched.by_name();
         self.rows(observed.map(|(name, seen)| (name.clone(), seen)), Item::Observed)?;
         let former = state.watched.with_former();
-        self.rows(former.map(|(name, former)| (name.clone(), former.to_vec())), Item::FormerStates)
+        self.rows(former.map(|(name, it)| (name.clone(), it.to_vec())), Item::FormerStates)?;
+        let (changes, last) = state.watched.changes();
+        if changes > 0 {
+            self.item(&Item::StateChanges(changes))?;
+        }
+        self.rows(last.map(|(name, number)| (name.clone(), number)), Item::LastChanges)
     }
 
     fn account(&mut self, account: &Account) -> Result<(), E> {
@@ -195,6 +219,12 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         self.rows(data.watches.iter(), Item::Watches)?;
         let details = data.watches.all_details();
         self.rows(details.map(|(name, it)| (name.clone(), it.clone())), Item::WatchDetails)?;
+        let alerts = data.watches.all_alerts();
+        self.rows(alerts.map(|(name, it)| (name.clone(), it.clone())), Item::EntryAlerts)?;
+        if let Some(WatchSender { alerts, rule }) = &data.watch_sender {
+            let (channels, secrets) = (rule.channels.clone(), rule.secrets.clone());
+            self.item(&Item::WatchSender(*alerts, channels, secrets, rule.created_at))?;
+        }
         self.rows(data.hidden.iter().cloned(), Item::Hidden)?;
         let has_trade = |claim: &&Claim| claim.trade != Trade::default();
         let traded = data.claims.by_id().filter(has_trade);
@@ -223,6 +253,13 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         let since = |(channel, since): &(Arc<Channel>, _)| (Channel::clone(channel), *since);
         let failing = failing.map(|(rule, it)| (rule, it.failing.iter().map(since).collect()));
         self.rows(failing, Item::Failing)?;
+        let changes = data.outbox.get(RuleId::WATCHLIST).into_iter();
+        let changes = changes.flat_map(|outbox| &outbox.deliveries).map(|delivery| {
+            let rows = || delivery.message.changes().iter().map(|it| WatchedChange::clone(it));
+            let changes = delivery.message.content.as_ref().map(|_| rows().collect());
+            (StoredDelivery::new(delivery, None), changes)
+        });
+        self.rows(changes, Item::WatchDeliveries)?;
         self.deliveries(&data.outbox)
     }
 
@@ -251,9 +288,12 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
     /// Deliveries, each after the names that it refers to.
     fn deliveries(&mut self, outbox: &Outbox) -> Result<(), E> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
-        for (rule, outbox) in outbox.iter() {
+        for (rule, outbox) in outbox.iter().filter(|(rule, _)| *rule != RuleId::WATCHLIST) {
             for delivery in &outbox.deliveries {
-                let stored = StoredDelivery::new(delivery, |name| self.position(name, &mut bytes));
+                let names = delivery.message.names().iter();
+                let names = names.map(|name| self.position(name, &mut bytes)).collect();
+                let names = delivery.message.content.as_ref().map(|_| names);
+                let stored = StoredDelivery::new(delivery, names);
                 let row = (rule, stored);
                 bytes += size_of(&row);
                 rows.push(row);
@@ -324,8 +364,8 @@ fn size_of(row: &impl Serialize) -> u64 {
 }
 
 impl StoredDelivery {
-    fn new(delivery: &Delivery, position: impl FnMut(&Arc<MatchedName>) -> u32) -> StoredDelivery {
-        let Message { kind, at, list_day, total, names } = &delivery.message;
+    fn new(delivery: &Delivery, names: Option<Vec<u32>>) -> StoredDelivery {
+        let Message { kind, at, list_day, total, .. } = &delivery.message;
         StoredDelivery {
             id: delivery.id,
             channel: Channel::clone(&delivery.channel),
@@ -333,7 +373,7 @@ impl StoredDelivery {
             at: *at,
             list_day: *list_day,
             total: *total,
-            names: names.as_ref().map(|names| names.iter().map(position).collect()),
+            names,
             attempts: delivery.attempts,
             status: delivery.status,
             last_attempt_at: delivery.last_attempt_at,
@@ -344,20 +384,26 @@ impl StoredDelivery {
     /// The delivery; `None` if it refers to a name that is not in `table`.
     fn into_delivery(self, table: &[Arc<MatchedName>]) -> Option<Delivery> {
         let name = |at: u32| table.get(usize::try_from(at).ok()?).map(Arc::clone);
-        let names = match self.names {
-            Some(positions) => Some(positions.into_iter().map(name).collect::<Option<_>>()?),
+        let content = match &self.names {
+            Some(positions) => {
+                Some(Content::Names(positions.iter().map(|at| name(*at)).collect::<Option<_>>()?))
+            }
             None => None,
         };
+        Some(self.with(content))
+    }
+
+    fn with(self, content: Option<Content>) -> Delivery {
         let StoredDelivery { kind, at, list_day, total, .. } = self;
-        Some(Delivery {
+        Delivery {
             id: self.id,
             channel: Arc::new(self.channel),
-            message: Message { kind, at, list_day, total, names },
+            message: Message { kind, at, list_day, total, content },
             attempts: self.attempts,
             status: self.status,
             last_attempt_at: self.last_attempt_at,
             last_problem: self.last_problem,
-        })
+        }
     }
 }
 
@@ -385,6 +431,7 @@ impl Loader {
                 (self.state.last_account, self.state.last_day) = (last_account, last_day);
             }
             Item::Owner(owner) => self.state.owner = Some(owner),
+            Item::Changes(changes) => self.state.changes = Some(changes),
             Item::Matched(through) => self.state.progress.finish(through),
             Item::Ahead(rows) => {
                 for (account, rule, through) in rows {
@@ -399,6 +446,12 @@ impl Loader {
             Item::FormerStates(rows) => {
                 for (name, former) in rows {
                     self.state.watched.put_former(&name, former);
+                }
+            }
+            Item::StateChanges(changes) => self.state.watched.put_changes(changes),
+            Item::LastChanges(rows) => {
+                for (name, number) in rows {
+                    self.state.watched.put_last_change(&name, number);
                 }
             }
             Item::Names(rows) => self.names.extend(rows.into_iter().map(Arc::new)),
@@ -441,6 +494,21 @@ fn add_item(
         Item::WatchDetails(rows) => {
             for (name, details) in rows {
                 data.watches.set_details(&name, details);
+            }
+        }
+        Item::EntryAlerts(rows) => {
+            for (name, alerts) in rows {
+                data.watches.set_alerts(&name, Some(alerts));
+            }
+        }
+        Item::WatchSender(alerts, channels, secrets, at) => {
+            data.watch_sender = Some(WatchSender::new(alerts, channels, secrets, at));
+        }
+        Item::WatchDeliveries(rows) => {
+            for (delivery, changes) in rows {
+                let changes = changes.map(|rows| rows.into_iter().map(Arc::new).collect());
+                let delivery = delivery.with(changes.map(Content::Changes));
+                data.outbox.change(RuleId::WATCHLIST, |outbox| outbox.put(delivery));
             }
         }
         Item::Hidden(rows) => rows.into_iter().for_each(|name| data.hidden.add(name)),
@@ -501,7 +569,10 @@ fn add_item(
         | Item::Ahead(_)
         | Item::Observed(_)
         | Item::FormerStates(_)
+        | Item::StateChanges(_)
+        | Item::LastChanges(_)
         | Item::Owner(_)
+        | Item::Changes(_)
         | Item::Names(_) => {}
     }
     Ok(())

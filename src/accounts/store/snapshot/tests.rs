@@ -9,14 +9,17 @@ use crate::accounts::quota::{DayUsage, Usage};
 use crate::accounts::store::progress::MatchProgress;
 use crate::accounts::store::state::Accounts;
 use crate::accounts::store::watched::Watched;
+use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::chat::{Chat, Hook};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::{ClaimId, KeyId};
 use crate::vocab::observation::{ObservedBy, RdapState, RdapStatus, RdapStatuses};
 use crate::vocab::plan::Plan;
 use crate::vocab::scope::{Scope, Scopes};
+use crate::vocab::secret::Secret;
 use crate::vocab::stage::Stage;
 use crate::vocab::url::WebhookUrl;
+use crate::vocab::zone::Hour;
 
 fn claim(id: u64, notes: &str) -> Claim {
     Claim {
@@ -66,6 +69,7 @@ fn frozen(accounts: Vec<Arc<Account>>) -> Frozen {
         last_account: 9,
         last_day: Some(day()),
         progress,
+        changes: None,
         watched,
     }
 }
@@ -111,11 +115,12 @@ fn matched(text: &str) -> Arc<MatchedName> {
 
 fn delivery(byte: u8, channel: Channel, names: Option<&[&str]>) -> Delivery {
     let names = names.map(|names| names.iter().map(|name| matched(name)).collect());
+    let content = names.map(Content::Names);
     let (kind, total) = (MessageKind::Match, 3);
     Delivery {
         id: DeliveryId::new([byte; 16]),
         channel: Arc::new(channel),
-        message: Message { kind, at: at(5), list_day: day(), total, names },
+        message: Message { kind, at: at(5), list_day: day(), total, content },
         attempts: u16::from(byte),
         status: DeliveryStatus::Pending { next_at: at(6) },
         last_attempt_at: None,
@@ -331,6 +336,59 @@ fn the_bytes_of_columns_never_change() {
 }
 
 #[test]
+fn the_bytes_of_watch_alerts_never_change() {
+    let url = WebhookUrl::from_stored("https://hooks.example.com/x".to_owned());
+    let secret = Secret::new("whsec_AA==".to_owned());
+    let secrets = vec![WebhookSecret { url: url.clone(), secret }];
+    let channels = vec![Channel::Email, Channel::Webhook { url }];
+    let hour = |hour| Hour::new(hour).expect("an hour");
+    let alerts = WatchAlerts {
+        kinds: ChangeKinds::ALL,
+        digest: Some(hour(8)),
+        quiet: Quiet::new(hour(22), hour(7)),
+        zone: "Europe/Berlin".parse().expect("a zone"),
+    };
+    let change = Arc::new(WatchedChange {
+        kind: ChangeKind::Rescored,
+        name: name("a.com"),
+        day: day(),
+        verified: true,
+        dqs: Dqs::new(70),
+        dqs_before: Dqs::new(60),
+    });
+    let mut full = (*account(8, Vec::new(), vec![watch("a.com"), watch("b.com")])).clone();
+    let data = Arc::make_mut(&mut full.data);
+    data.watch_sender = Some(WatchSender::new(alerts, channels, secrets, at(3)));
+    let own = EntryAlerts { kinds: ChangeKinds::ALL, channels: vec!["email".into()] };
+    data.watches.set_alerts("a.com", Some(own));
+    data.watches.set_alerts("b.com", Some(EntryAlerts::default()));
+    let message = |changes: Option<&[Arc<WatchedChange>]>| Message {
+        kind: MessageKind::Changes,
+        content: changes.map(|changes| Content::Changes(changes.into())),
+        ..delivery(1, Channel::Email, None).message
+    };
+    data.outbox.change(RuleId::WATCHLIST, |outbox| {
+        let pending = delivery(1, Channel::Email, None);
+        let (first, second) = (message(Some(&[Arc::clone(&change), change])), message(None));
+        outbox.put(Delivery { message: first, ..pending });
+        let failed = delivery(2, Channel::Email, None);
+        outbox.put(Delivery { message: second, status: DeliveryStatus::Failed, ..failed });
+    });
+    let mut state = frozen(vec![Arc::new(full)]);
+    let ahead = Some((9, AccountId(7)));
+    state.changes = Some(ChangeProgress { began: at(1), through: 5, ahead });
+    let ours: String = chunks(&state).iter().map(|it| hex::encode(it) + "\n").collect();
+    assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-v10.hex"));
+    let read = load(&chunks(&state)).expect("read");
+    assert_eq!(read.queue.pending().len(), 1);
+    let read = read.freeze();
+    let data =
+        |state: &Frozen| state.accounts.values().map(|it| Arc::clone(&it.data)).collect::<Vec<_>>();
+    assert!(data(&read) == data(&state) && read.changes == state.changes);
+    assert_eq!(digest(&read), digest(&state));
+}
+
+#[test]
 fn the_bytes_of_failing_channels_never_change() {
     let url = "https://hooks.slack.com/services/T/B/slackslackslack".to_owned();
     let hook = Hook { url: Some(WebhookUrl::from_stored(url)), ..Hook::default() };
@@ -363,6 +421,33 @@ fn sessions_and_links_of_a_snapshot_are_found() {
 }
 
 #[test]
+fn the_bytes_of_state_changes_never_change() {
+    let mut state = frozen(vec![Arc::new((*account(3, Vec::new(), Vec::new())).clone())]);
+    let observation = |state| Observation {
+        state,
+        at: at(1),
+        registered_on: None,
+        statuses: RdapStatuses::NONE,
+        source: ObservedBy::Rdap,
+    };
+    for text in ["a.com", "b.com"] {
+        state.watched.add(&name(text));
+        for observed in [RdapState::PendingDelete, RdapState::Unknown, RdapState::Available] {
+            state.watched.observe(&name(text), observation(observed));
+        }
+    }
+    let ours = chunks(&state).iter().map(hex::encode).collect::<String>();
+    let golden = include_str!("../../../../tests/golden/accounts-snapshot-v9.hex");
+    assert!(!golden.trim().is_empty() && ours.contains(golden.trim_end()), "{ours}");
+    let read = load(&chunks(&state)).expect("read").freeze();
+    assert_eq!(read.watched.changed_since(2), state.watched.changed_since(2));
+    let [change] = &state.watched.changed_since(2)[..] else { panic!("one of two names") };
+    assert_eq!((change.number, change.name.as_str()), (4, "b.com"));
+    assert_eq!(change.before, Some(RdapState::PendingDelete), "the last one that is known");
+    assert_eq!(digest(&read), digest(&state));
+}
+
+#[test]
 fn snapshots_of_every_version_are_read() {
     let entered = include_str!("../../../../tests/golden/accounts-snapshot-v3.hex");
     let bytes: Vec<_> = entered.lines().map(|line| hex::decode(line).expect("hex")).collect();
@@ -392,11 +477,11 @@ fn names_are_written_once() {
         let rule = RuleId::new(number).expect("an id");
         outbox.change(rule, |outbox| {
             // Equal names count as one even if they are not shared.
-            let copied = message.message.names.as_deref().unwrap_or_default();
-            let copied = copied.iter().map(|name| Arc::new((**name).clone()));
-            let copied = (number == 2_000).then(|| copied.collect());
-            let names = copied.or_else(|| message.message.names.clone());
-            let message_of_it = Message { names, ..message.message.clone() };
+            let copied = message.message.names().iter();
+            let copied = copied.map(|name| Arc::new((**name).clone()));
+            let copied = (number == 2_000).then(|| Content::Names(copied.collect()));
+            let content = copied.or_else(|| message.message.content.clone());
+            let message_of_it = Message { content, ..message.message.clone() };
             outbox.put(Delivery { message: message_of_it, ..message.clone() });
         });
     }
