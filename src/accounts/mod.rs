@@ -19,6 +19,7 @@ pub mod admin;
 mod api_keys;
 mod audit;
 mod ceilings;
+mod changes;
 mod claims;
 mod data;
 mod decide;
@@ -47,24 +48,27 @@ mod tests;
 mod token;
 mod verification;
 mod votes;
+mod watch_alerts;
 mod watches;
 
 pub use crate::journal::AppendError;
 pub use admin::{AccountSummary, CommandError, Refusal};
 pub use api_keys::{NewKey, Replaced};
 pub use audit::{Audit, audit, journal_folder};
+pub use changes::WatchMatch;
 pub use claims::{ClaimPatch, NewClaim};
 pub use data::UserData;
 pub use data::access::{LINK_AGE_MAX, SessionLife};
 pub use data::claims::{Attribution, Claim, Trade};
 pub use data::deliveries::{
-    AttemptOutcome, Delivery, DeliveryStatus, MatchedName, Message, MessageKind, OffReason,
-    Problem, StatusClass, SwitchedOff,
+    AttemptOutcome, Content, Delivery, DeliveryStatus, MatchedName, Message, MessageKind,
+    OffReason, Problem, StatusClass, SwitchedOff,
 };
 pub use data::feeds::{Feed, FeedOf};
 pub use data::keys::Key;
 pub use data::rules::{Channel, Rule, RuleFilter, WebhookSecret};
 pub use data::searches::SavedSearch;
+pub use data::watch_alerts::{EntryAlerts, Quiet, WatchAlerts, WatchSender};
 pub use data::watches::{WatchDetails, WatchEntry};
 pub use deliveries::{ClosedChannel, PendingDelivery};
 pub use email::Email;
@@ -81,8 +85,9 @@ pub use sessions::{PasswordChange, Person};
 pub use store::metrics::Queues;
 pub use store::snapshotter::SnapshotError;
 pub use store::state::Counts;
-pub use store::{Caller, Store, StoreOptions};
+pub use store::{Caller, StateChange, Store, StoreOptions};
 pub use token::{Token, TokenDigest};
 pub use verification::Target;
 pub use votes::Feedback;
+pub use watch_alerts::NewWatchAlerts;
 pub use watches::{Outcome, Tags, Watch, WatchPatch};

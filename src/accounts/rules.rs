@@ -104,7 +104,7 @@ fn add(
     now: UnixMs,
 ) -> Result<Decided<Rule>, WriteError> {
     check_filter(&new.filter)?;
-    check_channels(&new.channels)?;
+    check_channels(&new.channels, 1)?;
     let name = name(new.name)?;
     check_plan_channels(account, &new.channels)?;
     check_address(account, &new.channels)?;
@@ -114,7 +114,7 @@ fn add(
     }
     check_active_limit(account, limits)?;
     let rule = Rule {
-        id: draw_id(RuleId::new, |id| rules.get(id).is_some())?,
+        id: draw_id(RuleId::new, |id| id == RuleId::WATCHLIST || rules.get(id).is_some())?,
         name,
         filter: new.filter,
         secrets: secrets(&new.channels, &[])?,
@@ -148,7 +148,7 @@ fn change(
     }
     let has_new_channels = patch.channels.is_some();
     if let Some(channels) = patch.channels {
-        check_channels(&channels)?;
+        check_channels(&channels, 1)?;
         rule.secrets = secrets(&channels, &before.secrets)?;
         rule.channels = channels;
     }
@@ -211,9 +211,11 @@ fn check_filter(filter: &RuleFilter) -> Result<(), WriteError> {
     Ok(())
 }
 
-fn check_channels(channels: &[Channel]) -> Result<(), WriteError> {
-    if !(1..=RULE_CHANNELS_MAX).contains(&channels.len()) {
-        return Err(invalid(Field::Channels, format!("must be 1 to {RULE_CHANNELS_MAX} channels")));
+/// Checks the number of channels, from `least` on, and each of them.
+pub(super) fn check_channels(channels: &[Channel], least: usize) -> Result<(), WriteError> {
+    if !(least..=RULE_CHANNELS_MAX).contains(&channels.len()) {
+        let what = format!("must be {least} to {RULE_CHANNELS_MAX} channels");
+        return Err(invalid(Field::Channels, what));
     }
     for (at, channel) in channels.iter().enumerate() {
         if channels[..at].contains(channel) {
@@ -240,7 +242,10 @@ pub fn is_chat_id(text: &str) -> bool {
 }
 
 /// Channels other than mail need a paid plan (`data/docs/api.md`, Alerts).
-fn check_plan_channels(account: &Account, channels: &[Channel]) -> Result<(), WriteError> {
+pub(super) fn check_plan_channels(
+    account: &Account,
+    channels: &[Channel],
+) -> Result<(), WriteError> {
     let plan = account.plan;
     if plan != Plan::Free || channels.iter().all(|channel| *channel == Channel::Email) {
         return Ok(());
@@ -250,7 +255,7 @@ fn check_plan_channels(account: &Account, channels: &[Channel]) -> Result<(), Wr
 }
 
 /// Alerts are mailed only to a verified address.
-fn check_address(account: &Account, channels: &[Channel]) -> Result<(), WriteError> {
+pub(super) fn check_address(account: &Account, channels: &[Channel]) -> Result<(), WriteError> {
     match channels.iter().position(|channel| *channel == Channel::Email) {
         Some(at) if !account.access.is_verified() => {
             let what = "verify your e-mail address first; your account's notifications page sends \
@@ -272,7 +277,7 @@ fn check_active_limit(account: &Account, limits: &PlanLimits) -> Result<(), Writ
 }
 
 /// A secret for each webhook: its old one, or a new one.
-fn secrets(
+pub(super) fn secrets(
     channels: &[Channel],
     before: &[WebhookSecret],
 ) -> Result<Vec<WebhookSecret>, WriteError> {

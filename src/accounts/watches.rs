@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use rustc_hash::FxHashMap;
 
 use super::data::account::Account;
+use super::data::watch_alerts::EntryAlerts;
 use super::data::watches::{WatchDetails, WatchEntry};
 use super::decide::{Decided, check_text, invalid};
 use super::error::{Field, WriteError};
@@ -51,6 +52,8 @@ pub struct WatchPatch {
     pub max_bid: Option<Option<Usd>>,
     /// 1 to 60 characters on one line.
     pub venue: Option<Option<String>>,
+    /// Alert settings of this name, which replace those of the account.
+    pub alerts: Option<Option<EntryAlerts>>,
 }
 
 /// A change of tags. A name has at most 10.
@@ -150,8 +153,9 @@ impl Store {
         now: DateTime<Utc>,
     ) -> Result<Vec<Result<Outcome, WriteError>>, WriteError> {
         let now = UnixMs::from_instant(now);
-        let has_tags = new.iter().any(|watch| watch.patch.tags.is_some());
-        let at_once = if has_tags { TAGGED_MAX } else { new.len().max(1) };
+        let has_details =
+            new.iter().any(|watch| watch.patch.tags.is_some() || watch.patch.alerts.is_some());
+        let at_once = if has_details { TAGGED_MAX } else { new.len().max(1) };
         let mut outcomes = Vec::with_capacity(new.len());
         for new in new.chunks(at_once) {
             let add =
@@ -174,8 +178,8 @@ impl Store {
     ) -> Result<(WatchEntry, WatchDetails), WriteError> {
         self.write(caller, |account, _| {
             let entry = account.data.watches.get(name).ok_or(WriteError::NotFound)?;
-            let (event, details) = set_details(account, name, patch)?;
-            Ok(Decided::new(event, (entry, details)))
+            let (events, details) = set_details(account, name, patch)?;
+            Ok(Decided::new(events, (entry, details)))
         })
         .await
     }
@@ -278,12 +282,12 @@ struct Adding<'a> {
 impl<'a> Adding<'a> {
     fn add(&mut self, watch: &'a Watch) -> Added {
         let Watch { name, in_corpus, registered_again, patch, .. } = watch;
-        let (event, _) = set_details(self.account, name, patch)?;
+        let (events, _) = set_details(self.account, name, patch)?;
         let existing = || self.account.data.watches.get(name);
         if let Some(mut entry) = self.added.get(name).cloned().or_else(existing) {
             entry.external &= !self.arrived.contains(name);
             if !self.added.contains_key(name) {
-                self.events.extend(event);
+                self.events.extend(events);
             }
             return Ok((entry, Outcome::AlreadyThere));
         }
@@ -302,7 +306,7 @@ impl<'a> Adding<'a> {
         self.entries += 1;
         self.external += u32::from(entry.external);
         self.events.push(Event::WatchAdded { account: self.account.id, watch: entry.clone() });
-        self.events.extend(event);
+        self.events.extend(events);
         self.added.insert(name, entry.clone());
         Ok((entry, Outcome::Added))
     }
@@ -314,7 +318,7 @@ fn set_details(
     account: &Account,
     name: &DomainName,
     patch: &WatchPatch,
-) -> Result<(Option<Event>, WatchDetails), WriteError> {
+) -> Result<(Vec<Event>, WatchDetails), WriteError> {
     let before = account.data.watch_details(name);
     let details = patch.applied(before.map(|before| &**before))?;
     let is_new = before.map_or(WatchDetails::default(), |it| WatchDetails::clone(it)) != details;
@@ -323,7 +327,16 @@ fn set_details(
         name: name.clone(),
         details: details.clone(),
     };
-    Ok((is_new.then(event), details))
+    let alerts = patch.alerts.clone().filter(|new| new.as_ref() != own_alerts(account, name));
+    let choice = alerts.map(|alerts| {
+        let (account, name) = (account.id, name.clone());
+        Event::EntryAlertsSet { account, name, alerts }
+    });
+    Ok((is_new.then(event).into_iter().chain(choice).collect(), details))
+}
+
+fn own_alerts<'a>(account: &'a Account, name: &DomainName) -> Option<&'a EntryAlerts> {
+    account.data.entry_alerts(name).map(|alerts| &**alerts)
 }
 
 /// The distinct names among the arrived ones that still consume quota.

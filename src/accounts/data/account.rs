@@ -62,8 +62,6 @@ impl Account {
             former_key: None,
             noted: DayUsage::default(),
             usage: Arc::default(),
-            keys: Arc::default(),
-            feeds: Arc::default(),
             access: Arc::default(),
             data: Arc::default(),
         }

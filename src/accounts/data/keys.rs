@@ -89,7 +89,7 @@ impl PartialEq for Key {
 impl Eq for Key {}
 
 /// Keys, oldest first, each id once.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keys(Vec<Key>);
 
 impl Keys {

@@ -47,6 +47,7 @@ use snapshot::Loader;
 use snapshotter::{SnapshotError, Snapshotter};
 use state::{Counts, State};
 use wakes::Wakes;
+pub use watched::StateChange;
 
 /// Folder of the journal in the data folder.
 pub const JOURNAL_FOLDER: &str = "journal";
@@ -79,7 +80,9 @@ pub struct Inner {
     warned_of_clock: AtomicBool,
     /// Held while the matches of a list are recorded: the next list is decided on the result.
     pub(super) matching: Mutex<()>,
-    wakes: Wakes,
+    /// Held while changes of watched names are recorded.
+    pub(super) watching: Mutex<()>,
+    pub(super) wakes: Wakes,
     plans: Plans,
     /// `None` outside of servers.
     pub(super) ceilings: Option<Ceilings>,
@@ -171,6 +174,7 @@ impl Store {
             last_day: AtomicU16::new(Day::raw_or_zero(last_day)),
             warned_of_clock: AtomicBool::new(false),
             matching: Mutex::default(),
+            watching: Mutex::default(),
             wakes: Wakes::default(),
             ceilings: limits.map(|limits| Ceilings::new(limits, &plans)),
             plans,
@@ -397,6 +401,11 @@ impl Store {
     /// Notified when a name was added to a watchlist. For one waiter.
     pub fn watches_changed(&self) -> Arc<Notify> {
         Arc::clone(&self.0.wakes.watches)
+    }
+
+    /// Notified when watched names were verified. For one waiter.
+    pub fn observations_changed(&self) -> Arc<Notify> {
+        Arc::clone(&self.0.wakes.observations)
     }
 
     pub(super) fn next_account_id(&self) -> AccountId {

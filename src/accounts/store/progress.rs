@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use serde::{Deserialize, Serialize};
+
 use crate::accounts::data::deliveries::RuleOutbox;
 use crate::vocab::ids::{AccountId, DeliveryId, RuleId, UnsubscribeToken};
 use crate::vocab::time::UnixMs;
@@ -37,6 +39,35 @@ impl MatchProgress {
     pub fn finish(&mut self, through: Watermark) {
         self.all = Some(self.all.map_or(through, |all| all.and(through)));
         self.ahead.clear();
+    }
+}
+
+/// How far watched names are matched with the log of changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeProgress {
+    /// Names that were watched before this tell nothing until their owner saves settings.
+    pub began: UnixMs,
+    /// The last change that all accounts are matched with.
+    pub through: u64,
+    /// A later one and the accounts up to which it is done, while a match is recorded in pieces.
+    pub ahead: Option<(u64, AccountId)>,
+}
+
+impl ChangeProgress {
+    /// The last change that an account is matched with.
+    pub fn of(&self, account: AccountId) -> u64 {
+        match self.ahead {
+            Some((through, upto)) if account <= upto => through,
+            _ => self.through,
+        }
+    }
+
+    /// Moves the accounts up to `upto`, or all, to `through`.
+    pub fn advance(&mut self, through: u64, upto: Option<AccountId>) {
+        self.ahead = upto.map(|upto| (through, upto));
+        if upto.is_none() {
+            self.through = through;
+        }
     }
 }
 

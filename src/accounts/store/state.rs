@@ -7,19 +7,22 @@ use compact_str::CompactString;
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-use super::progress::{DeliveryQueue, MatchProgress};
+use super::progress::{ChangeProgress, DeliveryQueue, MatchProgress};
 use super::watched::Watched;
 use crate::accounts::data::UserData;
 use crate::accounts::data::access::{Access, Address, Session};
 use crate::accounts::data::account::Account;
-use crate::accounts::data::deliveries::{MatchedName, Message, MessageKind, RuleOutbox};
-use crate::accounts::data::feeds::{Feed, FeedOf, Feeds};
-use crate::accounts::data::keys::{Key, Keys};
+use crate::accounts::data::deliveries::{
+    Content, MatchedName, Message, MessageKind, NewChanges, RuleOutbox,
+};
+use crate::accounts::data::feeds::{Feed, FeedOf};
+use crate::accounts::data::keys::Key;
 use crate::accounts::data::rules::Rule;
 use crate::accounts::data::sorted::Sorted;
+use crate::accounts::data::watch_alerts::WatchSender;
 use crate::accounts::data::watches::WatchEntry;
 use crate::accounts::email::Email;
-use crate::accounts::event::{Event, RecordedMatch, Transaction};
+use crate::accounts::event::{Event, RecordedChanges, RecordedMatch, Transaction};
 use crate::accounts::keys::KeyDigest;
 use crate::accounts::quota::DayUsage;
 use crate::accounts::token::TokenDigest;
@@ -30,6 +33,7 @@ use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
+use crate::vocab::watched_change::WatchedChange;
 use crate::vocab::watermark::Watermark;
 
 /// All accounts and their data.
@@ -51,6 +55,8 @@ pub struct State {
     pub watched: Watched,
     /// How far all alert rules are matched.
     pub progress: MatchProgress,
+    /// How far watched names are matched with changes; `None` before that began.
+    pub changes: Option<ChangeProgress>,
     pub queue: DeliveryQueue,
     /// Approximate memory of all accounts and their rows.
     pub data_bytes: u64,
@@ -130,6 +136,7 @@ pub struct Frozen {
     pub last_account: u64,
     pub last_day: Option<Day>,
     pub progress: MatchProgress,
+    pub changes: Option<ChangeProgress>,
     pub watched: Watched,
 }
 
@@ -299,6 +306,25 @@ impl State {
             Event::UnsubscribeTokenSet { account, rule, token } => {
                 self.change_outbox(account, rule, |outbox, _| outbox.unsubscribe = Some(token));
             }
+            Event::WatchAlertsSet { account, alerts, channels, secrets, at } => {
+                self.set_watch_sender(account, WatchSender::new(alerts, channels, secrets, at));
+            }
+            Event::EntryAlertsSet { account, name, alerts } => self.change_data(account, |data| {
+                data.watches.set_alerts(name.as_str(), alerts);
+            }),
+            Event::WatchAlertsBegan { at, through } => {
+                self.changes = Some(ChangeProgress { began: at, through, ahead: None });
+            }
+            Event::ChangesMatched { through, upto, at, changes, messages } => {
+                self.queue_changes(at, changes, messages);
+                if let Some(progress) = &mut self.changes {
+                    progress.advance(through, upto);
+                }
+            }
+            Event::WatchTestQueued { account, at, day, changes, deliveries } => {
+                let message = Message::test_of_changes(at, day, changes);
+                self.queue_test(account, RuleId::WATCHLIST, &message, &deliveries);
+            }
             Event::NamesVerified { rows } => {
                 rows.iter().for_each(|(name, seen)| self.watched.observe(name, *seen));
             }
@@ -353,6 +379,7 @@ impl State {
             last_account: self.last_account,
             last_day: self.last_day,
             progress: self.progress.clone(),
+            changes: self.changes,
             watched: self.watched.clone(),
         }
     }
@@ -493,6 +520,20 @@ impl State {
         }
     }
 
+    fn set_watch_sender(&mut self, account: AccountId, sender: WatchSender) {
+        let channels = sender.rule.channels.clone();
+        let mut has_outbox = false;
+        self.change_data(account, |data| {
+            has_outbox = data.outbox.get(RuleId::WATCHLIST).is_some();
+            data.watch_sender = Some(sender);
+        });
+        if has_outbox {
+            self.change_outbox(account, RuleId::WATCHLIST, |outbox, _| {
+                outbox.keep_channels(&channels);
+            });
+        }
+    }
+
     fn remove_rule(&mut self, account: AccountId, rule: RuleId) {
         let mut outbox = None;
         self.change_data(account, |data| {
@@ -513,7 +554,7 @@ impl State {
         change: impl FnOnce(&mut RuleOutbox, &Rule),
     ) {
         let Some(found) = self.accounts.get_mut(&account) else { return };
-        let Some(rule) = found.data.rules.get_shared(rule).map(Arc::clone) else { return };
+        let Some(rule) = found.data.sender(rule).map(Arc::clone) else { return };
         let outbox = &mut Arc::make_mut(&mut Arc::make_mut(found).data).outbox;
         if let Some(before) = outbox.get(rule.id) {
             self.queue.remove(account, rule.id, before);
@@ -542,11 +583,32 @@ impl State {
             }
             self.progress.advance(account, rule, through);
             let best = positions.iter().filter_map(|at| names.get(usize::from(*at)).cloned());
-            let names = Some(best.collect());
+            let content = Some(Content::Names(best.collect()));
             let message =
-                Message { kind: MessageKind::Match, at, list_day: through.day, total, names };
+                Message { kind: MessageKind::Match, at, list_day: through.day, total, content };
             self.change_outbox(account, rule, |outbox, rule| {
                 outbox.queue(rule, &message, &deliveries);
+            });
+        }
+    }
+
+    /// Queues messages about watched names. Disabled accounts are skipped.
+    fn queue_changes(
+        &mut self,
+        at: UnixMs,
+        changes: Vec<WatchedChange>,
+        messages: Vec<RecordedChanges>,
+    ) {
+        let all: Vec<_> = changes.into_iter().map(Arc::new).collect();
+        for RecordedChanges { account, channel, delivery, due, total, changes } in messages {
+            if self.accounts.get(&account).is_none_or(|found| found.disabled) {
+                continue;
+            }
+            let changes = changes.iter().filter_map(|at| all.get(usize::from(*at)).cloned());
+            let changes = changes.collect();
+            let new = NewChanges { position: channel, id: delivery, at, due, total, changes };
+            self.change_outbox(account, RuleId::WATCHLIST, |outbox, rule| {
+                outbox.queue_changes(rule, new);
             });
         }
     }

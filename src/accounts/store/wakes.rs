@@ -11,12 +11,13 @@ use crate::accounts::event::{Event, Transaction};
 pub struct Wakes {
     pub deliveries: Arc<Notify>,
     pub watches: Arc<Notify>,
+    pub observations: Arc<Notify>,
 }
 
 impl Wakes {
     /// The notifications to send once this transaction has been applied.
     pub fn after(&self, transaction: &Transaction) -> impl FnOnce() + Send + 'static + use<> {
-        let (mut deliveries, mut watches) = (None, None);
+        let (mut deliveries, mut watches, mut observations) = (None, None, None);
         for event in &transaction.0 {
             match event {
                 Event::ListMatched { .. }
@@ -25,15 +26,19 @@ impl Wakes {
                 | Event::RuleChanged { .. }
                 | Event::RuleRemoved { .. }
                 | Event::ChannelSwitchedOff { .. }
-                | Event::ChannelsSwitchedOn { .. } => {
-                    deliveries = Some(Arc::clone(&self.deliveries))
-                }
+                | Event::ChannelsSwitchedOn { .. }
+                | Event::ChangesMatched { .. }
+                | Event::WatchTestQueued { .. }
+                | Event::WatchAlertsSet { .. } => deliveries = Some(Arc::clone(&self.deliveries)),
                 Event::WatchAdded { .. } => watches = Some(Arc::clone(&self.watches)),
+                Event::NamesVerified { .. } => {
+                    observations = Some(Arc::clone(&self.observations));
+                }
                 _ => {}
             }
         }
         move || {
-            for wake in [deliveries, watches].into_iter().flatten() {
+            for wake in [deliveries, watches, observations].into_iter().flatten() {
                 wake.notify_one();
             }
         }

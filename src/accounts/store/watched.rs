@@ -2,14 +2,18 @@
 
 use crate::accounts::data::sorted::Sorted;
 use crate::vocab::name::DomainName;
-use crate::vocab::observation::{FormerState, Observation};
+use crate::vocab::observation::{FormerState, Observation, RdapState};
 
 /// Former states kept of a name; older ones are forgotten.
 const FORMER_MAX: usize = 8;
 
 /// The names on all watchlists.
 #[derive(Clone, Default)]
-pub struct Watched(Sorted<DomainName, Entry>);
+pub struct Watched {
+    names: Sorted<DomainName, Entry>,
+    /// State changes so far, which numbers them.
+    changes: u64,
+}
 
 /// One name. Invariant: it has a watcher, except while a snapshot is loaded.
 #[derive(Clone, Default)]
@@ -18,73 +22,132 @@ struct Entry {
     observation: Option<Observation>,
     /// States before that of the observation, oldest first.
     former: Vec<FormerState>,
+    /// Number of the change to the state of the observation; 0 for a first state.
+    change: u64,
+}
+
+/// A change of the registry state of a watched name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateChange {
+    /// Its number: state changes are numbered from 1, in the order of the journal.
+    pub number: u64,
+    pub name: DomainName,
+    /// The state before, without those that are unknown.
+    pub before: Option<RdapState>,
+    /// The newest observation of the state after.
+    pub observation: Observation,
 }
 
 impl Watched {
+    /// Whether an account watches the name.
+    pub fn holds(&self, name: &DomainName) -> bool {
+        self.names.get(name).is_some()
+    }
+
     /// The newest observation of a name.
     pub fn observation(&self, name: &DomainName) -> Option<Observation> {
-        self.0.get(name)?.observation
+        self.names.get(name)?.observation
     }
 
     /// States of a name before that of its newest observation, oldest first.
     pub fn former(&self, name: &DomainName) -> &[FormerState] {
-        self.0.get(name).map_or(&[], |entry| &entry.former)
+        self.names.get(name).map_or(&[], |entry| &entry.former)
     }
 
     /// Number of watched names, and of those without an observation.
     pub fn counts(&self) -> (usize, usize) {
-        (self.0.len(), self.0.len() - self.by_name().count())
+        (self.names.len(), self.names.len() - self.by_name().count())
     }
 
     /// Adds a watcher of a name.
     pub fn add(&mut self, name: &DomainName) {
-        match self.0.get_mut(name) {
+        match self.names.get_mut(name) {
             Some(entry) => entry.watchers += 1,
-            None => drop(self.0.insert(name.clone(), Entry { watchers: 1, ..Entry::default() })),
+            None => {
+                drop(self.names.insert(name.clone(), Entry { watchers: 1, ..Entry::default() }))
+            }
         }
     }
 
     /// Removes a watcher of a name. The last one takes the observation along.
     pub fn remove(&mut self, name: &DomainName) {
-        let Some(entry) = self.0.get_mut(name) else { return };
+        let Some(entry) = self.names.get_mut(name) else { return };
         entry.watchers = entry.watchers.saturating_sub(1);
         if entry.watchers == 0 {
-            self.0.remove(name);
+            self.names.remove(name);
         }
     }
 
     /// Sets the observation of a name, if it is still watched.
     pub fn observe(&mut self, name: &DomainName, observation: Observation) {
-        let Some(entry) = self.0.get_mut(name) else { return };
+        let Some(entry) = self.names.get_mut(name) else { return };
         let before = entry.observation.replace(observation);
         if let Some(before) = before.filter(|before| before.state != observation.state) {
             if entry.former.len() == FORMER_MAX {
                 entry.former.remove(0);
             }
             entry.former.push(FormerState { state: before.state, last_seen: before.at });
+            self.changes += 1;
+            entry.change = self.changes;
         }
     }
 
     /// Sets an observation from a snapshot, before the watchers are added.
     pub fn put(&mut self, name: DomainName, observation: Observation) {
-        self.0.insert(name, Entry { observation: Some(observation), ..Entry::default() });
+        self.names.insert(name, Entry { observation: Some(observation), ..Entry::default() });
     }
 
     /// Sets the former states of a name from a snapshot, after its observation.
     pub fn put_former(&mut self, name: &DomainName, former: Vec<FormerState>) {
-        if let Some(entry) = self.0.get_mut(name) {
+        if let Some(entry) = self.names.get_mut(name) {
             entry.former = former;
         }
     }
 
+    /// Sets the number of state changes from a snapshot.
+    pub fn put_changes(&mut self, changes: u64) {
+        self.changes = changes;
+    }
+
+    /// Sets the number of the last state change of a name from a snapshot, after its observation.
+    pub fn put_last_change(&mut self, name: &DomainName, number: u64) {
+        if let Some(entry) = self.names.get_mut(name) {
+            entry.change = number;
+        }
+    }
+
+    /// The number of state changes, and the last one of each name that had some, in order of names.
+    pub fn changes(&self) -> (u64, impl Iterator<Item = (&DomainName, u64)>) {
+        let changed = self.names.iter().filter(|(_, entry)| entry.change > 0);
+        (self.changes, changed.map(|(name, entry)| (name, entry.change)))
+    }
+
+    /// State changes after number `since`, the last one of each name, in their order.
+    pub fn changed_since(&self, since: u64) -> Vec<StateChange> {
+        let changed = self.names.iter().filter(|(_, entry)| entry.change > since);
+        let mut changes: Vec<_> = changed
+            .filter_map(|(name, entry)| {
+                let known = |former: &&FormerState| former.state != RdapState::Unknown;
+                Some(StateChange {
+                    number: entry.change,
+                    name: name.clone(),
+                    before: entry.former.iter().rev().find(known).map(|former| former.state),
+                    observation: entry.observation?,
+                })
+            })
+            .collect();
+        changes.sort_unstable_by_key(|change| change.number);
+        changes
+    }
+
     /// The names that had other states before, in order.
     pub fn with_former(&self) -> impl Iterator<Item = (&DomainName, &[FormerState])> {
-        let with = self.0.iter().filter(|(_, entry)| !entry.former.is_empty());
+        let with = self.names.iter().filter(|(_, entry)| !entry.former.is_empty());
         with.map(|(name, entry)| (name, entry.former.as_slice()))
     }
 
     /// All observations, in order of names.
     pub fn by_name(&self) -> impl Iterator<Item = (&DomainName, Observation)> {
-        self.0.iter().filter_map(|(name, entry)| Some((name, entry.observation?)))
+        self.names.iter().filter_map(|(name, entry)| Some((name, entry.observation?)))
     }
 }

@@ -1,0 +1,120 @@
+//! Alerts about watched names: the settings of an account, and test messages
+//! (`data/docs/watch-alerts.md`).
+
+use super::data::account::Account;
+use super::data::deliveries::{Delivery, Message, RuleOutbox};
+use super::data::rules::{Channel, WebhookSecret};
+use super::data::watch_alerts::{WatchAlerts, WatchSender};
+use super::decide::Decided;
+use super::deliveries::{check_test_limit, draw_deliveries, live_channels, new_unsubscribe_token};
+use super::error::WriteError;
+use super::event::Event;
+use super::idempotency::{Draft, Post};
+use super::rules::{check_address, check_channels, check_plan_channels, secrets};
+use super::store::{Caller, Store};
+use crate::vocab::change::ChangeKind;
+use crate::vocab::day::Day;
+use crate::vocab::ids::RuleId;
+use crate::vocab::limits::TEST_NAMES_MAX;
+use crate::vocab::name::DomainName;
+use crate::vocab::time::UnixMs;
+use crate::vocab::watched_change::WatchedChange;
+
+/// Settings to be saved.
+#[derive(Clone, Debug)]
+pub struct NewWatchAlerts {
+    pub alerts: WatchAlerts,
+    /// At most 5 distinct channels; without any, nothing is sent.
+    pub channels: Vec<Channel>,
+    /// Whether channels that were switched off are on again.
+    pub switch_on: bool,
+}
+
+impl Store {
+    /// Saves what is sent about watched names. From then on it holds for all of them. Returns the secrets
+    /// of webhooks that are new, to be shown once.
+    ///
+    /// # Errors
+    /// [`WriteError`]: an invalid value, channels that the plan does not include.
+    pub async fn set_watch_alerts(
+        &self,
+        caller: &Caller,
+        new: NewWatchAlerts,
+        at: UnixMs,
+    ) -> Result<Vec<WebhookSecret>, WriteError> {
+        self.write(caller, |account, _| set(account, new, at)).await
+    }
+
+    /// Queues a test message for each live channel of the watchlist, about the first watched names.
+    ///
+    /// # Errors
+    /// [`WriteError`]: no live channel, too many test messages today, an idempotency key used before.
+    pub async fn queue_watch_test(
+        &self,
+        caller: &Caller,
+        post: Post,
+    ) -> Result<Draft<'_, Vec<Delivery>>, WriteError> {
+        let now = UnixMs::from_instant(post.now);
+        self.draft(caller, post, |account, _| queue_test(account, now)).await
+    }
+}
+
+fn set(
+    account: &Account,
+    new: NewWatchAlerts,
+    at: UnixMs,
+) -> Result<Decided<Vec<WebhookSecret>>, WriteError> {
+    let NewWatchAlerts { alerts, channels, switch_on } = new;
+    let before = account.data.watch_sender();
+    check_channels(&channels, 0)?;
+    if channels != before.rule.channels || !account.data.has_watch_sender() {
+        check_plan_channels(account, &channels)?;
+        check_address(account, &channels)?;
+    }
+    let secrets = secrets(&channels, &before.rule.secrets)?;
+    let is_new = |it: &&WebhookSecret| !before.rule.secrets.contains(it);
+    let new_secrets = secrets.iter().filter(is_new).cloned().collect();
+    let id = account.id;
+    let is_same = account.data.has_watch_sender()
+        && (before.alerts, &before.rule.channels) == (alerts, &channels);
+    let set = Event::WatchAlertsSet { account: id, alerts, channels, secrets, at };
+    let mut events = Vec::from_iter((!is_same).then_some(set));
+    let outbox = account.data.outbox.get(RuleId::WATCHLIST);
+    if switch_on && outbox.is_some_and(|outbox| !outbox.off.is_empty()) {
+        events.push(Event::ChannelsSwitchedOn { account: id, rule: RuleId::WATCHLIST });
+    }
+    Ok(Decided { events, value: new_secrets })
+}
+
+fn queue_test(account: &Account, now: UnixMs) -> Result<Decided<Vec<Delivery>>, WriteError> {
+    let WatchSender { alerts, rule } = account.data.watch_sender();
+    let channels = live_channels(account, rule);
+    if channels.is_empty() {
+        let what = "the watchlist has no channel that is on; PUT its settings with `channels`";
+        return Err(WriteError::Conflict(what.into()));
+    }
+    let day = Day::nearest(now.instant());
+    check_test_limit(account, now, day, channels.len())?;
+    let changes = samples(account, *alerts, day);
+    let deliveries = draw_deliveries(&channels)?;
+    // The deliveries that applying the event will add.
+    let mut queued = RuleOutbox::default();
+    queued.queue(rule, &Message::test_of_changes(now, day, changes.clone()), &deliveries);
+    let token = new_unsubscribe_token(account, rule, &channels)?;
+    let event = Event::WatchTestQueued { account: account.id, at: now, day, changes, deliveries };
+    Ok(Decided::new(token.into_iter().chain([event]), queued.deliveries.into()))
+}
+
+/// Made-up changes of the first watched names, or of `example.com` if the watchlist is empty.
+fn samples(account: &Account, alerts: WatchAlerts, day: Day) -> Vec<WatchedChange> {
+    let kind = alerts.kinds.iter().next().unwrap_or(ChangeKind::DropsTomorrow);
+    let nobodys = DomainName::parse("example.com").expect("a name");
+    let mut names: Vec<_> =
+        account.data.watches().map(|entry| entry.name).take(TEST_NAMES_MAX).collect();
+    if names.is_empty() {
+        names.push(nobodys);
+    }
+    let change =
+        |name| WatchedChange { kind, name, day, verified: false, dqs: None, dqs_before: None };
+    names.into_iter().map(change).collect()
+}
