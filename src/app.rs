@@ -60,7 +60,7 @@ use crate::vocab::plan::AccountLimits;
 use crate::vocab::suffixes;
 use crate::vocab::tables::{self, Table};
 use crate::vocab::url::BaseUrl;
-use crate::web::{self, Outside, Web};
+use crate::web::{self, Web};
 use crate::workers::admin::{AdminSocket, Backend};
 use crate::workers::bootstrap::Registry;
 use crate::workers::changes::Deriving;
@@ -69,6 +69,7 @@ use crate::workers::deliver::schedule::Schedule;
 use crate::workers::deliver::send::Senders;
 use crate::workers::gauges::Gauges;
 use crate::workers::notify::matching::Matching;
+use crate::workers::notify::watching::Watching;
 use crate::workers::reload::Reload;
 use crate::workers::verify::Verify;
 use crate::workers::verify::server::Limits;
@@ -167,7 +168,8 @@ pub fn serve(
         .max_blocking_threads(cores * BLOCKING_THREADS_PER_CORE)
         .build()
         .context("cannot start the async runtime")?;
-    let served = runtime.block_on(run(config, app, (registry, deliver, metrics), ready));
+    let parts = (registry, deliver, appender, metrics);
+    let served = runtime.block_on(run(config, app, parts, ready));
     // Waits for running queries. Connections are closed or past their deadline by now.
     runtime.shutdown_timeout(Duration::from_secs(1));
     let closed = store.close().context("closing the journal");
@@ -404,11 +406,11 @@ impl Workers {
         };
         let sources = Worker::new(runner, config.sources.clone(), Arc::clone(&app.sources));
         tasks.spawn(sources.run(stop()));
-        let published = Arc::new(Notify::new());
+        let published = [(); 2].map(|()| Arc::new(Notify::new()));
         let reload = Reload {
             index: config.index.clone(),
             live: Arc::clone(&app.live),
-            published: Arc::clone(&published),
+            published: published.clone(),
             problem: Arc::clone(&app.index_problem),
             clock: config.clock,
             catch_days: config.catch_days,
@@ -436,7 +438,7 @@ impl Workers {
             clock: config.clock,
             catch_days: config.catch_days,
             resolve: |filter, today| rule_query(filter, today).ok(),
-            published,
+            published: matched,
         };
         // Before requests are served: a new rule applies to every list from then on.
         matching.begin().await;
@@ -495,16 +497,13 @@ impl Serving {
         tls: Option<Tls>,
     ) -> anyhow::Result<Serving> {
         let draining = Arc::clone(&app.draining);
-        let outside = Outside {
-            home: config.outbound.public_url.clone(),
-            mailer: config.outbound.smtp.as_ref().map(Mailer::new).transpose()?,
-        };
+        let mailer = config.outbound.smtp.as_ref().map(Mailer::new).transpose()?;
         let identify = Arc::new({
             let app = app.clone();
             move |request: &mut Request| allowance::identify(&app, request)
         });
         let public_host = config.outbound.public_url.as_ref().map(BaseUrl::authority);
-        let router = web::router(Web::with_outside(app, config.web.clone(), outside));
+        let router = web::router(Web::with_mailer(app, config.web.clone(), mailer));
         let parts = server::ServerParts {
             router: router.layer(MapRequestLayer::new(requests::record_route)),
             error_renderer: web::refusals,

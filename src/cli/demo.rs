@@ -206,6 +206,7 @@ async fn fill(
             tags: TAGS[at % 3].parse().ok().map(|tag| Tags::Add(vec![tag])),
             max_bid: (at % 4 != 3).then(|| usd(60 + 40 * at)),
             venue: (at % 4 != 3).then(|| Some(VENUES[at % 3].into())),
+            alerts: None,
         },
     });
     let gone = sample.iter().filter(|(.., dropped)| age(*dropped) > 45).take(12).enumerate();

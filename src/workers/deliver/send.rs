@@ -9,7 +9,7 @@ use crate::accounts::{
     Channel, ClosedChannel, MatchedName, Message, MessageKind, PendingDelivery, Problem,
 };
 use crate::index::generation::live::LiveIndex;
-use crate::outbound::alert::{Alert, AlertName, Kind, Links, MAIL_NAMES_MAX};
+use crate::outbound::alert::{self, Alert, AlertChange, AlertName, Kind, Links, MAIL_NAMES_MAX};
 use crate::outbound::chat::{self, Chats};
 use crate::outbound::dns::Dns;
 use crate::outbound::email::{Mail, Mailer};
@@ -20,8 +20,9 @@ use crate::outbound::switched_off::Notice;
 use crate::outbound::telegram::Bot;
 use crate::outbound::webhook;
 use crate::outbound::{Failure, SendError};
-use crate::vocab::ids::UnsubscribeToken;
+use crate::vocab::ids::{RuleId, UnsubscribeToken};
 use crate::vocab::url::WebhookUrl;
+use crate::vocab::watched_change::WatchedChange;
 use crate::workers::deliver::queue::{Health, Target};
 
 /// The clients of all channels. Cheap to clone.
@@ -80,7 +81,7 @@ impl Senders {
         pending: PendingDelivery,
         now: DateTime<Utc>,
     ) -> Result<(), SendError> {
-        let mut alert = alert(&pending);
+        let mut alert = self::alert(&pending);
         match &*pending.delivery.channel {
             Channel::Webhook { url } => {
                 let secret = pending.secret.as_ref().ok_or_else(|| not_configured("its secret"))?;
@@ -92,9 +93,7 @@ impl Senders {
             Channel::Email => {
                 let mailer = self.mailer.as_ref().ok_or_else(|| not_configured("smtp.host"))?;
                 let index = self.live.current();
-                for name in alert.names.iter_mut().take(MAIL_NAMES_MAX) {
-                    name.reason = index.explanation(&name.domain);
-                }
+                alert.content.explain(MAIL_NAMES_MAX, |domain| index.explanation(domain));
                 self.mail(mailer, &pending, &alert).await
             }
             Channel::Telegram { chat_id } => {
@@ -236,19 +235,32 @@ fn not_configured(setting: &str) -> SendError {
 }
 
 fn alert(pending: &PendingDelivery) -> Alert {
-    let Message { kind, at, list_day, total, names } = &pending.delivery.message;
+    let Message { kind, at, list_day, total, .. } = pending.delivery.message;
+    let message = &pending.delivery.message;
+    let content = match pending.rule.id {
+        RuleId::WATCHLIST => {
+            let change = |change: &Arc<WatchedChange>| AlertChange {
+                change: WatchedChange::clone(change),
+                reason: None,
+            };
+            alert::Content::Watchlist(message.changes().iter().map(change).collect())
+        }
+        id => alert::Content::Rule {
+            id,
+            name: pending.rule.name.to_string(),
+            names: message.names().iter().map(|name| alert_name(name)).collect(),
+        },
+    };
     Alert {
         kind: match kind {
-            MessageKind::Match => Kind::Match,
+            MessageKind::Match | MessageKind::Changes => Kind::Alert,
             MessageKind::Test => Kind::Test,
         },
         delivery_id: pending.delivery.id.to_string(),
-        rule_id: pending.rule.id,
-        rule_name: pending.rule.name.to_string(),
         at: at.instant(),
-        date: *list_day,
-        total: *total,
-        names: names.iter().flat_map(|names| names.iter()).map(|name| alert_name(name)).collect(),
+        date: list_day,
+        total,
+        content,
     }
 }
 

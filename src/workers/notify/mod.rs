@@ -2,3 +2,4 @@
 //! ([`watching`]), and records messages before they are sent.
 
 pub mod matching;
+pub mod watching;

@@ -1,0 +1,162 @@
+//! Tells owners of changes of the names they watch. The store keeps how far the log of changes is matched,
+//! in one record with the messages; [`crate::workers::deliver`] sends them.
+//!
+//! A batch of changes gives one message for each channel of an account, whatever the number of names.
+
+use std::time::{Duration, Instant};
+
+use tokio::task::{JoinError, spawn_blocking};
+
+use crate::accounts::{Store, WriteError};
+use crate::changes::{ChangeLog, ReadError};
+use crate::vocab::change::Change;
+use crate::vocab::clock::Clock;
+use crate::vocab::time::UnixMs;
+
+/// Time until a failed read or write is tried again: most likely the disk is full.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
+/// Changes read at a time. Only those of watched names are kept.
+const PAGE: usize = 10_000;
+/// Changes of watched names that are matched at a time, at least: about 25 MB.
+const BATCH: usize = 200_000;
+
+/// The worker.
+pub struct Watching {
+    pub log: ChangeLog,
+    pub store: Store,
+    pub clock: Clock,
+    /// Whether this server sends mail.
+    pub has_mail: bool,
+}
+
+/// Why changes were not matched. They are tried again.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    #[error("matching panicked: {0}")]
+    Panic(#[from] JoinError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Changes of watched names, and the last change that was read.
+struct Batch {
+    changes: Vec<Change>,
+    through: u64,
+}
+
+impl Watching {
+    /// At the very first start, begins with the next change.
+    pub async fn begin(&self) {
+        if let Err(err) = self.begin_now().await {
+            tracing::error!(error = %err, "cannot begin to match changes of watched names");
+        }
+    }
+
+    async fn begin_now(&self) -> Result<(), WriteError> {
+        let now = UnixMs::from_instant(self.clock.now());
+        self.store.begin_watch_alerts(self.log.newest(), now).await
+    }
+
+    /// Matches all changes until `stop` is done.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        tokio::select! {
+            () = stop => {}
+            () = self.match_all() => {}
+        }
+    }
+
+    async fn match_all(&self) {
+        let mut newest = self.log.subscribe();
+        loop {
+            newest.mark_unchanged();
+            match self.match_new().await {
+                // The log is closed when the server stops.
+                Ok(()) => {
+                    if newest.changed().await.is_err() {
+                        return;
+                    }
+                }
+                Err(err) => {
+                    tracing::error!(error = %err, "matching changes of watched names failed; trying again");
+                    tokio::time::sleep(RETRY_AFTER).await;
+                }
+            }
+        }
+    }
+
+    /// Matches the changes since the last match.
+    ///
+    /// # Errors
+    /// [`WatchError`]: call it again.
+    pub async fn match_new(&self) -> Result<(), WatchError> {
+        loop {
+            let Some(since) = self.store.changes_matched() else {
+                self.begin_now().await?;
+                continue;
+            };
+            let (log, store) = (self.log.clone(), self.store.clone());
+            let begun = Instant::now();
+            let (batch, found) = spawn_blocking(move || {
+                let batch = Batch::read(&log, &store, since)?;
+                let found = store.match_changes(&batch.changes);
+                Ok::<_, ReadError>((batch, found))
+            })
+            .await??;
+            let Batch { changes, through } = batch;
+            if through == since {
+                return Ok(());
+            }
+            let (accounts, matched_ms) = (found.len(), begun.elapsed().as_millis() as u64);
+            let messages =
+                self.store.record_changes(through, &changes, &found, self.has_mail).await?;
+            if messages > 0 {
+                let changes = changes.len();
+                tracing::info!(
+                    through,
+                    changes,
+                    accounts,
+                    messages,
+                    matched_ms,
+                    "matched changes of watched names"
+                );
+            }
+        }
+    }
+}
+
+impl Batch {
+    /// Reads changes after `since` until there are enough. A match in pieces is read to its end.
+    fn read(log: &ChangeLog, store: &Store, since: u64) -> Result<Batch, ReadError> {
+        let end = store.change_matching_to();
+        let mut batch = Batch { changes: Vec::new(), through: since };
+        while end.is_some() || batch.changes.len() < BATCH {
+            let mut page = match log.read(batch.through, PAGE) {
+                Ok(page) => page,
+                Err(ReadError::TooOld { oldest }) => {
+                    tracing::warn!(
+                        oldest,
+                        "changes of watched names are lost: they are no longer kept"
+                    );
+                    batch.through = oldest.saturating_sub(1);
+                    continue;
+                }
+                Err(ReadError::Ahead { newest }) => {
+                    tracing::warn!(newest, "the log of changes has begun again");
+                    batch.through = newest;
+                    break;
+                }
+                Err(err) => return Err(err),
+            };
+            if let Some(end) = end {
+                page.retain(|change| change.seq <= end);
+            }
+            let Some(last) = page.last() else { break };
+            batch.through = last.seq;
+            store.keep_watched(&mut page);
+            batch.changes.append(&mut page);
+        }
+        Ok(batch)
+    }
+}
