@@ -11,6 +11,7 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::RuleId;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
+use crate::vocab::watched_change::WatchedChange;
 
 /// Maximum names in a mail; the API lists all.
 pub const MAIL_NAMES_MAX: usize = 100;
@@ -20,9 +21,9 @@ const CHAT_NAMES_MAX: usize = 40;
 /// Kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Names that match a rule.
-    Match,
-    /// A sample of a match.
+    /// Real matches or changes.
+    Alert,
+    /// A sample.
     Test,
 }
 
@@ -43,22 +44,114 @@ pub struct AlertName {
     pub reason: Option<String>,
 }
 
-/// A message about the matches of one rule in one list.
+/// A change of a watched name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AlertChange {
+    #[serde(flatten)]
+    pub change: WatchedChange,
+    /// As in [`AlertName`].
+    #[serde(skip)]
+    pub reason: Option<String>,
+}
+
+/// Subject of a message, and the first rows of its list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Names that match a rule, best first.
+    Rule { id: RuleId, name: String, names: Vec<AlertName> },
+    /// Changes of names on the watchlist.
+    Watchlist(Vec<AlertChange>),
+}
+
+/// A message about the matches of one rule in one list, or about watched names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
     pub kind: Kind,
     /// Id of the delivery, shared by all attempts.
     pub delivery_id: String,
-    pub rule_id: RuleId,
-    pub rule_name: String,
-    /// Time of the match.
+    /// When it was queued.
     pub at: DateTime<Utc>,
     /// The day of the list and of the stages, or of the first change.
     pub date: Day,
     /// Number of names that matched, or of changes.
     pub total: u32,
-    /// The best names, best first.
-    pub names: Vec<AlertName>,
+    pub content: Content,
+}
+
+/// One line of a message.
+struct Row<'a> {
+    domain: &'a DomainName,
+    /// Text after the domain.
+    text: String,
+    reason: Option<&'a str>,
+    /// The same as cells of a table.
+    cells: [String; 3],
+}
+
+impl Content {
+    /// Number of lines.
+    fn len(&self) -> usize {
+        match self {
+            Content::Rule { names, .. } => names.len(),
+            Content::Watchlist(changes) => changes.len(),
+        }
+    }
+
+    fn row(&self, at: usize) -> Row<'_> {
+        match self {
+            Content::Rule { names, .. } => {
+                let AlertName { domain, dqs, stage, available_on, reason, .. } = &names[at];
+                let text = format!("DQS {dqs}, {stage}, available on {available_on}");
+                let cells = [dqs.to_string(), stage.to_string(), available_on.to_string()];
+                Row { domain, text, reason: reason.as_deref(), cells }
+            }
+            Content::Watchlist(changes) => {
+                let AlertChange { change, reason } = &changes[at];
+                let dqs = change.dqs.map(|dqs| dqs.to_string()).unwrap_or_default();
+                let cells = [dqs, change.words(), change.day.to_string()];
+                let (domain, text) = (&change.name, change.words());
+                Row { domain, text, reason: reason.as_deref(), cells }
+            }
+        }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        (0..self.len()).map(|at| self.row(at))
+    }
+
+    /// Heads of the cells.
+    fn heads(&self) -> [&'static str; 3] {
+        match self {
+            Content::Rule { .. } => ["DQS", "Stage", "Available on"],
+            Content::Watchlist(_) => ["DQS", "What happened", "Day (UTC)"],
+        }
+    }
+
+    /// Sets the reason of the first lines.
+    pub fn explain(&mut self, most: usize, reason: impl Fn(&DomainName) -> Option<String>) {
+        match self {
+            Content::Rule { names, .. } => {
+                names.iter_mut().take(most).for_each(|it| it.reason = reason(&it.domain));
+            }
+            Content::Watchlist(changes) => {
+                changes.iter_mut().take(most).for_each(|it| it.reason = reason(&it.change.name));
+            }
+        }
+    }
+
+    /// Words of its links: to edit it, and to stop its mails.
+    fn links(&self) -> [&'static str; 2] {
+        match self {
+            Content::Rule { .. } => ["Edit this rule", "Unsubscribe from this rule"],
+            Content::Watchlist(_) => ["Edit these settings", "Unsubscribe from these mails"],
+        }
+    }
+}
+
+impl fmt::Display for Row<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}  {}", self.domain.as_str(), self.text)
+    }
 }
 
 /// How a chat message is written.
@@ -94,11 +187,15 @@ struct Envelope<'a> {
 #[serde(rename_all = "camelCase")]
 struct Data<'a> {
     delivery_id: &'a str,
-    rule: Rule<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<Rule<'a>>,
     date: Day,
     total: u32,
-    names: &'a [AlertName],
-    /// True when more names matched than are listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    names: Option<&'a [AlertName]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<&'a [AlertChange]>,
+    /// True when there are more names or changes than are listed.
     truncated: bool,
 }
 
@@ -115,19 +212,28 @@ fn word<S: Serializer>(stage: &Stage, serializer: S) -> Result<S::Ok, S::Error> 
 impl Alert {
     /// Body of a webhook, identical in every attempt.
     pub fn json(&self) -> String {
+        let (rule, names, changes) = match &self.content {
+            Content::Rule { id, name, names } => {
+                (Some(Rule { id: *id, name }), Some(names.as_slice()), None)
+            }
+            Content::Watchlist(changes) => (None, None, Some(changes.as_slice())),
+        };
         let envelope = Envelope {
-            r#type: match self.kind {
-                Kind::Match => "alert.matched",
-                Kind::Test => "alert.test",
+            r#type: match (self.kind, &self.content) {
+                (Kind::Alert, Content::Rule { .. }) => "alert.matched",
+                (Kind::Test, Content::Rule { .. }) => "alert.test",
+                (Kind::Alert, Content::Watchlist(_)) => "watchlist.changed",
+                (Kind::Test, Content::Watchlist(_)) => "watchlist.test",
             },
             timestamp: self.at.to_rfc3339_opts(SecondsFormat::Millis, true),
             data: Data {
                 delivery_id: &self.delivery_id,
-                rule: Rule { id: self.rule_id, name: &self.rule_name },
+                rule,
                 date: self.date,
                 total: self.total,
-                names: &self.names,
-                truncated: self.names.len() < self.total as usize,
+                names,
+                changes,
+                truncated: self.content.len() < self.total as usize,
             },
         };
         serde_json::to_string(&envelope).expect("plain members are JSON")
@@ -140,10 +246,20 @@ impl Alert {
 
     /// Subject line, with text from users escaped.
     pub fn headline_with(&self, escape: fn(&str) -> String) -> String {
-        let names = if self.total == 1 { "name" } else { "names" };
         let test = if self.kind == Kind::Test { "[Test] " } else { "" };
-        let rule = escape(&one_line(&self.rule_name));
-        format!("{test}{rule}: {} {names} on {}", self.total, self.date)
+        let (total, date) = (self.total, self.date);
+        match &self.content {
+            Content::Rule { name, .. } => {
+                let names = if total == 1 { "name" } else { "names" };
+                format!("{test}{}: {total} {names} on {date}", escape(&one_line(name)))
+            }
+            Content::Watchlist(changes) => match changes.as_slice() {
+                [only] if total == 1 => {
+                    format!("{test}{} {}", only.change.name.as_str(), only.change.words())
+                }
+                _ => format!("{test}Watchlist: {total} changes"),
+            },
+        }
     }
 
     /// Text of a chat message: `head`, a line a name, and how many more there are. Cut by whole lines.
@@ -159,10 +275,10 @@ impl Alert {
             }
         };
         let (mut text, mut shown) = (head.to_owned(), 0);
-        for name in self.names.iter().take(CHAT_NAMES_MAX) {
+        for row in self.content.rows().take(CHAT_NAMES_MAX) {
             let row = match text.is_empty() {
-                true => Line(name).to_string(),
-                false => format!("{between}{}", Line(name)),
+                true => row.to_string(),
+                false => format!("{between}{row}"),
             };
             if text.len() + row.len() + rest(shown + 1).len() > bytes_max {
                 break;
@@ -176,31 +292,33 @@ impl Alert {
 
     /// Page of the rule, or of the settings of the watchlist. It has all messages.
     pub fn link(&self, home: &str) -> String {
-        format!("{home}/alerts/{}", self.rule_id.get())
+        match &self.content {
+            Content::Rule { id, .. } => settings_page(home, *id),
+            Content::Watchlist(_) => settings_page(home, RuleId::WATCHLIST),
+        }
     }
 
     /// Text of a mail.
     pub fn mail_text(&self, links: Links<'_>) -> String {
         let mut text = format!("{}\n\n", self.headline());
-        for name in self.names.iter().take(MAIL_NAMES_MAX) {
-            writeln!(text, "{}", Line(name)).expect("writing to a string succeeds");
-            if let Some(reason) = &name.reason {
+        for row in self.content.rows().take(MAIL_NAMES_MAX) {
+            writeln!(text, "{row}").expect("writing to a string succeeds");
+            if let Some(reason) = row.reason {
                 writeln!(text, "  {reason}").expect("writing to a string succeeds");
             }
             if let Some(home) = links.home {
-                writeln!(text, "  {home}/domain/{}", name.domain)
+                writeln!(text, "  {home}/domain/{}", row.domain)
                     .expect("writing to a string succeeds");
             }
         }
         write!(text, "{}\n\n-- \n{}\n", self.rest(MAIL_NAMES_MAX), self.why())
             .expect("writing to a string succeeds");
+        let [edit, stop] = self.content.links();
         if let Some(home) = links.home {
-            writeln!(text, "Edit this rule: {}", self.link(home))
-                .expect("writing to a string succeeds");
+            writeln!(text, "{edit}: {}", self.link(home)).expect("writing to a string succeeds");
         }
         if let Some(unsubscribe) = links.unsubscribe {
-            writeln!(text, "Unsubscribe from this rule: {unsubscribe}")
-                .expect("writing to a string succeeds");
+            writeln!(text, "{stop}: {unsubscribe}").expect("writing to a string succeeds");
         }
         text
     }
@@ -209,36 +327,35 @@ impl Alert {
     pub fn mail_html(&self, links: Links<'_>) -> String {
         let small = |reason: &str| format!("<br><small>{}</small>", Escaped(reason));
         let mut rows = String::new();
-        for name in self.names.iter().take(MAIL_NAMES_MAX) {
-            let domain = Escaped(name.domain.as_str());
+        for row in self.content.rows().take(MAIL_NAMES_MAX) {
+            let domain = Escaped(row.domain.as_str());
             let linked = match links.home {
                 Some(home) => format!("<a href=\"{}/domain/{domain}\">{domain}</a>", Escaped(home)),
                 None => domain.to_string(),
             };
+            let reason = row.reason.map(small).unwrap_or_default();
+            let [dqs, second, third] = &row.cells;
             writeln!(
                 rows,
-                "<tr><td>{linked}{}</td><td align=\"right\">{}</td><td>{}</td><td>{}</td></tr>",
-                name.reason.as_deref().map(small).unwrap_or_default(),
-                name.dqs,
-                name.stage,
-                name.available_on
+                "<tr><td>{linked}{reason}</td><td align=\"right\">{}</td><td>{}</td><td>{}</td></tr>",
+                Escaped(dqs),
+                Escaped(second),
+                Escaped(third)
             )
             .expect("writing to a string succeeds");
         }
         let link = |address: &str, text: &str| {
             format!("<br><a href=\"{}\">{}</a>", Escaped(address), Escaped(text))
         };
-        let rule = |home| link(&self.link(home), "Edit this rule");
-        let edit = links.home.map(rule).unwrap_or_default();
-        let unsubscribe = links
-            .unsubscribe
-            .map(|unsubscribe| link(unsubscribe, "Unsubscribe from this rule"))
-            .unwrap_or_default();
-        let title = self.headline();
+        let [edit, stop] = self.content.links();
+        let edit = links.home.map(|home| link(&self.link(home), edit)).unwrap_or_default();
+        let unsubscribe =
+            links.unsubscribe.map(|unsubscribe| link(unsubscribe, stop)).unwrap_or_default();
+        let (title, [dqs, second, third]) = (self.headline(), self.content.heads());
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title></head>\n\
-             <body><h2>{title}</h2>\n<table cellpadding=\"4\"><tr><th align=\"left\">Name</th><th>DQS</th>\
-             <th align=\"left\">Stage</th><th align=\"left\">Available on</th></tr>\n{rows}</table>\n\
+             <body><h2>{title}</h2>\n<table cellpadding=\"4\"><tr><th align=\"left\">Name</th><th>{dqs}</th>\
+             <th align=\"left\">{second}</th><th align=\"left\">{third}</th></tr>\n{rows}</table>\n\
              <p>{rest}</p>\n<p><small>{why}{edit}{unsubscribe}</small></p></body></html>\n",
             title = Escaped(&title),
             rest = Escaped(&self.rest(MAIL_NAMES_MAX)),
@@ -248,7 +365,7 @@ impl Alert {
 
     /// Number of lines beyond the `shown` ones.
     fn rest(&self, shown: usize) -> String {
-        let shown = self.names.len().min(shown);
+        let shown = self.content.len().min(shown);
         match self.total as usize - shown.min(self.total as usize) {
             0 => String::new(),
             more => format!("\nand {more} more"),
@@ -256,17 +373,12 @@ impl Alert {
     }
 
     fn why(&self) -> String {
-        format!("Your alert rule \"{}\" (id {}).", one_line(&self.rule_name), self.rule_id.get())
-    }
-}
-
-/// A name as a line of text.
-struct Line<'a>(&'a AlertName);
-
-impl fmt::Display for Line<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let AlertName { domain, dqs, stage, available_on, .. } = self.0;
-        write!(f, "{}  DQS {dqs}, {stage}, available on {available_on}", domain.as_str())
+        match &self.content {
+            Content::Rule { id, name, .. } => {
+                format!("Your alert rule \"{}\" (id {}).", one_line(name), id.get())
+            }
+            Content::Watchlist(_) => "These names are on your watchlist.".to_owned(),
+        }
     }
 }
 
@@ -289,6 +401,14 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
+/// Page of a rule, or of the settings of the watchlist, on the server at `home`.
+pub fn settings_page(home: &str, rule: RuleId) -> String {
+    match rule {
+        RuleId::WATCHLIST => format!("{home}/watchlist/alerts"),
+        rule => format!("{home}/alerts/{rule}"),
+    }
+}
+
 /// Replaces control characters and line breaks by spaces, for use in headers.
 pub fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
@@ -297,6 +417,7 @@ pub fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocab::change::ChangeKind;
     use serde_json::{Value, json};
 
     fn alert(total: u32, names: usize) -> Alert {
@@ -309,15 +430,84 @@ mod tests {
             reason: Some(format!("<Two words {at}>")),
         };
         Alert {
-            kind: Kind::Match,
+            kind: Kind::Alert,
             delivery_id: "00ff".into(),
-            rule_id: RuleId::parse("42").expect("an id"),
-            rule_name: "<b>\"R&D's\"\r\nBcc: x@y.example".into(),
             at: "2026-03-02T01:02:03.456Z".parse().expect("a time"),
             date: "2026-03-02".parse().expect("a day"),
             total,
-            names: (0..names).map(name).collect(),
+            content: Content::Rule {
+                id: RuleId::parse("42").expect("an id"),
+                name: "<b>\"R&D's\"\r\nBcc: x@y.example".into(),
+                names: (0..names).map(name).collect(),
+            },
         }
+    }
+
+    fn changes(total: u32, changes: usize) -> Alert {
+        let change = |at: usize| AlertChange {
+            change: WatchedChange {
+                kind: ChangeKind::DropsTomorrow,
+                name: DomainName::parse(&format!("name{at}.com")).expect("a name"),
+                day: "2026-03-01".parse().expect("a day"),
+                verified: false,
+                dqs: Dqs::new(77),
+                dqs_before: None,
+            },
+            reason: Some(format!("<Two words {at}>")),
+        };
+        let content = Content::Watchlist((0..changes).map(change).collect());
+        Alert { content, ..alert(total, 0) }
+    }
+
+    #[test]
+    fn changes_of_watched_names_fit_every_channel() {
+        let sent: Value = serde_json::from_str(&changes(3, 1).json()).expect("JSON");
+        let expected = json!({
+            "type": "watchlist.changed",
+            "timestamp": "2026-03-02T01:02:03.456Z",
+            "data": {
+                "deliveryId": "00ff",
+                "date": "2026-03-02",
+                "total": 3,
+                "changes": [{
+                    "kind": "drops_tomorrow", "domain": "name0.com", "day": "2026-03-01",
+                    "verified": false, "dqs": 77, "dqsBefore": null,
+                }],
+                "truncated": true,
+            },
+        });
+        assert_eq!(sent, expected);
+        assert_eq!(changes(1, 1).headline(), "name0.com drops tomorrow, 2026-03-02");
+        let many = changes(1_234, 500);
+        assert_eq!(many.headline(), "Watchlist: 1234 changes");
+        let links =
+            Links { home: Some("https://d.example"), unsubscribe: Some("https://d.example/u/1") };
+        let (text, html) = (many.mail_text(links), many.mail_html(links));
+        for part in [&text, &html] {
+            for said in [
+                "name0.com",
+                "https://d.example/domain/name99.com",
+                "drops tomorrow, 2026-03-02",
+                "and 1134 more",
+                "Edit these settings",
+                "https://d.example/watchlist/alerts",
+                "https://d.example/u/1",
+                "on your watchlist",
+            ] {
+                assert!(part.contains(said), "{said}: {part}");
+            }
+        }
+        assert!(text.contains("\n  <Two words 0>\n") && !html.contains("<Two"), "{text} {html}");
+        let link = many.link("https://d.example");
+        let chat = Layout { bytes_max: 1_000, head: "", between: "\n", link: Some(&link) };
+        let text = many.chat(chat);
+        let (rows, last) = text.rsplit_once('\n').expect("lines");
+        let shown = rows.lines().count();
+        assert!(
+            rows.lines().all(|row| row.ends_with(".com  drops tomorrow, 2026-03-02")),
+            "{text}"
+        );
+        assert_eq!(last, format!("and {} more: {link}", 1_234 - shown));
     }
 
     #[test]
@@ -396,7 +586,8 @@ mod tests {
     fn chat_texts_are_cut_by_whole_lines() {
         let mut long = alert(1_000, 500);
         let longest = "größte-bücherregale-für-münchen-und-umgebung.com";
-        long.names.iter_mut().skip(1).step_by(2).for_each(|name| {
+        let Content::Rule { names, .. } = &mut long.content else { panic!("names of a rule") };
+        names.iter_mut().skip(1).step_by(2).for_each(|name| {
             name.domain = DomainName::parse(longest).expect("a name");
         });
         for (bytes_max, head, link) in [
@@ -411,7 +602,7 @@ mod tests {
             let lines: Vec<_> = text.strip_prefix(&head).expect("the head").lines().collect();
             let lines: Vec<_> = lines.iter().filter(|line| !line.is_empty()).collect();
             let (last, names) = lines.split_last().expect("lines");
-            let whole = long.names.iter().map(|name| Line(name).to_string());
+            let whole = long.content.rows().map(|row| row.to_string());
             assert!(whole.zip(names).all(|(whole, shown)| whole == **shown), "{text}");
             let expected = format!("and {} more", 1_000 - names.len());
             let rest = last.strip_prefix(&expected).unwrap_or_else(|| panic!("{last}"));

@@ -1,6 +1,6 @@
 //! The mail that tells the owner of a rule, or of a watchlist, that one of its channels was switched off.
 
-use crate::outbound::alert::{Escaped, one_line};
+use crate::outbound::alert::{Escaped, one_line, settings_page};
 use crate::vocab::ids::RuleId;
 
 /// A channel that was switched off.
@@ -39,17 +39,23 @@ impl Notice<'_> {
     }
 
     fn lines(&self) -> [String; 3] {
-        let rule = format!("\"{}\" (id {})", one_line(self.rule_name), self.rule_id.get());
+        let (what, it) = match self.rule_id {
+            RuleId::WATCHLIST => ("watchlist".to_owned(), "its settings"),
+            id => (
+                format!("alert rule \"{}\" (id {})", one_line(self.rule_name), id.get()),
+                "the rule",
+            ),
+        };
         let place = match self.home {
-            Some(home) => format!("{home}/alerts/{}", self.rule_id.get()),
-            None => "the page of the rule".to_owned(),
+            Some(home) => settings_page(home, self.rule_id),
+            None => format!("the page of {it}"),
         };
         [
-            format!("Your alert rule {rule} no longer sends to {}. {}", self.channel, self.why),
+            format!("Your {what} no longer sends to {}. {}", self.channel, self.why),
             "Its queued messages to this channel were cancelled. Its other channels go on."
                 .to_owned(),
             format!(
-                "To switch it on again, check the address, save the rule, and send a test: {place}"
+                "To switch it on again, check the address, save {it}, and send a test: {place}"
             ),
         ]
     }
@@ -75,5 +81,9 @@ mod tests {
             }
         }
         assert!(!notice.html().contains("<b>"), "{}", notice.html());
+        let watchlist = Notice { rule_id: RuleId::WATCHLIST, rule_name: "Watchlist", ..notice };
+        for said in ["Your watchlist no longer", "save its settings", "/watchlist/alerts"] {
+            assert!(watchlist.text().contains(said), "{said}: {}", watchlist.text());
+        }
     }
 }

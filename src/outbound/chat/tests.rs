@@ -3,7 +3,7 @@ use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::outbound::alert::{AlertName, Kind};
+use crate::outbound::alert::{AlertName, Content, Kind};
 use crate::outbound::http::Answer;
 use crate::vocab::ids::RuleId;
 use crate::vocab::name::DomainName;
@@ -81,15 +81,16 @@ fn alert() -> Alert {
         reason: None,
     };
     Alert {
-        kind: Kind::Match,
+        kind: Kind::Alert,
         delivery_id: "00ff".into(),
-        rule_id: RuleId::parse("42").expect("an id"),
-        rule_name: "<!channel> @everyone @here <users/all> *[x](y)* & ".to_owned()
-            + &"ü".repeat(50),
         at: "2026-03-02T01:02:03Z".parse().expect("a time"),
         date: "2026-03-02".parse().expect("a day"),
         total: 1_000,
-        names: (0..500).map(name).collect(),
+        content: Content::Rule {
+            id: RuleId::parse("42").expect("an id"),
+            name: "<!channel> @everyone @here <users/all> *[x](y)* & ".to_owned() + &"ü".repeat(50),
+            names: (0..500).map(name).collect(),
+        },
     }
 }
 
