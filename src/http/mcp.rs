@@ -39,7 +39,6 @@ use crate::http::operation::{Operation, ParameterPlace};
 use crate::http::operations::OPERATIONS;
 use crate::http::{App, origin};
 use crate::vocab::limits::BODY_BYTES_MAX;
-use crate::vocab::url::BaseUrl;
 
 /// Path of the endpoint.
 pub const PATH: &str = "/mcp";
@@ -112,7 +111,8 @@ impl AgentTool {
         for (name, value) in arguments {
             let known = operation.parameters.iter().find(|known| known.name == name);
             let Some(place) = known.map(|known| known.place) else {
-                if !self.takes(&name) {
+                // What is no parameter is a member of the body.
+                if !self.arguments().any(|argument| argument == name) {
                     return Err(self.unknown(&name));
                 }
                 body.insert(name, value);
@@ -164,20 +164,17 @@ impl AgentTool {
         request.body(body).map_err(|err| ApiError::Internal(err.into()))
     }
 
-    /// Whether the body has this member.
-    fn takes(&self, name: &str) -> bool {
+    /// The names of all arguments.
+    fn arguments(&self) -> impl Iterator<Item = &str> {
         let properties = self.tool.input_schema.get("properties").and_then(Value::as_object);
-        self.operation.body.is_some() && properties.is_some_and(|known| known.contains_key(name))
+        properties.into_iter().flat_map(|known| known.keys().map(String::as_str))
     }
 
     fn unknown(&self, name: &str) -> ApiError {
-        let properties = self.tool.input_schema.get("properties").and_then(Value::as_object);
-        let known: Vec<_> = properties.into_iter().flat_map(|known| known.keys()).collect();
-        let known = known.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-        let what = if known.is_empty() {
-            "is unknown; the tool has no arguments".to_owned()
-        } else {
-            format!("is unknown; the tool has {known}")
+        let known = self.arguments().collect::<Vec<_>>().join(", ");
+        let what = match known.as_str() {
+            "" => "is unknown; the tool has no arguments".to_owned(),
+            known => format!("is unknown; the tool has {known}"),
         };
         ApiError::parameter(name.chars().take(64).collect::<String>(), what)
     }
@@ -251,14 +248,13 @@ async fn result_of(response: Response) -> CallToolResult {
     }
 }
 
-/// The routes of the endpoint, which asks `api`. `home` is the public address of this server, if it has
-/// one.
-pub fn router(app: App, api: Router, home: Option<&BaseUrl>) -> Router {
+/// The routes of the endpoint, which asks `api`.
+pub fn router(app: App, api: Router) -> Router {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(BODY_BYTES_MAX);
-    let config = match home {
+    let config = match &app.home {
         Some(home) => {
             config.with_allowed_hosts([home.authority()]).with_allowed_origins([home.origin()])
         }

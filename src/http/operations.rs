@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::http::alerts::watchlist as watch_alerts;
 use crate::http::allowance::guarded;
 use crate::http::etag::{self, Tag};
 use crate::http::export::ExportFormat;
@@ -29,11 +30,12 @@ use crate::vocab::filter::{CapsFilter, Digits, Hyphens, Idn};
 use crate::vocab::kind::Kind;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{
-    CLAIMS_OFFSET_MAX, DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX, DROPS_OFFSET_MAX, ENTRIES_OFFSET_MAX,
-    EXPORT_ROWS_MAX, HIDDEN_MAX, LIKE_CHARS, LIKE_DISTANCE_MAX, MIN_DROPS_MAX, OTHER_TLDS_MAX,
-    OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, PATTERN_SYMBOLS_MAX, REGEX_CHARS_MAX,
-    SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX,
-    SUBSTRING_CHARS_MAX, SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX, WORDS_MAX,
+    CHANGES_LIMIT_DEFAULT, CHANGES_LIMIT_MAX, CHANGES_WAIT_SECONDS_MAX, CLAIMS_OFFSET_MAX,
+    DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX, DROPS_OFFSET_MAX, ENTRIES_OFFSET_MAX, EXPORT_ROWS_MAX,
+    HIDDEN_MAX, LIKE_CHARS, LIKE_DISTANCE_MAX, MIN_DROPS_MAX, OTHER_TLDS_MAX, OWNED_LIMIT_DEFAULT,
+    OWNED_LIMIT_MAX, PATTERN_SYMBOLS_MAX, REGEX_CHARS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX,
+    SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX, SUGGEST_LIMIT_DEFAULT,
+    SUGGEST_LIMIT_MAX, WORDS_MAX,
 };
 use crate::vocab::name::NAME_OCTETS_MAX;
 use crate::vocab::popularity::ListRank;
@@ -214,6 +216,12 @@ const SEARCH_VIEW: Parameter = query(
     ParameterKind::OneOf { words: VIEWS, default: None },
     "active",
     "`active` or `today` limits the search to the pipeline. By default it covers every name ever seen.",
+);
+const CHANGES_VIEW: Parameter = query(
+    "view",
+    ParameterKind::OneOf { words: VIEWS, default: None },
+    "active",
+    "`active` or `today` leaves out names that are no longer in the pipeline, or did not drop today.",
 );
 const CONTAINS: Parameter = query(
     "q",
@@ -542,7 +550,7 @@ pub const OPERATIONS: &[Operation] = &[
         .named(Group::Watchlist, "addWatches", "Watch up to 1,000 names")
         .description(
             "Counts as one request. An invalid name, or one beyond a limit, is refused in its place; the \
-             others are added. Tags, maximum bid and venue are set on all of them, also on names that \
+             others are added. Tags, maximum bid, venue and `alerts` are set on all of them, also on names that \
              were on the list.",
         )
         .body::<watchlist::WatchBatchRequest>()
@@ -690,7 +698,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<feeds::FeedList>(200, "Your feeds, oldest first.")]),
     Operation::post("/api/v1/feeds", |of| post(guarded(of, feeds::make_feed)))
         .named(Group::Feeds, "makeFeed", "Make a feed, or give it another address")
-        .description("Of the watchlist or of a saved search, for readers (Atom) and calendars (iCalendar). The address before stops working.")
+        .description("Of the watchlist, a saved search or an alert rule, for readers (Atom) and calendars (iCalendar). The address before stops working.")
         .body::<feeds::FeedRequest>()
         .responses(&[json::<feeds::FeedAddresses>(201, "The addresses, shown once."), NOT_FOUND]),
     Operation::delete("/api/v1/feeds", |of| delete(guarded(of, feeds::revoke_feed)))

@@ -12,10 +12,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{
-    Caller, Outcome, Store, Tags, UserData, Watch, WatchDetails, WatchEntry, WatchPatch, WriteError,
+    Caller, EntryAlerts, Outcome, Store, Tags, UserData, Watch, WatchDetails, WatchEntry,
+    WatchPatch, WriteError,
 };
+use crate::http::alerts::watchlist::{EntryAlertsRequest, EntryAlertsResponse};
 use crate::http::allowance::Now;
-use crate::http::body::{JsonBody, Money, Patch, PostBody, required};
+use crate::http::body::{JsonBody, Money, Object, Patch, PostBody, required};
 use crate::http::error::{ApiError, Refusal};
 use crate::http::params::{Limits, Page, Params};
 use crate::http::response::{self, Timestamp};
@@ -166,6 +168,8 @@ pub struct WatchRow {
     /// States before that observation, oldest first.
     former: Vec<FormerState>,
     details: Arc<WatchDetails>,
+    /// The owner's choice of what is sent about it.
+    alerts: Option<Arc<EntryAlerts>>,
 }
 
 impl WatchRow {
@@ -174,6 +178,7 @@ impl WatchRow {
     fn new(
         entry: WatchEntry,
         details: Option<&Arc<WatchDetails>>,
+        alerts: Option<&Arc<EntryAlerts>>,
         facts: Option<NameFacts>,
         (seen, mut former): (Option<Observation>, Vec<FormerState>),
     ) -> WatchRow {
@@ -181,7 +186,7 @@ impl WatchRow {
         let seen = seen.filter(|seen| seen.at >= entry.added_at);
         former.retain(|former| former.last_seen >= entry.added_at);
         let details = Arc::clone(details.unwrap_or(&NO_DETAILS));
-        WatchRow { entry, facts, seen, former, details }
+        WatchRow { entry, facts, seen, former, details, alerts: alerts.map(Arc::clone) }
     }
 
     /// Joins `entries` of the account `owned` with the current `index` and `store`, in the given order.
@@ -196,7 +201,8 @@ impl WatchRow {
         let row = |(entry, seen): (WatchEntry, _)| {
             let (facts, details) =
                 (index.facts(&entry.name, as_of), owned.watch_details(&entry.name));
-            WatchRow::new(entry, details, facts, seen)
+            let alerts = owned.entry_alerts(&entry.name);
+            WatchRow::new(entry, details, alerts, facts, seen)
         };
         entries.into_iter().zip(seen).take_while(|_| !budget::spent()).map(row).collect()
     }
@@ -209,6 +215,11 @@ impl WatchRow {
     /// Notes of the owner.
     pub fn details(&self) -> &WatchDetails {
         &self.details
+    }
+
+    /// The owner's choice of what is sent about the name; `None` if that of the account holds.
+    pub fn alerts(&self) -> Option<&EntryAlerts> {
+        self.alerts.as_deref()
     }
 
     /// States that were observed before the last one, oldest first.
@@ -340,6 +351,9 @@ pub struct WatchResponse<'a> {
     /// Where you want to bid.
     #[schema(required)]
     venue: Option<&'a str>,
+    /// Alert settings of the name; `null` if it follows those of the watchlist.
+    #[schema(required)]
+    alerts: Option<EntryAlertsResponse>,
     /// States that the registry reported before, oldest first.
     rdap_former_states: Vec<FormerStateResponse>,
 }
@@ -370,6 +384,7 @@ impl<'a> WatchResponse<'a> {
             tags: &row.details.tags,
             max_bid_usd: row.details.max_bid.map(Money),
             venue: row.details.venue.as_deref(),
+            alerts: row.alerts.as_deref().map(EntryAlertsResponse::new),
             rdap_former_states: row.former.iter().map(FormerStateResponse::new).collect(),
         }
     }
@@ -464,6 +479,10 @@ pub struct WatchPatchRequest {
     #[serde(default)]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 60)]
     venue: Patch<String>,
+    /// Alert settings of the name; `null` to follow those of the watchlist.
+    #[serde(default)]
+    #[schema(value_type = Option<EntryAlertsRequest>)]
+    alerts: Patch<Object<EntryAlertsRequest>>,
 }
 
 /// Names to watch, and the notes to set on all of them.
@@ -480,6 +499,9 @@ pub struct WatchBatchRequest {
     max_bid_usd: Option<Money>,
     #[schema(min_length = 1, max_length = 60)]
     venue: Option<String>,
+    /// Alert settings of these names, in place of those of the watchlist.
+    #[schema(value_type = Option<EntryAlertsRequest>)]
+    alerts: Option<Object<EntryAlertsRequest>>,
 }
 
 /// Result for one name of a batch.
@@ -538,6 +560,7 @@ impl TryFrom<WatchPatchRequest> for WatchPatch {
             tags: tags.map(Tags::Replace),
             max_bid: request.max_bid_usd.try_map(|Money(price)| Ok(price))?.nested(),
             venue: request.venue.nested(),
+            alerts: request.alerts.try_map(|Object(alerts)| alerts.try_into())?.nested(),
         })
     }
 }
@@ -583,14 +606,18 @@ pub async fn add_watch(
     let mut looked_up = look_up(&app, &caller, vec![(name, WatchPatch::default())], now).await?;
     let LookedUp { watch, facts } = looked_up.pop().expect("one name was looked up");
     let seen = app.store.observed([&watch.name]).pop().expect("one name was looked up");
-    let details = app.store.user_data(&caller).watch_details(&watch.name).map(Arc::clone);
+    let owned = app.store.user_data(&caller);
+    let details = owned.watch_details(&watch.name).map(Arc::clone);
+    let alerts = owned.entry_alerts(&watch.name).map(Arc::clone);
+    drop(owned);
     let draft = app.store.add_watch(&caller, watch, post).await?;
     let reply = |(entry, outcome): &(WatchEntry, Outcome)| {
         let status = match outcome {
             Outcome::Added => StatusCode::CREATED,
             Outcome::AlreadyThere => StatusCode::OK,
         };
-        let row = WatchRow::new(entry.clone(), details.as_ref(), facts, seen.clone());
+        let (details, alerts) = (details.as_ref(), alerts.as_ref());
+        let row = WatchRow::new(entry.clone(), details, alerts, facts, seen.clone());
         response::reply(status, &WatchResponse::new(&row))
     };
     Ok(response::posted(draft.respond(reply).await?))
@@ -611,7 +638,9 @@ pub async fn change_watch(
     let (entry, details) = app.store.change_watch(&caller, &name, &patch).await?;
     let facts = app.live.current().facts(&name, app.as_of(now));
     let seen = app.store.observed([&name]).pop().expect("one name was looked up");
-    let row = WatchRow::new(entry, Some(&Arc::new(details)), facts, seen);
+    let owned = app.store.user_data(&caller);
+    let details = Arc::new(details);
+    let row = WatchRow::new(entry, Some(&details), owned.entry_alerts(&name), facts, seen);
     Ok(Json(WatchResponse::new(&row)).into_response())
 }
 
@@ -629,6 +658,7 @@ pub async fn add_batch(
         tags: body.tags.map(tags).transpose()?.map(Tags::Add),
         max_bid: body.max_bid_usd.map(|price| Some(price.0)),
         venue: body.venue.map(Some),
+        alerts: body.alerts.map(|Object(alerts)| alerts.try_into()).transpose()?.map(Some),
     };
     // What is wrong with the notes is wrong for every name.
     patch.applied(None)?;

@@ -12,8 +12,8 @@ use utoipa::ToSchema;
 
 use super::{ChannelResponse, rule_query};
 use crate::accounts::{
-    Answered, Caller, Delivery, DeliveryStatus, MatchedName, MessageKind, Post, Problem,
-    RuleFilter, StatusClass,
+    Answered, Caller, Delivery, DeliveryStatus, MatchedName, MessageKind, Post, Problem, Reply,
+    RuleFilter, StatusClass, UserData,
 };
 use crate::http::allowance::Now;
 use crate::http::body::BarePost;
@@ -26,6 +26,7 @@ use crate::index::filter::AsOf;
 use crate::index::query::preview::Preview;
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
+use crate::vocab::watched_change::WatchedChange;
 
 /// A message to one channel, and its delivery status.
 // Receivers' responses are not shown, only their class: the URL may not belong to the account.
@@ -44,6 +45,10 @@ struct DeliveryResponse<'a> {
     attempts: u16,
     /// Number of names that matched, or of changes.
     names: u32,
+    /// Changes of watched names; the first 20 once they are delivered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<WatchedChange>)]
+    changes: Vec<&'a WatchedChange>,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime, required)]
@@ -64,6 +69,7 @@ impl<'a> DeliveryResponse<'a> {
             kind: match delivery.message.kind {
                 MessageKind::Match => "match",
                 MessageKind::Test => "test",
+                MessageKind::Changes => "changes",
             },
             status: match delivery.status {
                 DeliveryStatus::Pending { .. } => "pending",
@@ -72,6 +78,7 @@ impl<'a> DeliveryResponse<'a> {
             },
             attempts: delivery.attempts,
             names: delivery.message.total,
+            changes: delivery.message.changes().iter().map(|it| &**it).collect(),
             created_at: Timestamp(delivery.message.at),
             last_attempt_at: delivery.last_attempt_at.map(Timestamp),
             next_attempt_at: delivery.next_at().map(Timestamp),
@@ -107,6 +114,20 @@ pub struct DeliveryList<'a> {
     deliveries: Vec<DeliveryResponse<'a>>,
 }
 
+impl DeliveryList<'_> {
+    /// Deliveries of a rule, or of the watchlist.
+    pub fn new(owned: &UserData, rule: RuleId) -> DeliveryList<'_> {
+        let deliveries: Vec<_> = owned.deliveries(rule).map(DeliveryResponse::new).collect();
+        DeliveryList { count: deliveries.len(), deliveries }
+    }
+}
+
+/// The reply to a test message.
+pub fn queued(deliveries: &[Delivery]) -> Reply {
+    let deliveries = deliveries.iter().map(DeliveryResponse::new).collect();
+    response::reply(StatusCode::ACCEPTED, &QueuedDeliveries { deliveries })
+}
+
 /// Deliveries that were queued.
 #[derive(Serialize, ToSchema)]
 pub struct QueuedDeliveries<'a> {
@@ -127,9 +148,7 @@ pub async fn list_deliveries(
 ) -> Result<Response, ApiError> {
     let owned = app.store.user_data(&caller);
     let rule = owned.rule(path_id(id, RuleId::parse)?).ok_or(ApiError::NotFound)?.id;
-    let deliveries: Vec<_> = owned.deliveries(rule).map(DeliveryResponse::new).collect();
-    let list = DeliveryList { count: deliveries.len(), deliveries };
-    Ok(Json(list).into_response())
+    Ok(Json(DeliveryList::new(&owned, rule)).into_response())
 }
 
 /// `POST /api/v1/alerts/{id}/test`: sends a test message, with some names that match now, to every
@@ -163,11 +182,7 @@ pub async fn test(
     let work = move || samples(&filter, &index, as_of);
     let (names, total) = work::run_or_scan(scans, cost_us, work).await?;
     let draft = app.store.queue_test(caller, id, &names, total, post).await?;
-    let reply = |deliveries: &Vec<Delivery>| {
-        let deliveries = deliveries.iter().map(DeliveryResponse::new).collect();
-        response::reply(StatusCode::ACCEPTED, &QueuedDeliveries { deliveries })
-    };
-    Ok(draft.respond(reply).await?)
+    Ok(draft.respond(|deliveries| queued(deliveries)).await?)
 }
 
 /// `POST /api/v1/alerts/{id}/deliveries/{delivery}/retry`: queues a failed delivery again, with all its

@@ -2,6 +2,7 @@
 
 pub mod deliveries;
 pub mod preview;
+pub mod watchlist;
 
 use std::borrow::Cow;
 
@@ -158,20 +159,18 @@ impl<'a> RuleResponse<'a> {
 
 impl<'a> ChannelResponse<'a> {
     fn new(channel: &'a Channel, switched_off: Option<SwitchedOff>) -> ChannelResponse<'a> {
-        let (r#type, url, chat_id) = match channel {
-            Channel::Email => ("email", None, None),
-            Channel::Webhook { url } => ("webhook", Some(Cow::Borrowed(url.as_str())), None),
-            Channel::Telegram { chat_id } => ("telegram", None, Some(chat_id.as_str())),
-            Channel::Chat(chat) => {
-                (&*chat.service, chat.hook.shown(Part::Url).map(Cow::Owned), None)
-            }
+        let (url, chat_id) = match channel {
+            Channel::Email => (None, None),
+            Channel::Webhook { url } => (Some(Cow::Borrowed(url.as_str())), None),
+            Channel::Telegram { chat_id } => (None, Some(chat_id.as_str())),
+            Channel::Chat(chat) => (chat.hook.shown(Part::Url).map(Cow::Owned), None),
         };
         let shown = |part| match channel {
             Channel::Chat(chat) => chat.hook.shown(part),
             _ => None,
         };
         ChannelResponse {
-            r#type: ChannelType(r#type),
+            r#type: ChannelType(channel.type_name()),
             url,
             chat_id,
             token: shown(Part::Token),

@@ -1,0 +1,329 @@
+//! `/api/v1/watchlist/alerts`: what is sent about watched names, and the messages about them.
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::deliveries::{self, DeliveryList, queued};
+use super::{
+    ChannelRequest, ChannelResponse, SecretResponse, channel_types, check_configured,
+    check_webhooks, parse_channels,
+};
+use crate::accounts::{
+    Answered, Caller, Channel, Delivery, EntryAlerts, NewWatchAlerts, Post, Quiet, UserData,
+    WatchAlerts, WebhookSecret,
+};
+use crate::http::App;
+use crate::http::allowance::Now;
+use crate::http::body::{BarePost, JsonBody, JsonInteger, Object, required};
+use crate::http::error::ApiError;
+use crate::http::response::{self, Timestamp};
+use crate::vocab::change::{ChangeKind, ChangeKinds};
+use crate::vocab::ids::{DeliveryId, RuleId};
+use crate::vocab::time::UnixMs;
+use crate::vocab::zone::{Hour, Zone};
+
+/// Alert settings of the watchlist: the changes that are sent, and when.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = WatchAlerts)]
+struct WatchAlertsResponse<'a> {
+    /// False while these are the defaults. They hold for names that were added since watch alerts began;
+    /// saving settings makes them hold for all.
+    saved: bool,
+    /// Kinds of changes that are sent, of names without a choice of their own.
+    kinds: Vec<ChangeKind>,
+    channels: Vec<ChannelResponse<'a>>,
+    /// Hour of the daily message, in the time zone; `null` sends at once.
+    #[schema(required, minimum = 0, maximum = 23)]
+    digest_hour: Option<u8>,
+    /// Hours in which nothing is sent; it is sent when they end.
+    #[schema(required)]
+    quiet_hours: Option<QuietResponse>,
+    /// Name in the IANA database.
+    time_zone: &'static str,
+    /// When a message would be sent that is queued now.
+    #[schema(value_type = String, format = DateTime)]
+    next_at: Timestamp,
+}
+
+/// Hours in which nothing is sent.
+#[derive(Serialize, ToSchema)]
+#[schema(as = QuietHours)]
+struct QuietResponse {
+    /// 0 to 23.
+    from: u8,
+    /// The hour at which they end, 0 to 23. An hour before `from` is on the next day.
+    to: u8,
+}
+
+/// The settings. Secrets are present only when a webhook is new, and are not shown again.
+#[derive(Serialize, ToSchema)]
+#[schema(as = OneWatchAlerts)]
+pub struct OneWatchAlerts<'a> {
+    alerts: WatchAlertsResponse<'a>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    secrets: Vec<SecretResponse<'a>>,
+}
+
+/// The settings to save, all of them.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = WatchAlertsBody, example = json!({
+    "kinds": ["drops_tomorrow", "available", "renewed"], "channels": [{"type": "email"}],
+    "digestHour": 8, "quietHours": {"from": 22, "to": 7}, "timeZone": "Europe/Berlin"
+}))]
+pub struct WatchAlertsRequest {
+    /// Kinds of changes that are sent; none to hear of names with a choice of their own alone.
+    #[schema(value_type = Vec<ChangeKind>, max_items = 8)]
+    pub kinds: Option<Vec<String>>,
+    /// Where to; without any, nothing is sent. Channels that were switched off are on again.
+    #[schema(value_type = Vec<ChannelRequest>, max_items = 5)]
+    pub channels: Option<Vec<Object<ChannelRequest>>>,
+    /// Hour of one daily message. Without it, messages are sent at once.
+    #[schema(value_type = Option<u8>, minimum = 0, maximum = 23)]
+    pub digest_hour: Option<JsonInteger>,
+    #[schema(value_type = Option<QuietHoursRequest>)]
+    pub quiet_hours: Option<Object<QuietHoursRequest>>,
+    /// Name in the IANA database; UTC without one.
+    #[schema(value_type = Option<String>, format = "time-zone", max_length = 64)]
+    pub time_zone: Option<String>,
+}
+
+/// Hours in which nothing is sent. The two differ.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = QuietHoursBody, example = json!({"from": 22, "to": 7}))]
+pub struct QuietHoursRequest {
+    #[schema(value_type = u8, minimum = 0, maximum = 23)]
+    pub from: Option<JsonInteger>,
+    #[schema(value_type = u8, minimum = 0, maximum = 23)]
+    pub to: Option<JsonInteger>,
+}
+
+/// Alert settings of one watched name, in place of those of the watchlist.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[schema(as = EntryAlertsBody, example = json!({"kinds": ["available"], "channels": ["email"]}))]
+pub struct EntryAlertsRequest {
+    /// None to mute the name.
+    #[schema(value_type = Vec<ChangeKind>, max_items = 8)]
+    pub kinds: Option<Vec<String>>,
+    /// Types of channels of the settings that are used; none or absent for all.
+    #[schema(value_type = Option<Vec<super::ChannelType<'static>>>, max_items = 12)]
+    pub channels: Option<Vec<String>>,
+}
+
+/// Alert settings of one watched name, in place of those of the watchlist.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = EntryAlerts)]
+pub struct EntryAlertsResponse {
+    /// None if the name is muted.
+    kinds: Vec<ChangeKind>,
+    /// Types of channels that are used; none for all.
+    channels: Vec<String>,
+}
+
+impl EntryAlertsResponse {
+    pub fn new(alerts: &EntryAlerts) -> EntryAlertsResponse {
+        let channels = alerts.channels.iter().map(ToString::to_string).collect();
+        EntryAlertsResponse { kinds: alerts.kinds.iter().collect(), channels }
+    }
+}
+
+impl TryFrom<EntryAlertsRequest> for EntryAlerts {
+    type Error = ApiError;
+
+    fn try_from(request: EntryAlertsRequest) -> Result<EntryAlerts, ApiError> {
+        let kinds = parse_kinds(required(request.kinds, "alerts.kinds")?, "alerts.kinds")?;
+        let mut channels = Vec::new();
+        let named = at_most(
+            channel_types().count(),
+            request.channels.unwrap_or_default(),
+            "alerts.channels",
+        )?;
+        for (at, channel) in named.iter().enumerate() {
+            let known = channel_types().find(|known| *known == *channel).ok_or_else(|| {
+                let types: Vec<_> = channel_types().collect();
+                let what = format!("must be one of {}", types.join(", "));
+                ApiError::parameter(format!("alerts.channels[{at}]"), what)
+            })?;
+            if !channels.iter().any(|it| it == known) {
+                channels.push(known.into());
+            }
+        }
+        Ok(EntryAlerts { kinds, channels })
+    }
+}
+
+fn parse_kinds(kinds: Vec<String>, member: &str) -> Result<ChangeKinds, ApiError> {
+    let kind = |(at, kind): (usize, String)| {
+        kind.parse::<ChangeKind>()
+            .map_err(|err| ApiError::parameter(format!("{member}[{at}]"), err))
+    };
+    at_most(ChangeKind::ALL.len(), kinds, member)?.into_iter().enumerate().map(kind).collect()
+}
+
+fn at_most<T>(most: usize, items: Vec<T>, member: &str) -> Result<Vec<T>, ApiError> {
+    let too_many =
+        || ApiError::parameter(member.to_owned(), format!("must have at most {most} items"));
+    if items.len() <= most { Ok(items) } else { Err(too_many()) }
+}
+
+fn parse_hour(hour: JsonInteger, member: &'static str) -> Result<Hour, ApiError> {
+    let hour = u8::try_from(hour.0).ok().and_then(Hour::new);
+    hour.ok_or_else(|| ApiError::parameter(member, "must be an hour: 0 to 23"))
+}
+
+fn parse_quiet(Object(hours): Object<QuietHoursRequest>) -> Result<Quiet, ApiError> {
+    let from = parse_hour(required(hours.from, "quietHours.from")?, "quietHours.from")?;
+    let to = parse_hour(required(hours.to, "quietHours.to")?, "quietHours.to")?;
+    Quiet::new(from, to)
+        .ok_or_else(|| ApiError::parameter("quietHours.to", "must be another hour than `from`"))
+}
+
+fn parse_alerts(request: &mut WatchAlertsRequest) -> Result<WatchAlerts, ApiError> {
+    let zone = request.time_zone.take().map(|zone| zone.parse::<Zone>());
+    let zone = zone.transpose().map_err(|err| ApiError::parameter("timeZone", err))?;
+    let digest = request.digest_hour.take().map(|hour| parse_hour(hour, "digestHour"));
+    Ok(WatchAlerts {
+        kinds: parse_kinds(required(request.kinds.take(), "kinds")?, "kinds")?,
+        digest: digest.transpose()?,
+        quiet: request.quiet_hours.take().map(parse_quiet).transpose()?,
+        zone: zone.unwrap_or(Zone::UTC),
+    })
+}
+
+/// The channels that are used: before settings are saved that is mail, where it can be sent.
+pub fn channels<'a>(app: &App, caller: &Caller, owned: &'a UserData, now: Now) -> &'a [Channel] {
+    let all = owned.watch_sender().rule.channels.as_slice();
+    let is_mailed = || {
+        let profile = app.store.profile(caller, now.0);
+        app.channels.email && profile.is_some_and(|profile| profile.is_verified)
+    };
+    if owned.has_watch_sender() || is_mailed() { all } else { &[] }
+}
+
+/// `GET /api/v1/watchlist/alerts`: the settings.
+pub async fn find_watch_alerts(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Extension(now): Extension<Now>,
+) -> Response {
+    shown(&app, &caller, &app.store.user_data(&caller), &[], now)
+}
+
+/// `PUT /api/v1/watchlist/alerts`: saves the settings.
+pub async fn set_watch_alerts(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    Extension(now): Extension<Now>,
+    JsonBody(body): JsonBody<WatchAlertsRequest>,
+) -> Result<Response, ApiError> {
+    let secrets = save(&app, &caller, body, true, now).await?;
+    let response = shown(&app, &caller, &app.store.user_data(&caller), &secrets, now);
+    Ok(response::not_stored(response))
+}
+
+/// Saves the settings and, if asked to, switches channels on that were switched off. Returns the secrets
+/// of new webhooks.
+///
+/// # Errors
+/// The same as the endpoint.
+pub async fn save(
+    app: &App,
+    caller: &Caller,
+    mut request: WatchAlertsRequest,
+    switch_on: bool,
+    now: Now,
+) -> Result<Vec<WebhookSecret>, ApiError> {
+    let owned = app.store.user_data(caller);
+    let before = owned.watch_sender().rule.channels.as_slice();
+    let alerts = parse_alerts(&mut request)?;
+    let sent = required(request.channels, "channels")?;
+    let channels = parse_channels(sent, app.guard.rules(), before)?;
+    check_configured(app.channels, &channels)?;
+    check_webhooks(&app.guard, &channels).await?;
+    let new = NewWatchAlerts { alerts, channels, switch_on };
+    let at = UnixMs::from_instant(now.0);
+    Ok(app.store.set_watch_alerts(caller, new, at).await?)
+}
+
+fn shown(
+    app: &App,
+    caller: &Caller,
+    owned: &UserData,
+    secrets: &[WebhookSecret],
+    now: Now,
+) -> Response {
+    let alerts = owned.watch_sender().alerts;
+    let off = |channel| owned.switched_off(RuleId::WATCHLIST, channel);
+    let channels = channels(app, caller, owned, now).iter();
+    let body = OneWatchAlerts {
+        alerts: WatchAlertsResponse {
+            saved: owned.has_watch_sender(),
+            kinds: alerts.kinds.iter().collect(),
+            channels: channels.map(|it| ChannelResponse::new(it, off(it))).collect(),
+            digest_hour: alerts.digest.map(Hour::get),
+            quiet_hours: alerts
+                .quiet
+                .map(|quiet| QuietResponse { from: quiet.from().get(), to: quiet.to().get() }),
+            time_zone: alerts.zone.as_str(),
+            next_at: Timestamp(UnixMs::from_instant(alerts.due(now.0))),
+        },
+        secrets: SecretResponse::all(secrets),
+    };
+    Json(body).into_response()
+}
+
+/// `POST /api/v1/watchlist/alerts/test`: sends a test message to every channel that is not switched off.
+pub async fn test_watch_alerts(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    BarePost(post): BarePost,
+) -> Result<Response, ApiError> {
+    Ok(response::posted(test(&app, &caller, post).await?))
+}
+
+/// Queues a test message. The reply has the JSON of the API.
+///
+/// # Errors
+/// The same as the endpoint.
+pub async fn test(
+    app: &App,
+    caller: &Caller,
+    post: Post,
+) -> Result<Answered<Vec<Delivery>>, ApiError> {
+    Ok(app
+        .store
+        .queue_watch_test(caller, post)
+        .await?
+        .respond(|deliveries| queued(deliveries))
+        .await?)
+}
+
+/// `GET /api/v1/watchlist/alerts/deliveries`: the most recent messages, newest first.
+pub async fn list_watch_deliveries(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+) -> Response {
+    let owned = app.store.user_data(&caller);
+    Json(DeliveryList::new(&owned, RuleId::WATCHLIST)).into_response()
+}
+
+/// `POST /api/v1/watchlist/alerts/deliveries/{delivery}/retry`: queues a failed message again.
+pub async fn retry_watch_delivery(
+    State(app): State<App>,
+    Extension(caller): Extension<Caller>,
+    delivery: Result<Path<String>, PathRejection>,
+    BarePost(post): BarePost,
+) -> Result<Response, ApiError> {
+    let delivery = delivery.ok().and_then(|Path(id)| DeliveryId::parse(&id));
+    let delivery = delivery.ok_or(ApiError::NotFound)?;
+    let answered = deliveries::retry(&app, &caller, RuleId::WATCHLIST, delivery, post).await?;
+    Ok(response::posted(answered))
+}
