@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use crate::accounts::{Channel, Rule, SavedSearch, UserData};
+use crate::accounts::{Channel, Rule, SavedSearch, UserData, WatchAlerts};
+use crate::http::alerts::watchlist::{QuietHoursRequest, WatchAlertsRequest};
 use crate::http::alerts::{ChannelRequest, ChatIdRequest, RulePatchRequest, RuleRequest};
 use crate::http::body::{JsonInteger, Object, Patch};
 use crate::http::error::ApiError;
@@ -14,6 +15,7 @@ use crate::vocab::chat::Part;
 use crate::vocab::ids::SearchId;
 use crate::vocab::name::to_unicode;
 use crate::vocab::secret::Secret;
+use crate::vocab::zone::Hour;
 use crate::web::drops::state::State;
 use crate::web::drops::words;
 use crate::web::form::Fields;
@@ -120,21 +122,68 @@ impl RuleForm {
         if let Some(search) = rule.search {
             form.fields.push("search", search.to_string());
         }
-        for channel in &rule.channels {
+        form.push_channels(&rule.channels);
+        form
+    }
+
+    /// The form of the settings of the watchlist.
+    pub fn for_watchlist(alerts: &WatchAlerts, channels: &[Channel]) -> RuleForm {
+        let mut form = RuleForm { fields: Fields::default(), problem: None };
+        alerts.kinds.iter().for_each(|kind| form.fields.push("kind", kind.as_str()));
+        form.fields.push("zone", alerts.zone.as_str());
+        let hour = |hour: Hour| hour.get().to_string();
+        if let Some(digest) = alerts.digest {
+            form.fields.push("digest", hour(digest));
+        }
+        if let Some(quiet) = alerts.quiet {
+            form.fields.push("quiet_from", hour(quiet.from()));
+            form.fields.push("quiet_to", hour(quiet.to()));
+        }
+        form.push_channels(channels);
+        form
+    }
+
+    fn push_channels(&mut self, channels: &[Channel]) {
+        for channel in channels {
             match channel {
-                Channel::Email => form.fields.push("email", "on"),
-                Channel::Webhook { url } => form.fields.push("webhook", url.as_str()),
-                Channel::Telegram { chat_id } => form.fields.push("chat", chat_id),
+                Channel::Email => self.fields.push("email", "on"),
+                Channel::Webhook { url } => self.fields.push("webhook", url.as_str()),
+                Channel::Telegram { chat_id } => self.fields.push("chat", chat_id),
                 Channel::Chat(chat) => {
                     let Some(service) = chat::service(&chat.service) else { continue };
                     for asked in service.about().parts {
                         let shown = chat.hook.shown(asked.part).unwrap_or_default();
-                        form.fields.push(&chat_part(service.about(), asked.part), shown);
+                        self.fields.push(&chat_part(service.about(), asked.part), shown);
                     }
                 }
             }
         }
-        form
+    }
+
+    /// Request that saves the settings of the watchlist.
+    pub fn watch_request(&self) -> WatchAlertsRequest {
+        // What is no number is no hour either.
+        let number = |text: &str| JsonInteger(text.parse().unwrap_or(-1));
+        let hour = |field| Some(self.text(field)).filter(|text| !text.is_empty()).map(number);
+        let (from, to) = (hour("quiet_from"), hour("quiet_to"));
+        let has_quiet = from.is_some() || to.is_some();
+        WatchAlertsRequest {
+            kinds: Some(self.filled("kind").into_iter().map(str::to_owned).collect()),
+            channels: Some(self.channel_requests()),
+            digest_hour: hour("digest"),
+            quiet_hours: has_quiet.then_some(Object(QuietHoursRequest { from, to })),
+            time_zone: Some(self.text("zone").to_owned()),
+        }
+    }
+
+    /// Whether other channels are chosen than before.
+    pub fn has_other_channels(&self, before: &RuleForm) -> bool {
+        ["email", "webhook", "chat"]
+            .iter()
+            .any(|channels| self.filled(channels) != before.filled(channels))
+            || chat::SERVICES
+                .iter()
+                .any(|service| self.chats(service.about()) != before.chats(service.about()))
     }
 
     /// The filter, as a state of the drops page.
@@ -261,12 +310,7 @@ impl RuleForm {
     /// changed or `switch_on` is set.
     pub fn patch(&self, rule: &Rule) -> RulePatchRequest {
         let before = RuleForm::for_rule(rule);
-        let is_changed = ["email", "webhook", "chat"]
-            .iter()
-            .any(|channels| self.filled(channels) != before.filled(channels))
-            || chat::SERVICES
-                .iter()
-                .any(|service| self.chats(service.about()) != before.chats(service.about()));
+        let is_changed = self.has_other_channels(&before);
         RulePatchRequest {
             name: Patch::Value(self.text("name").to_owned()),
             filter: Patch::Value(self.filter_request()),
@@ -280,8 +324,16 @@ impl RuleForm {
 
     /// Field id of a property of the API, such as `channels[1].url`.
     pub fn field_of(&self, property: &str) -> Option<String> {
-        if property == "name" {
-            return Some("name".to_owned());
+        match property.split(['.', '[']).next() {
+            Some("name") => return Some("name".to_owned()),
+            Some("kinds") => return Some("kinds".to_owned()),
+            Some("digestHour") => return Some("digest".to_owned()),
+            Some("quietHours") => {
+                let end = if property.ends_with("from") { "quiet_from" } else { "quiet_to" };
+                return Some(end.to_owned());
+            }
+            Some("timeZone") => return Some("zone".to_owned()),
+            _ => {}
         }
         if property.starts_with("channels") {
             return Some(self.channel_field(property));

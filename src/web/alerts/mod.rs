@@ -1,11 +1,13 @@
 //! `/alerts`: alert rules, the preview of their matches, and their deliveries. Rules are validated and
 //! changed as in the API.
 
+mod channels;
 mod editor;
 mod form;
 mod list;
 mod preview;
 mod rule;
+mod watchlist;
 mod words;
 
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use crate::http::body::Patch;
 use crate::http::error::ApiError;
 use crate::http::params::Params;
 use crate::http::response::added_id;
+use crate::outbound::alert::settings_page;
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::limits::ENTRIES_OFFSET_MAX;
 use crate::vocab::plan::Plan;
@@ -60,6 +63,7 @@ pub fn routes() -> Router<Web> {
         .route("/alerts/{id}/pause", post(pause))
         .route("/alerts/{id}/resume", post(resume))
         .route("/alerts/{id}/deliveries/{delivery}/retry", post(retry))
+        .merge(watchlist::routes())
 }
 
 /// A page with the rule editor: for a new rule, or for the rule in the path.
@@ -153,12 +157,6 @@ impl EditorPage {
         let changed = alerts::change(&self.web.app, &self.member.caller, id, patch).await;
         self.finish(changed, notice).await
     }
-
-    /// True if the e-mail address of the account is verified.
-    fn is_verified(&self) -> bool {
-        let profile = self.web.app.store.profile(&self.member.caller, self.member.viewer.now.0);
-        profile.is_some_and(|profile| profile.is_verified)
-    }
 }
 
 /// `GET /alerts`: all rules, newest first.
@@ -235,7 +233,7 @@ async fn preview(
 async fn show_rule(page: EditorPage, headers: HeaderMap) -> Response {
     match &page.rule {
         Some(rule) if wanted(&headers) == Wanted::Part => {
-            vary(rule::deliveries(rule, &page.owned, page.member.viewer.now).into_response())
+            vary(rule::deliveries(rule.id, &page.owned, page.member.viewer.now).into_response())
         }
         _ => page.page().await.into_response(),
     }
@@ -312,7 +310,7 @@ async fn retry(
 /// a redirect to its page.
 fn saved(member: &LoggedIn, id: RuleId, secrets: &[WebhookSecret], notice: Notice) -> Response {
     if secrets.is_empty() {
-        return notice.at(&format!("{PATH}/{id}")).into_response();
+        return notice.at(&settings_page("", id)).into_response();
     }
     rule::secrets(member, id, secrets).into_response()
 }

@@ -1,15 +1,19 @@
 //! The page of a rule: state, deliveries and editor.
 
+use std::sync::Arc;
+
 use maud::{Markup, html};
 
 use super::editor::{Editor, PATH};
 use super::list::{Standing, channels, search, status};
 use super::{EditorPage, NOTICES, words};
-use crate::accounts::{Delivery, MatchedName, MessageKind, Rule, UserData, WebhookSecret};
+use crate::accounts::{Content, Delivery, MatchedName, MessageKind, Rule, UserData, WebhookSecret};
 use crate::http::allowance::Now;
+use crate::outbound::alert::settings_page;
 use crate::vocab::day::Day;
 use crate::vocab::ids::RuleId;
 use crate::vocab::limits::DELIVERIES_KEPT_MAX;
+use crate::vocab::watched_change::WatchedChange;
 use crate::web::components::Column::{self, Hidden, Number, Text};
 use crate::web::components::{self, counted, grouped};
 use crate::web::field::FormError;
@@ -18,6 +22,8 @@ use crate::web::logged_in::LoggedIn;
 use crate::web::notice;
 use crate::web::owned::{Deletion, STYLES, day, instant};
 
+/// Maximum changes of a delivery that are shown without opening them.
+const CHANGES_OPEN_MAX: usize = 3;
 /// Maximum names shown per delivery. The message has all.
 const NAMES_SHOWN_MAX: usize = 100;
 
@@ -59,7 +65,7 @@ pub fn show(
                 @if let Some(hint) = standing.hint() { p.hint { (hint) } }
                 p.lead { (words::filter(&rule.filter)) ". " (search(rule, owned)) span.soft { "Added " (day(rule.created_at)) "." } }
                 (channels(rule, owned, plan))
-                (deliveries(rule, owned, member.viewer.now))
+                (deliveries(rule.id, owned, member.viewer.now))
                 h2 #edit { "Edit rule" }
                 (editor.shown())
             },
@@ -71,6 +77,7 @@ fn actions(rule: &Rule) -> Markup {
     let (what, word) = if rule.active { ("pause", "Pause") } else { ("resume", "Resume") };
     html! {
         div.actions {
+            a.button.quiet href=(path("feed")) { "Feed" }
             form method="post" action=(path("test")) { button.quiet type="submit" { "Send test" } }
             form method="post" action=(path(what)) { button.quiet type="submit" { (word) } }
             a.button.danger href=(path("delete")) { "Delete" }
@@ -79,16 +86,18 @@ fn actions(rule: &Rule) -> Markup {
 }
 
 /// Renders sent and queued messages, newest first.
-pub fn deliveries(rule: &Rule, owned: &UserData, Now(now): Now) -> Markup {
+pub fn deliveries(rule: RuleId, owned: &UserData, Now(now): Now) -> Markup {
     let today = Day::from_instant(now);
-    let sent: Vec<_> = owned.deliveries(rule.id).collect();
+    let sent: Vec<_> = owned.deliveries(rule).collect();
     let is_pending = sent.iter().any(|delivery| delivery.is_pending());
     html! {
         section #deliveries aria-labelledby="deliveries-title" data-pending[is_pending] {
             h2 #deliveries-title { "Deliveries" }
             @if sent.is_empty() {
                 p.panel.empty {
-                    "No messages sent yet. Matching names are sent with the next list. Send a test to see what a message looks like."
+                    "No messages sent yet. "
+                    @if rule != RuleId::WATCHLIST { "Matching names are sent with the next list. " }
+                    "Send a test to see what a message looks like."
                 }
             } @else {
                 (components::table("Table of deliveries", "cards", &DELIVERY_COLUMNS, html! {
@@ -102,7 +111,7 @@ pub fn deliveries(rule: &Rule, owned: &UserData, Now(now): Now) -> Markup {
     }
 }
 
-fn row(rule: &Rule, delivery: &Delivery, today: Option<Day>) -> Markup {
+fn row(rule: RuleId, delivery: &Delivery, today: Option<Day>) -> Markup {
     let kind =
         (delivery.message.kind == MessageKind::Test).then(|| html! { " " span.badge { "test" } });
     html! {
@@ -116,10 +125,14 @@ fn row(rule: &Rule, delivery: &Delivery, today: Option<Day>) -> Markup {
                 @if let Some(next) = delivery.next_at().filter(|_| delivery.attempts > 0) {
                     div.why { "Next attempt " (instant(next)) }
                 }
+                @if let Some(due) = delivery.next_at().filter(|due| delivery.attempts == 0 && *due > delivery.message.at) {
+                    div.why { "Due " (instant(due)) }
+                }
             }
             td data-label="Names" {
-                @match &delivery.message.names {
-                    Some(names) if !names.is_empty() => { (named(delivery.message.total, names.iter().map(|it| &**it), today)) }
+                @match &delivery.message.content {
+                    Some(Content::Names(names)) if !names.is_empty() => { (named(delivery.message.total, names.iter().map(|it| &**it), today)) }
+                    Some(Content::Changes(changes)) if !changes.is_empty() => { (changed(delivery.message.total, changes)) }
                     _ => { (counted(delivery.message.total, "name")) }
                 }
             }
@@ -130,7 +143,7 @@ fn row(rule: &Rule, delivery: &Delivery, today: Option<Day>) -> Markup {
             }
             td.do {
                 @if delivery.can_be_retried() {
-                    form method="post" action={ (PATH) "/" (rule.id) "/deliveries/" (delivery.id) "/retry" } {
+                    form method="post" action={ (settings_page("", rule)) "/deliveries/" (delivery.id) "/retry" } {
                         button.quiet.small type="submit" { "Retry" }
                     }
                 }
@@ -158,14 +171,34 @@ fn named<'a>(
     }
 }
 
+/// Changes of watched names.
+fn changed(total: u32, changes: &[Arc<WatchedChange>]) -> Markup {
+    let left = (total as usize).saturating_sub(changes.len());
+    html! {
+        details.names open[changes.len() <= CHANGES_OPEN_MAX] {
+            summary { (counted(total, "change")) }
+            ul {
+                @for change in changes {
+                    li { (components::name_linked(change.name.as_str(), change.name.tld())) " " span.soft { (change.words()) } }
+                }
+            }
+            @if left > 0 { p.soft { "and " (grouped(left as u64)) " more" } }
+        }
+    }
+}
+
 /// Shows the signing secrets of new webhooks, once.
 pub fn secrets(member: &LoggedIn, rule: RuleId, secrets: &[WebhookSecret]) -> Markup {
+    let (title, back) = match rule {
+        RuleId::WATCHLIST => ("Settings saved", "Go to the settings"),
+        _ => ("Rule saved", "Go to the rule"),
+    };
     let is_one = secrets.len() == 1;
-    Page::new("Rule saved", "The signing secrets of new webhooks, shown once.").at(NavItem::Alerts).styles(STYLES).show(
+    Page::new(title, "The signing secrets of new webhooks, shown once.").at(NavItem::Alerts).styles(STYLES).show(
         Some(&member.viewer),
         html! {
             section.middling {
-                h1 { "Rule saved" }
+                h1 { (title) }
                 p.hint {
                     "Copy the signing " (if is_one { "secret" } else { "secrets" }) " now: "
                     (if is_one { "it is" } else { "they are" }) " not shown again. Your receiver uses "
@@ -179,7 +212,7 @@ pub fn secrets(member: &LoggedIn, rule: RuleId, secrets: &[WebhookSecret]) -> Ma
                         p { button.quiet.small type="button" data-copy-from={ "secret-" (at) } { "Copy" } }
                     }
                 }
-                p { a.button href={ (PATH) "/" (rule) } { "Go to the rule" } }
+                p { a.button href=(settings_page("", rule)) { (back) } }
             }
         },
     )
