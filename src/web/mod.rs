@@ -50,7 +50,6 @@ use crate::accounts::{Person, UserData};
 use crate::http::error::ApiError;
 use crate::http::{App, mcp, operations};
 use crate::outbound::email::Mailer;
-use crate::vocab::url::BaseUrl;
 use crate::web::error::PageError;
 pub use crate::web::settings::WebSettings;
 use crate::web::throttle::Throttle;
@@ -63,33 +62,25 @@ pub struct Web(Arc<WebState>);
 pub struct WebState {
     pub app: App,
     pub settings: WebSettings,
-    pub outside: Outside,
+    /// Sends verification links; `None` without a mail server.
+    pub mailer: Option<Mailer>,
     throttle: Throttle,
     mailed_links: account::MailedLinks,
     /// Charts of the day.
     overview: overview::Cache,
 }
 
-/// Connections of the pages to the world outside this process.
-#[derive(Clone, Default)]
-pub struct Outside {
-    /// Public base URL of this server, used for links in e-mails.
-    pub home: Option<BaseUrl>,
-    /// Sends verification links.
-    pub mailer: Option<Mailer>,
-}
-
 impl Web {
     /// Pages of `app` without a mail server.
     pub fn new(app: App, settings: WebSettings) -> Web {
-        Web::with_outside(app, settings, Outside::default())
+        Web::with_mailer(app, settings, None)
     }
 
-    /// As [`Web::new`], with a public URL and a mail server.
-    pub fn with_outside(app: App, settings: WebSettings, outside: Outside) -> Web {
+    /// As [`Web::new`], with a mail server.
+    pub fn with_mailer(app: App, settings: WebSettings, mailer: Option<Mailer>) -> Web {
         let (throttle, overview) = (Throttle::default(), overview::Cache::default());
         let mailed_links = account::MailedLinks::new();
-        Web(Arc::new(WebState { app, settings, outside, throttle, mailed_links, overview }))
+        Web(Arc::new(WebState { app, settings, mailer, throttle, mailed_links, overview }))
     }
 
     /// Current watches, rules and claims of an account.
@@ -115,7 +106,7 @@ impl Deref for Web {
 /// Router of the API and the pages.
 pub fn router(web: Web) -> Router {
     let api = operations::router(web.app.clone());
-    let agents = mcp::router(web.app.clone(), api.clone(), web.outside.home.as_ref());
+    let agents = mcp::router(web.app.clone(), api.clone());
     let pages = Router::new()
         .merge(drops::routes())
         .merge(search::routes())

@@ -1,7 +1,6 @@
 //! `/account/api`: makes, replaces and revokes API keys, shows each once, and lists code examples.
 
 use axum::extract::{RawQuery, State};
-use axum::http::header::HOST;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
@@ -149,7 +148,7 @@ fn page(
         (plan_hint(web, &profile))
         (key_panel(&profile, now))
         @if !profile.keys.is_empty() || refused.is_some() { (new_key_form(refused)) }
-        (examples(&home(web, headers), None))
+        (examples(&web.app.base_url(headers), None))
     };
     Ok(tab_page(&member.viewer, Tab::Api, notice, &main))
 }
@@ -163,7 +162,7 @@ fn shown_once(
     before: &str,
 ) -> Result<Markup, PageError> {
     let profile = profile_of(web, member)?;
-    let (home, key) = (home(web, headers), key.reveal());
+    let (home, key) = (web.app.base_url(headers), key.reveal());
     let main = html! {
         (plan_hint(web, &profile))
         section.panel {
@@ -306,16 +305,6 @@ fn new_key_form(refused: Option<(&Fields, &str)>) -> Markup {
             }
         }
     }
-}
-
-/// Base URL of this server: the configured public URL, or the one this browser uses.
-pub fn home(web: &Web, headers: &HeaderMap) -> String {
-    if let Some(home) = &web.outside.home {
-        return home.as_str().to_owned();
-    }
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost:8080");
-    let scheme = if web.settings.plain_http { "http" } else { "https" };
-    format!("{scheme}://{host}")
 }
 
 /// Code examples. Without `key`, they read it from the environment.

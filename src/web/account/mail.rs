@@ -32,7 +32,7 @@ pub enum Sent {
 
 /// Returns true if a mail server and a public URL for links are configured.
 pub fn is_set_up(web: &Web) -> bool {
-    web.outside.mailer.is_some() && web.outside.home.is_some()
+    web.mailer.is_some() && web.app.home.is_some()
 }
 
 /// Creates a verification link and e-mails it.
@@ -156,7 +156,7 @@ impl Letter {
     }
 
     async fn send(&self, web: &Web, to: &Email, now: DateTime<Utc>) -> Result<(), SendError> {
-        let (Some(mailer), Some(home)) = (&web.outside.mailer, &web.outside.home) else {
+        let (Some(mailer), Some(home)) = (&web.mailer, &web.app.home) else {
             return Ok(());
         };
         let link = format!("{}{}", home.as_str(), self.path);

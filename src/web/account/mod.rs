@@ -28,7 +28,6 @@ use crate::web::logged_in::LoggedIn;
 use crate::web::notice::Notice;
 use crate::web::throttle::Wait;
 use crate::web::viewer::Viewer;
-pub use api_key::home;
 pub use mailed_links::MailedLinks;
 pub use welcome::redirect as first_visit;
 

@@ -6,9 +6,7 @@ const form = document.querySelector("form#watched");
 if (form?.querySelector(".bulk")) {
   const boxes = [...form.querySelectorAll("input[name=domain]")];
   const button = form.querySelector(".bulk .danger");
-  const all = document.createElement("input");
-  all.type = "checkbox";
-  all.setAttribute("aria-label", "Select all names on this page");
+  const all = form.querySelector("#all");
 
   const update = () => {
     const selected = boxes.filter((box) => box.checked).length;
@@ -18,7 +16,6 @@ if (form?.querySelector(".bulk")) {
     all.indeterminate = selected > 0 && selected < boxes.length;
   };
   const save = form.querySelector(".bulk [formaction]");
-  form.querySelector("th.check")?.replaceChildren(all);
   all.addEventListener("change", () => {
     boxes.forEach((box) => { box.checked = all.checked; });
     update();

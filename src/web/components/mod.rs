@@ -1,5 +1,6 @@
 //! Markup shared by several pages.
 
+mod bell;
 mod history;
 mod name;
 mod parts;
@@ -19,6 +20,7 @@ use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 use crate::web::viewer::Viewer;
 
+pub use bell::{bell, bell_choice, kind_word};
 pub use history::{History, state_class, state_word};
 pub use name::{dossier_path, name, name_linked};
 pub use parts::{part_bar, part_bars, parts_of, signed};
@@ -275,7 +277,7 @@ pub fn pager(previous: Option<String>, position: impl Render, next: Option<Strin
         @if previous.is_some() || next.is_some() {
             nav.pager aria-label="Pages" {
                 (link(previous, "prev", "Previous"))
-                span.soft { (position) }
+                div.soft { (position) }
                 (link(next, "next", "Next"))
             }
         }

@@ -36,8 +36,8 @@ use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
 use crate::web::Web;
 use crate::web::components::{
-    History, actions, countdown, counted, date, dossier_path, grouped, name, name_linked, panel,
-    part_bars, query, score, standing, watch_form,
+    History, actions, bell_choice, countdown, counted, date, dossier_path, grouped, name,
+    name_linked, panel, part_bars, query, score, standing, watch_form,
 };
 use crate::web::error::{PageError, sentence};
 use crate::web::fragment::{self, Wanted};
@@ -310,6 +310,9 @@ impl Dossier<'_> {
                     button.quiet type="submit" { @if self.watched.is_some() { "Save" } @else { "Watch and save" } }
                     @if let Some(watched) = &self.watched { span.soft { "since " (date(day_of(watched.added_at(), self.as_of.today), self.as_of.today)) } }
                 }
+            }
+            @if let (Some(watched), Some(owned)) = (&self.watched, self.owned) {
+                (bell_choice(self.domain, watched.alerts(), owned.watch_sender(), &dossier_path(self.domain.as_str())))
             }
         };
         panel("watching", title, content)

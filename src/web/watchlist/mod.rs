@@ -15,7 +15,8 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::Markup;
 
-use crate::accounts::{Outcome, Tags, WatchPatch};
+use crate::accounts::{EntryAlerts, Outcome, Tags, WatchPatch};
+use crate::http::alerts::watchlist::EntryAlertsRequest;
 use crate::http::error::{ApiError, Refusal};
 use crate::http::params::{Page, Params};
 use crate::http::watchlist::{
@@ -60,6 +61,7 @@ pub fn routes() -> Router<Web> {
         .route("/watchlist/add", post(add))
         .route("/watchlist/notes", post(save_selected))
         .route("/watchlist/entry", post(save_one))
+        .route("/watchlist/bell", post(ring))
         .route("/unwatch", post(unwatch))
 }
 
@@ -271,6 +273,7 @@ async fn save_selected(
         tags: tags.map(Tags::Add),
         max_bid: filled("bid").map(parse_bid).transpose()?.map(Some),
         venue: filled("venue").map(|venue| Some(venue.to_owned())),
+        alerts: None,
     };
     let notice = if names.is_empty() { UNSELECTED } else { SAVED };
     web.app.store.change_watches(&member.caller, names, &patch).await.map_err(ApiError::from)?;
@@ -290,11 +293,39 @@ async fn save_one(
         tags: Some(Tags::Replace(parse_tags(fields.text("tags"))?)),
         max_bid: Some(filled("bid").map(parse_bid).transpose()?),
         venue: Some(filled("venue").map(str::to_owned)),
+        alerts: None,
     };
     let names = vec![(parse_name(fields.text("domain"))?, patch)];
     let mut outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
     outcomes.pop().expect("one name has one outcome")?;
     Ok(Redirect::to(next(&fields)))
+}
+
+/// `POST /watchlist/bell`: chooses what is sent about names. The buttons `mute` and `hear` name one each, the
+/// form of a dossier has a choice for its `domain`.
+async fn ring(
+    State(web): State<Web>,
+    member: LoggedIn,
+    headers: HeaderMap,
+    Form(fields): LargeForm<Fields>,
+) -> Result<Response, PageError> {
+    let muted = || Some(EntryAlerts::default());
+    let (field, alerts) = match (fields.text("mute"), fields.text("hear"), fields.text("choice")) {
+        ("", "", "own") => {
+            let all = |name| fields.filled(name).into_iter().map(str::to_owned).collect();
+            let request =
+                EntryAlertsRequest { kinds: Some(all("kind")), channels: Some(all("channel")) };
+            ("domain", Some(EntryAlerts::try_from(request)?))
+        }
+        ("", "", "mute") => ("domain", muted()),
+        ("", "", _) => ("domain", None),
+        ("", ..) => ("hear", None),
+        _ => ("mute", muted()),
+    };
+    let patch = WatchPatch { alerts: Some(alerts), ..WatchPatch::default() };
+    let names = names(&fields, field)?;
+    web.app.store.change_watches(&member.caller, names, &patch).await.map_err(ApiError::from)?;
+    Ok(done(&headers, &fields))
 }
 
 pub(super) fn parse_tags(text: &str) -> Result<Vec<Tag>, PageError> {

@@ -46,6 +46,7 @@ pub fn show(member: &LoggedIn, list: &List, query: Option<&str>, pasted: &Pasted
                     p.buttons {
                         (csv(member.caller.plan, &csv_address))
                         " " a.button href="#adding" { "Add names" }
+                        " " a.button.quiet href="/watchlist/alerts" { "Alerts" }
                         " " a.button.quiet href="/watchlist/feed" { "Feed and calendar" }
                     }
                 }
@@ -176,7 +177,10 @@ fn table(list: &List, now: Now) -> Markup {
                     table.cards.sorted.watches {
                         thead {
                             tr {
-                                th.check scope="col" { span.hidden { "Select" } }
+                                th.check scope="col" {
+                                    span.hidden { "Select" }
+                                    input #all.needs-js type="checkbox" aria-label="Select all names on this page";
+                                }
                                 (sortable(list, WatchSort::Name, "Name"))
                                 (sortable(list, WatchSort::Dqs, "Score"))
                                 (sortable(list, WatchSort::Release, "Drops"))
@@ -248,6 +252,7 @@ fn row(listed: &Listed, now: Now) -> Markup {
     let watched = &listed.watched;
     let (domain, details) = (watched.name(), watched.details());
     let dossier = format!("{}#watching", components::dossier_path(domain.as_str()));
+    let dossier_alerts = format!("{}#alerts", components::dossier_path(domain.as_str()));
     html! {
         tr {
             td.check {
@@ -274,6 +279,7 @@ fn row(listed: &Listed, now: Now) -> Markup {
             td data-label="Venue" { @if let Some(venue) = &details.venue { (venue) } @else { (nothing()) } }
             td.note data-label="Note" { @if let Some(note) = &details.note { (note) } @else { (nothing()) } }
             td.do {
+                (components::bell(domain, watched.alerts(), &dossier_alerts))
                 button.act type="submit" name="only" value=(domain) aria-label={ "Remove " (domain.unicode()) } { "Remove" }
             }
         }

@@ -178,6 +178,7 @@ impl Columns {
             tags: tags.map(Tags::Add),
             max_bid: bid.map_err(|err| format!("column max_bid_usd {err}"))?.map(|it| Some(it.0)),
             venue: cell(self.venue).map(|text| Some(text.to_owned())),
+            alerts: None,
         })
     }
 }
@@ -241,6 +242,7 @@ mod tests {
             ])),
             max_bid: Some(Usd::from_cents(142_050)),
             venue: Some(Some("DropCatch".to_owned())),
+            alerts: None,
         };
         assert_eq!(*patch, expected);
         assert_eq!(pasted.names[1].2, WatchPatch::default());

@@ -1,0 +1,247 @@
+//! `/watchlist/alerts`: what is sent about watched names, and the messages about them. Settings are
+//! validated and changed as in the API.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, RawQuery, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use maud::{Markup, html};
+
+use super::channels::Channels;
+use super::form::RuleForm;
+use super::{list, rule, saved};
+use crate::accounts::{UserData, WriteError};
+use crate::http::alerts::{deliveries, watchlist};
+use crate::http::error::ApiError;
+use crate::vocab::change::ChangeKind;
+use crate::vocab::ids::{DeliveryId, RuleId};
+use crate::vocab::zone::{Hour, Zone};
+use crate::web::Web;
+use crate::web::components::{counted, kind_word};
+use crate::web::error::PageError;
+use crate::web::field::{Field, FormError, Input};
+use crate::web::form::{Fields, Form, LargeForm};
+use crate::web::fragment::{Wanted, vary, wanted};
+use crate::web::layout::{NavItem, Page};
+use crate::web::logged_in::LoggedIn;
+use crate::web::notice::{self, Notice};
+use crate::web::owned::{STYLES, repeatable_post};
+
+/// Path of the settings.
+const PATH: &str = "/watchlist/alerts";
+
+const SAVED: Notice = Notice::new("saved", "Saved. These settings hold for all names you watch.");
+const TESTED: Notice =
+    Notice::new("tested", "Test message queued. See its status under Deliveries.");
+const RETRIED: Notice = Notice::new("retried", "Message queued again.");
+const NOTICES: [Notice; 3] = [SAVED, TESTED, RETRIED];
+
+/// Routes of the settings.
+pub fn routes() -> Router<Web> {
+    Router::new()
+        .route(PATH, get(show).post(save))
+        .route("/watchlist/alerts/test", post(test))
+        .route("/watchlist/alerts/deliveries/{delivery}/retry", post(retry))
+}
+
+/// The page with a form.
+struct Settings {
+    web: Web,
+    member: LoggedIn,
+    owned: Arc<UserData>,
+    form: RuleForm,
+}
+
+impl Settings {
+    /// The page with the settings as they are.
+    fn new(web: Web, member: LoggedIn) -> Settings {
+        let owned = web.user_data(&member);
+        let now = member.viewer.now;
+        let channels = watchlist::channels(&web.app, &member.caller, &owned, now);
+        let form = RuleForm::for_watchlist(&owned.watch_sender().alerts, channels);
+        Settings { web, member, owned, form }
+    }
+
+    fn page(&self, error: Option<&FormError>, query: Option<&str>) -> Markup {
+        let Settings { member, owned, .. } = self;
+        let sender = &owned.watch_sender().rule;
+        let is_empty = owned.watch_count() == 0;
+        Page::new("Watch alerts", "What you hear about the names you watch, when and where.")
+            .at(NavItem::Watchlist)
+            .styles(STYLES)
+            .scripts(&["alerts.js"])
+            .show(
+                Some(&member.viewer),
+                html! {
+                    p.trail { a href="/watchlist" { "Watchlist" } }
+                    div.head {
+                        h1 { "Watch alerts" }
+                        div.actions {
+                            form method="post" action="/watchlist/alerts/test" { button.quiet type="submit" { "Send test" } }
+                        }
+                    }
+                    (notice::shown(&NOTICES, query))
+                    @if let Some(error) = error { (error.shown()) }
+                    p.lead {
+                        "You get a message when a name on your watchlist changes. "
+                        @if is_empty { "Your watchlist is empty. " a href="/watchlist" { "Add names" } }
+                        @else { "You watch " (counted(owned.watch_count() as u32, "name")) "." }
+                    }
+                    @if !owned.has_watch_sender() {
+                        p.hint { "These are the defaults. They hold for names that you add from now on. Save them to hear about names that you watched before, too." }
+                    }
+                    @if owned.has_watch_sender() { (list::channels(sender, owned, member.caller.plan)) }
+                    (rule::deliveries(RuleId::WATCHLIST, owned, member.viewer.now))
+                    h2 #edit { "Settings" }
+                    (self.fields(error))
+                },
+            )
+    }
+
+    fn fields(&self, error: Option<&FormError>) -> Markup {
+        let Settings { web, member, owned, form } = self;
+        let sender = &owned.watch_sender().rule;
+        let off = |it| owned.switched_off(RuleId::WATCHLIST, it).is_some();
+        let is_off = sender.channels.iter().any(off);
+        let chosen = form.filled("kind");
+        let kinds_error = error.and_then(|error| error.about("kinds"));
+        let zone =
+            Input { longest: Some(64), list: Some("zones"), is_required: true, ..Input::TEXT };
+        let zone_help = "Of the hours above: a name such as Europe/Berlin.";
+        html! {
+            form.panel.middling method="post" action=(PATH) {
+                fieldset.field #kinds {
+                    legend { "Tell me when a name" }
+                    div.chips {
+                        @for kind in ChangeKind::ALL {
+                            label.chip {
+                                input type="checkbox" name="kind" value=(kind) checked[chosen.contains(&kind.as_str())];
+                                span { (kind_word(kind)) }
+                            }
+                        }
+                    }
+                    p.help { "For a single name, choose on its page, or mute it with the bell in the " a href="/watchlist" { "watchlist" } "." }
+                    @if let Some(error) = kinds_error { p.error { (error) } }
+                }
+                fieldset.group {
+                    legend { "When" }
+                    (self.hours(error, "digest", "Send", "At once", |hour| format!("Once a day at {hour}")))
+                    div.pair {
+                        (self.hours(error, "quiet_from", "Quiet from", "No quiet hours", |hour| hour.to_string()))
+                        (self.hours(error, "quiet_to", "Quiet until", "No quiet hours", |hour| hour.to_string()))
+                    }
+                    p.help { "What falls into quiet hours is sent when they end." }
+                    (Field::new("zone", "Time zone").error(error).help(zone_help).input(form.text("zone"), zone))
+                    datalist #zones { @for name in Zone::names() { option value=(name) {} } }
+                }
+                (Channels { web, member, form, error, least: 0, is_off }.fields())
+                p.send { button type="submit" { "Save" } }
+            }
+        }
+    }
+
+    fn hours(
+        &self,
+        error: Option<&FormError>,
+        id: &str,
+        label: &str,
+        none: &str,
+        word: impl Fn(Hour) -> String,
+    ) -> Markup {
+        let chosen = self.form.text(id);
+        let error = error.and_then(|error| error.about(id));
+        html! {
+            div.field {
+                label for=(id) { (label) }
+                select id=(id) name=(id) aria-invalid=[error.map(|_| "true")] {
+                    option value="" { (none) }
+                    @for hour in Hour::all() {
+                        option value=(hour.get()) selected[chosen == hour.get().to_string()] { (word(hour)) }
+                    }
+                }
+                @if let Some(error) = error { p.error { (error) } }
+            }
+        }
+    }
+
+    /// Redirects to the page after an action, or shows it with the error.
+    fn finish<T>(self, result: Result<T, ApiError>, notice: Notice) -> Result<Response, PageError> {
+        match result {
+            Ok(_) => Ok(notice.at(PATH).into_response()),
+            Err(ApiError::NotFound) => Err(ApiError::NotFound.into()),
+            Err(err) => Ok(self.rejected(err)),
+        }
+    }
+
+    fn rejected(&self, err: ApiError) -> Response {
+        let error = FormError::new(err, |property| self.form.field_of(property));
+        let page = self.page(Some(&error), None);
+        error.into_page(page)
+    }
+}
+
+/// `GET /watchlist/alerts`. Scripts get the deliveries only.
+async fn show(
+    State(web): State<Web>,
+    member: LoggedIn,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let page = Settings::new(web, member);
+    if wanted(&headers) == Wanted::Part {
+        let sent = rule::deliveries(RuleId::WATCHLIST, &page.owned, page.member.viewer.now);
+        return vary(sent.into_response());
+    }
+    page.page(None, query.as_deref()).into_response()
+}
+
+/// `POST /watchlist/alerts`: saves the settings.
+async fn save(
+    State(web): State<Web>,
+    member: LoggedIn,
+    Form(fields): LargeForm<Fields>,
+) -> Response {
+    let before = Settings::new(web, member);
+    let page = Settings { form: RuleForm::new(fields), ..before };
+    let sender = page.owned.watch_sender();
+    let old = RuleForm::for_watchlist(&sender.alerts, &sender.rule.channels);
+    let switch_on = page.form.is_on("switch_on") || page.form.has_other_channels(&old);
+    let (caller, now) = (&page.member.caller, page.member.viewer.now);
+    let request = page.form.watch_request();
+    match watchlist::save(&page.web.app, caller, request, switch_on, now).await {
+        Ok(secrets) => saved(&page.member, RuleId::WATCHLIST, &secrets, SAVED),
+        Err(err) => page.rejected(err),
+    }
+}
+
+/// `POST /watchlist/alerts/test`: sends a test message.
+async fn test(State(web): State<Web>, member: LoggedIn) -> Result<Response, PageError> {
+    let page = Settings::new(web, member);
+    let post = repeatable_post(page.member.viewer.now);
+    let queued = watchlist::test(&page.web.app, &page.member.caller, post).await;
+    // The message of the API names the request that adds a channel; the page has a form for it.
+    let queued = queued.map_err(|err| match err {
+        ApiError::Write(WriteError::Conflict(_)) => ApiError::Write(WriteError::Conflict(
+            "no channel is on; choose one below, save, then send a test".to_owned(),
+        )),
+        err => err,
+    });
+    page.finish(queued, TESTED)
+}
+
+/// `POST /watchlist/alerts/deliveries/{delivery}/retry`.
+async fn retry(
+    State(web): State<Web>,
+    member: LoggedIn,
+    Path(delivery): Path<String>,
+) -> Result<Response, PageError> {
+    let delivery = DeliveryId::parse(&delivery).ok_or(ApiError::NotFound)?;
+    let page = Settings::new(web, member);
+    let post = repeatable_post(page.member.viewer.now);
+    let (app, caller) = (&page.web.app, &page.member.caller);
+    let queued = deliveries::retry(app, caller, RuleId::WATCHLIST, delivery, post).await;
+    page.finish(queued, RETRIED)
+}
