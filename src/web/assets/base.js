@@ -65,3 +65,27 @@ export function say(text) {
   clearTimeout(say.timer);
   say.timer = setTimeout(() => { spoken.hidden = true; }, 4000);
 }
+
+const LIST = "list";
+
+// Keeps the names of a table when one of them is opened: the page of a name leads on to the next.
+document.addEventListener("click", (event) => {
+  const table = event.target.closest("a[href^='/domain/']")?.closest("table");
+  if (!table) return;
+  const links = [...table.querySelectorAll("a[href^='/domain/']")];
+  const paths = [...new Set(links.map((link) => link.pathname))];
+  try {
+    sessionStorage.setItem(LIST, JSON.stringify({ paths, from: location.pathname + location.search }));
+  } catch { /* not stored */ }
+});
+
+/** The list that this page was opened from: its address, and the pages before and after this one. */
+export function openedFrom() {
+  try {
+    const { paths, from } = JSON.parse(sessionStorage.getItem(LIST));
+    const at = paths.indexOf(location.pathname);
+    return at < 0 ? null : { from, before: paths[at - 1], after: paths[at + 1], place: `${at + 1} of ${paths.length}` };
+  } catch {
+    return null;
+  }
+}

@@ -1,6 +1,6 @@
 // Dossier: votes and watch buttons without reloading the page, and shortcuts.
 
-import { isShortcut, say } from "./base.js";
+import { isShortcut, openedFrom, say } from "./base.js";
 import { watchInPlace } from "./names.js";
 
 document.addEventListener("submit", async (event) => {
@@ -26,10 +26,27 @@ document.addEventListener("submit", async (event) => {
   }
 });
 
+// The names before and after this one in the list it was opened from.
+const list = openedFrom();
+if (list) {
+  const link = (text, href, label) => {
+    const made = document.createElement(href ? "a" : "span");
+    if (href) Object.assign(made, { href, ariaLabel: label });
+    made.textContent = text;
+    return made;
+  };
+  const turns = Object.assign(document.createElement("nav"), { className: "turns", ariaLabel: "Names of the list" });
+  turns.append(link("‹ Previous", list.before, "Previous name"), link(`${list.place} in the list`, list.from), link("Next ›", list.after, "Next name"));
+  document.querySelector(".title").before(turns);
+}
+const go = (path) => () => path && location.assign(path);
+
 // Shortcuts, as on the list of drops.
 const focus = (what) => () => document.querySelector(what)?.focus();
 const click = (what) => () => document.querySelector(what)?.click();
 const actions = {
+  j: go(list?.after),
+  k: go(list?.before),
   w: click(".title .watch"),
   c: click(".title [data-copy]"),
   t: focus(".notes [name=tags]"),

@@ -92,7 +92,7 @@ fn tools(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
     html! {
         div.tools {
             a.only-phone href="#filters" { "Filters" }
-            label.only-phone { input #picking type="checkbox" autocomplete="off"; "Select" }
+            label.only-phone { input #picking type="checkbox"; "Select" }
             @if state.is_filtered() { a.clear href=(state.unfiltered().path()) data-load { "Clear filters" } }
             a href=(query::with(&rule, "/alerts/new")) { "Alert me about these" }
             @if total > 0 {

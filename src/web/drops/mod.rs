@@ -367,7 +367,7 @@ fn ways_out(
 /// Help dialog for the keyboard shortcuts.
 fn keys() -> Markup {
     const KEYS: [(&str, &str); 19] = [
-        ("j  k", "Next and previous name"),
+        ("j  k", "Next and previous name, on the page of a name too"),
         ("x", "Select"),
         ("X", "Select up to here"),
         ("A", "Select all names of the search"),

@@ -149,6 +149,26 @@ fn the_drop_list_works_by_keyboard() {
 }
 
 #[test]
+fn a_name_leads_to_the_next_of_its_list() {
+    let world = World::new();
+    let browser = world.member("ann@example.com", "free");
+    browser.open("/?view=active&tld=com");
+    let names = names(&browser);
+    let page = |at: usize| format!("/domain/{}", names[at]);
+    browser.link(&names[0]).follow();
+    browser.is_at(&page(0));
+    assert_eq!(browser.main().link("Previous name").count(), 0);
+    browser.leave(|| browser.press("j"));
+    browser.is_at(&page(1));
+    browser.main().link("Next name").follow();
+    browser.is_at(&page(2));
+    browser.leave(|| browser.press("k"));
+    browser.is_at(&page(1));
+    browser.main().link(&format!("2 of {} in the list", names.len())).follow();
+    browser.is_at("/?view=active&tld=com");
+}
+
+#[test]
 fn a_search_is_saved_shows_new_names_and_becomes_an_alert() {
     let world = World::new();
     let browser = world.member("ann@example.com", "pro");
