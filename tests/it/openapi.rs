@@ -6,10 +6,11 @@ use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::common::{Client, Response, Site, TODAY, tools};
+use crate::common::{Client, Response, Site, TODAY, tools, wait};
 
 const GOLDEN: &str = "tests/golden/openapi.json";
 
@@ -83,6 +84,7 @@ fn answers_are_as_the_document_has_them() {
     let mut nobody = server.client();
     let mut all = Answers::default();
 
+    changes(&mut all, &site, &mut owner);
     read_names(&mut all, &mut owner);
     claims(&mut all, &mut owner);
     watches(&mut all, &mut owner);
@@ -173,6 +175,7 @@ fn feeds(all: &mut Answers, owner: &mut Client, nobody: &mut Client) {
     let path = "/api/v1/feeds";
     let made = all.send(owner, "POST", (path, path), &json!({}));
     all.send(owner, "POST", (path, path), &json!({ "searchId": 999 }));
+    all.send(owner, "POST", (path, path), &json!({ "searchId": 999, "ruleId": 999 }));
     all.send(owner, "POST", (path, path), &json!({ "searchId": "x" }));
     all.get(owner, path, path);
     for form in ["atom", "calendar"] {
@@ -183,6 +186,23 @@ fn feeds(all: &mut Answers, owner: &mut Client, nobody: &mut Client) {
     all.send(owner, "DELETE", (path, path), &Value::Null);
     all.send(owner, "DELETE", (path, "/api/v1/feeds?search_id=999"), &Value::Null);
     all.send(owner, "DELETE", (path, "/api/v1/feeds?search_id=x"), &Value::Null);
+}
+
+/// Events of a list that comes while the server runs.
+fn changes(all: &mut Answers, site: &Site, owner: &mut Client) {
+    const PATH: &str = "/api/v1/changes";
+    let list =
+        site.write("later.csv", "domain,drop_date,release_date\nlunar.com,2026-02-01,2026-03-16\n");
+    let list = list.to_str().expect("UTF-8");
+    site.ok(&["ingest", "--observed-at", "2026-03-15T01:00:00Z", list]);
+    wait::until(Duration::from_secs(60), "events", || {
+        owner.get(PATH).json()["data"].as_array().is_some_and(|rows| rows.len() == 2)
+    });
+    for query in
+        ["", "?wait=1&event=left_zone", "?limit=1&tld=com", "?since=1", "?wait=31", "?event=x"]
+    {
+        all.get(owner, PATH, &format!("{PATH}{query}"));
+    }
 }
 
 fn read_names(all: &mut Answers, owner: &mut Client) {
@@ -263,6 +283,31 @@ fn watches(all: &mut Answers, owner: &mut Client) {
     for _ in 0..2 {
         all.send(owner, "DELETE", (hidden, &format!("{hidden}?domain=solar.com")), &json!({}));
     }
+    let own = json!({"alerts": {"kinds": ["available"], "channels": ["email"]}});
+    for body in [own, json!({"alerts": {"kinds": []}}), json!({"alerts": null})] {
+        all.send(owner, "PATCH", one, &body);
+    }
+    let alerts = "/api/v1/watchlist/alerts";
+    all.get(owner, alerts, alerts);
+    let hook = json!({"type": "webhook", "url": "https://93.184.215.14/hook"});
+    let full = json!({
+        "kinds": ["rescored"], "channels": [hook], "digestHour": 8,
+        "quietHours": {"from": 22, "to": 7}, "timeZone": "Europe/Berlin",
+    });
+    for body in [full, json!({"kinds": []}), json!({"kinds": [], "channels": []})] {
+        all.send(owner, "PUT", (alerts, alerts), &body);
+    }
+    let test = &*format!("{alerts}/test");
+    all.send(owner, "POST", (test, test), &json!({}));
+    let mail = json!({"kinds": [], "channels": [{"type": "email"}]});
+    all.send(owner, "PUT", (alerts, alerts), &mail);
+    let queued = all.send(owner, "POST", (test, test), &json!({}));
+    let deliveries = &*format!("{alerts}/deliveries");
+    all.get(owner, deliveries, deliveries);
+    let delivery = queued["deliveries"][0]["id"].as_str();
+    let delivery = delivery.unwrap_or_else(|| panic!("no delivery: {queued}"));
+    let retry = format!("{deliveries}/{delivery}/retry");
+    all.send(owner, "POST", (&format!("{deliveries}/{{delivery}}/retry"), &retry), &json!({}));
     for target in [format!("{path}?domain=solar.com"), format!("{path}?domain=solar.com")] {
         all.send(owner, "DELETE", (path, &target), &json!({}));
     }

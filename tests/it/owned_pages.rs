@@ -8,6 +8,7 @@ mod limits;
 mod person;
 mod portfolio;
 mod searches;
+mod watch_alerts;
 mod watchlist;
 
 use std::path::PathBuf;

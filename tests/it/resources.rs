@@ -9,6 +9,7 @@ mod deliveries;
 mod export;
 mod portfolio;
 mod searches;
+mod watch_alerts;
 mod watchlist;
 
 use serde_json::{Map, Value, json};

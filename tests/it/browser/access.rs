@@ -30,11 +30,12 @@ pub const OPEN: [(&str, &str); 18] = [
 ];
 
 /// Pages of a user with rules, names and claims.
-pub const OWN: [(&str, &str); 13] = [
+pub const OWN: [(&str, &str); 14] = [
     ("dossier-watched", "/domain/harborlight.com"),
     ("watchlist-tag", "/watchlist?tag=none-has-it"),
     ("signed-in-drops", "/?stage=catchable"),
     ("watchlist", "/watchlist"),
+    ("watch-alerts", "/watchlist/alerts"),
     ("searches", "/searches"),
     ("alerts", "/alerts"),
     ("alert-new", "/alerts/new"),

@@ -34,6 +34,7 @@ fn entry(site: &Site, name: &str, latest_drop: Option<&str>, stage: Option<(&str
         "tags": [],
         "maxBidUsd": null,
         "venue": null,
+        "alerts": null,
         "rdapFormerStates": [],
     })
 }
@@ -53,6 +54,7 @@ fn external(name: &str) -> Value {
         "tags": [],
         "maxBidUsd": null,
         "venue": null,
+        "alerts": null,
         "rdapFormerStates": [],
     })
 }
@@ -296,7 +298,7 @@ fn notes_are_changed_filtered_and_sorted() {
         ),
         (
             json!({"bid": 1}),
-            "bid: unknown field `bid`, expected one of `note`, `tags`, `maxBidUsd`, `venue`",
+            "bid: unknown field `bid`, expected one of `note`, `tags`, `maxBidUsd`, `venue`, `alerts`",
         ),
     ] {
         assert_eq!(patch("pending.com", body.clone()), (400, error(refusal)), "{body}");
