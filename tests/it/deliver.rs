@@ -7,6 +7,7 @@ mod channels;
 mod chats;
 mod examples;
 mod receivers;
+mod watching;
 
 use std::time::Duration;
 

@@ -13,14 +13,14 @@ use crate::common::{Site, tools};
 const PASSWORD: &str = "correct horse battery staple";
 
 /// `mail_server.py`, running.
-struct MailServer {
+pub struct MailServer {
     child: Child,
     lines: BufReader<ChildStdout>,
-    port: u64,
+    pub port: u64,
 }
 
 impl MailServer {
-    fn start(arguments: &[&str]) -> MailServer {
+    pub fn start(arguments: &[&str]) -> MailServer {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/deliver/mail_server.py");
         let mut child = Command::new(tools::python())
             .arg(script)
@@ -36,7 +36,7 @@ impl MailServer {
     }
 
     /// Waits for the next line.
-    fn line(&mut self) -> Value {
+    pub fn line(&mut self) -> Value {
         let mut line = String::new();
         self.lines.read_line(&mut line).expect("its output can be read");
         serde_json::from_str(&line).unwrap_or_else(|err| panic!("{err}: {line:?}"))

@@ -19,17 +19,17 @@ const NAMES: usize = 1_000;
 
 /// A service, and what its receiver sees.
 #[derive(Clone, Copy)]
-struct Case {
-    name: &'static str,
-    host: &'static str,
-    /// What follows the host in the address of the hook; `None` if it has none.
+pub struct Case {
+    pub name: &'static str,
+    pub host: &'static str,
+    /// Path and query of the hook's address; `None` for a hook without an address.
     path: Option<&'static str>,
     /// Other members of the channel.
     more: &'static [(&'static str, &'static str)],
     /// The same receiver, as Apprise names it.
     apprise: &'static str,
     /// Where the text is, in our body and in that of Apprise.
-    text: [&'static str; 2],
+    pub text: [&'static str; 2],
     /// Where the title is in both.
     title: Option<&'static str>,
     /// Maximum characters of the text.
@@ -41,7 +41,7 @@ struct Case {
 /// Part of every secret.
 const SECRET: &str = "TIiajkdnlazkcOXrIdevi7FQ";
 
-static CASES: [Case; 9] = [
+pub static CASES: [Case; 9] = [
     Case {
         name: "slack",
         host: "hooks.slack.com",
@@ -159,7 +159,7 @@ static CASES: [Case; 9] = [
 ];
 
 impl Case {
-    fn channel(&self, port: u16) -> Value {
+    pub fn channel(&self, port: u16) -> Value {
         let mut channel = json!({"type": self.name});
         if let Some(path) = self.path {
             channel["url"] = json!(format!("https://{}:{port}{path}", self.host));
@@ -170,13 +170,13 @@ impl Case {
         channel
     }
 
-    fn answer(&self, is_dead: bool) -> Reply {
+    pub fn answer(&self, is_dead: bool) -> Reply {
         let (status, body) = self.answers[usize::from(is_dead)];
         Reply::Answer(status, Vec::new(), body.as_bytes().to_vec())
     }
 
     /// The requests to this service.
-    fn of<'a>(&self, seen: &'a [Seen]) -> Vec<&'a Seen> {
+    pub fn of<'a>(&self, seen: &'a [Seen]) -> Vec<&'a Seen> {
         seen.iter().filter(|seen| seen.header("host").starts_with(self.host)).collect()
     }
 
@@ -204,7 +204,7 @@ impl Case {
 }
 
 /// A body of JSON or of a form.
-fn body(seen: &Seen) -> Value {
+pub fn body(seen: &Seen) -> Value {
     match seen.header("content-type") {
         "application/x-www-form-urlencoded" => {
             let pairs = url::form_urlencoded::parse(&seen.body);
