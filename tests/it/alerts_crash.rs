@@ -12,8 +12,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use dropdex::changes::Appender;
+use dropdex::vocab::change::ChangeKind;
+use dropdex::vocab::clock::Clock;
 use dropdex::vocab::day::Day;
 use dropdex::vocab::stage::{Periods, Stage};
+use dropdex::vocab::watched_change::WatchedChange;
 use serde_json::{Value, json};
 
 use crate::common::receiver::{Receiver, Reply, Seen};
@@ -84,7 +88,21 @@ struct World {
     fresh: BTreeSet<String>,
     lists: usize,
     kills: BTreeMap<&'static str, usize>,
+    /// For each watched name: the newest change before it was watched, and after.
+    watched: BTreeMap<String, (u64, u64)>,
+    /// Watched names that no list has carried.
+    expected: Vec<String>,
 }
+
+/// Where messages about watched names are posted to.
+const WATCH_HOOK: &str = "/watch";
+const WATCH_CHAT: &str = "/hooks/watch-watch-watch";
+const WATCH_ALERTS: &str = "/api/v1/watchlist/alerts";
+/// Names that are watched before a list carries them, at least.
+const EXPECTED_MIN: usize = 40;
+
+/// A change in a received message: name and what happened.
+type Told = (String, String);
 
 #[test]
 fn every_match_arrives_whatever_is_killed() {
@@ -104,21 +122,24 @@ fn every_match_arrives_whatever_is_killed() {
     world.settle();
     world.restart();
     world.settle();
+    let changes = world.check_watched();
     let told: usize = world.rules.iter().map(|rule| rule.told.len() * rule.paths.len()).sum();
     let received = world.received();
     let ids: BTreeSet<&str> = received.iter().map(|one| one.id.as_str()).collect();
     say(&format!(
-        "{} kills ({:?}) over {} lists and {} rules: {told} matches delivered in {} messages, {} \
-         requests, {} of them refused",
+        "{} kills ({:?}) over {} lists and {} rules: {told} matches and {changes} changes of {} watched \
+         names delivered in {} messages, {} requests, {} of them refused",
         world.killed(),
         world.kills,
         world.lists,
         world.rules.len(),
+        world.watched.len(),
         ids.len(),
         received.len(),
         received.iter().filter(|one| !one.taken).count(),
     ));
     assert!(told > kills, "hardly anything was told: {told}");
+    assert!(changes > kills, "hardly any change was told: {changes}");
 }
 
 /// Keeps all that it gets, and refuses some, half of it by closing the connection.
@@ -150,7 +171,7 @@ impl World {
         let certificate = site.write("ca.pem", receiver.certificate());
         let port = receiver.address().port();
         let settings = site.settings(&format!(
-            "[plans.api]\nrequests_per_day = 1000000\nwrites_per_minute = 1000000\nactive_rules = 1000\n\
+            "[plans.api]\nrequests_per_day = 1000000\nwrites_per_minute = 1000000\nactive_rules = 1000\nexternal_names = 100000\n\
              [metrics]\nlisten = \"127.0.0.1:0\"\n[webhooks]\nallow = [\"127.0.0.1/32:{port}\"]\nca_file = {certificate:?}\n\
              retry_seconds = {RETRY_SECONDS}\n"
         ));
@@ -170,6 +191,8 @@ impl World {
             fresh: BTreeSet::new(),
             lists: 0,
             kills: BTreeMap::new(),
+            watched: BTreeMap::new(),
+            expected: Vec::new(),
         };
         // Some names are there before any rule is.
         world.ingest_whole(30);
@@ -178,7 +201,96 @@ impl World {
         for _ in 0..6 {
             world.add_rule();
         }
+        world.set_watch_alerts();
+        world.watch();
         world
+    }
+
+    /// Sends all changes of watched names to a webhook and a chat.
+    fn set_watch_alerts(&self) {
+        let address = self.receiver.address();
+        let settings = json!({
+            "kinds": ChangeKind::NAMES,
+            "channels": [
+                {"type": "webhook", "url": format!("https://{address}{WATCH_HOOK}")},
+                {"type": "mattermost", "url": format!("https://{address}{WATCH_CHAT}")},
+            ],
+        });
+        let mut client = self.server.as_ref().expect("it runs").client_with(&self.key);
+        let (status, body) = client.send("PUT", WATCH_ALERTS, &settings).answer();
+        assert_eq!(status, 200, "{body}");
+    }
+
+    /// Watches names that lists will carry.
+    fn watch(&mut self) {
+        if self.expected.len() >= EXPECTED_MIN {
+            return;
+        }
+        let some: BTreeSet<String> = (0..EXPECTED_MIN).map(|_| self.name()).collect();
+        let before = self.newest_change();
+        let mut client = self.server.as_ref().expect("it runs").client_with(&self.key);
+        let batch = json!({ "domainNames": some });
+        let (status, body) = client.send("POST", "/api/v1/watchlist/batch", &batch).answer();
+        assert_eq!((status, &body["added"]), (200, &json!(some.len())), "{body}");
+        let after = self.newest_change();
+        self.expected.extend(some.iter().cloned());
+        self.watched.extend(some.into_iter().map(|name| (name, (before, after))));
+    }
+
+    /// The newest change, once all are matched.
+    fn newest_change(&self) -> u64 {
+        let mut metrics = self.server.as_ref().expect("it runs").metrics();
+        let mut newest = 0;
+        wait::until(SETTLE_MAX, "all changes are matched", || {
+            let answer = metrics.get("/metrics");
+            let gauge = |name: &str| {
+                let mut lines = answer.text().lines();
+                let number = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+                number.and_then(|number| number.parse::<u64>().ok())
+            };
+            newest = gauge("dropdex_change_log_newest").unwrap_or_default();
+            gauge("dropdex_watch_alerts_matched_change") == Some(newest)
+        });
+        newest
+    }
+
+    /// Compares the changes of watched names that receivers got with the log of changes. Returns
+    /// the number of changes that had to arrive.
+    fn check_watched(&mut self) -> usize {
+        // Changes that gathered while the receiver refused others are due.
+        self.stop();
+        self.day = self.day.plus(1);
+        self.start();
+        self.newest_change();
+        wait::until(SETTLE_MAX, "no message about watched names is pending", || {
+            let mut client = self.server.as_ref().expect("it runs").client_with(&self.key);
+            let body = client.get(&format!("{WATCH_ALERTS}/deliveries")).json();
+            body["deliveries"].as_array().expect("a list").iter().all(|delivery| {
+                assert_ne!(delivery["status"], "failed", "{delivery}");
+                delivery["status"] == "delivered"
+            })
+        });
+        self.stop();
+        let (log, changes) =
+            Appender::open(&self.site.data().join("changes"), Clock::system().now())
+                .expect("opens");
+        // How often each must and may have been told.
+        let mut expected: BTreeMap<Told, (usize, usize)> = BTreeMap::new();
+        for change in changes.read(0, usize::MAX).expect("whole") {
+            let Some((before, after)) = self.watched.get(change.name.as_str()) else { continue };
+            if change.seq > *before {
+                let told = (change.name.to_string(), WatchedChange::from(&change).words());
+                let (must, may) = expected.entry(told).or_default();
+                *must += usize::from(change.seq > *after);
+                *may += 1;
+            }
+        }
+        drop(log);
+        self.start();
+        let received = self.received();
+        check_hook(&expected, &received);
+        check_chat(&expected, &received);
+        expected.values().map(|(must, _)| must).sum()
     }
 
     /// All that came so far, in its order.
@@ -283,6 +395,7 @@ impl World {
         if self.rng.chance(40) {
             self.add_rule();
         }
+        self.watch();
     }
 
     fn ingest_whole(&mut self, names: usize) {
@@ -311,7 +424,11 @@ impl World {
                 self.names.keys().filter(|name| !self.fresh.contains(*name)).cloned().collect();
             let again = !known.is_empty() && self.rng.chance(15);
             if !again {
-                let name = self.name();
+                let is_watched = !self.expected.is_empty() && self.rng.chance(25);
+                let name = match is_watched {
+                    true => self.expected.swap_remove(0),
+                    false => self.name(),
+                };
                 let days = *self.rng.pick(&[0, 0, 0, 1, 31, 36, 41, 64]);
                 let date = self.day.plus(-days);
                 drop(self, name, date);
@@ -335,7 +452,7 @@ impl World {
             }
             label.push_str(&self.rng.below(1_000).to_string());
             let name = format!("{label}.{}", self.rng.pick(&TLDS));
-            if !self.names.contains_key(&name) {
+            if !self.names.contains_key(&name) && !self.watched.contains_key(&name) {
                 return name;
             }
         }
@@ -437,8 +554,8 @@ impl World {
                 missing.extend(left.map(|drop| (path.clone(), drop)));
             }
         }
-        let known: BTreeSet<&str> =
-            self.rules.iter().flat_map(|rule| &rule.paths).map(String::as_str).collect();
+        let paths = self.rules.iter().flat_map(|rule| &rule.paths).map(String::as_str);
+        let known: BTreeSet<&str> = paths.chain([WATCH_HOOK, WATCH_CHAT]).collect();
         for one in received {
             assert!(known.contains(one.path.as_str()), "sent where no rule says: {one:?}");
         }
@@ -460,6 +577,59 @@ impl World {
         }
         pending
     }
+}
+
+/// Each change came as often as it happened, under one id each; each id with one body.
+fn check_hook(expected: &BTreeMap<Told, (usize, usize)>, received: &[Received]) {
+    let mut messages: BTreeMap<&str, (&Value, bool)> = BTreeMap::new();
+    for one in received.iter().filter(|one| one.path == WATCH_HOOK) {
+        let (body, taken) = messages.entry(&one.id).or_insert((&one.body, false));
+        assert_eq!(*body, &one.body, "{} has two bodies", one.id);
+        *taken |= one.taken;
+    }
+    let mut told: BTreeMap<Told, usize> = BTreeMap::new();
+    for (id, (body, taken)) in messages {
+        assert!(taken, "{id} was given up: {body}");
+        let data = &body["data"];
+        let changes = data["changes"].as_array().expect("a list");
+        assert_eq!(
+            (&body["type"], &data["total"]),
+            (&json!("watchlist.changed"), &json!(changes.len()))
+        );
+        for change in changes {
+            let change: WatchedChange = serde_json::from_value(change.clone()).expect("a change");
+            *told.entry((change.name.to_string(), change.words())).or_default() += 1;
+        }
+    }
+    for (change, times) in &told {
+        let may = expected.get(change).map_or(0, |(_, may)| *may);
+        assert!(*times <= may, "{change:?} came {times} times, and happened {may} times");
+    }
+    for (change, (must, _)) in expected {
+        let times = told.get(change).copied().unwrap_or_default();
+        assert!(times >= *must, "{change:?} came {times} times, and happened {must} times");
+    }
+}
+
+/// A chat has no ids: repeats have the same text, and texts have as many lines as there were changes.
+fn check_chat(expected: &BTreeMap<Told, (usize, usize)>, received: &[Received]) {
+    let of_chat = received.iter().filter(|one| one.path == WATCH_CHAT && one.taken);
+    let texts: BTreeSet<&str> = of_chat.filter_map(|one| one.body["text"].as_str()).collect();
+    let mut total = 0;
+    for text in texts {
+        for line in text.lines().skip(1).filter(|line| !line.is_empty()) {
+            if let Some(more) = line.strip_prefix("and ") {
+                let more = more.split(' ').next().and_then(|more| more.parse::<usize>().ok());
+                total += more.expect("a number");
+                continue;
+            }
+            let (name, words) = line.split_once("  ").expect("a name and what happened");
+            assert!(expected.contains_key(&(name.to_owned(), words.to_owned())), "{line}");
+            total += 1;
+        }
+    }
+    let (must, may) = expected.values().fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    assert!((must..=may).contains(&total), "{total} changes came, of {must} to {may}");
 }
 
 impl Rule {
