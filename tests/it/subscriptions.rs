@@ -75,6 +75,10 @@ fn a_search_is_a_feed_and_a_calendar() {
     assert_eq!(read["title"], "dropdex: <Tomorrow> & \"more\", each");
     let entries = read["entries"].as_array().expect("entries");
     assert_eq!(entries.len(), 2, "{read}");
+    let again = json!({ "name": "<Tomorrow> & \"more\", each", "filter": { "tlds": ["net"] } });
+    let again = desk.post("/api/v1/searches", &again)["id"].clone();
+    let again = desk.post("/api/v1/feeds", &json!({ "searchId": again }));
+    assert_ne!(desk.read(&again)["id"], read["id"], "two feeds of one name");
     let ids: std::collections::HashSet<_> = entries.iter().map(|it| it["id"].as_str()).collect();
     let updated: std::collections::HashSet<_> =
         entries.iter().map(|it| it["updated"].as_str()).collect();
@@ -100,6 +104,33 @@ fn a_search_is_a_feed_and_a_calendar() {
 }
 
 #[test]
+fn a_rule_is_a_feed_of_its_stages_until_it_is_deleted() {
+    let mut desk = Desk::new();
+    let rule = json!({
+        "name": "Solar", "channels": [{ "type": "email" }],
+        "filter": { "tlds": ["com", "net"], "contains": "solar", "stages": ["pending-delete"] },
+    });
+    let id = desk.post("/api/v1/alerts", &rule)["alert"]["id"].clone();
+    let addresses = desk.post("/api/v1/feeds", &json!({ "ruleId": id }));
+    let read = desk.read(&addresses);
+    assert_eq!(read["title"], "dropdex: Solar");
+    let uids = read["events"].as_array().expect("events").iter().map(|it| it["uid"].as_str());
+    let names: std::collections::BTreeSet<_> =
+        uids.map(|uid| uid.expect("text").split('/').next().expect("a name")).collect();
+    assert_eq!(names, ["solarpanel.com", "solarroof.net"].into());
+    let listed = desk.client.get("/api/v1/feeds").json();
+    assert_eq!(
+        (&listed["feeds"][0]["ruleId"], &listed["feeds"][0]["searchId"]),
+        (&id, &Value::Null)
+    );
+    let both = desk.client.send("POST", "/api/v1/feeds", &json!({ "ruleId": id, "searchId": 1 }));
+    assert_eq!(both.status, 400, "{}", both.text());
+    assert_eq!(desk.client.request("DELETE", &format!("/api/v1/alerts/{id}"), &[]).status, 200);
+    let path = addresses["atom"].as_str().expect("an address");
+    assert_eq!(desk.server.client().get(path).status, 404);
+}
+
+#[test]
 fn a_watchlist_is_a_calendar_until_it_is_revoked() {
     let mut desk = Desk::new();
     for domain in ["solarroof.net", "solarpanel.com", "example.org"] {
@@ -111,20 +142,25 @@ fn a_watchlist_is_a_calendar_until_it_is_revoked() {
         read["events"].as_array().expect("events").iter().map(|it| &it["start"]).collect();
     assert_eq!(starts, ["2026-03-16", "2026-03-20"], "soonest first, and no date without a drop");
     let listed = desk.client.get("/api/v1/feeds").json();
-    assert_eq!(listed, json!({ "count": 1, "feeds": [{ "searchId": null, "createdOn": TODAY }] }));
+    assert_eq!(
+        listed,
+        json!({ "count": 1, "feeds": [{ "searchId": null, "ruleId": null, "createdOn": TODAY }] })
+    );
     let mut nobody = desk.server.client();
     let path = |addresses: &Value, form: &str| addresses[form].as_str().expect("text").to_owned();
     let next = desk.post("/api/v1/feeds", &json!({}));
     assert_eq!(nobody.get(&path(&addresses, "calendar")).status, 404, "the addresses before");
     assert_eq!(nobody.get(&path(&next, "calendar")).status, 200);
     let revoked = desk.client.request("DELETE", "/api/v1/feeds", &[]);
-    assert_eq!(revoked.json(), json!({ "searchId": null, "removed": true }));
+    assert_eq!(revoked.json(), json!({ "searchId": null, "ruleId": null, "removed": true }));
     assert_eq!(nobody.get(&path(&next, "calendar")).status, 404);
     for (target, status) in [
         ("/api/v1/feeds", 404),
         ("/api/v1/feeds?search_id=3", 404),
         ("/api/v1/feeds?search_id=9223372036854775806", 404),
         ("/api/v1/feeds?search_id=x", 400),
+        ("/api/v1/feeds?search_id=3&rule_id=4", 400),
+        ("/api/v1/feeds?rule_id=4", 404),
         ("/api/v1/feeds?kind=watchlist", 400),
     ] {
         assert_eq!(desk.client.request("DELETE", target, &[]).status, status, "{target}");
