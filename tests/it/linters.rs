@@ -123,8 +123,9 @@ fn no_answer_has_a_fault_in_its_head() {
         filled.pages().into_iter().map(|page| (page, cookie.clone())).collect();
     for operation in OPERATIONS.iter().filter(|operation| operation.method == "GET") {
         let path = operation.path.replace("{name}", "harborlight.com").replace("{delivery}", "1");
-        let path = if path.ends_with("/search") { format!("{path}?q=harbor") } else { path };
-        let path = path.replace("{id}", &filled.rule);
+        let has_text = path.ends_with("/search") || path.ends_with("/suggest");
+        let path = if has_text { format!("{path}?q=harbor") } else { path };
+        let path = path.replace("{id}", &filled.rule).replace("{label}", "harborlight");
         // As it is, and refused.
         asks.push((path.clone(), key.clone()));
         asks.push((path, "X-Nobody: 1".to_owned()));
