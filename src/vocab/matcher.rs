@@ -27,6 +27,7 @@ use regex_syntax::hir::{
 use crate::vocab::limits::{
     LABEL_CHARS_MAX, LIKE_CHARS, PATTERN_STARS_MAX, PATTERN_SYMBOLS_MAX, REGEX_CHARS_MAX,
 };
+use crate::vocab::name::A_LABEL;
 use crate::vocab::query::Substring;
 
 /// Maximum bytes of a compiled regular expression, and of the tables needed to compile it.
@@ -42,8 +43,6 @@ const LITERALS_MAX: usize = 16;
 const LITERAL_CHARS_MIN: usize = 2;
 /// Classes up to this size are expanded into literals: `cr[iy]pto`.
 const CLASS_CHARS_MAX: usize = 4;
-/// Prefix of an A-label.
-const A_LABEL: &str = "xn--";
 
 /// Reason why a text is not a pattern, a regular expression or a label to compare with.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
