@@ -161,7 +161,9 @@ async fn read_json(request: Request) -> Result<Vec<u8>, ApiError> {
     read_bytes(body).await
 }
 
-fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
+/// # Errors
+/// [`ApiError::UnsupportedMediaType`] unless the body is JSON without an encoding.
+pub fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
     let mut kinds = headers.get_all(CONTENT_TYPE).iter();
     let kind = kinds.next().filter(|_| kinds.next().is_none());
     let is_json = kind.and_then(|kind| kind.to_str().ok()).is_some_and(is_json);

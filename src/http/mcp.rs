@@ -20,9 +20,9 @@ use axum::{Router, http};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation,
-    InitializeResult, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-    Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
+    ErrorCode, ErrorData, Implementation, InitializeResult, JsonObject, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -34,6 +34,7 @@ use url::form_urlencoded;
 use crate::accounts::Caller;
 use crate::http::allowance::admit_agent;
 use crate::http::batch::ParameterValue;
+use crate::http::body::check_content_type;
 use crate::http::error::ApiError;
 use crate::http::operation::{Operation, ParameterPlace};
 use crate::http::operations::OPERATIONS;
@@ -229,6 +230,16 @@ impl ServerHandler for Agents {
         };
         Ok(result_of(response).await.into())
     }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method: String = request.method.chars().take(64).collect();
+        let message = format!("there is no method {method}");
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+    }
 }
 
 /// The response of an operation as the result of a tool. A refusal is a result too, so that the agent
@@ -269,7 +280,7 @@ pub fn router(app: App, api: Router) -> Router {
     );
     Router::new()
         .route_service(PATH, service)
-        .layer(middleware::map_response(in_json))
+        .layer(middleware::from_fn(in_json))
         .layer(middleware::from_fn_with_state(app, admit))
 }
 
@@ -288,7 +299,9 @@ async fn admit(State(app): State<App>, mut request: Request, next: Next) -> Resp
 }
 
 /// Turns refusals of the library, which are plain text, into JSON.
-async fn in_json(response: Response) -> Response {
+async fn in_json(request: Request, next: Next) -> Response {
+    let content_type = check_content_type(request.headers());
+    let response = next.run(request).await;
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let is_text = kind.is_none_or(|kind| kind.starts_with("text/plain"));
     if !is_text || !response.status().is_client_error() {
@@ -297,7 +310,10 @@ async fn in_json(response: Response) -> Response {
     let refusal = match response.status() {
         StatusCode::METHOD_NOT_ALLOWED => ApiError::MethodNotAllowed,
         StatusCode::PAYLOAD_TOO_LARGE => ApiError::BodyTooLarge { bytes_max: BODY_BYTES_MAX },
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => ApiError::UnsupportedMediaType,
+        // The library's status for a body that it cannot parse, too.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => content_type.err().unwrap_or_else(|| {
+            ApiError::parameter("body", "must be one JSON-RPC message (no batches)")
+        }),
         StatusCode::FORBIDDEN => ApiError::CrossSite,
         StatusCode::NOT_ACCEPTABLE => {
             ApiError::parameter("Accept", "must have application/json and text/event-stream")

@@ -148,6 +148,26 @@ fn what_is_no_call_of_an_agent_is_refused_in_json() {
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "drop_all" } });
     let refused = desk.post(&key, &[], &call);
     assert_eq!(refused.json()["error"]["code"], -32602, "{}", refused.text());
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "foo" });
+    let refused = desk.post(&key, &[], &call).json();
+    assert_eq!(refused["error"]["message"], "there is no method foo", "{refused}");
+}
+
+#[test]
+fn a_body_that_is_not_one_message_returns_400() {
+    let desk = Desk::new();
+    let mut client = desk.server.client_with(&desk.key("mcp"));
+    let mut send = |kind: &str, body: &str| {
+        let headers = [("Content-Type", kind), ("Accept", "application/json, text/event-stream")];
+        let refused = client.send_with("POST", "/mcp", &headers, body.as_bytes());
+        (refused.status, refused.json()["error"].as_str().expect("text").to_owned())
+    };
+    let told = "body: must be one JSON-RPC message (no batches)".to_owned();
+    for body in ["", "hello", "{}", "[]", &json!([tools_list()]).to_string()] {
+        assert_eq!(send("application/json", body), (400, told.clone()), "{body}");
+    }
+    let told = "Content-Type: must be application/json, without an encoding".to_owned();
+    assert_eq!(send("text/plain", "hello"), (415, told));
 }
 
 /// A proxy that adds a key; ends with the value.
