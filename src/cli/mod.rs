@@ -84,7 +84,7 @@ impl Command {
     /// Log level unless `RUST_LOG` sets one: a server logs what it does, other commands only warnings.
     fn log_level(&self) -> &'static str {
         match self {
-            Command::Serve(_) => "info,tantivy=warn",
+            Command::Serve(_) => "info",
             _ => "warn",
         }
     }

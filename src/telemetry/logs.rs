@@ -30,6 +30,9 @@ const FIELD_BYTES_MAX: usize = 256;
 /// Maximum length of a message or an error, which may name a path and a remedy.
 const MESSAGE_BYTES_MAX: usize = 2048;
 
+/// The filter of the level `info`. Libraries log every segment or request at that level.
+const INFO: &str = "info,rmcp=warn,tantivy=warn";
+
 /// Settings of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logs {
@@ -73,7 +76,8 @@ fn parse_level(level: &str) -> anyhow::Result<EnvFilter> {
              info,dropdex::workers=debug"
         );
     }
-    EnvFilter::try_new(level).map_err(|err| {
+    let filter = if level == "info" { INFO } else { level };
+    EnvFilter::try_new(filter).map_err(|err| {
         anyhow::anyhow!("log.level: {err}; expected a level or a filter as in RUST_LOG")
     })
 }

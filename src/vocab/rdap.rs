@@ -195,7 +195,7 @@ impl Bootstrap {
 
 impl fmt::Debug for Bootstrap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Bootstrap({}, {} suffixes)", self.publication, self.len())
+        write!(f, "{} suffixes, published on {}", self.len(), self.publication)
     }
 }
 

@@ -170,6 +170,16 @@ fn a_body_that_is_not_one_message_returns_400() {
     assert_eq!(send("text/plain", "hello"), (415, told));
 }
 
+#[test]
+fn the_library_logs_nothing_about_requests() {
+    let desk = Desk::new();
+    let key = desk.key("mcp");
+    assert_eq!(desk.post(&key, &[], &tools_list()).status, 200);
+    let log = desk.server.stop();
+    assert!(log.contains(" INFO ") && !log.contains("Service initialized"), "{log}");
+    assert!(!log.contains("input stream"), "{log}");
+}
+
 /// A proxy that adds a key; ends with the value.
 struct WithKey {
     process: Child,

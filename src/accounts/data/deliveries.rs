@@ -187,6 +187,16 @@ pub enum AttemptOutcome {
 }
 
 impl AttemptOutcome {
+    /// The word for it in the log.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AttemptOutcome::Delivered => "delivered",
+            AttemptOutcome::Retry { .. } => "retry",
+            AttemptOutcome::Failed { .. } => "failed",
+            AttemptOutcome::SwitchOff { .. } => "switched-off",
+        }
+    }
+
     /// Why the attempt failed; `None` if it did not.
     pub fn problem(self) -> Option<Problem> {
         match self {

@@ -179,12 +179,17 @@ impl Work {
         let target = self.queue.done(key, health, Instant::now());
         count(kind, &settled);
         if let Err(err) = &sent {
+            let next_at = match settled {
+                AttemptOutcome::Retry { next_at, .. } => Some(next_at),
+                _ => None,
+            };
             tracing::info!(
                 delivery.id = %key.id,
-                target = ?target,
+                target = target.as_ref().map(tracing::field::display),
                 attempts,
                 error = %err,
-                outcome = ?settled,
+                outcome = settled.as_str(),
+                next_at = next_at.map(tracing::field::display),
                 "delivery failed"
             );
         }

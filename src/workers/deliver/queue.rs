@@ -8,6 +8,7 @@
 //! target.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::time::{Duration, Instant};
 
@@ -46,6 +47,16 @@ impl Target {
             Target::Host(_) => LANE_IN_FLIGHT_MAX,
             Target::Mail | Target::Telegram => TARGET_IN_FLIGHT_MAX,
         }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Target::Host(host) => host,
+            Target::Mail => "mail",
+            Target::Telegram => "telegram",
+        })
     }
 }
 
