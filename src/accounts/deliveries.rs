@@ -328,9 +328,10 @@ fn requeue(
         DeliveryStatus::Failed if !delivery.can_be_retried() => {
             Some("newer deliveries have failed since, and its names are no longer kept")
         }
-        DeliveryStatus::Failed if !is_live => {
-            Some("its channel is switched off or no longer one of the rule's")
-        }
+        DeliveryStatus::Failed if !is_live => Some(match rule.id {
+            RuleId::WATCHLIST => "its channel is switched off or no longer one of the watchlist's",
+            _ => "its channel is switched off or no longer one of the rule's",
+        }),
         DeliveryStatus::Failed => None,
     };
     if let Some(why) = refusal {

@@ -46,16 +46,18 @@ impl Store {
     }
 
     /// Queues a test message for each live channel of the watchlist, about the first watched names.
+    /// `has_mail` says whether this server sends mail.
     ///
     /// # Errors
     /// [`WriteError`]: no live channel, too many test messages today, an idempotency key used before.
     pub async fn queue_watch_test(
         &self,
         caller: &Caller,
+        has_mail: bool,
         post: Post,
     ) -> Result<Draft<'_, Vec<Delivery>>, WriteError> {
         let now = UnixMs::from_instant(post.now);
-        self.draft(caller, post, |account, _| queue_test(account, now)).await
+        self.draft(caller, post, |account, _| queue_test(account, has_mail, now)).await
     }
 }
 
@@ -86,11 +88,22 @@ fn set(
     Ok(Decided { events, value: new_secrets })
 }
 
-fn queue_test(account: &Account, now: UnixMs) -> Result<Decided<Vec<Delivery>>, WriteError> {
+fn queue_test(
+    account: &Account,
+    has_mail: bool,
+    now: UnixMs,
+) -> Result<Decided<Vec<Delivery>>, WriteError> {
     let WatchSender { alerts, rule } = account.data.watch_sender();
-    let channels = live_channels(account, rule);
+    let mut channels = live_channels(account, rule);
+    channels.retain(|at| has_mail || rule.channels[*at] != Channel::Email);
     if channels.is_empty() {
-        let what = "the watchlist has no channel that is on; PUT its settings with `channels`";
+        let is_set = account.data.has_watch_sender() && !rule.channels.is_empty();
+        let what = match is_set {
+            true => {
+                "every channel of the watchlist is off; save the settings again to switch them on"
+            }
+            false => "no channel is set: save the settings with a channel first",
+        };
         return Err(WriteError::Conflict(what.into()));
     }
     let day = Day::nearest(now.instant());

@@ -320,9 +320,12 @@ fn a_match_in_pieces_goes_on_after_a_crash() {
 #[test]
 fn test_messages_and_unsubscribe_links_work_as_for_rules() {
     let (world, ann) = World::begun();
+    let unsent = world.wait(world.store.queue_watch_test(&ann, false, plain(noon())));
+    let refused = unsent.map(|_| ()).expect_err("no mail can be sent").to_string();
+    assert!(refused.contains("no channel is set"), "{refused}");
     let test = || {
         let queued = world.wait(async {
-            let draft = world.store.queue_watch_test(&ann, plain(noon())).await?;
+            let draft = world.store.queue_watch_test(&ann, true, plain(noon())).await?;
             draft.respond(|_| created("")).await
         });
         queued.map(|it: Answered<Vec<Delivery>>| it.value.expect("not a repeat"))

@@ -300,7 +300,7 @@ pub async fn test(
 ) -> Result<Answered<Vec<Delivery>>, ApiError> {
     Ok(app
         .store
-        .queue_watch_test(caller, post)
+        .queue_watch_test(caller, app.channels.email, post)
         .await?
         .respond(|deliveries| queued(deliveries))
         .await?)

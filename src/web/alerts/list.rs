@@ -73,7 +73,7 @@ impl Standing {
 }
 
 /// Returns true if messages are sent through a channel.
-fn is_used(owned: &UserData, rule: RuleId, channel: &Channel, plan: Plan) -> bool {
+pub fn is_used(owned: &UserData, rule: RuleId, channel: &Channel, plan: Plan) -> bool {
     let within_plan = plan != Plan::Free || *channel == Channel::Email;
     within_plan && owned.switched_off(rule, channel).is_none()
 }

@@ -233,7 +233,7 @@ async fn preview(
 async fn show_rule(page: EditorPage, headers: HeaderMap) -> Response {
     match &page.rule {
         Some(rule) if wanted(&headers) == Wanted::Part => {
-            vary(rule::deliveries(rule.id, &page.owned, page.member.viewer.now).into_response())
+            vary(rule::deliveries(rule.id, &page.owned, &page.member).into_response())
         }
         _ => page.page().await.into_response(),
     }

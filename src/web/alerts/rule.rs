@@ -5,10 +5,9 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::editor::{Editor, PATH};
-use super::list::{Standing, channels, search, status};
+use super::list::{Standing, channels, is_used, search, status};
 use super::{EditorPage, NOTICES, words};
 use crate::accounts::{Content, Delivery, MatchedName, MessageKind, Rule, UserData, WebhookSecret};
-use crate::http::allowance::Now;
 use crate::outbound::alert::settings_page;
 use crate::vocab::day::Day;
 use crate::vocab::ids::RuleId;
@@ -65,7 +64,7 @@ pub fn show(
                 @if let Some(hint) = standing.hint() { p.hint { (hint) } }
                 p.lead { (words::filter(&rule.filter)) ". " (search(rule, owned)) span.soft { "Added " (day(rule.created_at)) "." } }
                 (channels(rule, owned, plan))
-                (deliveries(rule.id, owned, member.viewer.now))
+                (deliveries(rule.id, owned, member))
                 h2 #edit { "Edit rule" }
                 (editor.shown())
             },
@@ -86,8 +85,16 @@ fn actions(rule: &Rule) -> Markup {
 }
 
 /// Renders sent and queued messages, newest first.
-pub fn deliveries(rule: RuleId, owned: &UserData, Now(now): Now) -> Markup {
-    let today = Day::from_instant(now);
+pub fn deliveries(rule: RuleId, owned: &UserData, member: &LoggedIn) -> Markup {
+    let today = Day::from_instant(member.viewer.now.0);
+    let plan = member.caller.plan;
+    let channels = owned.sender(rule).map_or(&[][..], |sender| &sender.channels);
+    // Others are refused: there is nothing to send with.
+    let can_be_retried = |delivery: &Delivery| {
+        let channel = &*delivery.channel;
+        let is_left = channels.contains(channel) && is_used(owned, rule, channel, plan);
+        is_left && delivery.can_be_retried()
+    };
     let sent: Vec<_> = owned.deliveries(rule).collect();
     let is_pending = sent.iter().any(|delivery| delivery.is_pending());
     html! {
@@ -101,7 +108,7 @@ pub fn deliveries(rule: RuleId, owned: &UserData, Now(now): Now) -> Markup {
                 }
             } @else {
                 (components::table("Table of deliveries", "cards", &DELIVERY_COLUMNS, html! {
-                    tbody { @for delivery in &sent { (row(rule, delivery, today)) } }
+                    tbody { @for delivery in &sent { (row(rule, delivery, can_be_retried(delivery), today)) } }
                 }))
                 @if sent.len() >= DELIVERIES_KEPT_MAX {
                     p.soft { "Only the last " (DELIVERIES_KEPT_MAX) " messages are kept." }
@@ -111,7 +118,7 @@ pub fn deliveries(rule: RuleId, owned: &UserData, Now(now): Now) -> Markup {
     }
 }
 
-fn row(rule: RuleId, delivery: &Delivery, today: Option<Day>) -> Markup {
+fn row(rule: RuleId, delivery: &Delivery, can_be_retried: bool, today: Option<Day>) -> Markup {
     let kind =
         (delivery.message.kind == MessageKind::Test).then(|| html! { " " span.badge { "test" } });
     html! {
@@ -142,7 +149,7 @@ fn row(rule: RuleId, delivery: &Delivery, today: Option<Day>) -> Markup {
                 @if let Some(at) = delivery.last_attempt_at { (instant(at)) } @else { span.soft { "none yet" } }
             }
             td.do {
-                @if delivery.can_be_retried() {
+                @if can_be_retried {
                     form method="post" action={ (settings_page("", rule)) "/deliveries/" (delivery.id) "/retry" } {
                         button.quiet.small type="submit" { "Retry" }
                     }

@@ -13,7 +13,7 @@ use maud::{Markup, html};
 use super::channels::Channels;
 use super::form::RuleForm;
 use super::{list, rule, saved};
-use crate::accounts::{UserData, WriteError};
+use crate::accounts::UserData;
 use crate::http::alerts::{deliveries, watchlist};
 use crate::http::error::ApiError;
 use crate::vocab::change::ChangeKind;
@@ -94,7 +94,7 @@ impl Settings {
                         p.hint { "These are the defaults. They hold for names that you add from now on. Save them to hear about names that you watched before, too." }
                     }
                     @if owned.has_watch_sender() { (list::channels(sender, owned, member.caller.plan)) }
-                    (rule::deliveries(RuleId::WATCHLIST, owned, member.viewer.now))
+                    (rule::deliveries(RuleId::WATCHLIST, owned, member))
                     h2 #edit { "Settings" }
                     (self.fields(error))
                 },
@@ -192,7 +192,7 @@ async fn show(
 ) -> Response {
     let page = Settings::new(web, member);
     if wanted(&headers) == Wanted::Part {
-        let sent = rule::deliveries(RuleId::WATCHLIST, &page.owned, page.member.viewer.now);
+        let sent = rule::deliveries(RuleId::WATCHLIST, &page.owned, &page.member);
         return vary(sent.into_response());
     }
     page.page(None, query.as_deref()).into_response()
@@ -222,13 +222,6 @@ async fn test(State(web): State<Web>, member: LoggedIn) -> Result<Response, Page
     let page = Settings::new(web, member);
     let post = repeatable_post(page.member.viewer.now);
     let queued = watchlist::test(&page.web.app, &page.member.caller, post).await;
-    // The message of the API names the request that adds a channel; the page has a form for it.
-    let queued = queued.map_err(|err| match err {
-        ApiError::Write(WriteError::Conflict(_)) => ApiError::Write(WriteError::Conflict(
-            "no channel is on; choose one below, save, then send a test".to_owned(),
-        )),
-        err => err,
-    });
     page.finish(queued, TESTED)
 }
 

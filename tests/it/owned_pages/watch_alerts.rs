@@ -116,6 +116,15 @@ fn the_bell_mutes_a_name_and_its_page_chooses() {
 }
 
 #[test]
+fn a_test_needs_a_channel() {
+    let world = World::with("# without [smtp]\n");
+    let mut ann = world.person("ann@example.com", "api");
+    let page = ann.post("/watchlist/alerts/test", &[]);
+    page.assert_says(409, "No channel is set: save the settings with a channel first.");
+    ann.get(PATH).assert_says(200, "No messages sent yet.");
+}
+
+#[test]
 fn tests_are_sent_and_listed() {
     let world = World::with(MAIL);
     let mut ann = world.person("ann@example.com", "free");
@@ -126,7 +135,10 @@ fn tests_are_sent_and_listed() {
     assert!(page.text.contains("href=\"/domain/example.com\""), "{}", page.text);
     ann.post(PATH, &[("zone", "UTC")]).assert_goes_to("/watchlist/alerts?notice=saved");
     let page = ann.post("/watchlist/alerts/test", &[]);
-    page.assert_says(409, "No channel is on; choose one below, save, then send a test.");
+    page.assert_says(409, "No channel is set: save the settings with a channel first.");
+    // The message to the channel that is gone cannot be sent again.
+    page.assert_says(409, "switched off or removed before it was sent");
+    assert!(!page.text.contains("/retry\""), "{}", page.visible());
     let unknown = format!("/watchlist/alerts/deliveries/{}/retry", "0".repeat(32));
     ann.post(&unknown, &[]).assert_says(404, "Not found");
 }

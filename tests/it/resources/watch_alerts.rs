@@ -191,6 +191,18 @@ fn scopes_keep_settings_and_choices_apart() {
 }
 
 #[test]
+fn a_test_message_needs_a_channel() {
+    let site = site();
+    let key = site.account("owner@example.com", "api");
+    let server = serve_with(&site, "# without [smtp]\n", TODAY);
+    let mut client = server.client_with(&key);
+    let refused = client.request("POST", &format!("{PATH}/test"), &[]).answer();
+    let what = "no channel is set: save the settings with a channel first";
+    assert_eq!((refused.0, &refused.1["error"]), (409, &json!(what)));
+    assert_eq!(client.get(&format!("{PATH}/deliveries")).json()["count"], 0);
+}
+
+#[test]
 fn test_messages_are_listed_and_count() {
     let site = site();
     let (server, mut client) = with_mail(&site);
@@ -217,4 +229,9 @@ fn test_messages_are_listed_and_count() {
     let none = json!({"kinds": [], "channels": []});
     assert_eq!(client.send("PUT", PATH, &none).status, 200);
     assert_eq!(post(&mut client, &format!("{PATH}/test")).0, 409);
+    let newest = client.get(&format!("{PATH}/deliveries")).json()["deliveries"][0]["id"].clone();
+    let newest = newest.as_str().expect("an id");
+    let (status, body) = post(&mut client, &format!("{PATH}/deliveries/{newest}/retry"));
+    let said = body["error"].as_str().unwrap_or_default();
+    assert!(status == 409 && said.ends_with("the watchlist's"), "{status} {said}");
 }
