@@ -222,12 +222,14 @@ impl Batch {
         };
         let WatchSender { alerts, rule } = account.data.watch_sender();
         let mut live = live_channels(account, rule);
-        live.retain(|at| self.has_mail || rule.channels[*at] != Channel::Email);
+        let is_there = |channel: &Channel| self.has_mail || *channel != Channel::Email;
+        live.retain(|at| is_there(&rule.channels[*at]));
+        let types = || rule.channels.iter().filter(|it| is_there(it)).map(Channel::type_name);
         let of_channel = |at: &usize| {
             let channel = &rule.channels[*at];
             let goes = |change: &&u32| {
                 let own = account.data.entry_alerts(&all[**change as usize].name);
-                own.is_none_or(|own| own.goes_to(channel))
+                own.is_none_or(|own| own.goes_to(channel.type_name(), types()))
             };
             (*at, found.changes.iter().filter(goes).copied().collect::<Vec<u32>>())
         };

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{
-    Caller, EntryAlerts, Outcome, Store, Tags, UserData, Watch, WatchDetails, WatchEntry,
+    Caller, Channel, EntryAlerts, Outcome, Store, Tags, UserData, Watch, WatchDetails, WatchEntry,
     WatchPatch, WriteError,
 };
-use crate::http::alerts::watchlist::{EntryAlertsRequest, EntryAlertsResponse};
+use crate::http::alerts::watchlist::{EntryAlertsRequest, EntryAlertsResponse, channels};
 use crate::http::allowance::Now;
 use crate::http::body::{JsonBody, Money, Object, Patch, PostBody, required};
 use crate::http::error::{ApiError, Refusal};
@@ -550,17 +550,16 @@ fn tags(texts: Vec<String>) -> Result<Vec<Tag>, ApiError> {
     texts.into_iter().map(tag).collect()
 }
 
-impl TryFrom<WatchPatchRequest> for WatchPatch {
-    type Error = ApiError;
-
-    fn try_from(request: WatchPatchRequest) -> Result<WatchPatch, ApiError> {
-        let tags = request.tags.try_map(tags)?.nested().map(Option::unwrap_or_default);
+impl WatchPatchRequest {
+    /// The changes as they are meant. `channels` are those of the account.
+    fn parse(self, channels: &[Channel]) -> Result<WatchPatch, ApiError> {
+        let tags = self.tags.try_map(tags)?.nested().map(Option::unwrap_or_default);
         Ok(WatchPatch {
-            note: request.note.nested(),
+            note: self.note.nested(),
             tags: tags.map(Tags::Replace),
-            max_bid: request.max_bid_usd.try_map(|Money(price)| Ok(price))?.nested(),
-            venue: request.venue.nested(),
-            alerts: request.alerts.try_map(|Object(alerts)| alerts.try_into())?.nested(),
+            max_bid: self.max_bid_usd.try_map(|Money(price)| Ok(price))?.nested(),
+            venue: self.venue.nested(),
+            alerts: self.alerts.try_map(|Object(alerts)| alerts.parse(channels))?.nested(),
         })
     }
 }
@@ -634,7 +633,8 @@ pub async fn change_watch(
     let Path(name) =
         name.map_err(|_| ApiError::parameter("domain", "is not percent-encoded UTF-8"))?;
     let name = DomainName::parse(&name).map_err(|err| ApiError::parameter("domain", err))?;
-    let patch = WatchPatch::try_from(body)?;
+    let owned = app.store.user_data(&caller);
+    let patch = body.parse(channels(&app, &caller, &owned, now))?;
     let (entry, details) = app.store.change_watch(&caller, &name, &patch).await?;
     let facts = app.live.current().facts(&name, app.as_of(now));
     let seen = app.store.observed([&name]).pop().expect("one name was looked up");
@@ -653,12 +653,14 @@ pub async fn add_batch(
 ) -> Result<Json<BatchResponse>, ApiError> {
     let texts = required(body.domain_names, "domainNames")?;
     let parsed = parse_names(&texts, "domainNames")?;
+    let owned = app.store.user_data(&caller);
+    let channels = channels(&app, &caller, &owned, now);
     let patch = WatchPatch {
         note: None,
         tags: body.tags.map(tags).transpose()?.map(Tags::Add),
         max_bid: body.max_bid_usd.map(|price| Some(price.0)),
         venue: body.venue.map(Some),
-        alerts: body.alerts.map(|Object(alerts)| alerts.try_into()).transpose()?.map(Some),
+        alerts: body.alerts.map(|Object(alerts)| alerts.parse(channels)).transpose()?.map(Some),
     };
     // What is wrong with the notes is wrong for every name.
     patch.applied(None)?;

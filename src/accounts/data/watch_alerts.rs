@@ -123,7 +123,8 @@ impl WatchSender {
 pub struct EntryAlerts {
     /// Empty to hear nothing.
     pub kinds: ChangeKinds,
-    /// Types of the account's channels that are used, such as `email`; empty for all.
+    /// Types of the account's channels that are used, such as `email`; empty for all. They may be of
+    /// channels that were removed since.
     pub channels: Vec<CompactString>,
 }
 
@@ -136,9 +137,12 @@ impl EntryAlerts {
         self.kinds.is_empty()
     }
 
-    /// Whether messages about the name go to a channel.
-    pub fn goes_to(&self, channel: &Channel) -> bool {
-        self.channels.is_empty() || self.channels.iter().any(|it| it == channel.type_name())
+    /// Whether messages about the name go to a type of channels of the account, which has channels of
+    /// these types. If it has none of those that were chosen, they go to all: a name does not go silent
+    /// because a channel was removed.
+    pub fn goes_to<'a>(&self, channel: &str, mut all: impl Iterator<Item = &'a str>) -> bool {
+        let is_chosen = |name: &str| self.channels.iter().any(|it| it == name);
+        is_chosen(channel) || !all.any(is_chosen)
     }
 
     /// Approximate memory.

@@ -187,6 +187,10 @@ fn entries_choose_kinds_and_channels_or_are_mute() {
     assert_eq!(world.tell(&again), 3, "Bob and both channels of Ann");
     let data = world.store.user_data(&ann);
     assert!(data.entry_alerts(&name("mute.com")).is_none());
+    // Messages to a channel that is gone go to all others.
+    world.choose(&ann, "mailed.com", Some(own(EVERY, &["telegram"])));
+    let both = world.tell(&[change(113, ChangeKind::Renewed, "mailed.com")]);
+    assert_eq!(both, 2, "both channels of Ann");
     world.reopened();
 }
 

@@ -112,7 +112,8 @@ pub struct EntryAlertsRequest {
     /// None to mute the name.
     #[schema(value_type = Vec<ChangeKind>, max_items = 8)]
     pub kinds: Option<Vec<String>>,
-    /// Types of channels of the settings that are used; none or absent for all.
+    /// Types of channels of the settings that are used; none or absent for all. All are used, too, once
+    /// no channel is left of these types.
     #[schema(value_type = Option<Vec<super::ChannelType<'static>>>, max_items = 12)]
     pub channels: Option<Vec<String>>,
 }
@@ -135,23 +136,26 @@ impl EntryAlertsResponse {
     }
 }
 
-impl TryFrom<EntryAlertsRequest> for EntryAlerts {
-    type Error = ApiError;
-
-    fn try_from(request: EntryAlertsRequest) -> Result<EntryAlerts, ApiError> {
-        let kinds = parse_kinds(required(request.kinds, "alerts.kinds")?, "alerts.kinds")?;
+impl EntryAlertsRequest {
+    /// The choice as it is stored. `owned` are the channels of the account.
+    ///
+    /// # Errors
+    /// 400: an unknown kind, or a type that none of the channels is of.
+    pub fn parse(self, owned: &[Channel]) -> Result<EntryAlerts, ApiError> {
+        let kinds = parse_kinds(required(self.kinds, "alerts.kinds")?, "alerts.kinds")?;
         let mut channels = Vec::new();
-        let named = at_most(
-            channel_types().count(),
-            request.channels.unwrap_or_default(),
-            "alerts.channels",
-        )?;
+        let named =
+            at_most(channel_types().count(), self.channels.unwrap_or_default(), "alerts.channels")?;
         for (at, channel) in named.iter().enumerate() {
             let known = channel_types().find(|known| *known == *channel).ok_or_else(|| {
                 let types: Vec<_> = channel_types().collect();
                 let what = format!("must be one of {}", types.join(", "));
                 ApiError::parameter(format!("alerts.channels[{at}]"), what)
             })?;
+            if !owned.iter().any(|it| it.type_name() == known) {
+                let what = "none of your channels is of this type";
+                return Err(ApiError::parameter(format!("alerts.channels[{at}]"), what));
+            }
             if !channels.iter().any(|it| it == known) {
                 channels.push(known.into());
             }

@@ -76,7 +76,7 @@ pub fn bell_choice(
     let mut types: Vec<&str> = sender.rule.channels.iter().map(|it| it.type_name()).collect();
     types.dedup();
     let has_types = types.len() > 1;
-    let is_used = |name: &str| own.channels.is_empty() || own.channels.iter().any(|it| it == name);
+    let is_used = |name: &str| own.goes_to(name, types.iter().copied());
     html! {
         details.alerts #alerts {
             summary { (icon(choice == "mute")) " " (summary) }

@@ -16,7 +16,7 @@ use axum::routing::{get, post};
 use maud::Markup;
 
 use crate::accounts::{EntryAlerts, Outcome, Tags, WatchPatch};
-use crate::http::alerts::watchlist::EntryAlertsRequest;
+use crate::http::alerts::watchlist::{self, EntryAlertsRequest};
 use crate::http::error::{ApiError, Refusal};
 use crate::http::params::{Page, Params};
 use crate::http::watchlist::{
@@ -315,7 +315,9 @@ async fn ring(
             let all = |name| fields.filled(name).into_iter().map(str::to_owned).collect();
             let request =
                 EntryAlertsRequest { kinds: Some(all("kind")), channels: Some(all("channel")) };
-            ("domain", Some(EntryAlerts::try_from(request)?))
+            let owned = web.user_data(&member);
+            let channels = watchlist::channels(&web.app, &member.caller, &owned, member.viewer.now);
+            ("domain", Some(request.parse(channels)?))
         }
         ("", "", "mute") => ("domain", muted()),
         ("", "", _) => ("domain", None),

@@ -131,6 +131,10 @@ fn entries_have_a_choice_of_their_own() {
     let watched = client.send("POST", WATCHLIST, &json!({"domainName": "pending.com"}));
     assert_eq!(watched.json()["alerts"], json!(null));
     let path = format!("{WATCHLIST}/pending.com");
+    let slack = "https://hooks.slack.com/services/T0/B0/abcdefghijklwxyz";
+    let both = json!([{"type": "email"}, {"type": "slack", "url": slack}]);
+    let settings = json!({"kinds": [], "channels": both});
+    assert_eq!(client.send("PUT", PATH, &settings).status, 200);
     let mut patch = |alerts: Value| {
         let (status, body) = client.send("PATCH", &path, &json!({ "alerts": alerts })).answer();
         (status, if status == 200 { body["alerts"].clone() } else { body["error"].clone() })
@@ -147,6 +151,10 @@ fn entries_have_a_choice_of_their_own() {
         (json!({"kinds": vec!["renewed"; 9]}), "alerts.kinds: must have at most 8 items"),
         (json!({"kinds": ["gone"]}), "alerts.kinds[0]: must be one of left_zone,"),
         (json!({"kinds": [], "channels": ["fax"]}), "alerts.channels[0]: must be one of email,"),
+        (
+            json!({"kinds": [], "channels": ["email", "webhook"]}),
+            "alerts.channels[1]: none of your channels is of this type",
+        ),
     ] {
         let (status, said) = patch(alerts.clone());
         let said = said.as_str().unwrap_or_default();
@@ -155,7 +163,11 @@ fn entries_have_a_choice_of_their_own() {
     for bad in [json!("mute"), json!([]), json!({"kinds": [], "muted": true})] {
         assert_eq!(patch(bad.clone()).0, 400, "{bad}");
     }
-    // Other members leave it, and it is shown in the list.
+    let batch = json!({"domainNames": ["a.com"], "alerts": {"kinds": [], "channels": ["ntfy"]}});
+    assert_eq!(client.send("POST", &format!("{WATCHLIST}/batch"), &batch).status, 400);
+    // Other members leave it, and it is shown in the list. So does the end of a channel.
+    let settings = json!({"kinds": [], "channels": [{"type": "email"}]});
+    assert_eq!(client.send("PUT", PATH, &settings).status, 200);
     assert_eq!(client.send("PATCH", &path, &json!({"note": "n"})).json()["alerts"], own);
     assert_eq!(client.get(WATCHLIST).json()["watchlist"][0]["alerts"], own);
     let batch = json!({"domainNames": ["pending.com", "redeem.com"], "alerts": {"kinds": []}});
