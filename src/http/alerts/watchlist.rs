@@ -1,10 +1,14 @@
 //! `/api/v1/watchlist/alerts`: what is sent about watched names, and the messages about them.
 
+use std::str::FromStr;
+
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::deliveries::{self, DeliveryList, queued};
@@ -18,7 +22,7 @@ use crate::accounts::{
 };
 use crate::http::App;
 use crate::http::allowance::Now;
-use crate::http::body::{BarePost, JsonBody, JsonInteger, Object, required};
+use crate::http::body::{BarePost, JsonBody, Object, required};
 use crate::http::error::ApiError;
 use crate::http::response::{self, Timestamp};
 use crate::vocab::change::{ChangeKind, ChangeKinds};
@@ -85,7 +89,7 @@ pub struct WatchAlertsRequest {
     pub channels: Option<Vec<Object<ChannelRequest>>>,
     /// Hour of one daily message. Without it, messages are sent at once.
     #[schema(value_type = Option<u8>, minimum = 0, maximum = 23)]
-    pub digest_hour: Option<JsonInteger>,
+    pub digest_hour: Option<JsonHour>,
     #[schema(value_type = Option<QuietHoursRequest>)]
     pub quiet_hours: Option<Object<QuietHoursRequest>>,
     /// Name in the IANA database; UTC without one.
@@ -99,9 +103,33 @@ pub struct WatchAlertsRequest {
 #[schema(as = QuietHoursBody, example = json!({"from": 22, "to": 7}))]
 pub struct QuietHoursRequest {
     #[schema(value_type = u8, minimum = 0, maximum = 23)]
-    pub from: Option<JsonInteger>,
+    pub from: Option<JsonHour>,
     #[schema(value_type = u8, minimum = 0, maximum = 23)]
-    pub to: Option<JsonInteger>,
+    pub to: Option<JsonHour>,
+}
+
+/// An hour in JSON: a whole number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JsonHour(pub Hour);
+
+/// Not a valid [`JsonHour`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be an hour: a whole number from 0 to 23")]
+pub struct HourError;
+
+impl FromStr for JsonHour {
+    type Err = HourError;
+
+    fn from_str(text: &str) -> Result<JsonHour, HourError> {
+        text.parse().ok().and_then(Hour::new).map(JsonHour).ok_or(HourError)
+    }
+}
+
+impl<'de> Deserialize<'de> for JsonHour {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonHour, D::Error> {
+        let number = Box::<RawValue>::deserialize(deserializer)?;
+        number.get().parse().map_err(de::Error::custom)
+    }
 }
 
 /// Alert settings of one watched name, in place of those of the watchlist.
@@ -178,14 +206,9 @@ fn at_most<T>(most: usize, items: Vec<T>, member: &str) -> Result<Vec<T>, ApiErr
     if items.len() <= most { Ok(items) } else { Err(too_many()) }
 }
 
-fn parse_hour(hour: JsonInteger, member: &'static str) -> Result<Hour, ApiError> {
-    let hour = u8::try_from(hour.0).ok().and_then(Hour::new);
-    hour.ok_or_else(|| ApiError::parameter(member, "must be an hour: 0 to 23"))
-}
-
 fn parse_quiet(Object(hours): Object<QuietHoursRequest>) -> Result<Quiet, ApiError> {
-    let from = parse_hour(required(hours.from, "quietHours.from")?, "quietHours.from")?;
-    let to = parse_hour(required(hours.to, "quietHours.to")?, "quietHours.to")?;
+    let JsonHour(from) = required(hours.from, "quietHours.from")?;
+    let JsonHour(to) = required(hours.to, "quietHours.to")?;
     Quiet::new(from, to)
         .ok_or_else(|| ApiError::parameter("quietHours.to", "must be another hour than `from`"))
 }
@@ -193,10 +216,9 @@ fn parse_quiet(Object(hours): Object<QuietHoursRequest>) -> Result<Quiet, ApiErr
 fn parse_alerts(request: &mut WatchAlertsRequest) -> Result<WatchAlerts, ApiError> {
     let zone = request.time_zone.take().map(|zone| zone.parse::<Zone>());
     let zone = zone.transpose().map_err(|err| ApiError::parameter("timeZone", err))?;
-    let digest = request.digest_hour.take().map(|hour| parse_hour(hour, "digestHour"));
     Ok(WatchAlerts {
         kinds: parse_kinds(required(request.kinds.take(), "kinds")?, "kinds")?,
-        digest: digest.transpose()?,
+        digest: request.digest_hour.take().map(|JsonHour(hour)| hour),
         quiet: request.quiet_hours.take().map(parse_quiet).transpose()?,
         zone: zone.unwrap_or(Zone::UTC),
     })

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::accounts::{Channel, Rule, SavedSearch, UserData, WatchAlerts};
-use crate::http::alerts::watchlist::{QuietHoursRequest, WatchAlertsRequest};
+use crate::http::alerts::watchlist::{JsonHour, QuietHoursRequest, WatchAlertsRequest};
 use crate::http::alerts::{ChannelRequest, ChatIdRequest, RulePatchRequest, RuleRequest};
 use crate::http::body::{JsonInteger, Object, Patch};
 use crate::http::error::ApiError;
@@ -161,19 +161,25 @@ impl RuleForm {
     }
 
     /// Request that saves the settings of the watchlist.
-    pub fn watch_request(&self) -> WatchAlertsRequest {
-        // What is no number is no hour either.
-        let number = |text: &str| JsonInteger(text.parse().unwrap_or(-1));
-        let hour = |field| Some(self.text(field)).filter(|text| !text.is_empty()).map(number);
-        let (from, to) = (hour("quiet_from"), hour("quiet_to"));
+    ///
+    /// # Errors
+    /// 400: not an hour.
+    pub fn watch_request(&self) -> Result<WatchAlertsRequest, ApiError> {
+        let hour = |field, member: &'static str| {
+            let text = Some(self.text(field)).filter(|text| !text.is_empty());
+            let hour = text.map(str::parse::<JsonHour>).transpose();
+            hour.map_err(|err| ApiError::parameter(member, err))
+        };
+        let from = hour("quiet_from", "quietHours.from")?;
+        let to = hour("quiet_to", "quietHours.to")?;
         let has_quiet = from.is_some() || to.is_some();
-        WatchAlertsRequest {
+        Ok(WatchAlertsRequest {
             kinds: Some(self.filled("kind").into_iter().map(str::to_owned).collect()),
             channels: Some(self.channel_requests()),
-            digest_hour: hour("digest"),
+            digest_hour: hour("digest", "digestHour")?,
             quiet_hours: has_quiet.then_some(Object(QuietHoursRequest { from, to })),
             time_zone: Some(self.text("zone").to_owned()),
-        }
+        })
     }
 
     /// Whether other channels are chosen than before.

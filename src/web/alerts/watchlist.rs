@@ -110,7 +110,7 @@ impl Settings {
         let kinds_error = error.and_then(|error| error.about("kinds"));
         let zone =
             Input { longest: Some(64), list: Some("zones"), is_required: true, ..Input::TEXT };
-        let zone_help = "Of the hours above: a name such as Europe/Berlin.";
+        let zone_help = "The hours above are in this time zone, for example Europe/Berlin.";
         html! {
             form.panel.middling method="post" action=(PATH) {
                 fieldset.field #kinds {
@@ -210,8 +210,11 @@ async fn save(
     let old = RuleForm::for_watchlist(&sender.alerts, &sender.rule.channels);
     let switch_on = page.form.is_on("switch_on") || page.form.has_other_channels(&old);
     let (caller, now) = (&page.member.caller, page.member.viewer.now);
-    let request = page.form.watch_request();
-    match watchlist::save(&page.web.app, caller, request, switch_on, now).await {
+    let result = match page.form.watch_request() {
+        Ok(request) => watchlist::save(&page.web.app, caller, request, switch_on, now).await,
+        Err(err) => Err(err),
+    };
+    match result {
         Ok(secrets) => saved(&page.member, RuleId::WATCHLIST, &secrets, SAVED),
         Err(err) => page.rejected(err),
     }
