@@ -226,14 +226,27 @@ struct Entry {
     unicode: String,
     dqs: Option<Dqs>,
     dropped: Option<Day>,
-    stage: Stage,
+    /// `None` for a name that a list reported as registered again.
+    stage: Option<Stage>,
     release: Day,
-    /// Registered again, as a registry or a list reported since it was watched.
+    /// Renewed or registered again, as the registry or a list reported since it was watched.
     is_gone: bool,
-    /// Why it has its score, or the owner's note.
-    text: String,
+    /// Why it has its score.
+    why: String,
+    /// The owner's note.
+    note: String,
     /// When it entered the feed.
     since: UnixMs,
+}
+
+impl Entry {
+    /// The text of the entry: these words, then why the name has its score, then the note.
+    fn text(&self, words: &str) -> String {
+        let gone = if self.is_gone { "Renewed or registered again." } else { "" };
+        let parts = [gone, words, &self.why, &self.note].map(str::trim);
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join(" ")
+    }
 }
 
 /// Content of a feed, for the writers of both formats.
@@ -247,6 +260,8 @@ struct Page<'a> {
     host: &'a str,
     /// Address of the feed's own form.
     own: &'a str,
+    /// Path of the page that shows the same.
+    shown_at: &'a str,
     entries: &'a [Entry],
     /// When the data was made.
     updated: UnixMs,
@@ -275,7 +290,21 @@ pub async fn read_feed(
         let host = host.split(['/', ':']).next().unwrap_or_default();
         let own = format!("{home}{path}");
         let (id, entries) = (digest.public_id(), &entries);
-        let page = Page { id: &id, title: &title, home: &home, host, own: &own, entries, updated };
+        let shown_at = match of {
+            FeedOf::Watchlist => "/watchlist".to_owned(),
+            FeedOf::Search(id) => format!("/searches/{id}"),
+            FeedOf::Rule(id) => format!("/alerts/{id}"),
+        };
+        let page = Page {
+            id: &id,
+            title: &title,
+            home: &home,
+            host,
+            own: &own,
+            shown_at: &shown_at,
+            entries,
+            updated,
+        };
         Ok(if is_atom { atom::write(&page) } else { calendar::write(&page) })
     })
     .await?;
@@ -317,7 +346,7 @@ fn entries(
     match of {
         FeedOf::Watchlist => {
             let rows = sorted_rows(owned, index, store, as_of, WatchSort::Release);
-            let entries = rows.iter().filter_map(|row| watched(row, as_of.today));
+            let entries = rows.iter().filter_map(|row| watched(row, index, as_of.today));
             Ok(("dropdex: watchlist".to_owned(), entries.take(NAMES_MAX).collect()))
         }
         FeedOf::Search(id) => {
@@ -349,10 +378,11 @@ fn newest(index: &Index, mut filter: DropFilter, as_of: AsOf) -> Result<Vec<Entr
             unicode: to_unicode(row.name).into_owned(),
             dqs: Some(row.dqs),
             dropped: Some(row.drop_date),
-            stage: row.stage,
+            stage: Some(row.stage),
             release: row.release_date,
             is_gone: false,
-            text: row.explanation.to_owned(),
+            why: row.explanation.to_owned(),
+            note: String::new(),
             since: row.listed_at,
         });
     });
@@ -360,18 +390,21 @@ fn newest(index: &Index, mut filter: DropFilter, as_of: AsOf) -> Result<Vec<Entr
 }
 
 /// A watched name with a release date that is not long over.
-fn watched(row: &WatchRow, today: Day) -> Option<Entry> {
+fn watched(row: &WatchRow, index: &Index, today: Day) -> Option<Entry> {
     const DAYS_AFTER: i32 = 30;
-    let (stage, release) = row.stage_and_release()?;
-    (release.plus(DAYS_AFTER) >= today).then(|| Entry {
+    let (stage, release, is_gone) = (row.stage(), row.release()?, row.is_renewed());
+    // A name that was registered again before it was watched drops no more.
+    let is_shown = (stage.is_some() || is_gone) && release.plus(DAYS_AFTER) >= today;
+    is_shown.then(|| Entry {
         name: row.name().as_str().to_owned(),
         unicode: row.name().unicode().to_string(),
         dqs: row.dqs(),
         dropped: row.latest_drop(),
         stage,
         release,
-        is_gone: row.is_renewed(),
-        text: row.details().note.as_deref().unwrap_or_default().to_owned(),
+        is_gone,
+        why: index.explanation(row.name()).unwrap_or_default(),
+        note: row.details().note.as_deref().unwrap_or_default().to_owned(),
         since: row.added_at(),
     })
 }

@@ -252,6 +252,11 @@ impl WatchRow {
         self.facts.and_then(|facts| facts.stage)
     }
 
+    /// The effective release of the latest drop, even if the name was registered again.
+    pub fn release(&self) -> Option<Day> {
+        self.facts.and_then(|facts| facts.release)
+    }
+
     /// When it was put on the list.
     pub fn added_at(&self) -> UnixMs {
         self.entry.added_at

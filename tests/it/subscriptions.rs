@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::common::{Client, Server, Site, TODAY, tools};
+use crate::common::{Client, Server, Site, TODAY, tools, wait};
 
 const OBSERVED: &str = "2026-03-15T00:00:00Z";
 const LIST: &str = "\
@@ -37,6 +38,13 @@ impl Desk {
         let answer = self.client.send("POST", path, body);
         assert!(matches!(answer.status, 200 | 201), "{}", answer.text());
         answer.json()
+    }
+
+    /// Checks the page that a feed leads to, and that it exists.
+    fn leads_to(&self, read: &Value, path: &str) {
+        let address = format!("//{}{path}", self.server.address());
+        assert!(read["alternate"][0].as_str().is_some_and(|it| it.ends_with(&address)), "{read}");
+        assert_ne!(self.server.client().get(path).status, 404, "{path}");
     }
 
     /// Entries that readers see at the addresses of a feed.
@@ -73,6 +81,7 @@ fn a_search_is_a_feed_and_a_calendar() {
     let addresses = desk.post("/api/v1/feeds", &json!({ "searchId": id }));
     let read = desk.read(&addresses);
     assert_eq!(read["title"], "dropdex: <Tomorrow> & \"more\", each");
+    desk.leads_to(&read, &format!("/searches/{id}"));
     let entries = read["entries"].as_array().expect("entries");
     assert_eq!(entries.len(), 2, "{read}");
     let again = json!({ "name": "<Tomorrow> & \"more\", each", "filter": { "tlds": ["net"] } });
@@ -114,6 +123,7 @@ fn a_rule_is_a_feed_of_its_stages_until_it_is_deleted() {
     let addresses = desk.post("/api/v1/feeds", &json!({ "ruleId": id }));
     let read = desk.read(&addresses);
     assert_eq!(read["title"], "dropdex: Solar");
+    desk.leads_to(&read, &format!("/alerts/{id}"));
     let uids = read["events"].as_array().expect("events").iter().map(|it| it["uid"].as_str());
     let names: std::collections::BTreeSet<_> =
         uids.map(|uid| uid.expect("text").split('/').next().expect("a name")).collect();
@@ -141,6 +151,20 @@ fn a_watchlist_is_a_calendar_until_it_is_revoked() {
     let starts: Vec<_> =
         read["events"].as_array().expect("events").iter().map(|it| &it["start"]).collect();
     assert_eq!(starts, ["2026-03-16", "2026-03-20"], "soonest first, and no date without a drop");
+    desk.leads_to(&read, "/watchlist");
+    let dossier = desk.client.get("/api/v1/domain/solarpanel.com").json();
+    let why = dossier["latestDrop"]["explanation"].as_str().expect("a sentence");
+    let text = |entry: &Value, member: &str| entry[member].as_str().expect("text").to_owned();
+    let content = text(&read["entries"][0], "content");
+    assert!(
+        content.starts_with("Stage pending-delete, expected release 2026-03-16. "),
+        "{content}"
+    );
+    assert!(content.ends_with(why), "{content}");
+    assert_eq!(
+        text(&read["events"][0], "description"),
+        format!("Stage pending-delete. Expected, not verified. {why}")
+    );
     let listed = desk.client.get("/api/v1/feeds").json();
     assert_eq!(
         listed,
@@ -168,6 +192,39 @@ fn a_watchlist_is_a_calendar_until_it_is_revoked() {
     for path in ["/feeds/x.atom", "/feeds/x", &format!("/feeds/{}.rss", "0".repeat(64))] {
         assert_eq!(nobody.get(path).status, 404, "{path}");
     }
+}
+
+#[test]
+fn a_watched_name_that_a_list_reports_as_registered_is_cancelled() {
+    let mut desk = Desk::new();
+    for domain in ["solarpanel.com", "solarroof.net"] {
+        desk.post("/api/v1/watchlist", &json!({ "domainName": domain }));
+    }
+    let addresses = desk.post("/api/v1/feeds", &json!({}));
+    let again = "domain,drop_date,release_date,registered_again\nsolarpanel.com,2026-02-10,2026-03-16,true\n";
+    let list = desk.site.write("again.csv", again);
+    desk.site.ingest(&list, "2026-03-15T01:00:00Z");
+    desk.site.ok(&["rebuild"]);
+    wait::until(Duration::from_secs(15), "the new list", || {
+        desk.client.get("/api/v1/watchlist").json()["summary"]["renewed"] == 1
+    });
+    let read = desk.read(&addresses);
+    let mut events = read["events"].as_array().expect("events").iter();
+    let event = events.find(|it| it["status"] == "CANCELLED").expect("an event");
+    assert_eq!((&event["start"], &event["days"]), (&json!("2026-03-16"), &json!(1)));
+    let description = event["description"].as_str().expect("text");
+    assert!(description.starts_with("Renewed or registered again. "), "{description}");
+    let titles: Vec<_> = read["entries"]
+        .as_array()
+        .expect("entries")
+        .iter()
+        .map(|it| it["title"].as_str().expect("text"))
+        .collect();
+    assert!(
+        titles[1].starts_with("solarpanel.com, score ")
+            && titles[1].ends_with(", renewed or registered again"),
+        "{titles:?}"
+    );
 }
 
 #[test]

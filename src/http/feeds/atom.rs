@@ -20,13 +20,14 @@ pub fn write(page: &Page<'_>) -> String {
          <id>tag:{host},2026:feed/{id}</id>\n<title>{title}</title>\n<updated>{updated}</updated>\n\
          <author><name>dropdex</name></author>\n\
          <link rel=\"self\" type=\"application/atom+xml\" href=\"{own}\"/>\n\
-         <link rel=\"alternate\" type=\"text/html\" href=\"{home}/\"/>\n",
+         <link rel=\"alternate\" type=\"text/html\" href=\"{home}{shown_at}\"/>\n",
         host = escaped(page.host),
         id = page.id,
         title = escaped(page.title),
         updated = moment(newest.instant() + TimeDelta::milliseconds(page.entries.len() as i64)),
         own = escaped(page.own),
         home = escaped(page.home),
+        shown_at = page.shown_at,
     );
     out.push_str(&ends);
     for (at, entry) in page.entries.iter().enumerate() {
@@ -39,18 +40,24 @@ pub fn write(page: &Page<'_>) -> String {
 }
 
 fn write_entry(out: &mut String, page: &Page<'_>, entry: &Entry, updated: &str) {
-    let Entry { name, unicode, release, stage, .. } = entry;
+    let Entry { name, unicode, release, .. } = entry;
     let (host, home) = (escaped(page.host), escaped(page.home));
     let date = entry.dropped.unwrap_or(*release);
     let title = escaped(unicode);
     let score = entry.dqs.map_or_else(String::new, |dqs| format!(", score {dqs}"));
-    let text = escaped(&entry.text);
-    let gone = if entry.is_gone { " Registered again." } else { "" };
+    let stage = entry
+        .stage
+        .map_or_else(String::new, |stage| format!("Stage {stage}, expected release {release}."));
+    let text = escaped(&entry.text(&stage));
+    let event = match entry.is_gone {
+        true => "renewed or registered again".to_owned(),
+        false => format!("drops {release}"),
+    };
     writeln!(
         out,
-        "<entry>\n<id>tag:{host},{date}:drop/{name}</id>\n<title>{title}{score}, drops {release}</title>\n\
+        "<entry>\n<id>tag:{host},{date}:drop/{name}</id>\n<title>{title}{score}, {event}</title>\n\
          <updated>{updated}</updated>\n<link rel=\"alternate\" type=\"text/html\" href=\"{home}/domain/{name}\"/>\n\
-         <content type=\"text\">Stage {stage}, expected release {release}.{gone} {text}</content>\n</entry>",
+         <content type=\"text\">{text}</content>\n</entry>",
     )
     .expect("writing to a string succeeds");
 }

@@ -36,7 +36,8 @@ fn write_event(out: &mut String, page: &Page<'_>, entry: &Entry) {
     let score = entry.dqs.map_or_else(String::new, |dqs| format!(" (score {dqs})"));
     let dropped = entry.dropped.unwrap_or(entry.release);
     let status = if entry.is_gone { "CANCELLED" } else { "TENTATIVE" };
-    let text = format!("Stage {}. Expected, not verified. {}", entry.stage, entry.text);
+    let stage = entry.stage.map(|stage| format!("Stage {stage}. Expected, not verified."));
+    let text = entry.text(&stage.unwrap_or_default());
     for line in [
         "BEGIN:VEVENT",
         // The same name drops again under another id.

@@ -44,6 +44,8 @@ pub struct NameFacts {
     pub dqs: Dqs,
     /// Date of the latest drop, even if the name was registered again.
     pub latest_drop: Option<Day>,
+    /// Effective release of that drop.
+    pub release: Option<Day>,
     /// Stage of that drop and its effective release; `None` for a name that never dropped or was
     /// registered again.
     pub stage: Option<(Stage, Day)>,
@@ -76,6 +78,7 @@ impl Index {
         Some(NameFacts {
             dqs: row.dqs,
             latest_drop: row.drop.map(|drop| drop.date),
+            release: row.drop.map(|drop| drop.release),
             stage: row.drop.filter(|drop| !drop.registered_again).map(stage),
             registered_again: row.drop.is_some_and(|drop| drop.registered_again),
         })

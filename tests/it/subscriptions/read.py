@@ -24,6 +24,7 @@ print(
             "bozo": str(feed.get("bozo_exception", "")) if feed.bozo else "",
             "title": feed.feed.title,
             "id": feed.feed.id,
+            "alternate": [link.href for link in feed.feed.links if link.rel == "alternate"],
             "entries": [
                 {key: entry.get(key) for key in ("id", "title", "updated", "link", "summary")}
                 | {"content": entry.content[0].value if "content" in entry else ""}

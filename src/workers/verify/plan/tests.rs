@@ -51,6 +51,7 @@ fn drop_in(days: i32) -> NameFacts {
     NameFacts {
         dqs: Dqs::new(50).expect("a score"),
         latest_drop: Some(release.plus(-35)),
+        release: Some(release),
         stage: Some((Stage::on(day(TODAY), release, 5, 5), release)),
         registered_again: false,
     }
