@@ -529,7 +529,7 @@ fn a_dossier_shows_score_lifecycle_and_earlier_drops() {
     {
         assert!(days.contains(&day), "{day} in {days:?}");
     }
-    assert!(main.contains("registered again"), "{main}");
+    assert!(main.contains("renewed or registered again"), "{main}");
     let others = page.all(|element| element.has_class("siblings"))[0];
     for name in ["oldharbor.net", "oldharbor.de"] {
         assert!(others.text.contains(name), "{}", others.text);

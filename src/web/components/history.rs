@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::date;
+use super::{HELD_AGAIN, date};
 use crate::http::watchlist::WatchRow;
 use crate::index::EarlierDrop;
 use crate::index::query::rows::Lifecycle;
@@ -65,7 +65,7 @@ impl History<'_> {
         }
         if let Some(drop) = self.drop {
             if drop.registered_again {
-                add(drop.dropped, "", "Left the zone, registered again since".to_owned());
+                add(drop.dropped, "", format!("Left the zone, {HELD_AGAIN}"));
             } else {
                 if (drop.dropped..drop.release).contains(&drop.pending_delete) {
                     let is_coming = drop.pending_delete > today;
@@ -76,7 +76,8 @@ impl History<'_> {
             }
         }
         for drop in self.earlier {
-            let after = if drop.registered_again { ", registered again" } else { "" };
+            let after = drop.registered_again.then_some(HELD_AGAIN);
+            let after = after.map_or_else(String::new, |after| format!(", {after}"));
             add(drop.date, "", format!("Left the zone{after}"));
         }
         events.sort_by_key(|event| std::cmp::Reverse(event.day));

@@ -144,11 +144,15 @@ pub fn stage_word(stage: Stage) -> &'static str {
     }
 }
 
+/// Afterwards of a drop whose name is held again. A list says no more than that, so this covers a holder
+/// who kept the name and a new one.
+pub const HELD_AGAIN: &str = "renewed or registered again";
+
 /// Current status of a name with this latest drop.
 pub fn standing(drop: Option<&Lifecycle>, held: bool, today: Day) -> Markup {
     match drop {
         Some(drop) if drop.registered_again => html! {
-            span.badge { "registered again" }
+            span.badge { (HELD_AGAIN) }
             " "
             span.frees { "dropped " (date(drop.dropped, today)) }
         },

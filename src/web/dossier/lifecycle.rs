@@ -7,7 +7,7 @@ use crate::index::filter::AsOf;
 use crate::index::query::rows::Lifecycle;
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
-use crate::web::components::{date, date_text, stage_word};
+use crate::web::components::{HELD_AGAIN, date, date_text, stage_word};
 
 /// Width of the chart in SVG units.
 const WIDTH: i32 = 1000;
@@ -27,7 +27,7 @@ pub fn timeline(drop: &Lifecycle, as_of: AsOf) -> Markup {
         return html! {
             p {
                 "Dropped on " (date(drop.dropped, today)) " (" (relative(drop.dropped, today))
-                ") and has been registered again since."
+                "). It was " (HELD_AGAIN) " since."
             }
         };
     }
@@ -60,7 +60,7 @@ pub fn earlier(drops: &[EarlierDrop], today: Day) -> Markup {
                         tr {
                             td { (date(drop.date, today)) }
                             td { (date(drop.release, today)) }
-                            td { @if drop.registered_again { "registered again" } @else { "unknown" } }
+                            td { @if drop.registered_again { (HELD_AGAIN) } @else { "unknown" } }
                         }
                     }
                 }

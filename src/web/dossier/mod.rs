@@ -244,7 +244,7 @@ impl Dossier<'_> {
         };
         if drop.registered_again {
             return html! {
-                p.value.soft { "Registered again" }
+                p.value.soft { "Renewed or registered again" }
                 p.detail { "Dropped on " (date(drop.dropped, today)) "." }
             };
         }

@@ -302,7 +302,7 @@ fn state(listed: &Listed, now: Now) -> Markup {
         @match (watched.rdap(), watched.stage()) {
             (Some((state, at)), _) => { span.confirmed { "✓ " } span.badge.(state_class(state)) { (state_word(state)) } " " span.frees { (ago(at, now)) } }
             (None, Some(stage)) => { span.stage.(stage.as_str()) { (components::stage_word(stage)) } " " span.frees { @if *is_checkable { "not checked yet" } @else { "no registry check" } } }
-            (None, None) if watched.is_renewed() => { span.badge { "registered again" } }
+            (None, None) if watched.is_renewed() => { span.badge { (components::HELD_AGAIN) } }
             (None, None) => { span.soft { @if *is_checkable { "not checked yet" } @else { "check not supported" } } }
         }
     };

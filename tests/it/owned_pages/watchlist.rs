@@ -234,7 +234,7 @@ fn the_state_of_a_name_opens_to_its_history() {
     ann.post("/watch", &[("domain", "pending.com"), ("domain", "released.com")]);
     let history = "19 Mar Drops, expected 15 Mar You added it to your watchlist \
                    14 Mar Pending delete 12 Feb Left the zone \
-                   1 Mar 2019 Left the zone, registered again";
+                   1 Mar 2019 Left the zone, renewed or registered again";
     let wait = std::time::Duration::from_millis(50);
     for _ in 0..200 {
         if ann.get("/watchlist").visible().contains("1 Mar 2019") {
