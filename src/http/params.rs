@@ -33,6 +33,7 @@ use crate::vocab::matcher::{Matcher, MatcherError};
 use crate::vocab::name::DomainName;
 use crate::vocab::popularity::ListRank;
 use crate::vocab::query::{NamePrefix, Substring, fold_tld};
+use crate::vocab::similar;
 use crate::vocab::time::UnixMs;
 
 /// The id in a path.
@@ -86,10 +87,7 @@ fn in_query(parameters: &'static [Parameter]) -> impl Iterator<Item = &'static s
 /// The error for a name that is not among `known`.
 pub fn unknown_parameter(name: &str, known: &'static [Parameter]) -> ApiError {
     let name: String = name.chars().take(ECHO_CHARS_MAX).collect();
-    let distance = |known: &&str| strsim::damerau_levenshtein(&name.to_lowercase(), known);
-    // A third of the letters may differ: beyond that, names only share letters by chance.
-    let similar = |known: &&str| distance(known) <= known.chars().count() / 3;
-    let nearest = in_query(known).filter(similar).min_by_key(distance);
+    let nearest = similar::nearest(&name, in_query(known));
     ApiError::UnknownParameter { name, nearest }
 }
 

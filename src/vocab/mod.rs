@@ -33,6 +33,7 @@ pub mod query;
 pub mod rdap;
 pub mod scope;
 pub mod secret;
+pub mod similar;
 pub mod stage;
 pub mod suffixes;
 pub mod tables;
