@@ -184,7 +184,10 @@ fn run(cli: Cli) -> anyhow::Result<()> {
 }
 
 fn is_broken_pipe(err: &anyhow::Error) -> bool {
-    err.chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+    err.chain().any(|cause| {
+        // An error of `serde_json` does not lead to that of the writer.
+        let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        let json = || cause.downcast_ref::<serde_json::Error>()?.io_error_kind();
+        kind.or_else(json) == Some(io::ErrorKind::BrokenPipe)
+    })
 }
