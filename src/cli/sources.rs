@@ -18,10 +18,13 @@ use crate::config::Config;
 use crate::intake::outcome::{Outcome, one_line};
 use crate::intake::request::{Rebuild, Task};
 use crate::intake::tables::TablesFolder;
+use crate::outbound::guard::UNRESOLVED;
+use crate::sources::fetch::FetchError;
 use crate::sources::presets::Class;
 use crate::sources::run::{Checked, Intake, Report, RunOutcome, Runner, check};
 use crate::sources::settings::Source;
 use crate::sources::state::{Approval, Choice, Folder, TableUse, View};
+use crate::vocab::similar;
 
 /// Fetch published lists: show, enable, disable, fetch and check sources
 ///
@@ -43,7 +46,7 @@ enum SourcesCommand {
     /// Enable sources; shows their terms, and asks where they restrict the use
     Enable {
         /// Names of sources
-        #[arg(value_name = "NAME", required_unless_present = "all_free")]
+        #[arg(value_name = "NAME")]
         names: Vec<String>,
         /// All public lists and tables, which need no account
         #[arg(long)]
@@ -103,7 +106,11 @@ pub fn run(args: SourcesArgs, config: &Config) -> anyhow::Result<()> {
 fn named(views: Vec<View>, names: &[String]) -> anyhow::Result<Vec<View>> {
     let known = |name: &&String| !views.iter().any(|view| view.source.name == **name);
     if let Some(name) = names.iter().find(known) {
-        bail!("there is no source `{name}`; `dropdex sources list` shows all");
+        let known = views.iter().map(|view| view.source.name.as_str());
+        match similar::nearest(name, known) {
+            Some(nearest) => bail!("there is no source `{name}`; did you mean {nearest}?"),
+            None => bail!("there is no source `{name}`; `dropdex sources list` shows all"),
+        }
     }
     let is_named = |view: &View| names.contains(&view.source.name);
     Ok(views.into_iter().filter(is_named).collect())
@@ -224,7 +231,10 @@ fn print_view(out: &mut impl Write, view: &View, now: DateTime<Utc>) -> anyhow::
             out,
             "{pad}last list {}, {rows} rows; last checked {}; next {next} ({schedule})",
             time(state.last_list),
-            time(state.last_success)
+            match state.last_failure.filter(|_| state.problem.is_some()) {
+                Some(at) => format!("{}, failed", time(Some(at))),
+                None => time(state.last_success),
+            }
         )?;
     }
     if let (Some(version), Some(used)) = (&state.version, view.table_use()) {
@@ -273,6 +283,10 @@ fn enable(
     all_free: bool,
     yes: bool,
 ) -> anyhow::Result<()> {
+    if names.is_empty() && !all_free {
+        let why = "name the sources to enable, or enable all public ones with --all-free";
+        return Err(WrongUsage(why).into());
+    }
     let all = folder.views(&config.sources)?;
     let free = all.iter().filter(|view| all_free && view.source.class == Class::Free);
     let free = free.map(|view| view.source.name.clone()).collect::<Vec<_>>();
@@ -287,10 +301,8 @@ fn enable(
     }
     let needs_login =
         |view: &&View| view.source.class == Class::Account && view.source.login.is_none();
-    if let Some(View { source: Source { name, .. }, .. }) = views.iter().find(needs_login) {
-        bail!(
-            "{name} needs an account: set username and password_file in [sources.{name}] of the settings file"
-        );
+    if let Some(view) = views.iter().find(needs_login) {
+        return Err(FetchError::NoLogin(view.source.name.clone()).into());
     }
     for view in &views {
         writeln!(stderr(), "{:<12} {}", view.source.name, terms(&view.source))?;
@@ -417,11 +429,23 @@ fn fetch(
     } else {
         reports.iter().try_for_each(print_report)?;
     }
-    let failed = reports.iter().filter(|report| report.error.is_some()).count();
-    if failed > 0 {
-        bail!("{failed} of {} sources failed", reports.len());
+    fail_with(reports.iter().map(|report| report.error.as_deref()))
+}
+
+/// Fails if a source did. The last line of the output says what to do if it is the same for all.
+fn fail_with<'a>(errors: impl ExactSizeIterator<Item = Option<&'a str>>) -> anyhow::Result<()> {
+    let all = errors.len();
+    let failed: Vec<&str> = errors.flatten().collect();
+    if failed.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    if failed.len() == all && failed.iter().all(|error| error.contains(UNRESOLVED)) {
+        bail!(
+            "no name can be resolved: check the DNS and the Internet access of this machine, or set \
+             `servers` in [dns] of the settings"
+        );
+    }
+    bail!("{} of {all} sources failed", failed.len());
 }
 
 fn print_report(report: &Report) -> anyhow::Result<()> {
@@ -478,11 +502,7 @@ fn check_all(config: &Config, folder: &Folder, names: &[String], json: bool) -> 
     } else {
         lines.iter().try_for_each(print_check)?;
     }
-    let failed = lines.iter().filter(|line| !line.ok).count();
-    if failed > 0 {
-        bail!("{failed} of {} sources failed", lines.len());
-    }
-    Ok(())
+    fail_with(lines.iter().map(|line| line.error.as_deref()))
 }
 
 fn print_check(line: &CheckLine<'_>) -> anyhow::Result<()> {

@@ -27,6 +27,9 @@ pub struct Vetted {
     pub addresses: Vec<SocketAddr>,
 }
 
+/// Words of the error about a name without an address.
+pub const UNRESOLVED: &str = "cannot be resolved";
+
 /// Reason why a URL cannot be called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GuardError {
@@ -36,7 +39,7 @@ pub enum GuardError {
     #[error("`{name}` cannot be used: {why}")]
     Excess { name: String, why: DnsError },
     /// The name has no address, or the name servers do not respond.
-    #[error("`{name}` cannot be resolved: {why}")]
+    #[error("`{name}` {UNRESOLVED}: {why}")]
     Unresolved { name: String, why: DnsError },
 }
 

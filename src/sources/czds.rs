@@ -160,7 +160,7 @@ pub async fn log_in(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result
         access_token: Secret,
     }
     let (Some(login), Some(url)) = (&source.login, &source.login_url) else {
-        return Err(FetchError::Unauthorized);
+        return Err(FetchError::NoLogin(source.name.clone()));
     };
     let password = login.password.read().map_err(FetchError::Password)?;
     let request = Request { username: &login.username, password: password.reveal() };

@@ -143,6 +143,10 @@ pub enum FetchError {
         "the key of the transfer is wrong: {0}; `username` is [ALGORITHM:]NAME, the password base64"
     )]
     TransferKey(String),
+    #[error(
+        "{0} needs an account: set username and password_file in [sources.{0}] of the settings file"
+    )]
+    NoLogin(String),
     #[error("the password cannot be read: {0}")]
     Password(io::Error),
 }
@@ -155,6 +159,7 @@ impl FetchError {
             | FetchError::Unauthorized
             | FetchError::Forbidden
             | FetchError::NewTerms(_)
+            | FetchError::NoLogin(_)
             | FetchError::Password(_)
             | FetchError::Transfer(
                 TransferError::Refused(_) | TransferError::Key | TransferError::ZoneName(_),

@@ -116,6 +116,9 @@ pub struct State {
     pub approvals: Vec<Approval>,
     /// When a run last reached the source and found no fault.
     pub last_success: Option<DateTime<Utc>>,
+    /// When a run last failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<DateTime<Utc>>,
     /// When a list was last ingested, and its rows.
     pub last_list: Option<DateTime<Utc>>,
     pub rows: u64,
@@ -197,6 +200,7 @@ impl State {
             Retry::NextRun | Retry::OnRequest => (scheduled, 0),
         };
         self.next_run = Some(next);
+        self.last_failure = Some(now);
         self.problem = Some(Problem { text, since, tries, waits: retry == Retry::OnRequest });
     }
 

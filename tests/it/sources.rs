@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{Cursor, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -746,6 +747,43 @@ fn a_link_to_another_host_is_not_followed() {
     let report = fetch(&site, &settings, "dropcatch");
     let error = report["error"].as_str().expect("an error");
     assert!(error.contains("evil.example.com instead of dropcatch-downloads"), "{error}");
+}
+
+#[test]
+fn commands_say_what_to_do() {
+    let site = Site::new();
+    // The name server of tests knows no name.
+    let settings = site.settings("");
+    let hint = "no name can be resolved: check the DNS and the Internet access of this machine";
+    let checked = run(&site, &settings, &["check", "psl", "tranco"]);
+    checked.assert_failed(1, &[hint, "[dns]"]);
+    assert!(checked.stdout.contains("cannot be resolved"), "{checked}");
+    let needs = "czds needs an account: set username and password_file in [sources.czds]";
+    let checked = run(&site, &settings, &["check", "psl", "czds"]);
+    checked.assert_failed(1, &["2 of 2 sources failed"]);
+    assert!(checked.stdout.contains(needs), "{checked}");
+    run(&site, &settings, &["enable", "czds", "--yes"]).assert_failed(1, &[needs]);
+    run(&site, &settings, &["enable"]).assert_failed(2, &["--all-free"]);
+    let nearest = "there is no source `nominet`; did you mean uk-nominet?";
+    run(&site, &settings, &["check", "nominet"]).assert_failed(1, &[nearest]);
+    run(&site, &settings, &["check", "xyz"])
+        .assert_failed(1, &["`dropdex sources list` shows all"]);
+    assert_eq!(run(&site, &settings, &["enable", "psl"]).code, Some(0));
+    run(&site, &settings, &["fetch"]).assert_failed(1, &[hint]);
+    let list = run(&site, &settings, &["list"]);
+    let line = list.stdout.lines().find(|line| line.contains("last checked")).expect("a line");
+    assert!(line.contains(" UTC, failed; next "), "{line}");
+}
+
+#[test]
+fn a_reader_that_closes_the_pipe_is_no_error() {
+    let site = Site::new();
+    let mut list = site.command(&["sources", "list", "--json"]);
+    let mut list = list.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+    drop(list.stdout.take());
+    let ended = list.wait_with_output().expect("it ends");
+    let errors = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success() && errors.is_empty(), "{}: {errors}", ended.status);
 }
 
 #[test]
