@@ -89,6 +89,20 @@ pub enum WebhookUrlError {
     DeniedAddress(IpAddr),
 }
 
+impl WebhookUrlError {
+    /// The error of the URL of a channel: with what an operator can do about it.
+    pub fn of_channel(&self) -> String {
+        match self {
+            WebhookUrlError::Port(_)
+            | WebhookUrlError::DeniedName(_)
+            | WebhookUrlError::DeniedAddress(_) => {
+                format!("{self}; the operator can list its address and port in `[webhooks] allow`")
+            }
+            _ => self.to_string(),
+        }
+    }
+}
+
 impl WebhookUrl {
     /// Parses a URL with the default rules, which allow public addresses only.
     ///

@@ -461,8 +461,8 @@ fn parse_channel(
     match (kind, url, chat_id) {
         ("email", None, None) => Ok(Channel::Email),
         ("webhook", Some(url), None) => {
-            let url =
-                WebhookUrl::parse_by(rules, url.reveal()).map_err(|err| wrong("url", &err))?;
+            let url = WebhookUrl::parse_by(rules, url.reveal())
+                .map_err(|err| wrong("url", &err.of_channel()))?;
             Ok(Channel::Webhook { url })
         }
         ("telegram", None, Some(ChatIdRequest::Text(chat_id))) => Ok(Channel::Telegram { chat_id }),
@@ -500,11 +500,13 @@ fn check_configured(configured: ConfiguredChannels, channels: &[Channel]) -> Res
 /// Checks the addresses that the hosts of webhooks and chat services resolve to now. A host that does not resolve passes: the
 /// guard checks again at every call.
 async fn check_webhooks(guard: &Guard, channels: &[Channel]) -> Result<(), ApiError> {
+    let refused = |at, what: String| ApiError::parameter(format!("channels[{at}].url"), what);
     let checks = channels.iter().enumerate().map(async |(at, channel)| {
         let Some(url) = channel.url() else { return Ok(()) };
         match guard.vet(&url.to_url()).await {
             Ok(_) | Err(GuardError::Unresolved { .. }) => Ok(()),
-            Err(err) => Err(ApiError::parameter(format!("channels[{at}].url"), err)),
+            Err(GuardError::Refused(err)) => Err(refused(at, err.of_channel())),
+            Err(err) => Err(refused(at, err.to_string())),
         }
     });
     join_all(checks).await.into_iter().collect()

@@ -143,7 +143,7 @@ fn take_shown<'a>(
 }
 
 fn parse_url(about: &About, rules: &HostRules, text: &str) -> Result<WebhookUrl, String> {
-    let url = WebhookUrl::parse_by(rules, text).map_err(|err| err.to_string())?;
+    let url = WebhookUrl::parse_by(rules, text).map_err(|err| err.of_channel())?;
     let host = url.to_url();
     let host = host.host_str().unwrap_or_default();
     let is_of = |own: &&str| match own.strip_prefix('*') {

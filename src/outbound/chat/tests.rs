@@ -204,7 +204,8 @@ fn what_a_service_cannot_use_is_refused_with_the_reason() {
         (
             "mattermost",
             [Some("https://127.0.0.1/hooks/a"), None, None],
-            "url: 127.0.0.1 is not a public address",
+            "url: 127.0.0.1 is not a public address; the operator can list its address and port in \
+             `[webhooks] allow`",
         ),
         (
             "rocketchat",

@@ -340,8 +340,8 @@ fn the_guard_judges_every_chat_address() {
     let rule = |url: &str| json!({"name": "a", "filter": {}, "channels": [{"type": "mattermost", "url": url}]});
     let url = "https://mattermost.dropdex-tests.com/hooks/secret-secret";
     let (status, body) = world.client.send("POST", PATH, &rule(url)).answer();
-    let refusal =
-        "channels[0].url: `mattermost.dropdex-tests.com` is not reachable from the Internet";
+    let refusal = "channels[0].url: `mattermost.dropdex-tests.com` is not reachable from the Internet; the operator can \
+         list its address and port in `[webhooks] allow`";
     assert_eq!((status, &body["error"]), (400, &json!(refusal)));
     knot.replace("mattermost.dropdex-tests.com. A 8.8.8.8\n");
     let (status, body) = world.client.send("POST", PATH, &rule(url)).answer();

@@ -400,7 +400,12 @@ fn webhooks_to_internal_addresses_are_refused() {
             "must not hold white space, control characters or backslashes",
         ),
     ] {
-        let refusal = error(&format!("channels[1].url: {what}"));
+        let is_outside = ["public address", "the Internet", "must be 443 or"];
+        let remedy = match is_outside.iter().any(|words| what.contains(words)) {
+            true => "; the operator can list its address and port in `[webhooks] allow`",
+            false => "",
+        };
+        let refusal = error(&format!("channels[1].url: {what}{remedy}"));
         assert_eq!(try_url(&mut client, url), (400, refusal), "{url}");
     }
     // A name that does not resolve now may resolve later: the address is checked when it is dialled.

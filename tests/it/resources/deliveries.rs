@@ -81,7 +81,8 @@ fn a_preview_counts_the_names_a_rule_would_match() {
         (json!({"filter": {"minDqs": 101}}), "filter.minDqs: must be an integer from 0 to 100"),
         (
             json!({"filter": {}, "channels": [{"type": "webhook", "url": "https://127.0.0.1/"}]}),
-            "channels[0].url: 127.0.0.1 is not a public address",
+            "channels[0].url: 127.0.0.1 is not a public address; the operator can list its address and port in \
+             `[webhooks] allow`",
         ),
     ] {
         let answer = client.send("POST", &format!("{PATH}/preview"), &body).answer();
