@@ -12,6 +12,7 @@ use dropdex::vocab::day::Day;
 use serde_json::Value;
 
 use crate::common::rdap::{RdapServer, Says};
+use crate::common::receiver::{Receiver, Reply};
 use crate::common::rng::Rng;
 use crate::common::runs::{figure, say, seed};
 use crate::common::{Client, Server, Site, tools, wait};
@@ -482,6 +483,40 @@ fn the_documented_program_reads_on_where_it_was() {
     assert!(lines[1].starts_with(&format!("{FIRST} drops_tomorrow solar.com ")), "{lines:?}");
     world.ingest(0, &[row("lunar.com", 0, 35)]);
     assert!(run(&world).starts_with(&format!("{FIRST} left_zone lunar.com ")));
+}
+
+#[test]
+fn the_documented_program_survives_a_restart_and_says_what_it_needs() {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/data/examples/changes.py");
+    let dir = Site::new();
+    let without = Command::new(tools::python())
+        .arg(program)
+        .env_remove("DROPDEX_URL")
+        .env_remove("DROPDEX_KEY")
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&without.stderr).into_owned();
+    assert!(said.starts_with("set DROPDEX_URL") && !without.status.success(), "{said}");
+    // A server that is busy, then down in the middle of a response, then back.
+    let page = br#"{"data":[{"day":"2026-03-15","event":"left_zone","domain":"a.com","dqs":7}],"next":5,"newest":5}"#;
+    let server = Receiver::http(move |at, _| match at {
+        0 => Reply::Answer(503, vec![("Retry-After", "1".to_owned())], b"{}".to_vec()),
+        1 => Reply::Answer(429, vec![("Retry-After", "1".to_owned())], b"{}".to_vec()),
+        2 => Reply::Close,
+        _ => Reply::Answer(200, vec![], page.to_vec()),
+    });
+    let output = Command::new(tools::python())
+        .arg(program)
+        .current_dir(dir.lists())
+        .env("DROPDEX_URL", server.url(""))
+        .env("DROPDEX_KEY", "k")
+        .env("ROUNDS", "4")
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && !said.contains("Traceback"), "{said}");
+    assert_eq!(said.matches("; trying again in ").count(), 3, "{said}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "2026-03-15 left_zone a.com 7\n");
 }
 
 /// Kills at random moments, mostly while lists and days are derived.
