@@ -52,6 +52,15 @@ impl Mix {
         explicit_release: 30,
         twice: 20,
     };
+    /// An operator who keeps drop lists alone: every name dropped, most of them long ago.
+    pub const ALL_DROPPED: Mix = Mix {
+        recent: 200,
+        released: 800,
+        active_only: true,
+        registered_again: 10,
+        explicit_release: 30,
+        twice: 20,
+    };
     /// A drop catcher's view, for the sample: most names are dropping or just did.
     pub const SAMPLE: Mix = Mix {
         recent: 800,

@@ -68,6 +68,12 @@ struct Measure {
     /// Names to make
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10_000..))]
     count: u32,
+    /// Every name dropped, instead of one in seven
+    #[arg(long)]
+    all_dropped: bool,
+    /// Ask no databases the same queries
+    #[arg(long)]
+    without_peers: bool,
     /// The same seed gives the same corpus and queries
     #[arg(long, default_value_t = 1)]
     seed: u64,

@@ -40,6 +40,8 @@ const CHECKED: std::ops::RangeInclusive<usize> = 20..=200;
 /// Each hard query is asked this often, or for this long.
 const HARD_TIMES: usize = 300;
 const HARD_BUDGET: Duration = Duration::from_secs(1);
+/// Files of the index with at least so many bytes a name are noted.
+const FILE_BYTES_NOTED: f64 = 0.05;
 /// Queries of each mix that peers are asked too.
 const PEER_QUERIES: usize = 300;
 const PEER_MIXES: [&str; peers::MIXES] = [
@@ -68,7 +70,8 @@ struct Run {
 /// A stage fails, or an answer is wrong.
 pub fn run(size: &crate::Measure) -> anyhow::Result<Report> {
     progress("making the corpus");
-    let drops = Drops::new(size.seed, size.today, Mix::MARKET);
+    let mix = if size.all_dropped { Mix::ALL_DROPPED } else { Mix::MARKET };
+    let drops = Drops::new(size.seed, size.today, mix);
     let mut run = Run::new(size, &drops)?;
     progress("ingesting, rebuilding");
     let built = stages::build(&run.folders, &run.market, &drops, size.seed)?;
@@ -83,7 +86,12 @@ pub fn run(size: &crate::Measure) -> anyhow::Result<Report> {
     run.hard_figures(&index, &hard)?;
     progress("asking over HTTP");
     run.http_figures(&index, &mixes)?;
-    run.peer_figures(&index, &mixes, &built)?;
+    if !size.without_peers {
+        run.peer_figures(&index, &mixes, &built)?;
+    }
+    drop(index);
+    progress("taking in a day's list");
+    run.day_figures()?;
     Ok(run.report)
 }
 
@@ -197,6 +205,17 @@ impl Run {
         ensure!(index.manifest().names as usize == self.market.len(), "the index has other names");
         let rate = built.index_bytes as f64 / 1e9 / took.as_secs_f64();
         self.add(Figure::number("open in process, verified", rate, "GB/s").goal("1"));
+        let (names, files) = (self.market.len() as f64, &index.manifest().files);
+        let mut files: Vec<_> = files.iter().map(|(name, file)| (file.len, name)).collect();
+        files.sort_unstable_by(|one, other| other.cmp(one));
+        let sizes = files.iter().map(|&(len, name)| (len as f64 / names, name));
+        let sizes = sizes.take_while(|(each, _)| *each >= FILE_BYTES_NOTED);
+        let sizes: Vec<_> = sizes.map(|(each, name)| format!("{name} {each:.2}")).collect();
+        self.note(format!(
+            "Index on disk at {}, bytes a name: {}.",
+            number(names),
+            sizes.join(", ")
+        ));
         Ok(index)
     }
 
