@@ -200,6 +200,24 @@ impl Run {
         Ok(())
     }
 
+    fn day_figures(&mut self) -> anyhow::Result<()> {
+        let taken = stages::take_day(&self.folders, &self.market)?;
+        let names = number(taken.names as f64);
+        self.add(
+            Figure::number("a day's list, until it is served", taken.took.as_secs_f64(), "s")
+                .goal("60"),
+        );
+        if let Some(bytes) = taken.peak_bytes {
+            let what = "a day's list: server with both generations, resident at most";
+            self.add(Figure::number(what, bytes as f64 / 1e9, "GB"));
+        }
+        self.note(format!(
+            "The day's list of {names} names is given to a running server by `dropdex ingest`; the server \
+             rebuilds in a process of its own."
+        ));
+        Ok(())
+    }
+
     fn open(&mut self, built: &Built) -> anyhow::Result<Index> {
         let (index, took) = stages::open(&self.folders)?;
         ensure!(index.manifest().names as usize == self.market.len(), "the index has other names");

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use dropdex::vocab::day::Day;
+use serde_json::Value;
 
 use crate::client;
 use crate::report::{field, kibibytes};
@@ -87,6 +88,14 @@ impl Site {
     /// As [`Site::run`].
     pub fn add_account(&self) -> anyhow::Result<String> {
         self.run(&["account", "add", EMAIL, "--plan", "api"])?;
+        self.new_key()
+    }
+
+    /// Gives the account of [`Site::add_account`] another key.
+    ///
+    /// # Errors
+    /// As [`Site::run`].
+    pub fn new_key(&self) -> anyhow::Result<String> {
         Ok(self.run(&["account", "key", EMAIL])?.stdout.trim_end().to_owned())
     }
 
@@ -147,6 +156,26 @@ impl Server {
         client::ask_each(self.address, key, &targets, |_, _| Ok(()))?;
         std::thread::sleep(SETTLE);
         Ok(memory(&proc_status(&self.child), "VmRSS"))
+    }
+}
+
+impl Server {
+    /// The number of the generation that answers.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn generation(&self, key: &str) -> anyhow::Result<u64> {
+        let mut generation = None;
+        client::ask_each(self.address, key, &["/api/v1/drops?limit=1".to_owned()], |_, body| {
+            generation = serde_json::from_slice::<Value>(body)?["generation"].as_u64();
+            Ok(())
+        })?;
+        generation.context("the list names no generation")
+    }
+
+    /// Resident bytes at most so far; `None` where the system does not tell.
+    pub fn peak_bytes(&self) -> Option<u64> {
+        memory(&proc_status(&self.child), "VmHWM")
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
+use dropdex::feeds::{Observation, Sighting};
 use dropdex::index::Index;
 use dropdex::index::generation::open::{self, Opened};
 use dropdex::vocab::day::Day;
@@ -17,6 +18,12 @@ use crate::common::drops::{Drops, write_csv};
 use crate::common::rng::shuffled;
 use crate::market::Market;
 use crate::process::{Ran, Site};
+
+/// Names of a day's list, as many as drop each day.
+const DAY_NAMES: usize = 400_000;
+const DAY_TIMEOUT: Duration = Duration::from_secs(3_600);
+/// How often a server is asked whether it serves the list.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The folders of one run. They go with this value.
 pub struct Folders {
@@ -98,6 +105,46 @@ pub fn open(folders: &Folders) -> anyhow::Result<(Index, Duration)> {
         Some(problem) => Err(problem.into()),
         None => Ok((index, took)),
     }
+}
+
+/// A day's list, taken in while a server answers.
+pub struct DayTaken {
+    /// Names in it.
+    pub names: usize,
+    /// From the start of the command until the server answers from the new generation.
+    pub took: Duration,
+    /// Resident bytes of the server at most, with both generations; `None` where the system does not tell.
+    pub peak_bytes: Option<u64>,
+}
+
+/// Gives a running server a list of names, spread over the market, that dropped today.
+///
+/// # Errors
+/// The list is refused, or a command fails.
+pub fn take_day(folders: &Folders, market: &Market) -> anyhow::Result<DayTaken> {
+    let (site, list) = (&folders.site, folders.root().join("day.csv"));
+    let names = DAY_NAMES.min(market.len());
+    let mut out = BufWriter::new(File::create(&list)?);
+    let dropped = (0..names).map(|at| Observation {
+        name: market.name(at * market.len() / names),
+        sighting: Sighting::Dropped { date: site.today, release: None, registered_again: false },
+        first_seen: None,
+        observed_at: site.today.start(),
+    });
+    write_csv(dropped, &mut out)?;
+    out.into_inner()?;
+    let key = site.new_key()?;
+    let server = site.serve()?;
+    let before = server.generation(&key)?;
+    let begun = Instant::now();
+    let observed = format!("{}T12:00:00Z", site.today);
+    let path = list.to_str().context("TMPDIR is UTF-8")?;
+    site.run(&["ingest", "--observed-at", &observed, path])?;
+    while server.generation(&key)? == before {
+        ensure!(begun.elapsed() < DAY_TIMEOUT, "the day's list is not served");
+        std::thread::sleep(LOOK);
+    }
+    Ok(DayTaken { names, took: begun.elapsed(), peak_bytes: server.peak_bytes() })
 }
 
 fn write_list(path: &Path, market: &Market, drops: &Drops, seed: u64) -> io::Result<()> {
