@@ -9,8 +9,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::index::columns::by_tld::{ByTld, nth_one};
-use crate::index::columns::rank_table::{ABSENT, Coded, Order, Tables};
+use crate::index::columns::ascending::nth_one;
+use crate::index::columns::by_tld::ByTld;
+use crate::index::columns::rank_table::{ABSENT, Coded, Order, RankTable, Tables};
 use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::filter::View;

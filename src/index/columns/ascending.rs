@@ -1,0 +1,230 @@
+//! Strictly ascending numbers in blocks of 128 in Elias-Fano code: the first number of a block in full,
+//! of the others the difference, with low bits packed and high bits as a string of 256 bits that has a
+//! one for each number and a zero for each step. Random access.
+
+use std::ops::Range;
+
+use crate::index::error::{BuildError, GenerationError};
+use crate::index::storage::draft::Draft;
+use crate::index::storage::files::Files;
+
+/// Numbers in a block.
+const BLOCK: usize = 128;
+/// Words of the high bits of a block: a one for each number, and fewer zeros than that.
+const HIGH_WORDS: usize = 2 * BLOCK / 64;
+/// Words per unit of storage: one low bit of every number of a block.
+const UNIT: usize = BLOCK / 64;
+
+/// Compressed strictly ascending numbers.
+#[derive(Debug, Default)]
+pub struct Ascending {
+    len: usize,
+    /// First number of each block.
+    firsts: Vec<u64>,
+    /// Start of each block in `words`, in units, and the end of the last.
+    starts: Vec<u32>,
+    /// For each block the high bits, then a unit for each low bit.
+    words: Vec<u64>,
+}
+
+impl Ascending {
+    /// Compresses strictly ascending numbers.
+    pub fn new(numbers: impl Iterator<Item = u64>) -> Ascending {
+        let mut all = Ascending::default();
+        let mut block = Vec::with_capacity(BLOCK);
+        for number in numbers {
+            block.push(number);
+            if block.len() == BLOCK {
+                all.push(&block);
+                block.clear();
+            }
+        }
+        if !block.is_empty() {
+            all.push(&block);
+        }
+        all.starts.push((all.words.len() / UNIT) as u32);
+        all
+    }
+
+    fn push(&mut self, block: &[u64]) {
+        let first = block[0];
+        let span = block[block.len() - 1] - first;
+        // Fewest low bits that leave room for the steps of the high ones.
+        let low = (64 - span.leading_zeros()).saturating_sub(BLOCK.ilog2());
+        let start = self.words.len();
+        self.words.resize(start + HIGH_WORDS + UNIT * low as usize, 0);
+        let (high_bits, low_bits) = self.words[start..].split_at_mut(HIGH_WORDS);
+        for (at, number) in block.iter().map(|number| number - first).enumerate() {
+            let bit = (number >> low) as usize + at;
+            high_bits[bit / 64] |= 1 << (bit % 64);
+            put_bits(low_bits, at * low as usize, low, number & ((1 << low) - 1));
+        }
+        self.firsts.push(first);
+        self.starts.push((start / UNIT) as u32);
+        self.len += block.len();
+    }
+
+    /// Returns the high bits and the low bits of a block.
+    fn block(&self, block: usize) -> (&[u64], &[u64]) {
+        let (from, to) = (self.starts[block] as usize, self.starts[block + 1] as usize);
+        self.words[from * UNIT..to * UNIT].split_at(HIGH_WORDS)
+    }
+
+    /// Returns the number at a place.
+    pub fn get(&self, place: u32) -> u64 {
+        let (block, at) = (place as usize / BLOCK, place as usize % BLOCK);
+        let (high_bits, low_bits) = self.block(block);
+        let low = (low_bits.len() / UNIT) as u32;
+        let high = (nth_one(high_bits, at) - at) as u64;
+        self.firsts[block] + (high << low | bits(low_bits, at * low as usize, low))
+    }
+
+    /// Returns the place of the first number that is at least `number`; it must be in `among` or
+    /// right after it.
+    pub fn first_at_least(&self, number: u64, among: Range<u32>) -> u32 {
+        let from = among.start as usize / BLOCK;
+        let to = (among.end as usize).div_ceil(BLOCK);
+        // The number before `among` is smaller, so that the block of its start is a valid start.
+        let after = from + self.firsts[from..to].partition_point(|&first| first < number);
+        let Some(block) = after.checked_sub(1) else { return 0 };
+        let below = self.below_in(block, number - self.firsts[block]);
+        ((block * BLOCK + below).min(self.len)) as u32
+    }
+
+    /// Returns how many numbers of a block are less than its first one plus `above`.
+    fn below_in(&self, block: usize, above: u64) -> usize {
+        let (high_bits, low_bits) = self.block(block);
+        let low = (low_bits.len() / UNIT) as u32;
+        let high = (above >> low) as usize;
+        if high >= BLOCK {
+            return BLOCK;
+        }
+        // Every zero is a step of the high bits: all numbers with fewer steps are before the last
+        // one.
+        let zeros: [u64; HIGH_WORDS] = std::array::from_fn(|at| !high_bits[at]);
+        let mut bit = if high == 0 { 0 } else { nth_one(&zeros, high - 1) + 1 };
+        let wanted = above & ((1 << low) - 1);
+        while high_bits[bit / 64] >> (bit % 64) & 1 == 1
+            && bits(low_bits, (bit - high) * low as usize, low) < wanted
+        {
+            bit += 1;
+        }
+        bit - high
+    }
+
+    /// Writes files whose names start with `name`.
+    ///
+    /// # Errors
+    /// A write fails.
+    pub fn write(&self, name: &str, draft: &Draft) -> Result<(), BuildError> {
+        draft.put(&format!("{name}.firsts"), &self.firsts)?;
+        draft.put(&format!("{name}.starts"), &self.starts)?;
+        draft.put(&format!("{name}.rows"), &self.words)
+    }
+
+    /// Opens what [`Ascending::write`] wrote for `len` numbers.
+    ///
+    /// # Errors
+    /// A file is damaged, or of another number of numbers.
+    pub fn open(name: &str, len: usize, files: &Files) -> Result<Ascending, GenerationError> {
+        let starts_name = format!("{name}.starts");
+        let firsts: Vec<u64> = files.take(&format!("{name}.firsts"))?;
+        let starts: Vec<u32> = files.take(&starts_name)?;
+        let words: Vec<u64> = files.take(&format!("{name}.rows"))?;
+        let units = starts.last().map_or(0, |&end| end as usize);
+        let fits = firsts.len() == len.div_ceil(BLOCK)
+            && starts.len() == firsts.len() + 1
+            && words.len() == units * UNIT
+            && starts.iter().zip(&starts[1..]).all(|(from, to)| from + HIGH_UNITS <= *to);
+        files.check(fits, &starts_name)?;
+        Ok(Ascending { len, firsts, starts, words })
+    }
+}
+
+/// Units of the high bits of a block.
+const HIGH_UNITS: u32 = (HIGH_WORDS / UNIT) as u32;
+
+/// Sets `count` zero bits from bit `at` on to `value`.
+fn put_bits(words: &mut [u64], at: usize, count: u32, value: u64) {
+    if count == 0 {
+        return;
+    }
+    let (word, shift) = (at / 64, at % 64);
+    words[word] |= value << shift;
+    if shift + count as usize > 64 {
+        words[word + 1] |= value >> (64 - shift);
+    }
+}
+
+/// Returns `count` bits from bit `at` on; `count` is below 64.
+fn bits(words: &[u64], at: usize, count: u32) -> u64 {
+    if count == 0 {
+        return 0;
+    }
+    let (word, shift) = (at / 64, at % 64);
+    let mut value = words[word] >> shift;
+    if shift + count as usize > 64 {
+        value |= words[word + 1] << (64 - shift);
+    }
+    value & ((1 << count) - 1)
+}
+
+/// Returns the position of the one bit that has `before` ones before it.
+pub fn nth_one(words: &[u64], mut before: usize) -> usize {
+    for (at, &word) in words.iter().enumerate() {
+        let ones = word.count_ones() as usize;
+        if before < ones {
+            return at * 64 + nth_one_of(word, before);
+        }
+        before -= ones;
+    }
+    unreachable!("callers count the ones")
+}
+
+fn nth_one_of(mut word: u64, before: usize) -> usize {
+    let mut skipped = 0;
+    let mut left = before as u32;
+    for half in [32, 16, 8] {
+        let ones = (word & ((1 << half) - 1)).count_ones();
+        if left >= ones {
+            left -= ones;
+            word >>= half;
+            skipped += half;
+        }
+    }
+    for _ in 0..left {
+        word &= word - 1;
+    }
+    skipped + word.trailing_zeros() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::columns::rank_table::tests::Random;
+
+    #[test]
+    fn numbers_come_back() {
+        let mut random = Random(5);
+        for len in [0usize, 1, 127, 128, 129, 1_000] {
+            for step in [1, 2, 3, 300, 1 << 20, 1 << 34] {
+                let mut number = 0;
+                let mut numbers = Vec::new();
+                for _ in 0..len {
+                    number += 1 + random.next() % step;
+                    numbers.push(number);
+                }
+                let all = Ascending::new(numbers.iter().copied());
+                for (place, &number) in numbers.iter().enumerate() {
+                    assert_eq!(all.get(place as u32), number);
+                    for near in [number - 1, number, number + 1] {
+                        let expected = numbers.partition_point(|&it| it < near) as u32;
+                        assert_eq!(all.first_at_least(near, 0..len as u32), expected);
+                    }
+                }
+                assert_eq!(all.first_at_least(0, 0..len as u32), 0);
+                assert_eq!(all.first_at_least(u64::MAX, 0..len as u32), len as u32);
+            }
+        }
+    }
+}
