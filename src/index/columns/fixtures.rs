@@ -106,7 +106,7 @@ impl TestTables {
 
     fn push(&mut self, part: &mut Part, name: &DomainName, tlds: &Tlds) {
         part.text.extend_from_slice(name.as_str().as_bytes());
-        part.ends.push(part.text.len() as u32);
+        part.spans.push(name.as_str().len()).expect("short");
         part.label_len.push(name.label_len());
         let dqs = Dqs::clamped([0, 30, 31, 45, 100][self.below(5)]);
         part.key.push(rank_key(dqs, name.length()));
@@ -116,7 +116,7 @@ impl TestTables {
         if !dropped {
             return;
         }
-        let at = part.ends.len() as u32 - 1;
+        let at = part.spans.len() as u32 - 1;
         let earlier_drops = self.below(8).saturating_sub(5) as u16;
         for turn in 0..earlier_drops {
             let earlier = &mut part.earlier;
@@ -136,8 +136,9 @@ impl TestTables {
         drops.spread.push(1 + self.below(300) as u16);
         drops.open_tlds.push(1 + self.below(300) as u16);
         drops.count.push(1 + earlier_drops as u8);
-        drops.features.extend((0..self.below(9)).map(|at| at as u8));
-        drops.feature_ends.push(drops.features.len() as u32);
+        let features = 0..self.below(9) as u8;
+        drops.feature_spans.push(features.len()).expect("short");
+        drops.features.extend(features);
         for list in PopularityList::ALL {
             if self.below(6) == 0 {
                 let rank = ListRank::new(1 + self.below(1_000) as u32).expect("in range");

@@ -26,6 +26,7 @@ pub mod rank_order;
 pub mod rank_table;
 pub mod records;
 pub mod slices;
+pub mod spans;
 pub mod table;
 pub mod tld_docs;
 pub mod tlds;

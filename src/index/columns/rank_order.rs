@@ -110,57 +110,60 @@ impl DropRows {
     pub fn gather(table: &Table, order: &RankOrder) -> Result<DropRows, BuildError> {
         let docs = order.docs.len() as u32;
         let pieces = (docs / DOCS_PER_PIECE_MIN).clamp(1, rayon::current_num_threads() as u32);
-        let step = docs.div_ceil(pieces);
-        let gathered: Vec<Piece> = (0..pieces)
-            .into_par_iter()
-            .map(|at| Piece::gather(table, order, at * step..docs.min((at + 1) * step)))
-            .collect::<Result<_, _>>()?;
-        let mut rows = DropRows { listed: order.listed, ..DropRows::default() };
-        for piece in gathered {
-            rows.tld.extend(piece.rows.iter().map(|row| row.tld));
-            rows.key.extend(piece.rows.iter().map(|row| row.key));
-            rows.rank.extend(piece.rows.iter().map(|row| row.rank));
-            rows.drop_date.extend(piece.rows.iter().map(|row| row.drop_date));
-            rows.release.extend(piece.rows.iter().map(|row| row.release));
-            rows.first_batch.extend(piece.rows.iter().map(|row| row.first_batch));
-            rows.properties.extend(piece.rows.iter().map(|row| row.properties));
-            rows.records.append(piece.records)?;
-        }
-        Ok(rows)
+        let step = docs.div_ceil(pieces).max(1);
+        let (mut rows, mut lens) =
+            (vec![DropRow::default(); docs as usize], vec![0u8; docs as usize]);
+        let chunks = rows.par_chunks_mut(step as usize).zip(lens.par_chunks_mut(step as usize));
+        chunks.enumerate().for_each(|(at, (rows, lens))| {
+            let mut scratch = Scratch::default();
+            for_each_drop(table, order, at as u32 * step, rows.len(), |part, drop, place| {
+                rows[place] = DropRow::of(table, part, drop, &mut scratch);
+                lens[place] = parts_of(part, drop).len();
+            });
+        });
+        let mut records = ScoreRecords::with_lens(lens)?;
+        records.parts_mut(step as usize).into_par_iter().enumerate().for_each(
+            |(at, mut records)| {
+                for_each_drop(
+                    table,
+                    order,
+                    at as u32 * step,
+                    records.len(),
+                    |part, drop, place| {
+                        records.set(place, &parts_of(part, drop));
+                    },
+                );
+            },
+        );
+        Ok(DropRows { listed: order.listed, rows, records })
+    }
+
+    /// Returns one column.
+    pub fn column<T>(&self, of: impl Fn(&DropRow) -> T) -> Vec<T> {
+        self.rows.iter().map(of).collect()
     }
 }
 
-impl Piece {
-    fn gather(table: &Table, order: &RankOrder, docs: Range<u32>) -> Result<Piece, BuildError> {
-        let mut rows = vec![Row::default(); docs.len()];
-        let mut lens = vec![0u32; docs.len()];
-        let mut scratch = Scratch::default();
-        for_each_drop(table, order, &docs, |part, drop, place| {
-            let at = part.drops.at[drop] as usize;
-            let known = StoredScore {
-                label: std::str::from_utf8(part.label(at)).unwrap_or_default(),
-                tld: table.tlds.name(part.tld[at]),
-                spread: Spread::UNKNOWN,
-                features: part.drops.features(drop),
-            };
-            let others = part.drops.spread[drop].saturating_sub(1);
-            let (length, count) = (length_of(part.key[at]), part.drops.count[drop]);
-            rows[place] = Row {
-                tld: part.tld[at],
-                key: part.key[at],
-                rank: part.drops.rank[drop],
-                drop_date: part.drops.date[drop],
-                release: part.drops.release[drop],
-                first_batch: part.drops.first_batch[drop],
-                properties: properties::row_of(known, length, others, count, &mut scratch),
-            };
-            lens[place] = parts_of(part, drop).len() as u32;
-        });
-        let mut records = ScoreRecords::with_lens(&lens)?;
-        for_each_drop(table, order, &docs, |part, drop, place| {
-            records.set(place, &parts_of(part, drop));
-        });
-        Ok(Piece { rows, records })
+impl DropRow {
+    fn of(table: &Table, part: &Part, drop: usize, scratch: &mut Scratch) -> DropRow {
+        let at = part.drops.at[drop] as usize;
+        let known = StoredScore {
+            label: std::str::from_utf8(part.label(at)).unwrap_or_default(),
+            tld: table.tlds.name(part.tld[at]),
+            spread: Spread::UNKNOWN,
+            features: part.drops.features(drop),
+        };
+        let others = part.drops.spread[drop].saturating_sub(1);
+        let (length, count) = (length_of(part.key[at]), part.drops.count[drop]);
+        DropRow {
+            tld: part.tld[at],
+            key: part.key[at],
+            rank: part.drops.rank[drop],
+            drop_date: part.drops.date[drop],
+            release: part.drops.release[drop],
+            first_batch: part.drops.first_batch[drop],
+            properties: properties::row_of(known, length, others, count, scratch),
+        }
     }
 }
 

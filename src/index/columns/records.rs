@@ -4,22 +4,30 @@
 //! of [`crate::index::columns::drops_by_rank`].
 
 use std::hint::black_box;
+use std::ops::Range;
 
+use crate::index::columns::spans::Spans;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 
-const STARTS: &str = "records.starts";
+const LENS: &str = "records.lens";
 const BYTES: &str = "records.bytes";
 /// Header: spread and label length in bytes.
 const HEADER: usize = 2;
 
 /// Records of all dropped names, by doc.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ScoreRecords {
-    /// Start of each record, and the end of the last.
-    starts: Vec<u32>,
+    spans: Spans,
     bytes: Vec<u8>,
+}
+
+/// Records of some docs, to be set.
+pub struct RecordsPart<'a> {
+    spans: &'a Spans,
+    docs: Range<usize>,
+    bytes: &'a mut [u8],
 }
 
 /// Record of a dropped name.
@@ -44,14 +52,14 @@ pub struct NewRecord<'a> {
 
 impl NewRecord<'_> {
     /// Returns the size in bytes.
-    pub fn len(&self) -> usize {
-        HEADER + self.label.len() + self.features.len()
+    pub fn len(&self) -> u8 {
+        (HEADER + self.label.len() + self.kept().len()) as u8
     }
-}
 
-impl Default for ScoreRecords {
-    fn default() -> ScoreRecords {
-        ScoreRecords { starts: vec![0], bytes: Vec::new() }
+    /// Returns the features, or none if the record would be too long: the name is then scored again.
+    fn kept(&self) -> &[u8] {
+        let fits = HEADER + self.label.len() + self.features.len() <= usize::from(u8::MAX);
+        if fits { self.features } else { &[] }
     }
 }
 
@@ -60,41 +68,25 @@ impl ScoreRecords {
     ///
     /// # Errors
     /// The records exceed 4 GiB.
-    pub fn with_lens(lens: &[u32]) -> Result<ScoreRecords, BuildError> {
-        let mut starts = Vec::with_capacity(lens.len() + 1);
-        let mut end = 0u32;
-        starts.push(end);
-        for &len in lens {
-            end = end.checked_add(len).ok_or_else(too_many)?;
-            starts.push(end);
-        }
-        Ok(ScoreRecords { starts, bytes: vec![0; end as usize] })
+    pub fn with_lens(lens: Vec<u8>) -> Result<ScoreRecords, BuildError> {
+        let what = "bytes of dropped names";
+        let too_many = BuildError::TooMany { what, limit: u32::MAX.into() };
+        let spans = Spans::from_lens(lens).ok_or(too_many)?;
+        Ok(ScoreRecords { bytes: vec![0; spans.end()], spans })
     }
 
-    /// Writes the record at a place; it must have the size given before.
-    pub fn set(&mut self, place: usize, parts: &NewRecord<'_>) {
-        let range = self.starts[place] as usize..self.starts[place + 1] as usize;
-        let (header, text) = self.bytes[range].split_at_mut(HEADER);
-        header.copy_from_slice(&[parts.spread, parts.label.len() as u8]);
-        let (label, features) = text.split_at_mut(parts.label.len());
-        label.copy_from_slice(parts.label);
-        features.copy_from_slice(parts.features);
-    }
-
-    /// Appends records.
-    ///
-    /// # Errors
-    /// More bytes than can be numbered.
-    pub fn append(&mut self, more: ScoreRecords) -> Result<(), BuildError> {
-        let before = self.bytes.len();
-        u32::try_from(before + more.bytes.len()).map_err(|_| too_many())?;
-        if before == 0 {
-            *self = more;
-            return Ok(());
+    /// Divides the records into parts of `step` docs, to be set in parallel.
+    pub fn parts_mut(&mut self, step: usize) -> Vec<RecordsPart<'_>> {
+        let ScoreRecords { spans, bytes } = self;
+        let (mut rest, mut parts) = (bytes.as_mut_slice(), Vec::new());
+        for first in (0..spans.len()).step_by(step) {
+            let docs = first..spans.len().min(first + step);
+            let len = spans.range(docs.end - 1).end - spans.start(first);
+            let (bytes, after) = rest.split_at_mut(len);
+            rest = after;
+            parts.push(RecordsPart { spans, docs, bytes });
         }
-        self.starts.extend(more.starts[1..].iter().map(|start| start + before as u32));
-        self.bytes.extend_from_slice(&more.bytes);
-        Ok(())
+        parts
     }
 
     /// Writes the files.
@@ -102,7 +94,7 @@ impl ScoreRecords {
     /// # Errors
     /// A write fails.
     pub fn write(&self, draft: &Draft) -> Result<(), BuildError> {
-        draft.put(STARTS, &self.starts)?;
+        draft.put(LENS, self.spans.lens())?;
         draft.put(BYTES, &self.bytes)
     }
 
@@ -111,26 +103,22 @@ impl ScoreRecords {
     /// # Errors
     /// A file is damaged, or of another number of records.
     pub fn open(files: &Files, docs: u32) -> Result<ScoreRecords, GenerationError> {
-        let starts: Vec<u32> = files.take(STARTS)?;
-        let bytes: Vec<u8> = files.take(BYTES)?;
-        let fits = starts.len() == docs as usize + 1
-            && starts.is_sorted()
-            && starts.last().is_some_and(|&end| end as usize == bytes.len())
-            && bytes.is_empty() == (docs == 0);
-        files.check(fits, STARTS)?;
-        Ok(ScoreRecords { starts, bytes })
+        let (lens, bytes): (Vec<u8>, Vec<u8>) = (files.take(LENS)?, files.take(BYTES)?);
+        let spans = Spans::from_lens(lens);
+        let spans = spans.filter(|it| (it.len(), it.end()) == (docs as usize, bytes.len()));
+        files.check(spans.is_some(), LENS)?;
+        Ok(ScoreRecords { spans: spans.unwrap_or_default(), bytes })
     }
 
     /// Returns the number of entries.
     pub fn len(&self) -> u32 {
-        self.starts.len() as u32 - 1
+        self.spans.len() as u32
     }
 
     /// Returns the record of a doc.
     #[inline]
     pub fn get(&self, doc: u32) -> ScoreRecord<'_> {
-        let at = doc as usize;
-        let bytes = &self.bytes[self.starts[at] as usize..self.starts[at + 1] as usize];
+        let bytes = &self.bytes[self.spans.range(doc as usize)];
         let (label, features) = bytes[HEADER..].split_at(usize::from(bytes[1]));
         let label = std::str::from_utf8(label).expect("labels are ASCII when they are written");
         ScoreRecord { label, spread: bytes[0], features }
@@ -138,19 +126,34 @@ impl ScoreRecords {
 
     /// Loads the memory of several records in parallel, instead of waiting for each cache miss.
     pub fn prefetch(&self, docs: &[u32]) {
-        let first = |&doc: &u32| self.bytes[self.starts[doc as usize] as usize + 1];
+        let first = |&doc: &u32| self.bytes[self.spans.start(doc as usize) + 1];
         black_box(docs.iter().map(first).fold(0, u8::wrapping_add));
     }
 
     /// Returns the label of a doc: all that a text search reads.
     #[inline]
     pub fn label(&self, doc: u32) -> &[u8] {
-        let start = self.starts[doc as usize] as usize;
+        let start = self.spans.start(doc as usize);
         let text = &self.bytes[start + HEADER..];
         &text[..usize::from(self.bytes[start + 1])]
     }
 }
 
-fn too_many() -> BuildError {
-    BuildError::TooMany { what: "bytes of dropped names", limit: u32::MAX.into() }
+impl RecordsPart<'_> {
+    /// Returns the number of records.
+    pub fn len(&self) -> usize {
+        self.docs.len()
+    }
+
+    /// Writes the record at a place of the part; it must have the size given before.
+    pub fn set(&mut self, place: usize, parts: &NewRecord<'_>) {
+        let before = self.spans.start(self.docs.start);
+        let range = self.spans.range(self.docs.start + place);
+        let (header, text) =
+            self.bytes[range.start - before..range.end - before].split_at_mut(HEADER);
+        header.copy_from_slice(&[parts.spread, parts.label.len() as u8]);
+        let (label, features) = text.split_at_mut(parts.label.len());
+        label.copy_from_slice(parts.label);
+        features.copy_from_slice(parts.kept());
+    }
 }

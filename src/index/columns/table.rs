@@ -11,6 +11,7 @@ use crate::corpus::merge::{self, Dossier, Dossiers, DropRecord};
 use crate::corpus::ranked::RankedList;
 use crate::index::columns::first_batches::BatchTimes;
 use crate::index::columns::rank_key::rank_key;
+use crate::index::columns::spans::Spans;
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::BuildError;
 use crate::scorer::{Base, Coverage, Grade, Scorer, Spread};
@@ -49,8 +50,8 @@ pub struct Part {
     pub first: u32,
     /// Full names, concatenated.
     pub text: Vec<u8>,
-    /// End of each name in `text`.
-    pub ends: Vec<u32>,
+    /// Place of each name in `text`.
+    pub spans: Spans,
     /// Label lengths in bytes.
     pub label_len: Vec<u8>,
     /// [`rank_key`].
@@ -88,8 +89,8 @@ pub struct PartDrops {
     pub ranks: Vec<(u32, ListedRank)>,
     /// Score features, concatenated.
     pub features: Vec<u8>,
-    /// End of the features of each drop.
-    pub feature_ends: Vec<u32>,
+    /// Place of the features of each drop.
+    pub feature_spans: Spans,
 }
 
 /// Drops before the latest of each name, in name order, then by date.
@@ -181,7 +182,7 @@ impl Part {
         let text = names * (octets / usize::max(blocks, 1) + 1);
         Part {
             text: Vec::with_capacity(text),
-            ends: Vec::with_capacity(names),
+            spans: Spans::with_capacity(names),
             label_len: Vec::with_capacity(names),
             key: Vec::with_capacity(names),
             tld: Vec::with_capacity(names),
@@ -192,13 +193,12 @@ impl Part {
 
     /// Returns the number of names.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.spans.len()
     }
 
     /// Returns the full name at a position.
     pub fn name(&self, at: usize) -> &[u8] {
-        let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
-        &self.text[start..self.ends[at] as usize]
+        &self.text[self.spans.range(at)]
     }
 
     /// Returns the label at a position.
@@ -238,8 +238,7 @@ impl PartDrops {
 
     /// Returns the features of a drop.
     pub fn features(&self, at: usize) -> &[u8] {
-        let start = if at == 0 { 0 } else { self.feature_ends[at - 1] as usize };
-        &self.features[start..self.feature_ends[at] as usize]
+        &self.features[self.feature_spans.range(at)]
     }
 }
 
@@ -309,7 +308,7 @@ impl Merging {
         self.label.push((dossier.base.with_open(is_open), dossier.length, is_open));
         let part = &mut self.part;
         part.text.extend_from_slice(dossier.name);
-        part.ends.push(end_of(&part.text)?);
+        part.spans.push(dossier.name.len()).ok_or_else(too_many_bytes)?;
         part.label_len.push(dossier.label_len);
         part.tld.push(number);
         part.registered.push(dossier.drops.is_empty() && dossier.registered);
@@ -326,7 +325,7 @@ impl Merging {
     fn push_earlier(&mut self, drop: &DropRecord, tld: u16) {
         let (_, periods, ..) = self.tlds[usize::from(tld)];
         let earlier = &mut self.part.earlier;
-        earlier.at.push(self.part.ends.len() as u32 - 1);
+        earlier.at.push(self.part.spans.len() as u32 - 1);
         earlier.date.push(drop.date.raw());
         earlier.release.push(periods.effective_release(drop.date, drop.release).raw());
         earlier.again.push(drop.registered_again);
@@ -341,7 +340,7 @@ impl Merging {
     ) -> Result<(), BuildError> {
         let (_, periods, is_open, _) = self.tlds[usize::from(tld)];
         let drops = &mut self.part.drops;
-        drops.at.push(self.part.ends.len() as u32 - 1);
+        drops.at.push(self.part.spans.len() as u32 - 1);
         drops.date.push(latest.date.raw());
         drops.release.push(periods.effective_release(latest.date, latest.release).raw());
         drops.again.push(latest.registered_again);
@@ -350,7 +349,7 @@ impl Merging {
         let start = drops.features.len();
         drops.features.extend_from_slice(dossier.features);
         Scorer::set_open(&mut drops.features[start..], is_open);
-        drops.feature_ends.push(end_of(&drops.features)?);
+        drops.feature_spans.push(dossier.features.len()).ok_or_else(too_many_bytes)?;
         for drop in dossier.drops {
             self.dropped_on[usize::from(drop.date.raw())] = true;
         }
@@ -469,9 +468,8 @@ fn count_open(
     Ok(found)
 }
 
-fn end_of(bytes: &[u8]) -> Result<u32, BuildError> {
-    let limit = u32::MAX.into();
-    u32::try_from(bytes.len()).map_err(|_| BuildError::TooMany { what: "bytes in a part", limit })
+fn too_many_bytes() -> BuildError {
+    BuildError::TooMany { what: "bytes in a part", limit: u32::MAX.into() }
 }
 
 fn too_many_tlds() -> BuildError {

@@ -493,6 +493,7 @@ impl TopHits<'_> {
 mod tests {
     use super::*;
     use crate::index::columns::rank_table::tests::Random;
+    use crate::index::columns::spans::Spans;
     use crate::index::columns::table::{Part, PartDrops, Table};
     use crate::index::filter::Filter;
     use crate::vocab::query::NamePrefix;
@@ -523,7 +524,7 @@ mod tests {
         };
         Part {
             first,
-            ends: vec![0; len as usize],
+            spans: Spans::from_lens(vec![0; len as usize]).expect("empty"),
             tld: (0..len).map(|_| tld()).collect(),
             key: random.keys(len as usize),
             registered,
