@@ -80,23 +80,26 @@ pub struct DropsByRank {
 /// # Errors
 /// A write fails, or the records exceed 4 GiB.
 pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), BuildError> {
-    let mut rows = DropRows::gather(table, order)?;
-    let records = std::mem::take(&mut rows.records);
-    let on_list = &rows.tld[..rows.listed as usize];
+    let rows = DropRows::gather(table, order)?;
+    let tlds = rows.column(|row| row.tld);
+    let on_list = &tlds[..rows.listed as usize];
     let (flat, grams) = rayon::join(
         || {
-            draft.put(TLD, &rows.tld)?;
-            draft.put(KEY, &rows.key)?;
-            draft.put(RANK, &rows.rank)?;
-            DayColumn::write(DROP_DATE, &rows.drop_date, draft)?;
-            DayColumn::write(RELEASE, &rows.release, draft)?;
-            FirstBatches::write(&rows.first_batch, &table.batches, draft)?;
+            draft.put(TLD, &tlds)?;
+            draft.put(KEY, &rows.column(|row| row.key))?;
+            let ranked = (0..).zip(&rows.rows).take(on_list.len());
+            let ranked = ranked.map(|(doc, row)| ranked_number(doc, row.key, row.rank));
+            Ascending::new(ranked).write(RANK, draft)?;
+            DayColumn::write(DROP_DATE, &rows.column(|row| row.drop_date), draft)?;
+            DayColumn::write(RELEASE, &rows.column(|row| row.release), draft)?;
+            let first_batches = rows.column(|row| row.first_batch);
+            FirstBatches::write(&first_batches, &table.batches, draft)?;
             Popularity::write(table, order, draft)?;
-            Properties::write(&rows.properties, draft)?;
+            Properties::write(rows.rows.iter().map(|row| &row.properties), draft)?;
             TldDocs::new(on_list, table.tlds.len()).write(draft)?;
-            records.write(draft)
+            rows.records.write(draft)
         },
-        || trigram_writer::write(&records, on_list, &table.tlds, draft),
+        || trigram_writer::write(&rows.records, on_list, &table.tlds, draft),
     );
     flat.and(grams)
 }

@@ -109,9 +109,12 @@ impl Properties {
     ///
     /// # Errors
     /// A write fails.
-    pub fn write(rows: &[PropertyRow], draft: &Draft) -> Result<(), BuildError> {
+    pub fn write<'a>(
+        rows: impl Iterator<Item = &'a PropertyRow> + Clone,
+        draft: &Draft,
+    ) -> Result<(), BuildError> {
         for property in Property::ALL {
-            let values: Vec<u16> = rows.iter().map(|row| row[property as usize]).collect();
+            let values: Vec<u16> = rows.clone().map(|row| row[property as usize]).collect();
             Slices::write(property.files(), &values, draft)?;
         }
         Ok(())

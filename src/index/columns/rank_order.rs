@@ -6,8 +6,6 @@
 //! Rank order is by score, then by unrounded score, both descending, then by length and name. Rows are
 //! copied in name order: reads are sequential.
 
-use std::ops::Range;
-
 use rayon::prelude::*;
 
 use crate::index::columns::properties::{self, PropertyRow};
@@ -29,43 +27,31 @@ pub struct RankOrder {
     listed: u32,
 }
 
-/// Columns of dropped names, by doc.
-#[derive(Debug, Default)]
+/// Dropped names, by doc.
+#[derive(Debug)]
 pub struct DropRows {
     /// Number of docs on the drops list; names registered again follow.
     pub listed: u32,
-    /// TLD numbers.
-    pub tld: Vec<u16>,
-    /// [`crate::index::columns::rank_key::rank_key`].
-    pub key: Vec<u16>,
-    /// Unrounded score, [`crate::scorer::Grade::rank`].
-    pub rank: Vec<u16>,
-    /// Latest drop date, [`crate::vocab::day::Day::raw`].
-    pub drop_date: Vec<u16>,
-    /// Effective release of that drop.
-    pub release: Vec<u16>,
-    /// First batch that reported the drop.
-    pub first_batch: Vec<u32>,
-    pub properties: Vec<PropertyRow>,
+    pub rows: Vec<DropRow>,
     pub records: ScoreRecords,
 }
 
-/// Columns of one doc while they are copied.
-#[derive(Clone, Copy, Default)]
-struct Row {
-    tld: u16,
-    key: u16,
-    rank: u16,
-    drop_date: u16,
-    release: u16,
-    first_batch: u32,
-    properties: PropertyRow,
-}
-
-/// Consecutive docs while they are copied.
-struct Piece {
-    rows: Vec<Row>,
-    records: ScoreRecords,
+/// Columns of a dropped name.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DropRow {
+    /// TLD number.
+    pub tld: u16,
+    /// [`crate::index::columns::rank_key::rank_key`].
+    pub key: u16,
+    /// Unrounded score, [`crate::scorer::Grade::rank`].
+    pub rank: u16,
+    /// Latest drop date, [`crate::vocab::day::Day::raw`].
+    pub drop_date: u16,
+    /// Effective release of that drop.
+    pub release: u16,
+    /// First batch that reported the drop.
+    pub first_batch: u32,
+    pub properties: PropertyRow,
 }
 
 impl RankOrder {
@@ -103,7 +89,7 @@ fn sort_keys(table: &Table) -> impl Iterator<Item = u64> {
 }
 
 impl DropRows {
-    /// Copies the dropped names of `table` into doc order, on all cores.
+    /// Copies the dropped names of `table` into doc order, on all cores, each to its place.
     ///
     /// # Errors
     /// The records exceed 4 GiB.
@@ -176,12 +162,13 @@ fn parts_of(part: &Part, drop: usize) -> NewRecord<'_> {
     }
 }
 
-/// Visits the drops with docs in `docs`, in name order: the part, the position among its drops, and
-/// the position in `docs`.
+/// Visits the drops with one of `count` docs from `first` on, in name order: the part, the position among
+/// its drops, and that of the doc.
 fn for_each_drop<'a>(
     table: &'a Table,
     order: &RankOrder,
-    docs: &Range<u32>,
+    first: u32,
+    count: usize,
     mut visit: impl FnMut(&'a Part, usize, usize),
 ) {
     let mut all = order.docs.as_slice();
@@ -189,8 +176,9 @@ fn for_each_drop<'a>(
         let (here, rest) = all.split_at(part.drops.len());
         all = rest;
         for (drop, doc) in here.iter().enumerate() {
-            if docs.contains(doc) {
-                visit(part, drop, (doc - docs.start) as usize);
+            let place = doc.wrapping_sub(first) as usize;
+            if place < count {
+                visit(part, drop, place);
             }
         }
     }
@@ -211,7 +199,7 @@ mod tests {
             let mut expected: Vec<(bool, u64, &[u8])> = Vec::new();
             let mut found = Vec::new();
             let rows = DropRows::gather(&table, &order).expect("fits");
-            let records = rows.records;
+            let records = &rows.records;
             for (part, drop) in
                 table.parts.iter().flat_map(|part| (0..part.drops.len()).map(move |at| (part, at)))
             {
@@ -222,16 +210,16 @@ mod tests {
                 let doc = order.docs()[found.len()];
                 found.push((doc, part.name(at)));
                 let at_doc = doc as usize;
-                assert_eq!(rows.tld[at_doc], part.tld[at]);
-                assert_eq!(rows.key[at_doc], part.key[at]);
-                assert_eq!(rows.rank[at_doc], part.drops.rank[drop]);
-                assert_eq!(rows.drop_date[at_doc], part.drops.date[drop]);
-                assert_eq!(rows.release[at_doc], part.drops.release[drop]);
-                assert_eq!(rows.first_batch[at_doc], part.drops.first_batch[drop]);
+                assert_eq!(rows.rows[at_doc].tld, part.tld[at]);
+                assert_eq!(rows.rows[at_doc].key, part.key[at]);
+                assert_eq!(rows.rows[at_doc].rank, part.drops.rank[drop]);
+                assert_eq!(rows.rows[at_doc].drop_date, part.drops.date[drop]);
+                assert_eq!(rows.rows[at_doc].release, part.drops.release[drop]);
+                assert_eq!(rows.rows[at_doc].first_batch, part.drops.first_batch[drop]);
                 let record = records.get(doc);
                 assert_eq!(record.label.as_bytes(), part.label(at));
                 assert_eq!(u16::from(record.spread), part.drops.open_tlds[drop].min(255));
-                let row = rows.properties[at_doc];
+                let row = rows.rows[at_doc].properties;
                 assert_eq!(row[Property::OtherTlds as usize], part.drops.spread[drop] - 1);
                 assert_eq!(row[Property::Drops as usize], u16::from(part.drops.count[drop]));
                 assert_eq!(row[Property::Length as usize], u16::from(length_of(part.key[at])));
