@@ -18,13 +18,14 @@ use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::OnceLock;
 
+use crate::index::columns::ascending::Ascending;
 use crate::index::columns::checks::{DropChecks, DropColumns};
 use crate::index::columns::day::{DayStages, DropDates, StageDocs};
 use crate::index::columns::day_column::{DayColumn, DayFiles};
 use crate::index::columns::first_batches::FirstBatches;
 use crate::index::columns::popularity::Popularity;
 use crate::index::columns::properties::{Properties, Property};
-use crate::index::columns::rank_key::{dqs_of, length_of, order_key, rank_key};
+use crate::index::columns::rank_key::{dqs_of, length_of, rank_key};
 use crate::index::columns::rank_order::{DropRows, RankOrder};
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::table::Table;
@@ -61,7 +62,8 @@ pub struct DropsByRank {
     listed: u32,
     tld: Vec<u16>,
     key: Vec<u16>,
-    rank: Vec<u16>,
+    /// Of the docs on the list, see [`ranked_number`].
+    ranked: Ascending,
     drop_date: DayColumn,
     release: DayColumn,
     first_batches: FirstBatches,
@@ -116,15 +118,15 @@ impl DropsByRank {
         listed: u32,
     ) -> Result<DropsByRank, GenerationError> {
         let (tld, key) = (files.take::<u16>(TLD)?, files.take::<u16>(KEY)?);
-        let rank = files.take::<u16>(RANK)?;
+        let ranked = Ascending::open(RANK, listed as usize, files)?;
         let drop_date = DayColumn::open(files, DROP_DATE, dropped)?;
         let release = DayColumn::open(files, RELEASE, dropped)?;
         let properties = Properties::open(files, dropped)?;
         let popularity = Popularity::open(files, dropped)?;
         let fits = listed <= dropped
-            && [&tld, &key, &rank].map(Vec::len) == [dropped as usize; 3]
+            && [&tld, &key].map(Vec::len) == [dropped as usize; 2]
             && tld.iter().all(|&tld| usize::from(tld) < tlds.len())
-            && (0..listed as usize).map(|doc| order_key(key[doc], rank[doc])).is_sorted()
+            && key[..listed as usize].is_sorted_by_key(|key| key >> 8)
             && key.iter().all(|&key| key >> 8 <= rank_key(Dqs::MIN, 0) >> 8);
         files.check(fits, KEY)?;
         let cuts = cuts(&key[..listed as usize]);
@@ -135,7 +137,7 @@ impl DropsByRank {
             listed,
             tld,
             key,
-            rank,
+            ranked,
             drop_date,
             release,
             first_batches,
@@ -170,9 +172,10 @@ impl DropsByRank {
         &self.key
     }
 
-    /// Returns the unrounded scores by doc, as [`crate::scorer::Grade::rank`].
-    pub fn ranks(&self) -> &[u16] {
-        &self.rank
+    /// Returns the unrounded score of a doc on the list, as [`crate::scorer::Grade::rank`].
+    pub fn rank(&self, doc: u32) -> u16 {
+        let best = ranked_number(doc, self.key[doc as usize], u16::MAX);
+        u16::MAX - (self.ranked.get(doc) - best) as u16
     }
 
     /// Returns the latest drop dates by doc, as [`crate::vocab::day::Day::raw`].
@@ -395,6 +398,12 @@ impl DropsByRank {
     }
 }
 
+/// Returns a number that ascends with the doc: unrounded scores descend for names of one score, and so
+/// take half a byte each instead of two.
+fn ranked_number(doc: u32, key: u16, rank: u16) -> u64 {
+    (u64::from(key >> 8) << 16) + u64::from(u16::MAX - rank) + u64::from(doc)
+}
+
 /// Computes [`DropsByRank::cuts`].
 fn cuts(keys: &[u16]) -> Vec<u32> {
     let scores = 0..=u16::from(Dqs::MAX.points());
@@ -552,6 +561,7 @@ mod tests {
     use super::*;
     use crate::index::columns::fixtures::{TestTables, round_trip};
     use crate::index::columns::idn::alias_of;
+    use crate::index::columns::rank_key::order_key;
     use crate::index::filter::{AsOf, Filter, Sort, View};
     use crate::vocab::day::Day;
     use crate::vocab::name::DomainName;
@@ -766,7 +776,8 @@ mod tests {
                 (built.listed.dqs(doc), built.listed.length(doc)),
                 (dqs_of(row.key), length_of(row.key))
             );
-            assert_eq!((built.listed.tlds()[at], built.listed.ranks()[at]), (row.tld, row.rank));
+            let (tld, rank) = (built.listed.tlds()[at], built.listed.rank(doc));
+            assert_eq!((tld, rank), (row.tld, row.rank));
             assert_eq!(built.listed.drop_dates()[at], row.drop_date);
             assert_eq!(built.listed.releases()[at], row.release);
             assert_eq!(built.listed.first_batches().number(doc), row.first_batch);

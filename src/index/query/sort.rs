@@ -332,7 +332,7 @@ impl Index {
 
     fn order_key(&self, doc: u32) -> u64 {
         let drops = &self.drops_by_rank;
-        order_key(drops.keys()[doc as usize], drops.ranks()[doc as usize])
+        order_key(drops.keys()[doc as usize], drops.rank(doc))
     }
 
     pub(in crate::index) fn name_of(&self, doc: u32) -> String {
