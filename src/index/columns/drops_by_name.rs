@@ -4,8 +4,12 @@
 //! docs. Out: *dropped order* (name order restricted to names that dropped), and the same by TLD,
 //! to count and search in one view. Names that are registered and never dropped are a separate set.
 //! Dates and features are stored by doc, elsewhere.
+//!
+//! Where every name dropped, as for an operator who keeps drop lists alone, dropped order is name order:
+//! the keys and the order by TLD are then those of all names, which saves five bytes a name.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -81,57 +85,61 @@ impl Bits {
 pub struct DropsByName {
     dropped: Bits,
     registered: Vec<u64>,
-    keys: Vec<u16>,
     docs: Vec<u32>,
-    by_tld: ByTld,
+    /// Rank keys by place, and the places by TLD.
+    keys: Arc<Vec<u16>>,
+    by_tld: Arc<ByTld>,
 }
 
 impl DropsByName {
     /// Builds the set; `docs` holds the doc of each dropped name in dropped order, each once.
+    #[cfg(test)]
     pub fn new(table: &Table, docs: Vec<u32>) -> DropsByName {
-        let words = (table.len() as usize).div_ceil(64);
-        let (mut dropped, mut registered) = (vec![0u64; words], vec![0u64; words]);
-        let set =
-            |bits: &mut [u64], ordinal: u32| bits[ordinal as usize / 64] |= 1 << (ordinal % 64);
-        let (mut keys, mut tlds) = (Vec::with_capacity(docs.len()), Vec::with_capacity(docs.len()));
-        for part in &table.parts {
-            for &at in &part.drops.at {
-                set(&mut dropped, part.first + at);
-                keys.push(part.key[at as usize]);
-                tlds.push(part.tld[at as usize]);
-            }
-            for (ordinal, _) in (part.first..).zip(&part.registered).filter(|(_, held)| **held) {
-                set(&mut registered, ordinal);
-            }
-        }
-        let by_tld = ByTld::new(table.tlds.len(), tlds.iter(), keys.iter());
-        DropsByName { dropped: Bits::new(dropped), registered, keys, docs, by_tld }
+        let (dropped, registered) = sets(table);
+        let (keys, by_tld) = orders(table);
+        let (keys, by_tld) = (Arc::new(keys), Arc::new(by_tld));
+        DropsByName { dropped: Bits::new(dropped), registered, docs, keys, by_tld }
     }
 
-    /// Writes the dropped names of `table`; `docs` as in [`DropsByName::new`].
+    /// Writes the dropped names of `table`; `docs` holds the doc of each in dropped order, each once.
     ///
     /// # Errors
     /// A write fails.
-    pub fn write(table: &Table, docs: Vec<u32>, draft: &Draft) -> Result<(), BuildError> {
-        let dropped = DropsByName::new(table, docs);
-        draft.put("dropped.bits", &dropped.dropped.words)?;
-        draft.put("dropped.registered", &dropped.registered)?;
-        draft.put("dropped.keys", &dropped.keys)?;
-        draft.put("dropped.docs", &dropped.docs)?;
-        dropped.by_tld.write("dropped-by-tld", draft)
+    pub fn write(table: &Table, docs: &[u32], draft: &Draft) -> Result<(), BuildError> {
+        let (dropped, registered) = sets(table);
+        draft.put("dropped.bits", &dropped)?;
+        draft.put("dropped.registered", &registered)?;
+        draft.put("dropped.docs", docs)?;
+        if table.dropped() < table.len() {
+            let (keys, by_tld) = orders(table);
+            draft.put("dropped.keys", &keys)?;
+            by_tld.write("dropped-by-tld", draft)?;
+        }
+        Ok(())
     }
 
-    /// Opens what [`DropsByName::write`] wrote.
+    /// Opens what [`DropsByName::write`] wrote; `names` and `by_tld` are the orders of all names.
     ///
     /// # Errors
     /// A file is damaged, or they do not fit each other.
-    pub fn open(files: &Files) -> Result<DropsByName, GenerationError> {
+    pub fn open(
+        files: &Files,
+        names: &RankTable,
+        by_tld: &Arc<ByTld>,
+    ) -> Result<DropsByName, GenerationError> {
+        let dropped = Bits::new(files.take("dropped.bits")?);
+        let (keys, by_tld) = if dropped.len() as usize == names.len() {
+            (names.shared_keys(), Arc::clone(by_tld))
+        } else {
+            let by_tld = ByTld::open("dropped-by-tld", files)?;
+            (Arc::new(files.take("dropped.keys")?), Arc::new(by_tld))
+        };
         let all = DropsByName {
-            dropped: Bits::new(files.take("dropped.bits")?),
+            dropped,
             registered: files.take("dropped.registered")?,
-            keys: files.take("dropped.keys")?,
             docs: files.take("dropped.docs")?,
-            by_tld: ByTld::open("dropped-by-tld", files)?,
+            keys,
+            by_tld,
         };
         let len = all.len() as usize;
         let docs_fit = all.docs.len() == len && all.docs.iter().all(|&doc| (doc as usize) < len);
@@ -193,6 +201,32 @@ impl DropsByName {
     pub fn registered(&self, ordinal: u32) -> bool {
         self.registered[ordinal as usize / 64] >> (ordinal % 64) & 1 == 1
     }
+}
+
+/// Returns the ordinals of the names that dropped, and of those that are registered, as bits.
+fn sets(table: &Table) -> (Vec<u64>, Vec<u64>) {
+    let words = (table.len() as usize).div_ceil(64);
+    let (mut dropped, mut registered) = (vec![0u64; words], vec![0u64; words]);
+    let set = |bits: &mut [u64], ordinal: u32| bits[ordinal as usize / 64] |= 1 << (ordinal % 64);
+    for part in &table.parts {
+        part.drops.at.iter().for_each(|at| set(&mut dropped, part.first + at));
+        for (ordinal, _) in (part.first..).zip(&part.registered).filter(|(_, held)| **held) {
+            set(&mut registered, ordinal);
+        }
+    }
+    (dropped, registered)
+}
+
+/// Returns the rank keys of the names that dropped, in dropped order, and their order by TLD.
+fn orders(table: &Table) -> (Vec<u16>, ByTld) {
+    let drops = || {
+        let parts = table.parts.iter();
+        parts.flat_map(|part| part.drops.at.iter().map(move |&at| (part, at as usize)))
+    };
+    let keys: Vec<u16> = drops().map(|(part, at)| part.key[at]).collect();
+    let tlds = drops().map(|(part, at)| &part.tld[at]);
+    let by_tld = ByTld::new(table.tlds.len(), tlds, keys.iter());
+    (keys, by_tld)
 }
 
 /// Stage codes of the dropped names on one day, in dropped order and by TLD.

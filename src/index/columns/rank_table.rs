@@ -11,6 +11,7 @@
 
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::index::columns::rank_key::{length_of, rank_key};
 use crate::index::error::{BuildError, GenerationError};
@@ -517,7 +518,7 @@ impl<C: Column> Order<'_, C> {
 /// Keys of an order, with their tables.
 #[derive(Debug, Default)]
 pub struct RankTable {
-    keys: Vec<u16>,
+    keys: Arc<Vec<u16>>,
     tables: Tables,
 }
 
@@ -525,7 +526,7 @@ impl RankTable {
     /// Builds the tables of keys by place.
     pub fn new(keys: Vec<u16>) -> RankTable {
         let tables = Tables::new(keys.len(), |place| keys[place]);
-        RankTable { keys, tables }
+        RankTable { keys: Arc::new(keys), tables }
     }
 
     /// Writes files whose names start with `name`.
@@ -533,7 +534,7 @@ impl RankTable {
     /// # Errors
     /// A write fails.
     pub fn write(&self, name: &str, draft: &Draft) -> Result<(), BuildError> {
-        draft.put(&format!("{name}.keys"), &self.keys)?;
+        draft.put(&format!("{name}.keys"), &**self.keys)?;
         self.tables.write(name, draft)
     }
 
@@ -544,7 +545,7 @@ impl RankTable {
     pub fn open(name: &str, files: &Files) -> Result<RankTable, GenerationError> {
         let keys: Vec<u16> = files.take(&format!("{name}.keys"))?;
         let tables = Tables::open(name, keys.len(), files)?;
-        Ok(RankTable { keys, tables })
+        Ok(RankTable { keys: Arc::new(keys), tables })
     }
 
     /// Returns the number of places.
@@ -555,6 +556,11 @@ impl RankTable {
     /// The keys by place.
     pub fn keys(&self) -> &[u16] {
         &self.keys
+    }
+
+    /// The keys by place, for another order of the same places.
+    pub fn shared_keys(&self) -> Arc<Vec<u16>> {
+        Arc::clone(&self.keys)
     }
 
     /// Returns the order for queries.

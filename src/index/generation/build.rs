@@ -245,7 +245,7 @@ fn write_parts(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Bu
         by_tld.write(open::NAMES_BY_TLD, draft)
     };
     let drops = || -> Result<(), BuildError> {
-        DropsByName::write(table, order.docs().to_vec(), draft)?;
+        DropsByName::write(table, order.docs(), draft)?;
         DropHistory::write(table, draft)?;
         drops_by_rank::write(table, order, draft)
     };

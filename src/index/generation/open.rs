@@ -2,7 +2,7 @@
 //! current generation is damaged, the one before it.
 
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 
@@ -111,12 +111,14 @@ pub(super) fn check(index: &Path, generation: GenerationId) -> Result<(), Genera
 
 fn open_parts(manifest: Manifest, tlds: Tlds, files: &Files) -> Result<Index, GenerationError> {
     let (names, dropped, listed) = (manifest.names, manifest.dropped, manifest.drops);
+    let ranks = RankTable::open(NAMES_RANKED, files)?;
+    let by_tld = Arc::new(ByTld::open(NAMES_BY_TLD, files)?);
     let index = Index {
         names: Names::open(files, names, &tlds)?,
         idn: IdnNames::open(files, names)?,
-        ranks: RankTable::open(NAMES_RANKED, files)?,
-        by_tld: ByTld::open(NAMES_BY_TLD, files)?,
-        drops_by_name: DropsByName::open(files)?,
+        drops_by_name: DropsByName::open(files, &ranks, &by_tld)?,
+        ranks,
+        by_tld,
         drop_history: DropHistory::open(files, names)?,
         drops_by_rank: DropsByRank::open(files, &tlds, dropped, listed)?,
         records: ScoreRecords::open(files, dropped)?,

@@ -38,7 +38,7 @@ pub struct Index {
     pub(in crate::index) idn: IdnNames,
     /// Rank keys in name order, and by TLD.
     pub(in crate::index) ranks: RankTable,
-    pub(in crate::index) by_tld: ByTld,
+    pub(in crate::index) by_tld: Arc<ByTld>,
     /// Dropped names in name order.
     pub(in crate::index) drops_by_name: DropsByName,
     /// Drops before the latest.
