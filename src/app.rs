@@ -25,7 +25,6 @@ use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
 use crate::http::alerts::rule_query;
 use crate::http::feeds::FeedLimits;
-use crate::http::running_exports::RunningExports;
 use crate::http::{App, AppParts, ConfiguredChannels, allowance};
 use crate::index::error::OpenError;
 use crate::index::filter::AsOf;
@@ -152,7 +151,9 @@ pub fn serve(
         catch_days: config.catch_days,
         home: config.outbound.public_url.clone(),
         feed_limits: FeedLimits::default(),
-        exports: RunningExports::new(config.server.deadlines.write_stall),
+        exports: Arc::default(),
+        streams: Arc::default(),
+        stall: config.server.deadlines.write_stall,
         exports_internal: config.sources.export_internal,
         node: config.node.clone(),
         started: Instant::now(),

@@ -16,7 +16,6 @@ use axum::routing::get;
 use dropdex::accounts::Store;
 use dropdex::changes::Appender;
 use dropdex::http::feeds::FeedLimits;
-use dropdex::http::running_exports::RunningExports;
 use dropdex::http::session::CookieKind;
 use dropdex::http::{App, AppParts, ConfiguredChannels, allowance};
 use dropdex::index::Index;
@@ -79,7 +78,9 @@ impl Service {
             catch_days: CATCH_DAYS_DEFAULT,
             home: None,
             feed_limits: FeedLimits::default(),
-            exports: RunningExports::new(Duration::from_secs(30)),
+            exports: Arc::default(),
+            streams: Arc::default(),
+            stall: Duration::from_secs(30),
             node: "bench".to_owned(),
             started: Instant::now(),
             inbox: Arc::default(),

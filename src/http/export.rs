@@ -17,6 +17,7 @@ use futures_util::stream;
 use tokio::sync::mpsc::{self, Sender};
 
 use crate::accounts::{Allowance, Caller, Claim};
+use crate::http::account_turns::{AccountTurn, ServerSlot};
 use crate::http::allowance::{Now, admit_export, charge_export};
 use crate::http::error::{ApiError, Refusal};
 use crate::http::params::{Limits, Params};
@@ -25,7 +26,6 @@ use crate::http::rate_limit::rate_limit_headers;
 use crate::http::rows::{
     DROP_CSV_BYTES, DROPS_CSV_HEADER, EXPORT_MEMBERS, push_drop, push_drop_columns, push_drop_csv,
 };
-use crate::http::running_exports::{RunningExport, ServerSlot};
 use crate::http::watchlist::{LOOKUP_US, WatchQuery, WatchRow, sorted_rows};
 use crate::http::{App, etag, work};
 use crate::index::query::rows::DropRow;
@@ -269,7 +269,7 @@ struct Started {
 #[derive(Clone)]
 struct Slots(Arc<Mutex<Option<HeldSlots>>>);
 
-type HeldSlots = (RunningExport, Option<ServerSlot>);
+type HeldSlots = (AccountTurn, Option<ServerSlot>);
 
 impl Drop for Slots {
     fn drop(&mut self) {
@@ -300,10 +300,11 @@ impl Export {
     fn start(self, app: &App) -> Result<Started, ApiError> {
         let Export { caller, now, slot } = self;
         let limit = app.store.limits(&caller).concurrent_exports;
-        let running = app.exports.begin(&caller, limit)?;
+        let running = app.exports.begin(caller.account, limit);
+        let running = running.ok_or(ApiError::TooManyExports { plan: caller.plan, limit })?;
         let allowance = charge_export(app, &caller, now.0)?;
         let slots = Slots(Arc::new(Mutex::new(Some((running, slot)))));
-        Ok(Started { allowance, stall: app.exports.stall, slots })
+        Ok(Started { allowance, stall: app.stall, slots })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The JSON API and the CSV exports. [`operations`] is the table of routes and their documentation,
 //! [`error`] maps errors to statuses. Business rules live in `index` and `accounts`.
 
+pub mod account_turns;
 pub mod alerts;
 pub mod allowance;
 pub mod appraise;
@@ -31,7 +32,6 @@ pub mod portfolio;
 mod rate_limit;
 pub mod response;
 pub mod rows;
-pub mod running_exports;
 pub mod search;
 pub mod searches;
 pub mod session;
@@ -44,16 +44,16 @@ pub mod work;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
 use axum::http::header::HOST;
 
 use crate::accounts::Store;
 use crate::changes::ChangeLog;
+use crate::http::account_turns::AccountTurns;
 use crate::http::allowance::Now;
 use crate::http::feeds::FeedLimits;
-use crate::http::running_exports::RunningExports;
 use crate::http::session::CookieKind;
 use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
@@ -98,8 +98,11 @@ pub struct AppParts {
     pub home: Option<BaseUrl>,
     /// Rate limits of feeds.
     pub feed_limits: FeedLimits,
-    /// CSV exports in progress.
-    pub exports: Arc<RunningExports>,
+    /// CSV exports in progress, and long polls and streams of events.
+    pub exports: Arc<AccountTurns>,
+    pub streams: Arc<AccountTurns>,
+    /// Longest wait for a client to take the next rows.
+    pub stall: Duration,
     /// Whether exports hold drops of lists for internal use only.
     pub exports_internal: bool,
     /// Name of this instance.

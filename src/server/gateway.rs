@@ -21,11 +21,11 @@ use hyper::body::{Body as _, Incoming};
 use metrics::{Counter, counter};
 use tokio::time::timeout_at;
 
+use crate::http::account_turns::ServerSlot;
 use crate::http::caching::Caching;
 use crate::http::changes;
 use crate::http::error::ApiError;
 use crate::http::peer::Client;
-use crate::http::running_exports::ServerSlot;
 use crate::server::admission::{Admission, Admitted, Class};
 use crate::server::body::{self, Counted, InFlight, ResponseBody};
 use crate::server::budget::ByteBudget;

@@ -18,7 +18,6 @@ use dropdex::corpus::ingest::Source;
 use dropdex::feeds::{Feed, ReadOptions};
 use dropdex::http::cursor::{self, QueryDigest};
 use dropdex::http::feeds::FeedLimits;
-use dropdex::http::running_exports::RunningExports;
 use dropdex::http::session::CookieKind;
 use dropdex::http::{App, AppParts, ConfiguredChannels};
 use dropdex::index::filter::{RowPosition, SortKey};
@@ -120,7 +119,9 @@ fn start() -> Service {
         catch_days: 5,
         home: None,
         feed_limits: FeedLimits::default(),
-        exports: RunningExports::new(Duration::from_secs(30)),
+        exports: Arc::default(),
+        streams: Arc::default(),
+        stall: Duration::from_secs(30),
         node: "fuzz".to_owned(),
         started: Instant::now(),
         inbox: Arc::default(),
