@@ -25,16 +25,17 @@ use utoipa::ToSchema;
 
 use crate::accounts::{Caller, UserData};
 use crate::changes::{ChangeLog, Entry, ReadError};
+use crate::http::account_turns::{AccountTurn, ServerSlot};
 use crate::http::allowance::Now;
 use crate::http::error::ApiError;
 use crate::http::params::{ChangesQuery, Params, sequence};
 use crate::http::rows::{push_number, push_quoted_day};
-use crate::http::running_exports::ServerSlot;
 use crate::http::{App, work};
 use crate::index::changes::NameTest;
 use crate::index::filter::{AsOf, Filter};
 use crate::vocab::change::{ChangeKind, ChangeSource};
 use crate::vocab::day::Day;
+use crate::vocab::limits::STREAMS_PER_ACCOUNT;
 
 /// The path of the operation.
 pub const PATH: &str = "/api/v1/changes";
@@ -80,6 +81,7 @@ pub async fn list_changes(
 ) -> Result<Response, ApiError> {
     // Without a slot of its class, a request must not wait.
     let slot = request.extensions_mut().remove::<ServerSlot>();
+    let turn = slot.map(|slot| Turn::begin(&app, &caller, slot)).transpose()?;
     let today = app.as_of(now).today;
     let parse = move |uri: &Uri| Params::new(uri.query()).changes(today);
     let asked = work::parse(request.uri(), parse).await?;
@@ -90,9 +92,9 @@ pub async fn list_changes(
     let uri = request.uri().clone();
     let reader = Reader { app, caller, uri, asked: Arc::new(asked), today };
     if wants_stream(request.headers()) {
-        return reader.stream(since, slot).await;
+        return reader.stream(since, turn).await;
     }
-    let wait = if slot.is_some() { wait } else { Duration::ZERO };
+    let wait = if turn.is_some() { wait } else { Duration::ZERO };
     let page = reader.wait(since.unwrap_or(0), Instant::now() + wait).await?;
     Ok(work::json_response(page.into_json()))
 }
@@ -134,6 +136,21 @@ struct ChangeRow<'a> {
     /// Effective release at the time; `null` without a drop.
     #[schema(value_type = Option<String>, format = Date, required)]
     release_date: Option<Day>,
+}
+
+/// A long poll or a stream in progress, until drop.
+struct Turn {
+    _slot: ServerSlot,
+    _of_account: AccountTurn,
+}
+
+impl Turn {
+    fn begin(app: &App, caller: &Caller, slot: ServerSlot) -> Result<Turn, ApiError> {
+        let limit = STREAMS_PER_ACCOUNT;
+        let turn = app.streams.begin(caller.account, limit);
+        let turn = turn.ok_or(ApiError::TooManyStreams { limit })?;
+        Ok(Turn { _slot: slot, _of_account: turn })
+    }
 }
 
 /// Reads pages for one request.
@@ -188,7 +205,7 @@ impl Reader {
     async fn stream(
         mut self,
         since: Option<u64>,
-        slot: Option<ServerSlot>,
+        turn: Option<Turn>,
     ) -> Result<Response, ApiError> {
         let since = since.unwrap_or_else(|| self.app.changes.newest());
         let newest = self.app.changes.subscribe();
@@ -196,10 +213,10 @@ impl Reader {
         let mut first = self.page(since, Form::Events).await?;
         let retry = format!("retry: {}\n\n", fastrand::u32(RETRY_MS));
         first.bytes.splice(..0, retry.into_bytes());
-        let heartbeat = HEARTBEAT.min(self.app.exports.stall / 2);
+        let heartbeat = HEARTBEAT.min(self.app.stall / 2);
         let ends = Instant::now() + STREAM_TIME_MAX;
         let (since, first) = (first.next, Some(first.bytes.into()));
-        let state = Streamed { reader: self, since, newest, first, heartbeat, ends, _slot: slot };
+        let state = Streamed { reader: self, since, newest, first, heartbeat, ends, _turn: turn };
         let events = stream::unfold(state, async |mut state| {
             let bytes = state.next().await?;
             Some((Ok::<Bytes, Infallible>(bytes), state))
@@ -336,7 +353,7 @@ struct Streamed {
     heartbeat: Duration,
     ends: Instant,
     /// Held until the stream is dropped.
-    _slot: Option<ServerSlot>,
+    _turn: Option<Turn>,
 }
 
 impl Streamed {

@@ -21,6 +21,8 @@ use crate::vocab::scope::Scope;
 
 /// `Retry-After` of an export while others of its account run: most take less.
 const EXPORT_RETRY_AFTER_S: u32 = 5;
+/// A long poll ends within half a minute.
+const STREAM_RETRY_AFTER_S: u32 = 30;
 
 /// Reasons to refuse a request.
 #[derive(Debug)]
@@ -54,6 +56,8 @@ pub enum ApiError {
     MethodNotAllowed,
     /// 429: as many exports of the account run as its plan allows at once.
     TooManyExports { plan: Plan, limit: u32 },
+    /// 429: the account has as many long polls and streams of events as it may.
+    TooManyStreams { limit: u32 },
     /// 429: the day's allowance is used up.
     RateLimited { plan: Plan, allowance: Allowance, retry_after_s: i64 },
     /// A write that was refused. `From` maps those that have a variant of their own here.
@@ -477,6 +481,18 @@ impl From<ApiError> for Refusal {
                 };
                 Refusal::new(StatusCode::TOO_MANY_REQUESTS, body)
                     .with(RETRY_AFTER, EXPORT_RETRY_AFTER_S)
+            }
+            ApiError::TooManyStreams { limit } => {
+                let message = format!(
+                    "an account may have {limit} long polls and streams at once; close one, or read pages \
+                     without `wait`"
+                );
+                let body = ErrorResponse {
+                    limit: Some(limit),
+                    ..ErrorResponse::new("STREAMS_OPEN", message)
+                };
+                Refusal::new(StatusCode::TOO_MANY_REQUESTS, body)
+                    .with(RETRY_AFTER, STREAM_RETRY_AFTER_S)
             }
             ApiError::RateLimited { plan, allowance, retry_after_s } => {
                 let body = ErrorResponse {

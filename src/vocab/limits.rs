@@ -129,6 +129,8 @@ pub const TAGS_MAX: usize = 10;
 pub const TAG_CHARS_MAX: usize = 30;
 /// Maximum saved searches of an account: a page counts the names of each.
 pub const SEARCHES_MAX: u32 = 100;
+/// Maximum long polls and streams of events of an account at once.
+pub const STREAMS_PER_ACCOUNT: u32 = 100;
 /// Largest `releaseWithinDays`.
 pub const RELEASE_WITHIN_DAYS_MAX: u16 = 366;
 /// Maximum hidden names of an account: each takes memory permanently.

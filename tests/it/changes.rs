@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dropdex::vocab::day::Day;
+use dropdex::vocab::limits::STREAMS_PER_ACCOUNT;
 use serde_json::Value;
 
 use crate::common::rdap::{RdapServer, Says};
@@ -306,7 +307,8 @@ impl Stream {
             assert!(headers.contains("content-type: text/event-stream\r\n"), "{headers}");
             assert!(!headers.contains("content-encoding"), "{headers}");
         } else {
-            assert_eq!(status == 503, headers.contains("retry-after: "), "{headers}");
+            let is_later = [429, 503].contains(&status);
+            assert_eq!(is_later, headers.contains("retry-after: "), "{headers}");
         }
         let reader = BufReader::new(Chunked { inner, left: 0, ended: false });
         let mut stream = Stream { reader, status };
@@ -354,13 +356,39 @@ impl Stream {
 }
 
 #[test]
+fn an_account_cannot_take_all_streams() {
+    let mut world = World::new("");
+    let server = world.serve(0);
+    let mut streams: Vec<Stream> = (0..STREAMS_PER_ACCOUNT)
+        .map(|_| Stream::open(&server, &world.key, "/api/v1/changes", None))
+        .collect();
+    assert!(streams.iter().all(|stream| stream.status == 200));
+    let mut client = world.client(&server);
+    let refused = client.get("/api/v1/changes?wait=1");
+    assert_eq!((refused.status, refused.number("retry-after")), (429, Some(30)));
+    assert_eq!(refused.json()["code"], "STREAMS_OPEN");
+    // Pages and other accounts are served, and a stream that ends makes room.
+    assert_eq!(client.get("/api/v1/changes").status, 200);
+    let other = world.site.account("other@example.com", "api");
+    assert_eq!(Stream::open(&server, &other, "/api/v1/changes", None).status, 200);
+    streams.pop();
+    wait::until(WAIT_MAX, "room for one more", || {
+        Stream::open(&server, &world.key, "/api/v1/changes", None).status == 200
+    });
+}
+
+#[test]
 fn streams_have_every_event_and_go_on_where_they_were() {
     let clients = figure(50, 1_000);
     let mut world =
         World::new(&format!("[server]\nmax_streams = {clients}\nqueue_timeout_ms = 1\n"));
     let server = world.serve(0);
-    let mut streams: Vec<Stream> =
-        (0..clients).map(|_| Stream::open(&server, &world.key, "/api/v1/changes", None)).collect();
+    let keys: Vec<String> = (0..clients.div_ceil(STREAMS_PER_ACCOUNT as usize))
+        .map(|number| world.site.account(&format!("reader{number}@example.com"), "api"))
+        .collect();
+    let mut streams: Vec<Stream> = (0..clients)
+        .map(|at| Stream::open(&server, &keys[at % keys.len()], "/api/v1/changes", None))
+        .collect();
     assert!(streams.iter().all(|stream| stream.status == 200));
     let refused = Stream::open(&server, &world.key, "/api/v1/changes", None);
     assert_eq!(refused.status, 503, "one more than there are slots");
