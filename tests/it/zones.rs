@@ -84,7 +84,7 @@ fn a_zone_file_that_cannot_be_taken_changes_nothing() {
 /// Ingests are killed at any moment and tried again: what is held in the end is the same.
 #[test]
 fn kills_leave_the_same_drops() {
-    const DAYS: i32 = 10;
+    const DAYS: i32 = 14;
     let mut rng = Rng::new(seed());
     let mut days = vec![names(1_500, &[])];
     let mut gone: Vec<usize> = Vec::new();
@@ -103,8 +103,13 @@ fn kills_leave_the_same_drops() {
         let soon = begun.elapsed() * 3 / 4;
         let path = zone(&killed, on, names);
         let args = ["ingest", "--local", path.to_str().expect("UTF-8")];
-        let tries = wanted.div_ceil(DAYS as usize);
+        // What a day lacks since a try ended by itself is made up for on the next.
+        let tries = 3 * wanted.div_ceil(DAYS as usize);
+        let by_now = wanted.min(wanted * (on as usize + 1) / (DAYS as usize - 4));
         for _ in 0..tries {
+            if kills >= by_now {
+                break;
+            }
             let mut child = killed.command(&args).spawn().expect("it starts");
             let within = soon.as_micros() as usize + 1;
             std::thread::sleep(Duration::from_micros(rng.below(within) as u64));
@@ -120,7 +125,7 @@ fn kills_leave_the_same_drops() {
     let drops = |site: &Site| site.ok(&["export", "drops", "--view", "all", "--today", &day(DAYS)]);
     assert_eq!(drops(&killed), drops(&calm));
     assert!(drops(&calm).lines().count() > 100);
-    assert!(kills * 3 > wanted, "most tries are killed: {kills}");
+    assert!(kills * 10 >= wanted * 9, "{kills} of {wanted} kills");
 }
 
 const SECRET: &[u8] = b"a secret that client and server share, of sixty-four bytes here.";
