@@ -213,11 +213,6 @@ impl DropsByRank {
         newest.get(usize::from(tld)).copied().flatten()
     }
 
-    /// Returns the number of matches by TLD number.
-    pub fn count_tlds(&self, matches: &[u64]) -> Vec<u32> {
-        self.tld_docs.count(matches, &self.tld)
-    }
-
     /// Returns the properties that filters and facets ask for.
     pub fn properties(&self) -> &Properties {
         &self.properties

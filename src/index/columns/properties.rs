@@ -135,12 +135,6 @@ impl Properties {
         &self.0[property as usize]
     }
 
-    /// Returns the number of names by length.
-    pub fn count_lengths(&self, matches: &[u64]) -> Vec<u32> {
-        const { assert!(LABEL_CHARS_MAX < 1 << 6, "a length is a value of its own") };
-        self.column(Property::Length).count(matches).to_vec()
-    }
-
     /// Returns the number of names by kind, whether capped or not, in the order of [`Kind::ALL`].
     pub fn count_kinds(&self, matches: &[u64]) -> Vec<u32> {
         let counts = self.column(Property::Kind).count(matches);

@@ -1,9 +1,6 @@
 //! Docs of the drops list by TLD: the docs of any set of TLDs as a bitmap of a window. A TLD with
 //! at least one doc in 32 has a bitmap, any other a list of docs, whichever is smaller.
 
-use std::borrow::Cow;
-
-use crate::index::columns::slices::{docs_of, ones};
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
@@ -121,25 +118,6 @@ impl TldDocs {
             }
         }
         members
-    }
-
-    /// Returns the number of matches by TLD number; `tld` holds the TLD numbers by doc. Matches of frequent
-    /// TLDs are counted 64 at once.
-    pub fn count(&self, matches: &[u64], tld: &[u16]) -> Vec<u32> {
-        let mut counts = vec![0; self.starts.len() - 1];
-        let mut rest = Cow::Borrowed(matches);
-        if ones(matches) as usize > matches.len() * self.frequent.len() / 2 {
-            let rest = rest.to_mut();
-            for (at, &number) in self.frequent.iter().enumerate() {
-                let bits = &self.bits[at * self.words..(at + 1) * self.words];
-                for (word, bits) in rest.iter_mut().zip(bits) {
-                    counts[usize::from(number)] += (*word & bits).count_ones();
-                    *word &= !bits;
-                }
-            }
-        }
-        docs_of(0, &rest, |doc| counts[usize::from(tld[doc as usize])] += 1);
-        counts
     }
 }
 

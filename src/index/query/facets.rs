@@ -73,16 +73,16 @@ impl Index {
     /// Returns the number of matches by number of the value.
     fn count_by(&self, facet: Facet, matches: &[u64], day: &DayIndex) -> Vec<u32> {
         let drops = &self.drops_by_rank;
-        let releases = drops.releases();
+        let (tlds, keys, releases) = (drops.tlds(), drops.keys(), drops.releases());
         let both = |docs: StageDocs<'_>| {
             (0..).zip(matches).map(|(at, word)| (word & docs.word(at)).count_ones()).sum::<u32>()
         };
         match facet {
-            Facet::Tld => drops.count_tlds(matches),
+            Facet::Tld => count(matches, self.tlds.len(), |doc| tlds[doc].into()),
             Facet::Stage => {
                 Stage::ALL.map(|stage| both(day.stages.docs_in(View::Stage(stage)))).to_vec()
             }
-            Facet::Length => drops.properties().count_lengths(matches),
+            Facet::Length => count(matches, 1 << 8, |doc| usize::from(keys[doc] & 0xff)),
             Facet::Dqs => count_scores(matches, |dqs| drops.docs_with(dqs)),
             Facet::Release => count(matches, 1 << 16, |doc| releases[doc].into()),
             Facet::Language => drops.properties().count_languages(matches),
