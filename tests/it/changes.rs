@@ -357,7 +357,7 @@ impl Stream {
 
 #[test]
 fn an_account_cannot_take_all_streams() {
-    let mut world = World::new("");
+    let world = World::new("");
     let server = world.serve(0);
     let mut streams: Vec<Stream> = (0..STREAMS_PER_ACCOUNT)
         .map(|_| Stream::open(&server, &world.key, "/api/v1/changes", None))

@@ -534,7 +534,7 @@ impl RankTable {
     /// # Errors
     /// A write fails.
     pub fn write(&self, name: &str, draft: &Draft) -> Result<(), BuildError> {
-        draft.put(&format!("{name}.keys"), &**self.keys)?;
+        draft.put(&format!("{name}.keys"), self.keys.as_slice())?;
         self.tables.write(name, draft)
     }
 
