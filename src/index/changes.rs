@@ -45,13 +45,13 @@ impl Index {
     pub fn changes_of_day(&self, day: Day, through: u64) -> Vec<DocChange> {
         let listed = &self.drops_by_rank;
         self.changes(listed.len(), |doc, changes| {
-            let left = i32::from(listed.releases()[doc as usize]) - i32::from(day.raw());
+            let left = i32::from(listed.release(doc)) - i32::from(day.raw());
             if !(-1..=i32::from(u16::MAX)).contains(&left)
                 || u64::from(listed.first_batches().number(doc)) > through
             {
                 return;
             }
-            let pending = self.tlds.pending_days(listed.tlds()[doc as usize]);
+            let pending = self.tlds.pending_days(listed.tld(doc));
             let mut add = |kind| changes.push(DocChange::new(doc, kind, ChangeSource::Calendar));
             if pending > 0 && left == i32::from(pending) {
                 add(ChangeKind::PendingDelete);
@@ -78,9 +78,9 @@ impl Index {
     ) -> Vec<DocChange> {
         let listed = &self.drops_by_rank;
         let (on_list, catch_days) = (listed.len(), i32::from(as_of.catch_days));
-        let dropped = listed.releases().len() as u32;
+        let dropped = listed.dropped();
         self.changes(dropped, |doc, changes| {
-            let left = i32::from(listed.releases()[doc as usize]) - i32::from(as_of.today.raw());
+            let left = i32::from(listed.release(doc)) - i32::from(as_of.today.raw());
             let is_active = left > -catch_days;
             if doc < on_list && u64::from(listed.first_batches().number(doc)) > since {
                 if is_active {
@@ -104,7 +104,7 @@ impl Index {
             return;
         };
         if doc >= listed.len() {
-            let is_released = Day::raw(today) >= listed.releases()[doc as usize];
+            let is_released = Day::raw(today) >= listed.release(doc);
             let kind = if is_released { ChangeKind::RegisteredAgain } else { ChangeKind::Renewed };
             changes.push(DocChange::new(doc, kind, ChangeSource::List));
             return;
@@ -125,8 +125,8 @@ impl Index {
     /// Returns the change that the calendar brought last for a doc.
     fn expected(&self, doc: u32, today: Day) -> Option<ChangeKind> {
         let listed = &self.drops_by_rank;
-        let left = i32::from(listed.releases()[doc as usize]) - i32::from(today.raw());
-        let pending = i32::from(self.tlds.pending_days(listed.tlds()[doc as usize]));
+        let left = i32::from(listed.release(doc)) - i32::from(today.raw());
+        let pending = i32::from(self.tlds.pending_days(listed.tld(doc)));
         match left {
             ..0 => Some(ChangeKind::Available),
             0 => Some(ChangeKind::DropsToday),
@@ -174,7 +174,7 @@ impl NameTest<'_> {
     /// Returns true if a canonical name passes.
     pub fn passes(&self, name: &str) -> bool {
         self.index.doc_of(name).is_some_and(|doc| {
-            let code = |day: &DayIndex| day.stages.by_doc()[doc as usize];
+            let code = |day: &DayIndex| day.stages.code(doc);
             self.view.as_ref().is_none_or(|(day, mask)| code(day) & mask != 0)
                 && self.checks.passes(doc)
         })

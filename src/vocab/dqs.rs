@@ -28,7 +28,7 @@ impl Dqs {
     }
 
     /// In whole points, 0 to 100.
-    pub fn points(self) -> u8 {
+    pub const fn points(self) -> u8 {
         self.0
     }
 }

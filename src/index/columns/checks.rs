@@ -8,13 +8,16 @@
 use std::ops::RangeInclusive;
 
 use crate::index::columns::day_column::{DayColumn, DayTest};
+use crate::index::columns::drop_days::DropDays;
 use crate::index::columns::first_batches::FirstBatches;
 use crate::index::columns::label::{MarkTest, TextTest, TextTrail};
 use crate::index::columns::names::text_of;
+use crate::index::columns::packed::Packed;
 use crate::index::columns::popularity::Popularity;
 use crate::index::columns::properties::{Properties, PropertyTests, TraitTest};
-use crate::index::columns::rank_key::{dqs_of, length_of};
+use crate::index::columns::rank_key::{dqs_of, length_of, rank_key};
 use crate::index::columns::records::ScoreRecords;
+use crate::index::columns::scores::Scores;
 use crate::index::columns::tlds::Tlds;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
@@ -29,17 +32,20 @@ const WORDS_PER_LOOK: usize = 64;
 #[derive(Clone, Copy)]
 pub struct DropColumns<'a> {
     /// TLD numbers.
-    pub tlds: &'a [u16],
-    /// Rank keys.
-    pub keys: &'a [u16],
-    /// Latest drop dates.
-    pub drop_dates: &'a DayColumn,
-    /// Effective releases.
-    pub releases: &'a DayColumn,
+    pub tlds: &'a Packed,
+    pub scores: &'a Scores,
+    pub days: &'a DropDays,
     pub properties: &'a Properties,
     pub first_batches: &'a FirstBatches,
     pub popularity: &'a Popularity,
     pub records: &'a ScoreRecords,
+}
+
+impl DropColumns<'_> {
+    /// Returns the rank key of a doc.
+    pub fn key(&self, doc: u32) -> u16 {
+        rank_key(self.scores.dqs(doc), self.properties.length(doc))
+    }
 }
 
 /// Conditions on what every name has: score, length, TLD, label and number of TLDs.
@@ -147,8 +153,8 @@ impl<'a> DropChecks<'a> {
             columns,
             name: NameChecks::new(filter, tlds),
             properties: PropertyTests::new(filter, columns.properties),
-            dropped: test(columns.drop_dates, filter.drop.dropped),
-            release: test(columns.releases, filter.drop.release),
+            dropped: test(columns.days.drop_column(), filter.drop.dropped),
+            release: test(columns.days.release_column(), filter.drop.release),
             lists: (!is_open).then(|| columns.first_batches.newer_than(since, after)),
             max_rank: filter.drop.max_rank,
         }
@@ -157,24 +163,16 @@ impl<'a> DropChecks<'a> {
     /// Clears the bits of the docs from `64 * first` on that fail. Scores and TLDs are left to the
     /// caller: they have a range and bitmaps.
     pub fn keep(&self, first: usize, words: &mut [u64]) {
-        let DropColumns {
-            drop_dates,
-            releases,
-            properties,
-            first_batches,
-            popularity,
-            records,
-            ..
-        } = self.columns;
+        let DropColumns { days, properties, first_batches, popularity, records, .. } = self.columns;
         if let Some(most) = self.max_rank {
             popularity.keep(most, first, words);
         }
         self.properties.keep(properties, first, words);
         if let Some(test) = &self.release {
-            releases.keep(test, first, words);
+            days.keep_released(test, first, words);
         }
         if let Some(test) = &self.dropped {
-            drop_dates.keep(test, first, words);
+            days.keep_dropped(test, first, words);
         }
         if let Some(lists) = &self.lists {
             first_batches.keep(lists, first, words);
@@ -202,25 +200,16 @@ impl<'a> DropChecks<'a> {
 
     /// Returns true if a doc passes all conditions.
     pub fn passes(&self, doc: u32) -> bool {
-        let DropColumns {
-            tlds,
-            keys,
-            drop_dates,
-            releases,
-            properties,
-            first_batches,
-            popularity,
-            records,
-        } = self.columns;
-        let at = doc as usize;
-        let in_range = |test: &Option<DayTest>, of: &DayColumn| {
-            test.as_ref().is_none_or(|test| test.passes(of.days()[at]))
+        let DropColumns { tlds, days, properties, first_batches, popularity, records, .. } =
+            self.columns;
+        let in_range = |test: &Option<DayTest>, day: &dyn Fn(u32) -> u16| {
+            test.as_ref().is_none_or(|test| test.passes(day(doc)))
         };
         let of_list = |lists: &Vec<bool>| lists[first_batches.number(doc) as usize - 1];
-        self.name.key_passes(keys[at])
-            && self.name.tld_passes(tlds[at])
-            && in_range(&self.release, releases)
-            && in_range(&self.dropped, drop_dates)
+        self.name.key_passes(self.columns.key(doc))
+            && self.name.tld_passes(tlds.get(doc as usize) as u16)
+            && in_range(&self.release, &|doc| days.released(doc))
+            && in_range(&self.dropped, &|doc| days.dropped(doc))
             && self.properties.passes(properties, doc)
             && self.lists.as_ref().is_none_or(of_list)
             && self.max_rank.is_none_or(|most| popularity.best(doc).is_some_and(|it| it <= most))

@@ -1,11 +1,13 @@
 //! Stages of one day, computed once per day and generation. In: dates of the drops list and the
-//! day. Out: one stage code a doc, the same as bitmaps by stage, and the TLDs of every view.
+//! day. Out: bitmaps of docs by stage, and the TLDs of every view.
 //! [`crate::vocab::stage::Stage`] defines stages; a test compares the two.
 
 use std::borrow::Cow;
 
 use rayon::prelude::*;
 
+use crate::index::columns::drop_days::DropDays;
+use crate::index::columns::packed::Packed;
 use crate::index::columns::tlds::Tlds;
 use crate::index::filter::{AsOf, DROPPED_TODAY, RELEASED, View, stage_code, stage_code_in};
 use crate::vocab::day::Day;
@@ -29,18 +31,13 @@ pub struct DropDates<'a> {
     /// Number of docs on the drops list.
     pub listed: u32,
     /// TLD numbers.
-    pub tlds: &'a [u16],
-    /// Latest drop dates, [`crate::vocab::day::Day::raw`].
-    pub drop_dates: &'a [u16],
-    /// Effective releases.
-    pub releases: &'a [u16],
+    pub tlds: &'a Packed,
+    pub days: &'a DropDays,
 }
 
 /// Stages of all dropped names on one day.
 #[derive(Debug)]
 pub struct DayStages {
-    /// One stage, plus [`DROPPED_TODAY`]; 0 for a name registered again.
-    by_doc: Vec<u8>,
     /// For each bit of a code a bitmap of docs.
     bits: [Vec<u64>; CODE_BITS],
     /// TLD numbers of each of [`View::EVERY`], sorted by TLD name.
@@ -105,8 +102,8 @@ struct Rule<'a> {
 }
 
 impl DayStages {
-    /// Computes the stages of all dropped names on a day.
-    pub fn new(drops: DropDates<'_>, tlds: &Tlds, as_of: AsOf) -> DayStages {
+    /// Computes the stages of all dropped names on a day, and returns their codes by doc as well.
+    pub fn new(drops: DropDates<'_>, tlds: &Tlds, as_of: AsOf) -> (DayStages, Vec<u8>) {
         let numbers = (0..=u16::MAX).take(tlds.len());
         let pending: Vec<u16> = numbers.map(|number| tlds.pending_days(number)).collect();
         let rule = Rule {
@@ -138,7 +135,7 @@ impl DayStages {
             let codes = (0..CODE_BITS).filter(|bit| view.code_mask() >> bit & 1 == 1);
             codes.map(|bit| ones[bit]).sum()
         });
-        DayStages { by_doc, bits, tlds, seen, today: as_of.today, counts }
+        (DayStages { bits, tlds, seen, today: as_of.today, counts }, by_doc)
     }
 
     /// Returns the day.
@@ -146,9 +143,13 @@ impl DayStages {
         self.today
     }
 
-    /// Returns the codes by doc.
-    pub fn by_doc(&self) -> &[u8] {
-        &self.by_doc
+    /// Returns the code of a doc: one stage, plus [`DROPPED_TODAY`]; 0 for a name registered again.
+    #[inline]
+    pub fn code(&self, doc: u32) -> u8 {
+        let (word, place) = (doc as usize / 64, doc % 64);
+        // Docs beyond the words were registered again.
+        let bit = |bits: &Vec<u64>| bits.get(word).map_or(0, |word| (word >> place & 1) as u8);
+        (0..).zip(&self.bits).fold(0, |code, (at, bits)| code | bit(bits) << at)
     }
 
     /// Returns the TLD numbers in `view`, sorted by TLD name.
@@ -186,15 +187,10 @@ impl DayStages {
 impl Rule<'_> {
     /// Computes the codes of the docs from `first` on.
     fn judge(&self, drops: DropDates<'_>, first: usize, codes: &mut [u8]) -> Piece {
-        let docs = first..first + codes.len();
-        let tlds = &drops.tlds[docs.clone()];
-        let releases = &drops.releases[docs.clone()];
-        let drop_dates = &drops.drop_dates[docs];
         let mut seen = vec![0; self.pending.len()];
-        for (((code, &tld), &release), &drop_date) in
-            codes.iter_mut().zip(tlds).zip(releases).zip(drop_dates)
-        {
-            *code = self.code(tld, drop_date, release);
+        for (doc, code) in (first as u32..).zip(&mut *codes) {
+            let tld = drops.tlds.get(doc as usize) as u16;
+            *code = self.code(tld, drops.days.dropped(doc), drops.days.released(doc));
             seen[usize::from(tld)] |= *code;
         }
         let mut bits: [Vec<u64>; CODE_BITS] = Default::default();

@@ -1,6 +1,6 @@
-//! A column of days of dropped names, by doc. Beside the days, the number of one of at most 64 periods is
-//! kept as [`Slices`]: a range of days is a set of periods, and only docs of its first and last period
-//! are compared one by one.
+//! Ranges of days of dropped names, by doc. The number of one of at most 64 periods is kept as [`Slices`]:
+//! a range of days is a set of periods, and only docs of its first and last period are compared one by
+//! one. The caller has the days.
 
 use std::ops::RangeInclusive;
 
@@ -14,10 +14,9 @@ const BITS: usize = 6;
 /// First days of periods at most: days before the first one are another period.
 const CUTS_MAX: usize = (1 << BITS) - 1;
 
-/// Days of dropped names by doc, as [`crate::vocab::day::Day::raw`].
+/// Periods of days of dropped names by doc; days are [`crate::vocab::day::Day::raw`].
 #[derive(Debug)]
 pub struct DayColumn {
-    days: Vec<u16>,
     /// First day of each period, ascending. The last period has no days.
     cuts: Vec<u16>,
     periods: Slices,
@@ -26,7 +25,6 @@ pub struct DayColumn {
 /// Names of the files.
 #[derive(Clone, Copy, Debug)]
 pub struct DayFiles {
-    pub days: &'static str,
     pub cuts: &'static str,
     pub periods: &'static str,
 }
@@ -62,7 +60,6 @@ impl DayColumn {
     pub fn write(files: DayFiles, days: &[u16], draft: &Draft) -> Result<(), BuildError> {
         let cuts = cuts(days);
         let periods: Vec<u16> = days.iter().map(|&day| period(&cuts, day).into()).collect();
-        draft.put(files.days, days)?;
         draft.put(files.cuts, &cuts)?;
         Slices::write(files.slices(), &periods, draft)
     }
@@ -72,17 +69,10 @@ impl DayColumn {
     /// # Errors
     /// A file is damaged or does not fit.
     pub fn open(from: &Files, files: DayFiles, docs: u32) -> Result<DayColumn, GenerationError> {
-        let (days, cuts): (Vec<u16>, Vec<u16>) = (from.take(files.days)?, from.take(files.cuts)?);
-        let fits = days.len() == docs as usize
-            && cuts.len() <= CUTS_MAX
-            && cuts.is_sorted_by(|one, next| one < next);
-        from.check(fits, files.days)?;
-        Ok(DayColumn { days, cuts, periods: Slices::open(from, files.slices(), docs)? })
-    }
-
-    /// Returns the days by doc.
-    pub fn days(&self) -> &[u16] {
-        &self.days
+        let cuts: Vec<u16> = from.take(files.cuts)?;
+        let fits = cuts.len() <= CUTS_MAX && cuts.is_sorted_by(|one, next| one < next);
+        from.check(fits, files.cuts)?;
+        Ok(DayColumn { cuts, periods: Slices::open(from, files.slices(), docs)? })
     }
 
     /// Returns the numbers of the periods, which sort like the days.
@@ -119,8 +109,8 @@ impl DayColumn {
         }
     }
 
-    /// Clears the bits of the docs from `64 * first` on whose day fails.
-    pub fn keep(&self, test: &DayTest, first: usize, words: &mut [u64]) {
+    /// Clears the bits of the docs from `64 * first` on whose day fails; `day` returns that of a doc.
+    pub fn keep(&self, test: &DayTest, first: usize, words: &mut [u64], day: impl Fn(u32) -> u16) {
         let mut part = Vec::new();
         if let Some(test) = &test.part {
             part.extend_from_slice(words);
@@ -128,7 +118,7 @@ impl DayColumn {
         }
         self.periods.keep(&test.whole, first, words);
         docs_of(first, &part, |doc| {
-            let passes = test.passes(self.days[doc as usize]);
+            let passes = test.passes(day(doc));
             words[doc as usize / 64 - first] |= u64::from(passes) << (doc % 64);
         });
     }
@@ -171,7 +161,7 @@ mod tests {
     use super::*;
     use crate::index::columns::fixtures::round_trip;
 
-    const FILES: DayFiles = DayFiles { days: "days", cuts: "cuts", periods: "periods" };
+    const FILES: DayFiles = DayFiles { cuts: "cuts", periods: "periods" };
 
     #[test]
     fn any_range_of_days_is_compared_like_day_by_day() {
@@ -188,7 +178,7 @@ mod tests {
                 let range = start..=start + rng.u16(0..spread / 2 + 20);
                 let test = column.test(range.clone());
                 let mut words = vec![u64::MAX; 5_000 / 64 - 3];
-                column.keep(&test, 3, &mut words);
+                column.keep(&test, 3, &mut words, |doc| days[doc as usize]);
                 for (doc, day) in days.iter().enumerate().skip(3 * 64).take(words.len() * 64) {
                     let passes = words[doc / 64 - 3] >> (doc % 64) & 1 == 1;
                     assert_eq!(passes, range.contains(day), "{range:?} {day}");

@@ -15,6 +15,7 @@ use rayon::prelude::*;
 
 use crate::index::columns::ascending::nth_one;
 use crate::index::columns::by_tld::ByTld;
+use crate::index::columns::packed::Packed;
 use crate::index::columns::rank_table::{ABSENT, Coded, Order, RankTable, Tables};
 use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
@@ -85,7 +86,7 @@ impl Bits {
 pub struct DropsByName {
     dropped: Bits,
     registered: Vec<u64>,
-    docs: Vec<u32>,
+    docs: Packed,
     /// Rank keys by place, and the places by TLD.
     keys: Arc<Vec<u16>>,
     by_tld: Arc<ByTld>,
@@ -98,6 +99,7 @@ impl DropsByName {
         let (dropped, registered) = sets(table);
         let (keys, by_tld) = orders(table);
         let (keys, by_tld) = (Arc::new(keys), Arc::new(by_tld));
+        let docs = packed(&docs);
         DropsByName { dropped: Bits::new(dropped), registered, docs, keys, by_tld }
     }
 
@@ -109,7 +111,7 @@ impl DropsByName {
         let (dropped, registered) = sets(table);
         draft.put("dropped.bits", &dropped)?;
         draft.put("dropped.registered", &registered)?;
-        draft.put("dropped.docs", docs)?;
+        packed(docs).write("dropped.docs", draft)?;
         if table.dropped() < table.len() {
             let (keys, by_tld) = orders(table);
             draft.put("dropped.keys", &keys)?;
@@ -128,6 +130,7 @@ impl DropsByName {
         by_tld: &Arc<ByTld>,
     ) -> Result<DropsByName, GenerationError> {
         let dropped = Bits::new(files.take("dropped.bits")?);
+        let len = dropped.len() as usize;
         let (keys, by_tld) = if dropped.len() as usize == names.len() {
             (names.shared_keys(), Arc::clone(by_tld))
         } else {
@@ -137,15 +140,12 @@ impl DropsByName {
         let all = DropsByName {
             dropped,
             registered: files.take("dropped.registered")?,
-            docs: files.take("dropped.docs")?,
+            docs: Packed::open("dropped.docs", len, len, files)?,
             keys,
             by_tld,
         };
-        let len = all.len() as usize;
-        let docs_fit = all.docs.len() == len && all.docs.iter().all(|&doc| (doc as usize) < len);
         files.check(all.registered.len() == all.dropped.words.len(), "dropped.registered")?;
         files.check(all.keys.len() == len && all.by_tld.len() == len, "dropped.keys")?;
-        files.check(docs_fit, "dropped.docs")?;
         Ok(all)
     }
 
@@ -171,7 +171,7 @@ impl DropsByName {
 
     /// Returns the doc at a place.
     pub fn doc(&self, place: u32) -> u32 {
-        self.docs[place as usize]
+        self.docs.get(place as usize)
     }
 
     /// Appends the docs of the `ordinals` that dropped.
@@ -179,7 +179,7 @@ impl DropsByName {
         let start = docs.len();
         // All places first, then all docs: the cache misses of each pass overlap.
         docs.extend(ordinals.iter().filter_map(|&ordinal| self.place(ordinal)));
-        docs[start..].iter_mut().for_each(|place| *place = self.docs[*place as usize]);
+        docs[start..].iter_mut().for_each(|place| *place = self.doc(*place));
     }
 
     /// Returns the rank keys by place.
@@ -188,7 +188,7 @@ impl DropsByName {
     }
 
     /// Returns the docs by place.
-    pub fn docs(&self) -> &[u32] {
+    pub fn docs(&self) -> &Packed {
         &self.docs
     }
 
@@ -201,6 +201,10 @@ impl DropsByName {
     pub fn registered(&self, ordinal: u32) -> bool {
         self.registered[ordinal as usize / 64] >> (ordinal % 64) & 1 == 1
     }
+}
+
+fn packed(docs: &[u32]) -> Packed {
+    Packed::new(docs.len(), docs.len(), docs.iter().copied())
 }
 
 /// Returns the ordinals of the names that dropped, and of those that are registered, as bits.
@@ -240,8 +244,8 @@ impl StagedDrops {
     /// Builds the tables from the code of each doc, see [`crate::index::columns::day::DayStages`]. Takes about 100 ms per
     /// million names: run it in the background.
     pub fn new(dropped: &DropsByName, stages_by_doc: &[u8]) -> StagedDrops {
-        let code = |doc: &u32| stages_by_doc[*doc as usize];
-        let codes: Vec<u8> = dropped.docs.par_iter().map(code).collect();
+        let code = |place| stages_by_doc[dropped.doc(place) as usize];
+        let codes: Vec<u8> = (0..dropped.len()).into_par_iter().map(code).collect();
         let by_tld = &dropped.by_tld;
         let places = (0..by_tld.len() as u32).into_par_iter();
         let codes_by_tld = places.map(|place| codes[by_tld.row(place) as usize]).collect();

@@ -9,9 +9,7 @@
 //! the day ([`DayStages`]), TLDs and single characters are stored as bitmaps, postings set bits. Windows
 //! grow during the walk: first pages cost little, and an offset is counted instead of visited.
 //!
-//! Columns that rows are made from are flat files of two bytes a doc. tantivy columns would be read into the same vectors,
-//! and writing six of them took a microsecond a name (3 million names, a loaded machine), as much
-//! as this whole part takes now.
+//! Columns that rows are made from are [`Packed`]: numbers of as many bits as the largest needs.
 
 use std::hint::black_box;
 use std::io;
@@ -21,13 +19,16 @@ use std::sync::OnceLock;
 use crate::index::columns::ascending::Ascending;
 use crate::index::columns::checks::{DropChecks, DropColumns};
 use crate::index::columns::day::{DayStages, DropDates, StageDocs};
-use crate::index::columns::day_column::{DayColumn, DayFiles};
+use crate::index::columns::day_column::DayColumn;
+use crate::index::columns::drop_days::DropDays;
 use crate::index::columns::first_batches::FirstBatches;
+use crate::index::columns::packed::Packed;
 use crate::index::columns::popularity::Popularity;
 use crate::index::columns::properties::{Properties, Property};
-use crate::index::columns::rank_key::{dqs_of, length_of, rank_key};
+use crate::index::columns::rank_key::rank_key;
 use crate::index::columns::rank_order::{DropRows, RankOrder};
 use crate::index::columns::records::ScoreRecords;
+use crate::index::columns::scores::Scores;
 use crate::index::columns::table::Table;
 use crate::index::columns::tld_docs::{DocSet, TldDocs};
 use crate::index::columns::tlds::Tlds;
@@ -42,15 +43,7 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::time::UnixMs;
 
 const TLD: &str = "listed.tld";
-const KEY: &str = "listed.key";
 const RANK: &str = "listed.rank";
-const DROP_DATE: DayFiles =
-    DayFiles { days: "listed.drop-date", cuts: "listed.drop-cuts", periods: "listed.drop-periods" };
-const RELEASE: DayFiles = DayFiles {
-    days: "listed.release",
-    cuts: "listed.release-cuts",
-    periods: "listed.release-periods",
-};
 
 /// Words of the first window, and of the largest, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
@@ -60,17 +53,14 @@ const WINDOW_WORDS_MAX: usize = 1 << 10;
 pub struct DropsByRank {
     /// Docs on the list; names registered again come behind them.
     listed: u32,
-    tld: Vec<u16>,
-    key: Vec<u16>,
+    tld: Packed,
+    scores: Scores,
     /// Of the docs on the list, see [`ranked_number`].
     ranked: Ascending,
-    drop_date: DayColumn,
-    release: DayColumn,
+    days: DropDays,
     first_batches: FirstBatches,
     properties: Properties,
     popularity: Popularity,
-    /// For each score, best first: the first doc that is worse.
-    cuts: Vec<u32>,
     tld_docs: TldDocs,
     trigrams: Trigrams,
     /// By TLD number, made on first use.
@@ -87,13 +77,15 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
     let on_list = &tlds[..rows.listed as usize];
     let (flat, grams) = rayon::join(
         || {
-            draft.put(TLD, &tlds)?;
-            draft.put(KEY, &rows.column(|row| row.key))?;
+            let numbers = tlds.iter().map(|&tld| tld.into());
+            Packed::new(table.tlds.len(), tlds.len(), numbers).write(TLD, draft)?;
+            Scores::new(&rows.column(|row| row.key), on_list.len()).write(draft)?;
             let ranked = (0..).zip(&rows.rows).take(on_list.len());
-            let ranked = ranked.map(|(doc, row)| ranked_number(doc, row.key, row.rank));
+            let ranked =
+                ranked.map(|(doc, row)| ranked_number(doc, (row.key >> 8) as u8, row.rank));
             Ascending::new(ranked).write(RANK, draft)?;
-            DayColumn::write(DROP_DATE, &rows.column(|row| row.drop_date), draft)?;
-            DayColumn::write(RELEASE, &rows.column(|row| row.release), draft)?;
+            let days = [rows.column(|row| row.drop_date), rows.column(|row| row.release)];
+            DropDays::write(&days[0], &days[1], draft)?;
             let first_batches = rows.column(|row| row.first_batch);
             FirstBatches::write(&first_batches, &table.batches, draft)?;
             Popularity::write(table, order, draft)?;
@@ -117,33 +109,24 @@ impl DropsByRank {
         dropped: u32,
         listed: u32,
     ) -> Result<DropsByRank, GenerationError> {
-        let (tld, key) = (files.take::<u16>(TLD)?, files.take::<u16>(KEY)?);
+        let tld = Packed::open(TLD, tlds.len(), dropped as usize, files)?;
+        let scores = Scores::open(files, dropped, listed)?;
         let ranked = Ascending::open(RANK, listed as usize, files)?;
-        let drop_date = DayColumn::open(files, DROP_DATE, dropped)?;
-        let release = DayColumn::open(files, RELEASE, dropped)?;
+        let days = DropDays::open(files, dropped)?;
         let properties = Properties::open(files, dropped)?;
         let popularity = Popularity::open(files, dropped)?;
-        let fits = listed <= dropped
-            && [&tld, &key].map(Vec::len) == [dropped as usize; 2]
-            && tld.iter().all(|&tld| usize::from(tld) < tlds.len())
-            && key[..listed as usize].is_sorted_by_key(|key| key >> 8)
-            && key.iter().all(|&key| key >> 8 <= rank_key(Dqs::MIN, 0) >> 8);
-        files.check(fits, KEY)?;
-        let cuts = cuts(&key[..listed as usize]);
         let first_batches = FirstBatches::open(files, dropped)?;
         let tld_docs = TldDocs::open(files, listed, tlds.len())?;
         let trigrams = Trigrams::open(files, listed, tlds)?;
         Ok(DropsByRank {
             listed,
             tld,
-            key,
+            scores,
             ranked,
-            drop_date,
-            release,
+            days,
             first_batches,
             properties,
             popularity,
-            cuts,
             tld_docs,
             trigrams,
             newest_lists: OnceLock::new(),
@@ -152,9 +135,8 @@ impl DropsByRank {
 
     /// Returns the columns that stages are computed from.
     pub fn dates(&self) -> DropDates<'_> {
-        let DropsByRank { listed, tld, drop_date, release, .. } = self;
-        let (drop_dates, releases) = (drop_date.days(), release.days());
-        DropDates { listed: *listed, tlds: tld, drop_dates, releases }
+        let DropsByRank { listed, tld, days, .. } = self;
+        DropDates { listed: *listed, tlds: tld, days }
     }
 
     /// Returns the number of docs on the drops list.
@@ -162,35 +144,43 @@ impl DropsByRank {
         self.listed
     }
 
-    /// Returns the TLD numbers of all dropped names, by doc.
-    pub fn tlds(&self) -> &[u16] {
-        &self.tld
+    /// Returns the number of docs of all dropped names.
+    pub fn dropped(&self) -> u32 {
+        self.tld.len() as u32
     }
 
-    /// Returns the rank keys by doc.
-    pub fn keys(&self) -> &[u16] {
-        &self.key
+    /// Returns the TLD number of a doc.
+    #[inline]
+    pub fn tld(&self, doc: u32) -> u16 {
+        self.tld.get(doc as usize) as u16
+    }
+
+    /// Returns the rank key of a doc.
+    pub fn key(&self, doc: u32) -> u16 {
+        rank_key(self.dqs(doc), self.length(doc))
     }
 
     /// Returns the unrounded score of a doc on the list, as [`crate::scorer::Grade::rank`].
     pub fn rank(&self, doc: u32) -> u16 {
-        let best = ranked_number(doc, self.key[doc as usize], u16::MAX);
+        let best = ranked_number(doc, self.scores.row(doc), u16::MAX);
         u16::MAX - (self.ranked.get(doc) - best) as u16
     }
 
-    /// Returns the latest drop dates by doc, as [`crate::vocab::day::Day::raw`].
-    pub fn drop_dates(&self) -> &[u16] {
-        self.drop_date.days()
+    /// Returns the latest drop date of a doc, as [`crate::vocab::day::Day::raw`].
+    #[inline]
+    pub fn drop_date(&self, doc: u32) -> u16 {
+        self.days.dropped(doc)
     }
 
-    /// Returns the effective releases by doc.
-    pub fn releases(&self) -> &[u16] {
-        self.release.days()
+    /// Returns the effective release of a doc.
+    #[inline]
+    pub fn release(&self, doc: u32) -> u16 {
+        self.days.released(doc)
     }
 
     /// Returns the columns of latest drop dates and of effective releases.
     pub fn day_columns(&self) -> (&DayColumn, &DayColumn) {
-        (&self.drop_date, &self.release)
+        (self.days.drop_column(), self.days.release_column())
     }
 
     /// Returns which list reported each drop first.
@@ -202,8 +192,8 @@ impl DropsByRank {
     pub fn newest_list(&self, tld: u16) -> Option<UnixMs> {
         let newest = self.newest_lists.get_or_init(|| {
             let mut newest = Vec::new();
-            for (doc, &tld) in (0..).zip(&self.tld) {
-                let at = usize::from(tld);
+            for (doc, tld) in (0..).zip(self.tld.iter()) {
+                let at = tld as usize;
                 newest.resize(newest.len().max(at + 1), None);
                 let observed = self.first_batches.observed(self.first_batches.number(doc));
                 newest[at] = newest[at].max(Some(observed));
@@ -237,9 +227,8 @@ impl DropsByRank {
     pub fn columns<'a>(&'a self, records: &'a ScoreRecords) -> DropColumns<'a> {
         DropColumns {
             tlds: &self.tld,
-            keys: &self.key,
-            drop_dates: &self.drop_date,
-            releases: &self.release,
+            scores: &self.scores,
+            days: &self.days,
             properties: &self.properties,
             first_batches: &self.first_batches,
             popularity: &self.popularity,
@@ -249,36 +238,28 @@ impl DropsByRank {
 
     /// Loads the columns of some docs in parallel: see [`ScoreRecords::prefetch`].
     pub fn prefetch(&self, docs: &[u32]) {
-        let (dates, releases) = (self.drop_dates(), self.releases());
-        let of = |doc: usize| self.tld[doc] ^ self.key[doc] ^ dates[doc] ^ releases[doc];
-        black_box(docs.iter().fold(0, |all, &doc| all ^ of(doc as usize)));
+        let of = |doc| self.tld(doc) ^ self.release(doc);
+        black_box(docs.iter().fold(0, |all, &doc| all ^ of(doc)));
     }
 
     /// Returns the score of a doc.
     pub fn dqs(&self, doc: u32) -> Dqs {
-        dqs_of(self.key[doc as usize])
+        self.scores.dqs(doc)
     }
 
     /// Returns the label length of a doc in characters.
     pub fn length(&self, doc: u32) -> u8 {
-        length_of(self.key[doc as usize])
-    }
-
-    /// Returns the number of docs with a higher score; they come first.
-    fn docs_above(&self, max_dqs: Dqs) -> u32 {
-        let best = usize::from(Dqs::MAX.points() - max_dqs.points());
-        best.checked_sub(1).map_or(0, |better| self.cuts[better])
+        self.properties.length(doc)
     }
 
     /// Returns the number of docs with at least this score; they come first.
     pub fn docs_from(&self, min_dqs: Dqs) -> u32 {
-        let worst = usize::from(rank_key(min_dqs, 0) >> 8);
-        self.cuts[worst]
+        self.scores.docs_from(min_dqs)
     }
 
     /// Returns the docs with this score.
     pub fn docs_with(&self, dqs: Dqs) -> Range<u32> {
-        self.docs_above(dqs)..self.docs_from(dqs)
+        self.scores.docs_with(dqs)
     }
 
     /// Calls `visit` with the docs that pass `filter`, best first, from its offset on until it
@@ -385,7 +366,8 @@ impl DropsByRank {
         let candidates = required.collect::<io::Result<Vec<_>>>()?;
         let checks = DropChecks::new(self.columns(records), &filter.common, tlds);
         Ok(Walk {
-            docs: self.docs_above(filter.common.max_dqs)..self.docs_from(filter.common.min_dqs),
+            docs: self.scores.docs_above(filter.common.max_dqs)
+                ..self.docs_from(filter.common.min_dqs),
             stages: day.docs_in(filter.view),
             members: wanted.map(|numbers| self.tld_docs.members(numbers)),
             excluded: tlds
@@ -399,15 +381,9 @@ impl DropsByRank {
 }
 
 /// Returns a number that ascends with the doc: unrounded scores descend for names of one score, and so
-/// take half a byte each instead of two.
-fn ranked_number(doc: u32, key: u16, rank: u16) -> u64 {
-    (u64::from(key >> 8) << 16) + u64::from(u16::MAX - rank) + u64::from(doc)
-}
-
-/// Computes [`DropsByRank::cuts`].
-fn cuts(keys: &[u16]) -> Vec<u32> {
-    let scores = 0..=u16::from(Dqs::MAX.points());
-    scores.map(|score| keys.partition_point(|&key| key >> 8 <= score) as u32).collect()
+/// take half a byte each instead of two. `row` is 100 less the score.
+fn ranked_number(doc: u32, row: u8, rank: u16) -> u64 {
+    (u64::from(row) << 16) + u64::from(u16::MAX - rank) + u64::from(doc)
 }
 
 /// State of one query.
@@ -561,7 +537,7 @@ mod tests {
     use super::*;
     use crate::index::columns::fixtures::{TestTables, round_trip};
     use crate::index::columns::idn::alias_of;
-    use crate::index::columns::rank_key::order_key;
+    use crate::index::columns::rank_key::{dqs_of, length_of, order_key};
     use crate::index::filter::{AsOf, Filter, Sort, View};
     use crate::vocab::day::Day;
     use crate::vocab::name::DomainName;
@@ -733,7 +709,7 @@ mod tests {
             let today = Day::from_raw(1_000).expect("a day");
             for catch_days in [0, 5] {
                 let as_of = AsOf { today, catch_days };
-                let day = DayStages::new(built.listed.dates(), &built.tlds, as_of);
+                let (day, _) = DayStages::new(built.listed.dates(), &built.tlds, as_of);
                 let turns = if names > 10_000 { 400 } else { 1_500 };
                 for _ in 0..turns {
                     built.check(&filter(&mut made, &built.rows), &day, as_of);
@@ -751,7 +727,7 @@ mod tests {
         let built = build(TestTables::new(3).table_of(vec![name]));
         assert_eq!(built.rows.len(), 1, "this seed drops it");
         let as_of = AsOf { today: Day::from_raw(1_000).expect("a day"), catch_days: 5 };
-        let day = DayStages::new(built.listed.dates(), &built.tlds, as_of);
+        let (day, _) = DayStages::new(built.listed.dates(), &built.tlds, as_of);
         for text in ["se.xn", "e.xn", "se.р", "se.рф", "se.", "sé.xn"] {
             let filter = DropFilter {
                 common: Filter::default(),
@@ -771,15 +747,14 @@ mod tests {
         let built = build(TestTables::new(9).table(3_000));
         assert_eq!(built.listed.len() as usize, built.rows.len());
         for (doc, row) in (0..).zip(&built.rows) {
-            let at = doc as usize;
             assert_eq!(
                 (built.listed.dqs(doc), built.listed.length(doc)),
                 (dqs_of(row.key), length_of(row.key))
             );
-            let (tld, rank) = (built.listed.tlds()[at], built.listed.rank(doc));
+            let (tld, rank) = (built.listed.tld(doc), built.listed.rank(doc));
             assert_eq!((tld, rank), (row.tld, row.rank));
-            assert_eq!(built.listed.drop_dates()[at], row.drop_date);
-            assert_eq!(built.listed.releases()[at], row.release);
+            assert_eq!(built.listed.drop_date(doc), row.drop_date);
+            assert_eq!(built.listed.release(doc), row.release);
             assert_eq!(built.listed.first_batches().number(doc), row.first_batch);
             let label = built.records.get(doc).label;
             assert_eq!(format!("{label}.{}", built.tlds.name(row.tld)), row.name);
@@ -794,9 +769,9 @@ mod tests {
         for catch_days in [0, 1, 5] {
             for today in 980..1_060 {
                 let as_of = AsOf { today: raw(today), catch_days };
-                let day = DayStages::new(built.listed.dates(), &built.tlds, as_of);
+                let (day, codes) = DayStages::new(built.listed.dates(), &built.tlds, as_of);
                 let mut present = vec![0; built.tlds.len()];
-                for (code, row) in day.by_doc().iter().zip(&built.rows) {
+                for (code, row) in codes.iter().zip(&built.rows) {
                     let pending = built.tlds.pending_days(row.tld);
                     let stage = Stage::on(as_of.today, raw(row.release), pending, catch_days);
                     let of_today =
@@ -804,8 +779,11 @@ mod tests {
                     assert_eq!(*code, View::Stage(stage).code_mask() | of_today);
                     present[usize::from(row.tld)] |= code;
                 }
-                assert_eq!(day.by_doc().len(), built.listed.tlds().len());
-                assert!(day.by_doc()[built.rows.len()..].iter().all(|&code| code == 0));
+                assert_eq!(codes.len(), built.listed.dropped() as usize);
+                assert!(codes[built.rows.len()..].iter().all(|&code| code == 0));
+                for (doc, &code) in (0..).zip(&codes) {
+                    assert_eq!(day.code(doc), code);
+                }
                 for view in View::EVERY {
                     let mut tlds: Vec<u16> = (0..present.len() as u16)
                         .filter(|&tld| present[usize::from(tld)] & view.code_mask() != 0)

@@ -22,7 +22,7 @@ use crate::index::columns::char_bitmaps::{self, ALPHABET, CODES};
 use crate::index::columns::idn::alias_of;
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::tlds::Tlds;
-use crate::index::columns::trigrams::{FOLDER, GRAM, GRAM_CHARS, SearchedNames, is_idn};
+use crate::index::columns::trigrams::{FOLDER, GRAM, GRAM_CHARS, is_idn};
 use crate::index::error::BuildError;
 use crate::index::storage::draft::Draft;
 use crate::vocab::file_error::AtPath;
@@ -48,11 +48,19 @@ pub fn write(
     char_bitmaps::write(records, tld, tlds, draft)?;
     let folder = draft.folder().join(FOLDER);
     std::fs::create_dir(&folder).at(&folder)?;
-    let texts = SearchedNames { records, tld, tlds };
+    let texts = IndexedNames { records, tld, tlds };
     for file in write_segment(&texts, &folder)? {
         draft.adopt(&format!("{FOLDER}/{}", file.display()))?;
     }
     Ok(())
+}
+
+/// Names on the drops list, by doc.
+struct IndexedNames<'a> {
+    records: &'a ScoreRecords,
+    /// TLD numbers.
+    tld: &'a [u16],
+    tlds: &'a Tlds,
 }
 
 /// Unit that a doc is indexed by.
@@ -62,7 +70,7 @@ enum Gram<'a> {
     Other(&'a str),
 }
 
-impl SearchedNames<'_> {
+impl IndexedNames<'_> {
     /// Visits the grams of a doc that start in the label, in both forms. One may occur twice.
     fn grams(&self, doc: usize, mut visit: impl FnMut(Gram<'_>)) {
         let label = self.records.label(doc as u32);
@@ -117,7 +125,7 @@ type Others = BTreeMap<CompactString, Vec<u32>>;
 
 /// Counts each id in a range of docs, and collects the docs of all other grams.
 fn count(
-    texts: &SearchedNames<'_>,
+    texts: &IndexedNames<'_>,
     docs: Range<usize>,
 ) -> (Vec<u32>, FxHashMap<CompactString, Vec<u32>>) {
     let mut counts = vec![0; IDS];
@@ -138,7 +146,7 @@ fn count(
 
 /// Sorts `docs` by those of their grams that are in `ids`, which occur `counts` times.
 fn sort(
-    texts: &SearchedNames<'_>,
+    texts: &IndexedNames<'_>,
     docs: Range<usize>,
     ids: &Range<usize>,
     counts: &[u32],
@@ -194,7 +202,7 @@ fn text_of(id: usize) -> [u8; GRAM_CHARS] {
 
 /// Writes all postings of `texts`, terms in order.
 fn write_postings(
-    texts: &SearchedNames<'_>,
+    texts: &IndexedNames<'_>,
     out: &mut tantivy::postings::FieldSerializer<'_>,
 ) -> io::Result<()> {
     let pieces: Vec<Range<usize>> = (0..texts.tld.len())
@@ -253,7 +261,7 @@ fn schema() -> (Schema, Field) {
 }
 
 /// Writes a tantivy index of one segment and returns the names of its files.
-fn write_segment(texts: &SearchedNames<'_>, folder: &Path) -> tantivy::Result<Vec<PathBuf>> {
+fn write_segment(texts: &IndexedNames<'_>, folder: &Path) -> tantivy::Result<Vec<PathBuf>> {
     let (schema, field) = schema();
     let index = tantivy::Index::create(MmapDirectory::open(folder)?, schema, Default::default())?;
     let segment = index.new_segment().with_max_doc(texts.tld.len() as u32);

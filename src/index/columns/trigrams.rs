@@ -22,6 +22,7 @@ use tantivy::{InvertedIndexReader, SegmentReader};
 
 use crate::index::columns::char_bitmaps::CharBitmaps;
 use crate::index::columns::idn::alias_of;
+use crate::index::columns::packed::Packed;
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::tld_docs::{DocSet, TldDocs, mark_docs};
 use crate::index::columns::tlds::Tlds;
@@ -48,7 +49,7 @@ const SPARSE: u64 = 1 << 14;
 pub struct SearchedNames<'a> {
     pub records: &'a ScoreRecords,
     /// TLD numbers.
-    pub tld: &'a [u16],
+    pub tld: &'a Packed,
     pub tlds: &'a Tlds,
 }
 
@@ -381,7 +382,7 @@ impl Seeker<'_> {
             for docs in docs.chunks(DOCS_READ) {
                 records.prefetch(docs);
                 for &doc in docs {
-                    let tld = tlds.name(tld[doc as usize]);
+                    let tld = tlds.name(tld.get(doc as usize) as u16);
                     if !self.needle.is_in(records.label(doc), tld) {
                         chunk[(doc - start) as usize / 64] &= !(1 << (doc % 64));
                     }

@@ -16,7 +16,7 @@ use crate::scorer::{Restored, Scorer};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::filter::LabelFilter;
-use crate::vocab::name::DomainName;
+use crate::vocab::name::{DomainName, is_a_label};
 use crate::vocab::time::UnixMs;
 
 /// Rows prefetched together: few enough to stay in the cache until they are built.
@@ -263,7 +263,8 @@ impl Index {
         visit: &mut impl FnMut(&DropRow<'_>) -> T,
     ) -> T {
         let RowBuffers { text, scratch, .. } = buffers;
-        let known = self.known(doc, self.drops_by_rank.tlds()[doc as usize]);
+        let tld = self.drops_by_rank.tld(doc);
+        let known = self.known(doc, tld);
         text.clear();
         text.extend([known.label, ".", known.tld]);
         let Restored { dqs, signals, explanation, .. } = Scorer::shared().restore(known, scratch);
@@ -273,15 +274,19 @@ impl Index {
             "{text}: the index and the scorer agree"
         );
         let drop = self.row_drop(doc);
-        let at = doc as usize;
+        // The column takes several reads.
+        let length = match is_a_label(known.label) {
+            true => self.drops_by_rank.length(doc),
+            false => known.label.len() as u8,
+        };
         visit(&DropRow {
             name: text,
             tld: known.tld,
-            length: self.drops_by_rank.length(doc),
+            length,
             dqs,
             explanation,
             signals: &signals,
-            stage: self.stage(self.drops_by_rank.tlds()[at], &drop, as_of),
+            stage: self.stage(tld, &drop, as_of),
             drop_date: drop.date,
             release_date: drop.release,
             days_to_release: drop.release.days_since(as_of.today),

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use crate::index::columns::day::StageDocs;
+use crate::index::columns::properties::Property;
 use crate::index::columns::slices::{docs_of, ones};
 use crate::index::error::QueryError;
 use crate::index::filter::{AsOf, DropFilter, Facet, View};
@@ -73,18 +74,17 @@ impl Index {
     /// Returns the number of matches by number of the value.
     fn count_by(&self, facet: Facet, matches: &[u64], day: &DayIndex) -> Vec<u32> {
         let drops = &self.drops_by_rank;
-        let (tlds, keys, releases) = (drops.tlds(), drops.keys(), drops.releases());
         let both = |docs: StageDocs<'_>| {
             (0..).zip(matches).map(|(at, word)| (word & docs.word(at)).count_ones()).sum::<u32>()
         };
         match facet {
-            Facet::Tld => count(matches, self.tlds.len(), |doc| tlds[doc].into()),
+            Facet::Tld => count(matches, self.tlds.len(), |doc| drops.tld(doc as u32).into()),
             Facet::Stage => {
                 Stage::ALL.map(|stage| both(day.stages.docs_in(View::Stage(stage)))).to_vec()
             }
-            Facet::Length => count(matches, 1 << 8, |doc| usize::from(keys[doc] & 0xff)),
+            Facet::Length => drops.properties().column(Property::Length).count(matches).to_vec(),
             Facet::Dqs => count_scores(matches, |dqs| drops.docs_with(dqs)),
-            Facet::Release => count(matches, 1 << 16, |doc| releases[doc].into()),
+            Facet::Release => count(matches, 1 << 16, |doc| drops.release(doc as u32).into()),
             Facet::Language => drops.properties().count_languages(matches),
             Facet::Kind => drops.properties().count_kinds(matches),
         }

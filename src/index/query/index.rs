@@ -199,13 +199,11 @@ impl Index {
     }
 
     pub(in crate::index) fn row_drop(&self, doc: u32) -> RowDrop {
-        let day = |column: &[u16]| {
-            Day::from_raw(column[doc as usize]).expect("names that dropped have their days")
-        };
+        let day = |raw| Day::from_raw(raw).expect("names that dropped have their days");
         RowDrop {
             doc,
-            date: day(self.drops_by_rank.drop_dates()),
-            release: day(self.drops_by_rank.releases()),
+            date: day(self.drops_by_rank.drop_date(doc)),
+            release: day(self.drops_by_rank.release(doc)),
             registered_again: doc >= self.drops_by_rank.len(),
         }
     }
@@ -217,7 +215,7 @@ impl Index {
 
     /// Returns the lifecycle of a doc of the drops list.
     pub(in crate::index) fn doc_lifecycle(&self, doc: u32, as_of: AsOf) -> Lifecycle {
-        let tld = self.drops_by_rank.tlds()[doc as usize];
+        let tld = self.drops_by_rank.tld(doc);
         self.lifecycle(tld, &self.row_drop(doc), as_of)
     }
 
@@ -258,8 +256,8 @@ impl Index {
 
 impl DayIndex {
     fn new(index: &Index, as_of: AsOf) -> DayIndex {
-        let stages = DayStages::new(index.drops_by_rank.dates(), &index.tlds, as_of);
-        let dropped = StagedDrops::new(&index.drops_by_name, stages.by_doc());
+        let (stages, codes) = DayStages::new(index.drops_by_rank.dates(), &index.tlds, as_of);
+        let dropped = StagedDrops::new(&index.drops_by_name, &codes);
         DayIndex {
             as_of,
             stages,

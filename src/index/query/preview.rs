@@ -49,12 +49,11 @@ impl Index {
             limit: u32::MAX,
             offset: 0,
         };
-        let (codes, dates) = (day.stages.by_doc(), self.drops_by_rank.drop_dates());
         let mut by_date = vec![0; usize::from(u16::MAX) + 1];
         let (mut today, mut samples) = (0, Vec::new());
         self.walk_drops(&filter, &day, |doc| {
-            by_date[usize::from(dates[doc as usize])] += 1;
-            if codes[doc as usize] & query.stages.bits() != 0 {
+            by_date[usize::from(self.drops_by_rank.drop_date(doc))] += 1;
+            if day.stages.code(doc) & query.stages.bits() != 0 {
                 today += 1;
                 if samples.len() < PREVIEW_SAMPLES {
                     samples.push(doc);

@@ -143,15 +143,15 @@ impl Scan<'_> {
     fn offer_drops(&self, matches: &Matches, best: &mut TopHits<'_>) {
         let dropped = &self.index.drops_by_name;
         let places = dropped.places(matches.names.clone());
-        let (first, last) = (places.start as usize, places.end as usize);
-        let docs = dropped.docs()[first..last].chunks(NAMES_PER_LOOK);
-        let mut place = places.start;
-        for docs in docs.take_while(|_| !budget::spent()) {
-            for (place, &doc) in (place..).zip(docs).filter(|(_, doc)| self.doc_passes(**doc)) {
-                let ordinal = dropped.ordinal(place);
-                best.offer(matches.whole.contains(&ordinal), self.key(doc), ordinal);
+        let looks = places.clone().step_by(NAMES_PER_LOOK);
+        for first in looks.take_while(|_| !budget::spent()) {
+            for place in first..places.end.min(first + NAMES_PER_LOOK as u32) {
+                let doc = dropped.doc(place);
+                if self.doc_passes(doc) {
+                    let ordinal = dropped.ordinal(place);
+                    best.offer(matches.whole.contains(&ordinal), self.key(doc), ordinal);
+                }
             }
-            place += docs.len() as u32;
         }
     }
 
@@ -300,7 +300,7 @@ impl Scan<'_> {
         {
             return listed[doc as usize / 64] >> (doc % 64) & 1 == 1;
         }
-        let code = self.day.stages.by_doc()[doc as usize];
+        let code = self.day.stages.code(doc);
         self.codes.is_none_or(|codes| code & codes != 0)
             && self.drop.as_ref().is_some_and(|checks| checks.passes(doc))
     }
@@ -338,6 +338,6 @@ impl Scan<'_> {
     }
 
     fn key(&self, doc: u32) -> u16 {
-        self.index.drops_by_rank.keys()[doc as usize]
+        self.index.drops_by_rank.key(doc)
     }
 }

@@ -278,26 +278,26 @@ impl Index {
             word.is_some_and(|word| word >> (doc % 64) & 1 == 1)
         };
         // In both directions the rows before the position are at the start.
+        let doc = |place| places.get(place);
         if descending {
             let end = filter.after.as_ref().map_or(places.len(), |after| {
-                places.partition_point(|&doc| self.compare_name(doc, &after.name).is_lt())
+                places.partition_point(|doc| self.compare_name(doc, &after.name).is_lt())
             });
-            places[..end].iter().rev().copied().filter(holds).take(wanted).collect()
+            (0..end).rev().map(doc).filter(holds).take(wanted).collect()
         } else {
             let start = filter.after.as_ref().map_or(0, |after| {
-                places.partition_point(|&doc| self.compare_name(doc, &after.name).is_le())
+                places.partition_point(|doc| self.compare_name(doc, &after.name).is_le())
             });
-            places[start..].iter().copied().filter(holds).take(wanted).collect()
+            (start..places.len()).map(doc).filter(holds).take(wanted).collect()
         }
     }
 
     fn sort_value(&self, key: SortKey, doc: u32) -> u64 {
         let drops = &self.drops_by_rank;
-        let at = doc as usize;
         match key {
             SortKey::Dqs => drops.dqs(doc).points().into(),
-            SortKey::Release => drops.releases()[at].into(),
-            SortKey::Dropped => drops.drop_dates()[at].into(),
+            SortKey::Release => drops.release(doc).into(),
+            SortKey::Dropped => drops.drop_date(doc).into(),
             SortKey::Length => drops.length(doc).into(),
             SortKey::Name => 0,
             SortKey::Tlds => u64::from(drops.other_tlds(doc)) + 1,
@@ -332,11 +332,11 @@ impl Index {
 
     fn order_key(&self, doc: u32) -> u64 {
         let drops = &self.drops_by_rank;
-        order_key(drops.keys()[doc as usize], drops.rank(doc))
+        order_key(drops.key(doc), drops.rank(doc))
     }
 
     pub(in crate::index) fn name_of(&self, doc: u32) -> String {
-        let tld = self.tlds.name(self.drops_by_rank.tlds()[doc as usize]);
+        let tld = self.tlds.name(self.drops_by_rank.tld(doc));
         format!("{}.{tld}", self.records.get(doc).label)
     }
 
@@ -345,7 +345,7 @@ impl Index {
     }
 
     fn name_bytes(&self, doc: u32) -> impl Iterator<Item = u8> {
-        let tld = self.tlds.name(self.drops_by_rank.tlds()[doc as usize]);
+        let tld = self.tlds.name(self.drops_by_rank.tld(doc));
         self.records.label(doc).iter().chain(b".").chain(tld.as_bytes()).copied()
     }
 

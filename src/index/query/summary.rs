@@ -100,7 +100,7 @@ impl DaySummary {
         today: Day,
         newest: Day,
     ) -> DaySummary {
-        let walk = Walk { listed, codes: stages.by_doc(), first: first_day(today), today };
+        let walk = Walk { listed, stages, first: first_day(today), today };
         let counts = walk.count_all(tlds.len());
         let of = |counts: &[u32; CODES], view: View| {
             let mask = view.code_mask();
@@ -130,8 +130,7 @@ fn first_day(today: Day) -> Day {
 /// Inputs of a count.
 struct Walk<'a> {
     listed: &'a DropsByRank,
-    /// By doc.
-    codes: &'a [u8],
+    stages: &'a DayStages,
     first: Day,
     today: Day,
 }
@@ -152,11 +151,12 @@ impl Walk<'_> {
         let tlds = counts.tlds.len();
         let window = self.first.raw()..=self.today.raw();
         for doc in docs {
-            let (tld, code) = (usize::from(self.listed.tlds()[doc]), self.codes[doc]);
+            let doc = doc as u32;
+            let (tld, code) = (usize::from(self.listed.tld(doc)), self.stages.code(doc));
             counts.tlds[tld][usize::from(code)] += 1;
-            let score = self.listed.dqs(doc as u32).points();
+            let score = self.listed.dqs(doc).points();
             counts.scores[usize::from(score)][usize::from(code)] += 1;
-            let date = self.listed.drop_dates()[doc];
+            let date = self.listed.drop_date(doc);
             if window.contains(&date) {
                 counts.days[usize::from(date - self.first.raw()) * tlds + tld] += 1;
             }
@@ -189,8 +189,8 @@ fn by_day(counts: &[u32], tlds: usize, first: Day) -> (Vec<u16>, Vec<DroppedOn>)
 fn best_of(listed: &DropsByRank, date: Day) -> [Vec<u32>; BANDS.len()] {
     let mut best: [Vec<u32>; BANDS.len()] = Default::default();
     let mut wanted = BANDS.len() * BEST_PER_BAND;
-    for (doc, &dropped) in (0..listed.len()).zip(listed.drop_dates()) {
-        if dropped != date.raw() {
+    for doc in 0..listed.len() {
+        if listed.drop_date(doc) != date.raw() {
             continue;
         }
         let length = listed.length(doc);
@@ -243,25 +243,25 @@ mod tests {
 
     fn check(listed: &DropsByRank, tlds: &Tlds, today: Day) {
         let as_of = AsOf { today, catch_days: 5 };
-        let stages = DayStages::new(listed.dates(), tlds, as_of);
+        let (stages, _) = DayStages::new(listed.dates(), tlds, as_of);
         let newest = raw(1_002);
         let summary = DaySummary::new(listed, tlds, &stages, today, newest);
         let docs = || 0..listed.len() as usize;
         let stage = |doc: usize| {
-            let pending = tlds.pending_days(listed.tlds()[doc]);
-            Stage::on(today, raw(listed.releases()[doc]), pending, as_of.catch_days)
+            let pending = tlds.pending_days(listed.tld(doc as u32));
+            Stage::on(today, raw(listed.release(doc as u32)), pending, as_of.catch_days)
         };
         for view in View::EVERY {
             let is_in = |doc: &usize| match view {
                 View::Active => stage(*doc) != Stage::Released,
-                View::Today => listed.drop_dates()[*doc] == today.raw(),
+                View::Today => listed.drop_date(*doc as u32) == today.raw(),
                 View::All => true,
                 View::Stage(wanted) => stage(*doc) == wanted,
                 View::Stages(_) => unreachable!("EVERY has none"),
             };
             let (mut by_tld, mut scores) = (BTreeMap::<u16, u32>::new(), vec![0; SCORES]);
             for doc in docs().filter(is_in) {
-                *by_tld.entry(listed.tlds()[doc]).or_default() += 1;
+                *by_tld.entry(listed.tld(doc as u32)).or_default() += 1;
                 scores[usize::from(listed.dqs(doc as u32).points())] += 1;
             }
             assert_eq!(summary.totals[view.position()] as usize, docs().filter(is_in).count());
@@ -273,17 +273,17 @@ mod tests {
         assert_eq!(summary.days.len(), SUMMARY_DAYS);
         assert_eq!(summary.days.last().map(|day| day.date), Some(today));
         for day in &summary.days {
-            let on = |doc: &usize| listed.drop_dates()[*doc] == day.date.raw();
+            let on = |doc: &usize| listed.drop_date(*doc as u32) == day.date.raw();
             assert_eq!(day.total as usize, docs().filter(on).count(), "{}", day.date);
             for (&tld, &count) in summary.day_tlds.iter().zip(&day.by_tld) {
-                let of_tld = docs().filter(on).filter(|&doc| listed.tlds()[doc] == tld);
+                let of_tld = docs().filter(on).filter(|&doc| listed.tld(doc as u32) == tld);
                 assert_eq!(count as usize, of_tld.count(), "{} {tld}", day.date);
             }
         }
         let mut shortest = 0;
         for (docs_found, (_, longest)) in summary.best.iter().zip(BANDS) {
             let fits = |doc: &usize| (shortest..=longest).contains(&listed.length(*doc as u32));
-            let on = |doc: &usize| listed.drop_dates()[*doc] == newest.raw();
+            let on = |doc: &usize| listed.drop_date(*doc as u32) == newest.raw();
             let expected: Vec<u32> =
                 docs().filter(on).filter(fits).take(BEST_PER_BAND).map(|doc| doc as u32).collect();
             assert_eq!(docs_found, &expected);

@@ -38,7 +38,7 @@ impl<'a> Block<'a> {
         let lengths: Vec<u8> = docs.iter().map(|&doc| listed.length(doc)).collect();
         let no_longer = |&most: &u8| bits_of(docs.len(), |at| lengths[at] <= most);
         let passing = |checks: &DropChecks<'_>| bits_of(docs.len(), |at| checks.passes(docs[at]));
-        let tlds: Vec<u16> = docs.iter().map(|&doc| listed.tlds()[doc as usize]).collect();
+        let tlds: Vec<u16> = docs.iter().map(|&doc| listed.tld(doc)).collect();
         let found = plan.needles.find(plan.index, docs);
         let many = |text| {
             let places: &[u32] = found.places(text);

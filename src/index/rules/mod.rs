@@ -111,7 +111,7 @@ impl Index {
     /// Returns the alert data of one of [`RuleMatches::best`].
     pub fn listed_drop(&self, doc: u32, as_of: AsOf) -> ListedDrop {
         let drop = self.row_drop(doc);
-        let tld = self.drops_by_rank.tlds()[doc as usize];
+        let tld = self.drops_by_rank.tld(doc);
         let label = self.records.get(doc).label;
         let name = format!("{label}.{}", self.tlds.name(tld));
         ListedDrop {
@@ -216,7 +216,7 @@ impl<'a> Plan<'a> {
         let first_batches = self.index.drops_by_rank.first_batches();
         let windows: FxHashSet<_> = self.fresh.iter().filter_map(|fresh| fresh.releases).collect();
         let may_fire = |&doc: &u32| {
-            let code = day.by_doc()[doc as usize] & View::All.code_mask();
+            let code = day.code(doc) & View::All.code_mask();
             code & stages != 0
                 && (u64::from(first_batches.number(doc)) > oldest
                     || self.code(doc, since) < code
@@ -232,16 +232,15 @@ impl<'a> Plan<'a> {
 
     /// Returns true if the release of a doc is in the first range and not in the second.
     fn has_entered(&self, doc: u32, (now, then): (DayRange, DayRange)) -> bool {
-        let release = Day::from_raw(self.index.drops_by_rank.releases()[doc as usize]);
+        let release = Day::from_raw(self.index.drops_by_rank.release(doc));
         release.is_some_and(|release| now.contains(release) && !then.contains(release))
     }
 
     /// Returns the code of the stage of a doc on `day`.
     fn code(&self, doc: u32, day: Day) -> u8 {
         let Index { drops_by_rank: listed, tlds, .. } = self.index;
-        let at = doc as usize;
-        let left = i32::from(listed.releases()[at]) - i32::from(day.raw());
-        let pending = tlds.pending_days(listed.tlds()[at]);
+        let left = i32::from(listed.release(doc)) - i32::from(day.raw());
+        let pending = tlds.pending_days(listed.tld(doc));
         stage_code_in(left, pending, self.as_of.catch_days.into())
     }
 }

@@ -52,7 +52,7 @@ impl Needles {
         for (place, &doc) in (first..).zip(docs) {
             let label = index.records.get(doc).label;
             name.clear();
-            name.extend([label, ".", index.tlds.name(index.drops_by_rank.tlds()[doc as usize])]);
+            name.extend([label, ".", index.tlds.name(index.drops_by_rank.tld(doc))]);
             self.find_in_text(&name, &mut here);
             if let Some(alias) = alias_of(&name) {
                 self.find_in_text(&alias, &mut here);

@@ -67,7 +67,7 @@ impl News {
             .map(|(base, stages, created, releases)| {
                 let mut bits = since[base].bits(stages, created, catch_days);
                 if let Some(window) = releases {
-                    let in_stages = |doc: u32| day.by_doc()[doc as usize] & stages != 0;
+                    let in_stages = |doc: u32| day.code(doc) & stages != 0;
                     for (place, &doc) in docs.iter().enumerate() {
                         let is_news = in_stages(doc) && plan.has_entered(doc, window);
                         bits[place / WORD] |= u64::from(is_news) << (place % WORD);
@@ -96,7 +96,7 @@ impl Since {
             redemption_until: base.day,
         };
         for (place, &doc) in (0u32..).zip(docs) {
-            let now = day.by_doc()[doc as usize] & View::All.code_mask();
+            let now = day.code(doc) & View::All.code_mask();
             let batch = first_batches.number(doc);
             if u64::from(batch) > base.batch {
                 let word = &mut since.new[now.trailing_zeros() as usize][place as usize / WORD];
@@ -107,8 +107,8 @@ impl Since {
             if then >= now {
                 continue;
             }
-            let release = listed.releases()[doc as usize];
-            let pending_days = tlds.pending_days(listed.tlds()[doc as usize]);
+            let release = listed.release(doc);
+            let pending_days = tlds.pending_days(listed.tld(doc));
             // If a clock was set back, a list may be newer than the day on which it was matched.
             let known = plan.code(doc, first_batches.day(batch).min(base.day));
             since.moved.push(Moved { place, release, pending_days, known, then, now });
