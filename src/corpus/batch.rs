@@ -22,7 +22,7 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 use serde::{Deserialize, Serialize};
 
 use crate::feeds::Sighting;
@@ -49,6 +49,10 @@ const FEATURES_LEN_MAX: usize = 255;
 pub const BLOCK_ENTRIES: u32 = 1024;
 /// Bytes that are buffered before they are hashed and written.
 const BUFFER_BYTES: usize = 1 << 18;
+/// Bytes that are hashed, on all cores, before their memory is given back.
+const HASHED_BYTES: usize = 32 << 20;
+/// Bytes that a cursor reads before it gives their memory back.
+const CURSOR_BYTES: usize = 4 << 20;
 
 /// Why a batch cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -456,6 +460,7 @@ impl Batch {
         let mut cursor = Cursor {
             batch: self,
             at,
+            kept_from: at,
             name: NameBytes::default(),
             fields: None,
             observed_at: 0,
@@ -556,6 +561,8 @@ pub fn head_of(name: &[u8]) -> u64 {
 pub struct Cursor<'a> {
     batch: &'a Batch,
     at: usize,
+    /// Start of what was read and may still be in memory.
+    kept_from: usize,
     name: NameBytes,
     fields: Option<EntryFields<'a>>,
     /// The time of the current entry in seconds.
@@ -606,8 +613,18 @@ impl<'a> Cursor<'a> {
             self.name = NameBytes::default();
             return Ok(false);
         }
+        if self.at - self.kept_from >= CURSOR_BYTES {
+            self.give_back();
+        }
         self.fields = self.decode();
         if self.fields.is_some() { Ok(true) } else { Err(self.malformed()) }
+    }
+
+    /// Gives back the memory of what was read: a merge reads each byte once.
+    #[cold]
+    fn give_back(&mut self) {
+        give_back(&self.batch.bytes, self.kept_from..self.at);
+        self.kept_from = self.at;
     }
 
     #[cold]
@@ -654,6 +671,12 @@ impl<'a> Cursor<'a> {
     }
 }
 
+impl Drop for Cursor<'_> {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
 fn take<const N: usize>(input: &mut &[u8]) -> Option<[u8; N]> {
     input.split_off(..N)?.try_into().ok()
 }
@@ -670,13 +693,25 @@ fn map(file: &File) -> io::Result<Mmap> {
     unsafe { Mmap::map(file) }
 }
 
+/// Tells the kernel that the process does not need these bytes for now. Pages of a mapped file count as
+/// memory of the process that read them; they stay in the page cache while there is room.
+#[expect(unsafe_code, reason = "belongs to the one place that maps a file")]
+fn give_back(bytes: &Mmap, range: std::ops::Range<usize>) {
+    // SAFETY: the mapping is shared and read-only, so that a later read finds the same bytes in the file.
+    let given = unsafe {
+        bytes.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len())
+    };
+    // Best effort: what the kernel keeps takes memory, no more.
+    let _ = given;
+}
+
 struct Layout {
     version: u16,
     index: std::ops::Range<usize>,
     meta: std::ops::Range<usize>,
 }
 
-fn check(path: &Path, bytes: &[u8]) -> Result<Layout, BatchError> {
+fn check(path: &Path, bytes: &Mmap) -> Result<Layout, BatchError> {
     let foreign = |found: &str| BatchError::Foreign { path: path.to_owned(), found: found.into() };
     if bytes.get(..MAGIC.len()) != Some(MAGIC) {
         return Err(foreign("no magic at the start"));
@@ -691,7 +726,7 @@ fn check(path: &Path, bytes: &[u8]) -> Result<Layout, BatchError> {
     }
     let sum_at = bytes.len() - MAGIC.len() - blake3::OUT_LEN;
     let expected = &bytes[sum_at..sum_at + blake3::OUT_LEN];
-    let found = blake3::Hasher::new().update_rayon(&bytes[..sum_at]).finalize();
+    let found = hash(bytes, sum_at);
     if found.as_bytes() != expected {
         return Err(BatchError::Checksum {
             path: path.to_owned(),
@@ -709,6 +744,17 @@ fn check(path: &Path, bytes: &[u8]) -> Result<Layout, BatchError> {
     } else {
         Err(foreign("overlapping parts"))
     }
+}
+
+/// Hashes the first `len` bytes and gives their memory back.
+fn hash(bytes: &Mmap, len: usize) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    for start in (0..len).step_by(HASHED_BYTES) {
+        let piece = start..len.min(start + HASHED_BYTES);
+        hasher.update_rayon(&bytes[piece.clone()]);
+        give_back(bytes, piece);
+    }
+    hasher.finalize()
 }
 
 fn read_blocks(
