@@ -86,6 +86,13 @@ impl Keys {
         self.ends.push(self.text.len() as u32);
     }
 
+    /// Appends all of `more`.
+    pub fn append(&mut self, more: &Keys) {
+        let before = self.text.len() as u32;
+        self.text.extend_from_slice(&more.text);
+        self.ends.extend(more.ends.iter().map(|end| before + end));
+    }
+
     /// Returns the number of keys.
     fn len(&self) -> usize {
         self.ends.len()

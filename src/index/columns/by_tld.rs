@@ -23,34 +23,65 @@ pub struct ByTld {
     starts: Vec<u32>,
 }
 
-impl ByTld {
-    /// Builds the order from `tlds` and `keys` by row; TLD numbers are below `tld_count`.
-    pub fn new<'a, T, K>(tld_count: usize, tlds: T, keys: K) -> ByTld
-    where
-        T: Iterator<Item = &'a u16> + Clone,
-        K: Iterator<Item = &'a u16>,
-    {
-        let mut next = vec![0u32; tld_count + 1];
-        tlds.clone().for_each(|&tld| next[usize::from(tld) + 1] += 1);
-        for tld in 1..next.len() {
-            next[tld] += next[tld - 1];
-        }
-        let len = next[tld_count] as usize;
-        let (mut rows, mut by_place) = (vec![0u32; len], vec![0u16; len]);
-        for (row, (&tld, &key)) in (0u32..).zip(tlds.zip(keys)) {
-            let place = &mut next[usize::from(tld)];
-            rows[*place as usize] = row;
-            by_place[*place as usize] = key;
-            *place += 1;
-        }
-        // Each place to go to next is now the end of its TLD.
+/// Sorts rows by TLD: their numbers by TLD are counted first, then they come in order.
+pub struct ByTldBuilder {
+    /// Place of the next row of each TLD.
+    next: Vec<u32>,
+    rows: Vec<u32>,
+    keys: Vec<u16>,
+    /// Rows so far.
+    row: u32,
+}
+
+impl ByTldBuilder {
+    /// Creates a builder for as many rows of each TLD as `counts` says.
+    pub fn new(counts: &[u32]) -> ByTldBuilder {
+        let mut len = 0;
+        let next = counts.iter().map(|&count| {
+            let first = len;
+            len += count;
+            first
+        });
+        let next = next.collect();
+        let (rows, keys) = (vec![0; len as usize], vec![0; len as usize]);
+        ByTldBuilder { next, rows, keys, row: 0 }
+    }
+
+    /// Adds the next row.
+    #[inline]
+    pub fn push(&mut self, tld: u16, key: u16) {
+        let place = &mut self.next[usize::from(tld)];
+        self.rows[*place as usize] = self.row;
+        self.keys[*place as usize] = key;
+        *place += 1;
+        self.row += 1;
+    }
+
+    /// Builds the order.
+    pub fn finish(self) -> ByTld {
+        let ByTldBuilder { next, rows, keys, .. } = self;
+        // Each place of a next row is now the end of its TLD.
         let mut place = 0;
-        let rows = (0u16..).zip(&next).flat_map(|(tld, &end)| {
+        let numbers = (0u16..=u16::MAX).zip(&next).flat_map(|(tld, &end)| {
             let rows = &rows[place..end as usize];
             place = end as usize;
             rows.iter().map(move |&row| u64::from(tld) << 32 | u64::from(row))
         });
-        ByTld::from_parts(Ascending::new(rows), RankTable::new(by_place))
+        let sorted = Ascending::new(numbers);
+        drop(rows);
+        ByTld::from_parts(sorted, RankTable::new(keys))
+    }
+}
+
+impl ByTld {
+    /// Builds the order from `tlds` and `keys` by row; TLD numbers are below `tld_count`.
+    #[cfg(test)]
+    pub fn new(tld_count: usize, tlds: &[u16], keys: &[u16]) -> ByTld {
+        let mut counts = vec![0; tld_count];
+        tlds.iter().for_each(|&tld| counts[usize::from(tld)] += 1);
+        let mut builder = ByTldBuilder::new(&counts);
+        tlds.iter().zip(keys).for_each(|(&tld, &key)| builder.push(tld, key));
+        builder.finish()
     }
 
     fn from_parts(rows: Ascending, ranked: RankTable) -> ByTld {
@@ -125,7 +156,7 @@ mod tests {
             };
             let tlds: Vec<u16> = (0..len).map(|_| tld()).collect();
             let keys = random.keys(len);
-            let by_tld = ByTld::new(tld_count, tlds.iter(), keys.iter());
+            let by_tld = ByTld::new(tld_count, &tlds, &keys);
             assert_eq!(by_tld.len(), len);
             for tld in (0..tld_count as u16).step_by(7) {
                 let rows = random.range(len as u32);

@@ -2,6 +2,7 @@
 //! with its ordinal and found by binary search. The latest drop of a name is a doc of the drops
 //! list.
 
+use crate::index::columns::part::Section;
 use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
@@ -42,13 +43,18 @@ impl DropHistory {
     /// A write fails.
     pub fn write(table: &Table, draft: &Draft) -> Result<(), BuildError> {
         let mut all = DropHistory::default();
-        for part in &table.parts {
-            let earlier = &part.earlier;
-            all.ordinals.extend(earlier.at.iter().map(|at| part.first + at));
-            all.dates.extend_from_slice(&earlier.date);
-            all.releases.extend_from_slice(&earlier.release);
-            all.again.extend(earlier.again.iter().map(|&again| u8::from(again)));
-        }
+        table.parts.for_each(
+            &[Section::Earlier],
+            |_| (),
+            |part, ()| {
+                let earlier = &part.earlier;
+                all.ordinals.extend(earlier.at.iter().map(|at| part.first + at));
+                all.dates.extend_from_slice(&earlier.date);
+                all.releases.extend_from_slice(&earlier.release);
+                all.again.extend(earlier.again.iter().map(|&again| u8::from(again)));
+                Ok(())
+            },
+        )?;
         draft.put(ORDINALS, &all.ordinals)?;
         draft.put(DATES, &all.dates)?;
         draft.put(RELEASES, &all.releases)?;
@@ -102,7 +108,7 @@ mod tests {
             let (_folder, files) = round_trip(write).expect("written");
             let read = DropHistory::open(&files, table.len()).expect("sound");
             let mut found = 0;
-            for part in &table.parts {
+            for part in table.parts.iter() {
                 for at in 0..part.len() as u32 {
                     let of_name =
                         (0..part.earlier.at.len()).filter(|&drop| part.earlier.at[drop] == at);

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::index::columns::ascending::nth_one;
-use crate::index::columns::by_tld::ByTld;
+use crate::index::columns::by_tld::{ByTld, ByTldBuilder};
 use crate::index::columns::packed::Packed;
+use crate::index::columns::part::Section;
 use crate::index::columns::rank_table::{ABSENT, Coded, Order, RankTable, Tables};
 use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
@@ -95,12 +96,12 @@ pub struct DropsByName {
 impl DropsByName {
     /// Builds the set; `docs` holds the doc of each dropped name in dropped order, each once.
     #[cfg(test)]
-    pub fn new(table: &Table, docs: Vec<u32>) -> DropsByName {
-        let (dropped, registered) = sets(table);
-        let (keys, by_tld) = orders(table);
+    pub fn new(table: &Table, docs: Vec<u32>) -> Result<DropsByName, BuildError> {
+        let (dropped, registered) = sets(table)?;
+        let (keys, by_tld) = orders(table)?;
         let (keys, by_tld) = (Arc::new(keys), Arc::new(by_tld));
         let docs = packed(&docs);
-        DropsByName { dropped: Bits::new(dropped), registered, docs, keys, by_tld }
+        Ok(DropsByName { dropped: Bits::new(dropped), registered, docs, keys, by_tld })
     }
 
     /// Writes the dropped names of `table`; `docs` holds the doc of each in dropped order, each once.
@@ -108,12 +109,12 @@ impl DropsByName {
     /// # Errors
     /// A write fails.
     pub fn write(table: &Table, docs: &[u32], draft: &Draft) -> Result<(), BuildError> {
-        let (dropped, registered) = sets(table);
+        let (dropped, registered) = sets(table)?;
         draft.put("dropped.bits", &dropped)?;
         draft.put("dropped.registered", &registered)?;
         packed(docs).write("dropped.docs", draft)?;
         if table.dropped() < table.len() {
-            let (keys, by_tld) = orders(table);
+            let (keys, by_tld) = orders(table)?;
             draft.put("dropped.keys", &keys)?;
             by_tld.write("dropped-by-tld", draft)?;
         }
@@ -208,29 +209,51 @@ fn packed(docs: &[u32]) -> Packed {
 }
 
 /// Returns the ordinals of the names that dropped, and of those that are registered, as bits.
-fn sets(table: &Table) -> (Vec<u64>, Vec<u64>) {
+fn sets(table: &Table) -> Result<(Vec<u64>, Vec<u64>), BuildError> {
     let words = (table.len() as usize).div_ceil(64);
     let (mut dropped, mut registered) = (vec![0u64; words], vec![0u64; words]);
     let set = |bits: &mut [u64], ordinal: u32| bits[ordinal as usize / 64] |= 1 << (ordinal % 64);
-    for part in &table.parts {
-        part.drops.at.iter().for_each(|at| set(&mut dropped, part.first + at));
-        for (ordinal, _) in (part.first..).zip(&part.registered).filter(|(_, held)| **held) {
-            set(&mut registered, ordinal);
-        }
-    }
-    (dropped, registered)
+    table.parts.for_each(
+        &[Section::Keys, Section::Drops],
+        |_| (),
+        |part, ()| {
+            part.drops.at.iter().for_each(|at| set(&mut dropped, part.first + at));
+            for (ordinal, _) in (part.first..).zip(&part.registered).filter(|(_, held)| **held) {
+                set(&mut registered, ordinal);
+            }
+            Ok(())
+        },
+    )?;
+    Ok((dropped, registered))
 }
 
 /// Returns the rank keys of the names that dropped, in dropped order, and their order by TLD.
-fn orders(table: &Table) -> (Vec<u16>, ByTld) {
-    let drops = || {
-        let parts = table.parts.iter();
-        parts.flat_map(|part| part.drops.at.iter().map(move |&at| (part, at as usize)))
-    };
-    let keys: Vec<u16> = drops().map(|(part, at)| part.key[at]).collect();
-    let tlds = drops().map(|(part, at)| &part.tld[at]);
-    let by_tld = ByTld::new(table.tlds.len(), tlds, keys.iter());
-    (keys, by_tld)
+fn orders(table: &Table) -> Result<(Vec<u16>, ByTld), BuildError> {
+    const READ: [Section; 2] = [Section::Keys, Section::Drops];
+    let (mut keys, mut counts) = (Vec::new(), vec![0; table.tlds.len()]);
+    table.parts.for_each(
+        &READ,
+        |_| (),
+        |part, ()| {
+            for &at in &part.drops.at {
+                keys.push(part.key[at as usize]);
+                counts[usize::from(part.tld[at as usize])] += 1;
+            }
+            Ok(())
+        },
+    )?;
+    let mut by_tld = ByTldBuilder::new(&counts);
+    table.parts.for_each(
+        &READ,
+        |_| (),
+        |part, ()| {
+            part.drops.at.iter().for_each(|&at| {
+                by_tld.push(part.tld[at as usize], part.key[at as usize]);
+            });
+            Ok(())
+        },
+    )?;
+    Ok((keys, by_tld.finish()))
 }
 
 /// Stage codes of the dropped names on one day, in dropped order and by TLD.

@@ -26,7 +26,7 @@ use crate::index::columns::packed::Packed;
 use crate::index::columns::popularity::Popularity;
 use crate::index::columns::properties::{Properties, Property};
 use crate::index::columns::rank_key::rank_key;
-use crate::index::columns::rank_order::{DropRows, RankOrder};
+use crate::index::columns::rank_order::{self, DropRows, RankOrder};
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::scores::Scores;
 use crate::index::columns::table::Table;
@@ -75,8 +75,9 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
     let rows = DropRows::gather(table, order)?;
     let tlds = rows.column(|row| row.tld);
     let on_list = &tlds[..rows.listed as usize];
-    let (flat, grams) = rayon::join(
+    draft.both(
         || {
+            let rows = rows;
             let numbers = tlds.iter().map(|&tld| tld.into());
             Packed::new(table.tlds.len(), tlds.len(), numbers).write(TLD, draft)?;
             Scores::new(&rows.column(|row| row.key), on_list.len()).write(draft)?;
@@ -90,12 +91,14 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
             FirstBatches::write(&first_batches, &table.batches, draft)?;
             Popularity::write(table, order, draft)?;
             Properties::write(rows.rows.iter().map(|row| &row.properties), draft)?;
-            TldDocs::new(on_list, table.tlds.len()).write(draft)?;
-            rows.records.write(draft)
+            TldDocs::new(on_list, table.tlds.len()).write(draft)
         },
-        || trigram_writer::write(&rows.records, on_list, &table.tlds, draft),
-    );
-    flat.and(grams)
+        || {
+            let records = rank_order::records(table, order)?;
+            records.write(draft)?;
+            trigram_writer::write(&records, on_list, &table.tlds, draft)
+        },
+    )
 }
 
 impl DropsByRank {
@@ -566,7 +569,7 @@ mod tests {
 
     fn rows(table: &Table) -> Vec<Row> {
         let mut rows = Vec::new();
-        for part in &table.parts {
+        for part in table.parts.iter() {
             for (drop, &at) in
                 part.drops.at.iter().enumerate().filter(|&(drop, _)| !part.drops.again[drop])
             {
@@ -589,7 +592,7 @@ mod tests {
     }
 
     fn build(table: Table) -> Built {
-        let order = RankOrder::new(&table);
+        let order = RankOrder::new(&table).expect("in memory");
         let (_folder, files) = round_trip(|draft| write(&table, &order, draft)).expect("written");
         let dropped = table.dropped();
         let listed =

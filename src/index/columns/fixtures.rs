@@ -1,8 +1,9 @@
 //! Random tables for tests.
 
 use crate::index::columns::first_batches::BatchTimes;
+use crate::index::columns::part::Part;
 use crate::index::columns::rank_key::rank_key;
-use crate::index::columns::table::{Part, Table};
+use crate::index::columns::table::Table;
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::BuildError;
 use crate::index::storage::draft::Draft;
@@ -82,8 +83,7 @@ impl TestTables {
         for name in &all {
             let cut = self.below(all.len() / 3 + 1) == 0;
             if parts.last().is_none_or(|_| cut) {
-                let first = parts.iter().map(Part::len).sum::<usize>() as u32;
-                parts.push(Part { first, ..Part::default() });
+                parts.push(Part::default());
             }
             let part = parts.last_mut().expect("one was pushed");
             self.push(part, name, &tlds);
@@ -95,7 +95,7 @@ impl TestTables {
         };
         let batches = batch_days.filter_map(Day::from_raw).map(times).collect();
         Table {
-            parts,
+            parts: parts.into_iter().collect(),
             tlds,
             coverage: Coverage::NONE,
             left_out: 0,

@@ -12,7 +12,8 @@ use rayon::prelude::*;
 
 use crate::index::columns::block_index::{OwnedFst, place};
 use crate::index::columns::names::Names;
-use crate::index::columns::table::{Part, Table};
+use crate::index::columns::part::{Part, Section};
+use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
@@ -88,19 +89,22 @@ impl IdnNames {
     pub fn write(table: &Table, draft: &Draft) -> Result<(), BuildError> {
         let idn_tlds: Vec<bool> =
             table.tlds.names().iter().map(|tld| tld.contains(A_LABEL)).collect();
-        let found = table.parts.par_iter().map(|part| aliases_of(part, &idn_tlds));
-        let mut found: Vec<Alias> = found.flatten_iter().collect();
+        let mut found = Vec::new();
+        let aliases = |part: &Part| aliases_of(part, &idn_tlds);
+        table.parts.for_each(&[Section::Names, Section::Keys], aliases, |_, aliases| {
+            found.extend(aliases);
+            Ok(())
+        })?;
         found.par_sort_unstable();
         let (labels, suffixes): (Vec<Alias>, Vec<Alias>) =
             found.into_iter().partition(|alias| alias.label);
         let column = |column: fn(&Alias) -> u16| labels.iter().map(column).collect::<Vec<u16>>();
         draft.put(KEYS, &column(|alias| alias.key))?;
         draft.put(TLDS, &column(|alias| alias.tld))?;
-        let (labels, suffixes) = rayon::join(
+        draft.both(
             || Forms::write(&labels, LABELS, draft),
             || Forms::write(&suffixes, SUFFIXES, draft),
-        );
-        labels.and(suffixes)
+        )
     }
 
     /// Opens what [`IdnNames::write`] wrote for a generation of `names` names.
@@ -313,7 +317,8 @@ mod tests {
         for ((&ordinal, &key), &tld) in places {
             let name = &names[ordinal as usize];
             assert!(name.ends_with(&format!(".{}", table.tlds.name(tld))), "{name}");
-            let part = table.parts.iter().rfind(|part| part.first <= ordinal).expect("a part");
+            let part =
+                table.parts.iter().filter(|part| part.first <= ordinal).last().expect("a part");
             assert_eq!(key, part.key[(ordinal - part.first) as usize]);
         }
     }

@@ -21,6 +21,8 @@ pub mod label;
 pub mod names;
 pub mod needles;
 pub mod packed;
+pub mod part;
+pub mod parts;
 pub mod popularity;
 pub mod properties;
 pub mod rank_key;

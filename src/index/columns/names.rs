@@ -17,10 +17,11 @@ use rayon::prelude::*;
 
 use crate::index::columns::block_index::{BlockIndex, Keys};
 use crate::index::columns::needles::{LANES, NeedleTrail, Needles};
+use crate::index::columns::part::{Part, Section};
 use crate::index::columns::table::Table;
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
+use crate::index::storage::draft::{Draft, DraftFile};
 use crate::index::storage::files::Files;
 use crate::vocab::limits::LABEL_CHARS_MAX;
 use crate::vocab::name::NAME_OCTETS_MAX;
@@ -31,9 +32,11 @@ const BLOCK_NAMES: u32 = 16;
 /// Blocks per group; offsets are relative to the base of the group. Small in tests, so that they
 /// cross the borders.
 const GROUP_BLOCKS: usize = if cfg!(test) { 4 } else { 1 << 16 };
+/// Names per group.
+const GROUP_NAMES: u32 = GROUP_BLOCKS as u32 * BLOCK_NAMES;
 /// Maximum size of an entry: three bytes of lengths, the label, three bytes of TLD number.
 const ENTRY_OCTETS_MAX: usize = 6 + LABEL_CHARS_MAX as usize;
-const _: () = assert!(GROUP_BLOCKS * BLOCK_NAMES as usize * ENTRY_OCTETS_MAX < u32::MAX as usize);
+const _: () = assert!(GROUP_NAMES as usize * ENTRY_OCTETS_MAX < u32::MAX as usize);
 
 /// Nibble value that means that the number follows in a byte of its own.
 const NIBBLE_ESCAPE: usize = 15;
@@ -132,31 +135,16 @@ impl Names {
     /// # Errors
     /// A write fails, or names are not in ascending order.
     pub fn write(table: &Table, draft: &Draft) -> Result<(), BuildError> {
-        let groups = table.len().div_ceil(BLOCK_NAMES).div_ceil(GROUP_BLOCKS as u32);
-        let mut text = draft.create(TEXT)?;
-        let mut bases = Vec::with_capacity(groups as usize);
-        let mut offsets = Vec::new();
-        let mut separators = Vec::with_capacity(groups as usize);
-        let mut end = 0u64;
-        // Enough groups in memory to keep all cores busy while one thread writes.
-        let wave = 2 * rayon::current_num_threads();
-        let all: Vec<u32> = (0..groups).collect();
-        for wave in all.chunks(wave) {
-            let written: Vec<Group> =
-                wave.par_iter().map(|&group| Group::encode(table, group)).collect();
-            for group in written {
-                bases.push(end);
-                end += group.text.len() as u64;
-                text.append(&group.text)?;
-                offsets.extend_from_slice(&group.offsets);
-                separators.push(group.separators);
+        let mut writer = Writer::new(draft)?;
+        table.parts.for_each(&[Section::Names, Section::Keys], encode_rest, |part, rest| {
+            writer.append(encode_head(part, &writer.last))?;
+            rest.into_iter().try_for_each(|piece| writer.append(piece))?;
+            if let Some(last) = part.len().checked_sub(1) {
+                writer.last = (part.name(last).to_vec(), part.label_len[last]);
             }
-        }
-        text.append(&[0u8; STRIDE])?;
-        text.finish()?;
-        draft.put(OFFSETS, &offsets)?;
-        draft.put(BASES, &bases)?;
-        BlockIndex::write(&separators, GROUP_BLOCKS, draft)
+            Ok(())
+        })?;
+        writer.finish(draft)
     }
 
     /// Opens the `names` names that [`Names::write`] wrote; `tlds` are their TLDs.
@@ -461,44 +449,67 @@ impl Entries<'_> {
     }
 }
 
-/// One encoded group of blocks.
+/// Names of a group of blocks, or some of them.
 #[derive(Default)]
-struct Group {
+struct Piece {
+    /// Ordinal of the first name.
+    first: u32,
     text: Vec<u8>,
+    /// Start of each block in `text`.
     offsets: Vec<u32>,
     separators: Keys,
 }
 
-impl Group {
-    fn encode(table: &Table, group: u32) -> Group {
-        let group_names = GROUP_BLOCKS as u32 * BLOCK_NAMES;
-        let start = group * group_names;
-        let end = start.saturating_add(group_names).min(table.len());
-        let mut made = Group::default();
-        made.offsets.reserve_exact((end - start).div_ceil(BLOCK_NAMES) as usize);
+/// Returns the names of a part up to the first block that starts behind its first name: they depend on the
+/// name before, given with the length of its label.
+fn encode_head(part: &Part, (before, label_len): &(Vec<u8>, u8)) -> Piece {
+    let label_before = &before[..usize::from(*label_len)];
+    Piece::encode(part, part.first..rest_of(part).start, before, label_before)
+}
+
+/// Returns the other names, cut between groups.
+fn encode_rest(part: &Part) -> Vec<Piece> {
+    let Range { start, end } = rest_of(part);
+    if start == end {
+        return Vec::new();
+    }
+    let groups: Vec<u32> = (start / GROUP_NAMES..end.div_ceil(GROUP_NAMES)).collect();
+    let encode = |group: u32| {
+        let first = start.max(group * GROUP_NAMES);
+        let last = end.min((group + 1).saturating_mul(GROUP_NAMES));
+        let before = part.name((first - part.first) as usize - 1);
+        Piece::encode(part, first..last, before, &[])
+    };
+    groups.into_par_iter().map(encode).collect()
+}
+
+fn rest_of(part: &Part) -> Range<u32> {
+    let end = part.first + part.len() as u32;
+    let start = (part.first.saturating_add(1)).checked_next_multiple_of(BLOCK_NAMES);
+    start.unwrap_or(end).min(end)..end
+}
+
+impl Piece {
+    fn encode<'a>(
+        part: &'a Part,
+        ordinals: Range<u32>,
+        mut before: &'a [u8],
+        mut label_before: &'a [u8],
+    ) -> Piece {
+        let mut made = Piece { first: ordinals.start, ..Piece::default() };
+        made.offsets.reserve_exact(ordinals.len().div_ceil(BLOCK_NAMES as usize));
         // Real names take slightly less.
-        made.text.reserve((end - start) as usize * 9);
-        let mut before: &[u8] = if start == 0 { &[] } else { table.name(start - 1) };
-        let mut label_before: &[u8] = &[];
-        let from = table.parts.partition_point(|part| part.first + part.len() as u32 <= start);
-        let mut ordinal = start;
-        for part in &table.parts[from..] {
-            let places =
-                (ordinal - part.first) as usize..part.len().min((end - part.first) as usize);
-            for at in places {
-                let name = part.name(at);
-                if ordinal.is_multiple_of(BLOCK_NAMES) {
-                    made.begin_block(before, name);
-                    label_before = &[];
-                }
-                let label = &name[..usize::from(part.label_len[at])];
-                put_entry(&mut made.text, label_before, label, part.tld[at]);
-                (before, label_before) = (name, label);
-                ordinal += 1;
+        made.text.reserve(ordinals.len() * 9);
+        for ordinal in ordinals {
+            let at = (ordinal - part.first) as usize;
+            let name = part.name(at);
+            if ordinal.is_multiple_of(BLOCK_NAMES) {
+                made.begin_block(before, name);
+                label_before = &[];
             }
-            if ordinal == end {
-                break;
-            }
+            let label = &name[..usize::from(part.label_len[at])];
+            put_entry(&mut made.text, label_before, label, part.tld[at]);
+            (before, label_before) = (name, label);
         }
         made
     }
@@ -512,6 +523,53 @@ impl Group {
         };
         self.separators.push(separator);
         self.offsets.push(self.text.len() as u32);
+    }
+}
+
+/// Writes pieces in order.
+struct Writer<'a> {
+    text: DraftFile<'a>,
+    /// Bytes written.
+    end: u64,
+    bases: Vec<u64>,
+    offsets: Vec<u32>,
+    /// By group.
+    separators: Vec<Keys>,
+    /// Last name, and the length of its label.
+    last: (Vec<u8>, u8),
+}
+
+impl<'a> Writer<'a> {
+    fn new(draft: &'a Draft) -> Result<Writer<'a>, BuildError> {
+        let text = draft.create(TEXT)?;
+        let (bases, offsets, separators) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Writer { text, end: 0, bases, offsets, separators, last: Default::default() })
+    }
+
+    fn append(&mut self, piece: Piece) -> Result<(), BuildError> {
+        if piece.text.is_empty() {
+            return Ok(());
+        }
+        if piece.first.is_multiple_of(GROUP_NAMES) {
+            self.bases.push(self.end);
+            self.separators.push(Keys::default());
+        }
+        let group = self.bases.last().zip(self.separators.last_mut());
+        let (base, separators) = group.expect("the first name starts a group");
+        let before = (self.end - base) as u32;
+        self.offsets.extend(piece.offsets.iter().map(|offset| before + offset));
+        separators.append(&piece.separators);
+        self.text.append(&piece.text)?;
+        self.end += piece.text.len() as u64;
+        Ok(())
+    }
+
+    fn finish(mut self, draft: &Draft) -> Result<(), BuildError> {
+        self.text.append(&[0u8; STRIDE])?;
+        self.text.finish()?;
+        draft.put(OFFSETS, &self.offsets)?;
+        draft.put(BASES, &self.bases)?;
+        BlockIndex::write(&self.separators, GROUP_BLOCKS, draft)
     }
 }
 
@@ -621,7 +679,6 @@ pub(in crate::index) mod tests {
 
     use super::*;
     use crate::index::columns::fixtures::round_trip;
-    use crate::index::columns::table::Part;
 
     /// Xorshift generator: a seed always gives the same numbers.
     pub struct Random(pub u64);
@@ -644,17 +701,17 @@ pub(in crate::index) mod tests {
             .map(|(label, tld)| (format!("{label}.{}", tlds[*tld]), label.as_str(), *tld))
             .collect();
         names.sort();
-        let mut table = Table { tlds: Tlds::new(tlds.to_vec()), ..Table::default() };
+        let mut parts: Vec<Part> = Vec::new();
         let mut before = None;
-        for (ordinal, (name, label, tld)) in (0..).zip(&names) {
+        for (name, label, tld) in &names {
             if before != Some(label) && (before.is_none() || random.below(9) == 0) {
-                table.parts.push(Part { first: ordinal, ..Part::default() });
+                parts.push(Part::default());
                 if random.below(5) == 0 {
-                    table.parts.push(Part { first: ordinal, ..Part::default() });
+                    parts.push(Part::default());
                 }
             }
             before = Some(label);
-            let part = table.parts.last_mut().expect("the first name begins a part");
+            let part = parts.last_mut().expect("the first name begins a part");
             part.text.extend_from_slice(name.as_bytes());
             part.spans.push(name.len()).expect("short");
             part.label_len.push(label.len() as u8);
@@ -662,7 +719,8 @@ pub(in crate::index) mod tests {
             part.key.push(random.below(25_600) as u16);
             part.registered.push(false);
         }
-        table
+        let parts = parts.into_iter().collect();
+        Table { parts, tlds: Tlds::new(tlds.to_vec()), ..Table::default() }
     }
 
     /// Writes files with `write` and opens them with `open`.

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use crate::index::columns::part::Section;
 use crate::index::columns::rank_order::RankOrder;
 use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
@@ -33,12 +34,17 @@ impl Popularity {
     /// A write fails.
     pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), BuildError> {
         let (mut found, mut docs) = (Vec::new(), order.docs());
-        for part in &table.parts {
-            let (here, rest) = docs.split_at(part.drops.len());
-            docs = rest;
-            let ranks = part.drops.ranks.iter();
-            found.extend(ranks.map(|&(drop, listed)| (here[drop as usize], packed(listed))));
-        }
+        table.parts.for_each(
+            &[Section::Drops],
+            |_| (),
+            |part, ()| {
+                let (here, rest) = docs.split_at(part.drops.len());
+                docs = rest;
+                let ranks = part.drops.ranks.iter();
+                found.extend(ranks.map(|&(drop, listed)| (here[drop as usize], packed(listed))));
+                Ok(())
+            },
+        )?;
         found.sort_unstable();
         let (docs, ranks): (Vec<u32>, Vec<u32>) = found.into_iter().unzip();
         draft.put(DOCS, &docs)?;
@@ -135,13 +141,13 @@ mod tests {
     fn ranks_are_read_as_written_and_kept_up_to_a_rank() {
         for names in [0, 1, 70, 3_000] {
             let table = TestTables::new(11).table(names);
-            let order = RankOrder::new(&table);
+            let order = RankOrder::new(&table).expect("in memory");
             let write = |draft: &Draft| Popularity::write(&table, &order, draft);
             let (_folder, files) = round_trip(write).expect("written");
             let read = Popularity::open(&files, table.dropped()).expect("sound");
             let mut expected = BTreeMap::<u32, Vec<ListedRank>>::new();
             let mut docs = order.docs().iter();
-            for part in &table.parts {
+            for part in table.parts.iter() {
                 for drop in 0..part.drops.len() as u32 {
                     let doc = *docs.next().expect("a doc a drop");
                     let own = part.drops.ranks.iter().filter(|(of, _)| *of == drop);

@@ -1,24 +1,30 @@
 //! Sorts dropped names from name order into rank order. In: a [`Table`]. Out: the *doc* of each
 //! name, its position in rank order among the names of the drops list; names registered again
-//! follow in name order. [`DropRows`] holds the columns by doc, so that writers read memory
-//! sequentially.
+//! follow in name order. [`DropRows`] holds the columns by doc, and [`records`] the records, so that
+//! writers read memory sequentially.
 //!
 //! Rank order is by score, then by unrounded score, both descending, then by length and name. Rows are
-//! copied in name order: reads are sequential.
+//! copied in name order: the table is read part by part.
 
-use rayon::prelude::*;
+use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
+use crate::index::columns::part::{Part, Section};
 use crate::index::columns::properties::{self, PropertyRow};
 use crate::index::columns::rank_key::{length_of, order_key};
 use crate::index::columns::records::{NewRecord, ScoreRecords};
-use crate::index::columns::table::{Part, Table};
+use crate::index::columns::table::Table;
 use crate::index::error::BuildError;
 use crate::scorer::{Scratch, Spread, StoredScore};
 
 /// Sort key of all names registered again: behind every name on the list.
 const AGAIN: u64 = u64::MAX;
-/// Minimum docs per task: each task scans every name.
-const DOCS_PER_PIECE_MIN: u32 = 1 << 16;
+/// What sort keys are read from.
+const READ: [Section; 2] = [Section::Keys, Section::Drops];
+/// What rows and records are made of.
+const DROP_SECTIONS: [Section; 4] =
+    [Section::Names, Section::Keys, Section::Drops, Section::Features];
 
 /// Docs of dropped names.
 #[derive(Debug)]
@@ -33,7 +39,6 @@ pub struct DropRows {
     /// Number of docs on the drops list; names registered again follow.
     pub listed: u32,
     pub rows: Vec<DropRow>,
-    pub records: ScoreRecords,
 }
 
 /// Columns of a dropped name.
@@ -55,16 +60,37 @@ pub struct DropRow {
 }
 
 impl RankOrder {
-    /// Sorts the dropped names of `table`.
-    pub fn new(table: &Table) -> RankOrder {
-        let mut order: Vec<(u64, u32)> = sort_keys(table).zip(0..).collect();
-        order.par_sort_unstable();
-        let listed = order.partition_point(|&(key, _)| key < AGAIN) as u32;
-        let mut docs = vec![0; order.len()];
-        for (doc, &(_, drop)) in (0..).zip(&order) {
-            docs[drop as usize] = doc;
+    /// Sorts the dropped names of `table` by counting: few of their sort keys differ.
+    ///
+    /// # Errors
+    /// The table cannot be read.
+    pub fn new(table: &Table) -> Result<RankOrder, BuildError> {
+        let mut counts = BTreeMap::<u64, u32>::new();
+        table.parts.for_each(&READ, counts_of, |_, found| {
+            found.into_iter().for_each(|(key, count)| *counts.entry(key).or_default() += count);
+            Ok(())
+        })?;
+        let again = counts.get(&AGAIN).copied().unwrap_or(0);
+        let mut first = 0;
+        let mut next: FxHashMap<u64, u32> = FxHashMap::default();
+        for (key, count) in counts {
+            next.insert(key, first);
+            first += count;
         }
-        RankOrder { docs, listed }
+        let mut docs = Vec::with_capacity(first as usize);
+        table.parts.for_each(
+            &READ,
+            |_| (),
+            |part, ()| {
+                docs.extend(sort_keys(part).map(|key| {
+                    let next = next.get_mut(&key).expect("every key was counted");
+                    *next += 1;
+                    *next - 1
+                }));
+                Ok(())
+            },
+        )?;
+        Ok(RankOrder { docs, listed: first - again })
     }
 
     /// Returns the docs by position in dropped order.
@@ -78,50 +104,39 @@ impl RankOrder {
     }
 }
 
-/// Returns the sort key of each dropped name, in name order.
-fn sort_keys(table: &Table) -> impl Iterator<Item = u64> {
-    table.parts.iter().flat_map(|part| {
-        (0..part.drops.len()).map(|drop| match part.drops.again[drop] {
-            true => AGAIN,
-            false => order_key(part.key[part.drops.at[drop] as usize], part.drops.rank[drop]),
-        })
+/// Returns how many dropped names of a part have each sort key.
+fn counts_of(part: &Part) -> FxHashMap<u64, u32> {
+    let mut counts = FxHashMap::default();
+    sort_keys(part).for_each(|key| *counts.entry(key).or_default() += 1);
+    counts
+}
+
+/// Returns the sort key of each dropped name of a part, in name order.
+fn sort_keys(part: &Part) -> impl Iterator<Item = u64> {
+    (0..part.drops.len()).map(|drop| match part.drops.again[drop] {
+        true => AGAIN,
+        false => order_key(part.key[part.drops.at[drop] as usize], part.drops.rank[drop]),
     })
 }
 
 impl DropRows {
-    /// Copies the dropped names of `table` into doc order, on all cores, each to its place.
+    /// Copies the dropped names of `table` into doc order.
     ///
     /// # Errors
-    /// The records exceed 4 GiB.
+    /// The table cannot be read.
     pub fn gather(table: &Table, order: &RankOrder) -> Result<DropRows, BuildError> {
-        let docs = order.docs.len() as u32;
-        let pieces = (docs / DOCS_PER_PIECE_MIN).clamp(1, rayon::current_num_threads() as u32);
-        let step = docs.div_ceil(pieces).max(1);
-        let (mut rows, mut lens) =
-            (vec![DropRow::default(); docs as usize], vec![0u8; docs as usize]);
-        let chunks = rows.par_chunks_mut(step as usize).zip(lens.par_chunks_mut(step as usize));
-        chunks.enumerate().for_each(|(at, (rows, lens))| {
+        let rows_of = |part: &Part| -> Vec<DropRow> {
             let mut scratch = Scratch::default();
-            for_each_drop(table, order, at as u32 * step, rows.len(), |part, drop, place| {
-                rows[place] = DropRow::of(table, part, drop, &mut scratch);
-                lens[place] = parts_of(part, drop).len();
-            });
-        });
-        let mut records = ScoreRecords::with_lens(lens)?;
-        records.parts_mut(step as usize).into_par_iter().enumerate().for_each(
-            |(at, mut records)| {
-                for_each_drop(
-                    table,
-                    order,
-                    at as u32 * step,
-                    records.len(),
-                    |part, drop, place| {
-                        records.set(place, &parts_of(part, drop));
-                    },
-                );
-            },
-        );
-        Ok(DropRows { listed: order.listed, rows, records })
+            let row = |drop| DropRow::of(table, part, drop, &mut scratch);
+            (0..part.drops.len()).map(row).collect()
+        };
+        let mut rows = vec![DropRow::default(); order.docs.len()];
+        let mut docs = order.docs.iter();
+        table.parts.for_each(&DROP_SECTIONS, rows_of, |_, found| {
+            found.into_iter().zip(&mut docs).for_each(|(row, &doc)| rows[doc as usize] = row);
+            Ok(())
+        })?;
+        Ok(DropRows { listed: order.listed, rows })
     }
 
     /// Returns one column.
@@ -162,26 +177,36 @@ fn parts_of(part: &Part, drop: usize) -> NewRecord<'_> {
     }
 }
 
-/// Visits the drops with one of `count` docs from `first` on, in name order: the part, the position among
-/// its drops, and that of the doc.
-fn for_each_drop<'a>(
-    table: &'a Table,
-    order: &RankOrder,
-    first: u32,
-    count: usize,
-    mut visit: impl FnMut(&'a Part, usize, usize),
-) {
-    let mut all = order.docs.as_slice();
-    for part in &table.parts {
-        let (here, rest) = all.split_at(part.drops.len());
-        all = rest;
-        for (drop, doc) in here.iter().enumerate() {
-            let place = doc.wrapping_sub(first) as usize;
-            if place < count {
-                visit(part, drop, place);
-            }
-        }
+/// Copies the records of the dropped names of `table` into doc order.
+///
+/// # Errors
+/// The table cannot be read, or the records exceed 4 GiB.
+pub fn records(table: &Table, order: &RankOrder) -> Result<ScoreRecords, BuildError> {
+    let mut lens = vec![0; order.docs.len()];
+    let mut docs = order.docs.iter();
+    table.parts.for_each(
+        &DROP_SECTIONS,
+        |_| (),
+        |part, ()| {
+            let all = (0..part.drops.len()).zip(&mut docs);
+            all.for_each(|(drop, &doc)| lens[doc as usize] = parts_of(part, drop).len());
+            Ok(())
+        },
+    )?;
+    let mut records = ScoreRecords::with_lens(lens)?;
+    let mut docs = order.docs.iter();
+    for mut all in records.parts_mut(order.docs.len().max(1)) {
+        table.parts.for_each(
+            &DROP_SECTIONS,
+            |_| (),
+            |part, ()| {
+                let drops = (0..part.drops.len()).zip(&mut docs);
+                drops.for_each(|(drop, &doc)| all.set(doc as usize, &parts_of(part, drop)));
+                Ok(())
+            },
+        )?;
     }
+    Ok(records)
 }
 
 #[cfg(test)]
@@ -195,11 +220,11 @@ mod tests {
     fn docs_are_in_rank_order() {
         for names in [0, 1, 2, 70, 3_000] {
             let table = TestTables::new(7).table(names);
-            let order = RankOrder::new(&table);
+            let order = RankOrder::new(&table).expect("in memory");
             let mut expected: Vec<(bool, u64, &[u8])> = Vec::new();
             let mut found = Vec::new();
-            let rows = DropRows::gather(&table, &order).expect("fits");
-            let records = &rows.records;
+            let rows = DropRows::gather(&table, &order).expect("in memory");
+            let records = records(&table, &order).expect("fits");
             for (part, drop) in
                 table.parts.iter().flat_map(|part| (0..part.drops.len()).map(move |at| (part, at)))
             {

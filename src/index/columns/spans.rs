@@ -61,6 +61,11 @@ impl Spans {
         &self.lens
     }
 
+    /// As [`Spans::lens`].
+    pub fn into_lens(self) -> Vec<u8> {
+        self.lens
+    }
+
     /// Returns the start of a text.
     #[inline]
     pub fn start(&self, at: usize) -> usize {

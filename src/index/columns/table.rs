@@ -1,7 +1,7 @@
 //! Input of a build: all dossiers merged, in name order, cut into parts that are processed in
 //! parallel.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -10,6 +10,8 @@ use crate::corpus::batch::{BLOCK_ENTRIES, Batch, BatchMeta, head_of};
 use crate::corpus::merge::{self, Dossier, Dossiers, DropRecord};
 use crate::corpus::ranked::RankedList;
 use crate::index::columns::first_batches::BatchTimes;
+use crate::index::columns::part::{Part, Section};
+use crate::index::columns::parts::{Parts, Room, StoredPart};
 use crate::index::columns::rank_key::rank_key;
 use crate::index::columns::spans::Spans;
 use crate::index::columns::tlds::Tlds;
@@ -25,13 +27,15 @@ use crate::vocab::time::UnixMs;
 /// Rows of batches for each frequent label below which all are read: a search of a label reads a block in
 /// every batch.
 const ENTRIES_A_PROBE: u64 = 64;
+/// Estimated memory of an entry of a batch in a part, in bytes.
+const ENTRY_BYTES_ABOUT: u64 = 64;
 /// Parts per thread: enough to keep every core busy to the end.
 const PARTS_PER_THREAD: usize = 4;
 
-/// Iterates over the names in order.
+/// All names in order.
 #[derive(Debug, Default)]
 pub struct Table {
-    pub parts: Vec<Part>,
+    pub parts: Parts,
     pub tlds: Tlds,
     /// How much of the market the batches hold.
     pub coverage: Coverage,
@@ -43,98 +47,38 @@ pub struct Table {
     pub batches: Vec<BatchTimes>,
 }
 
-/// Names of one range. All names of a label are in one part.
-#[derive(Debug, Default)]
-pub struct Part {
-    /// Ordinal of its first name.
-    pub first: u32,
-    /// Full names, concatenated.
-    pub text: Vec<u8>,
-    /// Place of each name in `text`.
-    pub spans: Spans,
-    /// Label lengths in bytes.
-    pub label_len: Vec<u8>,
-    /// [`rank_key`].
-    pub key: Vec<u16>,
-    /// TLD numbers.
-    pub tld: Vec<u16>,
-    /// Never dropped, and registered according to the lists.
-    pub registered: Vec<bool>,
-    pub drops: PartDrops,
-    pub earlier: PartEarlier,
-}
-
-/// Dropped names of a part, in name order.
-#[derive(Debug, Default)]
-pub struct PartDrops {
-    /// Positions in the part.
-    pub at: Vec<u32>,
-    /// Latest drop date, [`Day::raw`].
-    pub date: Vec<u16>,
-    /// Effective release of that drop.
-    pub release: Vec<u16>,
-    /// Registered again after that drop.
-    pub again: Vec<bool>,
-    /// First batch that reported the drop.
-    pub first_batch: Vec<u32>,
-    /// Unrounded score, [`crate::scorer::Grade::rank`].
-    pub rank: Vec<u16>,
-    /// Number of TLDs with the label.
-    pub spread: Vec<u16>,
-    /// [`Spread::tlds`].
-    pub open_tlds: Vec<u16>,
-    /// Number of drops of the name; 255 means 255 or more.
-    pub count: Vec<u8>,
-    /// Ranks on popularity lists: by position among the drops, then by list. Few drops have one.
-    pub ranks: Vec<(u32, ListedRank)>,
-    /// Score features, concatenated.
-    pub features: Vec<u8>,
-    /// Place of the features of each drop.
-    pub feature_spans: Spans,
-}
-
-/// Drops before the latest of each name, in name order, then by date.
-#[derive(Debug, Default)]
-pub struct PartEarlier {
-    /// Places in the part.
-    pub at: Vec<u32>,
-    /// [`Day::raw`].
-    pub date: Vec<u16>,
-    /// Effective release.
-    pub release: Vec<u16>,
-    /// Registered again before the next drop.
-    pub again: Vec<bool>,
-}
-
 impl Table {
     /// Merges the batches on all cores, each task on its own range of labels, and joins the names that
-    /// dropped with popularity lists.
+    /// dropped with popularity lists. The parts take `room`.
     ///
     /// # Errors
-    /// A batch does not decode, or a number exceeds its limit.
-    pub fn merge(batches: &[Batch], ranked: &[RankedList]) -> Result<Table, BuildError> {
+    /// A batch does not decode, a number exceeds its limit, or parts cannot be written to disk.
+    pub fn merge(
+        batches: &[Batch],
+        ranked: &[RankedList],
+        room: Room,
+    ) -> Result<Table, BuildError> {
         let coverage = coverage(batches)?;
-        let cuts = merge::cuts(batches, rayon::current_num_threads() * PARTS_PER_THREAD);
+        let cuts = merge::cuts(batches, part_count(batches, &room));
         let merged = (0..=cuts.len())
             .into_par_iter()
             .map(|at| {
                 let from = at.checked_sub(1).map_or(&[] as &[u8], |at| &cuts[at]);
-                Merging::run(batches, from, cuts.get(at).map(Vec::as_slice), coverage)
+                let to = cuts.get(at).map(Vec::as_slice);
+                Merging::run(batches, (from, to), coverage)?.finish(ranked, &room)
             })
             .collect::<Result<Vec<_>, _>>()?;
         let tlds = Tlds::new(by_frequency(&merged)?);
         let drop_dates = (0..=u16::MAX)
-            .filter(|&day| merged.iter().any(|merging| merging.dropped_on[usize::from(day)]))
+            .filter(|&day| merged.iter().any(|merged| merged.dropped_on[usize::from(day)]))
             .filter_map(Day::from_raw)
             .collect();
-        let left_out = merged.iter().map(|merging| merging.left_out).sum();
-        let mut parts: Vec<Part> =
-            merged.into_par_iter().map(|merging| merging.numbered(&tlds).ranked(ranked)).collect();
-        let mut first = 0u32;
-        for part in &mut parts {
-            part.first = first;
-            let next = u32::try_from(part.len()).ok().and_then(|names| first.checked_add(names));
-            first = next.ok_or(BuildError::TooMany { what: "names", limit: u32::MAX.into() })?;
+        let left_out = merged.iter().map(|merged| merged.left_out).sum();
+        let mut parts = Parts::new(room);
+        for merged in merged {
+            let shared =
+                |(tld, _): &(String, u64)| tlds.find(tld).expect("the TLDs are those of all parts");
+            parts.push(merged.part, merged.tlds.iter().map(shared).collect())?;
         }
         // A clock before 1985 was wrong; the drop then counts as known from the start.
         let times = |list: &BatchMeta| BatchTimes {
@@ -147,7 +91,7 @@ impl Table {
 
     /// Returns the number of names.
     pub fn len(&self) -> u32 {
-        self.parts.last().map_or(0, |part| part.first + part.len() as u32)
+        self.parts.names()
     }
 
     /// Returns true if it is empty.
@@ -157,92 +101,48 @@ impl Table {
 
     /// Returns the number of names that dropped, registered again or not.
     pub fn dropped(&self) -> u32 {
-        self.parts.iter().map(|part| part.drops.len() as u32).sum()
+        self.parts.drops()
     }
 
-    /// Returns the name of an ordinal.
-    pub fn name(&self, ordinal: u32) -> &[u8] {
-        let part = self.parts.partition_point(|part| part.first <= ordinal) - 1;
-        let part = &self.parts[part];
-        part.name((ordinal - part.first) as usize)
-    }
-}
-
-impl Part {
-    /// Creates a part with capacity for the names from `from` up to `to`, estimated from the blocks
-    /// of the batches. The estimate is generous: unused memory costs nothing, and growing needs
-    /// twice as much.
-    fn with_room(batches: &[Batch], from: &[u8], to: Option<&[u8]>) -> Part {
-        let in_range = |name: &&[u8]| *name >= from && to.is_none_or(|to| *name < to);
-        let lens = batches.iter().flat_map(Batch::block_names).filter(in_range).map(<[u8]>::len);
-        let (blocks, octets) =
-            lens.fold((0, 0), |(blocks, octets), len| (blocks + 1, octets + len));
-        // A range starts inside a block of each batch.
-        let names = (blocks + batches.len()) * BLOCK_ENTRIES as usize;
-        let text = names * (octets / usize::max(blocks, 1) + 1);
-        Part {
-            text: Vec::with_capacity(text),
-            spans: Spans::with_capacity(names),
-            label_len: Vec::with_capacity(names),
-            key: Vec::with_capacity(names),
-            tld: Vec::with_capacity(names),
-            registered: Vec::with_capacity(names),
-            ..Part::default()
-        }
-    }
-
-    /// Returns the number of names.
-    pub fn len(&self) -> usize {
-        self.spans.len()
-    }
-
-    /// Returns the full name at a position.
-    pub fn name(&self, at: usize) -> &[u8] {
-        &self.text[self.spans.range(at)]
-    }
-
-    /// Returns the label at a position.
-    pub fn label(&self, at: usize) -> &[u8] {
-        &self.name(at)[..usize::from(self.label_len[at])]
-    }
-
-    /// Joins the names that dropped with popularity lists: both are in name order.
-    fn ranked(mut self, lists: &[RankedList]) -> Part {
-        let Some(&first) = self.drops.at.first() else { return self };
-        for list in lists {
-            let mut entries = list.entries_from(self.name(first as usize)).peekable();
-            for drop in 0..self.drops.len() {
-                let name = self.name(self.drops.at[drop] as usize);
-                while entries.next_if(|entry| entry.name < name).is_some() {}
-                if let Some(entry) = entries.next_if(|entry| entry.name == name) {
-                    let (list, rank) = (list.meta().edition.list, entry.rank);
-                    self.drops.ranks.push((drop as u32, ListedRank { list, rank }));
-                }
-            }
-        }
-        self.drops.ranks.sort_unstable();
-        self
-    }
-
-    /// All names, in order.
-    pub fn names(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.len()).map(|at| self.name(at))
+    /// Returns the names of these ordinals.
+    ///
+    /// # Errors
+    /// As [`Parts::for_each`].
+    pub fn names_of(&self, ordinals: &BTreeSet<u32>) -> Result<BTreeMap<u32, String>, BuildError> {
+        let mut names = BTreeMap::new();
+        let read = |part: &Part| -> Vec<(u32, String)> {
+            let wanted = ordinals.range(part.first..part.first + part.len() as u32);
+            let name = |&ordinal: &u32| part.name((ordinal - part.first) as usize);
+            let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+            wanted.map(|ordinal| (*ordinal, text(name(ordinal)))).collect()
+        };
+        self.parts.for_each(&[Section::Names], read, |_, found| {
+            names.extend(found);
+            Ok(())
+        })?;
+        Ok(names)
     }
 }
 
-impl PartDrops {
-    /// Returns the number of entries.
-    pub fn len(&self) -> usize {
-        self.at.len()
-    }
-
-    /// Returns the features of a drop.
-    pub fn features(&self, at: usize) -> &[u8] {
-        &self.features[self.feature_spans.range(at)]
-    }
+/// Returns the number of parts: enough to keep every core busy, and to have those in progress fit.
+fn part_count(batches: &[Batch], room: &Room) -> usize {
+    let threads = rayon::current_num_threads();
+    let entries: u64 = batches.iter().map(|batch| batch.meta().rows).sum();
+    let bytes = entries.saturating_mul(ENTRY_BYTES_ABOUT);
+    let fitting = bytes.div_ceil(room.part_bytes().max(1)).try_into().unwrap_or(usize::MAX);
+    usize::max(threads * PARTS_PER_THREAD, fitting)
 }
 
-/// Part being merged, with its own TLD numbers.
+/// A merged part, with its own TLD numbers.
+struct Merged {
+    part: StoredPart,
+    /// TLDs by their number in this part, and their number of names.
+    tlds: Vec<(String, u64)>,
+    dropped_on: Vec<bool>,
+    left_out: u64,
+}
+
+/// Part being merged.
 struct Merging {
     part: Part,
     coverage: Coverage,
@@ -265,12 +165,11 @@ impl Merging {
     /// Merges the names from `from` up to `to`, scored for the whole corpus.
     fn run(
         batches: &[Batch],
-        from: &[u8],
-        to: Option<&[u8]>,
+        (from, to): (&[u8], Option<&[u8]>),
         coverage: Coverage,
     ) -> Result<Merging, BuildError> {
         let mut merging = Merging {
-            part: Part::with_room(batches, from, to),
+            part: part_with_room(batches, from, to),
             coverage,
             label: Vec::new(),
             label_start: 0,
@@ -406,16 +305,53 @@ impl Merging {
         self.label_start = part.text.len();
     }
 
-    /// Replaces the TLD numbers of the part by those of all parts.
-    fn numbered(self, tlds: &Tlds) -> Part {
-        let shared = |(tld, ..): &(String, Periods, bool, u64)| {
-            tlds.find(tld).expect("the TLDs are those of all parts")
-        };
-        let numbers: Vec<u16> = self.tlds.iter().map(shared).collect();
-        let mut part = self.part;
-        part.tld.iter_mut().for_each(|tld| *tld = numbers[usize::from(*tld)]);
-        part
+    /// Joins the part with popularity lists and finds room for it.
+    fn finish(mut self, ranked: &[RankedList], room: &Room) -> Result<Merged, BuildError> {
+        join_ranks(&mut self.part, ranked);
+        let Merging { part, tlds, dropped_on, left_out, .. } = self;
+        let tlds = tlds.into_iter().map(|(tld, .., names)| (tld, names)).collect();
+        Ok(Merged { part: room.keep(part)?, tlds, dropped_on, left_out })
     }
+}
+
+/// Creates a part with capacity for the names from `from` up to `to`, estimated from the blocks
+/// of the batches. The estimate is generous: unused memory costs nothing, and growing needs
+/// twice as much.
+fn part_with_room(batches: &[Batch], from: &[u8], to: Option<&[u8]>) -> Part {
+    let in_range = |name: &&[u8]| *name >= from && to.is_none_or(|to| *name < to);
+    let lens = batches.iter().flat_map(Batch::block_names).filter(in_range).map(<[u8]>::len);
+    let (blocks, octets) = lens.fold((0, 0), |(blocks, octets), len| (blocks + 1, octets + len));
+    // A range starts inside a block of each batch.
+    let names = (blocks + batches.len()) * BLOCK_ENTRIES as usize;
+    let text = names * (octets / usize::max(blocks, 1) + 1);
+    Part {
+        text: Vec::with_capacity(text),
+        spans: Spans::with_capacity(names),
+        label_len: Vec::with_capacity(names),
+        key: Vec::with_capacity(names),
+        tld: Vec::with_capacity(names),
+        registered: Vec::with_capacity(names),
+        ..Part::default()
+    }
+}
+
+/// Joins the names of a part that dropped with popularity lists: both are in name order.
+fn join_ranks(part: &mut Part, lists: &[RankedList]) {
+    let Some(&first) = part.drops.at.first() else { return };
+    let mut ranks = Vec::new();
+    for list in lists {
+        let mut entries = list.entries_from(part.name(first as usize)).peekable();
+        for (drop, &at) in (0..).zip(&part.drops.at) {
+            let name = part.name(at as usize);
+            while entries.next_if(|entry| entry.name < name).is_some() {}
+            if let Some(entry) = entries.next_if(|entry| entry.name == name) {
+                let (list, rank) = (list.meta().edition.list, entry.rank);
+                ranks.push((drop, ListedRank { list, rank }));
+            }
+        }
+    }
+    ranks.sort_unstable();
+    part.drops.ranks = ranks;
 }
 
 /// [`Spread::tlds`] of a name whose label is in `all` TLDs, `open` of them open to the public. A record
@@ -477,9 +413,9 @@ fn too_many_tlds() -> BuildError {
 }
 
 /// Returns every TLD, most names first; by name among equals.
-fn by_frequency(merged: &[Merging]) -> Result<Vec<String>, BuildError> {
+fn by_frequency(merged: &[Merged]) -> Result<Vec<String>, BuildError> {
     let mut found = BTreeMap::<&str, u64>::new();
-    for (tld, .., names) in merged.iter().flat_map(|merging| &merging.tlds) {
+    for (tld, names) in merged.iter().flat_map(|merged| &merged.tlds) {
         *found.entry(tld).or_default() += names;
     }
     if found.len() > usize::from(u16::MAX) {
@@ -558,11 +494,12 @@ mod tests {
             writer.push(&entry, None).expect("written");
         }
         writer.finish(&BatchMeta::default()).expect("finished");
-        let table = Table::merge(&[Batch::open(&path).expect("opens")], &[]).expect("merged");
+        let table = Table::merge(&[Batch::open(&path).expect("opens")], &[], Room::default())
+            .expect("merged");
         let found = 2 * Coverage::probes().len() as u64;
         assert_eq!(table.coverage, Coverage::from_found(found));
         assert!(table.coverage != Coverage::NONE);
-        for part in &table.parts {
+        for part in table.parts.iter() {
             for (at, &place) in part.drops.at.iter().enumerate() {
                 // A closed TLD counts for its own name alone.
                 let tlds = 2 + u32::from(part.name(place as usize).ends_with(b".gov"));
@@ -572,6 +509,60 @@ mod tests {
                 assert_eq!(part.drops.spread[at], 3);
             }
         }
+    }
+
+    /// Returns everything about every name, in order.
+    fn rows(table: &Table) -> Vec<String> {
+        let of_part = |part: &Part| -> Vec<String> {
+            let earlier = &part.earlier;
+            let row = |at: usize| {
+                let place = at as u32;
+                let drop = part.drops.at.binary_search(&place).ok().map(|drop| {
+                    let drops = &part.drops;
+                    let dates = (drops.date[drop], drops.release[drop], drops.again[drop]);
+                    let scores = (drops.rank[drop], drops.spread[drop], drops.open_tlds[drop]);
+                    let of = |(of, _): &&(u32, ListedRank)| *of as usize == drop;
+                    let ranks: Vec<_> = drops.ranks.iter().filter(of).map(|it| it.1).collect();
+                    let lists = (drops.first_batch[drop], drops.count[drop], ranks);
+                    (dates, scores, lists, drops.features(drop))
+                });
+                let drops = (0..earlier.at.len()).filter(|&it| earlier.at[it] == place);
+                let drops = drops.map(|it| (earlier.date[it], earlier.release[it]));
+                let earlier: Vec<_> = drops.collect();
+                let label = String::from_utf8_lossy(part.label(at));
+                let key = (part.first + place, part.key[at], part.registered[at]);
+                format!("{label} {} {key:?} {drop:?} {earlier:?}", table.tlds.name(part.tld[at]))
+            };
+            (0..part.len()).map(row).collect()
+        };
+        let mut rows = Vec::new();
+        let read = table.parts.for_each(&Section::ALL, of_part, |_, found| {
+            rows.extend(found);
+            Ok(())
+        });
+        read.expect("readable");
+        rows
+    }
+
+    #[test]
+    fn a_table_on_disk_holds_what_one_in_memory_does() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut expected = Expected::new();
+        let batches = [(30_000, 1), (500, 2)].map(|(rows, seed)| {
+            batch_of(&folder.path().join(seed.to_string()), rows, seed, &mut expected)
+        });
+        let merge = |room| Table::merge(&batches, &[], room).expect("merged");
+        let in_memory = merge(Room::default());
+        let on_disk = merge(Room::limited(64 << 10, folder.path()).expect("a file"));
+        assert!(on_disk.parts.on_disk() > 3, "{}", on_disk.parts.on_disk());
+        assert_eq!(rows(&on_disk), rows(&in_memory));
+        assert_eq!(on_disk.dropped(), in_memory.dropped());
+        let some = [0, 1, 4_000].into();
+        let names = on_disk.names_of(&some).expect("readable");
+        assert_eq!(names, in_memory.names_of(&some).expect("readable"));
+        assert_eq!(names.len(), 3);
+        let left = std::fs::read_dir(folder.path()).expect("readable").count();
+        assert_eq!(left, batches.len(), "the temporary file has no name");
     }
 
     #[test]
@@ -587,17 +578,16 @@ mod tests {
                     batch_of(&path, rows, seed, &mut expected)
                 })
                 .collect();
-            let table = Table::merge(&batches, &[]).expect("merged");
+            let table = Table::merge(&batches, &[], Room::default()).expect("merged");
             let label = |name: &str| name.split('.').next().map(str::to_owned);
             let mut spread = BTreeMap::<_, u32>::new();
             expected.keys().for_each(|name| *spread.entry(label(name)).or_default() += 1);
             let (mut names, mut dropped) = (expected.iter(), 0);
-            for part in &table.parts {
+            for part in table.parts.iter() {
                 let mut drops = 0;
                 for at in 0..part.len() {
                     let (name, (base, features)) = names.next().expect("no more names");
                     assert_eq!(part.name(at), name.as_bytes());
-                    assert_eq!(table.name(part.first + at as u32), name.as_bytes());
                     let spread = spread[&label(name)];
                     let known = Spread { tlds: spread, coverage: table.coverage };
                     let Grade { dqs, rank } = Base::from_bits(*base).with_spread(known);

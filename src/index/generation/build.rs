@@ -11,16 +11,18 @@ use serde::{Deserialize, Serialize};
 use crate::corpus::batch::Batch;
 use crate::corpus::lock::{FolderLock, LockError};
 use crate::corpus::ranked::RankedList;
-use crate::index::columns::by_tld::ByTld;
+use crate::index::columns::by_tld::ByTldBuilder;
 use crate::index::columns::drop_history::DropHistory;
 use crate::index::columns::drops_by_name::DropsByName;
 use crate::index::columns::drops_by_rank;
 use crate::index::columns::idn::IdnNames;
 use crate::index::columns::names::{NameBuf, Names};
+use crate::index::columns::part::{Part, Section};
+use crate::index::columns::parts::Room;
 use crate::index::columns::rank_key::rank_key;
 use crate::index::columns::rank_order::RankOrder;
 use crate::index::columns::rank_table::RankTable;
-use crate::index::columns::table::{Part, Table};
+use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::generation::open;
 use crate::index::generation::selftest::SelfTest;
@@ -89,13 +91,13 @@ pub fn rebuild(
     let generation = GenerationId(newest + 1);
     let folder = index.join(format!("{BUILDING}{generation}"));
     let draft = Draft::new(folder.clone()).at(&folder)?;
-    let table = Table::merge(batches, ranked)?;
-    let order = RankOrder::new(&table);
+    let table = Table::merge(batches, ranked, Room::default())?;
+    let order = RankOrder::new(&table)?;
     write_parts(&table, &order, &draft)?;
     let manifest = describe(generation, &table, &order, &draft, (batches, ranked), now);
     manifest.write(&folder).at(&folder)?;
-    let self_test = SelfTest::new(&table);
-    let spot_checks = SpotChecks::new(table);
+    let self_test = SelfTest::new(&table)?;
+    let spot_checks = SpotChecks::new(table)?;
     verify(&draft, generation, &spot_checks, &self_test)?;
     let place = manifest::folder_of(index, generation);
     fs::rename(&folder, &place).at(&folder)?;
@@ -237,20 +239,35 @@ fn write_parts(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Bu
         IdnNames::write(table, draft)
     };
     let orders = || -> Result<(), BuildError> {
-        let keys = table.parts.iter().flat_map(|part| part.key.iter().copied()).collect();
+        let mut keys = Vec::with_capacity(table.len() as usize);
+        let mut counts = vec![0; table.tlds.len()];
+        table.parts.for_each(
+            &[Section::Keys],
+            |_| (),
+            |part, ()| {
+                keys.extend_from_slice(&part.key);
+                part.tld.iter().for_each(|&tld| counts[usize::from(tld)] += 1);
+                Ok(())
+            },
+        )?;
         RankTable::new(keys).write(open::NAMES_RANKED, draft)?;
-        let column = |column: fn(&Part) -> &Vec<u16>| table.parts.iter().flat_map(column);
-        let by_tld =
-            ByTld::new(table.tlds.len(), column(|part| &part.tld), column(|part| &part.key));
-        by_tld.write(open::NAMES_BY_TLD, draft)
+        let mut by_tld = ByTldBuilder::new(&counts);
+        table.parts.for_each(
+            &[Section::Keys],
+            |_| (),
+            |part, ()| {
+                part.tld.iter().zip(&part.key).for_each(|(&tld, &key)| by_tld.push(tld, key));
+                Ok(())
+            },
+        )?;
+        by_tld.finish().write(open::NAMES_BY_TLD, draft)
     };
     let drops = || -> Result<(), BuildError> {
         DropsByName::write(table, order.docs(), draft)?;
         DropHistory::write(table, draft)?;
         drops_by_rank::write(table, order, draft)
     };
-    let (names, (orders, drops)) = rayon::join(names, || rayon::join(orders, drops));
-    names.and(orders).and(drops)
+    draft.both(names, || draft.both(orders, drops))
 }
 
 fn describe(
@@ -320,13 +337,18 @@ struct SpotCheck {
 
 impl SpotChecks {
     /// Consumes the table, which is large and not needed afterwards.
-    fn new(table: Table) -> SpotChecks {
+    fn new(table: Table) -> Result<SpotChecks, BuildError> {
         let step = (table.len() as usize / SELF_TEST_NAMES).max(1);
-        let parts = table.parts.iter().flat_map(|part| {
+        let checks = |part: &Part| -> Vec<SpotCheck> {
             let first = (part.first as usize).next_multiple_of(step) - part.first as usize;
-            (first..part.len()).step_by(step).map(|at| SpotCheck::new(part, at))
-        });
-        SpotChecks(parts.collect())
+            (first..part.len()).step_by(step).map(|at| SpotCheck::new(part, at)).collect()
+        };
+        let mut all = Vec::new();
+        table.parts.for_each(&Section::ALL, checks, |_, checks| {
+            all.extend(checks);
+            Ok(())
+        })?;
+        Ok(SpotChecks(all))
     }
 
     /// Looks each name up in every way that queries use.
@@ -581,18 +603,19 @@ mod tests {
         let index = folder.path().join("index");
         rebuild(&index, &batches, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
         let opened = open::open_current(&index).expect("opens").index;
-        let table = Table::merge(&batches, &[]).expect("merged");
-        SelfTest::new(&table).ask(&opened).expect("it is of this table");
+        let table = Table::merge(&batches, &[], Room::default()).expect("merged");
+        SelfTest::new(&table).expect("in memory").ask(&opened).expect("it is of this table");
         let other = tempfile::tempdir().expect("a folder");
-        let table = Table::merge(&[batch_of(other.path(), &others)], &[]).expect("merged");
-        let refused = SelfTest::new(&table).ask(&opened);
+        let table =
+            Table::merge(&[batch_of(other.path(), &others)], &[], Room::default()).expect("merged");
+        let refused = SelfTest::new(&table).expect("in memory").ask(&opened);
         assert!(matches!(refused, Err(BuildError::SelfTest(_))), "{refused:?}");
         // One column of one name is enough.
-        let mut table = Table::merge(&batches, &[]).expect("merged");
-        for part in &mut table.parts {
+        let mut table = Table::merge(&batches, &[], Room::default()).expect("merged");
+        for part in table.parts.iter_mut() {
             part.drops.again.iter_mut().for_each(|again| *again = true);
         }
-        let refused = SelfTest::new(&table).ask(&opened);
+        let refused = SelfTest::new(&table).expect("in memory").ask(&opened);
         assert!(matches!(refused, Err(BuildError::SelfTest(_))), "{refused:?}");
     }
 

@@ -5,14 +5,16 @@
 //! One pass over the table answers all queries on all cores. It shares no query code with
 //! [`Index`]: names are compared as text, one by one.
 
+use std::collections::BTreeMap;
+
 use compact_str::CompactString;
 use fastrand::Rng;
-use rayon::prelude::*;
 
 use crate::index::columns::idn::alias_of;
+use crate::index::columns::part::{Part, Section};
 use crate::index::columns::rank_key::{dqs_of, length_of};
 use crate::index::columns::rank_table::keep_best;
-use crate::index::columns::table::{Part, Table};
+use crate::index::columns::table::Table;
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::{BuildError, QueryError};
 use crate::index::filter::{AsOf, DropFilter, Filter, SearchFilter, Sort, View};
@@ -72,18 +74,27 @@ struct ScanHits {
 
 impl SelfTest {
     /// Chooses queries and answers them by a scan of `table`.
-    pub fn new(table: &Table) -> SelfTest {
-        let questions = questions(table);
-        let found = table.parts.par_iter().map(|part| look(part, &table.tlds, &questions));
-        let found = found.reduce(Vec::new, |left, right| join(left, right, &questions));
-        let answered = questions
-            .into_iter()
-            .zip(found.into_iter().chain(std::iter::repeat_with(ScanHits::default)));
-        let asked = answered.map(|(question, found)| {
-            let expected = question.answer(found, table);
+    ///
+    /// # Errors
+    /// The table cannot be read.
+    pub fn new(table: &Table) -> Result<SelfTest, BuildError> {
+        const READ: [Section; 3] = [Section::Names, Section::Keys, Section::Drops];
+        let questions = questions(table)?;
+        let mut found: Vec<ScanHits> = questions.iter().map(|_| ScanHits::default()).collect();
+        let look = |part: &Part| look(part, &table.tlds, &questions);
+        table.parts.for_each(&READ, look, |_, here| {
+            join(&mut found, here, &questions);
+            Ok(())
+        })?;
+        let pages: Vec<(u32, Vec<u64>)> =
+            questions.iter().zip(found).map(|(question, found)| question.page_of(found)).collect();
+        let ordinals = pages.iter().flat_map(|(_, hits)| hits).map(|&hit| hit as u32);
+        let names = table.names_of(&ordinals.collect())?;
+        let asked = questions.into_iter().zip(pages).map(|(question, (total, hits))| {
+            let expected = question.answer(total, &hits, &names);
             Check { question, expected }
         });
-        SelfTest(asked.collect())
+        Ok(SelfTest(asked.collect()))
     }
 
     /// Runs all queries against `index`.
@@ -108,14 +119,17 @@ impl SelfTest {
     }
 }
 
-fn questions(table: &Table) -> Vec<TestQuery> {
+fn questions(table: &Table) -> Result<Vec<TestQuery>, BuildError> {
     if table.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let names = table.len() as usize;
     let per_kind = (LOOKS_MAX / names).clamp(PER_KIND_MIN, PER_KIND);
     // A table always gets the same queries.
     let mut draw = Rng::with_seed(names as u64);
+    let sample: Vec<u32> = (0..2 * per_kind).map(|_| draw.u32(..table.len())).collect();
+    let names = table.names_of(&sample.iter().copied().collect())?;
+    let mut sample = sample.iter().filter_map(|ordinal| names.get(ordinal));
     let newest = table.drop_dates.last().copied().unwrap_or(Day::MIN);
     let mut questions = Vec::with_capacity(3 * per_kind);
     for at in 0..per_kind {
@@ -123,12 +137,12 @@ fn questions(table: &Table) -> Vec<TestQuery> {
         let as_of = AsOf { today, catch_days: CATCH_DAYS_DEFAULT };
         let mut ask = |what| questions.push(TestQuery { as_of, what });
         ask(Query::Drops(drops(&mut draw, table, at, None)));
-        let part = part_of_a_name(&mut draw, table, false);
-        if let Ok(part) = Substring::parse(&part) {
+        let part = sample.next().map(|name| part_of(name, &mut draw, false));
+        if let Some(Ok(part)) = part.map(|part| Substring::parse(&part)) {
             ask(Query::Drops(drops(&mut draw, table, at, Some(part))));
         }
-        let start = part_of_a_name(&mut draw, table, true);
-        if let Ok(prefix) = NamePrefix::parse(&start) {
+        let start = sample.next().map(|name| part_of(name, &mut draw, true));
+        if let Some(Ok(prefix)) = start.map(|start| NamePrefix::parse(&start)) {
             ask(Query::Search(SearchFilter {
                 prefix: Some(prefix),
                 common: common(&mut draw, table, at),
@@ -138,7 +152,7 @@ fn questions(table: &Table) -> Vec<TestQuery> {
             }));
         }
     }
-    questions
+    Ok(questions)
 }
 
 fn drops(draw: &mut Rng, table: &Table, at: usize, contains: Option<Substring>) -> DropFilter {
@@ -181,14 +195,10 @@ fn common(draw: &mut Rng, table: &Table, at: usize) -> Filter {
     common
 }
 
-/// Returns one to eight characters of a random name, in either form.
-fn part_of_a_name(draw: &mut Rng, table: &Table, from_the_start: bool) -> String {
-    let name = table.name(draw.u32(..table.len()));
-    let name = String::from_utf8_lossy(name).into_owned();
-    let name = match alias_of(&name) {
-        Some(alias) if draw.bool() => alias,
-        _ => name,
-    };
+/// Returns one to eight characters of a name, in either form.
+fn part_of(name: &str, draw: &mut Rng, from_the_start: bool) -> String {
+    let alias = alias_of(name).filter(|_| draw.bool());
+    let name = alias.as_deref().unwrap_or(name);
     let chars: Vec<char> = name.chars().collect();
     let start = if from_the_start { 0 } else { draw.usize(..chars.len()) };
     let end = chars.len().min(start + 1 + draw.usize(..8));
@@ -250,18 +260,13 @@ fn look(part: &Part, tlds: &Tlds, questions: &[TestQuery]) -> Vec<ScanHits> {
     found
 }
 
-fn join(left: Vec<ScanHits>, right: Vec<ScanHits>, questions: &[TestQuery]) -> Vec<ScanHits> {
-    if left.is_empty() {
-        return right;
+/// Adds the matches of another part.
+fn join(all: &mut [ScanHits], more: Vec<ScanHits>, questions: &[TestQuery]) {
+    for ((all, more), question) in all.iter_mut().zip(more).zip(questions) {
+        all.total += more.total;
+        all.hits.extend(more.hits);
+        keep_best(&mut all.hits, 0, question.wanted());
     }
-    let both = left.into_iter().zip(right).zip(questions);
-    both.map(|((mut left, right), question)| {
-        left.total += right.total;
-        left.hits.extend(right.hits);
-        keep_best(&mut left.hits, 0, question.wanted());
-        left
-    })
-    .collect()
 }
 
 impl ScanHits {
@@ -335,20 +340,23 @@ impl TestQuery {
         }
     }
 
-    fn answer(&self, found: ScanHits, table: &Table) -> Results {
+    /// Returns the number of matches, and those of the page in order.
+    fn page_of(&self, found: ScanHits) -> (u32, Vec<u64>) {
         let (offset, limit) = self.page();
         let ScanHits { mut total, mut hits } = found;
         hits.sort_unstable();
-        let page = hits.into_iter().skip(offset as usize).take(limit as usize);
-        let rows = page.map(|hit| {
-            let name = String::from_utf8_lossy(table.name(hit as u32)).into_owned();
-            let key = (hit >> 48 & 0x7f00 | hit >> 32 & 0xff) as u16;
-            let dqs = matches!(self.what, Query::Drops(_)).then(|| dqs_of(key));
-            row(&name, length_of(key), dqs)
-        });
         if matches!(self.what, Query::Search(_)) {
             total = total.min(SEARCH_TOTAL_MAX);
         }
+        (total, hits.into_iter().skip(offset as usize).take(limit as usize).collect())
+    }
+
+    fn answer(&self, total: u32, hits: &[u64], names: &BTreeMap<u32, String>) -> Results {
+        let rows = hits.iter().map(|&hit| {
+            let key = (hit >> 48 & 0x7f00 | hit >> 32 & 0xff) as u16;
+            let dqs = matches!(self.what, Query::Drops(_)).then(|| dqs_of(key));
+            row(&names[&(hit as u32)], length_of(key), dqs)
+        });
         Results { total, rows: rows.collect() }
     }
 
@@ -397,7 +405,7 @@ mod tests {
     fn questions_find_something() {
         let mut table = TestTables::new(7).table(5_000);
         table.drop_dates = (990..1_010).filter_map(Day::from_raw).collect();
-        let trial = SelfTest::new(&table);
+        let trial = SelfTest::new(&table).expect("in memory");
         assert_eq!(trial.0.len(), 3 * PER_KIND);
         let answered = trial.0.iter().filter(|asked| !asked.expected.rows.is_empty()).count();
         assert!(answered >= PER_KIND, "{answered}");

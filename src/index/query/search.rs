@@ -492,9 +492,10 @@ impl TopHits<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::columns::part::{Part, PartDrops};
     use crate::index::columns::rank_table::tests::Random;
     use crate::index::columns::spans::Spans;
-    use crate::index::columns::table::{Part, PartDrops, Table};
+    use crate::index::columns::table::Table;
     use crate::index::filter::Filter;
     use crate::vocab::query::NamePrefix;
     use crate::vocab::stage::Stage;
@@ -514,7 +515,7 @@ mod tests {
         rows: Vec<(u16, u16, Option<u8>)>,
     }
 
-    fn part(random: &mut Random, first: u32, len: u32) -> Part {
+    fn part(random: &mut Random, len: u32) -> Part {
         let dropped: Vec<u32> = (0..len).filter(|_| random.below(4) == 0).collect();
         let mut registered: Vec<bool> = (0..len).map(|_| random.below(2) == 0).collect();
         dropped.iter().for_each(|&at| registered[at as usize] = false);
@@ -523,7 +524,6 @@ mod tests {
             random.below(below) as u16
         };
         Part {
-            first,
             spans: Spans::from_lens(vec![0; len as usize]).expect("empty"),
             tld: (0..len).map(|_| tld()).collect(),
             key: random.keys(len as usize),
@@ -534,10 +534,8 @@ mod tests {
     }
 
     fn world(random: &mut Random, sizes: &[u32]) -> World {
-        let mut table = Table::default();
-        for &len in sizes {
-            table.parts.push(part(random, table.len(), len));
-        }
+        let parts = sizes.iter().map(|&len| part(random, len)).collect();
+        let mut table = Table { parts, ..Table::default() };
         table.tlds = Tlds::new((0..TLDS).map(|number| format!("t{number}")).collect());
         let column = |of: fn(&Part) -> &Vec<u16>| -> Vec<u16> {
             table.parts.iter().flat_map(|part| of(part).clone()).collect()
@@ -554,14 +552,14 @@ mod tests {
         let mut rows: Vec<(u16, u16, Option<u8>)> =
             keys.iter().zip(&tlds).map(|(&key, &tld)| (key, tld, None)).collect();
         let mut place = 0;
-        for part in &table.parts {
+        for part in table.parts.iter() {
             for &at in &part.drops.at {
                 rows[(part.first + at) as usize].2 = Some(codes[docs[place] as usize]);
                 place += 1;
             }
         }
-        let dropped = DropsByName::new(&table, docs);
-        let by_tld = ByTld::new(TLDS as usize, tlds.iter(), keys.iter());
+        let dropped = DropsByName::new(&table, docs).expect("in memory");
+        let by_tld = ByTld::new(TLDS as usize, &tlds, &keys);
         let mut aliases: Vec<u32> = (0..table.len()).filter(|_| random.below(90) == 0).collect();
         (1..aliases.len()).for_each(|at| aliases.swap(at, random.below(at as u32 + 1) as usize));
         let of = |column: &[u16]| aliases.iter().map(|&at| column[at as usize]).collect();
@@ -686,7 +684,7 @@ mod tests {
         let mut random = Random(31);
         let world = world(&mut random, &[1_000, 0, 777]);
         let mut place = 0;
-        for part in &world.table.parts {
+        for part in world.table.parts.iter() {
             for at in 0..part.len() as u32 {
                 let ordinal = part.first + at;
                 assert_eq!(world.dropped.registered(ordinal), part.registered[at as usize]);

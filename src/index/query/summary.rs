@@ -229,7 +229,7 @@ mod tests {
     fn counts_are_those_of_a_scan() {
         for (seed, names) in [(1, 0), (2, 1), (3, 200), (4, 5_000)] {
             let table = TestTables::new(seed).table(names);
-            let order = RankOrder::new(&table);
+            let order = RankOrder::new(&table).expect("in memory");
             let write = |draft: &_| drops_by_rank::write(&table, &order, draft);
             let (_folder, files) = round_trip(write).expect("written");
             let tlds = &table.tlds;

@@ -76,6 +76,19 @@ impl Draft {
         Ok(Draft { folder, space, sums: Mutex::default() })
     }
 
+    /// Runs two writers side by side.
+    ///
+    /// # Errors
+    /// One of them fails.
+    pub fn both(
+        &self,
+        one: impl FnOnce() -> Result<(), BuildError> + Send,
+        other: impl FnOnce() -> Result<(), BuildError> + Send,
+    ) -> Result<(), BuildError> {
+        let (one, other) = rayon::join(one, other);
+        one.and(other)
+    }
+
     /// Returns the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
