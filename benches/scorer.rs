@@ -9,7 +9,7 @@ use std::{env, fs};
 
 use divan::counter::ItemsCount;
 use divan::{AllocProfiler, Bencher, black_box};
-use dropdex::scorer::{Scorer, Scratch, Spread, StoredScore};
+use dropdex::scorer::{Features, Scorer, Scratch, Spread, StoredScore};
 use dropdex::vocab::name::DomainName;
 use flate2::read::MultiGzDecoder;
 
@@ -69,7 +69,12 @@ fn tell(bencher: Bencher<'_, '_>, told: impl Fn(&Scorer, StoredScore<'_>, &mut S
             let (label, tld) = (name.label(), name.tld());
             told(
                 scorer,
-                black_box(StoredScore { label, tld, spread: Spread::of(3), features }),
+                black_box(StoredScore {
+                    label,
+                    tld,
+                    spread: Spread::of(3),
+                    features: Features::Whole(features),
+                }),
                 &mut scratch,
             );
         }

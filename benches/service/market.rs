@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use dropdex::feeds::{Observation, Sighting};
-use dropdex::scorer::{Coverage, Scorer, Scratch, Spread, StoredScore};
+use dropdex::scorer::{Coverage, Features, Scorer, Scratch, Spread, StoredScore};
 use dropdex::vocab::day::Day;
 use dropdex::vocab::language::LanguageCode;
 use dropdex::vocab::name::{DomainName, is_a_label, to_unicode};
@@ -367,7 +367,7 @@ fn values_of(
         label: name.label(),
         tld: name.tld(),
         spread: Spread::UNKNOWN,
-        features: &[],
+        features: Features::NONE,
     };
     let traits = Scorer::shared().traits(known, scratch);
     let form = name.unicode();

@@ -417,13 +417,13 @@ fn has(levels: Levels, claims: Claims, language: Language) -> bool {
 }
 
 /// Dictionary quality of a label, in hundredths: the frequency of its words weighted by their
-/// length, reduced for every further piece and again when a piece is no word. `pieces` counts words
-/// and unknown pieces.
-pub fn quality(tokens: &[Token], pieces: usize) -> u32 {
+/// length, reduced for every further piece and again when a piece is no word.
+pub fn quality(tokens: &[Token]) -> Percent {
     /// One word is better than two, and two than three.
     const BY_PIECES: [u32; 6] = [100, 100, 90, 68, 50, 38];
     /// A word beside other letters is often a typo, a fragment or a coincidence.
     const WITH_LEFTOVERS: u32 = 75;
+    let pieces = tokens.iter().filter(|token| token.may_be_word()).count();
     let (mut sum, mut letters, mut leftovers) = (0, 0, false);
     for token in tokens.iter().filter(|token| token.may_be_word()) {
         sum += token.len() * level_beside(token, pieces);
@@ -432,7 +432,7 @@ pub fn quality(tokens: &[Token], pieces: usize) -> u32 {
     }
     let share = BY_PIECES[pieces.min(BY_PIECES.len() - 1)];
     let share = if leftovers { share * WITH_LEFTOVERS / 100 } else { share };
-    (sum * share).checked_div(letters * 10).unwrap_or(0)
+    Percent::clamped((sum * share).checked_div(letters * 10).unwrap_or(0))
 }
 
 /// Level of a word among others: very short words count less.
@@ -540,7 +540,7 @@ mod tests {
     fn fewer_words_have_higher_quality() {
         let quality = |label| {
             let tokens = read(label, "com").1.tokens;
-            super::quality(&tokens, tokens.len())
+            super::quality(&tokens)
         };
         assert!(quality("hotel") > quality("besthotel"));
         assert!(quality("besthotel") > quality("bestcityhotel"));

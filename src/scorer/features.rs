@@ -12,8 +12,11 @@
 //! Tokens follow one another in the folded label ([`Label`]); hyphens between them are skipped. An
 //! `xn--` label is decoded again for its characters, which takes no dictionary. A label without
 //! tokens has no features and is scored again.
+//!
+//! [`Brief`] features are for a reader who knows the unrounded score. They lack what follows from it and
+//! from the tokens: quality and points of dictionary.
 
-use super::dictionary::{Language, Token, TokenKind, digits_where};
+use super::dictionary::{self, Language, Token, TokenKind, digits_where};
 use super::facts::{Caps, Facts, ReadPoints};
 use super::label::Label;
 use super::percent::Percent;
@@ -22,6 +25,8 @@ use crate::vocab::name::is_a_label;
 const FLAG: u8 = 1 << 7;
 /// Above all caps.
 const DOUBT: u16 = 1 << 15;
+/// Above all caps too: words that no explanation may print.
+const UNPRINTABLE: u16 = 1 << 14;
 /// Marks of other tokens than words: they have level 15, which no word has.
 const UNKNOWN: u8 = 0x0f;
 const LETTER: u8 = 0x1f;
@@ -51,6 +56,41 @@ pub fn write(facts: &Facts, printable: bool, tokens: &[Token], out: &mut Vec<u8>
         out.push(mark(token));
         if at + 1 < tokens.len() {
             out.push(token.len() as u8);
+        }
+    }
+}
+
+/// Score features without what the unrounded score and the tokens tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Brief<'a> {
+    /// Caps; [`DOUBT`], [`UNPRINTABLE`].
+    pub flags: u16,
+    /// In hundredths.
+    pub pronounceability: u8,
+    /// Hundredths of a point.
+    pub market_points: i16,
+    pub pronounceability_points: i16,
+    /// As in whole features; empty for a label that is to be scored again.
+    pub tokens: &'a [u8],
+}
+
+impl<'a> Brief<'a> {
+    /// Takes what is brief from whole features.
+    pub fn of(features: &'a [u8]) -> Brief<'a> {
+        let Some((&[quality, pronounceability, caps, more, _, _, ref points @ ..], tokens)) =
+            features.split_first_chunk::<HEAD>()
+        else {
+            return Brief::default();
+        };
+        let unprintable = if quality & FLAG == 0 { 0 } else { UNPRINTABLE };
+        let [market_points, pronounceability_points] =
+            [0, 2].map(|at| i16::from_le_bytes([points[at], points[at + 1]]));
+        Brief {
+            flags: u16::from_le_bytes([caps, more]) | unprintable,
+            pronounceability,
+            market_points,
+            pronounceability_points,
+            tokens,
         }
     }
 }
@@ -87,17 +127,34 @@ pub fn read(
     decoded: &mut Label,
     facts: &mut Facts,
 ) -> Option<bool> {
+    let (&[_, _, _, _, low, high, ..], _) = features.split_first_chunk::<HEAD>()?;
+    let printable = read_brief(name, Brief::of(features), tokens, decoded, facts)?;
+    facts.read.dictionary = i16::from_le_bytes([low, high]);
+    Some(printable)
+}
+
+/// As [`read`], without the points of dictionary, which stay 0.
+pub fn read_brief(
+    name: &str,
+    features: Brief<'_>,
+    tokens: &mut Vec<Token>,
+    decoded: &mut Label,
+    facts: &mut Facts,
+) -> Option<bool> {
     tokens.clear();
-    let (&[quality, sound, caps, more, ref points @ ..], marks) =
-        features.split_first_chunk::<HEAD>()?;
-    let [dictionary, market, pronounceability] =
-        std::array::from_fn(|at| i16::from_le_bytes([points[2 * at], points[2 * at + 1]]));
-    facts.quality = Percent::clamped(u32::from(quality & !FLAG));
-    facts.pronounceability = Percent::clamped(u32::from(sound));
-    let caps = u16::from_le_bytes([caps, more]);
-    facts.certain = caps & DOUBT == 0;
-    facts.caps = Caps::from_bits(caps & !DOUBT);
-    facts.read = ReadPoints { dictionary, market, pronounceability };
+    let Brief { flags, pronounceability, market_points, pronounceability_points, tokens: marks } =
+        features;
+    if marks.is_empty() {
+        return None;
+    }
+    facts.pronounceability = Percent::clamped(u32::from(pronounceability));
+    facts.certain = flags & DOUBT == 0;
+    facts.caps = Caps::from_bits(flags & !(DOUBT | UNPRINTABLE));
+    facts.read = ReadPoints {
+        dictionary: 0,
+        market: market_points,
+        pronounceability: pronounceability_points,
+    };
     if is_a_label(name) {
         decoded.read(name);
         read_tokens(decoded.whole_text(), marks, tokens, facts)?;
@@ -108,7 +165,8 @@ pub fn read(
     } else {
         return None;
     }
-    Some(quality & FLAG == 0)
+    facts.quality = dictionary::quality(tokens);
+    Some(flags & UNPRINTABLE == 0)
 }
 
 /// Restores the tokens of `text` and counts their characters by kind.

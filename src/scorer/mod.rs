@@ -60,6 +60,7 @@ use words::Cut;
 pub use coverage::{Coverage, Spread};
 pub use dictionary::Language;
 pub use facts::Cap;
+pub use features::Brief;
 pub use percent::Percent;
 pub use signals::{Demand, Points};
 pub use words::Words;
@@ -103,9 +104,22 @@ pub struct StoredScore<'a> {
     /// The public suffix without a leading dot.
     pub tld: &'a str,
     pub spread: Spread,
-    /// Output of [`Scorer::base_with_features`] for this label and suffix in the same
-    /// [`SCORER_VERSION`]. Empty features are always valid: the name is then scored again.
-    pub features: &'a [u8],
+    pub features: Features<'a>,
+}
+
+/// Score features of a label and suffix in the same [`SCORER_VERSION`]. Empty ones are always valid: the
+/// name is then scored again.
+#[derive(Clone, Copy, Debug)]
+pub enum Features<'a> {
+    /// Output of [`Scorer::base_with_features`].
+    Whole(&'a [u8]),
+    /// Parts of it, and the [`Grade::rank`] with [`StoredScore::spread`].
+    Brief(Brief<'a>, u16),
+}
+
+impl Features<'_> {
+    /// No features.
+    pub const NONE: Features<'static> = Features::Whole(&[]);
 }
 
 /// A score, and its unrounded form.
@@ -376,7 +390,7 @@ impl Scorer {
     /// `base(name).with_spread(spread)`.
     pub fn score(&self, name: &DomainName, spread: Spread, scratch: &mut Scratch) -> Scored {
         let (label, tld) = (name.label(), name.tld());
-        self.restore_owned(StoredScore { label, tld, spread, features: &[] }, scratch)
+        self.restore_owned(StoredScore { label, tld, spread, features: Features::NONE }, scratch)
     }
 
     /// As [`Scorer::restore`], as an owned value.
@@ -445,8 +459,14 @@ impl Scorer {
         let mut facts = Facts::default();
         let Scratch { label, reading, .. } = scratch;
         let StoredScore { label: text, tld, features, spread } = *known;
-        let mut seen = match features::read(text, features, &mut reading.tokens, label, &mut facts)
-        {
+        let tokens = &mut reading.tokens;
+        let read = match features {
+            Features::Whole(bytes) => features::read(text, bytes, tokens, label, &mut facts),
+            Features::Brief(brief, _) => {
+                features::read_brief(text, brief, tokens, label, &mut facts)
+            }
+        };
+        let mut seen = match read {
             Some(printable) => {
                 facts.tld_weight = self.tlds.weight(tld);
                 facts.tld_points = Model::shared().suffix(tld);
@@ -474,7 +494,10 @@ impl Scorer {
         cuts.extend(reading.tokens.iter().map(cut));
         let class = Class::new(SuffixClass::for_tld(known.tld), facts.chars);
         let model = Model::shared();
-        let parts = Parts::new(&facts, class).with_spread(model.spread(class, known.spread));
+        let mut parts = Parts::new(&facts, class).with_spread(model.spread(class, known.spread));
+        if let Features::Brief(_, rank) = known.features {
+            parts = parts.with_sum(i32::from(rank) - Base::BIAS);
+        }
         let points = parts.points(model.score(parts.sum()));
         let grade = Grade::new(parts.sum(), facts.caps.max());
         Breakdown { facts, grade, points, printable, unread }
@@ -524,7 +547,6 @@ impl Scorer {
         let tokens = &reading.tokens;
         let count = |kind| tokens.iter().filter(|token| token.kind == kind).map(Token::len).sum();
         let letters = tokens.iter().filter(|token| token.is_letters());
-        let pieces = tokens.iter().filter(|token| token.may_be_word()).count();
         let words = tokens.iter().filter(|token| token.is_word()).count() as u32;
         let letters: u32 = letters.map(Token::len).sum();
         let others: u32 = count(TokenKind::Other);
@@ -552,7 +574,7 @@ impl Scorer {
             polish_dearest: 0,
             spelt_bits: if label.chars < SPELT_FROM { 0 } else { spelt / 16 },
             spread: 1,
-            quality: Percent::clamped(dictionary::quality(tokens, pieces)),
+            quality: dictionary::quality(tokens),
             pronounceability: pronounceability(total, steps),
             tld_weight: self.tlds.weight(tld),
             tld_points: Model::shared().suffix(tld),
@@ -687,7 +709,12 @@ mod tests {
             Scorer::shared().base_with_features(&name, &mut scratch, &mut features);
             let scored = Scorer::shared().score(&name, Spread::of(2), &mut scratch);
             let (label, tld) = (name.label(), name.tld());
-            let known = StoredScore { label, tld, spread: Spread::of(2), features: &features };
+            let known = StoredScore {
+                label,
+                tld,
+                spread: Spread::of(2),
+                features: Features::Whole(&features),
+            };
             let restored = Scorer::shared().restore(known, &mut scratch);
             assert_eq!(
                 (restored.dqs, restored.explanation),

@@ -62,6 +62,14 @@ impl Parts {
         Parts([tld, length, dictionary, market, sound, characters, hundredths])
     }
 
+    /// Adds to the part of dictionary what the others lack of `sum`.
+    pub fn with_sum(self, sum: i32) -> Parts {
+        let Parts([tld, length, dictionary, rest @ ..]) = self;
+        let [market, sound, characters, spread] = rest;
+        let dictionary = dictionary + sum - self.sum();
+        Parts([tld, length, dictionary, market, sound, characters, spread])
+    }
+
     /// Their sum: the score before it is mapped to its scale.
     pub fn sum(&self) -> i32 {
         self.0.iter().sum()

@@ -7,7 +7,9 @@ use std::io::Read;
 use std::path::Path;
 use std::{env, fs};
 
-use dropdex::scorer::{Base, Coverage, Grade, Scored, Scorer, Scratch, Spread, StoredScore};
+use dropdex::scorer::{
+    Base, Brief, Coverage, Features, Grade, Scored, Scorer, Scratch, Spread, StoredScore,
+};
 use dropdex::vocab::name::DomainName;
 use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
@@ -183,7 +185,8 @@ fn check_recall(name: &DomainName, spread: u32, scratch: &mut Scratch) -> usize 
     let features = &features[b"left over".len()..];
     assert!((1..=255).contains(&features.len()), "{name}");
     let (label, tld) = (name.label(), name.tld());
-    for features in [features, &[]] {
+    let brief = Features::Brief(Brief::of(features), rank);
+    for features in [Features::Whole(features), brief, Features::NONE] {
         // The buffers hold another name's before.
         scorer.base(&parse("left-over-1-from-before.com"), scratch);
         let known = StoredScore { label, tld, spread, features };
@@ -329,11 +332,15 @@ proptest! {
         label in "[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?|\\PC{0,9}",
         features in prop::collection::vec(any::<u8>(), 0..12),
         spread: u32,
+        rank: u16,
     ) {
         let mut scratch = Scratch::default();
-        let known = StoredScore { label: &label, tld: "com", spread: of(spread), features: &features };
-        let told = Scorer::shared().restore(known, &mut scratch);
-        prop_assert!(!told.explanation.is_empty() && told.dqs.points() <= 100);
+        let (spread, brief) = (of(spread), Features::Brief(Brief::of(&features), rank));
+        for features in [Features::Whole(&features), brief] {
+            let known = StoredScore { label: &label, tld: "com", spread, features };
+            let told = Scorer::shared().restore(known, &mut scratch);
+            prop_assert!(!told.explanation.is_empty() && told.dqs.points() <= 100);
+        }
     }
 
     /// Whatever bits a damaged batch holds, finishing them gives a score.

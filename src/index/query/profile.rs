@@ -5,9 +5,9 @@ use crate::index::columns::drop_history::EarlierDrop;
 use crate::index::columns::names::NameBuf;
 use crate::index::filter::AsOf;
 use crate::index::query::appraise::Standing;
-use crate::index::query::index::{Index, NameRow, with_row_buffers};
+use crate::index::query::index::{Index, NameRow, RowBuffers, with_row_buffers};
 use crate::index::query::rows::{Lifecycle, PopularityFact, Status};
-use crate::scorer::{Scored, Scorer, Signals, StoredScore};
+use crate::scorer::{Features, Scored, Scorer, Signals, StoredScore};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 
@@ -42,10 +42,15 @@ impl Index {
     pub fn profile(&self, name: &DomainName, as_of: AsOf) -> Option<Profile> {
         let (ordinal, row) = self.find_row(name)?;
         let Standing { spread, .. } = self.standing(name);
-        let unread = StoredScore { label: name.label(), tld: name.tld(), spread, features: &[] };
-        let known = row.drop.map_or(unread, |drop| self.known(drop.doc, row.tld));
-        let Scored { dqs, signals, explanation, .. } =
-            with_row_buffers(|buffers| Scorer::shared().restore_owned(known, &mut buffers.scratch));
+        let (label, tld) = (name.label(), name.tld());
+        let Scored { dqs, signals, explanation, .. } = with_row_buffers(|buffers| {
+            let RowBuffers { record, scratch, .. } = buffers;
+            let known = match row.drop {
+                Some(drop) => self.known(drop.doc, row.tld, record),
+                None => StoredScore { label, tld, spread, features: Features::NONE },
+            };
+            Scorer::shared().restore_owned(known, scratch)
+        });
         let drop = row.drop.map(|drop| self.lifecycle(row.tld, &drop, as_of));
         let earlier = self.drop_history.before_latest(ordinal).collect();
         let status = self.status(&row, as_of);

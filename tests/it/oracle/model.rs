@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, SecondsFormat};
-use dropdex::scorer::{Coverage, Scorer, Scratch, Spread, StoredScore};
+use dropdex::scorer::{Coverage, Features, Scorer, Scratch, Spread, StoredScore};
 use dropdex::vocab::day::Day;
 use dropdex::vocab::name::DomainName;
 use regex::Regex;
@@ -810,7 +810,12 @@ fn known_of(
     // A corpus of some thousand names knows nothing of other TLDs.
     let known = Spread { tlds, coverage: Coverage::NONE };
     let scored = Scorer::shared().score(name, known, scratch);
-    let unread = StoredScore { label: name.label(), tld: name.tld(), spread: known, features: &[] };
+    let unread = StoredScore {
+        label: name.label(),
+        tld: name.tld(),
+        spread: known,
+        features: Features::NONE,
+    };
     let words = Scorer::shared().traits(unread, scratch).words.into();
     // Through text, as the answers come: a number is then compared as it is written.
     let signals = serde_json::to_string(&scored.signals).expect("signals are JSON");

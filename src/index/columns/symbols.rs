@@ -1,0 +1,264 @@
+//! Labels by a table of symbols: each byte of an encoded label stands for a text of one to eight bytes.
+//! The table is made from labels of the same list, so that frequent pieces of them are one byte; a
+//! label of ten bytes takes six. Any label can be read without those before it.
+
+use std::ops::Deref;
+
+use rustc_hash::FxHashMap;
+
+use crate::index::columns::char_bitmaps::{ALPHABET, CODES};
+use crate::index::error::{BuildError, GenerationError};
+use crate::index::storage::draft::Draft;
+use crate::index::storage::files::Files;
+
+const FILE: &str = "records.symbols";
+/// Symbols at most.
+const COUNT: usize = 1 << u8::BITS;
+/// Bytes of a symbol at most.
+const LEN: usize = size_of::<u64>();
+/// Rounds in which symbols grow: each joins neighbours of the one before.
+const ROUNDS: usize = 6;
+/// Bytes of a label at most.
+pub const LABEL_BYTES: usize = 63;
+/// No symbol ends at a node of the trie, or no node follows.
+const NONE: u16 = u16::MAX;
+
+/// A label that was decoded.
+#[derive(Clone, Copy, Debug)]
+pub struct LabelText {
+    len: u8,
+    /// The label, and room for a whole symbol behind it.
+    bytes: [u8; LABEL_BYTES + LEN],
+}
+
+impl Default for LabelText {
+    fn default() -> LabelText {
+        LabelText { len: 0, bytes: [0; LABEL_BYTES + LEN] }
+    }
+}
+
+impl LabelText {
+    /// Returns the bytes in order.
+    pub fn into_bytes(self) -> impl Iterator<Item = u8> {
+        self.bytes.into_iter().take(self.len.into())
+    }
+}
+
+impl Deref for LabelText {
+    type Target = str;
+
+    #[inline]
+    fn deref(&self) -> &str {
+        let bytes = &self.bytes[..usize::from(self.len)];
+        std::str::from_utf8(bytes).expect("symbols are ASCII")
+    }
+}
+
+/// Table of symbols, for reading.
+#[derive(Debug)]
+pub struct Symbols {
+    /// Padded with zeros.
+    texts: Box<[[u8; LEN]; COUNT]>,
+    lens: Box<[u8; COUNT]>,
+}
+
+impl Default for Symbols {
+    fn default() -> Symbols {
+        Symbols { texts: Box::new([[0; LEN]; COUNT]), lens: Box::new([0; COUNT]) }
+    }
+}
+
+/// Table of symbols, for writing.
+#[derive(Debug)]
+pub struct SymbolWriter {
+    /// By code.
+    texts: Vec<u64>,
+    nodes: Vec<Node>,
+}
+
+/// Node of the trie of symbols.
+#[derive(Clone, Debug)]
+struct Node {
+    /// By position in [`ALPHABET`].
+    next: [u16; ALPHABET.len()],
+    code: u16,
+}
+
+impl SymbolWriter {
+    /// Makes the symbols that encode `sample` in few bytes: in each round those symbols, and pairs of
+    /// neighbours as one symbol, that covered most bytes in the round before.
+    pub fn new(sample: &[&[u8]]) -> SymbolWriter {
+        let letters = || ALPHABET.iter().filter(|&&letter| letter != b'.');
+        let mut writer = SymbolWriter::of(letters().map(|&letter| letter.into()).collect());
+        for _ in 0..ROUNDS {
+            let mut found = FxHashMap::<u64, u64>::default();
+            for label in sample {
+                let mut before = 0;
+                writer.encode(label, |code| {
+                    let text = writer.texts[usize::from(code)];
+                    *found.entry(text).or_default() += 1;
+                    if before != 0 && len_of(before) + len_of(text) <= LEN {
+                        *found.entry(before | text << (8 * len_of(before))).or_default() += 1;
+                    }
+                    before = text;
+                });
+            }
+            let covered = |(text, count): (u64, u64)| (count * len_of(text) as u64, text);
+            let longer = found.into_iter().filter(|&(text, _)| len_of(text) > 1);
+            let mut longer: Vec<(u64, u64)> = longer.map(covered).collect();
+            longer.sort_unstable_by(|one, other| other.cmp(one));
+            let mut texts: Vec<u64> = letters().map(|&letter| letter.into()).collect();
+            let room = COUNT - texts.len();
+            texts.extend(longer.into_iter().take(room).map(|(_, text)| text));
+            writer = SymbolWriter::of(texts);
+        }
+        writer
+    }
+
+    fn of(texts: Vec<u64>) -> SymbolWriter {
+        let node = Node { next: [NONE; ALPHABET.len()], code: NONE };
+        let mut nodes = vec![node.clone()];
+        for (code, text) in (0..).zip(&texts) {
+            let mut at = 0;
+            for byte in &text.to_le_bytes()[..len_of(*text)] {
+                let letter = usize::from(CODES[usize::from(*byte)]);
+                if nodes[at].next[letter] == NONE {
+                    nodes[at].next[letter] = nodes.len() as u16;
+                    nodes.push(node.clone());
+                }
+                at = usize::from(nodes[at].next[letter]);
+            }
+            nodes[at].code = code;
+        }
+        SymbolWriter { texts, nodes }
+    }
+
+    /// Visits the codes of a label: the longest symbol at each place.
+    pub fn encode(&self, label: &[u8], mut visit: impl FnMut(u8)) {
+        let mut rest = label;
+        while !rest.is_empty() {
+            let (mut node, mut found) = (&self.nodes[0], (NONE, 0));
+            for (len, &byte) in (1..).zip(rest) {
+                let next = node.next.get(usize::from(CODES[usize::from(byte)])).copied();
+                let Some(next) = next.filter(|&next| next != NONE) else { break };
+                node = &self.nodes[usize::from(next)];
+                if node.code != NONE {
+                    found = (node.code, len);
+                }
+            }
+            let (code, len) = found;
+            visit(u8::try_from(code).expect("labels are letters, digits and hyphens"));
+            rest = &rest[len..];
+        }
+    }
+
+    /// Returns the same table, for reading.
+    pub fn reader(&self) -> Symbols {
+        Symbols::of(&self.texts)
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// A write fails.
+    pub fn write(&self, draft: &Draft) -> Result<(), BuildError> {
+        draft.put(FILE, &self.texts)
+    }
+}
+
+/// Returns the bytes of a symbol, which are its lowest.
+fn len_of(text: u64) -> usize {
+    (u64::BITS - text.leading_zeros()).div_ceil(u8::BITS) as usize
+}
+
+impl Symbols {
+    /// Opens what [`SymbolWriter::write`] wrote.
+    ///
+    /// # Errors
+    /// The file is damaged, or has symbols that no label holds.
+    pub fn open(files: &Files) -> Result<Symbols, GenerationError> {
+        let texts: Vec<u64> = files.take(FILE)?;
+        let is_letter = |byte: &u8| usize::from(CODES[usize::from(*byte)]) < ALPHABET.len();
+        let is_label = |text: &u64| text.to_le_bytes()[..len_of(*text)].iter().all(is_letter);
+        let fits = texts.len() <= COUNT && texts.iter().all(|text| *text != 0 && is_label(text));
+        files.check(fits, FILE)?;
+        Ok(Symbols::of(&texts))
+    }
+
+    fn of(texts: &[u64]) -> Symbols {
+        let mut symbols = Symbols::default();
+        for (at, text) in texts.iter().enumerate() {
+            symbols.texts[at] = text.to_le_bytes();
+            symbols.lens[at] = len_of(*text) as u8;
+        }
+        symbols
+    }
+
+    /// Returns the label with these codes.
+    #[inline]
+    pub fn decode(&self, codes: &[u8]) -> LabelText {
+        let mut label = LabelText::default();
+        let mut len = 0;
+        for &code in codes {
+            // Longer than any label is only what was not written here.
+            let start = len.min(LABEL_BYTES);
+            label.bytes[start..start + LEN].copy_from_slice(&self.texts[usize::from(code)]);
+            len = start + usize::from(self.lens[usize::from(code)]);
+        }
+        label.len = len.min(LABEL_BYTES) as u8;
+        label
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::columns::fixtures::round_trip;
+
+    #[test]
+    fn labels_come_back_and_frequent_pieces_are_one_byte() {
+        let labels: Vec<String> = (0..3_000)
+            .map(|at| format!("{}{}", ["solarpanel", "best-", "xn--", "q"][at % 4], at * at))
+            .chain([String::from("-"), "z".repeat(63), String::from("solarpanelsolarpanel")])
+            .collect();
+        let sample: Vec<&[u8]> = labels.iter().step_by(3).map(|label| label.as_bytes()).collect();
+        for sample in [&[][..], &sample] {
+            let writer = SymbolWriter::new(sample);
+            let (_folder, files) = round_trip(|draft| writer.write(draft)).expect("written");
+            let symbols = Symbols::open(&files).expect("sound");
+            let mut bytes = 0;
+            for label in &labels {
+                let mut codes = Vec::new();
+                writer.encode(label.as_bytes(), |code| codes.push(code));
+                bytes += codes.len();
+                assert_eq!(&*symbols.decode(&codes), label);
+            }
+            let all: usize = labels.iter().map(String::len).sum();
+            assert_eq!(bytes == all, sample.is_empty(), "{bytes} of {all}");
+            assert!(sample.is_empty() || 2 * bytes < all, "{bytes} of {all}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_table_of_symbols_is_refused() {
+        let letter = u64::from(b'a');
+        let open = |texts: &[u64]| {
+            let (_folder, files) = round_trip(|draft| draft.put(FILE, texts)).expect("written");
+            Symbols::open(&files).is_ok()
+        };
+        assert!(open(&[letter]) && open(&[letter; COUNT]));
+        assert!(!open(&[letter; COUNT + 1]), "too many");
+        assert!(!open(&[0]), "an empty one");
+        assert!(!open(&[letter << 8]), "a gap");
+        assert!(!open(&[0xc3]), "not ASCII");
+    }
+
+    #[test]
+    fn codes_that_were_not_written_here_end_within_the_label() {
+        let long = u64::from_le_bytes(*b"abcdefgh");
+        let (_folder, files) = round_trip(|draft| draft.put(FILE, &[long])).expect("written");
+        let symbols = Symbols::open(&files).expect("sound");
+        assert!(symbols.decode(&[0; 200]).len() <= LABEL_BYTES);
+        assert_eq!(&*symbols.decode(&[9]), "", "a code without a symbol");
+    }
+}
