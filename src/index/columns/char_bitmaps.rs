@@ -85,9 +85,9 @@ fn word_of(
     let mut word = [0; ALPHABET.len()];
     for (at, &tld) in tld.iter().enumerate() {
         let label = records.label((first + at) as u32);
-        let mut mask = mask_of(label) | masks[usize::from(tld)];
-        if label.starts_with(b"xn--") {
-            let name = format!("{}.{}", String::from_utf8_lossy(label), tlds.name(tld));
+        let mut mask = mask_of(label.as_bytes()) | masks[usize::from(tld)];
+        if label.starts_with("xn--") {
+            let name = format!("{}.{}", &*label, tlds.name(tld));
             mask |= mask_of(alias_of(&name).unwrap_or_default().as_bytes());
         }
         while mask != 0 {

@@ -182,8 +182,8 @@ impl<'a> DropChecks<'a> {
                 if budget::spent() {
                     return;
                 }
-                let label = |doc| records.get(doc).label;
-                keep_docs(first + at * WORDS_PER_LOOK, words, |doc| text.passes(label(doc)));
+                let passes = |doc| text.passes(&records.label(doc));
+                keep_docs(first + at * WORDS_PER_LOOK, words, passes);
             }
         }
     }
@@ -213,7 +213,7 @@ impl<'a> DropChecks<'a> {
             && self.properties.passes(properties, doc)
             && self.lists.as_ref().is_none_or(of_list)
             && self.max_rank.is_none_or(|most| popularity.best(doc).is_some_and(|it| it <= most))
-            && self.name.text.as_ref().is_none_or(|text| text.passes(records.get(doc).label))
+            && self.name.text.as_ref().is_none_or(|text| text.passes(&records.label(doc)))
     }
 }
 

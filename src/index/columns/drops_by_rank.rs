@@ -94,8 +94,8 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
             TldDocs::new(on_list, table.tlds.len()).write(draft)
         },
         || {
-            let records = rank_order::records(table, order)?;
-            records.write(draft)?;
+            let (records, writer) = rank_order::records(table, order)?;
+            records.write(&writer, draft)?;
             trigram_writer::write(&records, on_list, &table.tlds, draft)
         },
     )
@@ -597,7 +597,7 @@ mod tests {
         let dropped = table.dropped();
         let listed =
             DropsByRank::open(&files, &table.tlds, dropped, order.listed()).expect("sound");
-        let records = ScoreRecords::open(&files, dropped).expect("sound");
+        let records = ScoreRecords::open(&files, dropped, order.listed()).expect("sound");
         files.finish().expect("all files were read");
         Built { listed, records, rows: rows(&table), tlds: table.tlds }
     }
@@ -759,8 +759,8 @@ mod tests {
             assert_eq!(built.listed.drop_date(doc), row.drop_date);
             assert_eq!(built.listed.release(doc), row.release);
             assert_eq!(built.listed.first_batches().number(doc), row.first_batch);
-            let label = built.records.get(doc).label;
-            assert_eq!(format!("{label}.{}", built.tlds.name(row.tld)), row.name);
+            let label = built.records.label(doc);
+            assert_eq!(format!("{}.{}", &*label, built.tlds.name(row.tld)), row.name);
         }
     }
 

@@ -13,13 +13,19 @@ use rustc_hash::FxHashMap;
 use crate::index::columns::part::{Part, Section};
 use crate::index::columns::properties::{self, PropertyRow};
 use crate::index::columns::rank_key::{length_of, order_key};
-use crate::index::columns::records::{NewRecord, ScoreRecords};
+use crate::index::columns::records::{
+    NewRecords, RecordCounts, RecordWriter, ScoreRecord, ScoreRecords,
+};
+use crate::index::columns::spans::Spans;
+use crate::index::columns::symbols::SymbolWriter;
 use crate::index::columns::table::Table;
 use crate::index::error::BuildError;
-use crate::scorer::{Scratch, Spread, StoredScore};
+use crate::scorer::{Brief, Features, Scratch, Spread, StoredScore};
 
 /// Sort key of all names registered again: behind every name on the list.
 const AGAIN: u64 = u64::MAX;
+/// Labels at most that symbols are made from.
+const LABELS_SAMPLED: usize = 1 << 15;
 /// What sort keys are read from.
 const READ: [Section; 2] = [Section::Keys, Section::Drops];
 /// What rows and records are made of.
@@ -152,7 +158,7 @@ impl DropRow {
             label: std::str::from_utf8(part.label(at)).unwrap_or_default(),
             tld: table.tlds.name(part.tld[at]),
             spread: Spread::UNKNOWN,
-            features: part.drops.features(drop),
+            features: Features::Whole(part.drops.features(drop)),
         };
         let others = part.drops.spread[drop].saturating_sub(1);
         let (length, count) = (length_of(part.key[at]), part.drops.count[drop]);
@@ -169,44 +175,79 @@ impl DropRow {
 }
 
 /// Returns the record of a drop.
-fn parts_of(part: &Part, drop: usize) -> NewRecord<'_> {
-    NewRecord {
-        label: part.label(part.drops.at[drop] as usize),
+fn record_of(part: &Part, drop: usize) -> ScoreRecord<'_> {
+    let label = part.label(part.drops.at[drop] as usize);
+    ScoreRecord {
+        label: std::str::from_utf8(label).unwrap_or_default(),
         spread: u8::try_from(part.drops.open_tlds[drop]).unwrap_or(u8::MAX),
-        features: part.drops.features(drop),
+        features: Brief::of(part.drops.features(drop)),
+        rank: part.drops.again[drop].then_some(part.drops.rank[drop]),
     }
 }
 
-/// Copies the records of the dropped names of `table` into doc order.
-///
-/// # Errors
-/// The table cannot be read, or the records exceed 4 GiB.
-pub fn records(table: &Table, order: &RankOrder) -> Result<ScoreRecords, BuildError> {
-    let mut lens = vec![0; order.docs.len()];
-    let mut docs = order.docs.iter();
+/// Makes the codes for the records of all dropped names of `table`.
+fn writer_for(table: &Table, dropped: usize) -> Result<RecordWriter, BuildError> {
+    let (step, mut before) = (dropped / LABELS_SAMPLED + 1, 0usize);
+    let mut sample: Vec<Vec<u8>> = Vec::new();
     table.parts.for_each(
         &DROP_SECTIONS,
         |_| (),
         |part, ()| {
-            let all = (0..part.drops.len()).zip(&mut docs);
-            all.for_each(|(drop, &doc)| lens[doc as usize] = parts_of(part, drop).len());
+            let first = before.next_multiple_of(step) - before;
+            let drops = (first..part.drops.len()).step_by(step);
+            sample.extend(drops.map(|drop| part.label(part.drops.at[drop] as usize).to_vec()));
+            before += part.drops.len();
             Ok(())
         },
     )?;
-    let mut records = ScoreRecords::with_lens(lens)?;
+    let symbols = SymbolWriter::new(&sample.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let mut counts = RecordCounts::default();
+    let counts_of = |part: &Part| {
+        let mut counts = RecordCounts::default();
+        (0..part.drops.len()).for_each(|drop| counts.add(&record_of(part, drop), &symbols));
+        counts
+    };
+    table.parts.for_each(&DROP_SECTIONS, counts_of, |_, found| {
+        counts.join(found);
+        Ok(())
+    })?;
+    Ok(RecordWriter::new(symbols, &counts))
+}
+
+/// Makes the records of the dropped names of `table`, in doc order.
+///
+/// # Errors
+/// The table cannot be read, or the records exceed 4 GiB.
+pub fn records(
+    table: &Table,
+    order: &RankOrder,
+) -> Result<(ScoreRecords, RecordWriter), BuildError> {
+    let writer = writer_for(table, order.docs.len())?;
+    let encoded = |part: &Part| {
+        let (mut spans, mut bytes) = (Spans::with_capacity(part.drops.len()), Vec::new());
+        for drop in 0..part.drops.len() {
+            let before = bytes.len();
+            writer.encode(&record_of(part, drop), &mut bytes);
+            spans.push(bytes.len() - before).expect("a part is less than 4 GiB");
+        }
+        (spans, bytes)
+    };
+    // The records are encoded again rather than held twice.
+    let mut lens = vec![0; order.docs.len()];
     let mut docs = order.docs.iter();
-    for mut all in records.parts_mut(order.docs.len().max(1)) {
-        table.parts.for_each(
-            &DROP_SECTIONS,
-            |_| (),
-            |part, ()| {
-                let drops = (0..part.drops.len()).zip(&mut docs);
-                drops.for_each(|(drop, &doc)| all.set(doc as usize, &parts_of(part, drop)));
-                Ok(())
-            },
-        )?;
-    }
-    Ok(records)
+    table.parts.for_each(&DROP_SECTIONS, encoded, |_, (spans, _)| {
+        let all = spans.lens().iter().zip(&mut docs);
+        all.for_each(|(&len, &doc)| lens[doc as usize] = len);
+        Ok(())
+    })?;
+    let mut records = NewRecords::with_lens(lens)?;
+    let mut docs = order.docs.iter();
+    table.parts.for_each(&DROP_SECTIONS, encoded, |_, (spans, bytes)| {
+        let all = (0..spans.len()).zip(&mut docs);
+        all.for_each(|(at, &doc)| records.set(doc, &bytes[spans.range(at)]));
+        Ok(())
+    })?;
+    Ok((ScoreRecords::new(order.listed, records, &writer), writer))
 }
 
 #[cfg(test)]
@@ -214,6 +255,7 @@ mod tests {
     use super::*;
     use crate::index::columns::fixtures::TestTables;
     use crate::index::columns::properties::Property;
+    use crate::index::columns::records::RecordBuffer;
 
     /// Docs are the places in a plain sort, and rows are those of the names.
     #[test]
@@ -224,7 +266,8 @@ mod tests {
             let mut expected: Vec<(bool, u64, &[u8])> = Vec::new();
             let mut found = Vec::new();
             let rows = DropRows::gather(&table, &order).expect("in memory");
-            let records = records(&table, &order).expect("fits");
+            let (records, _) = records(&table, &order).expect("fits");
+            let mut buffer = RecordBuffer::default();
             for (part, drop) in
                 table.parts.iter().flat_map(|part| (0..part.drops.len()).map(move |at| (part, at)))
             {
@@ -241,14 +284,14 @@ mod tests {
                 assert_eq!(rows.rows[at_doc].drop_date, part.drops.date[drop]);
                 assert_eq!(rows.rows[at_doc].release, part.drops.release[drop]);
                 assert_eq!(rows.rows[at_doc].first_batch, part.drops.first_batch[drop]);
-                let record = records.get(doc);
+                let record = records.get(doc, &mut buffer);
+                assert_eq!(record, record_of(part, drop));
                 assert_eq!(record.label.as_bytes(), part.label(at));
-                assert_eq!(u16::from(record.spread), part.drops.open_tlds[drop].min(255));
+                assert_eq!(&*records.label(doc), record.label);
                 let row = rows.rows[at_doc].properties;
                 assert_eq!(row[Property::OtherTlds as usize], part.drops.spread[drop] - 1);
                 assert_eq!(row[Property::Drops as usize], u16::from(part.drops.count[drop]));
                 assert_eq!(row[Property::Length as usize], u16::from(length_of(part.key[at])));
-                assert_eq!(record.features, part.drops.features(drop));
             }
             expected.sort();
             found.sort();

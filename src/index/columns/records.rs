@@ -1,33 +1,78 @@
 //! Data of dropped names that is not in a column, by doc: the label, the number of TLDs open to the
-//! public with the label, and the features its score was computed from. A record is a header of two bytes, the
-//! label and the features; records are concatenated, with an array of offsets. The TLD is a column
-//! of [`crate::index::columns::drops_by_rank`].
+//! public with the label, and the features its score was computed from. The TLD is a column of
+//! [`crate::index::columns::drops_by_rank`].
+//!
+//! A record is a few numbers by [`prefix_code`](super::prefix_code), one code a [`Field`], and then the label
+//! by [`symbols`](super::symbols), which takes the last bytes:
+//!
+//! ```text
+//! bytes of the label; flags of the features; spread
+//! the unrounded score, 16 bits: only of names that were registered again, which have no column of it
+//! unless the name is to be scored again:
+//!   pronounceability; points of market and of pronounceability, each as a code and five bits
+//!   per token: mark and whether it is the last; if it is not, its length
+//! ```
+//! Records are concatenated, with an array of their lengths.
 
+use std::array;
 use std::hint::black_box;
-use std::ops::Range;
 
+use crate::index::columns::prefix_code::{BitReader, BitWriter, Counts, PrefixCode, PrefixWriter};
 use crate::index::columns::spans::Spans;
+use crate::index::columns::symbols::{LABEL_BYTES, LabelText, SymbolWriter, Symbols};
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
+use crate::scorer::Brief;
 
 const LENS: &str = "records.lens";
 const BYTES: &str = "records.bytes";
-/// Header: spread and label length in bytes.
-const HEADER: usize = 2;
+const CODES: &str = "records.codes";
+/// Flags of a name that is to be scored again; above all flags of features but the highest two.
+const SCORE_AGAIN: u16 = 1 << 13;
+/// Lowest bits of points, which no code shortens.
+const RAW: u32 = 5;
+/// In place of the other bits of points: exactly zero. No points have these bits.
+const ZERO: u16 = 1 << 15;
+/// With a mark: of the last token.
+const LAST: u16 = 1 << u8::BITS;
+/// Bytes of tokens at most; a label with more is scored again. Its record then has at most 255 bytes.
+const TOKEN_BYTES: usize = 96;
+
+/// What is written by a code of its own.
+#[derive(Clone, Copy, Debug)]
+enum Field {
+    LabelBytes,
+    Flags,
+    Spread,
+    Pronounceability,
+    Market,
+    PronounceabilityPoints,
+    FirstMark,
+    Mark,
+    TokenLen,
+}
+
+impl Field {
+    const COUNT: usize = 9;
+}
 
 /// Records of all dropped names, by doc.
 #[derive(Debug, Default)]
 pub struct ScoreRecords {
+    /// Docs on the drops list.
+    listed: u32,
+    symbols: Symbols,
+    codes: [PrefixCode; Field::COUNT],
     spans: Spans,
     bytes: Vec<u8>,
 }
 
-/// Records of some docs, to be set.
-pub struct RecordsPart<'a> {
-    spans: &'a Spans,
-    docs: Range<usize>,
-    bytes: &'a mut [u8],
+/// Buffers of one record.
+#[derive(Debug, Default)]
+pub struct RecordBuffer {
+    label: LabelText,
+    tokens: Vec<u8>,
 }
 
 /// Record of a dropped name.
@@ -38,76 +83,180 @@ pub struct ScoreRecord<'a> {
     /// Number of TLDs open to the public with the label; 255 means 255 or more.
     pub spread: u8,
     /// Input of the score, for the scorer to read.
-    pub features: &'a [u8],
+    pub features: Brief<'a>,
+    /// The unrounded score, if no column has it.
+    pub rank: Option<u16>,
 }
 
-/// Record to be written.
-#[derive(Clone, Copy, Debug)]
-pub struct NewRecord<'a> {
-    /// At most 63 bytes, ASCII.
-    pub label: &'a [u8],
-    pub spread: u8,
-    pub features: &'a [u8],
+/// Makes records.
+#[derive(Debug)]
+pub struct RecordWriter {
+    symbols: SymbolWriter,
+    codes: [PrefixWriter; Field::COUNT],
 }
 
-impl NewRecord<'_> {
-    /// Returns the size in bytes.
-    pub fn len(&self) -> u8 {
-        (HEADER + self.label.len() + self.kept().len()) as u8
+/// How often each number occurs in some records.
+#[derive(Debug, Default)]
+pub struct RecordCounts([Counts; Field::COUNT]);
+
+/// Records in the making, by doc.
+#[derive(Debug)]
+pub struct NewRecords {
+    spans: Spans,
+    bytes: Vec<u8>,
+}
+
+impl ScoreRecord<'_> {
+    /// Visits field, number and lowest bits, with their count, in order.
+    fn each(&self, label_bytes: usize, mut visit: impl FnMut(Field, u16, u64, u32)) {
+        let Brief { flags, pronounceability, market_points, pronounceability_points, tokens } =
+            self.features;
+        let again = tokens.is_empty() || tokens.len() > TOKEN_BYTES;
+        visit(Field::LabelBytes, label_bytes as u16, 0, 0);
+        visit(Field::Flags, if again { SCORE_AGAIN } else { flags }, 0, 0);
+        let rank = self.rank.map_or((0, 0), |rank| (rank.into(), u16::BITS));
+        visit(Field::Spread, self.spread.into(), rank.0, rank.1);
+        if again {
+            return;
+        }
+        visit(Field::Pronounceability, pronounceability.into(), 0, 0);
+        let points = [
+            (Field::Market, market_points),
+            (Field::PronounceabilityPoints, pronounceability_points),
+        ];
+        for (field, points) in points {
+            match points {
+                0 => visit(field, ZERO, 0, 0),
+                _ => {
+                    let raw = points as u64 & ((1 << RAW) - 1);
+                    visit(field, (points >> RAW) as u16, raw, RAW);
+                }
+            }
+        }
+        let mut field = Field::FirstMark;
+        for token in tokens.chunks(2) {
+            match *token {
+                [mark, len] => {
+                    visit(field, mark.into(), 0, 0);
+                    visit(Field::TokenLen, len.into(), 0, 0);
+                }
+                _ => visit(field, LAST | u16::from(token[0]), 0, 0),
+            }
+            field = Field::Mark;
+        }
+    }
+}
+
+impl RecordCounts {
+    /// Counts the numbers of a record.
+    pub fn add(&mut self, record: &ScoreRecord<'_>, symbols: &SymbolWriter) {
+        let mut label_bytes = 0;
+        symbols.encode(record.label.as_bytes(), |_| label_bytes += 1);
+        record.each(label_bytes, |field, number, _, _| {
+            *self.0[field as usize].entry(number).or_default() += 1;
+        });
     }
 
-    /// Returns the features, or none if the record would be too long: the name is then scored again.
-    fn kept(&self) -> &[u8] {
-        let fits = HEADER + self.label.len() + self.features.len() <= usize::from(u8::MAX);
-        if fits { self.features } else { &[] }
+    /// Adds the counts of other records.
+    pub fn join(&mut self, other: RecordCounts) {
+        for (all, counts) in self.0.iter_mut().zip(other.0) {
+            counts.into_iter().for_each(|(number, count)| *all.entry(number).or_default() += count);
+        }
     }
 }
 
-impl ScoreRecords {
+impl RecordWriter {
+    /// Makes the codes for records of which all were counted.
+    pub fn new(symbols: SymbolWriter, counts: &RecordCounts) -> RecordWriter {
+        RecordWriter { symbols, codes: array::from_fn(|at| PrefixWriter::new(&counts.0[at])) }
+    }
+
+    /// Appends the bytes of a record, at most 255.
+    pub fn encode(&self, record: &ScoreRecord<'_>, out: &mut Vec<u8>) {
+        let (mut label, mut label_bytes) = ([0; LABEL_BYTES], 0);
+        self.symbols.encode(record.label.as_bytes(), |code| {
+            label[label_bytes] = code;
+            label_bytes += 1;
+        });
+        let mut bits = BitWriter::default();
+        record.each(label_bytes, |field, number, raw, count| {
+            self.codes[field as usize].write(number, &mut bits, out);
+            bits.push(raw, count, out);
+        });
+        bits.finish(out);
+        out.extend_from_slice(&label[..label_bytes]);
+    }
+
+    /// Writes the tables of the codes.
+    fn write(&self, draft: &Draft) -> Result<(), BuildError> {
+        self.symbols.write(draft)?;
+        let mut file = draft.create(CODES)?;
+        for code in &self.codes {
+            file.append(&[code.lengths().len() as u16])?;
+            file.append(&code.lengths().collect::<Vec<_>>())?;
+        }
+        file.finish()
+    }
+}
+
+impl NewRecords {
     /// Allocates records of these sizes.
     ///
     /// # Errors
     /// The records exceed 4 GiB.
-    pub fn with_lens(lens: Vec<u8>) -> Result<ScoreRecords, BuildError> {
+    pub fn with_lens(lens: Vec<u8>) -> Result<NewRecords, BuildError> {
         let what = "bytes of dropped names";
         let too_many = BuildError::TooMany { what, limit: u32::MAX.into() };
         let spans = Spans::from_lens(lens).ok_or(too_many)?;
-        Ok(ScoreRecords { bytes: vec![0; spans.end()], spans })
+        Ok(NewRecords { bytes: vec![0; spans.end()], spans })
     }
 
-    /// Divides the records into parts of `step` docs, to be set in parallel.
-    pub fn parts_mut(&mut self, step: usize) -> Vec<RecordsPart<'_>> {
-        let ScoreRecords { spans, bytes } = self;
-        let (mut rest, mut parts) = (bytes.as_mut_slice(), Vec::new());
-        for first in (0..spans.len()).step_by(step) {
-            let docs = first..spans.len().min(first + step);
-            let len = spans.range(docs.end - 1).end - spans.start(first);
-            let (bytes, after) = rest.split_at_mut(len);
-            rest = after;
-            parts.push(RecordsPart { spans, docs, bytes });
+    /// Sets the bytes of the record of a doc; it must have the size given before.
+    pub fn set(&mut self, doc: u32, record: &[u8]) {
+        self.bytes[self.spans.range(doc as usize)].copy_from_slice(record);
+    }
+}
+
+impl ScoreRecords {
+    /// Takes the records that a writer made.
+    pub fn new(listed: u32, records: NewRecords, writer: &RecordWriter) -> ScoreRecords {
+        ScoreRecords {
+            listed,
+            symbols: writer.symbols.reader(),
+            codes: array::from_fn(|at| writer.codes[at].reader()),
+            spans: records.spans,
+            bytes: records.bytes,
         }
-        parts
     }
 
     /// Writes the files.
     ///
     /// # Errors
     /// A write fails.
-    pub fn write(&self, draft: &Draft) -> Result<(), BuildError> {
+    pub fn write(&self, writer: &RecordWriter, draft: &Draft) -> Result<(), BuildError> {
         draft.put(LENS, self.spans.lens())?;
-        draft.put(BYTES, &self.bytes)
+        draft.put(BYTES, &self.bytes)?;
+        writer.write(draft)
     }
 
-    /// Opens the records of `docs` dropped names.
+    /// Opens the records of `docs` dropped names, the first `listed` on the drops list.
     ///
     /// # Errors
     /// A file is damaged, or of another number of records.
-    pub fn open(files: &Files, docs: u32) -> Result<ScoreRecords, GenerationError> {
+    pub fn open(files: &Files, docs: u32, listed: u32) -> Result<ScoreRecords, GenerationError> {
         let (lens, bytes): (Vec<u8>, Vec<u8>) = (files.take(LENS)?, files.take(BYTES)?);
         let spans = Spans::from_lens(lens);
         let spans = spans.filter(|it| (it.len(), it.end()) == (docs as usize, bytes.len()));
         files.check(spans.is_some(), LENS)?;
-        Ok(ScoreRecords { spans: spans.unwrap_or_default(), bytes })
+        let codes = read_codes(&files.take(CODES)?);
+        files.check(codes.is_some(), CODES)?;
+        Ok(ScoreRecords {
+            listed,
+            symbols: Symbols::open(files)?,
+            codes: codes.unwrap_or_default(),
+            spans: spans.unwrap_or_default(),
+            bytes,
+        })
     }
 
     /// Returns the number of entries.
@@ -115,45 +264,144 @@ impl ScoreRecords {
         self.spans.len() as u32
     }
 
-    /// Returns the record of a doc.
-    #[inline]
-    pub fn get(&self, doc: u32) -> ScoreRecord<'_> {
-        let bytes = &self.bytes[self.spans.range(doc as usize)];
-        let (label, features) = bytes[HEADER..].split_at(usize::from(bytes[1]));
-        let label = std::str::from_utf8(label).expect("labels are ASCII when they are written");
-        ScoreRecord { label, spread: bytes[0], features }
+    /// Returns the record of a doc, in a buffer.
+    pub fn get<'a>(&self, doc: u32, buffer: &'a mut RecordBuffer) -> ScoreRecord<'a> {
+        let record = &self.bytes[self.spans.range(doc as usize)];
+        let mut bits = BitReader::new(record);
+        let read = |field: Field, bits: &mut BitReader<'_>| self.codes[field as usize].read(bits);
+        buffer.label = self.label_of(record, read(Field::LabelBytes, &mut bits));
+        buffer.tokens.clear();
+        let flags = read(Field::Flags, &mut bits);
+        let spread = read(Field::Spread, &mut bits) as u8;
+        let rank = (doc >= self.listed).then(|| bits.take(u16::BITS) as u16);
+        let mut features = Brief::default();
+        if flags != SCORE_AGAIN {
+            features.flags = flags;
+            bits.fill();
+            features.pronounceability = read(Field::Pronounceability, &mut bits) as u8;
+            let mut points = |field| match read(field, &mut bits) {
+                ZERO => 0,
+                high => ((high << RAW) | bits.take(RAW) as u16) as i16,
+            };
+            features.market_points = points(Field::Market);
+            features.pronounceability_points = points(Field::PronounceabilityPoints);
+            let mut field = Field::FirstMark;
+            while buffer.tokens.len() <= TOKEN_BYTES {
+                bits.fill();
+                let mark = read(field, &mut bits);
+                buffer.tokens.push(mark as u8);
+                if mark & LAST != 0 {
+                    break;
+                }
+                buffer.tokens.push(read(Field::TokenLen, &mut bits) as u8);
+                field = Field::Mark;
+            }
+        }
+        features.tokens = &buffer.tokens;
+        ScoreRecord { label: &buffer.label, spread, features, rank }
     }
 
     /// Loads the memory of several records in parallel, instead of waiting for each cache miss.
     pub fn prefetch(&self, docs: &[u32]) {
-        let first = |&doc: &u32| self.bytes[self.spans.start(doc as usize) + 1];
+        let first = |&doc: &u32| self.bytes[self.spans.start(doc as usize)];
         black_box(docs.iter().map(first).fold(0, u8::wrapping_add));
     }
 
     /// Returns the label of a doc: all that a text search reads.
     #[inline]
-    pub fn label(&self, doc: u32) -> &[u8] {
-        let start = self.spans.start(doc as usize);
-        let text = &self.bytes[start + HEADER..];
-        &text[..usize::from(self.bytes[start + 1])]
+    pub fn label(&self, doc: u32) -> LabelText {
+        let record = &self.bytes[self.spans.range(doc as usize)];
+        let label_bytes = self.codes[Field::LabelBytes as usize].read(&mut BitReader::new(record));
+        self.label_of(record, label_bytes)
+    }
+
+    #[inline]
+    fn label_of(&self, record: &[u8], label_bytes: u16) -> LabelText {
+        self.symbols.decode(&record[record.len().saturating_sub(usize::from(label_bytes))..])
     }
 }
 
-impl RecordsPart<'_> {
-    /// Returns the number of records.
-    pub fn len(&self) -> usize {
-        self.docs.len()
+/// Reads what [`RecordWriter::write`] wrote; `None` if it is damaged.
+fn read_codes(numbers: &[u16]) -> Option<[PrefixCode; Field::COUNT]> {
+    let mut rest = numbers;
+    let mut codes = Vec::with_capacity(Field::COUNT);
+    for _ in 0..Field::COUNT {
+        let (&count, after) = rest.split_first()?;
+        let (lengths, after) = after.split_at_checked(2 * usize::from(count))?;
+        codes.push(PrefixCode::new(bytemuck::cast_slice(lengths))?);
+        rest = after;
+    }
+    codes.try_into().ok().filter(|_| rest.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::columns::fixtures::round_trip;
+
+    /// Records of all kinds of fields; the last `again` have their unrounded score.
+    fn records<'a>(labels: &'a [String], tokens: &'a [u8], again: usize) -> Vec<ScoreRecord<'a>> {
+        let record = |(at, label): (usize, &'a String)| ScoreRecord {
+            label,
+            spread: at as u8,
+            features: Brief {
+                flags: [0, 1 << 15, 1 << 14, 0x1ff][at % 4],
+                pronounceability: (at % 101) as u8,
+                market_points: [0, -1, 1, i16::MIN, i16::MAX, -777][at % 6],
+                pronounceability_points: (at as i16 - 60) * 9,
+                tokens: &tokens[at % 9 / 2..at % 9 / 2 + [1, 3, 7][at % 3]],
+            },
+            rank: (at >= labels.len() - again).then_some(at as u16 * 300),
+        };
+        labels.iter().enumerate().map(record).collect()
     }
 
-    /// Writes the record at a place of the part; it must have the size given before.
-    pub fn set(&mut self, place: usize, parts: &NewRecord<'_>) {
-        let before = self.spans.start(self.docs.start);
-        let range = self.spans.range(self.docs.start + place);
-        let (header, text) =
-            self.bytes[range.start - before..range.end - before].split_at_mut(HEADER);
-        header.copy_from_slice(&[parts.spread, parts.label.len() as u8]);
-        let (label, features) = text.split_at_mut(parts.label.len());
-        label.copy_from_slice(parts.label);
-        features.copy_from_slice(parts.kept());
+    #[test]
+    fn records_come_back_from_disk() {
+        let tokens: Vec<u8> = (1..200).collect();
+        let labels: Vec<String> = (0..120).map(|at| format!("label{at}-{}", at * at)).collect();
+        let mut records = records(&labels, &tokens, 7);
+        records[3].features = Brief::default();
+        records[4].features.tokens = &tokens[..TOKEN_BYTES - 1];
+        records[5].features.tokens = &tokens[..TOKEN_BYTES + 1];
+        let sample: Vec<&[u8]> = labels.iter().map(|label| label.as_bytes()).collect();
+        let symbols = SymbolWriter::new(&sample);
+        let mut counts = RecordCounts::default();
+        records.iter().for_each(|record| counts.add(record, &symbols));
+        let writer = RecordWriter::new(symbols, &counts);
+        let mut encoded = Vec::new();
+        for record in &records {
+            let mut bytes = Vec::new();
+            writer.encode(record, &mut bytes);
+            encoded.push(bytes);
+        }
+        let lens = encoded.iter().map(|record| record.len() as u8).collect();
+        let mut new = NewRecords::with_lens(lens).expect("few");
+        (0..).zip(&encoded).for_each(|(doc, record)| new.set(doc, record));
+        let made = ScoreRecords::new(113, new, &writer);
+        let (_folder, files) = round_trip(|draft| made.write(&writer, draft)).expect("written");
+        let read = ScoreRecords::open(&files, 120, 113).expect("sound");
+        // A label of too many tokens is scored again.
+        records[5].features = Brief::default();
+        let mut buffer = RecordBuffer::default();
+        for (doc, record) in (0..).zip(&records) {
+            for from in [&made, &read] {
+                assert_eq!(from.get(doc, &mut buffer), *record);
+                assert_eq!(&*from.label(doc), record.label);
+            }
+        }
+        assert!(ScoreRecords::open(&files, 119, 113).is_err(), "of another number");
+    }
+
+    #[test]
+    fn tables_that_are_no_codes_are_refused() {
+        let none = [0; Field::COUNT];
+        assert!(read_codes(&none).is_some());
+        assert!(read_codes(&none[1..]).is_none(), "one is missing");
+        assert!(read_codes(&[&none[..], &[0]].concat()).is_none(), "more than all");
+        let one = [&none[1..], &[1, 7, 3]].concat();
+        assert!(read_codes(&one).is_some());
+        assert!(read_codes(&one[..one.len() - 1]).is_none(), "one is cut off");
+        assert!(read_codes(&[&none[1..], &[1, 7, 13]].concat()).is_none(), "a word is too long");
     }
 }

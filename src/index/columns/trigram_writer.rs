@@ -78,15 +78,15 @@ impl IndexedNames<'_> {
         let code = |byte: u8| usize::from(CODES[usize::from(byte)]);
         let (mut first, mut second) = (0, 0);
         let ends = [b'.', tld.bytes().next().unwrap_or(b'.')];
-        for (at, &byte) in label.iter().chain(&ends).enumerate() {
+        for (at, &byte) in label.as_bytes().iter().chain(&ends).enumerate() {
             let third = code(byte);
             if at >= 2 && first.max(second).max(third) < LETTERS {
                 visit(Gram::Id((first * LETTERS + second) * LETTERS + third));
             }
             (first, second) = (second, third);
         }
-        if is_idn(label, tld) {
-            let name = format!("{}.{tld}", String::from_utf8_lossy(label));
+        if is_idn(label.as_bytes(), tld) {
+            let name = format!("{}.{tld}", &*label);
             if let Some(alias) = alias_of(&name) {
                 alias_grams(&alias, visit);
             }

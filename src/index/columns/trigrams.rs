@@ -383,7 +383,7 @@ impl Seeker<'_> {
                 records.prefetch(docs);
                 for &doc in docs {
                     let tld = tlds.name(tld.get(doc as usize) as u16);
-                    if !self.needle.is_in(records.label(doc), tld) {
+                    if !self.needle.is_in(records.label(doc).as_bytes(), tld) {
                         chunk[(doc - start) as usize / 64] &= !(1 << (doc % 64));
                     }
                 }

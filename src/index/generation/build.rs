@@ -401,7 +401,7 @@ impl SpotCheck {
             && row.drop.is_none_or(|drop| {
                 index.drops_by_rank.popularity().of(drop.doc).eq(self.ranks.iter().copied())
             })
-            && row.drop.is_none_or(|drop| index.records.get(drop.doc).label == name.label())
+            && row.drop.is_none_or(|drop| *index.records.label(drop.doc) == *name.label())
     }
 }
 

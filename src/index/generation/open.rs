@@ -121,7 +121,7 @@ fn open_parts(manifest: Manifest, tlds: Tlds, files: &Files) -> Result<Index, Ge
         by_tld,
         drop_history: DropHistory::open(files, names)?,
         drops_by_rank: DropsByRank::open(files, &tlds, dropped, listed)?,
-        records: ScoreRecords::open(files, dropped)?,
+        records: ScoreRecords::open(files, dropped, listed)?,
         days: ArcSwap::default(),
         making_day: Mutex::default(),
         tlds,

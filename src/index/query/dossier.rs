@@ -87,9 +87,9 @@ impl Index {
     /// Returns the sentence that explains the score of a name; `None` if it never dropped.
     pub fn explanation(&self, name: &DomainName) -> Option<String> {
         let (_, row) = self.find_row(name)?;
-        let known = self.known(row.drop?.doc, row.tld);
-        let explain = |buffers: &mut RowBuffers| {
-            Scorer::shared().explain(known, &mut buffers.scratch).to_owned()
+        let doc = row.drop?.doc;
+        let explain = |RowBuffers { record, scratch, .. }: &mut RowBuffers| {
+            Scorer::shared().explain(self.known(doc, row.tld, record), scratch).to_owned()
         };
         Some(with_row_buffers(explain))
     }
@@ -113,9 +113,10 @@ impl Index {
 
     fn pipeline_drop(&self, row: &NameRow, drop: &RowDrop) -> PipelineDrop {
         with_row_buffers(|buffers| {
-            let known = self.known(drop.doc, row.tld);
+            let RowBuffers { record, scratch, .. } = buffers;
+            let known = self.known(drop.doc, row.tld, record);
             let Scored { signals, explanation, .. } =
-                Scorer::shared().restore_owned(known, &mut buffers.scratch);
+                Scorer::shared().restore_owned(known, scratch);
             PipelineDrop { date: drop.date, dqs: row.dqs, explanation, signals }
         })
     }

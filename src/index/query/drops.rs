@@ -262,9 +262,9 @@ impl Index {
         buffers: &mut RowBuffers,
         visit: &mut impl FnMut(&DropRow<'_>) -> T,
     ) -> T {
-        let RowBuffers { text, scratch, .. } = buffers;
+        let RowBuffers { text, record, scratch, .. } = buffers;
         let tld = self.drops_by_rank.tld(doc);
-        let known = self.known(doc, tld);
+        let known = self.known(doc, tld, record);
         text.clear();
         text.extend([known.label, ".", known.tld]);
         let Restored { dqs, signals, explanation, .. } = Scorer::shared().restore(known, scratch);

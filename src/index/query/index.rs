@@ -16,13 +16,13 @@ use crate::index::columns::idn::IdnNames;
 use crate::index::columns::names::{NameBuf, Names};
 use crate::index::columns::rank_key::{dqs_of, length_of};
 use crate::index::columns::rank_table::RankTable;
-use crate::index::columns::records::{ScoreRecord, ScoreRecords};
+use crate::index::columns::records::{RecordBuffer, ScoreRecord, ScoreRecords};
 use crate::index::columns::tlds::Tlds;
 use crate::index::filter::{AsOf, Facet, View};
 use crate::index::query::rows::{FacetValue, Lifecycle, Status};
 use crate::index::query::summary::DaySummary;
 use crate::index::storage::manifest::Manifest;
-use crate::scorer::{Scratch, Spread, StoredScore};
+use crate::scorer::{Features, Scratch, Spread, StoredScore};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -102,6 +102,7 @@ pub(in crate::index) struct RowBuffers {
     pub(in crate::index) name: NameBuf,
     pub(in crate::index) text: String,
     pub(in crate::index) docs: Vec<u32>,
+    pub(in crate::index) record: RecordBuffer,
     pub(in crate::index) scratch: Scratch,
 }
 
@@ -243,13 +244,20 @@ impl Index {
     }
 
     /// Returns the input from which the scorer explains the score of a dropped name.
-    pub(in crate::index) fn known(&self, doc: u32, tld: u16) -> StoredScore<'_> {
-        let ScoreRecord { label, spread, features } = self.records.get(doc);
+    pub(in crate::index) fn known<'a>(
+        &'a self,
+        doc: u32,
+        tld: u16,
+        buffer: &'a mut RecordBuffer,
+    ) -> StoredScore<'a> {
+        let ScoreRecord { label, spread, features, rank } = self.records.get(doc, buffer);
+        let rank = rank.unwrap_or_else(|| self.drops_by_rank.rank(doc));
         let tlds = match spread {
             u8::MAX => self.names.label_range(label).len() as u32,
             spread => spread.into(),
         };
         let spread = Spread { tlds, coverage: self.manifest.coverage };
+        let features = Features::Brief(features, rank);
         StoredScore { label, tld: self.tlds.name(tld), spread, features }
     }
 }

@@ -16,9 +16,9 @@ use crate::index::columns::label::TextTrail;
 use crate::index::columns::names::{NameBuf, VisitedName, text_of};
 use crate::index::columns::needles::Needles;
 use crate::index::filter::{DropFilter, SearchFilter, Sort, View};
-use crate::index::query::index::{DayIndex, Index};
+use crate::index::query::index::{DayIndex, Index, RowBuffers, with_row_buffers};
 use crate::index::query::search::{SearchHits, TopHits, with_top_hits};
-use crate::scorer::{Scorer, Scratch, Spread, StoredScore};
+use crate::scorer::{Features, Scorer, Scratch, Spread, StoredScore};
 use crate::vocab::budget;
 use crate::vocab::filter::DropConditions;
 use crate::vocab::name::A_LABEL;
@@ -322,19 +322,17 @@ impl Scan<'_> {
         names: &Cell<usize>,
     ) -> bool {
         let Some(test) = self.name.traits() else { return true };
-        let known = match self.index.drops_by_name.place(ordinal) {
-            Some(place) => self.index.known(self.index.drops_by_name.doc(place), tld),
-            None => {
-                names.set(names.get() + NAMES_SCORED);
-                StoredScore {
-                    label,
-                    tld: self.index.tlds.name(tld),
-                    spread: Spread::UNKNOWN,
-                    features: &[],
+        with_row_buffers(|RowBuffers { record, .. }| {
+            let known = match self.index.drops_by_name.place(ordinal) {
+                Some(place) => self.index.known(self.index.drops_by_name.doc(place), tld, record),
+                None => {
+                    names.set(names.get() + NAMES_SCORED);
+                    let (tld, spread) = (self.index.tlds.name(tld), Spread::UNKNOWN);
+                    StoredScore { label, tld, spread, features: Features::NONE }
                 }
-            }
-        };
-        test.passes(&Scorer::shared().traits(known, scratch))
+            };
+            test.passes(&Scorer::shared().traits(known, scratch))
+        })
     }
 
     fn key(&self, doc: u32) -> u16 {

@@ -171,13 +171,13 @@ impl Index {
         buffers: &mut RowBuffers,
         visit: &mut impl FnMut(&SearchRow<'_>, &NameRow),
     ) {
-        let RowBuffers { name, scratch, .. } = buffers;
+        let RowBuffers { name, record, scratch, .. } = buffers;
         self.names.read(ordinal, name);
         let row = self.row(ordinal, name.tld());
         let latest_drop = row.drop.map(|drop| LatestDrop {
             date: drop.date,
             dqs: row.dqs,
-            explanation: Scorer::shared().explain(self.known(drop.doc, row.tld), scratch),
+            explanation: Scorer::shared().explain(self.known(drop.doc, row.tld, record), scratch),
         });
         let shown = SearchRow {
             domain: name.as_str(),

@@ -337,7 +337,7 @@ impl Index {
 
     pub(in crate::index) fn name_of(&self, doc: u32) -> String {
         let tld = self.tlds.name(self.drops_by_rank.tld(doc));
-        format!("{}.{tld}", self.records.get(doc).label)
+        format!("{}.{tld}", &*self.records.label(doc))
     }
 
     fn compare_name(&self, doc: u32, name: &str) -> Ordering {
@@ -346,13 +346,13 @@ impl Index {
 
     fn name_bytes(&self, doc: u32) -> impl Iterator<Item = u8> {
         let tld = self.tlds.name(self.drops_by_rank.tld(doc));
-        self.records.label(doc).iter().chain(b".").chain(tld.as_bytes()).copied()
+        self.records.label(doc).into_bytes().chain([b'.']).chain(tld.bytes())
     }
 
     /// Returns the first bytes of a name as a number that sorts like them.
     fn name_start(&self, doc: u32) -> u64 {
         let label = self.records.label(doc);
-        if let Some(start) = label.first_chunk() {
+        if let Some(start) = label.as_bytes().first_chunk() {
             return u64::from_be_bytes(*start);
         }
         let mut start = [0; 8];

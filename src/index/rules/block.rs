@@ -87,9 +87,8 @@ impl<'a> Block<'a> {
             self.tlds.members(tlds.iter().copied()).mark(0, scratch);
             keep(passing, scratch);
         }
-        let reads = |doc: u32| {
-            rule.text.as_ref().is_none_or(|text| text.passes(self.records.get(doc).label))
-        };
+        let reads =
+            |doc: u32| rule.text.as_ref().is_none_or(|text| text.passes(&self.records.label(doc)));
         let needle = rule.needle.map(|text| (&self.many[text], self.found.places(text)));
         if let Some((Some(bits), _)) = needle {
             keep(passing, bits);

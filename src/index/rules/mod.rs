@@ -112,8 +112,8 @@ impl Index {
     pub fn listed_drop(&self, doc: u32, as_of: AsOf) -> ListedDrop {
         let drop = self.row_drop(doc);
         let tld = self.drops_by_rank.tld(doc);
-        let label = self.records.get(doc).label;
-        let name = format!("{label}.{}", self.tlds.name(tld));
+        let label = self.records.label(doc);
+        let name = format!("{}.{}", &*label, self.tlds.name(tld));
         ListedDrop {
             name: DomainName::from_stored(name.as_bytes(), label.len() as u8)
                 .expect("a record holds the label of a name"),

@@ -50,9 +50,9 @@ impl Needles {
     fn find_in_piece(&self, index: &Index, first: u32, docs: &[u32]) -> Vec<(u32, u32)> {
         let (mut found, mut name, mut here) = (Vec::new(), String::new(), Vec::new());
         for (place, &doc) in (first..).zip(docs) {
-            let label = index.records.get(doc).label;
+            let label = index.records.label(doc);
             name.clear();
-            name.extend([label, ".", index.tlds.name(index.drops_by_rank.tld(doc))]);
+            name.extend([&label, ".", index.tlds.name(index.drops_by_rank.tld(doc))]);
             self.find_in_text(&name, &mut here);
             if let Some(alias) = alias_of(&name) {
                 self.find_in_text(&alias, &mut here);

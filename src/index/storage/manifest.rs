@@ -26,7 +26,7 @@ use crate::vocab::popularity::ListEdition;
 
 /// Version of the file formats, raised when one changes. Other versions are rejected; a rebuild
 /// from the corpus replaces them.
-pub const INDEX_FORMAT: u32 = 10;
+pub const INDEX_FORMAT: u32 = 11;
 
 /// File that names the generation to serve.
 const CURRENT: &str = "CURRENT";
