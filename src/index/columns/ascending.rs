@@ -27,23 +27,46 @@ pub struct Ascending {
     words: Vec<u64>,
 }
 
+/// Compresses numbers one by one.
+#[derive(Debug, Default)]
+pub struct AscendingBuilder {
+    whole: Ascending,
+    /// Numbers behind the last whole block.
+    rest: Vec<u64>,
+}
+
+impl AscendingBuilder {
+    /// Appends a number above all others.
+    pub fn push(&mut self, number: u64) {
+        self.rest.push(number);
+        if self.rest.len() == BLOCK {
+            self.whole.push(&self.rest);
+            self.rest.clear();
+        }
+    }
+
+    /// Returns how many numbers were pushed.
+    pub fn len(&self) -> usize {
+        self.whole.len + self.rest.len()
+    }
+
+    /// Returns the numbers.
+    pub fn finish(self) -> Ascending {
+        let AscendingBuilder { mut whole, rest } = self;
+        if !rest.is_empty() {
+            whole.push(&rest);
+        }
+        whole.starts.push((whole.words.len() / UNIT) as u32);
+        whole
+    }
+}
+
 impl Ascending {
     /// Compresses strictly ascending numbers.
     pub fn new(numbers: impl Iterator<Item = u64>) -> Ascending {
-        let mut all = Ascending::default();
-        let mut block = Vec::with_capacity(BLOCK);
-        for number in numbers {
-            block.push(number);
-            if block.len() == BLOCK {
-                all.push(&block);
-                block.clear();
-            }
-        }
-        if !block.is_empty() {
-            all.push(&block);
-        }
-        all.starts.push((all.words.len() / UNIT) as u32);
-        all
+        let mut builder = AscendingBuilder::default();
+        numbers.for_each(|number| builder.push(number));
+        builder.finish()
     }
 
     fn push(&mut self, block: &[u64]) {
@@ -77,6 +100,35 @@ impl Ascending {
         let low = (low_bits.len() / UNIT) as u32;
         let high = (nth_one(high_bits, at) - at) as u64;
         self.firsts[block] + (high << low | bits(low_bits, at * low as usize, low))
+    }
+
+    /// Visits the numbers at these places in order, until `visit` returns false.
+    pub fn each(&self, places: Range<u32>, mut visit: impl FnMut(u64) -> bool) {
+        let mut place = places.start as usize;
+        let end = self.len.min(places.end as usize);
+        while place < end {
+            let (block, mut at) = (place / BLOCK, place % BLOCK);
+            let here = BLOCK.min(end - block * BLOCK);
+            let (high_bits, low_bits) = self.block(block);
+            let low = (low_bits.len() / UNIT) as u32;
+            let first = self.firsts[block];
+            let start = nth_one(high_bits, at);
+            let mut left = high_bits[start / 64] & u64::MAX << (start % 64);
+            for word in start / 64..HIGH_WORDS {
+                while left != 0 && at < here {
+                    let bit = word * 64 + left.trailing_zeros() as usize;
+                    let number =
+                        ((bit - at) as u64) << low | bits(low_bits, at * low as usize, low);
+                    if !visit(first + number) {
+                        return;
+                    }
+                    left &= left - 1;
+                    at += 1;
+                }
+                left = high_bits.get(word + 1).copied().unwrap_or(0);
+            }
+            place = (block + 1) * BLOCK;
+        }
     }
 
     /// Returns the place of the first number that is at least `number`; it must be in `among` or
@@ -217,6 +269,12 @@ mod tests {
                 let all = Ascending::new(numbers.iter().copied());
                 for (place, &number) in numbers.iter().enumerate() {
                     assert_eq!(all.get(place as u32), number);
+                    let (end, mut seen) = (len.min(place + 300), Vec::new());
+                    all.each(place as u32..end as u32, |number| {
+                        seen.push(number);
+                        seen.len() < 200
+                    });
+                    assert_eq!(seen, numbers[place..end.min(place + 200)]);
                     for near in [number - 1, number, number + 1] {
                         let expected = numbers.partition_point(|&it| it < near) as u32;
                         assert_eq!(all.first_at_least(near, 0..len as u32), expected);

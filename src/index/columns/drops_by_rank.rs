@@ -6,7 +6,7 @@
 //! Scores are a range of docs. All other
 //! conditions are bitmaps of docs, computed for a window of docs and combined word by word: properties of
 //! names and periods of days are bitmaps by bit ([`crate::index::columns::slices`]), stages are bitmaps for
-//! the day ([`DayStages`]), TLDs and single characters are stored as bitmaps, postings set bits. Windows
+//! the day ([`DayStages`]), TLDs and single characters are sets of docs ([`DocSets`]), postings set bits. Windows
 //! grow during the walk: first pages cost little, and an offset is counted instead of visited.
 //!
 //! Columns that rows are made from are [`Packed`]: numbers of as many bits as the largest needs.
@@ -20,6 +20,7 @@ use crate::index::columns::ascending::Ascending;
 use crate::index::columns::checks::{DropChecks, DropColumns};
 use crate::index::columns::day::{DayStages, DropDates, StageDocs};
 use crate::index::columns::day_column::DayColumn;
+use crate::index::columns::doc_sets::{DocSet, DocSets};
 use crate::index::columns::drop_days::DropDays;
 use crate::index::columns::first_batches::FirstBatches;
 use crate::index::columns::packed::Packed;
@@ -30,7 +31,6 @@ use crate::index::columns::rank_order::{self, DropRows, RankOrder};
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::scores::Scores;
 use crate::index::columns::table::Table;
-use crate::index::columns::tld_docs::{DocSet, TldDocs};
 use crate::index::columns::tlds::Tlds;
 use crate::index::columns::trigram_writer;
 use crate::index::columns::trigrams::{SearchedNames, Seeker, Trigrams};
@@ -44,6 +44,7 @@ use crate::vocab::time::UnixMs;
 
 const TLD: &str = "listed.tld";
 const RANK: &str = "listed.rank";
+const TLD_DOCS: &str = "listed.tld";
 
 /// Words of the first window, and of the largest, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
@@ -61,7 +62,7 @@ pub struct DropsByRank {
     first_batches: FirstBatches,
     properties: Properties,
     popularity: Popularity,
-    tld_docs: TldDocs,
+    tld_docs: DocSets,
     trigrams: Trigrams,
     /// By TLD number, made on first use.
     newest_lists: OnceLock<Vec<Option<UnixMs>>>,
@@ -91,7 +92,7 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
             FirstBatches::write(&first_batches, &table.batches, draft)?;
             Popularity::write(table, order, draft)?;
             Properties::write(rows.rows.iter().map(|row| &row.properties), draft)?;
-            TldDocs::new(on_list, table.tlds.len()).write(draft)
+            DocSets::of(on_list, table.tlds.len()).write(TLD_DOCS, draft)
         },
         || {
             let (records, writer) = rank_order::records(table, order)?;
@@ -119,7 +120,7 @@ impl DropsByRank {
         let properties = Properties::open(files, dropped)?;
         let popularity = Popularity::open(files, dropped)?;
         let first_batches = FirstBatches::open(files, dropped)?;
-        let tld_docs = TldDocs::open(files, listed, tlds.len())?;
+        let tld_docs = DocSets::open(TLD_DOCS, files, listed, tlds.len())?;
         let trigrams = Trigrams::open(files, listed, tlds)?;
         Ok(DropsByRank {
             listed,

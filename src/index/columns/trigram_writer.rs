@@ -18,7 +18,7 @@ use tantivy::postings::InvertedIndexSerializer;
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{IndexMeta, Segment};
 
-use crate::index::columns::char_bitmaps::{self, ALPHABET, CODES};
+use crate::index::columns::char_docs::{self, ALPHABET, CODES};
 use crate::index::columns::idn::alias_of;
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::tlds::Tlds;
@@ -45,7 +45,7 @@ pub fn write(
     tlds: &Tlds,
     draft: &Draft,
 ) -> Result<(), BuildError> {
-    char_bitmaps::write(records, tld, tlds, draft)?;
+    char_docs::write(records, tld, tlds, draft)?;
     let folder = draft.folder().join(FOLDER);
     std::fs::create_dir(&folder).at(&folder)?;
     let texts = IndexedNames { records, tld, tlds };

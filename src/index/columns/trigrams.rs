@@ -5,7 +5,7 @@
 //! TLDs. For the first, a tantivy index holds the trigrams that start in the label; they may extend
 //! over the dot, so that every position of a label has one. A text of three characters is one
 //! trigram. A longer one is the docs of its rarest trigrams, read and compared. Two characters are
-//! all trigrams that start with them, one is a bitmap ([`CharBitmaps`]).
+//! all trigrams that start with them, one is a set ([`CharDocs`]).
 //!
 //! Characters outside ASCII also have terms of one and two characters, since no small alphabet
 //! continues them. [`super::trigram_writer`] writes the index.
@@ -20,11 +20,11 @@ use tantivy::postings::{BlockSegmentPostings, TermInfo};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{InvertedIndexReader, SegmentReader};
 
-use crate::index::columns::char_bitmaps::CharBitmaps;
+use crate::index::columns::char_docs::CharDocs;
+use crate::index::columns::doc_sets::{DocSet, DocSets, mark_docs};
 use crate::index::columns::idn::alias_of;
 use crate::index::columns::packed::Packed;
 use crate::index::columns::records::ScoreRecords;
-use crate::index::columns::tld_docs::{DocSet, TldDocs, mark_docs};
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::GenerationError;
 use crate::index::storage::files::Files;
@@ -56,7 +56,7 @@ pub struct SearchedNames<'a> {
 /// Trigrams of the drops list of a generation.
 pub struct Trigrams {
     postings: Arc<InvertedIndexReader>,
-    letters: CharBitmaps,
+    letters: CharDocs,
     dotted: DottedTlds,
     listed: u32,
 }
@@ -67,7 +67,7 @@ impl Trigrams {
     /// # Errors
     /// A file is damaged or does not fit.
     pub fn open(files: &Files, listed: u32, tlds: &Tlds) -> Result<Trigrams, GenerationError> {
-        let letters = CharBitmaps::open(files, listed)?;
+        let letters = CharDocs::open(files, listed)?;
         let prefix = format!("{FOLDER}/");
         // In memory: whatever happens to the files on disk does not reach a query.
         let directory = RamDirectory::create();
@@ -93,7 +93,7 @@ impl Trigrams {
         &'a self,
         text: &str,
         names: SearchedNames<'a>,
-        tld_docs: &'a TldDocs,
+        tld_docs: &'a DocSets,
         wanted: Option<&[u16]>,
     ) -> io::Result<Seeker<'a>> {
         let needle = Needle::new(text);
@@ -290,8 +290,8 @@ enum InLabel<'a> {
     /// All docs match, wherever the text starts.
     All,
     None,
-    /// Bitmap of the docs that contain the character.
-    Letter(&'a [u64]),
+    /// The docs that contain the character.
+    Letter(DocSet<'a>),
     Posted(Posted<'a>),
 }
 
@@ -339,8 +339,11 @@ impl Seeker<'_> {
     pub fn keep(&mut self, first: usize, words: &mut [u64]) -> io::Result<()> {
         match &mut self.label {
             InLabel::All => return Ok(()),
-            InLabel::Letter(bits) => {
-                words.iter_mut().zip(&bits[first..]).for_each(|(word, bits)| *word &= bits);
+            InLabel::Letter(docs) => {
+                self.scratch.clear();
+                self.scratch.resize(words.len(), 0);
+                docs.mark(first, &mut self.scratch);
+                words.iter_mut().zip(&self.scratch).for_each(|(word, bits)| *word &= bits);
                 return Ok(());
             }
             InLabel::None | InLabel::Posted(_) => {}
@@ -397,7 +400,8 @@ impl Seeker<'_> {
     /// As [`Seeker::keep`].
     pub fn next(&mut self, from: u32) -> io::Result<Option<u32>> {
         let in_label = match &mut self.label {
-            InLabel::All | InLabel::Letter(_) => return Ok(Some(from)),
+            InLabel::All => return Ok(Some(from)),
+            InLabel::Letter(docs) => docs.next(from),
             InLabel::None => None,
             InLabel::Posted(posted) if posted.freqs[0] > SPARSE => return Ok(Some(from)),
             InLabel::Posted(posted) => posted.next(from)?,

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use crate::index::columns::checks::DropChecks;
 use crate::index::columns::day::DayStages;
+use crate::index::columns::doc_sets::{DocSets, mark_docs};
 use crate::index::columns::records::ScoreRecords;
-use crate::index::columns::tld_docs::{TldDocs, mark_docs};
 use crate::index::rules::needles::Occurrences;
 use crate::index::rules::news::News;
 use crate::index::rules::{Plan, PlannedRule, RuleMatches};
@@ -25,7 +25,7 @@ pub struct Block<'a> {
     lengths: Vec<Vec<u64>>,
     /// Bitmaps by number of the condition.
     columns: Vec<Vec<u64>>,
-    tlds: TldDocs,
+    tlds: DocSets,
     found: Occurrences,
     /// Bitmaps of frequent texts, by number of the text.
     many: Vec<Option<Vec<u64>>>,
@@ -54,7 +54,7 @@ impl<'a> Block<'a> {
             records: &plan.index.records,
             lengths: plan.lengths.par_iter().map(no_longer).collect(),
             columns: plan.columns.par_iter().map(passing).collect(),
-            tlds: TldDocs::new(&tlds, plan.index.tlds.len()),
+            tlds: DocSets::of(&tlds, plan.index.tlds.len()),
             many: (0..found.texts()).into_par_iter().map(many).collect(),
             found,
         }

@@ -1,9 +1,10 @@
-//! Bitmaps of docs by character: one bit a doc for each character of an ASCII name, over the full
-//! name in both its forms. A search for one character is one bitmap; posting lists would be as
-//! large and slower.
+//! Docs by character: a set for each character of an ASCII name, over the full name in both its forms.
+//! A search for one character is one set; posting lists of most would be as large as a bitmap and
+//! slower.
 
 use rayon::prelude::*;
 
+use crate::index::columns::doc_sets::{DocSet, DocSets, DocSetsBuilder};
 use crate::index::columns::idn::alias_of;
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::tlds::Tlds;
@@ -28,14 +29,11 @@ pub const CODES: [u8; 256] = {
     codes
 };
 
-/// Bitmaps by character.
+/// Docs by character. Every name has the dot, for which nothing is kept.
 #[derive(Debug, Default)]
-pub struct CharBitmaps {
-    bits: Vec<u64>,
-    words: usize,
-}
+pub struct CharDocs(DocSets);
 
-/// Writes the bitmaps of the docs on the list; `tld` holds their TLD numbers.
+/// Writes the characters of the docs on the list; `tld` holds their TLD numbers.
 ///
 /// # Errors
 /// A write fails.
@@ -64,14 +62,20 @@ pub fn write(
             words.map(word).collect()
         })
         .collect();
-    let mut file = draft.create(FILE)?;
-    let mut row = Vec::new();
-    for letter in 0..ALPHABET.len() {
-        row.clear();
-        row.extend(pieces.iter().flatten().map(|word| word[letter]));
-        file.append(&row)?;
+    let mut sets = DocSetsBuilder::new(tld.len() as u32);
+    for (code, &letter) in ALPHABET.iter().enumerate() {
+        let words = pieces.iter().flatten().map(|word| if letter == b'.' { 0 } else { word[code] });
+        let count = words.clone().map(|word| word.count_ones() as usize).sum();
+        let docs = (0..).zip(words).filter(|&(_, word)| word != 0);
+        sets.push(count, docs.flat_map(|(at, word)| bits_of(word).map(move |bit| at * 64 + bit)));
     }
-    file.finish()
+    sets.finish().write(FILE, draft)
+}
+
+/// Returns the positions of the ones.
+fn bits_of(word: u64) -> impl Iterator<Item = u32> {
+    let next = |left: &u64| Some(left & (left - 1)).filter(|&left| left != 0);
+    std::iter::successors(Some(word), next).map(u64::trailing_zeros)
 }
 
 /// Returns the bits of up to 64 docs from `first` on.
@@ -104,21 +108,18 @@ fn mask_of(text: &[u8]) -> u64 {
     all & !(1 << ALPHABET.len())
 }
 
-impl CharBitmaps {
+impl CharDocs {
     /// Opens what [`write`] wrote for `listed` docs.
     ///
     /// # Errors
     /// The file is damaged or does not fit.
-    pub fn open(files: &Files, listed: u32) -> Result<CharBitmaps, GenerationError> {
-        let words = listed.div_ceil(64) as usize;
-        let bits: Vec<u64> = files.take(FILE)?;
-        files.check(bits.len() == words * ALPHABET.len(), FILE)?;
-        Ok(CharBitmaps { bits, words })
+    pub fn open(files: &Files, listed: u32) -> Result<CharDocs, GenerationError> {
+        Ok(CharDocs(DocSets::open(FILE, files, listed, ALPHABET.len())?))
     }
 
-    /// Returns the bitmap of an ASCII character; `None` for one that no name has.
-    pub fn docs(&self, letter: u8) -> Option<&[u64]> {
-        let code = usize::from(CODES[usize::from(letter)]);
-        self.bits.get(code * self.words..(code + 1) * self.words).filter(|_| code < ALPHABET.len())
+    /// Returns the docs with an ASCII character; `None` for one that no name has.
+    pub fn docs(&self, letter: u8) -> Option<DocSet<'_>> {
+        let code = CODES[usize::from(letter)];
+        (usize::from(code) < ALPHABET.len()).then(|| self.0.members([code.into()]))
     }
 }
