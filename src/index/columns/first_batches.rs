@@ -1,6 +1,6 @@
 //! First batch that reported each drop, by doc, and the day each batch was ingested. Numbers take
 //! one, two or four bytes, depending on the newest batch: neighbours in rank order have nothing in
-//! common that would compress better.
+//! common that would compress better. Of a single batch nothing is kept.
 
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
@@ -36,6 +36,8 @@ pub struct BatchTimes {
 
 #[derive(Debug)]
 enum Numbers {
+    /// So many docs, all of the only batch.
+    Same(u32),
     One(Vec<u8>),
     Two(Vec<u16>),
     Four(Vec<u32>),
@@ -52,6 +54,7 @@ impl FirstBatches {
         draft.put(DAYS, &days)?;
         draft.put(OBSERVED, &observed)?;
         match width(batches.len()) {
+            0 => Ok(()),
             1 => draft.put(NUMBERS, &numbers.iter().map(|&n| n as u8).collect::<Vec<u8>>()),
             2 => draft.put(NUMBERS, &numbers.iter().map(|&n| n as u16).collect::<Vec<u16>>()),
             _ => draft.put(NUMBERS, numbers),
@@ -68,6 +71,7 @@ impl FirstBatches {
         let observed: Vec<u64> = files.take(OBSERVED)?;
         let observed: Vec<UnixMs> = observed.into_iter().filter_map(UnixMs::new).collect();
         let numbers = match width(raw.len()) {
+            0 => Numbers::Same(if raw.is_empty() { 0 } else { docs }),
             1 => Numbers::One(files.take(NUMBERS)?),
             2 => Numbers::Two(files.take(NUMBERS)?),
             _ => Numbers::Four(files.take(NUMBERS)?),
@@ -83,6 +87,7 @@ impl FirstBatches {
 
     fn len(&self) -> u32 {
         let len = match &self.numbers {
+            Numbers::Same(docs) => *docs as usize,
             Numbers::One(numbers) => numbers.len(),
             Numbers::Two(numbers) => numbers.len(),
             Numbers::Four(numbers) => numbers.len(),
@@ -95,6 +100,7 @@ impl FirstBatches {
     pub fn number(&self, doc: u32) -> u32 {
         let at = doc as usize;
         match &self.numbers {
+            Numbers::Same(_) => 1,
             Numbers::One(numbers) => numbers[at].into(),
             Numbers::Two(numbers) => numbers[at].into(),
             Numbers::Four(numbers) => numbers[at],
@@ -143,6 +149,8 @@ impl FirstBatches {
         // Lists come in the order of their observation, nearly always.
         let is_range = lists[start..end].iter().all(|&it| it);
         match &self.numbers {
+            Numbers::Same(_) if lists == [true] => {}
+            Numbers::Same(_) => words.fill(0),
             // Numbers are below 256, and those of these lists from `start + 1` to `end`.
             Numbers::One(numbers) if is_range => {
                 let (start, lists) = (start as u8, (end - start) as u8);
@@ -189,7 +197,8 @@ fn bits_of(flags: &[u8; 64]) -> u64 {
 /// Returns the width in bytes of a batch number.
 fn width(batches: usize) -> usize {
     match batches {
-        0..=0xff => 1,
+        0..=1 => 0,
+        2..=0xff => 1,
         0x100..=0xffff => 2,
         _ => 4,
     }
@@ -202,7 +211,7 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_written_in_any_width() {
-        for newest in [0, 1, 255, 256, 65_535, 65_536, 100_000] {
+        for newest in [0, 1, 2, 255, 256, 65_535, 65_536, 100_000] {
             let day = |number: u32| Day::from_raw(1 + (number % 65_535) as u16).expect("a day");
             let observed =
                 |number: u32| UnixMs::new(u64::from(number) * 1_000).expect("an instant");
@@ -227,14 +236,24 @@ mod tests {
                 let told = numbers.iter().filter(|&&told| told == number).count();
                 assert_eq!((ingested, first as usize), (day(number), told));
             }
-            assert!(FirstBatches::open(&files, docs + 1).is_err(), "of other docs");
+            let other = FirstBatches::open(&files, docs + 1);
+            assert_eq!(other.is_err(), newest != 1, "of other docs");
+            for wanted in 0..newest.min(3) {
+                let lists: Vec<bool> = (0..newest).map(|at| at == wanted).collect();
+                let mut words = [u64::MAX >> (64 - docs)];
+                read.keep(&lists, 0, &mut words);
+                let of_list = |&(_, &number): &(u32, &u32)| number == wanted + 1;
+                let docs = (0..).zip(&numbers).filter(of_list);
+                assert_eq!(words[0], docs.fold(0, |bits, (doc, _)| bits | 1 << doc));
+            }
         }
     }
 
     #[test]
     fn what_no_batch_told_of_is_refused() {
-        let batches = [BatchTimes { ingested: Day::MIN, observed: UnixMs::new(0).expect("1970") }];
-        for numbers in [[0], [2]] {
+        let times = BatchTimes { ingested: Day::MIN, observed: UnixMs::new(0).expect("1970") };
+        let batches = [times; 2];
+        for numbers in [[0], [3]] {
             let write = |draft: &Draft| FirstBatches::write(&numbers, &batches, draft);
             let (_folder, files) = round_trip(write).expect("written");
             assert!(FirstBatches::open(&files, 1).is_err(), "{numbers:?}");
