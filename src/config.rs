@@ -141,7 +141,7 @@ impl Config {
         Site {
             data: absolute(&self.data),
             index: absolute(&self.index),
-            keep: self.index_life.keep,
+            build: self.index_life.build,
             compact_above: self.index_life.compact_above,
             clock: self.clock,
             zone_names: self.zone_names,
@@ -334,7 +334,8 @@ fn read(path: &Path) -> anyhow::Result<(File, Vec<&'static Renamed>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::generation::build::Keep;
+    use crate::index::generation::build::{BuildSettings, Keep};
+    use crate::index::generation::memory::MemoryBound;
 
     fn load(text: &str, given: Given) -> anyhow::Result<Config> {
         let folder = tempfile::tempdir().expect("a folder");
@@ -365,11 +366,15 @@ mod tests {
         let alone = settings("index = \"b\"");
         assert_eq!(alone.index, Path::new("b"));
         assert_eq!(alone.index_life, IndexSettings::default());
-        let section = settings("[index]\nkeep = 7\ncompact_above = 0\n");
+        let section = settings("[index]\nkeep = 7\ncompact_above = 0\nrebuild_memory_mib = 100\n");
         assert_eq!(section.index, Path::new("index"));
-        assert_eq!(section.index_life, IndexSettings { keep: keep(7), compact_above: 0 });
+        let memory = MemoryBound::from_mib(100).expect("in range");
+        let build = BuildSettings { keep: keep(7), memory };
+        assert_eq!(section.index_life, IndexSettings { build, compact_above: 0 });
         assert_eq!(settings("[index]\nfolder = \"c\"").index, Path::new("c"));
-        for bad in ["keep = 0", "keep = 101", "keeps = 2", "compact_above = -1"] {
+        for bad in
+            ["keep = 0", "keep = 101", "keeps = 2", "compact_above = -1", "rebuild_memory_mib = 15"]
+        {
             assert!(load(&format!("[index]\n{bad}"), Given::default()).is_err(), "{bad}");
         }
     }

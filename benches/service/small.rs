@@ -33,8 +33,8 @@ pub fn build(
         origin: None,
     };
     corpus.ingest(&source, drops.observations(names).map(|seen| Ok(Row::Seen(seen))))?;
-    let keep = generation::Keep::default();
-    generation::rebuild(&folder.join("index"), &corpus.batches()?, &[], keep, now)?;
+    let settings = generation::BuildSettings::default();
+    generation::rebuild(&folder.join("index"), &corpus.batches()?, &[], settings, now)?;
     Ok(())
 }
 

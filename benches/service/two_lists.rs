@@ -50,8 +50,8 @@ pub fn make(
         let drops = Drops::new(seed, day, mix);
         let seen = drops.observations(of_list.map(|at| names.get(at)));
         corpus.ingest(&source, seen.map(|seen| Ok(Row::Seen(seen))))?;
-        let (batches, keep) = (corpus.batches()?, build::Keep::default());
-        build::rebuild(&folder.join("index"), &batches, &[], keep, now)?;
+        let (batches, settings) = (corpus.batches()?, build::BuildSettings::default());
+        build::rebuild(&folder.join("index"), &batches, &[], settings, now)?;
         small::open(folder)
     };
     Ok((ingest(0, Mix::MARKET, today.plus(-1))?, ingest(1, dropping, today)?))

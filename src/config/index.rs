@@ -1,11 +1,12 @@
-//! The section `[index]`: the folder of the generations, and how many are kept.
+//! The section `[index]`: the folder of the generations, and how they are built.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
 use crate::config::number::Bounded;
-use crate::index::generation::build::Keep;
+use crate::index::generation::build::{BuildSettings, Keep};
+use crate::index::generation::memory::MemoryBound;
 
 /// A rebuild merges all batches side by side, and each is one more file to verify.
 const COMPACT_ABOVE_DEFAULT: u32 = 64;
@@ -13,15 +14,15 @@ const COMPACT_ABOVE_DEFAULT: u32 = 64;
 /// Settings of index generations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexSettings {
-    /// Good generations that stay on disk.
-    pub keep: Keep,
+    /// How many good generations stay on disk, and the memory of a rebuild.
+    pub build: BuildSettings,
     /// Number of batches above which a rebuild compacts them; 0 never compacts.
     pub compact_above: u32,
 }
 
 impl Default for IndexSettings {
     fn default() -> IndexSettings {
-        IndexSettings { keep: Keep::default(), compact_above: COMPACT_ABOVE_DEFAULT }
+        IndexSettings { build: BuildSettings::default(), compact_above: COMPACT_ABOVE_DEFAULT }
     }
 }
 
@@ -32,13 +33,20 @@ pub struct IndexFile {
     pub folder: Option<PathBuf>,
     keep: Option<Bounded<1, { Keep::MAX as u32 }>>,
     compact_above: Option<u32>,
+    rebuild_memory_mib: Option<Bounded<{ MemoryBound::MIN_MIB }, { MemoryBound::MAX_MIB }>>,
 }
 
 impl IndexFile {
     pub fn settings(&self) -> IndexSettings {
         let default = IndexSettings::default();
         IndexSettings {
-            keep: self.keep.and_then(|keep| Keep::new(keep.get())).unwrap_or(default.keep),
+            build: BuildSettings {
+                keep: self.keep.and_then(|keep| Keep::new(keep.get())).unwrap_or_default(),
+                memory: self
+                    .rebuild_memory_mib
+                    .and_then(|mib| MemoryBound::from_mib(mib.get()))
+                    .unwrap_or_default(),
+            },
             compact_above: self.compact_above.unwrap_or(default.compact_above),
         }
     }

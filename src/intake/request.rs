@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::feeds::Format;
-use crate::index::generation::build::Keep;
+use crate::index::generation::build::BuildSettings;
 use crate::intake::tables::TableFile;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
@@ -20,12 +20,12 @@ pub struct Request {
     pub task: Task,
 }
 
-/// The folders of an installation and how many generations it keeps.
+/// The folders of an installation and how it builds generations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Site {
     pub data: PathBuf,
     pub index: PathBuf,
-    pub keep: Keep,
+    pub build: BuildSettings,
     /// A rebuild compacts the corpus first when it has more batches than this; 0 never compacts.
     pub compact_above: u32,
     pub clock: Clock,

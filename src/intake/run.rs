@@ -130,10 +130,10 @@ impl<'a> Work<'a> {
 
     fn build(&mut self, corpus: &Corpus) -> anyhow::Result<()> {
         self.step = Step::Rebuild;
-        let Site { index, keep, clock, .. } = self.site;
+        let Site { index, build, clock, .. } = self.site;
         let batches = compact_if_many(corpus, self.site, corpus.batches()?)?;
         let ranked = corpus.ranked_lists()?;
-        let manifest = build::rebuild(index, &batches, &ranked, *keep, clock.now())?;
+        let manifest = build::rebuild(index, &batches, &ranked, *build, clock.now())?;
         let left_out = manifest.suffixes.as_ref().map_or(0, |used| used.names_left_out);
         let suffixes = self.site.tables.iter().find(|file| file.table == Table::Suffixes);
         if let Some(file) = suffixes.filter(|_| left_out > 0) {

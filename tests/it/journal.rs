@@ -1484,7 +1484,7 @@ mod accounts {
     use dropdex::accounts::admin::{AdminCommand, AdminReply};
     use dropdex::accounts::{Caller, CommandError, Email, Store, StoreOptions};
     use dropdex::cli::account::{AccountArgs, Streams, run_with};
-    use dropdex::index::generation::build::Keep;
+    use dropdex::index::generation::build::BuildSettings;
     use dropdex::intake::queue::Queue;
     use dropdex::intake::request::Site;
     use dropdex::vocab::clock::Clock;
@@ -1778,7 +1778,7 @@ mod accounts {
         let site = Site {
             data: path.clone(),
             index: path.join("index"),
-            keep: Keep::default(),
+            build: BuildSettings::default(),
             compact_above: 0,
             clock: clock(),
             zone_names: Default::default(),

@@ -18,12 +18,12 @@ use crate::index::columns::drops_by_rank;
 use crate::index::columns::idn::IdnNames;
 use crate::index::columns::names::{NameBuf, Names};
 use crate::index::columns::part::{Part, Section};
-use crate::index::columns::parts::Room;
 use crate::index::columns::rank_key::rank_key;
 use crate::index::columns::rank_order::RankOrder;
 use crate::index::columns::rank_table::RankTable;
 use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
+use crate::index::generation::memory::MemoryBound;
 use crate::index::generation::open;
 use crate::index::generation::selftest::SelfTest;
 use crate::index::query::index::Index;
@@ -72,6 +72,13 @@ impl Default for Keep {
     }
 }
 
+/// Settings of a rebuild.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BuildSettings {
+    pub keep: Keep,
+    pub memory: MemoryBound,
+}
+
 /// Builds a generation from `batches` and popularity lists, verifies it, makes it current and removes
 /// old ones.
 ///
@@ -81,17 +88,20 @@ pub fn rebuild(
     index: &Path,
     batches: &[Batch],
     ranked: &[RankedList],
-    keep: Keep,
+    BuildSettings { keep, memory }: BuildSettings,
     now: DateTime<Utc>,
 ) -> Result<Manifest, BuildError> {
     let lock = FolderLock::take(index, LOCK)?;
     remove_leftovers(index, &lock)?;
-    Space::for_folder(index)?.check(estimate(index, batches))?;
+    Space::for_folder(index)?.check(estimate(index, batches), memory.on_disk(batches))?;
     let newest = manifest::generations(index)?.last().map_or(0, |newest| newest.0);
     let generation = GenerationId(newest + 1);
     let folder = index.join(format!("{BUILDING}{generation}"));
-    let draft = Draft::new(folder.clone()).at(&folder)?;
-    let table = Table::merge(batches, ranked, Room::default())?;
+    let mut draft = Draft::new(folder.clone()).at(&folder)?;
+    let table = Table::merge(batches, ranked, memory.room(&folder)?)?;
+    if !memory.allows_side_by_side(&table) {
+        draft.run_one_by_one();
+    }
     let order = RankOrder::new(&table)?;
     write_parts(&table, &order, &draft)?;
     let manifest = describe(generation, &table, &order, &draft, (batches, ranked), now);
@@ -232,7 +242,7 @@ fn remove_old(
     Ok(())
 }
 
-/// Writes all files of a generation except the manifest, in parallel.
+/// Writes all files of a generation except the manifest.
 fn write_parts(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), BuildError> {
     let names = || -> Result<(), BuildError> {
         Names::write(table, draft)?;
@@ -410,10 +420,13 @@ mod tests {
     use super::*;
     use crate::corpus::batch::{self, BatchMeta, Entry, StoredObservation};
     use crate::feeds::Sighting;
+    use crate::index::columns::parts::Room;
     use crate::index::filter::{AsOf, DropFilter, Filter, Sort, View};
     use crate::scorer::{Scorer, Scratch};
     use crate::vocab::name::DomainName;
     use crate::vocab::query::Substring;
+
+    const TLDS: [&str; 5] = ["com", "de", "рф", "co.uk", "museum"];
 
     fn batch_of(folder: &Path, names: &[String]) -> Batch {
         let path = folder.join("batch");
@@ -436,8 +449,14 @@ mod tests {
             };
             writer.push(&entry, None).expect("written");
         }
-        writer.finish(&BatchMeta::default()).expect("finished");
+        let (rows, names) = writer.counts();
+        writer.finish(&BatchMeta { rows, names, ..BatchMeta::default() }).expect("finished");
         Batch::open(&path).expect("opens")
+    }
+
+    fn keeping(generations: u16) -> BuildSettings {
+        let keep = Keep::new(generations).expect("in range");
+        BuildSettings { keep, ..BuildSettings::default() }
     }
 
     fn built(names: &[&str]) -> (tempfile::TempDir, Index) {
@@ -445,7 +464,8 @@ mod tests {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let batches = [batch_of(folder.path(), &names)];
         let index = folder.path().join("index");
-        rebuild(&index, &batches, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        rebuild(&index, &batches, &[], BuildSettings::default(), DateTime::UNIX_EPOCH)
+            .expect("built");
         let opened = open::open_current(&index).expect("opens");
         (folder, opened.index)
     }
@@ -491,10 +511,53 @@ mod tests {
     fn an_empty_corpus_has_an_index_too() {
         let folder = tempfile::tempdir().expect("a folder");
         let index = folder.path().join("index");
-        rebuild(&index, &[], &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        rebuild(&index, &[], &[], BuildSettings::default(), DateTime::UNIX_EPOCH).expect("built");
         let opened = open::open_current(&index).expect("opens");
         assert_eq!(found(&opened.index, "a"), [] as [&str; 0]);
         assert_eq!(opened.index.manifest().names, 0);
+    }
+
+    #[test]
+    fn little_memory_gives_the_same_files() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = |at: u32| {
+            let label = at.wrapping_mul(2_654_435_761) % 100_000;
+            format!(
+                "{}{label}.{}",
+                ["ab", "c-d", "xü", "я"][at as usize % 4],
+                TLDS[at as usize % 5]
+            )
+        };
+        let mut names: Vec<String> = (0..14_000).map(name).collect();
+        names.sort();
+        names.dedup();
+        let batches = [batch_of(folder.path(), &names)];
+        let files = |memory| {
+            let index = folder.path().join("index");
+            let settings = BuildSettings { memory, ..BuildSettings::default() };
+            let built = rebuild(&index, &batches, &[], settings, DateTime::UNIX_EPOCH);
+            // Tantivy draws a name for its files.
+            let files = built.expect("built").files.into_iter().filter_map(|(name, file)| {
+                let drawn = name.strip_prefix("trigrams/").and_then(|name| name.rsplit_once('.'));
+                match drawn {
+                    Some((_, "json")) => None,
+                    Some((_, kind)) => Some((kind.to_owned(), file.blake3)),
+                    None => Some((name, file.blake3)),
+                }
+            });
+            files.collect::<Vec<_>>()
+        };
+        let expected = files(MemoryBound::default());
+        assert!(expected.len() > 30);
+        let table =
+            Table::merge(&batches, &[], MemoryBound::tiny().room(folder.path()).expect("a file"));
+        let table = table.expect("merged");
+        assert!(table.parts.on_disk() > 10, "{} parts on disk", table.parts.on_disk());
+        assert!(!MemoryBound::tiny().allows_side_by_side(&table));
+        assert!(MemoryBound::default().allows_side_by_side(&table));
+        for (file, expected) in files(MemoryBound::tiny()).iter().zip(&expected) {
+            assert_eq!(file, expected);
+        }
     }
 
     #[test]
@@ -502,7 +565,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let index = folder.path().join("index");
         for _ in 0..4 {
-            rebuild(&index, &[], &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+            rebuild(&index, &[], &[], BuildSettings::default(), DateTime::UNIX_EPOCH)
+                .expect("built");
         }
         let numbers = |index: &Path| {
             manifest::generations(index).expect("read").iter().map(|id| id.0).collect::<Vec<_>>()
@@ -512,7 +576,7 @@ mod tests {
         assert!(matches!(manifest::current(&index), Ok(Some(GenerationId(3)))));
         assert!(rollback(&index).is_err());
         // The next number is new, and what was rolled back from goes, not what it was left for.
-        rebuild(&index, &[], &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        rebuild(&index, &[], &[], BuildSettings::default(), DateTime::UNIX_EPOCH).expect("built");
         assert_eq!(numbers(&index), [3, 5]);
         assert_eq!(rollback(&index).expect("back").generation, GenerationId(3));
     }
@@ -525,8 +589,8 @@ mod tests {
             manifest::generations(&index).expect("read").iter().map(|id| id.0).collect::<Vec<_>>()
         };
         let build = |keep| {
-            let keep = Keep::new(keep).expect("in range");
-            rebuild(&index, &[], &[], keep, DateTime::UNIX_EPOCH).expect("built");
+            let settings = keeping(keep);
+            rebuild(&index, &[], &[], settings, DateTime::UNIX_EPOCH).expect("built");
         };
         (0..4).for_each(|_| build(3));
         assert_eq!(numbers(), [2, 3, 4]);
@@ -564,8 +628,11 @@ mod tests {
         let batches = [batch_of(folder.path(), &["abc.com".to_owned()])];
         let index = folder.path().join("index");
         let build = |keep| {
-            let keep = Keep::new(keep).expect("in range");
-            rebuild(&index, &batches, &[], keep, DateTime::UNIX_EPOCH).expect("built").generation.0
+            let settings = keeping(keep);
+            rebuild(&index, &batches, &[], settings, DateTime::UNIX_EPOCH)
+                .expect("built")
+                .generation
+                .0
         };
         let numbers = || {
             manifest::generations(&index).expect("read").iter().map(|id| id.0).collect::<Vec<_>>()
@@ -601,7 +668,8 @@ mod tests {
         let (mine, others) = (names("ab"), names("ac"));
         let batches = [batch_of(folder.path(), &mine)];
         let index = folder.path().join("index");
-        rebuild(&index, &batches, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        rebuild(&index, &batches, &[], BuildSettings::default(), DateTime::UNIX_EPOCH)
+            .expect("built");
         let opened = open::open_current(&index).expect("opens").index;
         let table = Table::merge(&batches, &[], Room::default()).expect("merged");
         SelfTest::new(&table).expect("in memory").ask(&opened).expect("it is of this table");
@@ -625,9 +693,11 @@ mod tests {
         let names = ["abc.com", "abc.de", "münchen.de"].map(str::to_owned);
         let batches = [batch_of(folder.path(), &names)];
         let index = folder.path().join("index");
-        rebuild(&index, &batches, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+        rebuild(&index, &batches, &[], BuildSettings::default(), DateTime::UNIX_EPOCH)
+            .expect("built");
         let manifest =
-            rebuild(&index, &batches, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+            rebuild(&index, &batches, &[], BuildSettings::default(), DateTime::UNIX_EPOCH)
+                .expect("built");
         let damaged = manifest::folder_of(&index, manifest.generation);
         let files = manifest.files.keys().map(String::as_str).chain(["MANIFEST"]);
         for name in files {

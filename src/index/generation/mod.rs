@@ -3,5 +3,6 @@
 
 pub mod build;
 pub mod live;
+pub mod memory;
 pub mod open;
 mod selftest;

@@ -10,7 +10,7 @@ use crate::corpus::batch::{self, Batch, BatchMeta, Entry, StoredObservation};
 use crate::feeds::Sighting;
 use crate::index::columns::fixtures::TestTables;
 use crate::index::columns::idn::alias_of;
-use crate::index::generation::build::{Keep, rebuild};
+use crate::index::generation::build::{BuildSettings, rebuild};
 use crate::index::generation::open::open_current;
 use crate::scorer::{Scorer, Scratch};
 use crate::vocab::filter::Digits;
@@ -156,7 +156,8 @@ fn corpus(made: &mut TestTables, names: usize, lists: u64) -> Corpus {
             write(&folder.path().join(number.to_string()), &rows, ingested)
         })
         .collect();
-    rebuild(folder.path(), &batches, &[], Keep::default(), DateTime::UNIX_EPOCH).expect("built");
+    rebuild(folder.path(), &batches, &[], BuildSettings::default(), DateTime::UNIX_EPOCH)
+        .expect("built");
     let index = open_current(folder.path()).expect("opens").index;
     let as_of = AsOf { today: day(TODAY), catch_days: 5 };
     let mut listed = Vec::new();

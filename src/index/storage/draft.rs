@@ -26,6 +26,8 @@ pub struct Draft {
     /// Space to leave free on the file system, if known.
     space: Option<Space>,
     sums: Mutex<BTreeMap<String, FileSum>>,
+    /// Writers may run at the same time.
+    side_by_side: bool,
 }
 
 /// File of a [`Draft`]; listed once it is finished.
@@ -55,7 +57,7 @@ impl Write for Hashed {
         if let Some(space) = &self.space
             && self.len / SPACE_EVERY_BYTES > looked
         {
-            space.check(0).map_err(io::Error::other)?;
+            space.leave_room(0).map_err(io::Error::other)?;
         }
         Ok(bytes.len())
     }
@@ -73,10 +75,15 @@ impl Draft {
     pub fn new(folder: PathBuf) -> io::Result<Draft> {
         fs::create_dir(&folder)?;
         let space = Space::for_folder(&folder).ok();
-        Ok(Draft { folder, space, sums: Mutex::default() })
+        Ok(Draft { folder, space, sums: Mutex::default(), side_by_side: true })
     }
 
-    /// Runs two writers side by side.
+    /// Makes [`Draft::both`] run one writer after the other.
+    pub fn run_one_by_one(&mut self) {
+        self.side_by_side = false;
+    }
+
+    /// Runs two writers side by side, unless there is too little memory.
     ///
     /// # Errors
     /// One of them fails.
@@ -85,6 +92,9 @@ impl Draft {
         one: impl FnOnce() -> Result<(), BuildError> + Send,
         other: impl FnOnce() -> Result<(), BuildError> + Send,
     ) -> Result<(), BuildError> {
+        if !self.side_by_side {
+            return one().and_then(|()| other());
+        }
         let (one, other) = rayon::join(one, other);
         one.and(other)
     }

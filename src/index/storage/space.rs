@@ -31,12 +31,13 @@ impl Space {
         Ok(Space { folder: folder.to_owned(), left_alone })
     }
 
-    /// Checks that a generation of about `size` bytes fits.
+    /// Checks that a generation of about `size` bytes fits, and temporary files beside it.
     ///
     /// # Errors
     /// There is not enough free space.
-    pub fn check(&self, size: u64) -> Result<(), NoRoom> {
-        self.leave_room(size.saturating_mul(TIMES_SIZE_TENTHS) / 10)
+    pub fn check(&self, size: u64, temporary: u64) -> Result<(), NoRoom> {
+        let needed = size.saturating_mul(TIMES_SIZE_TENTHS) / 10;
+        self.leave_room(needed.saturating_add(temporary))
     }
 
     /// Checks that writing `bytes` bytes leaves enough space free.
@@ -67,8 +68,8 @@ mod tests {
     fn what_does_not_fit_is_refused_with_the_figures() {
         let folder = tempfile::tempdir().expect("a folder");
         let space = Space::for_folder(folder.path()).expect("a file system");
-        space.check(0).expect("the tests have room");
-        let refused = space.check(u64::MAX / 100).expect_err("no name has it").to_string();
+        space.check(0, 0).expect("the tests have room");
+        let refused = space.check(u64::MAX / 100, 0).expect_err("no name has it").to_string();
         assert!(refused.contains("MB free") && refused.contains("--index"), "{refused}");
         let nowhere =
             Space::for_folder(&folder.path().join("gone")).expect_err("not there").to_string();

@@ -13,7 +13,7 @@ use crate::changes::ChangeLog;
 use crate::corpus::Corpus;
 use crate::corpus::ingest::Source;
 use crate::feeds::{Feed, ReadOptions};
-use crate::index::generation::build::{self, Keep};
+use crate::index::generation::build::{self, BuildSettings};
 use crate::scorer::Coverage;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{Observation, ObservedBy, RdapStatuses};
@@ -94,7 +94,8 @@ impl World {
         };
         corpus.ingest(&source, feed).expect("taken");
         let batches = corpus.batches().expect("batches");
-        build::rebuild(&self.path("index"), &batches, &[], Keep::default(), now).expect("built");
+        build::rebuild(&self.path("index"), &batches, &[], BuildSettings::default(), now)
+            .expect("built");
     }
 
     fn reopen_log(&mut self) {

@@ -157,8 +157,8 @@ fn index(folder: &std::path::Path, clock: Clock) -> dropdex::index::Index {
     };
     corpus.ingest(&source, feed).expect("the list is taken");
     let batches = corpus.batches().expect("one batch");
-    let keep = build::Keep::default();
-    build::rebuild(&folder.join("index"), &batches, &[], keep, now).expect("an index is built");
+    let settings = build::BuildSettings::default();
+    build::rebuild(&folder.join("index"), &batches, &[], settings, now).expect("an index is built");
     open::open_current(&folder.join("index")).expect("it opens").index
 }
 
