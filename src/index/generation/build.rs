@@ -97,18 +97,16 @@ pub fn rebuild(
     let newest = manifest::generations(index)?.last().map_or(0, |newest| newest.0);
     let generation = GenerationId(newest + 1);
     let folder = index.join(format!("{BUILDING}{generation}"));
-    let mut draft = Draft::new(folder.clone()).at(&folder)?;
-    let table = Table::merge(batches, ranked, memory.room(&folder)?)?;
-    if !memory.allows_side_by_side(&table) {
-        draft.run_one_by_one();
-    }
-    let order = RankOrder::new(&table)?;
-    write_parts(&table, &order, &draft)?;
-    let manifest = describe(generation, &table, &order, &draft, (batches, ranked), now);
-    manifest.write(&folder).at(&folder)?;
-    let self_test = SelfTest::new(&table)?;
-    let spot_checks = SpotChecks::new(table)?;
-    verify(&draft, generation, &spot_checks, &self_test)?;
+    let manifest = match build(&folder, generation, batches, ranked, memory, now) {
+        Ok(manifest) => manifest,
+        Err(err) => {
+            // On a full disk it would keep its space from the journal.
+            if let Err(left) = fs::remove_dir_all(&folder) {
+                tracing::warn!(folder = %folder.display(), error = %left, "a draft is left");
+            }
+            return Err(err);
+        }
+    };
     let place = manifest::folder_of(index, generation);
     fs::rename(&folder, &place).at(&folder)?;
     manifest::sync_folder(index).at(index)?;
@@ -116,6 +114,30 @@ pub fn rebuild(
     let before = manifest::current(index).unwrap_or_default();
     manifest::set_current(index, generation)?;
     remove_old(index, generation, before, keep)?;
+    Ok(manifest)
+}
+
+/// Writes a generation into `folder` and verifies it.
+fn build(
+    folder: &Path,
+    generation: GenerationId,
+    batches: &[Batch],
+    ranked: &[RankedList],
+    memory: MemoryBound,
+    now: DateTime<Utc>,
+) -> Result<Manifest, BuildError> {
+    let mut draft = Draft::new(folder.to_owned()).at(folder)?;
+    let table = Table::merge(batches, ranked, memory.room(folder)?)?;
+    if !memory.allows_side_by_side(&table) {
+        draft.run_one_by_one();
+    }
+    let order = RankOrder::new(&table)?;
+    write_parts(&table, &order, &draft)?;
+    let manifest = describe(generation, &table, &order, &draft, (batches, ranked), now);
+    manifest.write(folder).at(folder)?;
+    let self_test = SelfTest::new(&table)?;
+    let spot_checks = SpotChecks::new(table)?;
+    verify(&draft, generation, &spot_checks, &self_test)?;
     Ok(manifest)
 }
 
