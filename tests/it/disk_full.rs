@@ -38,7 +38,7 @@ const RESUME_MAX: Duration = Duration::from_secs(30);
 fn a_full_disk_stops_only_writes_until_there_is_room() {
     if !mounts::may_mount() {
         return mounts::run_where_mounting_works(
-            "a_full_disk_stops_only_writes_until_there_is_room",
+            "disk_full::a_full_disk_stops_only_writes_until_there_is_room",
         );
     }
     let seed = seed();

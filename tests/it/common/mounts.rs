@@ -3,7 +3,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+
+use crate::common::runs::say;
 
 /// Set in the process that may mount.
 const INSIDE: &str = "DROPDEX_TEST_MOUNTS";
@@ -13,7 +15,7 @@ pub fn may_mount() -> bool {
     std::env::var_os(INSIDE).is_some()
 }
 
-/// Runs this test again in a process that may mount.
+/// Runs this test, named with its module, again in a process that may mount.
 pub fn run_where_mounting_works(test: &str) {
     let ways: [&[&str]; 2] = [&["-m"], &["-U", "-r", "-m"]];
     let works = |way: &&&[&str]| {
@@ -28,14 +30,19 @@ pub fn run_where_mounting_works(test: &str) {
          mount -t tmpfs tmpfs /mnt` works (in a container: with CAP_SYS_ADMIN)",
     );
     let this = std::env::current_exe().expect("a test knows its own program");
-    let status = Command::new("unshare")
+    let output = Command::new("unshare")
         .args(*way)
         .arg(this)
         .args(["--exact", test, "--nocapture"])
         .env(INSIDE, "1")
-        .status()
+        .stderr(Stdio::inherit())
+        .output()
         .expect("unshare was there a moment ago");
-    assert!(status.success(), "inside `unshare {}`: {status}", way.join(" "));
+    let said = String::from_utf8_lossy(&output.stdout);
+    say(&said);
+    assert!(output.status.success(), "inside `unshare {}`: {}", way.join(" "), output.status);
+    // A filter that no test has passes as well.
+    assert!(said.contains("1 passed"), "`{test}` is no test");
 }
 
 /// Creates a folder and mounts a file system of `bytes` there.
