@@ -343,6 +343,85 @@ fn no_room_for_one_batch_of_many_keeps_no_index_from_being_built() {
     assert_eq!(built.code, Some(0), "{built}");
 }
 
+/// Little memory: most of the table of these names goes to a temporary file.
+#[test]
+fn a_build_in_little_memory_leaves_nothing_behind() {
+    const NAMES: usize = 100_000;
+    if !mounts::may_mount() {
+        let test = "damage::a_build_in_little_memory_leaves_nothing_behind";
+        return mounts::run_where_mounting_works(test);
+    }
+    let site = Site::new();
+    let list = site.write("shop.csv", list("shop", NAMES));
+    site.ok_on(TODAY, &["ingest", "--no-rebuild", list.to_str().expect("UTF-8")]);
+    let disk = site.data().with_file_name("disk");
+    mounts::tmpfs(&disk, 64 << 20);
+    let index = disk.join("index");
+    let folder = index.to_str().expect("UTF-8").to_owned();
+    let settings = site.settings("[index]\nrebuild_memory_mib = 16\n");
+    let arguments = ["--config", &settings, "--index", &folder, "rebuild", "--local"];
+    let begun = Instant::now();
+    assert_eq!(site.run(&["--index", &folder, "rebuild", "--local"]).code, Some(0));
+    let longest = begun.elapsed().as_micros() as usize + 1;
+    let expected = sums(&index);
+    // Killed: what is left goes with the next rebuild, and the temporary file has gone already.
+    let mut rng = Rng::new(seed());
+    for _ in 0..figure(2, 20) {
+        remove_leftovers(&index);
+        let mut child = site.command(&arguments).spawn().expect("it starts");
+        wait::until(SWAP_MAX, "a rebuild begins", || !leftovers(&index).is_empty());
+        thread::sleep(Duration::from_micros(rng.below(longest) as u64));
+        child.kill().expect("killed, or over");
+        child.wait().expect("over");
+        assert!(leftovers(&index).iter().all(|left| !index.join(left).join("table").exists()));
+        assert!(opened(&index).1);
+    }
+    // What the last one left would start the filler too early.
+    remove_leftovers(&index);
+    // Full: the disk fills once the rebuild has seen that there is room.
+    let filler = disk.join("filler");
+    let before = opened(&index);
+    let done = AtomicBool::new(false);
+    let failed = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) && leftovers(&index).is_empty() {
+                thread::sleep(Duration::from_micros(200));
+            }
+            fill(&filler);
+        });
+        let failed = site.run(&arguments);
+        done.store(true, Ordering::Relaxed);
+        failed
+    });
+    assert!(failed.code == Some(1) && !failed.stderr.contains("panicked"), "{failed}");
+    assert_eq!(leftovers(&index), [] as [&str; 0]);
+    assert_eq!(opened(&index), before);
+    fs::remove_file(&filler).expect("removed");
+    let built = site.run(&arguments);
+    assert_eq!(built.code, Some(0), "{built}");
+    assert_eq!(sums(&index), expected, "the same files as with more memory");
+}
+
+fn remove_leftovers(index: &Path) {
+    for left in leftovers(index) {
+        fs::remove_dir_all(index.join(left)).expect("removed");
+    }
+}
+
+/// Content of the files of the current generation; those of tantivy, whose names are drawn, by kind.
+fn sums(index: &Path) -> Vec<(String, String)> {
+    let folder = folder_of(index, GenerationId(opened(index).0));
+    let files = Manifest::read(&folder).expect("sound").files.into_iter();
+    let sums = files.filter_map(|(name, file)| match name.strip_prefix("trigrams/") {
+        Some(drawn) => drawn
+            .rsplit_once('.')
+            .filter(|(_, kind)| *kind != "json")
+            .map(|(_, kind)| (kind.to_owned(), file.blake3)),
+        None => Some((name, file.blake3)),
+    });
+    sums.collect()
+}
+
 #[test]
 fn a_disk_that_fills_during_a_build_keeps_the_old_index() {
     if !mounts::may_mount() {
