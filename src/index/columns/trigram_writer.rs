@@ -22,7 +22,7 @@ use crate::index::columns::char_docs::{self, ALPHABET, CODES};
 use crate::index::columns::idn::alias_of;
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::tlds::Tlds;
-use crate::index::columns::trigrams::{FOLDER, GRAM, GRAM_CHARS, is_idn};
+use crate::index::columns::trigrams::{FOLDER, GRAM, GRAM_CHARS, is_idn, is_over_dot};
 use crate::index::error::BuildError;
 use crate::index::storage::draft::Draft;
 use crate::vocab::file_error::AtPath;
@@ -77,13 +77,15 @@ impl IndexedNames<'_> {
         let tld = self.tlds.name(self.tld[doc]);
         let code = |byte: u8| usize::from(CODES[usize::from(byte)]);
         let (mut first, mut second) = (0, 0);
-        let ends = [b'.', tld.bytes().next().unwrap_or(b'.')];
-        for (at, &byte) in label.as_bytes().iter().chain(&ends).enumerate() {
+        for (at, &byte) in label.as_bytes().iter().chain(b".").enumerate() {
             let third = code(byte);
             if at >= 2 && first.max(second).max(third) < LETTERS {
                 visit(Gram::Id((first * LETTERS + second) * LETTERS + third));
             }
             (first, second) = (second, third);
+        }
+        if label.len() == 1 {
+            visit(Gram::Other(&format!("{}.", &*label)));
         }
         if is_idn(label.as_bytes(), tld) {
             let name = format!("{}.{tld}", &*label);
@@ -102,7 +104,11 @@ fn alias_grams(alias: &str, mut visit: impl FnMut(Gram<'_>)) {
         let [one, two, three] = [1, 2, 3].map(|chars| &alias[place[0]..place[chars]]);
         let codes = three.bytes().map(|byte| usize::from(CODES[usize::from(byte)]));
         if three.len() == GRAM_CHARS && codes.clone().all(|code| code < LETTERS) {
-            visit(Gram::Id(codes.fold(0, |id, code| id * LETTERS + code)));
+            // The character before the last may be none of the alphabet.
+            visit(match is_over_dot(three) {
+                true => Gram::Other(two),
+                false => Gram::Id(codes.fold(0, |id, code| id * LETTERS + code)),
+            });
             continue;
         }
         visit(Gram::Other(three));

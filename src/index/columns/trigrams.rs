@@ -2,9 +2,9 @@
 //! contains a text of any length, in A-label or Unicode form.
 //!
 //! An occurrence either starts in the label or lies within `.tld`. The second kind is a set of
-//! TLDs. For the first, a tantivy index holds the trigrams that start in the label; they may extend
-//! over the dot, so that every position of a label has one. A text of three characters is one
-//! trigram. A longer one is the docs of its rarest trigrams, read and compared. Two characters are
+//! TLDs. For the first, a tantivy index holds the trigrams of the label and its dot. A text of three
+//! characters is one trigram, unless its second is the dot: that a label ends with a character is the
+//! trigrams that end with the character and the dot. A longer one is the docs of its rarest trigrams, read and compared. Two characters are
 //! all trigrams that start with them, one is a set ([`CharDocs`]).
 //!
 //! Characters outside ASCII also have terms of one and two characters, since no small alphabet
@@ -20,7 +20,7 @@ use tantivy::postings::{BlockSegmentPostings, TermInfo};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{InvertedIndexReader, SegmentReader};
 
-use crate::index::columns::char_docs::CharDocs;
+use crate::index::columns::char_docs::{ALPHABET, CharDocs};
 use crate::index::columns::doc_sets::{DocSet, DocSets, mark_docs};
 use crate::index::columns::idn::alias_of;
 use crate::index::columns::packed::Packed;
@@ -125,6 +125,10 @@ impl Trigrams {
             (&[letter], _) if letter.is_ascii() => {
                 Ok(self.letters.docs(letter).map_or(InLabel::None, InLabel::Letter))
             }
+            // What follows the dot are the first docs of TLDs.
+            (&[letter, b'.', ..], _) => {
+                Ok(self.posted(vec![self.ending_with(letter)?], chars < GRAM_CHARS))
+            }
             _ if chars >= GRAM_CHARS => self.rarest(needle),
             (text, _) if chars == 2 && needle.text.is_ascii() => {
                 let mut terms: Vec<TermInfo> = self.term(text)?.into_iter().collect();
@@ -157,6 +161,16 @@ impl Trigrams {
         }
         let exact = needle.chars() == GRAM_CHARS;
         Ok(self.posted(terms.into_iter().map(|term| vec![term]).collect(), exact))
+    }
+
+    /// Returns the terms of the labels that end with an ASCII character: a label of one character and a
+    /// Unicode form have a term of two.
+    fn ending_with(&self, letter: u8) -> io::Result<Vec<TermInfo>> {
+        let mut terms: Vec<TermInfo> = self.term(&[letter, b'.'])?.into_iter().collect();
+        for &before in ALPHABET {
+            terms.extend(self.term(&[before, letter, b'.'])?);
+        }
+        Ok(terms)
     }
 
     fn term(&self, gram: &[u8]) -> io::Result<Option<TermInfo>> {
@@ -199,12 +213,13 @@ impl Needle {
         self.borders.len() - 1
     }
 
-    /// Returns its trigrams that start before the first dot; at least one if it has three
-    /// characters and does not start with the dot.
+    /// Returns its trigrams in the index; at least one if it has three characters, and the dot is not
+    /// the first or second.
     fn grams(&self) -> impl Iterator<Item = &str> {
         let starts = self.dot.unwrap_or(usize::MAX);
         let grams = self.borders.windows(GRAM_CHARS + 1).take(starts);
-        grams.map(|borders| &self.text[borders[0]..borders[GRAM_CHARS]])
+        let grams = grams.map(|borders| &self.text[borders[0]..borders[GRAM_CHARS]]);
+        grams.filter(|gram| !is_over_dot(gram))
     }
 
     /// Returns the dot and the rest, if both a label before and a text after it are given.
@@ -279,6 +294,12 @@ impl DottedTlds {
         numbers.dedup();
         numbers
     }
+}
+
+/// Returns true for a trigram that the index leaves out: that a label ends with its first character is
+/// known without it.
+pub(super) fn is_over_dot(gram: &str) -> bool {
+    gram.is_ascii() && gram.as_bytes()[1] == b'.'
 }
 
 pub(super) fn is_idn(label: &[u8], tld: &str) -> bool {
