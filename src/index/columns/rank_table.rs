@@ -478,13 +478,16 @@ impl<C: Column> Order<'_, C> {
         }
         let mut wanted = filter.at_most(self.bound(&places, filter, k));
         let start = hits.len();
-        let room = start + 2 * k + BLOCK;
+        // Of a wide range, many places have the key of the bound: only the first of them are wanted.
+        let mut room = start + k;
         self.tables.walk(places, class_around(filter.length_max), wanted.key_max, |places| {
             self.column.collect(places, wanted, hits);
             if hits.len() >= room {
                 keep_best(hits, start, k);
-                // A later place with the same key as the last one sorts after it.
-                wanted.key_max = key_of(hits[start + k - 1]).checked_sub(1)?;
+                let worst = hits[start..].iter().copied().max().map_or(0, key_of);
+                // A later place with the same key sorts after it.
+                wanted.key_max = worst.checked_sub(1)?;
+                room = start + k + k / 2 + LANES;
             }
             Some(wanted.key_max)
         });
@@ -617,6 +620,47 @@ pub(in crate::index) mod tests {
             };
             let filter = KeyFilter::new(&common);
             if self.below(4) == 0 { filter.at_most(self.key()) } else { filter }
+        }
+    }
+
+    /// Keys that count how often they are read.
+    #[derive(Clone, Copy)]
+    struct Counted<'a> {
+        keys: &'a [u16],
+        reads: &'a std::cell::Cell<usize>,
+    }
+
+    impl Column for Counted<'_> {
+        fn count(&self, places: Range<usize>, filter: KeyFilter) -> u32 {
+            self.keys.count(places, filter)
+        }
+
+        fn collect(&self, places: Range<usize>, filter: KeyFilter, hits: &mut Vec<u64>) {
+            self.reads.set(self.reads.get() + 1);
+            self.keys.collect(places, filter, hits);
+        }
+    }
+
+    /// In a range that is ten times as wide, ten times as many names have the key of the last on the
+    /// page.
+    #[test]
+    fn a_page_of_a_wide_range_reads_few_blocks() {
+        let mut random = Random(11);
+        let keys: Vec<u16> = (0..1 << 21).map(|_| random.key() / 512 * 512 + 7).collect();
+        let tables = Tables::new(keys.len(), |place| keys[place]);
+        let reads = std::cell::Cell::new(0);
+        let order = Order { column: Counted { keys: &keys, reads: &reads }, tables: &tables };
+        let open = KeyFilter { key_max: u16::MAX, length_max: u8::MAX };
+        for width in [1 << 17, 1 << 21] {
+            for k in [1, 20, 100] {
+                let mut hits = Vec::new();
+                reads.set(0);
+                order.best(0..width, open, k, &mut hits);
+                hits.sort_unstable();
+                let expected = slow(0..width, open, |place| Some(keys[place]));
+                assert_eq!(hits, expected[..k], "{k} of {width}");
+                assert!(reads.get() <= 2 * k + 20, "{} blocks for {k} of {width}", reads.get());
+            }
         }
     }
 
