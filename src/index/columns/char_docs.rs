@@ -4,6 +4,7 @@
 
 use rayon::prelude::*;
 
+use crate::index::columns::alphabet::{ALPHABET, CODES};
 use crate::index::columns::doc_sets::{DocSet, DocSets, DocSetsBuilder};
 use crate::index::columns::idn::alias_of;
 use crate::index::columns::records::ScoreRecords;
@@ -13,21 +14,8 @@ use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 
 const FILE: &str = "listed.letters";
-/// Characters of ASCII names in byte order; every name has the dot.
-pub const ALPHABET: &[u8; 38] = b"-.0123456789abcdefghijklmnopqrstuvwxyz";
 /// Words per parallel task.
 const WORDS_PER_PIECE: usize = 1 << 10;
-
-/// Position of a byte in [`ALPHABET`]; `ALPHABET.len()` for any other.
-pub const CODES: [u8; 256] = {
-    let mut codes = [ALPHABET.len() as u8; 256];
-    let mut at = 0;
-    while at < ALPHABET.len() {
-        codes[ALPHABET[at] as usize] = at as u8;
-        at += 1;
-    }
-    codes
-};
 
 /// Docs by character. Every name has the dot, for which nothing is kept.
 #[derive(Debug, Default)]

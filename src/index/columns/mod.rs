@@ -2,6 +2,7 @@
 //! [`table::Table`], opens it again and answers questions about positions. Only numbers cross
 //! between them: ordinals, docs, places, TLD numbers.
 
+pub mod alphabet;
 pub mod ascending;
 pub mod block_index;
 pub mod by_tld;

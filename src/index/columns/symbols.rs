@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 use rustc_hash::FxHashMap;
 
-use crate::index::columns::char_docs::{ALPHABET, CODES};
+use crate::index::columns::alphabet::{ALPHABET, CODES};
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;

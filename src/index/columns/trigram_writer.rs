@@ -18,7 +18,8 @@ use tantivy::postings::InvertedIndexSerializer;
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{IndexMeta, Segment};
 
-use crate::index::columns::char_docs::{self, ALPHABET, CODES};
+use crate::index::columns::alphabet::{ALPHABET, CODES};
+use crate::index::columns::char_docs;
 use crate::index::columns::idn::alias_of;
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::tlds::Tlds;

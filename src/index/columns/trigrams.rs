@@ -20,7 +20,8 @@ use tantivy::postings::{BlockSegmentPostings, TermInfo};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{InvertedIndexReader, SegmentReader};
 
-use crate::index::columns::char_docs::{ALPHABET, CharDocs};
+use crate::index::columns::alphabet::ALPHABET;
+use crate::index::columns::char_docs::CharDocs;
 use crate::index::columns::doc_sets::{DocSet, DocSets, mark_docs};
 use crate::index::columns::idn::alias_of;
 use crate::index::columns::packed::Packed;

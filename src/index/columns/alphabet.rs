@@ -1,0 +1,15 @@
+//! Characters of ASCII names, numbered.
+
+/// Characters of ASCII names in byte order; every name has the dot.
+pub const ALPHABET: &[u8; 38] = b"-.0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// Position of a byte in [`ALPHABET`]; `ALPHABET.len()` for any other.
+pub const CODES: [u8; 256] = {
+    let mut codes = [ALPHABET.len() as u8; 256];
+    let mut at = 0;
+    while at < ALPHABET.len() {
+        codes[ALPHABET[at] as usize] = at as u8;
+        at += 1;
+    }
+    codes
+};
