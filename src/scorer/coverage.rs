@@ -29,6 +29,9 @@ impl Coverage {
     pub const NONE: Coverage = Coverage(0);
     /// A corpus like the reference names.
     pub const REFERENCE: Coverage = Coverage(1 << 12);
+    /// Leading bits that an estimate keeps. It enters every score, so that a day's list must not change it:
+    /// a corpus grows by a thirty-second or more before it does.
+    const BITS: u32 = 6;
     /// Below this, other TLDs count nothing: about 40,000 names of the whole market.
     const LEAST: u32 = Coverage::REFERENCE.0 / 128;
 
@@ -41,7 +44,9 @@ impl Coverage {
     pub fn from_found(found: u64) -> Coverage {
         let expected: u64 = PROBES.iter().map(|&(_, tlds)| u64::from(tlds)).sum();
         let units = found * u64::from(Coverage::REFERENCE.0) / expected.max(1);
-        Coverage(u32::try_from(units).unwrap_or(u32::MAX))
+        let units = u32::try_from(units).unwrap_or(u32::MAX);
+        let rest = (u32::BITS - units.leading_zeros()).saturating_sub(Coverage::BITS);
+        Coverage(units >> rest << rest)
     }
 
     /// The count of other TLDs in the reference names that `others` in this corpus stand for, and its
@@ -113,6 +118,25 @@ mod tests {
         let expected = PROBES.iter().map(|&(_, tlds)| u64::from(tlds)).sum();
         assert_eq!(Coverage::from_found(expected), Coverage::REFERENCE);
         assert_eq!(Coverage::from_found(0), Coverage::NONE);
+    }
+
+    #[test]
+    fn an_estimate_changes_in_steps_of_a_thirty_second_or_less() {
+        let expected: u64 = PROBES.iter().map(|&(_, tlds)| u64::from(tlds)).sum();
+        let mut before = Coverage::from_found(expected / 50);
+        let (mut steps, mut counted) = (0, 0);
+        for found in expected / 50..4 * expected {
+            let Coverage(units) = Coverage::from_found(found);
+            let exact = found * u64::from(Coverage::REFERENCE.0) / expected;
+            assert!(u64::from(units) <= exact && exact - u64::from(units) <= exact / 32);
+            assert!(units >= before.0 && units - before.0 <= 1 + before.0 / 32);
+            steps += u32::from(units != before.0);
+            (before, counted) = (Coverage(units), counted + 1);
+        }
+        assert!(
+            (32 * 7..=32 * 8).contains(&steps) && steps < counted / 200,
+            "{steps} of {counted}"
+        );
     }
 
     #[test]
