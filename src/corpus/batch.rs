@@ -382,10 +382,12 @@ pub struct Batch {
     bytes: Mmap,
     version: u16,
     meta: BatchMeta,
-    /// Offset of each block and the range of its first name.
-    blocks: Vec<(usize, std::ops::Range<usize>)>,
+    blocks: Vec<Block>,
     index_at: usize,
 }
+
+/// Offset of a block and the range of its first name.
+type Block = (usize, std::ops::Range<usize>);
 
 impl Batch {
     /// Opens and verifies the whole file.
@@ -442,7 +444,7 @@ impl Batch {
 
     /// The first names of the blocks, where a merge can be split.
     pub fn block_names(&self) -> impl Iterator<Item = &[u8]> {
-        self.blocks.iter().map(|(_, name)| &self.bytes[name.clone()])
+        self.blocks.iter().map(|block| self.block_name(block))
     }
 
     /// Returns a cursor at the first entry whose name is `from` or later.
@@ -450,24 +452,25 @@ impl Batch {
     /// # Errors
     /// [`BatchError::Malformed`]. Verified files decode.
     pub fn cursor(&self, from: &[u8]) -> Result<Cursor<'_>, BatchError> {
-        // Entries equal to `from` may be at the end of the block before the first that starts with
-        // it: step back past every block that starts with `from` or later.
-        let block = self.blocks.partition_point(|(_, name)| &self.bytes[name.clone()] < from);
-        let at = match block.checked_sub(1).or((!self.blocks.is_empty()).then_some(0)) {
-            Some(block) => self.blocks[block].0,
-            None => self.index_at,
-        };
+        let at = self.blocks.first().map_or(self.index_at, |(offset, _)| *offset);
         let mut cursor = Cursor {
             batch: self,
             at,
+            block: 0,
             kept_from: at,
             name: NameBytes::default(),
             fields: None,
             observed_at: 0,
             list: 0,
         };
-        while cursor.advance()? && cursor.name().as_slice() < from {}
+        cursor.advance()?;
+        cursor.seek(from)?;
         Ok(cursor)
+    }
+
+    /// The first name of a block.
+    fn block_name(&self, block: &Block) -> &[u8] {
+        &self.bytes[block.1.clone()]
     }
 }
 
@@ -561,6 +564,8 @@ pub fn head_of(name: &[u8]) -> u64 {
 pub struct Cursor<'a> {
     batch: &'a Batch,
     at: usize,
+    /// A block that starts before the current entry, or with it.
+    block: usize,
     /// Start of what was read and may still be in memory.
     kept_from: usize,
     name: NameBytes,
@@ -625,6 +630,33 @@ impl<'a> Cursor<'a> {
     fn give_back(&mut self) {
         give_back(&self.batch.bytes, self.kept_from..self.at);
         self.kept_from = self.at;
+    }
+
+    /// Moves to the first entry whose name is `from` or later, unless the current one is. Skips blocks, so
+    /// that a walk in steps decodes at most the whole batch once.
+    ///
+    /// # Errors
+    /// [`BatchError::Malformed`]. Verified files decode.
+    pub fn seek(&mut self, from: &[u8]) -> Result<(), BatchError> {
+        if self.fields.is_none() || self.name.as_slice() >= from {
+            return Ok(());
+        }
+        // Entries equal to `from` may be at the end of the block before the first that starts with it.
+        let is_before = |block: &Block| self.batch.block_name(block) < from;
+        let blocks = &self.batch.blocks[self.block..];
+        let mut step = 1;
+        while blocks.get(step).is_some_and(is_before) {
+            step *= 2;
+        }
+        let near = &blocks[step / 2..blocks.len().min(step)];
+        self.block += step / 2 + near.partition_point(is_before).saturating_sub(1);
+        let (offset, _) = self.batch.blocks[self.block];
+        if offset > self.at {
+            self.give_back();
+            (self.at, self.kept_from) = (offset, offset);
+        }
+        while self.advance()? && self.name.as_slice() < from {}
+        Ok(())
     }
 
     #[cold]
@@ -757,11 +789,7 @@ fn hash(bytes: &Mmap, len: usize) -> blake3::Hash {
     hasher.finalize()
 }
 
-fn read_blocks(
-    path: &Path,
-    bytes: &[u8],
-    layout: &Layout,
-) -> Result<Vec<(usize, std::ops::Range<usize>)>, BatchError> {
+fn read_blocks(path: &Path, bytes: &[u8], layout: &Layout) -> Result<Vec<Block>, BatchError> {
     let mut blocks = Vec::new();
     let mut at = layout.index.start;
     while at < layout.index.end {
