@@ -1,11 +1,9 @@
 //! `GET /api/v1/suggest`: names for type-ahead. The response has names alone, and nothing is counted.
 
-use axum::Extension;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use crate::http::allowance::Now;
 use crate::http::error::ApiError;
 use crate::http::params::Params;
 use crate::http::rows::{JsonArray, push_json_text};
@@ -24,17 +22,13 @@ pub struct SuggestResponse {
 }
 
 /// `GET /api/v1/suggest`: the names that a search would put first.
-pub async fn suggest_names(
-    State(app): State<App>,
-    Extension(now): Extension<Now>,
-    request: Request,
-) -> Result<Response, ApiError> {
+pub async fn suggest_names(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
     let filter = Params::new(request.uri().query()).suggest()?;
     let index = app.live.current();
     let mut out = Vec::with_capacity(NAME_BYTES * (filter.limit as usize + 1));
     out.extend_from_slice(b"{\"names\":");
     let mut names = JsonArray::open(&mut out);
-    index.suggest(&filter, app.as_of(now), |name| push_json_text(names.item(), name));
+    index.suggest(&filter, |name| push_json_text(names.item(), name));
     names.close();
     out.push(b'}');
     Ok(etag::from_generation(&index, work::json_response(out)))

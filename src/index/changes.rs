@@ -1,6 +1,6 @@
 //! Changes of names between two generations and between two days, and the test whether a name passes a
-//! filter. In: the lists and the day up to which changes are known. Out: docs with the kind of change, in
-//! rank order.
+//! filter. In: the lists and the day up to which changes are known. Out: places of drops with the kind of
+//! change, in rank order.
 //!
 //! Columns are read in doc order; only names whose drop is recent are looked up in the generation before.
 
@@ -9,8 +9,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::index::columns::checks::DropChecks;
-use crate::index::filter::{AsOf, View};
-use crate::index::query::index::{DayIndex, Index};
+use crate::index::filter::{AsOf, Sort, View};
+use crate::index::query::index::{DayIndex, Index, Layer};
+use crate::index::query::merge::merged;
 use crate::vocab::change::{ChangeKind, ChangeSource};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -25,24 +26,63 @@ const RECENT_DAYS: i32 = 90;
 
 /// A change of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DocChange {
-    pub doc: u32,
+pub struct DropChange {
+    pub place: u32,
     pub kind: ChangeKind,
     pub source: ChangeSource,
     /// The score before, for [`ChangeKind::Rescored`].
     pub dqs_before: Option<Dqs>,
 }
 
-impl DocChange {
-    fn new(doc: u32, kind: ChangeKind, source: ChangeSource) -> DocChange {
-        DocChange { doc, kind, source, dqs_before: None }
-    }
-}
-
 impl Index {
     /// Returns the changes that the calendar brings on `day`, of names whose drop was known with list
     /// number `through`.
-    pub fn changes_of_day(&self, day: Day, through: u64) -> Vec<DocChange> {
+    pub fn changes_of_day(&self, day: Day, through: u64) -> Vec<DropChange> {
+        let of_layer = |layer: &Layer| layer.changes_of_day(day, through);
+        self.in_rank_order(self.layers().iter().map(of_layer))
+    }
+
+    /// Returns the changes that lists after number `since` bring, and those from the index `before` to
+    /// this one. Without `before`, the latter are unknown and left out.
+    ///
+    /// A drop that a list carries first gets what the calendar says about it today as well: the days on
+    /// which it would have come are over.
+    pub fn changes_of_lists(
+        &self,
+        before: Option<&Index>,
+        since: u64,
+        as_of: AsOf,
+    ) -> Vec<DropChange> {
+        let of_layer = |layer: &Layer| layer.changes_of_lists(before, since, as_of);
+        self.in_rank_order(self.layers().iter().map(of_layer))
+    }
+
+    fn in_rank_order(&self, of_layers: impl Iterator<Item = Vec<DropChange>>) -> Vec<DropChange> {
+        // Changes of one name are all of one layer and stay in their order.
+        merged(of_layers, usize::MAX, |one, other| {
+            self.compare_places(Sort::default(), one.place, other.place)
+        })
+    }
+
+    /// Prepares a filter for single names.
+    pub fn name_test(&self, filter: &Filter, view: Option<View>, as_of: AsOf) -> NameTest<'_> {
+        let checks = self.layers().iter().map(|layer| {
+            DropChecks::new(layer.drops_by_rank.columns(&layer.records), filter, &layer.tlds)
+        });
+        NameTest {
+            index: self,
+            checks: checks.collect(),
+            view: view.map(|view| (self.day(as_of), view.code_mask())),
+        }
+    }
+}
+
+impl Layer {
+    fn change(&self, doc: u32, kind: ChangeKind, source: ChangeSource) -> DropChange {
+        DropChange { place: self.place(doc), kind, source, dqs_before: None }
+    }
+
+    fn changes_of_day(&self, day: Day, through: u64) -> Vec<DropChange> {
         let listed = &self.drops_by_rank;
         self.changes(listed.len(), |doc, changes| {
             let left = i32::from(listed.release(doc)) - i32::from(day.raw());
@@ -52,7 +92,7 @@ impl Index {
                 return;
             }
             let pending = self.tlds.pending_days(listed.tld(doc));
-            let mut add = |kind| changes.push(DocChange::new(doc, kind, ChangeSource::Calendar));
+            let mut add = |kind| changes.push(self.change(doc, kind, ChangeSource::Calendar));
             if pending > 0 && left == i32::from(pending) {
                 add(ChangeKind::PendingDelete);
             }
@@ -65,17 +105,7 @@ impl Index {
         })
     }
 
-    /// Returns the changes that lists after number `since` bring, and those from the generation
-    /// `before` to this one. Without `before`, the latter are unknown and left out.
-    ///
-    /// A drop that a list carries first gets what the calendar says about it today as well: the days on
-    /// which it would have come are over.
-    pub fn changes_of_lists(
-        &self,
-        before: Option<&Index>,
-        since: u64,
-        as_of: AsOf,
-    ) -> Vec<DocChange> {
+    fn changes_of_lists(&self, before: Option<&Index>, since: u64, as_of: AsOf) -> Vec<DropChange> {
         let listed = &self.drops_by_rank;
         let (on_list, catch_days) = (listed.len(), i32::from(as_of.catch_days));
         let dropped = listed.dropped();
@@ -84,9 +114,9 @@ impl Index {
             let is_active = left > -catch_days;
             if doc < on_list && u64::from(listed.first_batches().number(doc)) > since {
                 if is_active {
-                    changes.push(DocChange::new(doc, ChangeKind::LeftZone, ChangeSource::List));
+                    changes.push(self.change(doc, ChangeKind::LeftZone, ChangeSource::List));
                     let kind = self.expected(doc, as_of.today);
-                    changes.extend(kind.map(|it| DocChange::new(doc, it, ChangeSource::Calendar)));
+                    changes.extend(kind.map(|it| self.change(doc, it, ChangeSource::Calendar)));
                 }
             } else if let Some(before) = before
                 && (if doc < on_list { is_active } else { left > -RECENT_DAYS })
@@ -96,29 +126,30 @@ impl Index {
         })
     }
 
-    /// Adds the changes of a known doc from `before` to this generation.
-    fn changes_since(&self, before: &Index, doc: u32, today: Day, changes: &mut Vec<DocChange>) {
+    /// Adds the changes of a known doc since the index `before`.
+    fn changes_since(&self, before: &Index, doc: u32, today: Day, changes: &mut Vec<DropChange>) {
         let listed = &self.drops_by_rank;
-        let name = self.name_of(doc);
-        let Some(old) = before.doc_of(&name).filter(|old| *old < before.drops_by_rank.len()) else {
+        let old = before.place_of(&self.name_of(doc)).map(|place| before.doc_at(place));
+        let Some((before, old)) = old.filter(|&(layer, old)| old < layer.drops_by_rank.len())
+        else {
             return;
         };
         if doc >= listed.len() {
             let is_released = Day::raw(today) >= listed.release(doc);
             let kind = if is_released { ChangeKind::RegisteredAgain } else { ChangeKind::Renewed };
-            changes.push(DocChange::new(doc, kind, ChangeSource::List));
+            changes.push(self.change(doc, kind, ChangeSource::List));
             return;
         }
         // A list gave another release.
         if let Some(kind) = self.expected(doc, today)
             && before.expected(old, today) != Some(kind)
         {
-            changes.push(DocChange::new(doc, kind, ChangeSource::Calendar));
+            changes.push(self.change(doc, kind, ChangeSource::Calendar));
         }
         let (dqs_before, dqs) = (before.drops_by_rank.dqs(old), listed.dqs(doc));
         if dqs.points().abs_diff(dqs_before.points()) >= RESCORED_BY_MIN {
-            let change = DocChange::new(doc, ChangeKind::Rescored, ChangeSource::List);
-            changes.push(DocChange { dqs_before: Some(dqs_before), ..change });
+            let change = self.change(doc, ChangeKind::Rescored, ChangeSource::List);
+            changes.push(DropChange { dqs_before: Some(dqs_before), ..change });
         }
     }
 
@@ -137,8 +168,12 @@ impl Index {
     }
 
     /// Collects what `find` adds for each doc below `docs`, in order.
-    fn changes(&self, docs: u32, find: impl Fn(u32, &mut Vec<DocChange>) + Sync) -> Vec<DocChange> {
-        let pieces: Vec<Vec<DocChange>> = (0..docs.div_ceil(DOCS_PER_PIECE))
+    fn changes(
+        &self,
+        docs: u32,
+        find: impl Fn(u32, &mut Vec<DropChange>) + Sync,
+    ) -> Vec<DropChange> {
+        let pieces: Vec<Vec<DropChange>> = (0..docs.div_ceil(DOCS_PER_PIECE))
             .into_par_iter()
             .map(|at| at * DOCS_PER_PIECE..docs.min((at + 1) * DOCS_PER_PIECE))
             .map(|docs| {
@@ -149,23 +184,14 @@ impl Index {
             .collect();
         pieces.concat()
     }
-
-    /// Prepares a filter for single names.
-    pub fn name_test(&self, filter: &Filter, view: Option<View>, as_of: AsOf) -> NameTest<'_> {
-        let columns = self.drops_by_rank.columns(&self.records);
-        NameTest {
-            index: self,
-            checks: DropChecks::new(columns, filter, &self.tlds),
-            view: view.map(|view| (self.day(as_of), view.code_mask())),
-        }
-    }
 }
 
-/// A filter for single names, with the facts of one generation and day. A name that never dropped does
-/// not pass.
+/// A filter for single names, with the facts of one index and day. A name that never dropped does not
+/// pass.
 pub struct NameTest<'a> {
     index: &'a Index,
-    checks: DropChecks<'a>,
+    /// By layer.
+    checks: Vec<DropChecks<'a>>,
     /// Stages of the day and those that pass.
     view: Option<(Arc<DayIndex>, u8)>,
 }
@@ -173,10 +199,11 @@ pub struct NameTest<'a> {
 impl NameTest<'_> {
     /// Returns true if a canonical name passes.
     pub fn passes(&self, name: &str) -> bool {
-        self.index.doc_of(name).is_some_and(|doc| {
-            let code = |day: &DayIndex| day.stages.code(doc);
+        self.index.place_of(name).is_some_and(|place| {
+            let (layer, doc) = self.index.layer_at(place);
+            let code = |day: &DayIndex| day.layers[layer].stages.code(doc);
             self.view.as_ref().is_none_or(|(day, mask)| code(day) & mask != 0)
-                && self.checks.passes(doc)
+                && self.checks[layer].passes(doc)
         })
     }
 }

@@ -17,7 +17,7 @@ use crate::accounts::{StateChange, Store};
 use crate::changes::segment::{SegmentError, SegmentWriter};
 use crate::changes::{Appender, Entry, Mark};
 use crate::index::Index;
-use crate::index::changes::DocChange;
+use crate::index::changes::DropChange;
 use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
 use crate::index::generation::open;
@@ -203,7 +203,7 @@ impl Derivation {
         &self,
         mark: Mark,
         index: &Index,
-        changes: &[DocChange],
+        changes: &[DropChange],
         observed: &[StateChange],
     ) -> Result<(), SegmentError> {
         let begun = Instant::now();
@@ -213,8 +213,8 @@ impl Derivation {
             writer.push(entry)
         };
         let written = self.log.append(mark, |writer| -> io::Result<()> {
-            for &DocChange { doc, kind, source, dqs_before } in changes {
-                let drop = index.listed_drop(doc, self.as_of);
+            for &DropChange { place, kind, source, dqs_before } in changes {
+                let drop = index.listed_drop(place, self.as_of);
                 let ListedDrop { name, dqs, release, .. } = drop;
                 push(
                     writer,

@@ -14,7 +14,6 @@
 use std::hint::black_box;
 use std::io;
 use std::ops::{ControlFlow, Range};
-use std::sync::OnceLock;
 
 use crate::index::columns::ascending::Ascending;
 use crate::index::columns::checks::{DropChecks, DropColumns};
@@ -64,8 +63,6 @@ pub struct DropsByRank {
     popularity: Popularity,
     tld_docs: DocSets,
     trigrams: Trigrams,
-    /// By TLD number, made on first use.
-    newest_lists: OnceLock<Vec<Option<UnixMs>>>,
 }
 
 /// Writes the drops list, the records and the n-grams of the dropped names of `table`.
@@ -133,7 +130,6 @@ impl DropsByRank {
             popularity,
             tld_docs,
             trigrams,
-            newest_lists: OnceLock::new(),
         })
     }
 
@@ -192,19 +188,17 @@ impl DropsByRank {
         &self.first_batches
     }
 
-    /// Returns when the newest list was observed that was the first with a drop under a TLD.
-    pub fn newest_list(&self, tld: u16) -> Option<UnixMs> {
-        let newest = self.newest_lists.get_or_init(|| {
-            let mut newest = Vec::new();
-            for (doc, tld) in (0..).zip(self.tld.iter()) {
-                let at = tld as usize;
-                newest.resize(newest.len().max(at + 1), None);
-                let observed = self.first_batches.observed(self.first_batches.number(doc));
-                newest[at] = newest[at].max(Some(observed));
-            }
-            newest
-        });
-        newest.get(usize::from(tld)).copied().flatten()
+    /// Returns by TLD number when the newest list was observed that was the first with one of its drops that
+    /// `counts`.
+    pub fn newest_lists(&self, counts: impl Fn(u32) -> bool) -> Vec<Option<UnixMs>> {
+        let mut newest = Vec::new();
+        for (doc, tld) in (0..).zip(self.tld.iter()).filter(|&(doc, _)| counts(doc)) {
+            let at = tld as usize;
+            newest.resize(newest.len().max(at + 1), None);
+            let observed = self.first_batches.observed(self.first_batches.number(doc));
+            newest[at] = newest[at].max(Some(observed));
+        }
+        newest
     }
 
     /// Returns the properties that filters and facets ask for.

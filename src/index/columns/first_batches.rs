@@ -112,10 +112,11 @@ impl FirstBatches {
         self.days.len() as u32
     }
 
-    /// Returns for each batch the day it was ingested and how many drops it reported first.
-    pub fn tally(&self) -> Vec<(Day, u32)> {
+    /// Returns for each batch the day it was ingested and how many of the drops that `counts` it reported
+    /// first.
+    pub fn tally(&self, counts: impl Fn(u32) -> bool) -> Vec<(Day, u32)> {
         let mut tally: Vec<(Day, u32)> = self.days.iter().map(|&day| (day, 0)).collect();
-        for doc in 0..self.len() {
+        for doc in (0..self.len()).filter(|&doc| counts(doc)) {
             tally[self.number(doc) as usize - 1].1 += 1;
         }
         tally
@@ -230,7 +231,7 @@ mod tests {
                 assert_eq!((read.number(doc), read.day(number)), (number, day(number)));
                 assert_eq!(read.observed(number), observed(number));
             }
-            let tally = read.tally();
+            let tally = read.tally(|_| true);
             assert_eq!(tally.len(), newest as usize);
             for (number, &(ingested, first)) in (1..).zip(&tally) {
                 let told = numbers.iter().filter(|&&told| told == number).count();

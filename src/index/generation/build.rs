@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
 use chrono::{DateTime, Utc};
@@ -26,7 +27,7 @@ use crate::index::error::{BuildError, GenerationError};
 use crate::index::generation::memory::MemoryBound;
 use crate::index::generation::open;
 use crate::index::generation::selftest::SelfTest;
-use crate::index::query::index::Index;
+use crate::index::query::index::{Generation, Index};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::manifest::{
     self, GenerationId, INDEX_FORMAT, Manifest, SuffixesUsed, UsedList,
@@ -168,7 +169,10 @@ fn verify(
         let syncing = scope.spawn(|| draft.sync());
         let tested = open::open_folder(draft.folder(), generation)
             .map_err(BuildError::from)
-            .and_then(|index| spot_checks.find_in(&index).and_then(|()| self_test.ask(&index)));
+            .and_then(|generation| {
+                spot_checks.find_in(&generation)?;
+                self_test.ask(&Index::new(Arc::new(generation)))
+            });
         let synced = syncing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         tested.and(synced)
     })
@@ -384,7 +388,7 @@ impl SpotChecks {
     }
 
     /// Looks each name up in every way that queries use.
-    fn find_in(&self, index: &Index) -> Result<(), BuildError> {
+    fn find_in(&self, index: &Generation) -> Result<(), BuildError> {
         let lost = self.0.iter().find(|check| !check.is_in(index));
         lost.map_or(Ok(()), |lost| {
             Err(BuildError::SelfTest(String::from_utf8_lossy(&lost.name).into_owned()))
@@ -412,7 +416,7 @@ impl SpotCheck {
         }
     }
 
-    fn is_in(&self, index: &Index) -> bool {
+    fn is_in(&self, index: &Generation) -> bool {
         let Some(name) = DomainName::from_stored(&self.name, self.label_len) else { return false };
         let Some(tld) = index.tlds.find(name.tld()) else { return false };
         let mut read = NameBuf::default();

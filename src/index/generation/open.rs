@@ -2,9 +2,7 @@
 //! current generation is damaged, the one before it.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-
-use arc_swap::ArcSwap;
+use std::sync::Arc;
 
 use crate::index::columns::by_tld::ByTld;
 use crate::index::columns::drop_history::DropHistory;
@@ -17,7 +15,7 @@ use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::{GenerationError, OpenError};
 use crate::index::query::appraise::Standing;
-use crate::index::query::index::Index;
+use crate::index::query::index::{Generation, Index};
 use crate::index::storage::files::Files;
 use crate::index::storage::manifest::{self, GenerationId, Manifest};
 use crate::scorer::Coverage;
@@ -72,7 +70,8 @@ pub fn open_current(index: &Path) -> Result<Opened, OpenError> {
 /// # Errors
 /// A file is missing, damaged or of another format.
 pub fn open(index: &Path, generation: GenerationId) -> Result<Index, GenerationError> {
-    open_folder(&manifest::folder_of(index, generation), generation)
+    let generation = open_folder(&manifest::folder_of(index, generation), generation)?;
+    Ok(Index::new(Arc::new(generation)))
 }
 
 /// Opens the generation in `folder`, whatever the folder is called.
@@ -82,13 +81,13 @@ pub fn open(index: &Path, generation: GenerationId) -> Result<Index, GenerationE
 pub(super) fn open_folder(
     folder: &Path,
     generation: GenerationId,
-) -> Result<Index, GenerationError> {
+) -> Result<Generation, GenerationError> {
     let manifest = read_manifest(folder, generation)?;
     let files = Files::new(folder, &manifest);
     let tlds = Tlds::new(manifest.tlds.clone());
-    let index = open_parts(manifest, tlds, &files)?;
+    let generation = open_parts(manifest, tlds, &files)?;
     files.finish()?;
-    Ok(index)
+    Ok(generation)
 }
 
 fn read_manifest(folder: &Path, generation: GenerationId) -> Result<Manifest, GenerationError> {
@@ -109,11 +108,15 @@ pub(super) fn check(index: &Path, generation: GenerationId) -> Result<(), Genera
     Files::new(&folder, &read_manifest(&folder, generation)?).verify()
 }
 
-fn open_parts(manifest: Manifest, tlds: Tlds, files: &Files) -> Result<Index, GenerationError> {
+fn open_parts(
+    manifest: Manifest,
+    tlds: Tlds,
+    files: &Files,
+) -> Result<Generation, GenerationError> {
     let (names, dropped, listed) = (manifest.names, manifest.dropped, manifest.drops);
     let ranks = RankTable::open(NAMES_RANKED, files)?;
     let by_tld = Arc::new(ByTld::open(NAMES_BY_TLD, files)?);
-    let index = Index {
+    let index = Generation {
         names: Names::open(files, names, &tlds)?,
         idn: IdnNames::open(files, names)?,
         drops_by_name: DropsByName::open(files, &ranks, &by_tld)?,
@@ -122,8 +125,6 @@ fn open_parts(manifest: Manifest, tlds: Tlds, files: &Files) -> Result<Index, Ge
         drop_history: DropHistory::open(files, names)?,
         drops_by_rank: DropsByRank::open(files, &tlds, dropped, listed)?,
         records: ScoreRecords::open(files, dropped, listed)?,
-        days: ArcSwap::default(),
-        making_day: Mutex::default(),
         tlds,
         manifest,
     };
@@ -139,7 +140,7 @@ fn open_parts(manifest: Manifest, tlds: Tlds, files: &Files) -> Result<Index, Ge
 /// # Errors
 /// As [`open`].
 pub fn verify(index: &Path, generation: GenerationId) -> Result<Manifest, GenerationError> {
-    open(index, generation).map(|index| index.manifest)
+    open(index, generation).map(|index| index.manifest().clone())
 }
 
 /// Facts of a generation that a score depends on.

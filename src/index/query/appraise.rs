@@ -70,7 +70,8 @@ impl Index {
     }
 
     pub(super) fn standing(&self, name: &DomainName) -> Standing {
-        Standing::new(name, &self.names, &self.tlds, self.manifest.coverage)
+        let layer = self.layer_of(name.label());
+        Standing::new(name, &layer.names, &layer.tlds, self.manifest().coverage)
     }
 }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::index::filter::AsOf;
-use crate::index::query::index::{Index, NameRow, RowBuffers, RowDrop, with_row_buffers};
+use crate::index::query::index::{Index, Layer, NameRow, RowBuffers, RowDrop, with_row_buffers};
 use crate::index::query::rows::{PopularityFact, Status};
 use crate::scorer::{Scored, Scorer, Signals};
 use crate::vocab::day::Day;
@@ -56,25 +56,25 @@ pub struct NameFacts {
 impl Index {
     /// Returns the dossier of `name`; `None` for an unknown name.
     pub fn dossier(&self, name: &DomainName, as_of: AsOf) -> Option<Dossier<'_>> {
-        let (_, row) = self.find_row(name)?;
-        let stage = row.drop.map(|drop| self.stage(row.tld, &drop, as_of));
+        let (layer, _, row) = self.find_row(name)?;
+        let stage = row.drop.map(|drop| layer.stage(row.tld, &drop, as_of));
         let held = |drop: &RowDrop| !drop.registered_again;
         let active = row.drop.filter(held).filter(|_| stage != Some(Stage::Released));
         let before_release = matches!(stage, Some(Stage::Redemption | Stage::PendingDelete));
         Some(Dossier {
-            tld: self.tlds.name(row.tld),
+            tld: layer.tlds.name(row.tld),
             length: row.length,
-            status: self.status(&row, as_of),
+            status: layer.status(&row, as_of),
             drop_predicted_at: active.filter(|_| before_release).map(|drop| drop.release),
-            latest_drop: active.map(|drop| self.pipeline_drop(&row, &drop)),
-            popularity: self.popularity(&row),
+            latest_drop: active.map(|drop| layer.pipeline_drop(&row, &drop)),
+            popularity: self.popularity(layer, &row),
         })
     }
 
     /// Returns the facts of `name`; `None` for an unknown name.
     pub fn facts(&self, name: &DomainName, as_of: AsOf) -> Option<NameFacts> {
-        let (_, row) = self.find_row(name)?;
-        let stage = |drop: RowDrop| (self.stage(row.tld, &drop, as_of), drop.release);
+        let (layer, _, row) = self.find_row(name)?;
+        let stage = |drop: RowDrop| (layer.stage(row.tld, &drop, as_of), drop.release);
         Some(NameFacts {
             dqs: row.dqs,
             latest_drop: row.drop.map(|drop| drop.date),
@@ -86,31 +86,33 @@ impl Index {
 
     /// Returns the sentence that explains the score of a name; `None` if it never dropped.
     pub fn explanation(&self, name: &DomainName) -> Option<String> {
-        let (_, row) = self.find_row(name)?;
+        let (layer, _, row) = self.find_row(name)?;
         let doc = row.drop?.doc;
         let explain = |RowBuffers { record, scratch, .. }: &mut RowBuffers| {
-            Scorer::shared().explain(self.known(doc, row.tld, record), scratch).to_owned()
+            Scorer::shared().explain(layer.known(doc, row.tld, record), scratch).to_owned()
         };
         Some(with_row_buffers(explain))
     }
 
     /// Returns true if the corpus contains `name`.
     pub fn holds(&self, name: &DomainName) -> bool {
-        self.names.find(name.as_str()).is_some()
+        self.find(name.as_str()).is_some()
     }
 
     /// Returns the ranks of a name on popularity lists.
-    pub(super) fn popularity(&self, row: &NameRow) -> Vec<PopularityFact> {
+    pub(super) fn popularity(&self, layer: &Layer, row: &NameRow) -> Vec<PopularityFact> {
         let Some(drop) = row.drop else { return Vec::new() };
-        let lists = &self.manifest.popularity;
+        let lists = &self.manifest().popularity;
         let fact = |ListedRank { list, rank }| {
             let ListEdition { id, day, .. } =
                 lists.iter().map(|used| &used.edition).find(|edition| edition.list == list)?;
             Some(PopularityFact { list, rank: rank.get(), date: *day, list_id: id.clone() })
         };
-        self.drops_by_rank.popularity().of(drop.doc).filter_map(fact).collect()
+        layer.drops_by_rank.popularity().of(drop.doc).filter_map(fact).collect()
     }
+}
 
+impl Layer {
     fn pipeline_drop(&self, row: &NameRow, drop: &RowDrop) -> PipelineDrop {
         with_row_buffers(|buffers| {
             let RowBuffers { record, scratch, .. } = buffers;

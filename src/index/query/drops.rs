@@ -9,8 +9,10 @@ use crate::index::columns::slices::ones;
 use crate::index::error::QueryError;
 use crate::index::filter::{AsOf, DropFilter, RowPosition, Sort, View};
 use crate::index::query::index::{
-    COUNTS_MAX, CountKey, DayIndex, Index, RowBuffers, with_row_buffers,
+    COUNTS_MAX, CountKey, DayIndex, Generation, Index, Layer, LayerDay, RowBuffers,
+    with_row_buffers,
 };
+use crate::index::query::merge::merged;
 use crate::index::query::rows::{DropRow, Lifecycle};
 use crate::scorer::{Restored, Scorer};
 use crate::vocab::budget;
@@ -36,23 +38,30 @@ pub struct DropsPage<'a> {
     day: Arc<DayIndex>,
     view: View,
     /// In the order of the rows.
-    docs: Vec<u32>,
+    places: Vec<u32>,
 }
 
 impl DropsPage<'_> {
     /// Returns the number of rows.
     pub fn count(&self) -> u32 {
-        self.docs.len() as u32
+        self.places.len() as u32
     }
 
     /// Returns the number of the index generation.
     pub fn generation(&self) -> u64 {
-        self.index.manifest.generation.0
+        self.index.manifest().generation.0
     }
 
-    /// Returns the TLD numbers of the view before other filters, sorted by name.
-    fn tlds(&self) -> Cow<'_, [u16]> {
-        self.day.stages.tlds_in(self.view)
+    /// Returns the TLDs of the view before other filters, sorted.
+    fn tlds(&self) -> Vec<&str> {
+        let layers = self.index.layers_on(&self.day);
+        let of_layers = layers.map(|(layer, day)| {
+            let numbers = day.stages.tlds_in(self.view);
+            numbers.iter().map(|&tld| layer.tlds.name(tld)).collect()
+        });
+        let mut tlds = merged(of_layers, usize::MAX, Ord::cmp);
+        tlds.dedup();
+        tlds
     }
 
     /// Returns the text that `render` makes of the TLDs of the view before other filters, sorted. It
@@ -61,7 +70,7 @@ impl DropsPage<'_> {
         &self,
         render: impl FnOnce(&mut dyn Iterator<Item = &str>) -> String,
     ) -> Cow<'_, str> {
-        let text = || render(&mut self.tlds().iter().map(|&tld| self.index.tlds.name(tld)));
+        let text = || render(&mut self.tlds().into_iter());
         match self.view.place() {
             Some(place) => Cow::Borrowed(self.day.tld_texts[place].get_or_init(text)),
             None => Cow::Owned(text()),
@@ -70,14 +79,14 @@ impl DropsPage<'_> {
 
     /// Calls `visit` with each row, in order.
     pub fn for_each(&self, mut visit: impl FnMut(&DropRow<'_>)) {
-        self.index.shape_drops(&self.docs, self.day.as_of, |_, row| visit(row));
+        self.index.shape_drops(&self.places, self.day.as_of, |_, row| visit(row));
     }
 
     /// Calls `visit` with each row and its lifecycle, in order.
     pub fn for_each_placed(&self, mut visit: impl FnMut(&DropRow<'_>, Lifecycle)) {
         let (index, as_of) = (self.index, self.day.as_of);
-        let visit = |doc, row: &DropRow<'_>| visit(row, index.doc_lifecycle(doc, as_of));
-        index.shape_drops(&self.docs, as_of, visit);
+        let visit = |place, row: &DropRow<'_>| visit(row, index.lifecycle_at(place, as_of));
+        index.shape_drops(&self.places, as_of, visit);
     }
 }
 
@@ -90,28 +99,35 @@ impl Index {
         let day = self.day(as_of);
         // One more, to know whether a page follows.
         let take = (filter.limit as usize).saturating_add(1);
-        let mut docs = Vec::with_capacity(take.min(ROWS_ABOUT));
-        let total;
-        if filter.sort == Sort::default() {
-            let from = filter.after.as_ref().map_or(0, |after| self.first_after(after));
-            let Index { drops_by_rank, tlds, records, .. } = self;
-            let page =
-                drops_by_rank.page(filter, &day.stages, tlds, records, from, take, &mut docs);
-            total = page.map_err(|source| self.query_error(source))?;
-        } else {
-            let matches = self.matching(filter, &day)?;
-            total = ones(&matches);
-            docs = self.sorted_docs(filter, matches, total, take);
-        }
-        let follows = docs.len() == take;
-        docs.truncate(filter.limit as usize);
-        let last = docs.last().filter(|_| follows);
-        let next = last.map(|&doc| self.position_of(filter.sort, doc));
+        let (mut places, total) = match self.layers() {
+            [layer] => layer.best_docs(filter, &day.layers[0], take)?,
+            layers => {
+                let skip = filter.offset as usize;
+                let wanted = take.saturating_add(skip);
+                let first = DropFilter { offset: 0, ..filter.clone() };
+                let (mut of_layers, mut total) = (Vec::with_capacity(layers.len()), 0);
+                for (layer, day) in self.layers_on(&day) {
+                    let (mut docs, more) = layer.best_docs(&first, day, wanted)?;
+                    docs.iter_mut().for_each(|doc| *doc = layer.place(*doc));
+                    of_layers.push(docs);
+                    total += more;
+                }
+                let mut places = merged(of_layers, wanted, |&one, &other| {
+                    self.compare_places(filter.sort, one, other)
+                });
+                places.drain(..skip.min(places.len()));
+                (places, total)
+            }
+        };
+        let follows = places.len() == take;
+        places.truncate(filter.limit as usize);
+        let last = places.last().filter(|_| follows);
+        let next = last.map(|&place| self.position_of(filter.sort, place));
         let date = match filter.view {
             View::Today => as_of.today,
             _ => self.newest_drop_date(as_of.today).unwrap_or(as_of.today),
         };
-        Ok(DropsPage { date, total, next, index: self, day, view: filter.view, docs })
+        Ok(DropsPage { date, total, next, index: self, day, view: filter.view, places })
     }
 
     /// Counts the names of the drops list that pass `filter`, ignoring offset and limit.
@@ -120,9 +136,7 @@ impl Index {
     /// [`QueryError`]; does not happen with verified files.
     pub fn count_drops(&self, filter: &DropFilter, as_of: AsOf) -> Result<u32, QueryError> {
         let day = self.day(as_of);
-        let Index { drops_by_rank, tlds, records, .. } = self;
-        let counted = drops_by_rank.page(filter, &day.stages, tlds, records, 0, 0, &mut Vec::new());
-        counted.map_err(|source| self.query_error(source))
+        self.layers_on(&day).map(|(layer, day)| layer.count_docs(filter, day)).sum()
     }
 
     /// [`Index::count_drops`], kept under `key` for the day. `filter` is made when the count is not
@@ -152,38 +166,12 @@ impl Index {
         Ok(count)
     }
 
-    /// Returns the docs of the drops list that pass `filter`, as a bitmap.
-    pub(super) fn matching(
-        &self,
-        filter: &DropFilter,
-        day: &DayIndex,
-    ) -> Result<Vec<u64>, QueryError> {
-        let matching = self.drops_by_rank.matching(filter, &day.stages, &self.tlds, &self.records);
-        matching.map_err(|source| self.query_error(source))
-    }
-
-    /// Calls `visit` with the docs that pass `filter` until it breaks, best first and without a limit.
-    pub(in crate::index) fn walk_drops(
-        &self,
-        filter: &DropFilter,
-        day: &DayIndex,
-        visit: impl FnMut(u32) -> ControlFlow<()>,
-    ) -> Result<(), QueryError> {
-        let walked =
-            self.drops_by_rank.for_each(filter, &day.stages, &self.tlds, &self.records, visit);
-        walked.map_err(|source| self.query_error(source))
-    }
-
-    fn query_error(&self, source: std::io::Error) -> QueryError {
-        QueryError { generation: self.manifest.generation.to_string(), source }
-    }
-
-    /// Returns the docs of the rows of [`Index::drops`], for [`Index::shape_drops`].
+    /// Returns the places of the rows of [`Index::drops`], for [`Index::shape_drops`].
     ///
     /// # Errors
     /// [`QueryError`], which a verified generation does not give.
     pub fn drop_places(&self, filter: &DropFilter, as_of: AsOf) -> Result<Vec<u32>, QueryError> {
-        Ok(self.drops(filter, as_of)?.docs)
+        Ok(self.drops(filter, as_of)?.places)
     }
 
     /// As [`Index::drop_places`], without the drops that a list for internal use only reported first.
@@ -195,31 +183,32 @@ impl Index {
         filter: &DropFilter,
         as_of: AsOf,
     ) -> Result<Vec<u32>, QueryError> {
-        let internal = &self.manifest.internal_lists;
+        let internal = &self.manifest().internal_lists;
         if internal.is_empty() {
             return self.drop_places(filter, as_of);
         }
         let DropFilter { limit, offset, .. } = *filter;
         let all = DropFilter { limit: u32::MAX, offset: 0, ..filter.clone() };
-        let docs = self.drop_places(&all, as_of)?.into_iter();
-        let docs = docs.filter(|&doc| self.is_exported(doc));
-        Ok(docs.skip(offset as usize).take(limit as usize).collect())
+        let places = self.drop_places(&all, as_of)?.into_iter();
+        let places = places.filter(|&place| self.is_exported(place));
+        Ok(places.skip(offset as usize).take(limit as usize).collect())
     }
 
     /// Whether a drop may leave the server: a list that is not for internal use only reported it first.
     pub fn is_exported(&self, place: u32) -> bool {
-        let first = self.drops_by_rank.first_batches().number(place);
-        self.manifest.internal_lists.binary_search(&first).is_err()
+        let (layer, doc) = self.doc_at(place);
+        let first = layer.drops_by_rank.first_batches().number(doc);
+        self.manifest().internal_lists.binary_search(&first).is_err()
     }
 
-    /// Returns the docs of some names, in their order, for [`Index::shape_drops`]. Names that never
+    /// Returns the places of some names, in their order, for [`Index::shape_drops`]. Names that never
     /// dropped have none.
     pub fn places_of(&self, names: &[DomainName]) -> Vec<u32> {
-        names.iter().filter_map(|name| self.doc_of(name.as_str())).collect()
+        names.iter().filter_map(|name| self.place_of(name.as_str())).collect()
     }
 
-    /// Calls `visit` with docs that [`Index::drop_places`] of this generation returned, and the row
-    /// of each on a day.
+    /// Calls `visit` with places that [`Index::drop_places`] of this index returned, and the row of each
+    /// on a day.
     pub fn shape_drops(
         &self,
         places: &[u32],
@@ -227,11 +216,17 @@ impl Index {
         mut visit: impl FnMut(u32, &DropRow<'_>),
     ) {
         with_row_buffers(|buffers| {
-            for docs in places.chunks(ROWS_PREFETCHED).take_while(|_| !budget::spent()) {
-                self.drops_by_rank.prefetch(docs);
-                self.records.prefetch(docs);
-                for &doc in docs {
-                    self.shape_drop(doc, as_of, buffers, &mut |row| visit(doc, row));
+            for places in places.chunks(ROWS_PREFETCHED).take_while(|_| !budget::spent()) {
+                match self.layers() {
+                    [layer] => layer.prefetch_docs(places),
+                    _ => places.iter().for_each(|&place| {
+                        let (layer, doc) = self.doc_at(place);
+                        layer.prefetch_docs(&[doc]);
+                    }),
+                }
+                for &place in places {
+                    let (layer, doc) = self.doc_at(place);
+                    layer.shape_drop(doc, as_of, buffers, &mut |row| visit(place, row));
                 }
             }
         });
@@ -240,19 +235,85 @@ impl Index {
     /// See [`Index::search_cost_us`].
     pub fn drops_cost_us(&self, filter: &DropFilter, as_of: AsOf) -> u32 {
         // The divisors are names of the drop list per microsecond, as measured for most queries.
-        let looked_at =
-            self.drops_by_rank.len() / if filter.contains.is_some() { 6_000 } else { 50_000 };
-        let sorted =
-            if filter.sort == Sort::default() { 0 } else { self.drops_by_rank.len() / 6_000 };
+        let listed = self.manifest().drops;
+        let looked_at = listed / if filter.contains.is_some() { 6_000 } else { 50_000 };
+        let sorted = if filter.sort == Sort::default() { 0 } else { listed / 6_000 };
         let has_texts = filter.common.label != LabelFilter::default();
-        let texts = if has_texts { self.drops_by_rank.len() / 100 } else { 0 };
+        let texts = if has_texts { listed / 100 } else { 0 };
         self.day_cost_us(as_of) + filter.limit + looked_at + sorted + texts
     }
 
+    pub(super) fn lifecycle_at(&self, place: u32, as_of: AsOf) -> Lifecycle {
+        let (layer, doc) = self.doc_at(place);
+        layer.doc_lifecycle(doc, as_of)
+    }
+}
+
+impl Layer {
+    /// Returns up to `take` docs that pass `filter`, from its position and offset on, and the number of
+    /// all that pass.
+    fn best_docs(
+        &self,
+        filter: &DropFilter,
+        day: &LayerDay,
+        take: usize,
+    ) -> Result<(Vec<u32>, u32), QueryError> {
+        if filter.sort != Sort::default() {
+            let matches = self.matching(filter, day)?;
+            let total = ones(&matches);
+            return Ok((self.sorted_docs(filter, matches, total, take), total));
+        }
+        let mut docs = Vec::with_capacity(take.min(ROWS_ABOUT));
+        let from = filter.after.as_ref().map_or(0, |after| self.first_after(after));
+        let Generation { drops_by_rank, tlds, records, .. } = &**self;
+        let page = drops_by_rank.page(filter, &day.stages, tlds, records, from, take, &mut docs);
+        Ok((docs, page.map_err(|source| self.query_error(source))?))
+    }
+
+    fn count_docs(&self, filter: &DropFilter, day: &LayerDay) -> Result<u32, QueryError> {
+        let Generation { drops_by_rank, tlds, records, .. } = &**self;
+        let counted = drops_by_rank.page(filter, &day.stages, tlds, records, 0, 0, &mut Vec::new());
+        counted.map_err(|source| self.query_error(source))
+    }
+
+    /// Returns the docs of the drops list that pass `filter`, as a bitmap.
+    pub(super) fn matching(
+        &self,
+        filter: &DropFilter,
+        day: &LayerDay,
+    ) -> Result<Vec<u64>, QueryError> {
+        let matching = self.drops_by_rank.matching(filter, &day.stages, &self.tlds, &self.records);
+        matching.map_err(|source| self.query_error(source))
+    }
+
+    /// Calls `visit` with the docs that pass `filter` until it breaks, best first and without a limit.
+    pub(in crate::index) fn walk_drops(
+        &self,
+        filter: &DropFilter,
+        day: &LayerDay,
+        visit: impl FnMut(u32) -> ControlFlow<()>,
+    ) -> Result<(), QueryError> {
+        let walked =
+            self.drops_by_rank.for_each(filter, &day.stages, &self.tlds, &self.records, visit);
+        walked.map_err(|source| self.query_error(source))
+    }
+
+    fn query_error(&self, source: std::io::Error) -> QueryError {
+        QueryError { generation: self.manifest.generation.to_string(), source }
+    }
+}
+
+impl Generation {
     /// Returns the instant of the observation of the list that first had the drop.
     pub(super) fn listed_at(&self, doc: u32) -> UnixMs {
         let first_batches = self.drops_by_rank.first_batches();
         first_batches.observed(first_batches.number(doc))
+    }
+
+    /// Loads what rows are made from.
+    fn prefetch_docs(&self, docs: &[u32]) {
+        self.drops_by_rank.prefetch(docs);
+        self.records.prefetch(docs);
     }
 
     fn shape_drop<T>(

@@ -8,7 +8,7 @@ use crate::index::columns::properties::Property;
 use crate::index::columns::slices::{docs_of, ones};
 use crate::index::error::QueryError;
 use crate::index::filter::{AsOf, DropFilter, Facet, View};
-use crate::index::query::index::{DayIndex, Index};
+use crate::index::query::index::{DayIndex, Index, Layer, LayerDay};
 use crate::index::query::rows::FacetValue;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
@@ -20,6 +20,8 @@ use crate::vocab::stage::Stage;
 
 /// Maximum values of a facet.
 const VALUES_MAX: usize = 100;
+/// Docs that pass a filter, as a bitmap for each layer.
+type Matches = Vec<Vec<u64>>;
 /// Scores of one value.
 const DQS_STEP: u32 = 10;
 
@@ -37,7 +39,7 @@ impl Index {
     ) -> Result<Vec<Vec<FacetValue>>, QueryError> {
         let day = self.day(as_of);
         // Facets without a filter of their own share the matches.
-        let mut shared: Option<Vec<u64>> = None;
+        let mut shared: Option<Matches> = None;
         let mut counted = Vec::with_capacity(facets.len());
         for &facet in facets {
             let without = filter.without(facet);
@@ -67,12 +69,59 @@ impl Index {
         Ok(counted)
     }
 
-    fn count_values(&self, facet: Facet, matches: &[u64], day: &DayIndex) -> Vec<FacetValue> {
-        self.frequent(facet, &self.count_by(facet, matches, day))
+    fn matching(&self, filter: &DropFilter, day: &DayIndex) -> Result<Matches, QueryError> {
+        self.layers_on(day).map(|(layer, day)| layer.matching(filter, day)).collect()
     }
 
+    fn count_values(&self, facet: Facet, matches: &[Vec<u64>], day: &DayIndex) -> Vec<FacetValue> {
+        let mut counts = Vec::new();
+        for (at, (layer, day)) in self.layers_on(day).enumerate() {
+            let of_layer = layer.count_by(facet, &matches[at], day);
+            let tlds = self.tlds().of_layer(at);
+            for (number, count) in of_layer.into_iter().enumerate() {
+                let number = if facet == Facet::Tld { tlds[number].into() } else { number };
+                if counts.len() <= number {
+                    counts.resize(number + 1, 0);
+                }
+                counts[number] += count;
+            }
+        }
+        self.frequent(facet, &counts)
+    }
+
+    /// Returns the most frequent values, by value among equals.
+    fn frequent(&self, facet: Facet, counts: &[u32]) -> Vec<FacetValue> {
+        let mut by_value: Vec<(usize, u32)> = match facet {
+            Facet::Dqs => {
+                let tens = counts.chunks(DQS_STEP as usize).map(|ten| ten.iter().sum());
+                tens.enumerate().map(|(at, count)| (at * DQS_STEP as usize, count)).collect()
+            }
+            Facet::Tld => {
+                let sorted = self.tlds().sorted().iter().map(|&tld| usize::from(tld));
+                sorted.map(|tld| (tld, counts[tld])).collect()
+            }
+            _ => counts.iter().copied().enumerate().collect(),
+        };
+        by_value.retain(|&(_, count)| count > 0);
+        by_value.sort_by_key(|&(_, count)| Reverse(count));
+        let text = |number: usize| match facet {
+            Facet::Tld => self.tlds().name(number as u16).to_owned(),
+            Facet::Stage => Stage::ALL[number].to_string(),
+            Facet::Length | Facet::Dqs => number.to_string(),
+            Facet::Language => LanguageCode::ALL[number].to_string(),
+            Facet::Kind => Kind::ALL[number].to_string(),
+            Facet::Release => {
+                Day::from_raw(number as u16).map(|day| day.to_string()).unwrap_or_default()
+            }
+        };
+        let value = |(number, count)| FacetValue { value: text(number), count };
+        by_value.into_iter().take(VALUES_MAX).map(value).collect()
+    }
+}
+
+impl Layer {
     /// Returns the number of matches by number of the value.
-    fn count_by(&self, facet: Facet, matches: &[u64], day: &DayIndex) -> Vec<u32> {
+    fn count_by(&self, facet: Facet, matches: &[u64], day: &LayerDay) -> Vec<u32> {
         let drops = &self.drops_by_rank;
         let both = |docs: StageDocs<'_>| {
             (0..).zip(matches).map(|(at, word)| (word & docs.word(at)).count_ones()).sum::<u32>()
@@ -88,35 +137,6 @@ impl Index {
             Facet::Language => drops.properties().count_languages(matches),
             Facet::Kind => drops.properties().count_kinds(matches),
         }
-    }
-
-    /// Returns the most frequent values, by value among equals.
-    fn frequent(&self, facet: Facet, counts: &[u32]) -> Vec<FacetValue> {
-        let mut by_value: Vec<(usize, u32)> = match facet {
-            Facet::Dqs => {
-                let tens = counts.chunks(DQS_STEP as usize).map(|ten| ten.iter().sum());
-                tens.enumerate().map(|(at, count)| (at * DQS_STEP as usize, count)).collect()
-            }
-            Facet::Tld => {
-                let sorted = self.tlds.sorted().iter().map(|&tld| usize::from(tld));
-                sorted.map(|tld| (tld, counts[tld])).collect()
-            }
-            _ => counts.iter().copied().enumerate().collect(),
-        };
-        by_value.retain(|&(_, count)| count > 0);
-        by_value.sort_by_key(|&(_, count)| Reverse(count));
-        let text = |number: usize| match facet {
-            Facet::Tld => self.tlds.name(number as u16).to_owned(),
-            Facet::Stage => Stage::ALL[number].to_string(),
-            Facet::Length | Facet::Dqs => number.to_string(),
-            Facet::Language => LanguageCode::ALL[number].to_string(),
-            Facet::Kind => Kind::ALL[number].to_string(),
-            Facet::Release => {
-                Day::from_raw(number as u16).map(|day| day.to_string()).unwrap_or_default()
-            }
-        };
-        let value = |(number, count)| FacetValue { value: text(number), count };
-        by_value.into_iter().take(VALUES_MAX).map(value).collect()
     }
 }
 

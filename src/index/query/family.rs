@@ -52,21 +52,22 @@ impl Index {
     /// Returns the names of a label (in A-label form), highest score first, then by suffix.
     pub fn family(&self, label: &str, as_of: AsOf) -> Vec<FamilyName<'_>> {
         let mut names = Vec::new();
-        let ordinals = self.names.label_range(label);
-        self.names.for_each(
+        let layer = self.layer_of(label);
+        let ordinals = layer.names.label_range(label);
+        layer.names.for_each(
             ordinals,
             None,
             |_| true,
             |VisitedName { ordinal, tld, .. }| {
-                let row = self.row(ordinal, tld);
+                let row = layer.row(ordinal, tld);
                 let listed = row.drop.filter(|drop| !drop.registered_again);
-                let suffix = self.tlds.name(tld);
+                let suffix = layer.tlds.name(tld);
                 names.push(FamilyName {
                     domain: format!("{label}.{suffix}"),
                     tld: suffix,
                     dqs: row.dqs,
-                    current_status: self.status(&row, as_of),
-                    stage: listed.map(|drop| self.stage(tld, &drop, as_of)),
+                    current_status: layer.status(&row, as_of),
+                    stage: listed.map(|drop| layer.stage(tld, &drop, as_of)),
                     drop_date: row.drop.map(|drop| drop.date),
                     release_date: row.drop.map(|drop| drop.release),
                 });
@@ -83,7 +84,7 @@ impl Index {
         variants.retain_mut(|(_, variant)| {
             let Ok(name) = DomainName::parse(&format!("{variant}.com")) else { return false };
             name.label().clone_into(variant);
-            !self.names.label_range(variant).is_empty()
+            !self.layer_of(variant).names.label_range(variant).is_empty()
         });
         variants
     }

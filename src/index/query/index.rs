@@ -1,7 +1,8 @@
-//! A generation in memory: its parts, the data of a day, and the columns of a name. The other
-//! modules of the folder answer queries from them.
+//! An index in memory: its layers, the data of a day, and the columns of a name. The other modules of
+//! the folder answer queries from each layer and merge what they find.
 
 use std::cell::Cell;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -20,6 +21,7 @@ use crate::index::columns::records::{RecordBuffer, ScoreRecord, ScoreRecords};
 use crate::index::columns::tlds::Tlds;
 use crate::index::filter::{AsOf, Facet, View};
 use crate::index::query::rows::{FacetValue, Lifecycle, Status};
+use crate::index::query::shared_tlds::SharedTlds;
 use crate::index::query::summary::DaySummary;
 use crate::index::storage::manifest::Manifest;
 use crate::scorer::{Features, Scratch, Spread, StoredScore};
@@ -28,9 +30,34 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
+use crate::vocab::time::UnixMs;
+
+/// An index in memory: a generation, and a small one on it if lists extended it. Answers do not tell
+/// which of the two.
+pub struct Index {
+    /// Of the newest generation.
+    manifest: Manifest,
+    /// Oldest first, one or more. A name is visible in one of them.
+    layers: Vec<Layer>,
+    /// Every TLD, and the number that each layer gives it.
+    tlds: SharedTlds,
+    /// Newest first.
+    days: ArcSwap<Vec<Arc<DayIndex>>>,
+    making_day: Mutex<()>,
+}
+
+/// A generation with the names of it that are visible. The others are in a newer layer again.
+pub struct Layer {
+    generation: Arc<Generation>,
+    /// Place of its first doc and ordinal of its first name among those of all layers.
+    first_place: u32,
+    first_ordinal: u32,
+    /// See [`Layer::newest_list`].
+    newest_lists: OnceLock<Vec<Option<UnixMs>>>,
+}
 
 /// A generation in memory.
-pub struct Index {
+pub struct Generation {
     pub(in crate::index) manifest: Manifest,
     pub(in crate::index) tlds: Tlds,
     /// All names, and their Unicode forms.
@@ -46,16 +73,21 @@ pub struct Index {
     /// Dropped names in rank order, and their records.
     pub(in crate::index) drops_by_rank: DropsByRank,
     pub(in crate::index) records: ScoreRecords,
-    /// Newest first.
-    pub(in crate::index) days: ArcSwap<Vec<Arc<DayIndex>>>,
-    pub(in crate::index) making_day: Mutex<()>,
+}
+
+impl Deref for Layer {
+    type Target = Generation;
+
+    fn deref(&self) -> &Generation {
+        &self.generation
+    }
 }
 
 /// Data of one day, since stages change at 00:00 UTC.
 pub(in crate::index) struct DayIndex {
     pub(in crate::index) as_of: AsOf,
-    pub(in crate::index) stages: DayStages,
-    pub(in crate::index) dropped: StagedDrops,
+    /// By layer.
+    pub(in crate::index) layers: Vec<LayerDay>,
     /// See [`crate::index::DropsPage::cached_tlds`].
     pub(super) tld_texts: [OnceLock<String>; View::EVERY.len()],
     /// Counts by facet of each of [`View::EVERY`] without filters, made on first use.
@@ -64,6 +96,13 @@ pub(in crate::index) struct DayIndex {
     pub(in crate::index) summary: OnceLock<DaySummary>,
     /// See [`Index::kept_count`].
     counts: Mutex<FxHashMap<CountKey, u32>>,
+}
+
+/// Stages of the names of a layer on one day.
+pub(in crate::index) struct LayerDay {
+    pub(in crate::index) as_of: AsOf,
+    pub(in crate::index) stages: DayStages,
+    pub(in crate::index) dropped: StagedDrops,
 }
 
 /// Values of each facet, in the order of [`Facet::ALL`].
@@ -120,6 +159,18 @@ pub(in crate::index) fn with_row_buffers<T>(work: impl FnOnce(&mut RowBuffers) -
 }
 
 impl Index {
+    /// Creates the index of a generation.
+    pub(in crate::index) fn new(generation: Arc<Generation>) -> Index {
+        let manifest = generation.manifest.clone();
+        Index::of_layers(manifest, vec![Layer::new(generation)])
+    }
+
+    fn of_layers(manifest: Manifest, layers: Vec<Layer>) -> Index {
+        let tlds = SharedTlds::new(&layers.iter().map(Layer::counted_tlds).collect::<Vec<_>>());
+        let (days, making_day) = (ArcSwap::default(), Mutex::default());
+        Index { manifest, layers, tlds, days, making_day }
+    }
+
     /// Returns the manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
@@ -128,7 +179,15 @@ impl Index {
     /// Returns for every list, oldest first, the day it was ingested and how many latest drops it
     /// reported first. Counted on each call: some milliseconds for ten million drops.
     pub fn lists(&self) -> Vec<(Day, u32)> {
-        self.drops_by_rank.first_batches().tally()
+        let mut all = Vec::new();
+        for layer in &self.layers {
+            let tally = layer.drops_by_rank.first_batches().tally(|_| true);
+            all.resize(tally.len(), (Day::MIN, 0));
+            for ((day, count), (of_layer, more)) in all.iter_mut().zip(tally) {
+                (*day, *count) = (of_layer, *count + more);
+            }
+        }
+        all
     }
 
     /// Returns the newest drop date up to `today`.
@@ -160,7 +219,7 @@ impl Index {
         if let Some(day) = find() {
             return day;
         }
-        let day = Arc::new(budget::shared(|| DayIndex::new(self, as_of)));
+        let day = Arc::new(budget::shared(|| DayIndex::new(&self.layers, as_of)));
         let kept = self.days.load().iter().take(DAYS_KEPT - 1).cloned().collect::<Vec<_>>();
         self.days.store(Arc::new([vec![Arc::clone(&day)], kept].concat()));
         day
@@ -168,21 +227,109 @@ impl Index {
 
     /// Estimates the time to compute a day that is not cached.
     pub(in crate::index) fn day_cost_us(&self, as_of: AsOf) -> u32 {
-        if self.is_prepared(as_of) { 0 } else { self.drops_by_name.len() / 10 }
+        if self.is_prepared(as_of) { 0 } else { self.manifest.dropped / 10 }
     }
 
-    /// Returns the doc of a canonical name; `None` for one that never dropped.
-    pub(in crate::index) fn doc_of(&self, name: &str) -> Option<u32> {
-        let place = self.drops_by_name.place(self.names.find(name)?)?;
-        Some(self.drops_by_name.doc(place))
+    /// Returns the layers, oldest first.
+    pub(in crate::index) fn layers(&self) -> &[Layer] {
+        &self.layers
     }
 
-    /// Returns ordinal and columns of `name`; `None` for an unknown name.
-    pub(in crate::index) fn find_row(&self, name: &DomainName) -> Option<(u32, NameRow)> {
-        let ordinal = self.names.find(name.as_str())?;
-        Some((ordinal, self.row(ordinal, self.tlds.find(name.tld())?)))
+    /// Returns the layers with their data of a day.
+    pub(in crate::index) fn layers_on<'a>(
+        &'a self,
+        day: &'a DayIndex,
+    ) -> impl Iterator<Item = (&'a Layer, &'a LayerDay)> {
+        self.layers.iter().zip(&day.layers)
     }
 
+    /// Returns the layer in which the names of a label are visible.
+    pub(in crate::index) fn layer_of(&self, label: &str) -> &Layer {
+        let (base, newer) = self.layers.split_first().expect("one layer or more");
+        let holds = |layer: &&Layer| !layer.names.label_range(label).is_empty();
+        newer.iter().rev().find(holds).unwrap_or(base)
+    }
+
+    /// Returns the layer of the doc at a place, and the doc.
+    pub(in crate::index) fn doc_at(&self, place: u32) -> (&Layer, u32) {
+        let (layer, doc) = self.layer_at(place);
+        (&self.layers[layer], doc)
+    }
+
+    /// As [`Index::doc_at`], with the position of the layer.
+    pub(in crate::index) fn layer_at(&self, place: u32) -> (usize, u32) {
+        let layer = self.layers.iter().rposition(|layer| layer.first_place <= place);
+        let layer = layer.expect("the first place is 0");
+        (layer, place - self.layers[layer].first_place)
+    }
+
+    /// Returns the layer of the name at an ordinal among those of all layers, and its ordinal there.
+    pub(in crate::index) fn name_at(&self, ordinal: u32) -> (&Layer, u32) {
+        let layer = self.layers.iter().rfind(|layer| layer.first_ordinal <= ordinal);
+        let layer = layer.expect("the first ordinal is 0");
+        (layer, ordinal - layer.first_ordinal)
+    }
+
+    /// Returns when the newest list was observed that was the first with a drop under a TLD.
+    pub(super) fn newest_list(&self, tld: &str) -> Option<UnixMs> {
+        let newest = |layer: &Layer| layer.newest_list(layer.tlds.find(tld)?);
+        self.layers.iter().filter_map(newest).max()
+    }
+
+    /// Returns the numbers of the TLDs in the layers.
+    pub(in crate::index) fn tlds(&self) -> &SharedTlds {
+        &self.tlds
+    }
+
+    /// Returns the place of a canonical name among the docs of all layers; `None` for one that never
+    /// dropped.
+    pub(in crate::index) fn place_of(&self, name: &str) -> Option<u32> {
+        let (layer, ordinal) = self.find(name)?;
+        let drops = &layer.drops_by_name;
+        Some(layer.first_place + drops.doc(drops.place(ordinal)?))
+    }
+
+    /// Returns the layer in which a canonical name is visible, and its ordinal there.
+    pub(in crate::index) fn find(&self, name: &str) -> Option<(&Layer, u32)> {
+        self.layers.iter().rev().find_map(|layer| Some((layer, layer.names.find(name)?)))
+    }
+
+    /// Returns layer, ordinal and columns of `name`; `None` for an unknown name.
+    pub(in crate::index) fn find_row(&self, name: &DomainName) -> Option<(&Layer, u32, NameRow)> {
+        let (layer, ordinal) = self.find(name.as_str())?;
+        Some((layer, ordinal, layer.row(ordinal, layer.tlds.find(name.tld())?)))
+    }
+}
+
+impl Layer {
+    fn new(generation: Arc<Generation>) -> Layer {
+        let newest_lists = OnceLock::new();
+        Layer { generation, first_place: 0, first_ordinal: 0, newest_lists }
+    }
+
+    /// Returns the place of a doc among those of all layers.
+    pub(in crate::index) fn place(&self, doc: u32) -> u32 {
+        self.first_place + doc
+    }
+
+    /// Returns the ordinal of a name among those of all layers.
+    pub(in crate::index) fn shared_ordinal(&self, ordinal: u32) -> u32 {
+        self.first_ordinal + ordinal
+    }
+
+    /// Returns every TLD by number, with its names.
+    fn counted_tlds(&self) -> Vec<(&str, u32)> {
+        let names = |tld| self.by_tld.places(tld, 0..self.names.len()).len() as u32;
+        (0..).zip(self.tlds.names()).map(|(tld, name)| (name.as_str(), names(tld))).collect()
+    }
+
+    fn newest_list(&self, tld: u16) -> Option<UnixMs> {
+        let newest = self.newest_lists.get_or_init(|| self.drops_by_rank.newest_lists(|_| true));
+        newest.get(usize::from(tld)).copied().flatten()
+    }
+}
+
+impl Generation {
     /// Returns the columns of an ordinal whose TLD number is `tld`.
     pub(in crate::index) fn row(&self, ordinal: u32, tld: u16) -> NameRow {
         let key = self.ranks.keys()[ordinal as usize];
@@ -262,14 +409,19 @@ impl Index {
     }
 }
 
+impl LayerDay {
+    fn new(layer: &Layer, as_of: AsOf) -> LayerDay {
+        let (stages, codes) = DayStages::new(layer.drops_by_rank.dates(), &layer.tlds, as_of);
+        let dropped = StagedDrops::new(&layer.drops_by_name, &codes);
+        LayerDay { as_of, stages, dropped }
+    }
+}
+
 impl DayIndex {
-    fn new(index: &Index, as_of: AsOf) -> DayIndex {
-        let (stages, codes) = DayStages::new(index.drops_by_rank.dates(), &index.tlds, as_of);
-        let dropped = StagedDrops::new(&index.drops_by_name, &codes);
+    fn new(layers: &[Layer], as_of: AsOf) -> DayIndex {
         DayIndex {
             as_of,
-            stages,
-            dropped,
+            layers: layers.iter().map(|layer| LayerDay::new(layer, as_of)).collect(),
             tld_texts: Default::default(),
             facets: Default::default(),
             summary: OnceLock::new(),

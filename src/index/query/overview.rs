@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::index::filter::{AsOf, View};
+use crate::index::filter::{AsOf, Sort, View};
 use crate::index::query::index::{DayIndex, Index};
+use crate::index::query::merge::merged;
 use crate::index::query::rows::{DropRow, Lifecycle};
-use crate::index::query::summary::{DaySummary, DroppedOn};
+use crate::index::query::summary::{BEST_PER_BAND, CountedLayer, DaySummary, DroppedOn};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
@@ -40,21 +41,21 @@ impl Overview<'_> {
     /// Returns the TLDs of a view with their number of names, most first.
     pub fn tlds(&self, view: View) -> impl ExactSizeIterator<Item = (&str, u32)> {
         let counted = self.summary().tlds[view.position()].iter();
-        counted.map(|&(tld, count)| (self.index.tlds.name(tld), count))
+        counted.map(|&(tld, count)| (self.index.tlds().name(tld), count))
     }
 
     /// Returns every TLD of the data, in no order.
     pub fn all_tlds(&self) -> impl Iterator<Item = CountedTld<'_>> {
-        let Index { tlds, by_tld, names, drops_by_rank, .. } = self.index;
+        let tlds = self.index.tlds();
         let stages = Stage::ALL.map(|stage| {
             let counted = self.summary().tlds[View::Stage(stage).position()].iter();
             counted.copied().collect::<FxHashMap<u16, u32>>()
         });
         tlds.sorted().iter().map(move |&tld| CountedTld {
             tld: tlds.name(tld),
-            names: by_tld.places(tld, 0..names.len()).len() as u32,
+            names: tlds.names_under(tld),
             stages: std::array::from_fn(|at| stages[at].get(&tld).copied().unwrap_or_default()),
-            newest_list: drops_by_rank.newest_list(tld),
+            newest_list: self.index.newest_list(tlds.name(tld)),
         })
     }
 
@@ -70,15 +71,15 @@ impl Overview<'_> {
 
     /// Returns the TLDs counted separately on those days, most names first.
     pub fn day_tlds(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.summary().day_tlds.iter().map(|&tld| self.index.tlds.name(tld))
+        self.summary().day_tlds.iter().map(|&tld| self.index.tlds().name(tld))
     }
 
     /// Calls `visit` with the best names of the newest drop date and their position in
     /// [`super::summary::BANDS`], band by band.
     pub fn for_each_best(&self, mut visit: impl FnMut(usize, &DropRow<'_>, Lifecycle)) {
-        for (band, docs) in self.summary().best.iter().enumerate() {
-            self.index.shape_drops(docs, self.as_of, |doc, row| {
-                visit(band, row, self.index.doc_lifecycle(doc, self.as_of));
+        for (band, places) in self.summary().best.iter().enumerate() {
+            self.index.shape_drops(places, self.as_of, |place, row| {
+                visit(band, row, self.index.lifecycle_at(place, self.as_of));
             });
         }
     }
@@ -90,10 +91,21 @@ impl Overview<'_> {
 
     fn summary(&self) -> &DaySummary {
         self.day.summary.get_or_init(|| {
-            let Index { drops_by_rank: listed, tlds, .. } = self.index;
-            budget::shared(|| {
-                DaySummary::new(listed, tlds, &self.day.stages, self.as_of.today, self.newest())
-            })
+            let layers = self.index.layers_on(&self.day).enumerate();
+            let counted = layers.map(|(at, (layer, day))| CountedLayer {
+                listed: &layer.drops_by_rank,
+                stages: &day.stages,
+                tlds: self.index.tlds().of_layer(at),
+                first_place: layer.place(0),
+            });
+            let counted: Vec<_> = counted.collect();
+            let best = |of_layers: Vec<Vec<u32>>| {
+                merged(of_layers, BEST_PER_BAND, |&one, &other| {
+                    self.index.compare_places(Sort::default(), one, other)
+                })
+            };
+            let (tlds, today) = (self.index.tlds().len(), self.as_of.today);
+            budget::shared(|| DaySummary::new(&counted, tlds, today, self.newest(), best))
         })
     }
 }

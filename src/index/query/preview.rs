@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use crate::index::error::QueryError;
 use crate::index::filter::{AsOf, DropFilter, RuleQuery, Sort, View};
 use crate::index::query::index::Index;
+use crate::index::query::merge::merged;
 use crate::index::query::rows::DropRow;
 use crate::vocab::day::Day;
 use crate::vocab::limits::{PREVIEW_DAYS, PREVIEW_SAMPLES};
@@ -22,7 +23,7 @@ pub struct Preview<'a> {
     pub per_day: Vec<(Day, u32)>,
     index: &'a Index,
     as_of: AsOf,
-    /// Docs of the best current matches.
+    /// Places of the best current matches.
     samples: Vec<u32>,
 }
 
@@ -51,17 +52,24 @@ impl Index {
         };
         let mut by_date = vec![0; usize::from(u16::MAX) + 1];
         let (mut today, mut samples) = (0, Vec::new());
-        self.walk_drops(&filter, &day, |doc| {
-            by_date[usize::from(self.drops_by_rank.drop_date(doc))] += 1;
-            if day.stages.code(doc) & query.stages.bits() != 0 {
-                today += 1;
-                if samples.len() < PREVIEW_SAMPLES {
-                    samples.push(doc);
+        for (layer, day) in self.layers_on(&day) {
+            let mut best = Vec::new();
+            layer.walk_drops(&filter, day, |doc| {
+                by_date[usize::from(layer.drops_by_rank.drop_date(doc))] += 1;
+                if day.stages.code(doc) & query.stages.bits() != 0 {
+                    today += 1;
+                    if best.len() < PREVIEW_SAMPLES {
+                        best.push(layer.place(doc));
+                    }
                 }
-            }
-            ControlFlow::Continue(())
-        })?;
-        let dates = &self.manifest.drop_dates;
+                ControlFlow::Continue(())
+            })?;
+            samples.push(best);
+        }
+        let samples = merged(samples, PREVIEW_SAMPLES, |&one, &other| {
+            self.compare_places(filter.sort, one, other)
+        });
+        let dates = &self.manifest().drop_dates;
         let known = dates.partition_point(|&date| date <= as_of.today);
         let last = dates[..known].iter().rev().take(PREVIEW_DAYS);
         let per_day = last.map(|&date| (date, by_date[usize::from(date.raw())])).collect();
@@ -70,6 +78,6 @@ impl Index {
 
     /// See [`Index::search_cost_us`].
     pub fn preview_cost_us(&self, as_of: AsOf) -> u32 {
-        self.day_cost_us(as_of) + PREVIEW_SAMPLES as u32 + self.drops_by_rank.len() / DOCS_PER_US
+        self.day_cost_us(as_of) + PREVIEW_SAMPLES as u32 + self.manifest().drops / DOCS_PER_US
     }
 }

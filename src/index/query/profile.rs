@@ -40,54 +40,55 @@ impl Index {
     /// Returns the profile of `name`; `None` for an unknown name. A name that never dropped is
     /// scored, which loads the dictionaries on the first call of a process.
     pub fn profile(&self, name: &DomainName, as_of: AsOf) -> Option<Profile> {
-        let (ordinal, row) = self.find_row(name)?;
+        let (layer, ordinal, row) = self.find_row(name)?;
         let Standing { spread, .. } = self.standing(name);
         let (label, tld) = (name.label(), name.tld());
         let Scored { dqs, signals, explanation, .. } = with_row_buffers(|buffers| {
             let RowBuffers { record, scratch, .. } = buffers;
             let known = match row.drop {
-                Some(drop) => self.known(drop.doc, row.tld, record),
+                Some(drop) => layer.known(drop.doc, row.tld, record),
                 None => StoredScore { label, tld, spread, features: Features::NONE },
             };
             Scorer::shared().restore_owned(known, scratch)
         });
-        let drop = row.drop.map(|drop| self.lifecycle(row.tld, &drop, as_of));
-        let earlier = self.drop_history.before_latest(ordinal).collect();
-        let status = self.status(&row, as_of);
-        let popularity = self.popularity(&row);
+        let drop = row.drop.map(|drop| layer.lifecycle(row.tld, &drop, as_of));
+        let earlier = layer.drop_history.before_latest(ordinal).collect();
+        let status = layer.status(&row, as_of);
+        let popularity = self.popularity(layer, &row);
         Some(Profile { status, dqs, explanation, signals, drop, earlier, popularity })
     }
 
     /// Returns the latest drop of a name, if it has one, and its earlier ones, newest first.
     pub fn history(&self, name: &DomainName, as_of: AsOf) -> (Option<Lifecycle>, Vec<EarlierDrop>) {
-        let Some((ordinal, row)) = self.find_row(name) else { return (None, Vec::new()) };
-        let drop = row.drop.map(|drop| self.lifecycle(row.tld, &drop, as_of));
-        (drop, self.drop_history.before_latest(ordinal).collect())
+        let Some((layer, ordinal, row)) = self.find_row(name) else { return (None, Vec::new()) };
+        let drop = row.drop.map(|drop| layer.lifecycle(row.tld, &drop, as_of));
+        (drop, layer.drop_history.before_latest(ordinal).collect())
     }
 
     /// Returns the names with the label of `name` in other TLDs, those in the TLDs that matter most to a
     /// buyer first and at most `limit`, and their total number.
     pub fn siblings(&self, name: &DomainName, as_of: AsOf, limit: usize) -> (Vec<Sibling>, u32) {
-        let range = self.names.label_range(name.label());
+        let layer = self.layer_of(name.label());
+        let range = layer.names.label_range(name.label());
         let mut read = NameBuf::default();
         let mut found = Vec::with_capacity(range.len());
         for ordinal in range {
-            self.names.read(ordinal, &mut read);
+            layer.names.read(ordinal, &mut read);
             if read.as_str() != name.as_str() {
                 let place = tld_place(&read.as_str()[name.label().len() + 1..]);
-                found.push((place, self.row(ordinal, read.tld()), ordinal));
+                found.push((place, layer.row(ordinal, read.tld()), ordinal));
             }
         }
         let total = found.len() as u32;
         found.sort_by_key(|(place, row, ordinal)| (*place, std::cmp::Reverse(row.dqs), *ordinal));
         let sibling = |(_, row, ordinal): (u8, NameRow, u32)| {
             let mut read = NameBuf::default();
-            self.names.read(ordinal, &mut read);
+            layer.names.read(ordinal, &mut read);
             Sibling {
                 name: read.as_str().to_owned(),
                 dqs: row.dqs,
-                status: self.status(&row, as_of),
-                drop: row.drop.map(|drop| self.lifecycle(row.tld, &drop, as_of)),
+                status: layer.status(&row, as_of),
+                drop: row.drop.map(|drop| layer.lifecycle(row.tld, &drop, as_of)),
             }
         };
         (found.into_iter().take(limit).map(sibling).collect(), total)

@@ -16,7 +16,7 @@ use crate::index::columns::label::TextTrail;
 use crate::index::columns::names::{NameBuf, VisitedName, text_of};
 use crate::index::columns::needles::Needles;
 use crate::index::filter::{DropFilter, SearchFilter, Sort, View};
-use crate::index::query::index::{DayIndex, Index, RowBuffers, with_row_buffers};
+use crate::index::query::index::{Layer, LayerDay, RowBuffers, with_row_buffers};
 use crate::index::query::search::{SearchHits, TopHits, with_top_hits};
 use crate::scorer::{Features, Scorer, Scratch, Spread, StoredScore};
 use crate::vocab::budget;
@@ -36,9 +36,9 @@ const WIDE: usize = if SMALL { 1 << 6 } else { 1 << 12 };
 /// Cost of scoring a name, in names that are examined in the same time.
 const NAMES_SCORED: usize = 64;
 
-impl Index {
+impl Layer {
     /// Returns a page of the names that pass `filter`.
-    pub(super) fn scan(&self, filter: &SearchFilter, day: &DayIndex) -> SearchHits {
+    pub(super) fn scan(&self, filter: &SearchFilter, day: &LayerDay) -> SearchHits {
         let matches = match &filter.prefix {
             Some(prefix) => idn::matches(&self.names, &self.idn, prefix.as_str()),
             None => Matches { names: 0..self.names.len(), ..Matches::default() },
@@ -125,8 +125,8 @@ struct Found {
 
 /// Filter of a search, resolved.
 struct Scan<'a> {
-    index: &'a Index,
-    day: &'a DayIndex,
+    index: &'a Layer,
+    day: &'a LayerDay,
     name: NameChecks,
     /// Texts that labels need, for a wide range.
     needles: Option<Needles>,

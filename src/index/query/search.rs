@@ -6,16 +6,19 @@
 //! Results are sorted by whole match, rank key, ordinal. In each of four orders the matches are a
 //! single range: all names, all names by TLD, dropped names, dropped names by TLD.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 
 use crate::index::columns::by_tld::ByTld;
 use crate::index::columns::drops_by_name::{DropsByName, StagedDrops};
 use crate::index::columns::idn::{self, Matches};
+use crate::index::columns::names::NameBuf;
 use crate::index::columns::rank_table::{Column, KeyFilter, Order, RankTable, key_of};
 use crate::index::columns::tlds::Tlds;
 use crate::index::filter::{AsOf, SearchFilter, View};
-use crate::index::query::index::{Index, NameRow, RowBuffers, with_row_buffers};
+use crate::index::query::index::{Index, Layer, LayerDay, NameRow, RowBuffers, with_row_buffers};
+use crate::index::query::merge::merged;
 use crate::index::query::rows::{LatestDrop, Lifecycle, SearchRow};
 use crate::scorer::Scorer;
 use crate::vocab::budget;
@@ -45,13 +48,23 @@ pub struct IdnColumns<'a> {
     pub tlds: &'a [u16],
 }
 
-/// One page of ordinals.
+/// One page of matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchHits {
-    /// Ordinals, best first.
-    pub ordinals: Vec<u32>,
+    /// Best first.
+    pub hits: Vec<SearchHit>,
     /// Number of matches: exact up to [`SEARCH_TOTAL_MAX`], one more above it.
     pub total: u32,
+}
+
+/// A match. Matches sort like results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SearchHit {
+    /// Matches in part only.
+    pub is_part: bool,
+    /// Rank key.
+    pub key: u16,
+    pub ordinal: u32,
 }
 
 /// Page of search results. It holds ordinals; rows are built when they are visited.
@@ -62,7 +75,7 @@ pub struct SearchPage<'a> {
     pub capped: bool,
     index: &'a Index,
     as_of: AsOf,
-    /// Best first.
+    /// Among the names of all layers, best first.
     ordinals: Vec<u32>,
 }
 
@@ -80,17 +93,22 @@ impl SearchPage<'_> {
     /// Calls `visit` with each row, its score (dropped or not) and its lifecycle if it ever
     /// dropped, in order.
     pub fn for_each_placed(&self, mut visit: impl FnMut(&SearchRow<'_>, Dqs, Option<Lifecycle>)) {
-        self.visit(|row, facts| {
-            let lifecycle = |drop| self.index.lifecycle(facts.tld, &drop, self.as_of);
+        self.visit(|row, (layer, facts)| {
+            let lifecycle = |drop| layer.lifecycle(facts.tld, &drop, self.as_of);
             visit(row, facts.dqs, facts.drop.map(lifecycle));
         });
     }
 
-    fn visit(&self, mut visit: impl FnMut(&SearchRow<'_>, &NameRow)) {
+    fn visit(&self, mut visit: impl FnMut(&SearchRow<'_>, (&Layer, &NameRow))) {
         with_row_buffers(|buffers| {
-            self.index.prefetch(&self.ordinals, &mut buffers.docs);
+            for (layer, ordinals) in self.index.names_by_layer(&self.ordinals) {
+                layer.prefetch(&ordinals, &mut buffers.docs);
+            }
             for &ordinal in self.ordinals.iter().take_while(|_| !budget::spent()) {
-                self.index.shape_result(ordinal, self.as_of, buffers, &mut visit);
+                let (layer, ordinal) = self.index.name_at(ordinal);
+                layer.shape_result(ordinal, self.as_of, buffers, &mut |row, facts| {
+                    visit(row, (layer, facts));
+                });
             }
         });
     }
@@ -100,42 +118,115 @@ impl Index {
     /// Returns a page of names with a prefix: whole matches first, then best first.
     pub fn search(&self, filter: &SearchFilter, as_of: AsOf) -> SearchPage<'_> {
         let day = self.day(as_of);
-        let found = match &filter.prefix {
-            Some(prefix) if filter.is_basic() => {
-                let matches = idn::matches(&self.names, &self.idn, prefix.as_str());
-                search(&self.search_columns(), &matches, filter, &day.dropped, &self.tlds)
-            }
-            _ => self.scan(filter, &day),
-        };
+        let found =
+            self.best_of_layers(filter, |layer, filter, at| layer.search(filter, &day.layers[at]));
         SearchPage {
             total: found.total.min(SEARCH_TOTAL_MAX),
             capped: found.total > SEARCH_TOTAL_MAX,
             index: self,
             as_of,
-            ordinals: found.ordinals,
+            ordinals: found.hits.iter().map(|hit| hit.ordinal).collect(),
         }
     }
 
     /// Calls `visit` with the names of the page of a prefix alone, best first, without counting them.
-    pub fn suggest(&self, filter: &SearchFilter, as_of: AsOf, mut visit: impl FnMut(&str)) {
+    pub fn suggest(&self, filter: &SearchFilter, mut visit: impl FnMut(&str)) {
         let Some(prefix) = &filter.prefix else { return };
-        let day = self.day(as_of);
-        let matches = idn::matches(&self.names, &self.idn, prefix.as_str());
-        let parts = self.search_columns();
-        let keys = KeyFilter::new(&filter.common);
-        let all = Narrowed { parts: &parts, day: &day.dropped, keys, tlds: None, view: None };
-        let found = with_top_hits(filter, |mut best| {
-            // As if more were found than are counted.
-            best.total = SEARCH_TOTAL_MAX + 1;
-            all.find(&matches, best)
-        });
-        self.names.prefetch(&found.ordinals);
+        let found =
+            self.best_of_layers(filter, |layer, filter, _| layer.suggest(filter, prefix.as_str()));
+        let ordinals: Vec<u32> = found.hits.iter().map(|hit| hit.ordinal).collect();
+        for (layer, ordinals) in self.names_by_layer(&ordinals) {
+            layer.names.prefetch(&ordinals);
+        }
         with_row_buffers(|buffers| {
-            for &ordinal in &found.ordinals {
-                self.names.read(ordinal, &mut buffers.name);
+            for &ordinal in &ordinals {
+                let (layer, ordinal) = self.name_at(ordinal);
+                layer.names.read(ordinal, &mut buffers.name);
                 visit(buffers.name.as_str());
             }
         });
+    }
+
+    /// Estimates the microseconds of a search, to decide whether it may run on an async thread.
+    pub fn search_cost_us(&self, filter: &SearchFilter, as_of: AsOf) -> u32 {
+        // Deep pages are sorted and rows are built; everything else is fast, except scans.
+        let scan = if filter.is_basic() { 0 } else { SCAN_US };
+        self.day_cost_us(as_of) + filter.limit + filter.offset / 20 + scan
+    }
+
+    /// Returns a page of what `find` finds in the layers, with ordinals among the names of all.
+    fn best_of_layers(
+        &self,
+        filter: &SearchFilter,
+        find: impl Fn(&Layer, &SearchFilter, usize) -> SearchHits,
+    ) -> SearchHits {
+        if let [layer] = self.layers() {
+            return find(layer, filter, 0);
+        }
+        let first =
+            SearchFilter { limit: filter.offset + filter.limit, offset: 0, ..filter.clone() };
+        let mut total = 0;
+        let found = self.layers().iter().enumerate().map(|(at, layer)| {
+            let SearchHits { mut hits, total: more } = find(layer, &first, at);
+            total = (total + more).min(SEARCH_TOTAL_MAX + 1);
+            hits.iter_mut().for_each(|hit| hit.ordinal = layer.shared_ordinal(hit.ordinal));
+            hits
+        });
+        let (mut one, mut other) = (NameBuf::default(), NameBuf::default());
+        let mut hits = merged(found, first.limit as usize, |a, b| {
+            (a.is_part, a.key).cmp(&(b.is_part, b.key)).then_with(|| {
+                for (hit, name) in [(a, &mut one), (b, &mut other)] {
+                    let (layer, ordinal) = self.name_at(hit.ordinal);
+                    layer.names.read(ordinal, name);
+                }
+                one.as_str().cmp(other.as_str())
+            })
+        });
+        hits.drain(..hits.len().min(filter.offset as usize));
+        SearchHits { hits, total }
+    }
+
+    /// Returns the layers with those of `ordinals` that are in each.
+    fn names_by_layer<'a>(
+        &'a self,
+        ordinals: &'a [u32],
+    ) -> impl Iterator<Item = (&'a Layer, Cow<'a, [u32]>)> {
+        let of_layer = move |layer| {
+            let own = |&ordinal: &u32| {
+                let (found, ordinal) = self.name_at(ordinal);
+                std::ptr::eq(found, layer).then_some(ordinal)
+            };
+            ordinals.iter().filter_map(own).collect()
+        };
+        let is_alone = self.layers().len() == 1;
+        self.layers().iter().map(move |layer| {
+            (layer, if is_alone { Cow::Borrowed(ordinals) } else { Cow::Owned(of_layer(layer)) })
+        })
+    }
+}
+
+impl Layer {
+    fn search(&self, filter: &SearchFilter, day: &LayerDay) -> SearchHits {
+        match &filter.prefix {
+            Some(prefix) if filter.is_basic() => {
+                let matches = idn::matches(&self.names, &self.idn, prefix.as_str());
+                search(&self.search_columns(), &matches, filter, &day.dropped, &self.tlds)
+            }
+            _ => self.scan(filter, day),
+        }
+    }
+
+    /// Finds the best names of a prefix alone, without counting them.
+    fn suggest(&self, filter: &SearchFilter, prefix: &str) -> SearchHits {
+        let matches = idn::matches(&self.names, &self.idn, prefix);
+        let parts = self.search_columns();
+        let keys = KeyFilter::new(&filter.common);
+        let all = Narrowed { parts: &parts, keys, tlds: None, view: None };
+        with_top_hits(filter, |mut best| {
+            // As if more were found than are counted.
+            best.total = SEARCH_TOTAL_MAX + 1;
+            all.find(&matches, best)
+        })
     }
 
     fn search_columns(&self) -> SearchColumns<'_> {
@@ -146,13 +237,6 @@ impl Index {
             dropped: &self.drops_by_name,
             aliases: IdnColumns { ordinals, keys, tlds: self.idn.tlds() },
         }
-    }
-
-    /// Estimates the microseconds of a search, to decide whether it may run on an async thread.
-    pub fn search_cost_us(&self, filter: &SearchFilter, as_of: AsOf) -> u32 {
-        // Deep pages are sorted and rows are built; everything else is fast, except scans.
-        let scan = if filter.is_basic() { 0 } else { SCAN_US };
-        self.day_cost_us(as_of) + filter.limit + filter.offset / 20 + scan
     }
 
     /// Loads the memory of several rows in parallel: they are far apart.
@@ -236,10 +320,9 @@ pub fn search(
     }
     let common = Narrowed {
         parts,
-        day,
         keys: KeyFilter::new(&filter.common),
         tlds: numbers.as_deref(),
-        view: filter.view.filter(|&view| view != View::All),
+        view: filter.view.filter(|&view| view != View::All).map(|view| (view, day)),
     };
     with_top_hits(filter, |best| common.find(matches, best))
 }
@@ -265,11 +348,11 @@ pub(super) fn with_top_hits<T>(filter: &SearchFilter, find: impl FnOnce(TopHits<
 /// Filter of a search, resolved to numbers.
 struct Narrowed<'a> {
     parts: &'a SearchColumns<'a>,
-    day: &'a StagedDrops,
     keys: KeyFilter,
     /// `None` for all.
     tlds: Option<&'a [u16]>,
-    view: Option<View>,
+    /// With the stages of the day.
+    view: Option<(View, &'a StagedDrops)>,
 }
 
 impl Narrowed<'_> {
@@ -291,13 +374,13 @@ impl Narrowed<'_> {
                     best.take(order, &spans, self.keys);
                 }
             }
-            (Some(view), None) => {
+            (Some((view, day)), None) => {
                 let spans = spans.map(|ordinals| dropped.places(ordinals));
-                best.take(self.day.order(dropped, view), &spans, self.keys);
+                best.take(day.order(dropped, view), &spans, self.keys);
             }
-            (Some(view), Some(tlds)) => {
+            (Some((view, day)), Some(tlds)) => {
                 let spans = spans.map(|ordinals| dropped.places(ordinals));
-                let order = self.day.order_by_tld(dropped, view);
+                let order = day.order_by_tld(dropped, view);
                 for &tld in tlds {
                     let spans = spans.map(|rows| dropped.by_tld().places(tld, rows));
                     best.take(order, &spans, self.keys);
@@ -340,9 +423,9 @@ impl Narrowed<'_> {
     }
 
     fn in_pipeline(&self, ordinal: u32) -> bool {
-        let Some(view) = self.view else { return true };
+        let Some((view, day)) = self.view else { return true };
         let place = self.parts.dropped.place(ordinal);
-        place.is_some_and(|place| self.day.code(place) & view.code_mask() != 0)
+        place.is_some_and(|place| day.code(place) & view.code_mask() != 0)
     }
 }
 
@@ -471,7 +554,7 @@ impl TopHits<'_> {
         self.trim();
         let total = self.total.min(SEARCH_TOTAL_MAX + 1);
         if self.hits.len() <= self.offset {
-            return SearchHits { ordinals: Vec::new(), total };
+            return SearchHits { hits: Vec::new(), total };
         }
         // Ordinals are expensive: only candidates with the keys of the page are resolved and
         // sorted.
@@ -485,7 +568,12 @@ impl TopHits<'_> {
         }
         self.hits.sort_unstable();
         let page = self.hits.iter().skip(self.offset - before).take(self.limit);
-        SearchHits { ordinals: page.map(|&hit| hit as u32).collect(), total }
+        let hit = |&hit: &Candidate| SearchHit {
+            is_part: hit & PART != 0,
+            key: (hit >> 33) as u16,
+            ordinal: hit as u32,
+        };
+        SearchHits { hits: page.map(hit).collect(), total }
     }
 }
 
@@ -598,15 +686,19 @@ mod tests {
             });
             let beside = aliased.chain(matches.others.iter().copied());
             let beside = beside.filter(|(ordinal, _)| !matches.names.contains(ordinal));
-            let mut hits: Vec<(bool, u16, u32)> = named
+            let mut hits: Vec<SearchHit> = named
                 .chain(beside)
-                .map(|(ordinal, whole)| (!whole, self.rows[ordinal as usize].0, ordinal))
-                .filter(|&(_, _, ordinal)| self.passes(ordinal, filter))
+                .map(|(ordinal, whole)| SearchHit {
+                    is_part: !whole,
+                    key: self.rows[ordinal as usize].0,
+                    ordinal,
+                })
+                .filter(|hit| self.passes(hit.ordinal, filter))
                 .collect();
             hits.sort_unstable();
             let total = hits.len().min(10_001) as u32;
-            let page = hits.iter().skip(filter.offset as usize).take(filter.limit as usize);
-            SearchHits { ordinals: page.map(|&(_, _, ordinal)| ordinal).collect(), total }
+            let page = hits.into_iter().skip(filter.offset as usize).take(filter.limit as usize);
+            SearchHits { hits: page.collect(), total }
         }
 
         fn passes(&self, ordinal: u32, filter: &SearchFilter) -> bool {

@@ -11,7 +11,7 @@ use crate::index::columns::properties::Property;
 use crate::index::columns::rank_key::order_key;
 use crate::index::columns::slices::{Slices, ValueSet, docs_of, ones};
 use crate::index::filter::{DropFilter, RowPosition, Sort, SortKey};
-use crate::index::query::index::Index;
+use crate::index::query::index::{Generation, Index, Layer};
 use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::popularity::ListRank;
@@ -30,7 +30,7 @@ const NO_RANK: u64 = ListRank::MAX as u64 + 1;
 /// Words between two looks at the time budget.
 const WORDS_PER_LOOK: usize = 1 << 12;
 
-impl Index {
+impl Layer {
     /// Returns up to `take` docs of the `total` in `matches`, in the order of `filter`, from its position
     /// and offset on.
     pub(super) fn sorted_docs(
@@ -291,7 +291,33 @@ impl Index {
             (start..places.len()).map(doc).filter(holds).take(wanted).collect()
         }
     }
+}
 
+impl Index {
+    /// Returns the position of a row of the drops list.
+    pub(super) fn position_of(&self, sort: Sort, place: u32) -> RowPosition {
+        let (layer, doc) = self.doc_at(place);
+        layer.position_of(sort, doc)
+    }
+
+    /// Compares two places as rows of the drops list in an order.
+    pub(in crate::index) fn compare_places(&self, sort: Sort, one: u32, other: u32) -> Ordering {
+        let directed = |order: Ordering| if sort.descending { order.reverse() } else { order };
+        let ((a, one), (b, other)) = (self.doc_at(one), self.doc_at(other));
+        let by_name = || a.name_bytes(one).cmp(b.name_bytes(other));
+        let by_rank = || a.rank_place(one).cmp(&b.rank_place(other)).then_with(by_name);
+        match sort.key {
+            SortKey::Name => directed(by_name()),
+            _ if sort == Sort::default() => by_rank(),
+            key => {
+                let values = (a.sort_value(key, one), b.sort_value(key, other));
+                directed(values.0.cmp(&values.1)).then_with(by_rank)
+            }
+        }
+    }
+}
+
+impl Generation {
     fn sort_value(&self, key: SortKey, doc: u32) -> u64 {
         let drops = &self.drops_by_rank;
         match key {
@@ -328,6 +354,12 @@ impl Index {
             }
         }
         low
+    }
+
+    /// Returns a number that sorts docs like rank order does, except for names.
+    fn rank_place(&self, doc: u32) -> u64 {
+        // Names registered again follow the list.
+        if doc < self.drops_by_rank.len() { self.order_key(doc) } else { u64::MAX }
     }
 
     fn order_key(&self, doc: u32) -> u64 {

@@ -9,7 +9,6 @@ use rayon::prelude::*;
 
 use crate::index::columns::day::DayStages;
 use crate::index::columns::drops_by_rank::DropsByRank;
-use crate::index::columns::tlds::Tlds;
 use crate::index::filter::{DROPPED_TODAY, View};
 use crate::vocab::day::Day;
 
@@ -34,7 +33,7 @@ const DOCS_PER_PIECE: usize = 1 << 17;
 /// Counts of the drops list on one day.
 #[derive(Debug)]
 pub struct DaySummary {
-    /// For each of [`View::EVERY`]: TLD numbers with their number of names, most first.
+    /// For each of [`View::EVERY`]: TLDs, as numbers of the index, with their number of names, most first.
     pub tlds: [Vec<(u16, u32)>; View::EVERY.len()],
     /// For each of [`View::EVERY`]: number of names.
     pub totals: [u32; View::EVERY.len()],
@@ -44,8 +43,19 @@ pub struct DaySummary {
     pub days: Vec<DroppedOn>,
     /// TLDs counted in [`DroppedOn::by_tld`].
     pub day_tlds: Vec<u16>,
-    /// Docs of the newest drop date by length band, best first.
+    /// Places of the newest drop date by length band, best first.
     pub best: [Vec<u32>; BANDS.len()],
+}
+
+/// A layer of the index that is counted.
+pub struct CountedLayer<'a> {
+    pub listed: &'a DropsByRank,
+    /// A visible doc has a stage.
+    pub stages: &'a DayStages,
+    /// Numbers of the index that stand for its TLD numbers.
+    pub tlds: &'a [u16],
+    /// Place of its first doc.
+    pub first_place: u32,
 }
 
 /// One drop date.
@@ -91,17 +101,23 @@ impl Counts {
 }
 
 impl DaySummary {
-    /// Counts the names of `listed` with the stages of today; `newest` is the newest drop date up
-    /// to `today`.
+    /// Counts the names of `layers` with the stages of today; `tlds` is the number of TLDs in all,
+    /// `newest` the newest drop date up to `today`. `best` picks the best of the best places of each layer.
     pub fn new(
-        listed: &DropsByRank,
-        tlds: &Tlds,
-        stages: &DayStages,
+        layers: &[CountedLayer<'_>],
+        tlds: usize,
         today: Day,
         newest: Day,
+        best: impl Fn(Vec<Vec<u32>>) -> Vec<u32>,
     ) -> DaySummary {
-        let walk = Walk { listed, stages, first: first_day(today), today };
-        let counts = walk.count_all(tlds.len());
+        let first = first_day(today);
+        let counts = layers
+            .iter()
+            .map(|layer| Walk { layer, first, today }.count_all(tlds))
+            .fold(Counts::new(tlds), Counts::plus);
+        let of_layers: Vec<_> = layers.iter().map(|layer| layer.best_of(newest)).collect();
+        let best_of =
+            |band: usize| best(of_layers.iter().map(|bands| bands[band].clone()).collect());
         let of = |counts: &[u32; CODES], view: View| {
             let mask = view.code_mask();
             let codes = (0u8..).zip(counts).filter(|(code, _)| code & mask != 0);
@@ -118,8 +134,9 @@ impl DaySummary {
         let scores =
             View::EVERY.map(|view| counts.scores.iter().map(|score| of(score, view)).collect());
         let totals = std::array::from_fn(|at| by_tld[at].iter().map(|&(_, count)| count).sum());
-        let (day_tlds, days) = by_day(&counts.days, tlds.len(), walk.first);
-        DaySummary { tlds: by_tld, totals, scores, days, day_tlds, best: best_of(listed, newest) }
+        let (day_tlds, days) = by_day(&counts.days, tlds, first);
+        let best = std::array::from_fn(best_of);
+        DaySummary { tlds: by_tld, totals, scores, days, day_tlds, best }
     }
 }
 
@@ -129,15 +146,14 @@ fn first_day(today: Day) -> Day {
 
 /// Inputs of a count.
 struct Walk<'a> {
-    listed: &'a DropsByRank,
-    stages: &'a DayStages,
+    layer: &'a CountedLayer<'a>,
     first: Day,
     today: Day,
 }
 
 impl Walk<'_> {
     fn count_all(&self, tlds: usize) -> Counts {
-        let docs = self.listed.len() as usize;
+        let docs = self.layer.listed.len() as usize;
         let pieces = (0..docs.div_ceil(DOCS_PER_PIECE)).into_par_iter().map(|piece| {
             let start = piece * DOCS_PER_PIECE;
             start..docs.min(start + DOCS_PER_PIECE)
@@ -150,13 +166,18 @@ impl Walk<'_> {
     fn count(&self, docs: Range<usize>, mut counts: Counts) -> Counts {
         let tlds = counts.tlds.len();
         let window = self.first.raw()..=self.today.raw();
+        let CountedLayer { listed, stages, tlds: numbers, .. } = self.layer;
         for doc in docs {
             let doc = doc as u32;
-            let (tld, code) = (usize::from(self.listed.tld(doc)), self.stages.code(doc));
+            let code = stages.code(doc);
+            if code == 0 {
+                continue;
+            }
+            let tld = usize::from(numbers[usize::from(listed.tld(doc))]);
             counts.tlds[tld][usize::from(code)] += 1;
-            let score = self.listed.dqs(doc).points();
+            let score = listed.dqs(doc).points();
             counts.scores[usize::from(score)][usize::from(code)] += 1;
-            let date = self.listed.drop_date(doc);
+            let date = listed.drop_date(doc);
             if window.contains(&date) {
                 counts.days[usize::from(date - self.first.raw()) * tlds + tld] += 1;
             }
@@ -185,26 +206,28 @@ fn by_day(counts: &[u32], tlds: usize, first: Day) -> (Vec<u16>, Vec<DroppedOn>)
     (named.clone(), (0..SUMMARY_DAYS).map(day).collect())
 }
 
-/// Returns the first docs of each band that dropped on `date`: docs are in rank order.
-fn best_of(listed: &DropsByRank, date: Day) -> [Vec<u32>; BANDS.len()] {
-    let mut best: [Vec<u32>; BANDS.len()] = Default::default();
-    let mut wanted = BANDS.len() * BEST_PER_BAND;
-    for doc in 0..listed.len() {
-        if listed.drop_date(doc) != date.raw() {
-            continue;
-        }
-        let length = listed.length(doc);
-        let band = BANDS.iter().position(|&(_, longest)| length <= longest);
-        let band = &mut best[band.expect("the last band has no end")];
-        if band.len() < BEST_PER_BAND {
-            band.push(doc);
-            wanted -= 1;
-            if wanted == 0 {
-                break;
+impl CountedLayer<'_> {
+    /// Returns the places of the first docs of each band that dropped on `date`: docs are in rank order.
+    fn best_of(&self, date: Day) -> [Vec<u32>; BANDS.len()] {
+        let mut best: [Vec<u32>; BANDS.len()] = Default::default();
+        let mut wanted = BANDS.len() * BEST_PER_BAND;
+        for doc in 0..self.listed.len() {
+            if self.listed.drop_date(doc) != date.raw() || self.stages.code(doc) == 0 {
+                continue;
+            }
+            let length = self.listed.length(doc);
+            let band = BANDS.iter().position(|&(_, longest)| length <= longest);
+            let band = &mut best[band.expect("the last band has no end")];
+            if band.len() < BEST_PER_BAND {
+                band.push(self.first_place + doc);
+                wanted -= 1;
+                if wanted == 0 {
+                    break;
+                }
             }
         }
+        best
     }
-    best
 }
 
 // Codes are counted by their value.
@@ -218,6 +241,7 @@ mod tests {
     use crate::index::columns::drops_by_rank;
     use crate::index::columns::fixtures::{TestTables, round_trip};
     use crate::index::columns::rank_order::RankOrder;
+    use crate::index::columns::tlds::Tlds;
     use crate::index::filter::AsOf;
     use crate::vocab::stage::Stage;
 
@@ -245,7 +269,10 @@ mod tests {
         let as_of = AsOf { today, catch_days: 5 };
         let (stages, _) = DayStages::new(listed.dates(), tlds, as_of);
         let newest = raw(1_002);
-        let summary = DaySummary::new(listed, tlds, &stages, today, newest);
+        let numbers: Vec<u16> = (0..=u16::MAX).take(tlds.len()).collect();
+        let layer = CountedLayer { listed, stages: &stages, tlds: &numbers, first_place: 0 };
+        let summary =
+            DaySummary::new(&[layer], tlds.len(), today, newest, |mut best| best.remove(0));
         let docs = || 0..listed.len() as usize;
         let stage = |doc: usize| {
             let pending = tlds.pending_days(listed.tld(doc as u32));

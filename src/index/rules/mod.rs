@@ -23,8 +23,9 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 use crate::index::columns::checks::DropChecks;
 use crate::index::columns::day::DayStages;
 use crate::index::columns::label::TextTest;
-use crate::index::filter::{AsOf, RuleQuery, StageSet, View, stage_code_in};
-use crate::index::query::index::Index;
+use crate::index::filter::{AsOf, RuleQuery, Sort, StageSet, View, stage_code_in};
+use crate::index::query::index::{Generation, Index, Layer, LayerDay};
+use crate::index::query::merge::merged;
 use crate::index::rules::block::Block;
 use crate::index::rules::needles::Needles;
 use crate::vocab::day::Day;
@@ -58,7 +59,7 @@ pub struct DueRule {
 pub struct RuleMatches {
     /// Number of names.
     pub total: u32,
-    /// Docs of the best, best first; at most as many as requested.
+    /// Places of the best, best first; at most as many as requested.
     pub best: Vec<u32>,
 }
 
@@ -74,7 +75,7 @@ pub struct ListedDrop {
 }
 
 impl Index {
-    /// Returns the matches of each of `rules`, with the docs of the best `best_max` each.
+    /// Returns the matches of each of `rules`, with the places of the best `best_max` each.
     ///
     /// A name fires if it is on the drops list, in one of the rule's stages and passes its other
     /// conditions; and if the first batch with its drop is newer than the rule's base, or if it
@@ -93,7 +94,37 @@ impl Index {
         as_of: AsOf,
     ) -> Vec<RuleMatches> {
         let day = self.day(as_of);
-        let plan = Plan::new(self, rules, as_of);
+        let layers = self.layers_on(&day);
+        let found = layers.map(|(layer, day)| layer.matches_by(block_docs, rules, best_max, day));
+        let both = |mut all: Vec<RuleMatches>, more: Vec<RuleMatches>| {
+            for (all, more) in all.iter_mut().zip(more) {
+                all.total += more.total;
+                let best = [mem::take(&mut all.best), more.best];
+                all.best = merged(best, best_max, |&one, &other| {
+                    self.compare_places(Sort::default(), one, other)
+                });
+            }
+            all
+        };
+        found.reduce(both).unwrap_or_default()
+    }
+
+    /// Returns the alert data of one of [`RuleMatches::best`].
+    pub fn listed_drop(&self, place: u32, as_of: AsOf) -> ListedDrop {
+        let (layer, doc) = self.doc_at(place);
+        layer.listed_drop(doc, as_of)
+    }
+}
+
+impl Layer {
+    fn matches_by(
+        &self,
+        block_docs: usize,
+        rules: &[DueRule],
+        best_max: usize,
+        day: &LayerDay,
+    ) -> Vec<RuleMatches> {
+        let plan = Plan::new(self, rules, day.as_of);
         let candidates = plan.candidates(&day.stages);
         let mut found = vec![RuleMatches::default(); rules.len()];
         for docs in candidates.chunks(block_docs) {
@@ -105,11 +136,13 @@ impl Index {
                 },
             );
         }
+        for found in &mut found {
+            found.best.iter_mut().for_each(|doc| *doc = self.place(*doc));
+        }
         found
     }
 
-    /// Returns the alert data of one of [`RuleMatches::best`].
-    pub fn listed_drop(&self, doc: u32, as_of: AsOf) -> ListedDrop {
+    fn listed_drop(&self, doc: u32, as_of: AsOf) -> ListedDrop {
         let drop = self.row_drop(doc);
         let tld = self.drops_by_rank.tld(doc);
         let label = self.records.label(doc);
@@ -127,7 +160,7 @@ impl Index {
 
 /// All rules, with shared conditions collected so that each is computed once.
 struct Plan<'a> {
-    index: &'a Index,
+    index: &'a Generation,
     as_of: AsOf,
     rules: Vec<PlannedRule>,
     /// Distinct criteria of novelty, by number.
@@ -168,7 +201,7 @@ struct NewsCriteria {
 type Interner<T> = IndexSet<T, FxBuildHasher>;
 
 impl<'a> Plan<'a> {
-    fn new(index: &'a Index, rules: &[DueRule], as_of: AsOf) -> Plan<'a> {
+    fn new(index: &'a Generation, rules: &[DueRule], as_of: AsOf) -> Plan<'a> {
         let (mut fresh, mut lengths, mut needles) =
             (Interner::default(), Interner::default(), Interner::default());
         let mut columns = Interner::default();
@@ -238,7 +271,7 @@ impl<'a> Plan<'a> {
 
     /// Returns the code of the stage of a doc on `day`.
     fn code(&self, doc: u32, day: Day) -> u8 {
-        let Index { drops_by_rank: listed, tlds, .. } = self.index;
+        let Generation { drops_by_rank: listed, tlds, .. } = self.index;
         let left = i32::from(listed.release(doc)) - i32::from(day.raw());
         let pending = tlds.pending_days(listed.tld(doc));
         stage_code_in(left, pending, self.as_of.catch_days.into())

@@ -5,7 +5,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use rayon::prelude::*;
 
 use crate::index::columns::idn::alias_of;
-use crate::index::query::index::Index;
+use crate::index::query::index::Generation;
 
 /// Names per parallel task.
 const NAMES_PER_PIECE: usize = 1 << 12;
@@ -34,7 +34,7 @@ impl Needles {
     }
 
     /// Searches the names of `docs` for all texts.
-    pub fn find(&self, index: &Index, docs: &[u32]) -> Occurrences {
+    pub fn find(&self, index: &Generation, docs: &[u32]) -> Occurrences {
         if self.count == 0 {
             return Occurrences { starts: vec![0], places: Vec::new() };
         }
@@ -47,7 +47,7 @@ impl Needles {
     }
 
     /// Returns text and place of each match, by place.
-    fn find_in_piece(&self, index: &Index, first: u32, docs: &[u32]) -> Vec<(u32, u32)> {
+    fn find_in_piece(&self, index: &Generation, first: u32, docs: &[u32]) -> Vec<(u32, u32)> {
         let (mut found, mut name, mut here) = (Vec::new(), String::new(), Vec::new());
         for (place, &doc) in (first..).zip(docs) {
             let label = index.records.label(doc);

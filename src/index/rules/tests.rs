@@ -135,8 +135,8 @@ fn write(path: &Path, rows: &[(DomainName, StoredObservation)], ingested: Day) -
 
 /// The unrounded score of an indexed name.
 fn rank(index: &Index, name: &DomainName) -> u16 {
-    let (_, row) = index.find_row(name).expect("it is there");
-    row.drop.map_or(0, |drop| index.drops_by_rank.rank(drop.doc))
+    let (layer, _, row) = index.find_row(name).expect("it is there");
+    row.drop.map_or(0, |drop| layer.drops_by_rank.rank(drop.doc))
 }
 
 fn corpus(made: &mut TestTables, names: usize, lists: u64) -> Corpus {
