@@ -369,7 +369,7 @@ mod tests {
         let section = settings("[index]\nkeep = 7\ncompact_above = 0\nrebuild_memory_mib = 100\n");
         assert_eq!(section.index, Path::new("index"));
         let memory = MemoryBound::from_mib(100).expect("in range");
-        let build = BuildSettings { keep: keep(7), memory };
+        let build = BuildSettings { keep: keep(7), memory, ..BuildSettings::default() };
         assert_eq!(section.index_life, IndexSettings { build, compact_above: 0 });
         assert_eq!(settings("[index]\nfolder = \"c\"").index, Path::new("c"));
         for bad in

@@ -46,6 +46,7 @@ impl IndexFile {
                     .rebuild_memory_mib
                     .and_then(|mib| MemoryBound::from_mib(mib.get()))
                     .unwrap_or_default(),
+                extend: default.build.extend,
             },
             compact_above: self.compact_above.unwrap_or(default.compact_above),
         }

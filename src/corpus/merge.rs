@@ -104,7 +104,10 @@ impl<'a> Merge<'a> {
     }
 
     /// Moves to the first entry whose name is `from` or later, unless the current one is.
-    fn seek(&mut self, from: &[u8]) -> Result<(), BatchError> {
+    ///
+    /// # Errors
+    /// A batch does not decode.
+    pub fn seek(&mut self, from: &[u8]) -> Result<(), BatchError> {
         self.cursors.iter_mut().try_for_each(|cursor| cursor.seek(from))?;
         self.make_heap();
         Ok(())

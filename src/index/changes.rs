@@ -109,6 +109,8 @@ impl Layer {
         let listed = &self.drops_by_rank;
         let (on_list, catch_days) = (listed.len(), i32::from(as_of.catch_days));
         let dropped = listed.dropped();
+        // A doc that both show is the same in both.
+        let shared = before.and_then(|before| before.layer_like(self));
         self.changes(dropped, |doc, changes| {
             let left = i32::from(listed.release(doc)) - i32::from(as_of.today.raw());
             let is_active = left > -catch_days;
@@ -120,6 +122,7 @@ impl Layer {
                 }
             } else if let Some(before) = before
                 && (if doc < on_list { is_active } else { left > -RECENT_DAYS })
+                && !shared.is_some_and(|before| before.shows_doc(doc))
             {
                 self.changes_since(before, doc, as_of.today, changes);
             }
@@ -167,7 +170,7 @@ impl Layer {
         }
     }
 
-    /// Collects what `find` adds for each doc below `docs`, in order.
+    /// Collects what `find` adds for each visible doc below `docs`, in order.
     fn changes(
         &self,
         docs: u32,
@@ -178,7 +181,8 @@ impl Layer {
             .map(|at| at * DOCS_PER_PIECE..docs.min((at + 1) * DOCS_PER_PIECE))
             .map(|docs| {
                 let mut changes = Vec::new();
-                docs.for_each(|doc| find(doc, &mut changes));
+                let visible = docs.filter(|&doc| self.shows_doc(doc));
+                visible.for_each(|doc| find(doc, &mut changes));
                 changes
             })
             .collect();

@@ -185,7 +185,7 @@ impl Derivation {
 
     /// Opens the generation that changes were derived from before, if it is still there.
     fn open(&self, generation: u64) -> Option<Arc<Index>> {
-        match open::open(&self.folder, GenerationId(generation)) {
+        match open::reopen(&self.folder, GenerationId(generation), Some(&self.index)) {
             Ok(index) => Some(Arc::new(index)),
             Err(err) => {
                 tracing::warn!(

@@ -71,7 +71,8 @@ impl Reload {
         let published = self.published.clone();
         let as_of = self.as_of(TimeDelta::zero());
         let opened = tokio::task::spawn_blocking(move || -> Result<Option<String>, OpenError> {
-            let Opened { index, fallback } = open::open_current(&index)?;
+            // A delta shares its base with the index that is served.
+            let Opened { index, fallback } = open::reopen_current(&index, Some(&live.current()))?;
             index.prepare(as_of);
             let generation = index.manifest().generation;
             if generation != live.current().manifest().generation {

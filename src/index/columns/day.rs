@@ -33,6 +33,8 @@ pub struct DropDates<'a> {
     /// TLD numbers.
     pub tlds: &'a Packed,
     pub days: &'a DropDays,
+    /// Bitmap of docs that have no stage, as if registered again; empty for none.
+    pub hidden: &'a [u64],
 }
 
 /// Stages of all dropped names on one day.
@@ -47,6 +49,8 @@ pub struct DayStages {
     today: Day,
     /// Docs of each of [`View::EVERY`].
     counts: [u32; View::EVERY.len()],
+    /// Every doc on the list has a stage.
+    is_whole: bool,
 }
 
 /// Docs of a view among those on the drops list, as a bitmap.
@@ -135,7 +139,8 @@ impl DayStages {
             let codes = (0..CODE_BITS).filter(|bit| view.code_mask() >> bit & 1 == 1);
             codes.map(|bit| ones[bit]).sum()
         });
-        (DayStages { bits, tlds, seen, today: as_of.today, counts }, by_doc)
+        let (today, is_whole) = (as_of.today, drops.hidden.is_empty());
+        (DayStages { bits, tlds, seen, today, counts, is_whole }, by_doc)
     }
 
     /// Returns the day.
@@ -170,13 +175,14 @@ impl DayStages {
     pub fn docs_in(&self, view: View) -> StageDocs<'_> {
         let bits = |code: u8| self.bits[code.trailing_zeros() as usize].as_slice();
         match view {
-            View::All => StageDocs::All,
-            View::Active => StageDocs::NotIn(bits(RELEASED)),
+            View::All if self.is_whole => StageDocs::All,
+            View::Active if self.is_whole => StageDocs::NotIn(bits(RELEASED)),
             View::Today => StageDocs::In(bits(DROPPED_TODAY)),
             View::Stage(stage) => StageDocs::In(bits(stage_code(stage))),
-            View::Stages(stages) => {
+            View::All | View::Active | View::Stages(_) => {
+                let mask = view.code_mask();
                 let mut wanted =
-                    Stage::ALL.map(stage_code).into_iter().filter(|code| stages.bits() & code != 0);
+                    Stage::ALL.map(stage_code).into_iter().filter(|code| mask & code != 0);
                 let first = wanted.next().map_or(&[] as &[u64], bits);
                 StageDocs::Any(std::array::from_fn(|_| wanted.next().map_or(first, bits)))
             }
@@ -190,6 +196,11 @@ impl Rule<'_> {
         let mut seen = vec![0; self.pending.len()];
         for (doc, code) in (first as u32..).zip(&mut *codes) {
             let tld = drops.tlds.get(doc as usize) as u16;
+            let hidden =
+                drops.hidden.get(doc as usize / 64).map_or(0, |word| word >> (doc % 64) & 1);
+            if hidden == 1 {
+                continue;
+            }
             *code = self.code(tld, drops.days.dropped(doc), drops.days.released(doc));
             seen[usize::from(tld)] |= *code;
         }

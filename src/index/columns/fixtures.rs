@@ -173,6 +173,7 @@ pub fn round_trip(
         suffixes: None,
         tables: Default::default(),
         coverage: Coverage::NONE,
+        extends: None,
         names: 0,
         drops: 0,
         dropped: 0,

@@ -18,6 +18,7 @@ pub mod drops_by_rank;
 pub mod first_batches;
 #[cfg(test)]
 pub mod fixtures;
+pub mod hidden;
 pub mod idn;
 pub mod label;
 pub mod names;
@@ -32,6 +33,7 @@ pub mod rank_key;
 pub mod rank_order;
 pub mod rank_table;
 pub mod records;
+pub mod replaced;
 pub mod scores;
 pub mod slices;
 pub mod spans;

@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::index::columns::rank_key::{length_of, rank_key};
+use crate::index::columns::slices::docs_of;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::filter::Filter;
 use crate::index::storage::draft::Draft;
@@ -139,6 +140,46 @@ impl Column for &[u16] {
 
     fn all_pass(&self, filter: KeyFilter) -> bool {
         filter.is_open()
+    }
+}
+
+/// Keys of the places whose bit of `hidden` is not set.
+#[derive(Clone, Copy, Debug)]
+pub struct Visible<'a> {
+    pub keys: &'a [u16],
+    /// Few bits are set.
+    pub hidden: &'a [u64],
+}
+
+impl Visible<'_> {
+    fn hides(self, place: usize) -> bool {
+        self.hidden[place / 64] >> (place % 64) & 1 == 1
+    }
+}
+
+impl Column for Visible<'_> {
+    fn count(&self, places: Range<usize>, filter: KeyFilter) -> u32 {
+        if places.is_empty() {
+            return 0;
+        }
+        let words = places.start / 64..places.end.div_ceil(64);
+        let mut hidden = 0;
+        docs_of(words.start, &self.hidden[words.clone()], |place| {
+            let place = place as usize;
+            hidden += u32::from(places.contains(&place) && filter.passes(self.keys[place]));
+        });
+        self.keys.count(places, filter) - hidden
+    }
+
+    fn collect(&self, places: Range<usize>, filter: KeyFilter, hits: &mut Vec<u64>) {
+        let start = hits.len();
+        self.keys.collect(places, filter, hits);
+        let mut kept = start;
+        for at in start..hits.len() {
+            hits[kept] = hits[at];
+            kept += usize::from(!self.hides(hits[at] as u32 as usize));
+        }
+        hits.truncate(kept);
     }
 }
 

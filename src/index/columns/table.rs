@@ -58,14 +58,39 @@ impl Table {
         ranked: &[RankedList],
         room: Room,
     ) -> Result<Table, BuildError> {
-        let coverage = coverage(batches)?;
-        let cuts = merge::cuts(batches, part_count(batches, &room));
+        Table::gather(batches, None, ranked, coverage(batches)?, room)
+    }
+
+    /// As [`Table::merge`], for the names of the labels that the batches from position `since` on have;
+    /// `coverage` is that of all batches.
+    ///
+    /// # Errors
+    /// As [`Table::merge`].
+    pub fn merge_labels(
+        batches: &[Batch],
+        since: usize,
+        ranked: &[RankedList],
+        coverage: Coverage,
+        room: Room,
+    ) -> Result<Table, BuildError> {
+        Table::gather(batches, Some(&batches[since..]), ranked, coverage, room)
+    }
+
+    fn gather(
+        batches: &[Batch],
+        labels: Option<&[Batch]>,
+        ranked: &[RankedList],
+        coverage: Coverage,
+        room: Room,
+    ) -> Result<Table, BuildError> {
+        let cut = labels.unwrap_or(batches);
+        let cuts = merge::cuts(cut, part_count(cut, &room));
         let merged = (0..=cuts.len())
             .into_par_iter()
             .map(|at| {
                 let from = at.checked_sub(1).map_or(&[] as &[u8], |at| &cuts[at]);
                 let to = cuts.get(at).map(Vec::as_slice);
-                Merging::run(batches, (from, to), coverage)?.finish(ranked, &room)
+                Merging::run(batches, labels, (from, to), coverage)?.finish(ranked, &room)
             })
             .collect::<Result<Vec<_>, _>>()?;
         let tlds = Tlds::new(by_frequency(&merged)?);
@@ -162,14 +187,16 @@ struct Merging {
 }
 
 impl Merging {
-    /// Merges the names from `from` up to `to`, scored for the whole corpus.
+    /// Merges the names from `from` up to `to`, of all labels or those of `labels`, scored for the whole
+    /// corpus.
     fn run(
         batches: &[Batch],
+        labels: Option<&[Batch]>,
         (from, to): (&[u8], Option<&[u8]>),
         coverage: Coverage,
     ) -> Result<Merging, BuildError> {
         let mut merging = Merging {
-            part: part_with_room(batches, from, to),
+            part: part_with_room(labels.unwrap_or(batches), from, to),
             coverage,
             label: Vec::new(),
             label_start: 0,
@@ -182,7 +209,10 @@ impl Merging {
         // Names are stored as the compiled list of their time divided them; only a list that an
         // operator chose is applied again.
         let must_check = suffixes::installed().is_some();
-        let mut dossiers = Dossiers::new(batches, from)?;
+        let mut dossiers = match labels {
+            None => Dossiers::new(batches, from)?,
+            Some(labels) => Dossiers::of_labels(batches, labels, from)?,
+        };
         while let Some(dossier) = dossiers.gather()? {
             if to.is_some_and(|to| dossier.name >= to) {
                 break;
@@ -361,13 +391,16 @@ pub fn open_tlds(open: usize, all: usize, is_open: bool) -> u32 {
     (if tlds < usize::from(u8::MAX) { tlds } else { all }) as u32
 }
 
-fn is_registrable(dossier: &Dossier<'_>) -> bool {
+pub(super) fn is_registrable(dossier: &Dossier<'_>) -> bool {
     let is_registrable = |name| DomainName::is_registrable(name, dossier.label_len);
     std::str::from_utf8(dossier.name).is_ok_and(is_registrable)
 }
 
 /// Estimates how much of the market the batches hold, from labels that many TLDs have.
-fn coverage(batches: &[Batch]) -> Result<Coverage, BuildError> {
+///
+/// # Errors
+/// A batch does not decode.
+pub fn coverage(batches: &[Batch]) -> Result<Coverage, BuildError> {
     let entries: u64 = batches.iter().map(|batch| batch.meta().names).sum();
     let found = if entries < ENTRIES_A_PROBE * Coverage::probes().len() as u64 {
         let probes: FxHashSet<&[u8]> = Coverage::probes().map(str::as_bytes).collect();

@@ -22,15 +22,17 @@ use crate::index::columns::part::{Part, Section};
 use crate::index::columns::rank_key::rank_key;
 use crate::index::columns::rank_order::RankOrder;
 use crate::index::columns::rank_table::RankTable;
+use crate::index::columns::replaced::Replaced;
 use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
+use crate::index::generation::base::{Base, ExtendRule, NoDelta};
 use crate::index::generation::memory::MemoryBound;
 use crate::index::generation::open;
 use crate::index::generation::selftest::SelfTest;
 use crate::index::query::index::{Generation, Index};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::manifest::{
-    self, GenerationId, INDEX_FORMAT, Manifest, SuffixesUsed, UsedList,
+    self, GenerationId, INDEX_FORMAT, Manifest, SuffixesUsed, UsedList, corpus_digest,
 };
 use crate::index::storage::space::Space;
 use crate::scorer::SCORER_VERSION;
@@ -73,11 +75,12 @@ impl Default for Keep {
     }
 }
 
-/// Settings of a rebuild.
+/// Settings of builds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildSettings {
     pub keep: Keep,
     pub memory: MemoryBound,
+    pub extend: ExtendRule,
 }
 
 /// Builds a generation from `batches` and popularity lists, verifies it, makes it current and removes
@@ -89,57 +92,144 @@ pub fn rebuild(
     index: &Path,
     batches: &[Batch],
     ranked: &[RankedList],
-    BuildSettings { keep, memory }: BuildSettings,
+    settings: BuildSettings,
     now: DateTime<Utc>,
 ) -> Result<Manifest, BuildError> {
-    let lock = FolderLock::take(index, LOCK)?;
-    remove_leftovers(index, &lock)?;
-    Space::for_folder(index)?.check(estimate(index, batches), memory.on_disk(batches))?;
-    let newest = manifest::generations(index)?.last().map_or(0, |newest| newest.0);
-    let generation = GenerationId(newest + 1);
-    let folder = index.join(format!("{BUILDING}{generation}"));
-    let manifest = match build(&folder, generation, batches, ranked, memory, now) {
-        Ok(manifest) => manifest,
-        Err(err) => {
-            // On a full disk it would keep its space from the journal.
-            if let Err(left) = fs::remove_dir_all(&folder) {
-                tracing::warn!(folder = %folder.display(), error = %left, "a draft is left");
-            }
-            return Err(err);
-        }
-    };
-    let place = manifest::folder_of(index, generation);
-    fs::rename(&folder, &place).at(&folder)?;
-    manifest::sync_folder(index).at(index)?;
-    // An unreadable `CURRENT` names no generation to return to.
-    let before = manifest::current(index).unwrap_or_default();
-    manifest::set_current(index, generation)?;
-    remove_old(index, generation, before, keep)?;
-    Ok(manifest)
+    Build::begin(index, batches, ranked, settings, now)?.whole()
 }
 
-/// Writes a generation into `folder` and verifies it.
-fn build(
-    folder: &Path,
-    generation: GenerationId,
+/// As [`rebuild`]; but extends the index by the lists that it lacks if the settings have it and the answers
+/// are the same.
+///
+/// # Errors
+/// As [`rebuild`].
+pub fn update(
+    index: &Path,
     batches: &[Batch],
     ranked: &[RankedList],
-    memory: MemoryBound,
+    settings: BuildSettings,
     now: DateTime<Utc>,
 ) -> Result<Manifest, BuildError> {
-    let mut draft = Draft::new(folder.to_owned()).at(folder)?;
-    let table = Table::merge(batches, ranked, memory.room(folder)?)?;
-    if !memory.allows_side_by_side(&table) {
-        draft.run_one_by_one();
+    let build = Build::begin(index, batches, ranked, settings, now)?;
+    match build.extension() {
+        Ok(manifest) => Ok(manifest),
+        Err(NoDelta::Failed(err)) => Err(err),
+        Err(NoDelta::Whole(reason)) => {
+            tracing::info!(%reason, "building the whole index");
+            build.whole()
+        }
     }
-    let order = RankOrder::new(&table)?;
-    write_parts(&table, &order, &draft)?;
-    let manifest = describe(generation, &table, &order, &draft, (batches, ranked), now);
-    manifest.write(folder).at(folder)?;
-    let self_test = SelfTest::new(&table)?;
-    let spot_checks = SpotChecks::new(table)?;
-    verify(&draft, generation, &spot_checks, &self_test)?;
-    Ok(manifest)
+}
+
+/// A build, which holds the lock of the index folder.
+struct Build<'a> {
+    index: &'a Path,
+    batches: &'a [Batch],
+    ranked: &'a [RankedList],
+    settings: BuildSettings,
+    now: DateTime<Utc>,
+    generation: GenerationId,
+    _lock: FolderLock,
+}
+
+impl<'a> Build<'a> {
+    fn begin(
+        index: &'a Path,
+        batches: &'a [Batch],
+        ranked: &'a [RankedList],
+        settings: BuildSettings,
+        now: DateTime<Utc>,
+    ) -> Result<Build<'a>, BuildError> {
+        let lock = FolderLock::take(index, LOCK)?;
+        remove_leftovers(index, &lock)?;
+        let newest = manifest::generations(index)?.last().map_or(0, |newest| newest.0);
+        let generation = GenerationId(newest + 1);
+        Ok(Build { index, batches, ranked, settings, now, generation, _lock: lock })
+    }
+
+    fn whole(&self) -> Result<Manifest, BuildError> {
+        let Build { index, batches, ranked, settings, .. } = *self;
+        let on_disk = settings.memory.on_disk(batches);
+        Space::for_folder(index)?.check(estimate(index, batches), on_disk)?;
+        self.publish(|folder| {
+            let draft = Draft::new(folder.to_owned()).at(folder)?;
+            let table = Table::merge(batches, ranked, settings.memory.room(folder)?)?;
+            self.write(draft, table, |manifest| manifest)
+        })
+    }
+
+    /// Builds a delta from the batches that a base lacks.
+    fn extension(&self) -> Result<Manifest, NoDelta> {
+        let Build { index, batches, ranked, settings, .. } = *self;
+        let base = Base::find(index, batches, ranked, settings.extend)?;
+        let (held, newer) = batches.split_at(base.batches);
+        let new: u64 = newer.iter().map(|batch| batch.meta().names).sum();
+        let bytes = new * base.bytes_per_name() + BYTES_WITHOUT_NAMES;
+        let space = Space::for_folder(index).map_err(BuildError::from)?;
+        space.check(bytes, settings.memory.on_disk(newer)).map_err(BuildError::from)?;
+        self.publish(|folder| {
+            let draft = Draft::new(folder.to_owned()).at(folder).map_err(BuildError::from)?;
+            let (coverage, room) = (base.manifest.coverage, settings.memory.room(folder)?);
+            let (table, replaced) = rayon::join(
+                || Table::merge_labels(batches, base.batches, ranked, coverage, room),
+                || Replaced::count(held, newer),
+            );
+            let (table, replaced) = (table?, replaced?);
+            let together = base.with(batches, &table, &replaced)?;
+            Ok(self.write(draft, table, |own| together.describe(own, &base))?)
+        })
+    }
+
+    /// Has `write` write and verify a generation in a folder, makes it current and removes old ones.
+    fn publish<E: From<BuildError>>(
+        &self,
+        write: impl FnOnce(&Path) -> Result<Manifest, E>,
+    ) -> Result<Manifest, E> {
+        let folder = self.index.join(format!("{BUILDING}{}", self.generation));
+        let written = write(&folder);
+        if written.is_err()
+            && let Err(left) = fs::remove_dir_all(&folder)
+        {
+            // On a full disk it would keep its space from the journal.
+            tracing::warn!(folder = %folder.display(), error = %left, "a draft is left");
+        }
+        let manifest = written?;
+        self.make_current(&folder, &manifest)?;
+        Ok(manifest)
+    }
+
+    /// Writes a generation of `table` and verifies it. `described` completes the manifest.
+    fn write(
+        &self,
+        mut draft: Draft,
+        table: Table,
+        described: impl FnOnce(Manifest) -> Manifest,
+    ) -> Result<Manifest, BuildError> {
+        let Build { batches, ranked, settings, now, generation, .. } = *self;
+        if !settings.memory.allows_side_by_side(&table) {
+            draft.run_one_by_one();
+        }
+        let order = RankOrder::new(&table)?;
+        write_parts(&table, &order, &draft)?;
+        let manifest = describe(generation, &table, &order, &draft, (batches, ranked), now);
+        let manifest = described(manifest);
+        manifest.write(draft.folder()).at(draft.folder())?;
+        let self_test = SelfTest::new(&table)?;
+        let spot_checks = SpotChecks::new(table)?;
+        verify(&draft, generation, &spot_checks, &self_test)?;
+        Ok(manifest)
+    }
+
+    fn make_current(&self, folder: &Path, manifest: &Manifest) -> Result<(), BuildError> {
+        let Build { index, settings, generation, .. } = *self;
+        let place = manifest::folder_of(index, generation);
+        fs::rename(folder, &place).at(folder)?;
+        manifest::sync_folder(index).at(index)?;
+        // An unreadable `CURRENT` names no generation to return to.
+        let before = manifest::current(index).unwrap_or_default();
+        manifest::set_current(index, generation)?;
+        remove_old(index, manifest, before, settings.keep)
+    }
 }
 
 /// Estimates the size of a generation of `batches`: names as large as those of the current one, and
@@ -148,7 +238,9 @@ fn estimate(index: &Path, batches: &[Batch]) -> u64 {
     let current = manifest::current(index).ok().flatten();
     let current = current.and_then(|id| Manifest::read(&manifest::folder_of(index, id)).ok());
     let (indexed, names, bytes) = current.map_or((0, 0, 0), |manifest| {
-        let bytes: u64 = manifest.files.values().map(|file| file.len).sum();
+        let base = manifest.extends.as_ref().map(|extension| extension.base);
+        let base = base.and_then(|id| Manifest::read(&manifest::folder_of(index, id)).ok());
+        let bytes = manifest.bytes() + base.map_or(0, |base| base.bytes());
         (manifest.batches, u64::from(manifest.names), bytes)
     });
     let lists = batches.iter().flat_map(Batch::lists);
@@ -230,34 +322,42 @@ fn remove_leftovers(index: &Path, _lock: &FolderLock) -> Result<(), BuildError> 
 
 /// Removes the generations that are not kept. The current one stays, and of those up to `before`,
 /// the previously current one, the newest intact ones: `keep` in all. Newer ones were rolled back
-/// from. A damaged generation does not count and is removed; one that cannot be read now, because of
-/// an I/O error, does not count and stays.
+/// from. The base of a generation that stays stays as well. A damaged generation does not count and is
+/// removed; one that cannot be read now, because of an I/O error, does not count and stays.
 fn remove_old(
     index: &Path,
-    current: GenerationId,
+    current: &Manifest,
     before: Option<GenerationId>,
     keep: Keep,
 ) -> Result<(), BuildError> {
     let mut kept = 1;
+    // Bases are older than what extends them.
+    let mut bases: Vec<GenerationId> = current.base().into_iter().collect();
+    let current = current.generation;
     for generation in manifest::generations(index)?.into_iter().rev() {
         let is_earlier = generation < current && before.is_none_or(|before| generation <= before);
         if generation == current {
             continue;
         }
         if is_earlier && kept < keep.0 {
-            match open::check(index, generation) {
-                Ok(()) => {
+            match open::check(index, generation, &bases) {
+                Ok(base) => {
                     kept += 1;
+                    bases.extend(base);
                     continue;
                 }
                 Err(GenerationError::Io(err)) if err.source.kind() != io::ErrorKind::NotFound => {
                     tracing::warn!(%generation, error = %err, "an older generation cannot be read");
+                    bases.extend(open::base_of(index, generation));
                     continue;
                 }
                 Err(err) => {
-                    tracing::warn!(%generation, error = %err, "removing a damaged generation")
+                    tracing::warn!(%generation, error = %err, "an older generation is damaged")
                 }
             }
+        }
+        if bases.contains(&generation) {
+            continue;
         }
         let folder = manifest::folder_of(index, generation);
         // Renamed first: a partly removed generation must not be found.
@@ -314,12 +414,6 @@ fn describe(
     (batches, ranked): (&[Batch], &[RankedList]),
     now: DateTime<Utc>,
 ) -> Manifest {
-    let mut corpus = blake3::Hasher::new();
-    for checksum in
-        batches.iter().map(Batch::checksum).chain(ranked.iter().map(RankedList::checksum))
-    {
-        corpus.update(checksum);
-    }
     Manifest {
         format: INDEX_FORMAT,
         generation,
@@ -327,7 +421,7 @@ fn describe(
         scorer_version: SCORER_VERSION,
         tantivy: tantivy::version_string().to_owned(),
         fst: format!("fst format {}", fst::raw::VERSION),
-        corpus: corpus.finalize().to_hex().to_string(),
+        corpus: corpus_digest(batches, ranked),
         batches: batches.iter().map(|batch| batch.lists().len() as u64).sum(),
         suffixes: suffixes::installed().map(|sha256| SuffixesUsed {
             sha256: sha256.to_owned(),
@@ -338,6 +432,7 @@ fn describe(
         internal_lists: internal_lists(batches),
         popularity: ranked.iter().map(|list| UsedList::from(list.meta())).collect(),
         newest_observed_at: batches.iter().map(|batch| batch.meta().observed_at).max(),
+        extends: None,
         names: table.len(),
         dropped: table.dropped(),
         drops: order.listed(),

@@ -1,6 +1,7 @@
 //! Life of a generation: [`build`] writes and publishes one after its [`selftest`], [`open`] loads
 //! it, [`live`] holds the one that is served.
 
+pub mod base;
 pub mod build;
 pub mod live;
 pub mod memory;

@@ -17,7 +17,7 @@ use crate::index::error::{GenerationError, OpenError};
 use crate::index::query::appraise::Standing;
 use crate::index::query::index::{Generation, Index};
 use crate::index::storage::files::Files;
-use crate::index::storage::manifest::{self, GenerationId, Manifest};
+use crate::index::storage::manifest::{self, Contents, Extension, GenerationId, Manifest};
 use crate::scorer::Coverage;
 use crate::vocab::name::DomainName;
 
@@ -37,6 +37,14 @@ pub struct Opened {
 /// # Errors
 /// No generation exists, or none is good.
 pub fn open_current(index: &Path) -> Result<Opened, OpenError> {
+    reopen_current(index, None)
+}
+
+/// As [`open_current`]; a generation that `held` has in memory is not read again.
+///
+/// # Errors
+/// As [`open_current`].
+pub fn reopen_current(index: &Path, held: Option<&Index>) -> Result<Opened, OpenError> {
     let (wanted, mut problem) = match manifest::current(index) {
         Ok(Some(wanted)) => (Some(wanted), None),
         Ok(None) => (None, None),
@@ -54,7 +62,7 @@ pub fn open_current(index: &Path) -> Result<Opened, OpenError> {
         candidates.push(wanted);
     }
     for generation in candidates.into_iter().rev() {
-        match open(index, generation) {
+        match reopen(index, generation, held) {
             Ok(index) => return Ok(Opened { index, fallback: problem }),
             Err(err) => problem = Some(problem.unwrap_or(err)),
         }
@@ -65,13 +73,49 @@ pub fn open_current(index: &Path) -> Result<Opened, OpenError> {
     }
 }
 
-/// Opens one generation, verifying length and hash of every file.
+/// Opens one generation, and the one that it extends, verifying length and hash of every file.
 ///
 /// # Errors
 /// A file is missing, damaged or of another format.
 pub fn open(index: &Path, generation: GenerationId) -> Result<Index, GenerationError> {
-    let generation = open_folder(&manifest::folder_of(index, generation), generation)?;
-    Ok(Index::new(Arc::new(generation)))
+    reopen(index, generation, None)
+}
+
+/// As [`open`]; a generation that `held` has in memory is not read again.
+///
+/// # Errors
+/// As [`open`].
+pub fn reopen(
+    index: &Path,
+    generation: GenerationId,
+    held: Option<&Index>,
+) -> Result<Index, GenerationError> {
+    let folder = manifest::folder_of(index, generation);
+    let manifest = read_manifest(&folder, generation)?;
+    let whole = |manifest: &Manifest| match held.and_then(|held| held.generation_like(manifest)) {
+        Some(generation) => Ok(generation),
+        None => {
+            let folder = manifest::folder_of(index, manifest.generation);
+            open_folder(&folder, manifest.generation).map(Arc::new)
+        }
+    };
+    match &manifest.extends {
+        None => Ok(Index::new(whole(&manifest)?)),
+        Some(extension) => {
+            let base = whole(&read_base(index, extension)?)?;
+            Index::extended(base, open_folder(&folder, generation)?)
+        }
+    }
+}
+
+/// Reads the manifest of the generation that another extends.
+fn read_base(index: &Path, extension: &Extension) -> Result<Manifest, GenerationError> {
+    let folder = manifest::folder_of(index, extension.base);
+    let base = read_manifest(&folder, extension.base)?;
+    if base.digest() != extension.base_manifest || base.extends.is_some() {
+        return Err(GenerationError::malformed(&folder, "is not what a later generation extends"));
+    }
+    Ok(base)
 }
 
 /// Opens the generation in `folder`, whatever the folder is called.
@@ -84,8 +128,7 @@ pub(super) fn open_folder(
 ) -> Result<Generation, GenerationError> {
     let manifest = read_manifest(folder, generation)?;
     let files = Files::new(folder, &manifest);
-    let tlds = Tlds::new(manifest.tlds.clone());
-    let generation = open_parts(manifest, tlds, &files)?;
+    let generation = open_parts(manifest, &files)?;
     files.finish()?;
     Ok(generation)
 }
@@ -99,21 +142,38 @@ fn read_manifest(folder: &Path, generation: GenerationId) -> Result<Manifest, Ge
     Ok(manifest)
 }
 
-/// Verifies length and hash of every file of a generation, without loading it.
+/// Verifies length and hash of every file of a generation and of its base, without loading them, and
+/// returns the base. A base that is one of `in_use` is not verified.
 ///
 /// # Errors
 /// As [`open`].
-pub(super) fn check(index: &Path, generation: GenerationId) -> Result<(), GenerationError> {
-    let folder = manifest::folder_of(index, generation);
-    Files::new(&folder, &read_manifest(&folder, generation)?).verify()
+pub(super) fn check(
+    index: &Path,
+    generation: GenerationId,
+    in_use: &[GenerationId],
+) -> Result<Option<GenerationId>, GenerationError> {
+    let verify = |manifest: &Manifest| {
+        Files::new(&manifest::folder_of(index, manifest.generation), manifest).verify()
+    };
+    let manifest = read_manifest(&manifest::folder_of(index, generation), generation)?;
+    verify(&manifest)?;
+    if let Some(extension) = &manifest.extends {
+        let base = read_base(index, extension)?;
+        if !in_use.contains(&extension.base) {
+            verify(&base)?;
+        }
+    }
+    Ok(manifest.base())
 }
 
-fn open_parts(
-    manifest: Manifest,
-    tlds: Tlds,
-    files: &Files,
-) -> Result<Generation, GenerationError> {
-    let (names, dropped, listed) = (manifest.names, manifest.dropped, manifest.drops);
+/// Returns the base of a generation, if its manifest can be read and it has one.
+pub(super) fn base_of(index: &Path, generation: GenerationId) -> Option<GenerationId> {
+    Manifest::read(&manifest::folder_of(index, generation)).ok()?.base()
+}
+
+fn open_parts(manifest: Manifest, files: &Files) -> Result<Generation, GenerationError> {
+    let Contents { names, dropped, drops: listed, tlds } = manifest.own();
+    let tlds = Tlds::new(tlds);
     let ranks = RankTable::open(NAMES_RANKED, files)?;
     let by_tld = Arc::new(ByTld::open(NAMES_BY_TLD, files)?);
     let index = Generation {
@@ -143,30 +203,40 @@ pub fn verify(index: &Path, generation: GenerationId) -> Result<Manifest, Genera
     open(index, generation).map(|index| index.manifest().clone())
 }
 
-/// Facts of a generation that a score depends on.
+/// Facts of an index that a score depends on.
 pub struct Texts {
-    names: Names,
-    tlds: Tlds,
+    /// By layer, newest first.
+    layers: Vec<(Names, Tlds)>,
     coverage: Coverage,
 }
 
 impl Texts {
     /// Looks up a name.
     pub fn standing(&self, name: &DomainName) -> Standing {
-        Standing::new(name, &self.names, &self.tlds, self.coverage)
+        let holds = |(names, _): &&(Names, Tlds)| !names.label_range(name.label()).is_empty();
+        let layer = self.layers.iter().find(holds).or(self.layers.last());
+        let (names, tlds) = layer.expect("an index has a layer");
+        Standing::new(name, names, tlds, self.coverage)
     }
 }
 
-/// Opens and verifies only the names of the current generation, for callers that count the TLDs of
-/// a label.
+/// Opens and verifies only the names of the current generation and of its base, for callers that count the
+/// TLDs of a label.
 ///
 /// # Errors
 /// There is no index, or its manifest or names are damaged.
 pub fn open_texts(index: &Path) -> Result<Texts, OpenError> {
     let current = manifest::current(index)?.ok_or_else(|| OpenError::Missing(index.to_owned()))?;
-    let folder = manifest::folder_of(index, current);
-    let manifest = Manifest::read(&folder)?;
-    let tlds = Tlds::new(manifest.tlds.clone());
-    let names = Names::open(&Files::new(&folder, &manifest), manifest.names, &tlds)?;
-    Ok(Texts { names, tlds, coverage: manifest.coverage })
+    let open = |manifest: &Manifest| {
+        let folder = manifest::folder_of(index, manifest.generation);
+        let Contents { names, tlds, .. } = manifest.own();
+        let tlds = Tlds::new(tlds);
+        Names::open(&Files::new(&folder, manifest), names, &tlds).map(|names| (names, tlds))
+    };
+    let manifest = read_manifest(&manifest::folder_of(index, current), current)?;
+    let mut layers = vec![open(&manifest)?];
+    if let Some(extension) = &manifest.extends {
+        layers.push(open(&read_base(index, extension)?)?);
+    }
+    Ok(Texts { layers, coverage: manifest.coverage })
 }

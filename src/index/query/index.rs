@@ -2,10 +2,12 @@
 //! the folder answer queries from each layer and merge what they find.
 
 use std::cell::Cell;
-use std::ops::Deref;
+use std::ops::{ControlFlow, Deref, Range};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::index::columns::by_tld::ByTld;
@@ -13,12 +15,14 @@ use crate::index::columns::day::DayStages;
 use crate::index::columns::drop_history::DropHistory;
 use crate::index::columns::drops_by_name::{DropsByName, StagedDrops};
 use crate::index::columns::drops_by_rank::DropsByRank;
+use crate::index::columns::hidden::Hidden;
 use crate::index::columns::idn::IdnNames;
-use crate::index::columns::names::{NameBuf, Names};
+use crate::index::columns::names::{NameBuf, Names, VisitedName, text_of};
 use crate::index::columns::rank_key::{dqs_of, length_of};
 use crate::index::columns::rank_table::RankTable;
 use crate::index::columns::records::{RecordBuffer, ScoreRecord, ScoreRecords};
 use crate::index::columns::tlds::Tlds;
+use crate::index::error::GenerationError;
 use crate::index::filter::{AsOf, Facet, View};
 use crate::index::query::rows::{FacetValue, Lifecycle, Status};
 use crate::index::query::shared_tlds::SharedTlds;
@@ -49,6 +53,8 @@ pub struct Index {
 /// A generation with the names of it that are visible. The others are in a newer layer again.
 pub struct Layer {
     generation: Arc<Generation>,
+    /// `None` if all names are visible.
+    hidden: Option<Hidden>,
     /// Place of its first doc and ordinal of its first name among those of all layers.
     first_place: u32,
     first_ordinal: u32,
@@ -165,10 +171,47 @@ impl Index {
         Index::of_layers(manifest, vec![Layer::new(generation)])
     }
 
+    /// Creates the index of `delta` on the generation that it extends: names of `base` whose label `delta`
+    /// has are hidden.
+    ///
+    /// # Errors
+    /// The two do not hold the names that the manifest of `delta` counts.
+    pub(in crate::index) fn extended(
+        base: Arc<Generation>,
+        delta: Generation,
+    ) -> Result<Index, GenerationError> {
+        let manifest = delta.manifest.clone();
+        let hidden = base.hide_labels_of(&delta);
+        let visible = |all: u32, hidden: u32, own: u32| (all - hidden).checked_add(own);
+        let (counts, own) = (hidden.counts(), delta.manifest.own());
+        let all = &base.manifest;
+        let fits = visible(all.names, counts.names, own.names) == Some(manifest.names)
+            && visible(all.dropped, counts.dropped, own.dropped) == Some(manifest.dropped)
+            && visible(all.drops, counts.drops, own.drops) == Some(manifest.drops);
+        // Ordinals and places of all layers are numbered together, hidden ones included.
+        if !fits || all.names.checked_add(own.names).is_none() {
+            let what = format!("does not fit {}, which it extends", all.generation);
+            return Err(GenerationError::malformed(
+                Path::new(&manifest.generation.to_string()),
+                what,
+            ));
+        }
+        let (first_place, first_ordinal) = (base.drops_by_rank.dropped(), base.names.len());
+        let base = Layer { hidden: Some(hidden), ..Layer::new(base) };
+        let delta = Layer { first_place, first_ordinal, ..Layer::new(Arc::new(delta)) };
+        Ok(Index::of_layers(manifest, vec![base, delta]))
+    }
+
     fn of_layers(manifest: Manifest, layers: Vec<Layer>) -> Index {
         let tlds = SharedTlds::new(&layers.iter().map(Layer::counted_tlds).collect::<Vec<_>>());
         let (days, making_day) = (ArcSwap::default(), Mutex::default());
         Index { manifest, layers, tlds, days, making_day }
+    }
+
+    /// Returns the generation with this manifest, if a layer holds it.
+    pub(in crate::index) fn generation_like(&self, manifest: &Manifest) -> Option<Arc<Generation>> {
+        let layer = self.layers.iter().find(|layer| layer.generation.manifest == *manifest);
+        layer.map(|layer| Arc::clone(&layer.generation))
     }
 
     /// Returns the manifest.
@@ -181,7 +224,7 @@ impl Index {
     pub fn lists(&self) -> Vec<(Day, u32)> {
         let mut all = Vec::new();
         for layer in &self.layers {
-            let tally = layer.drops_by_rank.first_batches().tally(|_| true);
+            let tally = layer.drops_by_rank.first_batches().tally(|doc| layer.shows_doc(doc));
             all.resize(tally.len(), (Day::MIN, 0));
             for ((day, count), (of_layer, more)) in all.iter_mut().zip(tally) {
                 (*day, *count) = (of_layer, *count + more);
@@ -263,6 +306,11 @@ impl Index {
         (layer, place - self.layers[layer].first_place)
     }
 
+    /// Returns the layer that holds the same generation as one of another index.
+    pub(in crate::index) fn layer_like(&self, other: &Layer) -> Option<&Layer> {
+        self.layers.iter().find(|layer| Arc::ptr_eq(&layer.generation, &other.generation))
+    }
+
     /// Returns the layer of the name at an ordinal among those of all layers, and its ordinal there.
     pub(in crate::index) fn name_at(&self, ordinal: u32) -> (&Layer, u32) {
         let layer = self.layers.iter().rfind(|layer| layer.first_ordinal <= ordinal);
@@ -304,7 +352,24 @@ impl Index {
 impl Layer {
     fn new(generation: Arc<Generation>) -> Layer {
         let newest_lists = OnceLock::new();
-        Layer { generation, first_place: 0, first_ordinal: 0, newest_lists }
+        Layer { generation, hidden: None, first_place: 0, first_ordinal: 0, newest_lists }
+    }
+
+    /// Returns the names that are not visible.
+    pub(in crate::index) fn hidden(&self) -> Option<&Hidden> {
+        self.hidden.as_ref()
+    }
+
+    /// Returns true if a name is visible.
+    #[inline]
+    pub(in crate::index) fn shows_name(&self, ordinal: u32) -> bool {
+        self.hidden.as_ref().is_none_or(|hidden| !hidden.has_name(ordinal))
+    }
+
+    /// Returns true if a doc is visible.
+    #[inline]
+    pub(in crate::index) fn shows_doc(&self, doc: u32) -> bool {
+        self.hidden.as_ref().is_none_or(|hidden| !hidden.has_doc(doc))
     }
 
     /// Returns the place of a doc among those of all layers.
@@ -317,19 +382,66 @@ impl Layer {
         self.first_ordinal + ordinal
     }
 
-    /// Returns every TLD by number, with its names.
+    /// Returns every TLD by number, with its visible names.
     fn counted_tlds(&self) -> Vec<(&str, u32)> {
-        let names = |tld| self.by_tld.places(tld, 0..self.names.len()).len() as u32;
+        let names = |tld| {
+            let hidden = self.hidden.as_ref().map_or(0, |hidden| hidden.names_under(tld));
+            self.by_tld.places(tld, 0..self.names.len()).len() as u32 - hidden
+        };
         (0..).zip(self.tlds.names()).map(|(tld, name)| (name.as_str(), names(tld))).collect()
     }
 
     fn newest_list(&self, tld: u16) -> Option<UnixMs> {
-        let newest = self.newest_lists.get_or_init(|| self.drops_by_rank.newest_lists(|_| true));
+        let newest = self
+            .newest_lists
+            .get_or_init(|| self.drops_by_rank.newest_lists(|doc| self.shows_doc(doc)));
         newest.get(usize::from(tld)).copied().flatten()
     }
 }
 
 impl Generation {
+    /// Hides the names whose label `other` has.
+    fn hide_labels_of(&self, other: &Generation) -> Hidden {
+        let pieces: Vec<Vec<(u32, u16)>> = (0..other.names.len().div_ceil(NAMES_PER_PIECE))
+            .into_par_iter()
+            .map(|at| at * NAMES_PER_PIECE..other.names.len().min((at + 1) * NAMES_PER_PIECE))
+            .map(|names| self.names_with_labels(&other.names, names))
+            .collect();
+        let mut names = pieces.concat();
+        // The label at the border of two pieces is in both.
+        names.dedup();
+        let Generation { ranks, by_tld, drops_by_name, tlds, drops_by_rank, .. } = self;
+        Hidden::new(&names, ranks, by_tld, drops_by_name, tlds.len(), drops_by_rank.len())
+    }
+
+    /// Returns ordinal and TLD number of each name that has the label of one of `names` of `others`.
+    fn names_with_labels(&self, others: &Names, names: Range<u32>) -> Vec<(u32, u16)> {
+        let (mut found, mut last) = (Vec::new(), Vec::new());
+        let next = |visited: VisitedName<'_>| ControlFlow::Continue(visited.ordinal + 1);
+        others.for_each(
+            names,
+            None,
+            |_| true,
+            |other| {
+                if other.label != last.as_slice() {
+                    other.label.clone_into(&mut last);
+                    let same = self.names.label_range(text_of(other.label));
+                    self.names.for_each(
+                        same,
+                        None,
+                        |_| true,
+                        |name| {
+                            found.push((name.ordinal, name.tld));
+                            next(name)
+                        },
+                    );
+                }
+                next(other)
+            },
+        );
+        found
+    }
+
     /// Returns the columns of an ordinal whose TLD number is `tld`.
     pub(in crate::index) fn row(&self, ordinal: u32, tld: u16) -> NameRow {
         let key = self.ranks.keys()[ordinal as usize];
@@ -411,7 +523,9 @@ impl Generation {
 
 impl LayerDay {
     fn new(layer: &Layer, as_of: AsOf) -> LayerDay {
-        let (stages, codes) = DayStages::new(layer.drops_by_rank.dates(), &layer.tlds, as_of);
+        let hidden = layer.hidden.as_ref().map_or(&[][..], Hidden::docs);
+        let dates = layer.drops_by_rank.dates(hidden);
+        let (stages, codes) = DayStages::new(dates, &layer.tlds, as_of);
         let dropped = StagedDrops::new(&layer.drops_by_name, &codes);
         LayerDay { as_of, stages, dropped }
     }
@@ -439,5 +553,7 @@ impl DayIndex {
     }
 }
 
+/// Names per parallel task.
+const NAMES_PER_PIECE: u32 = 1 << 12;
 /// Cached days: today, and the day before or after around midnight.
 const DAYS_KEPT: usize = 2;

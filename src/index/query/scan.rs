@@ -147,7 +147,7 @@ impl Scan<'_> {
         for first in looks.take_while(|_| !budget::spent()) {
             for place in first..places.end.min(first + NAMES_PER_LOOK as u32) {
                 let doc = dropped.doc(place);
-                if self.doc_passes(doc) {
+                if self.doc_passes(doc) && self.index.shows_doc(doc) {
                     let ordinal = dropped.ordinal(place);
                     best.offer(matches.whole.contains(&ordinal), self.key(doc), ordinal);
                 }
@@ -236,7 +236,8 @@ impl Scan<'_> {
             |VisitedName { ordinal, label, shared, tld }| {
                 let key = keys[ordinal as usize];
                 trail.share(shared);
-                if !is_needed(key) || !self.name.tld_passes(tld) {
+                if !is_needed(key) || !self.name.tld_passes(tld) || !self.index.shows_name(ordinal)
+                {
                     return ControlFlow::Continue(ordinal + 1);
                 }
                 if self.name.label_passes_after(&mut trail, label) {
@@ -269,7 +270,7 @@ impl Scan<'_> {
             .map(|place| (aliases[place as usize], matches.whole_aliases.contains(&place)));
         let (mut name, mut scratch) = (NameBuf::default(), Scratch::default());
         for (ordinal, whole) in of_aliases.chain(matches.others.iter().copied()) {
-            if matches.names.contains(&ordinal) {
+            if matches.names.contains(&ordinal) || !self.index.shows_name(ordinal) {
                 continue;
             }
             let key = self.index.ranks.keys()[ordinal as usize];

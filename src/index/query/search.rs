@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use crate::index::columns::by_tld::ByTld;
 use crate::index::columns::drops_by_name::{DropsByName, StagedDrops};
+use crate::index::columns::hidden::Hidden;
 use crate::index::columns::idn::{self, Matches};
 use crate::index::columns::names::NameBuf;
 use crate::index::columns::rank_table::{Column, KeyFilter, Order, RankTable, key_of};
@@ -36,6 +37,8 @@ pub struct SearchColumns<'a> {
     pub dropped: &'a DropsByName,
     /// Names with a distinct Unicode form, in the order of that form.
     pub aliases: IdnColumns<'a>,
+    /// Names that are not found.
+    pub hidden: Option<&'a Hidden>,
 }
 
 /// Columns in the order of Unicode forms, all of the same length.
@@ -236,6 +239,7 @@ impl Layer {
             by_tld: &self.by_tld,
             dropped: &self.drops_by_name,
             aliases: IdnColumns { ordinals, keys, tlds: self.idn.tlds() },
+            hidden: self.hidden(),
         }
     }
 
@@ -366,12 +370,19 @@ impl Narrowed<'_> {
             (Some(_), Some(_)) => dropped.ordinal(dropped.by_tld().row(place)),
         };
         match (self.view, self.tlds) {
-            (None, None) => best.take(names.order(), &spans, self.keys),
+            (None, None) => match self.parts.hidden {
+                None => best.take(names.order(), &spans, self.keys),
+                Some(hidden) => best.take(hidden.order(names), &spans, self.keys),
+            },
             (None, Some(tlds)) => {
-                let order = by_tld.ranked().order();
                 for &tld in tlds {
                     let spans = spans.map(|ordinals| by_tld.places(tld, ordinals));
-                    best.take(order, &spans, self.keys);
+                    match self.parts.hidden {
+                        None => best.take(by_tld.ranked().order(), &spans, self.keys),
+                        Some(hidden) => {
+                            best.take(hidden.order_by_tld(by_tld), &spans, self.keys);
+                        }
+                    }
                 }
             }
             (Some((view, day)), None) => {
@@ -400,7 +411,7 @@ impl Narrowed<'_> {
             if self.keys.passes(key)
                 && !matches.names.contains(&ordinal)
                 && self.tlds.is_none_or(|wanted| wanted.binary_search(&tlds[at]).is_ok())
-                && self.in_pipeline(ordinal)
+                && self.is_visible(ordinal)
             {
                 best.offer(matches.whole_aliases.contains(&place), key, ordinal);
             }
@@ -415,14 +426,17 @@ impl Narrowed<'_> {
             if self.keys.passes(key)
                 && !matches.names.contains(&ordinal)
                 && self.tlds.is_none_or(|tlds| tlds.iter().any(|&tld| in_tld(ordinal, tld)))
-                && self.in_pipeline(ordinal)
+                && self.is_visible(ordinal)
             {
                 best.offer(whole, key, ordinal);
             }
         }
     }
 
-    fn in_pipeline(&self, ordinal: u32) -> bool {
+    fn is_visible(&self, ordinal: u32) -> bool {
+        if self.parts.hidden.is_some_and(|hidden| hidden.has_name(ordinal)) {
+            return false;
+        }
         let Some((view, day)) = self.view else { return true };
         let place = self.parts.dropped.place(ordinal);
         place.is_some_and(|place| day.code(place) & view.code_mask() != 0)
@@ -671,6 +685,7 @@ mod tests {
                 by_tld: &self.by_tld,
                 dropped: &self.dropped,
                 aliases,
+                hidden: None,
             }
         }
 

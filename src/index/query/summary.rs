@@ -267,7 +267,7 @@ mod tests {
 
     fn check(listed: &DropsByRank, tlds: &Tlds, today: Day) {
         let as_of = AsOf { today, catch_days: 5 };
-        let (stages, _) = DayStages::new(listed.dates(), tlds, as_of);
+        let (stages, _) = DayStages::new(listed.dates(&[]), tlds, as_of);
         let newest = raw(1_002);
         let numbers: Vec<u16> = (0..=u16::MAX).take(tlds.len()).collect();
         let layer = CountedLayer { listed, stages: &stages, tlds: &numbers, first_place: 0 };

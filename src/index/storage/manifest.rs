@@ -17,7 +17,8 @@ use std::str::FromStr;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::ranked::RankedMeta;
+use crate::corpus::batch::Batch;
+use crate::corpus::ranked::{RankedList, RankedMeta};
 use crate::index::error::GenerationError;
 use crate::scorer::Coverage;
 use crate::vocab::day::Day;
@@ -26,7 +27,7 @@ use crate::vocab::popularity::ListEdition;
 
 /// Version of the file formats, raised when one changes. Other versions are rejected; a rebuild
 /// from the corpus replaces them.
-pub const INDEX_FORMAT: u32 = 11;
+pub const INDEX_FORMAT: u32 = 12;
 
 /// File that names the generation to serve.
 const CURRENT: &str = "CURRENT";
@@ -89,6 +90,27 @@ impl From<&RankedMeta> for UsedList {
     }
 }
 
+/// The generation that a delta extends, and what is in the files of the delta itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extension {
+    pub base: GenerationId,
+    /// [`Manifest::digest`] of the base.
+    pub base_manifest: String,
+    pub own: Contents,
+}
+
+/// Contents of the files of a generation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contents {
+    pub names: u32,
+    /// Names that dropped, registered again or not.
+    pub dropped: u32,
+    /// Names on the drops list.
+    pub drops: u32,
+    /// Every TLD; positions are TLD numbers.
+    pub tlds: Vec<String>,
+}
+
 /// Description of a generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -121,6 +143,10 @@ pub struct Manifest {
     pub popularity: Vec<UsedList>,
     /// Observation time of the newest list.
     pub newest_observed_at: Option<DateTime<Utc>>,
+    /// Set for a delta: the members that follow, except for `files`, are those of the base with the delta
+    /// on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extends: Option<Extension>,
     /// Total number of names.
     pub names: u32,
     /// Names that dropped, registered again or not.
@@ -129,13 +155,37 @@ pub struct Manifest {
     pub drops: u32,
     /// Every drop date, ascending.
     pub drop_dates: Vec<Day>,
-    /// Every TLD, most frequent first; positions are TLD numbers.
+    /// Every TLD; unless the generation is a delta, most frequent first, and positions are TLD numbers.
     pub tlds: Vec<String>,
     /// All files except the manifest, by path within the folder.
     pub files: BTreeMap<String, FileSum>,
 }
 
 impl Manifest {
+    /// Returns what is in the files of the generation.
+    pub fn own(&self) -> Contents {
+        let Manifest { names, dropped, drops, .. } = *self;
+        let whole = || Contents { names, dropped, drops, tlds: self.tlds.clone() };
+        self.extends.as_ref().map_or_else(whole, |extension| extension.own.clone())
+    }
+
+    /// Returns the generation that this one extends.
+    pub fn base(&self) -> Option<GenerationId> {
+        self.extends.as_ref().map(|extension| extension.base)
+    }
+
+    /// Returns the bytes of its files.
+    pub fn bytes(&self) -> u64 {
+        self.files.values().map(|file| file.len).sum()
+    }
+
+    /// Returns a hash, in hex, that tells the generation from every other.
+    pub fn digest(&self) -> String {
+        let json =
+            serde_json::to_vec(self).expect("a manifest has no maps with keys of other types");
+        blake3::hash(&json).to_hex().to_string()
+    }
+
     /// Writes and syncs the manifest of the generation in `folder`.
     ///
     /// # Errors
@@ -178,6 +228,16 @@ impl Manifest {
         }
         serde_json::from_str(json).map_err(|err| GenerationError::malformed(&path, err))
     }
+}
+
+/// Returns the hash of the checksums of batches and popularity lists, in hex.
+pub fn corpus_digest(batches: &[Batch], ranked: &[RankedList]) -> String {
+    let mut corpus = blake3::Hasher::new();
+    let ranked = ranked.iter().map(RankedList::checksum);
+    for checksum in batches.iter().map(Batch::checksum).chain(ranked) {
+        corpus.update(checksum);
+    }
+    corpus.finalize().to_hex().to_string()
 }
 
 /// Returns the folder of a generation.

@@ -1,0 +1,114 @@
+//! What a delta replaces in its base: the names that the batches of the base have under the labels of newer
+//! batches, counted as a build of the base counted them.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use crate::corpus::batch::Batch;
+use crate::corpus::merge::{self, Dossiers, Merge};
+use crate::index::columns::hidden::NameCounts;
+use crate::index::columns::table::is_registrable;
+use crate::index::error::BuildError;
+use crate::vocab::day::Day;
+use crate::vocab::suffixes;
+
+/// Counts of replaced names.
+#[derive(Debug, Default)]
+pub struct Replaced {
+    pub counts: NameCounts,
+    /// Names left out: an installed Public Suffix List divides them in another place.
+    pub left_out: u64,
+    /// By [`Day::raw`]: whether one of them dropped then.
+    dropped_on: Vec<bool>,
+}
+
+impl Replaced {
+    /// Counts the names of `batches` under the labels of `newer`, on all cores.
+    ///
+    /// # Errors
+    /// A batch does not decode.
+    pub fn count(batches: &[Batch], newer: &[Batch]) -> Result<Replaced, BuildError> {
+        let cuts = merge::cuts(newer, rayon::current_num_threads());
+        (0..=cuts.len())
+            .into_par_iter()
+            .map(|at| {
+                let from = at.checked_sub(1).map_or(&[] as &[u8], |at| &cuts[at]);
+                let names = Dossiers::of_labels(batches, newer, from)?;
+                Replaced::count_range(names, cuts.get(at).map(Vec::as_slice))
+            })
+            .try_reduce(Replaced::default, |one, other| Ok(one.plus(other)))
+    }
+
+    fn count_range(mut names: Dossiers<'_>, to: Option<&[u8]>) -> Result<Replaced, BuildError> {
+        let dropped_on = vec![false; usize::from(u16::MAX) + 1];
+        let mut found = Replaced { dropped_on, ..Replaced::default() };
+        let must_check = suffixes::installed().is_some();
+        while let Some(dossier) = names.gather()? {
+            if to.is_some_and(|to| dossier.name >= to) {
+                break;
+            }
+            if must_check && !is_registrable(&dossier) {
+                found.left_out += 1;
+                continue;
+            }
+            found.counts.names += 1;
+            if let Some(latest) = dossier.drops.last() {
+                found.counts.dropped += 1;
+                found.counts.drops += u32::from(!latest.registered_again);
+            }
+            for drop in dossier.drops {
+                found.dropped_on[usize::from(drop.date.raw())] = true;
+            }
+        }
+        Ok(found)
+    }
+
+    fn plus(mut self, other: Replaced) -> Replaced {
+        self.counts.names += other.counts.names;
+        self.counts.dropped += other.counts.dropped;
+        self.counts.drops += other.counts.drops;
+        self.left_out += other.left_out;
+        if self.dropped_on.is_empty() {
+            return Replaced { dropped_on: other.dropped_on, ..self };
+        }
+        self.dropped_on.iter_mut().zip(other.dropped_on).for_each(|(all, other)| *all |= other);
+        self
+    }
+
+    /// Returns the days on which one of the names dropped.
+    pub fn drop_dates(&self) -> BTreeSet<Day> {
+        let days = (0..=u16::MAX).zip(&self.dropped_on);
+        days.filter(|(_, dropped)| **dropped).filter_map(|(raw, _)| Day::from_raw(raw)).collect()
+    }
+}
+
+/// Returns those of `dates` on which no name of `batches` dropped that has another label than those of
+/// `newer`. Reads names until each date is found: usually few.
+///
+/// # Errors
+/// A batch does not decode.
+pub fn dates_without(
+    mut dates: BTreeSet<Day>,
+    batches: &[Batch],
+    newer: &[Batch],
+) -> Result<BTreeSet<Day>, BuildError> {
+    let must_check = suffixes::installed().is_some();
+    let (mut names, mut newer) = (Dossiers::new(batches, b"")?, Merge::new(newer, b"")?);
+    while !dates.is_empty()
+        && let Some(dossier) = names.gather()?
+    {
+        let is_of_one = dossier.drops.iter().any(|drop| dates.contains(&drop.date));
+        if !is_of_one || must_check && !is_registrable(&dossier) {
+            continue;
+        }
+        let label = dossier.name.get(..=dossier.label_len.into()).unwrap_or(dossier.name);
+        newer.seek(label)?;
+        if !newer.peek().is_some_and(|entry| entry.name.starts_with(label)) {
+            dossier.drops.iter().for_each(|drop| {
+                dates.remove(&drop.date);
+            });
+        }
+    }
+    Ok(dates)
+}
