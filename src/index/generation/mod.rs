@@ -7,3 +7,5 @@ pub mod live;
 pub mod memory;
 pub mod open;
 mod selftest;
+#[cfg(test)]
+mod tests;

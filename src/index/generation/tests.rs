@@ -1,0 +1,658 @@
+//! Indexes that lists extended, compared with indexes that were built whole from the same lists.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use chrono::DateTime;
+
+use crate::corpus::batch::{self, Batch, BatchMeta, Entry, StoredObservation};
+use crate::corpus::ranked::RankedList;
+use crate::feeds::Sighting;
+use crate::index::columns::fixtures::TestTables;
+use crate::index::filter::{
+    AsOf, DropFilter, Facet, Filter, RuleQuery, SearchFilter, Sort, SortKey, StageSet, View,
+};
+use crate::index::generation::base::{Base, ExtendRule, NoDelta, WholeBecause};
+use crate::index::generation::build::{BuildSettings, Keep, rebuild, rollback, update};
+use crate::index::generation::open::{self, open_current, reopen_current};
+use crate::index::query::index::Index;
+use crate::index::rules::DueRule;
+use crate::index::storage::manifest::{self, GenerationId, Manifest};
+use crate::scorer::{Scorer, Scratch};
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::filter::{DayRange, Digits};
+use crate::vocab::name::{DomainName, to_unicode};
+use crate::vocab::query::{NamePrefix, Substring};
+use crate::vocab::stage::Stage;
+use crate::vocab::watermark::Watermark;
+
+/// Days are around this one.
+const TODAY: u16 = 1_000;
+const KEEP: u16 = 3;
+const ALWAYS: ExtendRule = ExtendRule { from: 1, percent: 100 };
+const NO_RANKED: &[RankedList] = &[];
+
+fn day(raw: u16) -> Day {
+    Day::from_raw(raw).expect("a day")
+}
+
+fn settings() -> BuildSettings {
+    let keep = Keep::new(KEEP).expect("in range");
+    BuildSettings { keep, extend: ALWAYS, ..BuildSettings::default() }
+}
+
+/// Lists in a folder, and the indexes built from them.
+struct Lists {
+    folder: tempfile::TempDir,
+    batches: Vec<Batch>,
+}
+
+impl Lists {
+    fn new() -> Lists {
+        Lists { folder: tempfile::tempdir().expect("a folder"), batches: Vec::new() }
+    }
+
+    fn index(&self) -> PathBuf {
+        self.folder.path().join("index")
+    }
+
+    fn add(&mut self, rows: &[(DomainName, StoredObservation)]) {
+        let number = self.batches.len() as u16 + 1;
+        let path = self.folder.path().join(number.to_string());
+        let mut writer = batch::create(&path, false).expect("a new file");
+        let mut scratch = Scratch::default();
+        for (name, record) in rows {
+            let mut features = Vec::new();
+            let base = Scorer::shared().base_with_features(name, &mut scratch, &mut features);
+            let dropped = matches!(record.sighting, Sighting::Dropped { .. });
+            let entry = Entry {
+                name: name.as_str().as_bytes(),
+                label_len: name.label_len(),
+                length: name.length(),
+                base,
+                features: if dropped { &features } else { &[] },
+                record: *record,
+            };
+            writer.push(&entry, None).expect("written");
+        }
+        let at = day(TODAY - 60 + 4 * number).start();
+        let (_, names) = writer.counts();
+        let scorer_version = crate::scorer::SCORER_VERSION;
+        let meta = BatchMeta {
+            ingested_at: at,
+            observed_at: at,
+            names,
+            scorer_version,
+            ..BatchMeta::default()
+        };
+        writer.finish(&meta).expect("finished");
+        self.batches.push(Batch::open(&path).expect("opens"));
+    }
+
+    /// Adds a list of some of `names`, each with a chance of one in `share`.
+    fn add_some(&mut self, made: &mut TestTables, names: &[DomainName], share: usize) {
+        let mut rows = Vec::new();
+        for name in names {
+            if made.below(share) > 0 {
+                continue;
+            }
+            let observed_at = made.below(5) as i64;
+            let sighting = match made.below(12) {
+                0 => Sighting::Known { registered: made.below(2) == 0 },
+                1 => Sighting::Registered { on: day(TODAY - 20 + made.below(20) as u16) },
+                _ => Sighting::Dropped {
+                    date: day(TODAY - [0, 0, 3, 30, 31, 36, 40, 44, 70, 90][made.below(10)]),
+                    release: (made.below(3) == 0).then(|| day(TODAY + 5 - made.below(20) as u16)),
+                    registered_again: made.below(9) == 0,
+                },
+            };
+            rows.push((
+                name.clone(),
+                StoredObservation { sighting, first_seen: None, observed_at },
+            ));
+        }
+        self.add(&rows);
+    }
+
+    /// Adds a list of some of `names` that dropped today.
+    fn add_todays(&mut self, made: &mut TestTables, names: &[DomainName], share: usize) {
+        let names = names.iter().filter(|_| made.below(share) == 0);
+        let date = day(TODAY);
+        let sighting = Sighting::Dropped { date, release: None, registered_again: false };
+        let record = StoredObservation { sighting, first_seen: None, observed_at: 9 };
+        let rows: Vec<_> = names.map(|name| (name.clone(), record)).collect();
+        self.add(&rows);
+    }
+
+    fn rebuild(&self) -> Manifest {
+        rebuild(&self.index(), &self.batches, NO_RANKED, settings(), DateTime::UNIX_EPOCH)
+            .expect("built")
+    }
+
+    fn update(&self) -> Manifest {
+        update(&self.index(), &self.batches, NO_RANKED, settings(), DateTime::UNIX_EPOCH)
+            .expect("built")
+    }
+
+    /// The index of the same lists, built whole in another folder.
+    fn whole(&self) -> Index {
+        let folder = tempfile::tempdir().expect("a folder");
+        rebuild(folder.path(), &self.batches, NO_RANKED, settings(), DateTime::UNIX_EPOCH)
+            .expect("built");
+        open_current(folder.path()).expect("opens").index
+    }
+
+    fn current(&self) -> Index {
+        open_current(&self.index()).expect("opens").index
+    }
+
+    fn generations(&self) -> Vec<u64> {
+        let generations = manifest::generations(&self.index()).expect("read");
+        generations.iter().map(|generation| generation.0).collect()
+    }
+}
+
+fn names(made: &mut TestTables, count: usize) -> Vec<DomainName> {
+    let names: BTreeSet<DomainName> = (0..count).filter_map(|_| made.name()).collect();
+    names.into_iter().collect()
+}
+
+/// Questions to two indexes that must answer the same.
+struct Pair<'a> {
+    extended: &'a Index,
+    whole: &'a Index,
+    names: &'a [DomainName],
+    asked: usize,
+    /// Answers that are not empty.
+    full: usize,
+}
+
+impl Pair<'_> {
+    fn same(&mut self, what: &str, ask: impl Fn(&Index) -> Vec<String>) {
+        let (found, expected) = (ask(self.extended), ask(self.whole));
+        assert_eq!(found, expected, "{what}");
+        self.asked += 1;
+        self.full += usize::from(!found.is_empty());
+    }
+
+    fn text(&self, made: &mut TestTables, from_start: bool) -> String {
+        let name = &self.names[made.below(self.names.len())];
+        let chars: Vec<char> = match made.below(2) {
+            0 => to_unicode(name.as_str()).chars().collect(),
+            _ => name.as_str().chars().collect(),
+        };
+        let start = if from_start { 0 } else { made.below(chars.len()) };
+        let end = chars.len().min(start + 1 + made.below(5));
+        chars[start..end].iter().collect()
+    }
+
+    fn filter(&self, made: &mut TestTables) -> Filter {
+        let mut filter = Filter::default();
+        if made.below(3) == 0 {
+            filter.min_dqs = Dqs::clamped(made.below(60) as i32);
+        }
+        if made.below(3) == 0 {
+            filter.max_len = 1 + made.below(20) as u8;
+        }
+        if made.below(3) == 0 {
+            let tlds = ["com", "co.uk", "xn--p1ai", "nosuch", "museum", "de", "se"];
+            filter.tlds =
+                (0..=made.below(3)).map(|_| tlds[made.below(tlds.len())].into()).collect();
+        }
+        if made.below(6) == 0 {
+            filter.not_tlds = vec!["com".into(), "io".into()];
+        }
+        if made.below(6) == 0 {
+            (filter.min_tlds, filter.max_tlds) = (1, 3);
+        }
+        if made.below(6) == 0 {
+            filter.drop.dropped.from = Some(day(TODAY - 45 + made.below(40) as u16));
+        }
+        if made.below(8) == 0 {
+            filter.drop.min_drops = 2;
+        }
+        if made.below(8) == 0 {
+            filter.drop.after_batch = Some(1 + made.below(6) as u64);
+        }
+        if made.below(6) == 0 {
+            filter.label.digits = Some(Digits::None);
+        }
+        if made.below(5) == 0 {
+            filter.label.contains.extend(Substring::parse(&self.text(made, false)).ok());
+        }
+        if made.below(5) == 0 {
+            filter.label.starts.extend(Substring::parse(&self.text(made, true)).ok());
+        }
+        filter
+    }
+
+    fn drops(&mut self, made: &mut TestTables, as_of: AsOf) {
+        let sort = Sort {
+            key: SortKey::ALL[made.below(SortKey::ALL.len())],
+            descending: made.below(2) == 0,
+        };
+        let mut filter = DropFilter {
+            common: if made.below(3) == 0 { Filter::default() } else { self.filter(made) },
+            view: view(made),
+            contains: (made.below(4) == 0)
+                .then(|| Substring::parse(&self.text(made, false)).ok())
+                .flatten(),
+            sort: if made.below(3) == 0 { Sort::default() } else { sort },
+            after: None,
+            limit: [1, 7, 50, 1_000][made.below(4)],
+            offset: [0, 0, 3, 200][made.below(4)],
+        };
+        // Pages by their cursors: each index reads those of its own.
+        let mut after = [None, None];
+        for page in 0..4 {
+            let what = format!("{filter:?} page {page} on {}", as_of.today);
+            let [ours, theirs] = [self.extended, self.whole].map(|index| {
+                let of = usize::from(std::ptr::eq(index, self.whole));
+                let filter = DropFilter { after: after[of].clone(), ..filter.clone() };
+                let found = index.drops(&filter, as_of).expect("readable");
+                let mut rows = Vec::new();
+                found.for_each_placed(|row, lifecycle| rows.push(format!("{row:?} {lifecycle:?}")));
+                let tlds = found.cached_tlds(|tlds| tlds.collect::<Vec<_>>().join(" "));
+                let facts = format!("{} {} {tlds}", found.date, found.total);
+                (rows, facts, found.next)
+            });
+            assert_eq!(ours, theirs, "{what}");
+            self.asked += 1;
+            self.full += usize::from(!ours.0.is_empty());
+            filter.offset = 0;
+            after = [theirs.2, ours.2];
+            if after[0].is_none() {
+                break;
+            }
+        }
+        filter.after = None;
+        self.same(&format!("counts of {filter:?}"), |index| {
+            let count = index.count_drops(&filter, as_of).expect("readable");
+            let kept = index.kept_count::<crate::index::QueryError>((1, 1), as_of, || {
+                Ok(DropFilter { common: Filter::default(), ..filter.clone() })
+            });
+            let facets = index.facets(&filter, &Facet::ALL, as_of).expect("readable");
+            let exported = index.exported_places(&filter, as_of).expect("readable");
+            let mut rows = vec![format!("{count} {:?} {facets:?}", kept.ok())];
+            index.shape_drops(&exported, as_of, |place, row| {
+                rows.push(format!("{row:?} {}", index.is_exported(place)));
+            });
+            rows
+        });
+    }
+
+    fn searches(&mut self, made: &mut TestTables, as_of: AsOf) {
+        let prefix = NamePrefix::parse(&self.text(made, true)).ok();
+        let common = if made.below(2) == 0 { Filter::default() } else { self.filter(made) };
+        let prefix = prefix.filter(|_| made.below(8) > 0 || !common.scans_names());
+        let filter = SearchFilter {
+            prefix,
+            common,
+            view: (made.below(2) == 0).then(|| view(made)),
+            limit: [1, 10, 100][made.below(3)],
+            offset: [0, 0, 2, 90][made.below(4)],
+        };
+        if filter.prefix.is_none() && !filter.common.scans_names() {
+            return;
+        }
+        self.same(&format!("{filter:?} on {}", as_of.today), |index| {
+            let page = index.search(&filter, as_of);
+            let mut rows = Vec::new();
+            page.for_each_placed(|row, dqs, lifecycle| {
+                rows.push(format!("{row:?} {dqs} {lifecycle:?}"));
+            });
+            rows.insert(0, format!("{} {}", page.total, page.capped));
+            rows
+        });
+        let plain = SearchFilter { view: None, common: Filter::default(), offset: 0, ..filter };
+        self.same(&format!("suggestions for {plain:?}"), |index| {
+            let mut names = Vec::new();
+            index.suggest(&plain, |name| names.push(name.to_owned()));
+            names
+        });
+    }
+
+    fn names(&mut self, as_of: AsOf) {
+        for name in self.names.iter().step_by(self.names.len() / 100 + 1) {
+            let other = DomainName::parse(&format!("q{}", name.as_str()));
+            for name in [Some(name.clone()), other.ok()].into_iter().flatten() {
+                self.same(name.as_str(), |index| {
+                    let (dossier, profile) =
+                        (index.dossier(&name, as_of), index.profile(&name, as_of));
+                    vec![
+                        format!("{dossier:?} {profile:?} {:?}", index.facts(&name, as_of)),
+                        format!("{:?} {:?}", index.explanation(&name), index.holds(&name)),
+                        format!("{:?} {:?}", index.appraise(&name), index.history(&name, as_of)),
+                        format!("{:?}", index.siblings(&name, as_of, 5)),
+                        format!("{:?}", index.family(name.label(), as_of)),
+                        format!("{:?}", index.label_variants(name.label())),
+                    ]
+                });
+            }
+        }
+        self.same("places of names", |index| {
+            let mut rows = Vec::new();
+            index.shape_drops(&index.places_of(self.names), as_of, |_, row| {
+                rows.push(format!("{row:?}"));
+            });
+            rows
+        });
+    }
+
+    fn overview(&mut self, as_of: AsOf) {
+        self.same("overview", |index| {
+            let overview = index.overview(as_of);
+            let mut facts = vec![format!("{:?} {:?}", overview.newest(), overview.days())];
+            facts.push(overview.day_tlds().collect::<Vec<_>>().join(" "));
+            for view in View::EVERY {
+                let tlds: Vec<_> = overview.tlds(view).collect();
+                facts.push(format!(
+                    "{} {tlds:?} {:?}",
+                    overview.total(view),
+                    overview.scores(view)
+                ));
+            }
+            let mut tlds: Vec<_> = overview.all_tlds().map(|tld| format!("{tld:?}")).collect();
+            tlds.sort();
+            facts.extend(tlds);
+            overview.for_each_best(|band, row, at| facts.push(format!("{band} {row:?} {at:?}")));
+            facts
+        });
+        self.same("lists", |index| index.lists().iter().map(|list| format!("{list:?}")).collect());
+        self.same("manifest", |index| {
+            let manifest = index.manifest().clone();
+            let tlds: BTreeSet<&String> = manifest.tlds.iter().collect();
+            let Manifest { names, dropped, drops, batches, corpus, coverage, .. } = &manifest;
+            vec![
+                format!("{names} {dropped} {drops} {batches} {corpus} {coverage:?} {tlds:?}"),
+                format!("{:?} {:?}", manifest.drop_dates, manifest.newest_observed_at),
+            ]
+        });
+    }
+
+    fn rules(&mut self, made: &mut TestTables, as_of: AsOf) {
+        let rules: Vec<DueRule> = (0..12)
+            .map(|_| {
+                let stages = [Stage::ALL[made.below(4)], Stage::ALL[made.below(4)]];
+                let contains = (made.below(3) == 0)
+                    .then(|| Substring::parse(&self.text(made, false)).ok())
+                    .flatten();
+                DueRule {
+                    query: RuleQuery {
+                        common: self.filter(made),
+                        contains,
+                        stages: StageSet::from_stages(&stages[..made.below(3)]),
+                    },
+                    created: day(TODAY - made.below(50) as u16),
+                    base: Watermark {
+                        batch: made.below(8) as u64,
+                        day: day(TODAY - made.below(20) as u16),
+                    },
+                    releases_then: DayRange::default(),
+                }
+            })
+            .collect();
+        for best in [0, 3, usize::MAX] {
+            self.same("matches of rules", |index| {
+                let found = index.matches(&rules, best, as_of);
+                let listed = |&place: &u32| format!("{:?}", index.listed_drop(place, as_of));
+                found
+                    .iter()
+                    .flat_map(|found| {
+                        let best = found.best.iter().map(listed);
+                        best.chain([found.total.to_string()])
+                    })
+                    .collect()
+            });
+        }
+        for rule in &rules {
+            self.same("preview of a rule", |index| {
+                let preview = index.preview(&rule.query, as_of).expect("readable");
+                let mut rows = vec![format!("{} {:?}", preview.today, preview.per_day)];
+                preview.for_each_sample(|row| rows.push(format!("{row:?}")));
+                rows
+            });
+            self.same("names that pass a filter", |index| {
+                let tests = [None, Some(View::Active)]
+                    .map(|view| index.name_test(&rule.query.common, view, as_of));
+                let names = self.names.iter().map(DomainName::as_str);
+                names
+                    .filter(|name| tests.iter().any(|test| test.passes(name)))
+                    .map(|name| format!("{name} {}", tests[1].passes(name)))
+                    .collect()
+            });
+        }
+    }
+
+    fn changes(&mut self, before: &[&Index], as_of: AsOf) {
+        for before in before {
+            let since = before.manifest().batches;
+            for since in [since, since - 1] {
+                self.same("changes of lists", |index| {
+                    let changes = index.changes_of_lists(Some(before), since, as_of);
+                    described(index, &changes, as_of)
+                });
+            }
+        }
+        self.same("changes of lists alone", |index| {
+            described(index, &index.changes_of_lists(None, 2, as_of), as_of)
+        });
+        for after in 0..4 {
+            self.same("changes of a day", |index| {
+                let day = as_of.today.plus(after);
+                described(index, &index.changes_of_day(day, 3 + after as u64), as_of)
+            });
+        }
+    }
+}
+
+fn described(
+    index: &Index,
+    changes: &[crate::index::changes::DropChange],
+    as_of: AsOf,
+) -> Vec<String> {
+    let described = changes.iter().map(|change| {
+        let drop = index.listed_drop(change.place, as_of);
+        format!("{drop:?} {:?} {:?} {:?}", change.kind, change.source, change.dqs_before)
+    });
+    described.collect()
+}
+
+fn view(made: &mut TestTables) -> View {
+    match made.below(9) {
+        7 => View::Stages(StageSet::from_stages(&[Stage::Redemption, Stage::Released])),
+        8 => View::of_stages(&[Stage::PendingDelete, Stage::Catchable]).expect("stages"),
+        at => View::EVERY[at],
+    }
+}
+
+#[test]
+fn an_extended_index_answers_like_one_built_whole() {
+    for (seed, size) in [(1, 300), (2, 2_000), (3, 900)] {
+        let mut made = TestTables::new(seed);
+        let all = names(&mut made, size);
+        let (old, _) = all.split_at(all.len() * 9 / 10);
+        let mut lists = Lists::new();
+        for _ in 0..3 {
+            lists.add_some(&mut made, old, 2);
+        }
+        assert_eq!(lists.rebuild().base(), None);
+        let mut before = vec![lists.current()];
+        // Lists of few names, of one, of none and of many.
+        for share in [25, 60, 1 << 30, 4] {
+            lists.add_some(&mut made, &all, share);
+            let manifest = lists.update();
+            assert_eq!(manifest.base(), Some(GenerationId(1)), "seed {seed}");
+            let extended = lists.current();
+            assert_eq!(extended.manifest(), &manifest);
+            assert_eq!(extended.layers().len(), 2);
+            let whole = lists.whole();
+            let mut pair =
+                Pair { extended: &extended, whole: &whole, names: &all, asked: 0, full: 0 };
+            for (today, catch_days) in [(TODAY, 5), (TODAY - 31, 0), (TODAY + 40, 5)] {
+                let as_of = AsOf { today: day(today), catch_days };
+                for _ in 0..20 {
+                    pair.drops(&mut made, as_of);
+                    pair.searches(&mut made, as_of);
+                }
+                pair.overview(as_of);
+                pair.rules(&mut made, as_of);
+                let before: Vec<&Index> = before.iter().collect();
+                pair.changes(&before, as_of);
+            }
+            pair.names(AsOf { today: day(TODAY), catch_days: 5 });
+            assert!(pair.full * 3 > pair.asked, "{} of {}", pair.full, pair.asked);
+            // What is served next shares the base with what is served.
+            let reopened = reopen_current(&lists.index(), Some(&extended)).expect("opens").index;
+            assert!(reopened.layer_like(&extended.layers()[0]).is_some());
+            assert!(reopened.layer_like(&extended.layers()[1]).is_none());
+            before.push(extended);
+        }
+    }
+}
+
+/// Three lists, an index of the first two, and a delta of the third on it.
+fn small() -> Lists {
+    let mut made = TestTables::new(9);
+    let all = names(&mut made, 200);
+    let mut lists = Lists::new();
+    lists.add_some(&mut made, &all, 2);
+    lists.add_some(&mut made, &all, 2);
+    lists.rebuild();
+    lists.add_todays(&mut made, &all, 20);
+    assert_eq!(lists.update().base(), Some(GenerationId(1)));
+    lists
+}
+
+#[test]
+fn the_base_of_a_generation_stays_and_rollback_goes_over_deltas() {
+    let mut lists = small();
+    let mut made = TestTables::new(10);
+    let all = names(&mut made, 200);
+    let mut add = |lists: &mut Lists| {
+        lists.add_todays(&mut made, &all, 20);
+        lists.update().base()
+    };
+    assert_eq!(lists.generations(), [1, 2]);
+    // Three are kept, and the base.
+    for expected in [vec![1, 2, 3], vec![1, 2, 3, 4], vec![1, 3, 4, 5]] {
+        assert_eq!(add(&mut lists), Some(GenerationId(1)));
+        assert_eq!(lists.generations(), expected);
+    }
+    assert_eq!(rollback(&lists.index()).expect("back").generation, GenerationId(4));
+    assert_eq!(lists.current().layers().len(), 2);
+    assert_eq!(rollback(&lists.index()).expect("back").generation, GenerationId(3));
+    assert_eq!(rollback(&lists.index()).expect("back").generation, GenerationId(1));
+    assert_eq!(lists.current().layers().len(), 1);
+    assert!(rollback(&lists.index()).is_err());
+    // What was rolled back from goes, and the next delta has all lists.
+    assert_eq!(add(&mut lists), Some(GenerationId(1)));
+    assert_eq!(lists.generations(), [1, 6]);
+    assert_eq!(lists.current().manifest().names, lists.whole().manifest().names);
+    // A whole index replaces both; the base goes with the last delta on it.
+    assert_eq!(lists.rebuild().base(), None);
+    assert_eq!(lists.generations(), [1, 6, 7]);
+    for expected in [vec![1, 6, 7, 8], vec![7, 8, 9], vec![7, 8, 9, 10]] {
+        assert_eq!(add(&mut lists), Some(GenerationId(7)));
+        assert_eq!(lists.generations(), expected);
+    }
+}
+
+#[test]
+fn a_damaged_delta_or_base_is_refused() {
+    let lists = small();
+    let index = lists.index();
+    for generation in [GenerationId(2), GenerationId(1)] {
+        let folder = manifest::folder_of(&index, generation);
+        let manifest = Manifest::read(&folder).expect("readable");
+        for name in manifest.files.keys().map(String::as_str).chain(["MANIFEST"]) {
+            let path = folder.join(name);
+            let whole = fs::read(&path).expect("readable");
+            for at in [0, whole.len() / 2, whole.len().saturating_sub(1)] {
+                let mut bytes = whole.clone();
+                match bytes.get_mut(at) {
+                    Some(byte) => *byte ^= 0x20,
+                    None => bytes.push(0),
+                }
+                fs::write(&path, bytes).expect("writable");
+                assert!(open::open(&index, GenerationId(2)).is_err(), "{generation} {name}");
+                let opened = open_current(&index);
+                match generation.0 {
+                    // The base alone still answers for the lists that it has.
+                    2 => {
+                        let opened = opened.expect("the base serves");
+                        assert_eq!(opened.index.manifest().generation, GenerationId(1));
+                        assert!(opened.fallback.is_some());
+                    }
+                    _ => assert!(opened.is_err(), "{name}"),
+                }
+            }
+            fs::write(&path, whole).expect("writable");
+        }
+    }
+    // Another base, whole and of the same number, is not the one that was extended.
+    let (mut other, mut made) = (Lists::new(), TestTables::new(11));
+    let all = names(&mut made, 200);
+    other.add_some(&mut made, &all, 2);
+    other.rebuild();
+    let base = manifest::folder_of(&index, GenerationId(1));
+    fs::rename(&base, index.join("aside")).expect("renamed");
+    fs::rename(manifest::folder_of(&other.index(), GenerationId(1)), &base).expect("renamed");
+    let refused = open::open(&index, GenerationId(2)).map(|_| ()).expect_err("another");
+    assert!(refused.to_string().contains("is not what a later generation extends"), "{refused}");
+}
+
+#[test]
+fn an_index_is_built_whole_unless_the_answers_are_the_same() {
+    let mut lists = small();
+    let reason =
+        |lists: &Lists, rule| match Base::find(&lists.index(), &lists.batches, NO_RANKED, rule) {
+            Ok(base) => Ok(base.batches),
+            Err(NoDelta::Whole(reason)) => Err(reason),
+            Err(NoDelta::Failed(err)) => panic!("{err}"),
+        };
+    assert_eq!(reason(&lists, ALWAYS), Ok(2));
+    assert_eq!(reason(&lists, ExtendRule::NEVER), Err(WholeBecause::Small));
+    let rule = ExtendRule { from: 1_000, ..ALWAYS };
+    assert_eq!(reason(&lists, rule), Err(WholeBecause::Small));
+    assert_eq!(reason(&lists, ExtendRule::default()), Err(WholeBecause::Small));
+    let rule = ExtendRule { percent: 1, ..ALWAYS };
+    assert_eq!(reason(&lists, rule), Err(WholeBecause::ManyNew));
+    let third = lists.batches.pop().expect("three");
+    assert_eq!(reason(&lists, ALWAYS), Err(WholeBecause::NothingNew));
+    // A batch that the index does not know in place of its second.
+    let second = lists.batches.pop().expect("two");
+    lists.batches.push(third);
+    assert_eq!(reason(&lists, ALWAYS), Err(WholeBecause::Corpus));
+    lists.batches.push(second);
+    assert_eq!(reason(&lists, ALWAYS), Err(WholeBecause::Corpus));
+    lists.batches.truncate(1);
+    assert_eq!(reason(&lists, ALWAYS), Err(WholeBecause::Corpus));
+    let nowhere = Lists::new();
+    assert_eq!(reason(&nowhere, ALWAYS), Err(WholeBecause::NoIndex));
+}
+
+#[test]
+fn a_drop_date_goes_with_the_last_name_that_dropped_then() {
+    let mut lists = Lists::new();
+    let drop = |name: &str, date: u16| {
+        let release = Some(day(TODAY));
+        let sighting = Sighting::Dropped { date: day(date), release, registered_again: false };
+        let name = DomainName::parse(name).expect("a name");
+        (name, StoredObservation { sighting, first_seen: None, observed_at: 1 })
+    };
+    let (five, six, nine) = (TODAY - 5, TODAY - 6, TODAY - 9);
+    lists.add(&[drop("abc.com", five), drop("abd.com", nine), drop("abe.com", nine)]);
+    lists.rebuild();
+    // The list of an earlier day about the same drop: the names dropped then.
+    lists.add(&[drop("abc.com", six)]);
+    assert_eq!(lists.update().base(), Some(GenerationId(1)));
+    assert_eq!(lists.current().manifest().drop_dates, [day(nine), day(six)]);
+    lists.add(&[drop("abd.com", nine - 1)]);
+    assert_eq!(lists.update().base(), Some(GenerationId(1)));
+    let dates = lists.current().manifest().drop_dates.clone();
+    assert_eq!(dates, [day(nine - 1), day(nine), day(six)]);
+    assert_eq!(dates, lists.whole().manifest().drop_dates);
+}
