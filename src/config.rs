@@ -334,6 +334,7 @@ fn read(path: &Path) -> anyhow::Result<(File, Vec<&'static Renamed>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::generation::base::ExtendRule;
     use crate::index::generation::build::{BuildSettings, Keep};
     use crate::index::generation::memory::MemoryBound;
 
@@ -366,15 +367,24 @@ mod tests {
         let alone = settings("index = \"b\"");
         assert_eq!(alone.index, Path::new("b"));
         assert_eq!(alone.index_life, IndexSettings::default());
-        let section = settings("[index]\nkeep = 7\ncompact_above = 0\nrebuild_memory_mib = 100\n");
+        let section = settings(
+            "[index]\nkeep = 7\ncompact_above = 0\nrebuild_memory_mib = 100\nextend_from = 9\n\
+             extend_percent = 50\n",
+        );
         assert_eq!(section.index, Path::new("index"));
         let memory = MemoryBound::from_mib(100).expect("in range");
-        let build = BuildSettings { keep: keep(7), memory, ..BuildSettings::default() };
+        let extend = ExtendRule { from: 9, percent: 50 };
+        let build = BuildSettings { keep: keep(7), memory, extend };
         assert_eq!(section.index_life, IndexSettings { build, compact_above: 0 });
         assert_eq!(settings("[index]\nfolder = \"c\"").index, Path::new("c"));
-        for bad in
-            ["keep = 0", "keep = 101", "keeps = 2", "compact_above = -1", "rebuild_memory_mib = 15"]
-        {
+        for bad in [
+            "keep = 0",
+            "keep = 101",
+            "keeps = 2",
+            "compact_above = -1",
+            "rebuild_memory_mib = 15",
+            "extend_percent = 101",
+        ] {
             assert!(load(&format!("[index]\n{bad}"), Given::default()).is_err(), "{bad}");
         }
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::config::number::Bounded;
+use crate::index::generation::base::ExtendRule;
 use crate::index::generation::build::{BuildSettings, Keep};
 use crate::index::generation::memory::MemoryBound;
 
@@ -14,7 +15,7 @@ const COMPACT_ABOVE_DEFAULT: u32 = 64;
 /// Settings of index generations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexSettings {
-    /// How many good generations stay on disk, and the memory of a rebuild.
+    /// How many good generations stay on disk, the memory of a rebuild, and when an ingest needs none.
     pub build: BuildSettings,
     /// Number of batches above which a rebuild compacts them; 0 never compacts.
     pub compact_above: u32,
@@ -34,6 +35,8 @@ pub struct IndexFile {
     keep: Option<Bounded<1, { Keep::MAX as u32 }>>,
     compact_above: Option<u32>,
     rebuild_memory_mib: Option<Bounded<{ MemoryBound::MIN_MIB }, { MemoryBound::MAX_MIB }>>,
+    extend_from: Option<u32>,
+    extend_percent: Option<Bounded<0, 100>>,
 }
 
 impl IndexFile {
@@ -46,7 +49,10 @@ impl IndexFile {
                     .rebuild_memory_mib
                     .and_then(|mib| MemoryBound::from_mib(mib.get()))
                     .unwrap_or_default(),
-                extend: default.build.extend,
+                extend: ExtendRule {
+                    from: self.extend_from.unwrap_or(default.build.extend.from),
+                    percent: self.extend_percent.map_or(default.build.extend.percent, Bounded::get),
+                },
             },
             compact_above: self.compact_above.unwrap_or(default.compact_above),
         }

@@ -16,7 +16,8 @@ use crate::corpus::ranked::RankedMeta;
 use crate::corpus::{Corpus, CorpusError};
 use crate::feeds::{self, Feed, FeedError, FeedProblem, Format, ReadOptions};
 use crate::index::error::BuildError;
-use crate::index::generation::build;
+use crate::index::generation::base::ExtendRule;
+use crate::index::generation::build::{self, BuildSettings};
 use crate::index::storage::manifest::{self, Manifest, UsedList};
 use crate::intake::compact::compact_if_many;
 use crate::intake::outcome::{Failure, ListOutcome, ListReport, Outcome, Step, one_line};
@@ -111,7 +112,7 @@ impl<'a> Work<'a> {
         if ingest.rebuild
             && (self.outcome.added().next().is_some() || (read.is_ok() && is_behind()))
         {
-            self.build(&corpus)?;
+            self.build(&corpus, self.site.build)?;
             self.step = Step::Ingest;
         }
         read
@@ -125,15 +126,17 @@ impl<'a> Work<'a> {
         if rebuild.compact {
             corpus.compact(&corpus.batches()?, 0)?;
         }
-        self.build(&corpus)
+        // An operator asks for a whole index; a server for the lists that an ingest has left.
+        let whole = BuildSettings { extend: ExtendRule::NEVER, ..self.site.build };
+        self.build(&corpus, if rebuild.only_if_behind { self.site.build } else { whole })
     }
 
-    fn build(&mut self, corpus: &Corpus) -> anyhow::Result<()> {
+    fn build(&mut self, corpus: &Corpus, settings: BuildSettings) -> anyhow::Result<()> {
         self.step = Step::Rebuild;
-        let Site { index, build, clock, .. } = self.site;
+        let Site { index, clock, .. } = self.site;
         let batches = compact_if_many(corpus, self.site, corpus.batches()?)?;
         let ranked = corpus.ranked_lists()?;
-        let manifest = build::rebuild(index, &batches, &ranked, *build, clock.now())?;
+        let manifest = build::update(index, &batches, &ranked, settings, clock.now())?;
         let left_out = manifest.suffixes.as_ref().map_or(0, |used| used.names_left_out);
         let suffixes = self.site.tables.iter().find(|file| file.table == Table::Suffixes);
         if let Some(file) = suffixes.filter(|_| left_out > 0) {
