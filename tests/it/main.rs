@@ -15,6 +15,7 @@ mod crash;
 mod damage;
 mod deliver;
 mod disk_full;
+mod extend;
 mod faults;
 mod feeds;
 mod generator;

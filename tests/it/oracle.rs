@@ -17,7 +17,7 @@ use crate::common::json::{difference, error};
 use crate::common::rng::Rng;
 use crate::common::runs::seed;
 use crate::common::{Client, Response, Site, gzip};
-use corpus::{Corpus, Kind, List, TODAYS, day, timestamp};
+use corpus::{Corpus, Kind, LATER, List, TODAYS, day, timestamp};
 use model::{DropsQuery, Filter, Model, Name, SearchQuery};
 
 /// Questions of each day: more than 2,000 to lists in all.
@@ -29,12 +29,32 @@ const PAGED_QUESTIONS: usize = 30;
 
 #[test]
 fn every_answer_equals_the_plain_recomputation() {
+    check_answers(|site, corpus| ingest_everything(site, corpus, &corpus.lists));
+}
+
+/// The same questions to an index that was built of most lists and extended by the others.
+#[test]
+fn every_answer_of_an_extended_index_equals_the_plain_recomputation() {
+    check_answers(|site, corpus| {
+        let (lists, later) = corpus.lists.split_at(corpus.lists.len() - LATER.len());
+        ingest_everything(site, corpus, lists);
+        let base = site.manifest()["generation"].clone();
+        let settings = site.settings("[index]\nextend_from = 1\nextend_percent = 100\n");
+        for (list, file) in later.iter().zip(LATER) {
+            assert_eq!(list.file, file);
+            ingest(site, std::slice::from_ref(list), &["--config", &settings]);
+            assert_eq!(site.manifest()["extends"]["base"], base, "{file}");
+        }
+    });
+}
+
+fn check_answers(ingest: impl Fn(&Site, &Corpus)) {
     let seed = seed();
     let mut rng = Rng::new(seed);
     let corpus = Corpus::generate(&mut rng);
     let model = Model::new(corpus.facts()).ranked(&corpus.ranks());
     let site = Site::new();
-    ingest_everything(&site, &corpus);
+    ingest(&site, &corpus);
     let key = site.account("oracle@example.com", "api");
     for today in TODAYS {
         // The index is not touched in between: a day's change is a matter of the query alone.
@@ -116,8 +136,7 @@ const CASES: [Case; 11] = [
 
 /// Several runs of ingest, as an operator's days bring them: some leave the index for later, one
 /// takes two files at once, the last one repeats a list that is in the corpus already.
-fn ingest_everything(site: &Site, corpus: &Corpus) {
-    let lists = &corpus.lists;
+fn ingest_everything(site: &Site, corpus: &Corpus, lists: &[List]) {
     const REBUILD_LATER: [&str; 5] =
         ["early.csv", "names-a.txt", "full.csv.gz", "names-b.txt", "negative-b.txt"];
     let together = |left: &List, right: &List| {
@@ -125,7 +144,7 @@ fn ingest_everything(site: &Site, corpus: &Corpus) {
     };
     for lists in lists.chunk_by(together) {
         let later = REBUILD_LATER.contains(&lists[0].file);
-        ingest(site, lists, later);
+        ingest(site, lists, if later { &["--no-rebuild"] } else { &[] });
         if lists[0].file == "names-a.txt" {
             site.ok(&["rebuild"]);
         }
@@ -141,11 +160,11 @@ fn ingest_everything(site: &Site, corpus: &Corpus) {
     }
     // It is in the corpus already: the rebuild is for the ranks.
     let again = &lists[..1];
-    site.ok(&ingest_arguments(site, again, false));
+    site.ok(&ingest_arguments(site, again, &[]));
 }
 
-fn ingest(site: &Site, lists: &[List], later: bool) {
-    let stdout = site.ok(&ingest_arguments(site, lists, later));
+fn ingest(site: &Site, lists: &[List], options: &[&str]) {
+    let stdout = site.ok(&ingest_arguments(site, lists, options));
     let (mut accepted, mut rejected) = (0, 0);
     for line in stdout.lines() {
         let summary: Value =
@@ -161,13 +180,11 @@ fn ingest(site: &Site, lists: &[List], later: bool) {
     assert_eq!(counts, (said, bad), "{}: accepted and rejected rows in {stdout}", lists[0].file);
 }
 
-fn ingest_arguments(site: &Site, lists: &[List], later: bool) -> Vec<String> {
+fn ingest_arguments(site: &Site, lists: &[List], options: &[&str]) -> Vec<String> {
     let observed_at = timestamp(lists[0].observed_at);
     let mut arguments: Vec<String> =
         ["ingest", "--observed-at", &observed_at].map(String::from).into();
-    if later {
-        arguments.push("--no-rebuild".into());
-    }
+    arguments.extend(options.iter().map(|&option| option.to_owned()));
     match lists[0].kind {
         Kind::Native(_) => {}
         // Plain names need no --format: the drop date says what they are.

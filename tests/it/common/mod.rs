@@ -21,6 +21,7 @@ pub mod wait;
 pub mod writer;
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -147,6 +148,14 @@ impl Site {
         let path = self.dir.path().join("lists").join(name);
         std::fs::write(&path, bytes).expect("a list can be written");
         path
+    }
+
+    /// The manifest of the current generation.
+    pub fn manifest(&self) -> Value {
+        let current = fs::read_to_string(self.index().join("CURRENT")).expect("there is one");
+        let text = fs::read_to_string(self.index().join(current.trim()).join("MANIFEST"));
+        let text = text.expect("a manifest");
+        serde_json::from_str(text.lines().next().expect("a line")).expect("JSON")
     }
 
     /// Writes a settings file and returns its path, for `--config`. Sections for external services that

@@ -203,6 +203,7 @@ impl Corpus {
         }
         tell_specials(&mut lists, &mut told);
         tell_registrations(rng, &names, &mut lists);
+        lists.extend(tell_again(rng, &names, &mut told));
         for list in &mut lists {
             // The special cases keep their order: their point is which row comes first.
             if list.kind != Kind::Native(Columns::All) {
@@ -230,6 +231,10 @@ fn at_noon(text: &str) -> i64 {
     day(text).start().timestamp() + SECONDS_PER_DAY / 2
 }
 
+/// The lists that are ingested last. The others have all of their names, so that they do not change how
+/// much of the market the corpus holds.
+pub const LATER: [&str; 2] = ["again.csv", "again.txt"];
+
 /// In the order of ingest, which is not the order of observation.
 fn empty_lists() -> Vec<List> {
     let list = |file, kind, observed: &str, gzip| List {
@@ -253,6 +258,40 @@ fn empty_lists() -> Vec<List> {
         list("late-ingest.csv", Kind::Native(Columns::NoObservedAt), "2026-01-20", false),
         list("two-columns.csv", Kind::Native(Columns::Two), "2026-03-14", false),
     ]
+}
+
+/// Further drops of some names, in the lists of [`LATER`].
+fn tell_again(rng: &mut Rng, names: &[DomainName], told: &mut Told) -> [List; LATER.len()] {
+    let kinds = [Kind::Native(Columns::NoObservedAt), Kind::Names(day("2026-03-14"))];
+    let mut lists = kinds.map(|kind| {
+        let file = LATER[usize::from(kind != kinds[0])];
+        let observed_at = at_noon("2026-03-14");
+        List {
+            file,
+            kind,
+            gzip: false,
+            observed_at,
+            facts: Vec::new(),
+            bad_rows: 0,
+            text: String::new(),
+        }
+    });
+    for name in names {
+        let (date, release, registered_again) = match rng.below(20) {
+            0 => (drop_date(rng, name.tld()), None, rng.chance(20)),
+            1 => {
+                let date = drop_date(rng, name.tld());
+                (date, Some(release_date(rng, date)), false)
+            }
+            2 => (day("2026-03-14"), None, false),
+            _ => continue,
+        };
+        let list = &mut lists[usize::from(date == day("2026-03-14") && !registered_again)];
+        let release = release.filter(|_| matches!(list.kind, Kind::Native(_)));
+        let observed_at = list.observed_at;
+        told.tell(list, name, Fact::Drop { date, release, registered_again }, observed_at);
+    }
+    lists
 }
 
 fn names(rng: &mut Rng) -> Vec<DomainName> {
