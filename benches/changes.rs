@@ -19,7 +19,7 @@ use common::rng::Rng;
 use dropdex::accounts::{Channel, NewWatchAlerts, Store, Watch, WatchAlerts, WatchPatch};
 use dropdex::changes::{Appender, ChangeLog, Entry, Mark};
 use dropdex::index::Index;
-use dropdex::index::changes::DocChange;
+use dropdex::index::changes::DropChange;
 use dropdex::index::filter::{AsOf, Filter};
 use dropdex::vocab::change::{ChangeKind, ChangeKinds};
 use dropdex::vocab::clock::Clock;
@@ -184,13 +184,13 @@ fn p99<E: std::error::Error + Send + Sync + 'static>(
 fn append(
     appender: &Appender,
     index: &Index,
-    changes: &[DocChange],
+    changes: &[DropChange],
     as_of: AsOf,
 ) -> anyhow::Result<()> {
     let mark = Mark { generation: 2, batch: 2, day: as_of.today, registry: 0 };
     appender.append(mark, |writer| {
         changes.iter().try_for_each(|change| {
-            let drop = index.listed_drop(change.doc, as_of);
+            let drop = index.listed_drop(change.place, as_of);
             writer.push(&Entry {
                 kind: change.kind,
                 source: change.source,
