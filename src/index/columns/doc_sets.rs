@@ -9,8 +9,8 @@ use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
 
-/// A bitmap is smaller than a list of more than one doc in so many: a doc of the list takes three bits, and
-/// one more for each time that docs are half as frequent.
+/// Above one doc in this many, a bitmap is smaller than a list: a doc of the list takes three bits, and one
+/// more for each time that docs are half as frequent.
 const DOCS_PER_LISTED: usize = 6;
 
 /// Sets of docs, by number.
@@ -52,7 +52,7 @@ pub struct DocSet<'a> {
 #[derive(Clone, Debug)]
 struct List<'a> {
     all: &'a Ascending,
-    /// What was added to its docs.
+    /// Offset added to its docs.
     base: u64,
     places: Range<u32>,
 }

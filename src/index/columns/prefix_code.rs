@@ -125,7 +125,7 @@ fn words_of(lengths: &Lengths) -> impl Iterator<Item = (u16, u64, u32)> {
 }
 
 impl PrefixCode {
-    /// Makes the code with words of these lengths; `None` if there is none.
+    /// Makes the code whose words have these lengths; `None` if no code has them.
     pub fn new(lengths: &[[u16; 2]]) -> Option<PrefixCode> {
         let bits = lengths.iter().map(|&[_, length]| u32::from(length)).max().unwrap_or(0);
         if bits > BITS_MAX {
@@ -205,7 +205,7 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// Takes a number of so many bits.
+    /// Takes a number of `bits` bits.
     #[inline]
     pub fn take(&mut self, bits: u32) -> u64 {
         let taken = self.bits & ((1 << bits) - 1);

@@ -39,7 +39,7 @@ const LAST: u16 = 1 << u8::BITS;
 /// Bytes of tokens at most; a label with more is scored again. Its record then has at most 255 bytes.
 const TOKEN_BYTES: usize = 96;
 
-/// What is written by a code of its own.
+/// Numbers of a record, each with its own prefix code.
 #[derive(Clone, Copy, Debug)]
 enum Field {
     LabelBytes,
