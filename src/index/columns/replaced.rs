@@ -1,4 +1,4 @@
-//! What a delta replaces in its base: the names that the batches of the base have under the labels of newer
+//! Names of a base that a delta replaces: those that the batches of the base have under the labels of newer
 //! batches, counted as a build of the base counted them.
 
 use std::collections::BTreeSet;
@@ -8,10 +8,9 @@ use rayon::prelude::*;
 use crate::corpus::batch::Batch;
 use crate::corpus::merge::{self, Dossiers, Merge};
 use crate::index::columns::hidden::NameCounts;
-use crate::index::columns::table::is_registrable;
+use crate::index::columns::table::is_left_out;
 use crate::index::error::BuildError;
 use crate::vocab::day::Day;
-use crate::vocab::suffixes;
 
 /// Counts of replaced names.
 #[derive(Debug, Default)]
@@ -43,12 +42,11 @@ impl Replaced {
     fn count_range(mut names: Dossiers<'_>, to: Option<&[u8]>) -> Result<Replaced, BuildError> {
         let dropped_on = vec![false; usize::from(u16::MAX) + 1];
         let mut found = Replaced { dropped_on, ..Replaced::default() };
-        let must_check = suffixes::installed().is_some();
         while let Some(dossier) = names.gather()? {
             if to.is_some_and(|to| dossier.name >= to) {
                 break;
             }
-            if must_check && !is_registrable(&dossier) {
+            if is_left_out(&dossier) {
                 found.left_out += 1;
                 continue;
             }
@@ -93,13 +91,12 @@ pub fn dates_without(
     batches: &[Batch],
     newer: &[Batch],
 ) -> Result<BTreeSet<Day>, BuildError> {
-    let must_check = suffixes::installed().is_some();
     let (mut names, mut newer) = (Dossiers::new(batches, b"")?, Merge::new(newer, b"")?);
     while !dates.is_empty()
         && let Some(dossier) = names.gather()?
     {
         let is_of_one = dossier.drops.iter().any(|drop| dates.contains(&drop.date));
-        if !is_of_one || must_check && !is_registrable(&dossier) {
+        if !is_of_one || is_left_out(&dossier) {
             continue;
         }
         let label = dossier.name.get(..=dossier.label_len.into()).unwrap_or(dossier.name);

@@ -206,9 +206,6 @@ impl Merging {
             dropped_on: vec![false; usize::from(u16::MAX) + 1],
             left_out: 0,
         };
-        // Names are stored as the compiled list of their time divided them; only a list that an
-        // operator chose is applied again.
-        let must_check = suffixes::installed().is_some();
         let mut dossiers = match labels {
             None => Dossiers::new(batches, from)?,
             Some(labels) => Dossiers::of_labels(batches, labels, from)?,
@@ -217,7 +214,7 @@ impl Merging {
             if to.is_some_and(|to| dossier.name >= to) {
                 break;
             }
-            if must_check && !is_registrable(&dossier) {
+            if is_left_out(&dossier) {
                 merging.left_out += 1;
                 continue;
             }
@@ -391,9 +388,11 @@ pub fn open_tlds(open: usize, all: usize, is_open: bool) -> u32 {
     (if tlds < usize::from(u8::MAX) { tlds } else { all }) as u32
 }
 
-pub(super) fn is_registrable(dossier: &Dossier<'_>) -> bool {
+/// Returns true for a name that an index leaves out. Names are stored as the compiled list of their time
+/// divided them; only a list that an operator chose is applied again.
+pub(super) fn is_left_out(dossier: &Dossier<'_>) -> bool {
     let is_registrable = |name| DomainName::is_registrable(name, dossier.label_len);
-    std::str::from_utf8(dossier.name).is_ok_and(is_registrable)
+    suffixes::installed().is_some() && !std::str::from_utf8(dossier.name).is_ok_and(is_registrable)
 }
 
 /// Estimates how much of the market the batches hold, from labels that many TLDs have.
@@ -424,14 +423,13 @@ fn count_open(
     mut dossiers: Dossiers<'_>,
     counts: impl Fn(&[u8], usize) -> Option<bool>,
 ) -> Result<u64, BuildError> {
-    let must_check = suffixes::installed().is_some();
     let mut found = 0;
     while let Some(dossier) = dossiers.gather()? {
         let Some(counts) = counts(dossier.name, usize::from(dossier.label_len)) else { break };
         if counts {
             let tld = dossier.name.get(usize::from(dossier.label_len) + 1..).unwrap_or_default();
             let is_open = std::str::from_utf8(tld).is_ok_and(|tld| Scorer::shared().is_open(tld));
-            found += u64::from(is_open && (!must_check || is_registrable(&dossier)));
+            found += u64::from(is_open && !is_left_out(&dossier));
         }
     }
     Ok(found)
