@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use crate::index::columns::drop_days::DropDays;
 use crate::index::columns::packed::Packed;
+use crate::index::columns::slices::has_doc;
 use crate::index::columns::tlds::Tlds;
 use crate::index::filter::{AsOf, DROPPED_TODAY, RELEASED, View, stage_code, stage_code_in};
 use crate::vocab::day::Day;
@@ -196,9 +197,7 @@ impl Rule<'_> {
         let mut seen = vec![0; self.pending.len()];
         for (doc, code) in (first as u32..).zip(&mut *codes) {
             let tld = drops.tlds.get(doc as usize) as u16;
-            let hidden =
-                drops.hidden.get(doc as usize / 64).map_or(0, |word| word >> (doc % 64) & 1);
-            if hidden == 1 {
+            if !drops.hidden.is_empty() && has_doc(drops.hidden, doc) {
                 continue;
             }
             *code = self.code(tld, drops.days.dropped(doc), drops.days.released(doc));

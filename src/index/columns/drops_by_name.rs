@@ -18,6 +18,7 @@ use crate::index::columns::by_tld::{ByTld, ByTldBuilder};
 use crate::index::columns::packed::Packed;
 use crate::index::columns::part::Section;
 use crate::index::columns::rank_table::{ABSENT, Coded, Order, RankTable, Tables};
+use crate::index::columns::slices::has_doc;
 use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::filter::View;
@@ -57,7 +58,7 @@ impl Bits {
     }
 
     fn holds(&self, ordinal: u32) -> bool {
-        self.words[ordinal as usize / 64] >> (ordinal % 64) & 1 == 1
+        has_doc(&self.words, ordinal)
     }
 
     /// Returns the number of members below `ordinal`, which may be the number of ordinals.
@@ -200,7 +201,7 @@ impl DropsByName {
 
     /// Returns true for a name that never dropped and is registered according to the lists.
     pub fn registered(&self, ordinal: u32) -> bool {
-        self.registered[ordinal as usize / 64] >> (ordinal % 64) & 1 == 1
+        has_doc(&self.registered, ordinal)
     }
 }
 

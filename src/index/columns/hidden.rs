@@ -6,6 +6,7 @@
 use crate::index::columns::by_tld::ByTld;
 use crate::index::columns::drops_by_name::DropsByName;
 use crate::index::columns::rank_table::{ABSENT, Order, RankTable, Tables, Visible};
+use crate::index::columns::slices::has_doc;
 
 /// Hidden names of a generation.
 #[derive(Debug)]
@@ -122,6 +123,6 @@ impl Bitmap {
 
     #[inline]
     fn has(&self, at: u32) -> bool {
-        self.0[at as usize / 64] >> (at % 64) & 1 == 1
+        has_doc(&self.0, at)
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::index::columns::part::Section;
 use crate::index::columns::rank_order::RankOrder;
+use crate::index::columns::slices::has_doc;
 use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
@@ -72,7 +73,7 @@ impl Popularity {
 
     /// Returns the ranks of a doc, at most one of each list.
     pub fn of(&self, doc: u32) -> impl Iterator<Item = ListedRank> {
-        let is_ranked = self.ranked[doc as usize / 64] >> (doc % 64) & 1 == 1;
+        let is_ranked = has_doc(&self.ranked, doc);
         let range = if is_ranked { self.range(doc..doc + 1) } else { 0..0 };
         self.ranks[range].iter().filter_map(|&packed| unpacked(packed))
     }

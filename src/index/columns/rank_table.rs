@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::index::columns::rank_key::{length_of, rank_key};
-use crate::index::columns::slices::docs_of;
+use crate::index::columns::slices::{docs_of, has_doc};
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::filter::Filter;
 use crate::index::storage::draft::Draft;
@@ -151,12 +151,6 @@ pub struct Visible<'a> {
     pub hidden: &'a [u64],
 }
 
-impl Visible<'_> {
-    fn hides(self, place: usize) -> bool {
-        self.hidden[place / 64] >> (place % 64) & 1 == 1
-    }
-}
-
 impl Column for Visible<'_> {
     fn count(&self, places: Range<usize>, filter: KeyFilter) -> u32 {
         if places.is_empty() {
@@ -177,7 +171,7 @@ impl Column for Visible<'_> {
         let mut kept = start;
         for at in start..hits.len() {
             hits[kept] = hits[at];
-            kept += usize::from(!self.hides(hits[at] as u32 as usize));
+            kept += usize::from(!has_doc(self.hidden, hits[at] as u32));
         }
         hits.truncate(kept);
     }

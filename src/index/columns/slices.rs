@@ -356,6 +356,12 @@ pub fn ones(words: &[u64]) -> u32 {
     words.iter().map(|word| word.count_ones()).sum()
 }
 
+/// Returns true if the bit of a doc is set.
+#[inline]
+pub fn has_doc(words: &[u64], doc: u32) -> bool {
+    words[doc as usize / 64] >> (doc % 64) & 1 == 1
+}
+
 /// Visits the docs from `64 * first` on whose bits are set.
 #[inline]
 pub fn docs_of(first: usize, words: &[u64], mut visit: impl FnMut(u32)) {

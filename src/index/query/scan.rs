@@ -15,6 +15,7 @@ use crate::index::columns::idn::{self, Matches};
 use crate::index::columns::label::TextTrail;
 use crate::index::columns::names::{NameBuf, VisitedName, text_of};
 use crate::index::columns::needles::Needles;
+use crate::index::columns::slices::has_doc;
 use crate::index::filter::{DropFilter, SearchFilter, Sort, View};
 use crate::index::query::index::{Layer, LayerDay, RowBuffers, with_row_buffers};
 use crate::index::query::search::{SearchHits, TopHits, with_top_hits};
@@ -299,7 +300,7 @@ impl Scan<'_> {
         // Names registered again are on no list.
         if let Some(listed) = self.listed.as_ref().filter(|_| doc < self.index.drops_by_rank.len())
         {
-            return listed[doc as usize / 64] >> (doc % 64) & 1 == 1;
+            return has_doc(listed, doc);
         }
         let code = self.day.stages.code(doc);
         self.codes.is_none_or(|codes| code & codes != 0)
