@@ -51,19 +51,15 @@ pub fn write(
         })
         .collect();
     let mut sets = DocSetsBuilder::new(tld.len() as u32);
+    let mut bits = Vec::new();
     for (code, &letter) in ALPHABET.iter().enumerate() {
-        let words = pieces.iter().flatten().map(|word| if letter == b'.' { 0 } else { word[code] });
-        let count = words.clone().map(|word| word.count_ones() as usize).sum();
-        let docs = (0..).zip(words).filter(|&(_, word)| word != 0);
-        sets.push(count, docs.flat_map(|(at, word)| bits_of(word).map(move |bit| at * 64 + bit)));
+        bits.clear();
+        if letter != b'.' {
+            bits.extend(pieces.iter().flatten().map(|word| word[code]));
+        }
+        sets.push_bits(&bits);
     }
     sets.finish().write(FILE, draft)
-}
-
-/// Returns the positions of the ones.
-fn bits_of(word: u64) -> impl Iterator<Item = u32> {
-    let next = |left: &u64| Some(left & (left - 1)).filter(|&left| left != 0);
-    std::iter::successors(Some(word), next).map(u64::trailing_zeros)
 }
 
 /// Returns the bits of up to 64 docs from `first` on.

@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use crate::index::columns::ascending::{Ascending, AscendingBuilder};
+use crate::index::columns::slices::{docs_of, ones};
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
@@ -69,19 +70,43 @@ impl DocSetsBuilder {
         }
     }
 
-    /// Adds the docs of the next number: `count` of them, ascending.
-    pub fn push(&mut self, count: usize, docs: impl Iterator<Item = u32>) {
-        let number = self.starts.len() - 1;
-        let base = number as u64 * u64::from(self.listed);
-        if count * DOCS_PER_LISTED > self.listed as usize {
-            let first = self.bits.len();
-            self.bits.resize(first + words_for(self.listed), 0);
-            docs.for_each(|doc| self.bits[first + doc as usize / 64] |= 1 << (doc % 64));
-            self.frequent.push(number as u16);
+    /// Adds the docs of the next number, which ascend.
+    pub fn push_docs(&mut self, docs: &[u32]) {
+        if self.is_frequent(docs.len()) {
+            let mut bits = vec![0; words_for(self.listed)];
+            mark_docs(docs, 0, &mut bits);
+            self.push_frequent(&bits);
         } else {
-            docs.for_each(|doc| self.lists.push(base + u64::from(doc)));
+            let base = self.base();
+            docs.iter().for_each(|&doc| self.lists.push(base + u64::from(doc)));
+            self.starts.push(self.lists.len() as u32);
         }
+    }
+
+    /// Adds the docs of the next number, given as a bitmap.
+    pub fn push_bits(&mut self, bits: &[u64]) {
+        if self.is_frequent(ones(bits) as usize) {
+            self.push_frequent(bits);
+        } else {
+            let base = self.base();
+            docs_of(0, bits, |doc| self.lists.push(base + u64::from(doc)));
+            self.starts.push(self.lists.len() as u32);
+        }
+    }
+
+    fn push_frequent(&mut self, bits: &[u64]) {
+        self.frequent.push((self.starts.len() - 1) as u16);
+        self.bits.extend_from_slice(bits);
         self.starts.push(self.lists.len() as u32);
+    }
+
+    fn is_frequent(&self, docs: usize) -> bool {
+        docs * DOCS_PER_LISTED > self.listed as usize
+    }
+
+    /// Returns what is added to the docs of the next number.
+    fn base(&self) -> u64 {
+        (self.starts.len() - 1) as u64 * u64::from(self.listed)
     }
 
     /// Returns the sets.
@@ -110,8 +135,7 @@ impl DocSets {
         }
         let mut sets = DocSetsBuilder::new(numbers.len() as u32);
         for range in starts.windows(2) {
-            let docs = &docs[range[0] as usize..range[1] as usize];
-            sets.push(docs.len(), docs.iter().copied());
+            sets.push_docs(&docs[range[0] as usize..range[1] as usize]);
         }
         sets.finish()
     }
