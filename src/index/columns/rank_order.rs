@@ -26,11 +26,14 @@ use crate::scorer::{Brief, Features, Scratch, Spread, StoredScore};
 const AGAIN: u64 = u64::MAX;
 /// Labels at most that symbols are made from.
 const LABELS_SAMPLED: usize = 1 << 15;
-/// What sort keys are read from.
-const READ: [Section; 2] = [Section::Keys, Section::Drops];
-/// What rows and records are made of.
-const DROP_SECTIONS: [Section; 4] =
+/// Columns that sort keys are read from.
+const KEY_SECTIONS: [Section; 2] = [Section::Keys, Section::Drops];
+/// Columns that rows are made from.
+const ROW_SECTIONS: [Section; 4] =
     [Section::Names, Section::Keys, Section::Drops, Section::Features];
+/// Columns that records are made from, and those of their labels.
+const RECORD_SECTIONS: [Section; 3] = [Section::Names, Section::Drops, Section::Features];
+const LABEL_SECTIONS: [Section; 2] = [Section::Names, Section::Drops];
 
 /// Docs of dropped names.
 #[derive(Debug)]
@@ -72,7 +75,7 @@ impl RankOrder {
     /// The table cannot be read.
     pub fn new(table: &Table) -> Result<RankOrder, BuildError> {
         let mut counts = BTreeMap::<u64, u32>::new();
-        table.parts.for_each(&READ, counts_of, |_, found| {
+        table.parts.for_each(&KEY_SECTIONS, counts_of, |_, found| {
             found.into_iter().for_each(|(key, count)| *counts.entry(key).or_default() += count);
             Ok(())
         })?;
@@ -85,7 +88,7 @@ impl RankOrder {
         }
         let mut docs = Vec::with_capacity(first as usize);
         table.parts.for_each(
-            &READ,
+            &KEY_SECTIONS,
             |_| (),
             |part, ()| {
                 docs.extend(sort_keys(part).map(|key| {
@@ -138,7 +141,7 @@ impl DropRows {
         };
         let mut rows = vec![DropRow::default(); order.docs.len()];
         let mut docs = order.docs.iter();
-        table.parts.for_each(&DROP_SECTIONS, rows_of, |_, found| {
+        table.parts.for_each(&ROW_SECTIONS, rows_of, |_, found| {
             found.into_iter().zip(&mut docs).for_each(|(row, &doc)| rows[doc as usize] = row);
             Ok(())
         })?;
@@ -190,7 +193,7 @@ fn writer_for(table: &Table, dropped: usize) -> Result<RecordWriter, BuildError>
     let (step, mut before) = (dropped / LABELS_SAMPLED + 1, 0usize);
     let mut sample: Vec<Vec<u8>> = Vec::new();
     table.parts.for_each(
-        &DROP_SECTIONS,
+        &LABEL_SECTIONS,
         |_| (),
         |part, ()| {
             let first = before.next_multiple_of(step) - before;
@@ -207,7 +210,7 @@ fn writer_for(table: &Table, dropped: usize) -> Result<RecordWriter, BuildError>
         (0..part.drops.len()).for_each(|drop| counts.add(&record_of(part, drop), &symbols));
         counts
     };
-    table.parts.for_each(&DROP_SECTIONS, counts_of, |_, found| {
+    table.parts.for_each(&RECORD_SECTIONS, counts_of, |_, found| {
         counts.join(found);
         Ok(())
     })?;
@@ -235,14 +238,14 @@ pub fn records(
     // The records are encoded again rather than held twice.
     let mut lens = vec![0; order.docs.len()];
     let mut docs = order.docs.iter();
-    table.parts.for_each(&DROP_SECTIONS, encoded, |_, (spans, _)| {
+    table.parts.for_each(&RECORD_SECTIONS, encoded, |_, (spans, _)| {
         let all = spans.lens().iter().zip(&mut docs);
         all.for_each(|(&len, &doc)| lens[doc as usize] = len);
         Ok(())
     })?;
     let mut records = NewRecords::with_lens(lens)?;
     let mut docs = order.docs.iter();
-    table.parts.for_each(&DROP_SECTIONS, encoded, |_, (spans, bytes)| {
+    table.parts.for_each(&RECORD_SECTIONS, encoded, |_, (spans, bytes)| {
         let all = (0..spans.len()).zip(&mut docs);
         all.for_each(|(at, &doc)| records.set(doc, &bytes[spans.range(at)]));
         Ok(())
