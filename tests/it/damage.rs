@@ -364,7 +364,7 @@ fn a_build_in_little_memory_leaves_nothing_behind() {
     assert_eq!(site.run(&["--index", &folder, "rebuild", "--local"]).code, Some(0));
     let longest = begun.elapsed().as_micros() as usize + 1;
     let expected = sums(&index);
-    // Killed: what is left goes with the next rebuild, and the temporary file has gone already.
+    // Killed: the next rebuild removes the draft; the temporary file has gone already.
     let mut rng = Rng::new(seed());
     for _ in 0..figure(2, 20) {
         remove_leftovers(&index);

@@ -43,7 +43,6 @@ use crate::vocab::time::UnixMs;
 
 const TLD: &str = "listed.tld";
 const RANK: &str = "listed.rank";
-const TLD_DOCS: &str = "listed.tld";
 
 /// Words of the first window, and of the largest, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
@@ -89,7 +88,7 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
             FirstBatches::write(&first_batches, &table.batches, draft)?;
             Popularity::write(table, order, draft)?;
             Properties::write(rows.rows.iter().map(|row| &row.properties), draft)?;
-            DocSets::of(on_list, table.tlds.len()).write(TLD_DOCS, draft)
+            DocSets::of(on_list, table.tlds.len()).write(TLD, draft)
         },
         || {
             let (records, writer) = rank_order::records(table, order)?;
@@ -117,7 +116,7 @@ impl DropsByRank {
         let properties = Properties::open(files, dropped)?;
         let popularity = Popularity::open(files, dropped)?;
         let first_batches = FirstBatches::open(files, dropped)?;
-        let tld_docs = DocSets::open(TLD_DOCS, files, listed, tlds.len())?;
+        let tld_docs = DocSets::open(TLD, files, listed, tlds.len())?;
         let trigrams = Trigrams::open(files, listed, tlds)?;
         Ok(DropsByRank {
             listed,

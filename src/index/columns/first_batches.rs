@@ -36,7 +36,7 @@ pub struct BatchTimes {
 
 #[derive(Debug)]
 enum Numbers {
-    /// So many docs, all of the only batch.
+    /// Number of docs, all of the only batch.
     Same(u32),
     One(Vec<u8>),
     Two(Vec<u16>),

@@ -97,7 +97,7 @@ impl Base {
     /// Finds the generation that the batches it lacks can extend: the current one, or its base.
     ///
     /// # Errors
-    /// There is none, or a batch does not decode.
+    /// The index cannot be extended, or a batch does not decode.
     pub fn find(
         index: &Path,
         batches: &[Batch],

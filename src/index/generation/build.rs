@@ -238,8 +238,8 @@ fn estimate(index: &Path, batches: &[Batch]) -> u64 {
     let current = manifest::current(index).ok().flatten();
     let current = current.and_then(|id| Manifest::read(&manifest::folder_of(index, id)).ok());
     let (indexed, names, bytes) = current.map_or((0, 0, 0), |manifest| {
-        let base = manifest.extends.as_ref().map(|extension| extension.base);
-        let base = base.and_then(|id| Manifest::read(&manifest::folder_of(index, id)).ok());
+        let base =
+            manifest.base().and_then(|id| Manifest::read(&manifest::folder_of(index, id)).ok());
         let bytes = manifest.bytes() + base.map_or(0, |base| base.bytes());
         (manifest.batches, u64::from(manifest.names), bytes)
     });
