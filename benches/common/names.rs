@@ -18,7 +18,7 @@ use super::rng::Rng;
 
 /// Names a corpus may have at most. Names are numbered in 32 bits while it is made, and a list that
 /// is nearly too short takes up to eleven tries a name (see [`GAIN_MIN`]).
-pub const COUNT_MAX: usize = 200_000_000;
+pub const COUNT_MAX: usize = 350_000_000;
 /// A round must yield one new name for this many missing ones, or the list is
 /// too short.
 const GAIN_MIN: usize = 10;
@@ -36,6 +36,8 @@ const NUMBER_PER_MILLE: u32 = 50;
 const IDN_NEIGHBOURS: u64 = 64;
 /// Names made by one task, and names in one block of a finished corpus.
 const BLOCK: usize = 1 << 16;
+/// Parts of the names in the making that are sorted on their own.
+const BUCKETS: usize = 256;
 /// Tasks whose names are kept before more are made.
 const TASKS_AT_ONCE: usize = 32;
 
@@ -124,7 +126,7 @@ impl RealNames {
             return Err(GenerateError::TooMany(count));
         }
         let maker = Maker::new(self, count, seed);
-        let mut drafts = Drafts::default();
+        let mut drafts = Drafts::new(&self.names);
         let mut tried = 0;
         while drafts.len() < count {
             let missing = count - drafts.len();
@@ -225,6 +227,12 @@ impl Block {
         self.text.extend_from_slice(name);
         self.ends.push(self.text.len() as u32);
         self.label_lens.push(label_len);
+    }
+
+    fn shrink(&mut self) {
+        self.text.shrink_to_fit();
+        self.ends.shrink_to_fit();
+        self.label_lens.shrink_to_fit();
     }
 
     fn bytes(&self, at: usize) -> &[u8] {
@@ -422,133 +430,193 @@ impl<'a> TldShares<'a> {
     }
 }
 
-/// Names in the making: text in blocks as made, and one entry a name in byte order.
-#[derive(Default)]
+/// Names in the making, in buckets in byte order: sorting one at a time takes little memory.
 struct Drafts {
-    texts: Vec<Vec<u8>>,
-    entries: Vec<Entry>,
+    /// First name of each bucket but the first.
+    bounds: Vec<Box<str>>,
+    buckets: Vec<Bucket>,
 }
 
-/// One name in the making. Ordered by text, then by number.
+/// Names of one range: sorted and each once, but for those that were added last.
+#[derive(Default)]
+struct Bucket {
+    text: Vec<u8>,
+    lens: Vec<u8>,
+    label_lens: Vec<u8>,
+    /// Of two equal names, the one with the smaller number was first.
+    numbers: Vec<u32>,
+}
+
+/// One name of a bucket.
 #[derive(Clone, Copy)]
 struct Entry {
     /// The first 16 bytes, zero-padded: decides nearly every comparison without reading the text.
     key: u128,
-    /// The number of the name, which decides which of two equal ones was first.
     number: u32,
-    /// Which of the texts it is in.
-    text: u32,
     start: u32,
     len: u8,
     label_len: u8,
 }
 
 impl Drafts {
+    /// Buckets of about as many names each, if made names are spread like the real ones.
+    fn new(real: &[DomainName]) -> Drafts {
+        let step = real.len().div_ceil(BUCKETS).max(1);
+        let bounds: Vec<Box<str>> =
+            real.iter().step_by(step).skip(1).map(|name| name.as_str().into()).collect();
+        let buckets = (0..=bounds.len()).map(|_| Bucket::default()).collect();
+        Drafts { bounds, buckets }
+    }
+
     /// Different names so far.
     fn len(&self) -> usize {
-        self.entries.len()
+        self.buckets.iter().map(|bucket| bucket.lens.len()).sum()
     }
 
     /// Makes the names numbered from `first`, about `count` of them, and drops those made before.
     /// Returns the first number not made yet.
     fn add(&mut self, maker: &Maker<'_>, first: usize, count: usize) -> usize {
-        let base = self.texts.len();
+        let Drafts { bounds, buckets } = self;
         let end = first + count;
         let tasks = count.div_ceil(BLOCK);
-        self.entries.reserve_exact(count);
         let make = |task: usize| {
             let from = first + task * BLOCK;
-            make_block(maker, from..(from + BLOCK).min(end), (base + task) as u32)
+            make_block(maker, from..(from + BLOCK).min(end), bounds)
         };
-        // Some at a time: all at once would hold every entry twice.
+        // Some at a time: all at once would hold every name twice.
         for group in (0..tasks).step_by(TASKS_AT_ONCE) {
             let tasks = group..(group + TASKS_AT_ONCE).min(tasks);
             let made: Vec<_> = tasks.into_par_iter().map(make).collect();
-            for (text, entries) in made {
-                self.texts.push(text);
-                self.entries.extend_from_slice(&entries);
+            for blocks in made {
+                for (bucket, block) in buckets.iter_mut().zip(&blocks) {
+                    bucket.append(block);
+                }
             }
         }
-        let texts = &self.texts;
-        self.entries.par_sort_unstable_by(|a, b| {
-            a.compare_text(b, texts).then_with(|| a.number.cmp(&b.number))
-        });
-        self.entries.dedup_by(|later, first| later.compare_text(first, texts).is_eq());
+        buckets.par_iter_mut().for_each(Bucket::sort);
         end
     }
 
     /// Keeps the `count` names with the smallest numbers: what making them one by one would have
     /// given, however many were made at a time.
     fn keep_first(&mut self, count: usize) {
-        if count >= self.entries.len() {
+        if count >= self.len() {
             return;
         }
-        let mut numbers: Vec<u32> = self.entries.iter().map(|entry| entry.number).collect();
+        let numbers = self.buckets.iter().flat_map(|bucket| &bucket.numbers);
+        let mut numbers: Vec<u32> = numbers.copied().collect();
         let (_, &mut end, _) = numbers.select_nth_unstable(count);
-        self.entries.retain(|entry| entry.number < end);
+        self.buckets.par_iter_mut().for_each(|bucket| bucket.keep(|entry| entry.number < end));
     }
 
     fn into_corpus(self) -> Corpus {
-        let blocks = self
-            .entries
-            .par_chunks(BLOCK)
-            .map(|entries| {
-                let mut block = Block::default();
-                for entry in entries {
-                    block.push(entry.bytes(&self.texts), entry.label_len);
+        let len = self.len();
+        let mut blocks: Vec<Block> = Vec::with_capacity(len.div_ceil(BLOCK));
+        for bucket in self.buckets {
+            for entry in bucket.entries() {
+                if blocks.last().is_none_or(|block| block.ends.len() == BLOCK) {
+                    blocks.last_mut().into_iter().for_each(Block::shrink);
+                    blocks.push(Block::default());
                 }
-                block
-            })
-            .collect();
-        Corpus { blocks, len: self.entries.len() }
+                let block = blocks.last_mut().expect("one was pushed");
+                block.push(entry.bytes(&bucket.text), entry.label_len);
+            }
+        }
+        Corpus { blocks, len }
     }
 }
 
+/// Makes the names with these numbers, by bucket.
 fn make_block(
     maker: &Maker<'_>,
     numbers: std::ops::Range<usize>,
-    text: u32,
-) -> (Vec<u8>, Vec<Entry>) {
-    let mut bytes = Vec::with_capacity(numbers.len() * 16);
-    let mut entries = Vec::with_capacity(numbers.len());
+    bounds: &[Box<str>],
+) -> Vec<Bucket> {
+    let mut made: Vec<Bucket> = (0..=bounds.len()).map(|_| Bucket::default()).collect();
     let mut room = String::new();
     for number in numbers {
         if let Some(name) = maker.name(number, &mut room) {
-            entries.push(Entry::new(&name, number as u32, text, bytes.len() as u32));
-            bytes.extend_from_slice(name.as_str().as_bytes());
+            let at = bounds.partition_point(|bound| **bound <= *name.as_str());
+            made[at].push(name.as_str().as_bytes(), name.label_len(), number as u32);
         }
     }
-    (bytes, entries)
+    made
+}
+
+impl Bucket {
+    fn push(&mut self, name: &[u8], label_len: u8, number: u32) {
+        self.text.extend_from_slice(name);
+        self.lens.push(name.len() as u8);
+        self.label_lens.push(label_len);
+        self.numbers.push(number);
+    }
+
+    fn append(&mut self, other: &Bucket) {
+        self.text.extend_from_slice(&other.text);
+        self.lens.extend_from_slice(&other.lens);
+        self.label_lens.extend_from_slice(&other.label_lens);
+        self.numbers.extend_from_slice(&other.numbers);
+    }
+
+    fn entries(&self) -> impl Iterator<Item = Entry> {
+        let mut start = 0;
+        let columns = self.lens.iter().zip(&self.label_lens).zip(&self.numbers);
+        columns.map(move |((&len, &label_len), &number)| {
+            let name = &self.text[start..start + usize::from(len)];
+            let entry = Entry { key: key_of(name), number, start: start as u32, len, label_len };
+            start += usize::from(len);
+            entry
+        })
+    }
+
+    /// Sorts the names and drops those that are there twice.
+    fn sort(&mut self) {
+        let mut entries: Vec<Entry> = self.entries().collect();
+        let text = &self.text;
+        entries
+            .sort_unstable_by(|a, b| a.compare_text(b, text).then_with(|| a.number.cmp(&b.number)));
+        entries.dedup_by(|later, first| later.compare_text(first, text).is_eq());
+        *self = self.of(entries.into_iter());
+    }
+
+    fn keep(&mut self, is_kept: impl Fn(&Entry) -> bool) {
+        *self = self.of(self.entries().filter(is_kept));
+    }
+
+    /// A bucket of some of the names.
+    fn of(&self, entries: impl Iterator<Item = Entry>) -> Bucket {
+        let mut made = Bucket::default();
+        for entry in entries {
+            made.push(entry.bytes(&self.text), entry.label_len, entry.number);
+        }
+        made.text.shrink_to_fit();
+        made.lens.shrink_to_fit();
+        made.label_lens.shrink_to_fit();
+        made.numbers.shrink_to_fit();
+        made
+    }
+}
+
+fn key_of(name: &[u8]) -> u128 {
+    let mut key = [0; 16];
+    let keyed = name.len().min(key.len());
+    key[..keyed].copy_from_slice(&name[..keyed]);
+    u128::from_be_bytes(key)
 }
 
 impl Entry {
-    fn new(name: &DomainName, number: u32, text: u32, start: u32) -> Entry {
-        let bytes = name.as_str().as_bytes();
-        let mut key = [0; 16];
-        let keyed = bytes.len().min(key.len());
-        key[..keyed].copy_from_slice(&bytes[..keyed]);
-        Entry {
-            key: u128::from_be_bytes(key),
-            number,
-            text,
-            start,
-            len: bytes.len() as u8,
-            label_len: name.label_len(),
-        }
-    }
-
-    fn bytes<'t>(&self, texts: &'t [Vec<u8>]) -> &'t [u8] {
+    fn bytes<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         let start = self.start as usize;
-        &texts[self.text as usize][start..start + usize::from(self.len)]
+        &text[start..start + usize::from(self.len)]
     }
 
-    fn compare_text(&self, other: &Entry, texts: &[Vec<u8>]) -> Ordering {
+    fn compare_text(&self, other: &Entry, text: &[u8]) -> Ordering {
         self.key.cmp(&other.key).then_with(|| {
             // No name holds a NUL, so equal keys of short names are equal names.
             if self.len <= 16 && other.len <= 16 {
                 return Ordering::Equal;
             }
-            self.bytes(texts).cmp(other.bytes(texts))
+            self.bytes(text).cmp(other.bytes(text))
         })
     }
 }
