@@ -22,6 +22,7 @@ use crate::common::names::Corpus;
 const TASK: usize = 1 << 16;
 
 /// Every name in byte order, with what lists said of it.
+#[derive(Default)]
 pub struct Market {
     names: Corpus,
     rows: Vec<Row>,

@@ -117,14 +117,20 @@ pub struct DayTaken {
     pub peak_bytes: Option<u64>,
 }
 
-/// Gives a running server a list of names, spread over the market, that dropped today.
+/// A list of names that dropped on one day.
+pub struct DayList {
+    path: PathBuf,
+    names: usize,
+}
+
+/// Writes a list of names, spread over the market, that dropped today.
 ///
 /// # Errors
-/// The list is refused, or a command fails.
-pub fn take_day(folders: &Folders, market: &Market) -> anyhow::Result<DayTaken> {
-    let (site, list) = (&folders.site, folders.root().join("day.csv"));
+/// It cannot be written.
+pub fn write_day(folders: &Folders, market: &Market) -> anyhow::Result<DayList> {
+    let (site, path) = (&folders.site, folders.root().join("day.csv"));
     let names = DAY_NAMES.min(market.len());
-    let mut out = BufWriter::new(File::create(&list)?);
+    let mut out = BufWriter::new(File::create(&path)?);
     let dropped = (0..names).map(|at| Observation {
         name: market.name(at * market.len() / names),
         sighting: Sighting::Dropped { date: site.today, release: None, registered_again: false },
@@ -133,12 +139,21 @@ pub fn take_day(folders: &Folders, market: &Market) -> anyhow::Result<DayTaken> 
     });
     write_csv(dropped, &mut out)?;
     out.into_inner()?;
+    Ok(DayList { path, names })
+}
+
+/// Gives a running server the list.
+///
+/// # Errors
+/// The list is refused, or a command fails.
+pub fn take_day(folders: &Folders, list: &DayList) -> anyhow::Result<DayTaken> {
+    let (site, &DayList { ref path, names }) = (&folders.site, list);
     let key = site.new_key()?;
     let server = site.serve()?;
     let before = server.generation(&key)?;
     let begun = Instant::now();
     let observed = format!("{}T12:00:00Z", site.today);
-    let path = list.to_str().context("TMPDIR is UTF-8")?;
+    let path = path.to_str().context("TMPDIR is UTF-8")?;
     site.run(&["ingest", "--observed-at", &observed, path])?;
     while server.generation(&key)? == before {
         ensure!(begun.elapsed() < DAY_TIMEOUT, "the day's list is not served");
