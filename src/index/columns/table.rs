@@ -28,7 +28,7 @@ use crate::vocab::time::UnixMs;
 /// every batch.
 const ENTRIES_A_PROBE: u64 = 64;
 /// Estimated memory of an entry of a batch in a part, in bytes.
-pub const ENTRY_BYTES_ABOUT: u64 = 64;
+const ENTRY_BYTES_ABOUT: u64 = 64;
 /// Parts per thread: enough to keep every core busy to the end.
 const PARTS_PER_THREAD: usize = 4;
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::corpus::batch::Batch;
 use crate::index::columns::parts::Room;
-use crate::index::columns::table::{ENTRY_BYTES_ABOUT, Table};
+use crate::index::columns::table::Table;
 use crate::index::error::BuildError;
 use crate::vocab::memory;
 
@@ -15,6 +15,9 @@ use crate::vocab::memory;
 const BYTES_PER_NAME: u64 = 10;
 /// The same in bytes a drop: doc, row, columns, record, and a posting of each of a dozen trigrams.
 const BYTES_PER_DROP: u64 = 150;
+
+/// Size of the table by that of the corpus: 1.6, whether few names dropped or all.
+const TABLE_BYTES_PER_CORPUS_BYTE: u64 = 2;
 
 /// Memory of a rebuild until the new generation is verified. Invariant: at least [`MemoryBound::MIN_MIB`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,8 +52,7 @@ impl MemoryBound {
 
     /// Returns the bytes that the table of `batches` may take on disk.
     pub fn on_disk(self, batches: &[Batch]) -> u64 {
-        let entries: u64 = batches.iter().map(|batch| batch.meta().rows).sum();
-        let bytes = entries.saturating_mul(ENTRY_BYTES_ABOUT);
+        let bytes = batches.iter().map(Batch::size).sum::<u64>() * TABLE_BYTES_PER_CORPUS_BYTE;
         // A quarter of the memory is for parts that stay in memory.
         if bytes > self.bytes / 4 { bytes } else { 0 }
     }
