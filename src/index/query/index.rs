@@ -407,16 +407,20 @@ impl Generation {
             .map(|at| at * NAMES_PER_PIECE..other.names.len().min((at + 1) * NAMES_PER_PIECE))
             .map(|names| self.names_with_labels(&other.names, names))
             .collect();
-        let mut names = pieces.concat();
-        // The label at the border of two pieces is in both.
-        names.dedup();
+        let names = pieces.concat();
         let Generation { ranks, by_tld, drops_by_name, tlds, drops_by_rank, .. } = self;
         Hidden::new(&names, ranks, by_tld, drops_by_name, tlds.len(), drops_by_rank.len())
     }
 
-    /// Returns ordinal and TLD number of each name that has the label of one of `names` of `others`.
+    /// Returns ordinal and TLD number of each name that has the label of one of `names` of `others`, except
+    /// the label of the name before them.
     fn names_with_labels(&self, others: &Names, names: Range<u32>) -> Vec<(u32, u16)> {
         let (mut found, mut last) = (Vec::new(), Vec::new());
+        if let Some(before) = names.start.checked_sub(1) {
+            let mut name = NameBuf::default();
+            others.read(before, &mut name);
+            name.label().as_bytes().clone_into(&mut last);
+        }
         let next = |visited: VisitedName<'_>| ControlFlow::Continue(visited.ordinal + 1);
         others.for_each(
             names,
@@ -553,7 +557,7 @@ impl DayIndex {
     }
 }
 
-/// Names per parallel task.
-const NAMES_PER_PIECE: u32 = 1 << 12;
+/// Names per parallel task. Small tables have several in tests.
+const NAMES_PER_PIECE: u32 = if cfg!(debug_assertions) { 1 << 2 } else { 1 << 12 };
 /// Cached days: today, and the day before or after around midnight.
 const DAYS_KEPT: usize = 2;
