@@ -75,7 +75,6 @@ impl ByTldBuilder {
 
 impl ByTld {
     /// Builds the order from `tlds` and `keys` by row; TLD numbers are below `tld_count`.
-    #[cfg(test)]
     pub fn new(tld_count: usize, tlds: &[u16], keys: &[u16]) -> ByTld {
         let mut counts = vec![0; tld_count];
         tlds.iter().for_each(|&tld| counts[usize::from(tld)] += 1);

@@ -15,6 +15,7 @@ use rayon::prelude::*;
 
 use crate::index::columns::ascending::nth_one;
 use crate::index::columns::by_tld::{ByTld, ByTldBuilder};
+use crate::index::columns::idn::IdnOrders;
 use crate::index::columns::packed::Packed;
 use crate::index::columns::part::Section;
 use crate::index::columns::rank_table::{ABSENT, Coded, Order, RankTable, Tables};
@@ -257,27 +258,42 @@ fn orders(table: &Table) -> Result<(Vec<u16>, ByTld), BuildError> {
     Ok((keys, by_tld.finish()))
 }
 
-/// Stage codes of the dropped names on one day, in dropped order and by TLD.
+/// Stage codes of the dropped names on one day, in dropped order and by TLD; and of the names with an
+/// A-label, dropped or not, in the order of their Unicode forms and by TLD.
 #[derive(Debug, Default)]
 pub struct StagedDrops {
     in_order: Codes,
     by_tld: Codes,
+    idn: Codes,
+    idn_by_tld: Codes,
 }
 
 impl StagedDrops {
     /// Builds the tables from the code of each doc, see [`crate::index::columns::day::DayStages`]. Takes about 100 ms per
     /// million names: run it in the background.
-    pub fn new(dropped: &DropsByName, stages_by_doc: &[u8]) -> StagedDrops {
+    pub fn new(dropped: &DropsByName, idn: IdnOrders<'_>, stages_by_doc: &[u8]) -> StagedDrops {
         let code = |place| stages_by_doc[dropped.doc(place) as usize];
         let codes: Vec<u8> = (0..dropped.len()).into_par_iter().map(code).collect();
         let by_tld = &dropped.by_tld;
         let places = (0..by_tld.len() as u32).into_par_iter();
         let codes_by_tld = places.map(|place| codes[by_tld.row(place) as usize]).collect();
+        let place_of = |&ordinal: &u32| dropped.place(ordinal);
+        let idn_codes: Vec<u8> = idn
+            .ordinals
+            .par_iter()
+            .map(|ordinal| place_of(ordinal).map_or(0, |place| codes[place as usize]))
+            .collect();
+        let idn_rows = (0..idn.by_tld.len() as u32).map(|place| idn.by_tld.row(place) as usize);
+        let idn_codes_by_tld = idn_rows.map(|row| idn_codes[row]).collect();
         let (in_order, by_tld) = rayon::join(
             || Codes::new(codes, &dropped.keys),
             || Codes::new(codes_by_tld, by_tld.ranked().keys()),
         );
-        StagedDrops { in_order, by_tld }
+        let (idn, idn_by_tld) = rayon::join(
+            || Codes::new(idn_codes, idn.ranks.keys()),
+            || Codes::new(idn_codes_by_tld, idn.by_tld.ranked().keys()),
+        );
+        StagedDrops { in_order, by_tld, idn, idn_by_tld }
     }
 
     /// Returns the stage code of a place in dropped order.
@@ -297,6 +313,20 @@ impl StagedDrops {
         view: View,
     ) -> Order<'a, Coded<'a>> {
         self.by_tld.order(dropped.by_tld.ranked().keys(), view)
+    }
+
+    /// Returns the order of Unicode forms restricted to a view.
+    pub fn order_of_idn<'a>(&'a self, idn: IdnOrders<'a>, view: View) -> Order<'a, Coded<'a>> {
+        self.idn.order(idn.ranks.keys(), view)
+    }
+
+    /// Returns the order of [`IdnOrders::by_tld`] restricted to a view.
+    pub fn order_of_idn_by_tld<'a>(
+        &'a self,
+        idn: IdnOrders<'a>,
+        view: View,
+    ) -> Order<'a, Coded<'a>> {
+        self.idn_by_tld.order(idn.by_tld.ranked().keys(), view)
     }
 }
 

@@ -3,23 +3,36 @@
 //!
 //! The columns of the generation stay as they are, and are shared with indexes that hide other names.
 
+use std::ops::Range;
+
 use crate::index::columns::by_tld::ByTld;
 use crate::index::columns::drops_by_name::DropsByName;
-use crate::index::columns::rank_table::{ABSENT, Order, RankTable, Tables, Visible};
+use crate::index::columns::idn::IdnOrders;
+use crate::index::columns::rank_table::{HiddenPlaces, RankTable};
 use crate::index::columns::slices::has_doc;
 
 /// Hidden names of a generation.
 #[derive(Debug)]
 pub struct Hidden {
-    ordinals: Bitmap,
-    docs: Bitmap,
-    /// Tables of the visible names, and the hidden places by TLD.
-    names: Tables,
-    by_tld: Tables,
-    places: Bitmap,
+    /// In the order of all names, by TLD, and in the orders of Unicode forms.
+    pub names: HiddenPlaces,
+    pub by_tld: HiddenPlaces,
+    pub idn: HiddenPlaces,
+    pub idn_by_tld: HiddenPlaces,
+    /// As a bitmap.
+    docs: Vec<u64>,
     /// By TLD number.
     tlds: Vec<u32>,
     counts: NameCounts,
+}
+
+/// Orders of the names of a generation.
+#[derive(Clone, Copy)]
+pub struct NameOrders<'a> {
+    pub names: &'a RankTable,
+    pub by_tld: &'a ByTld,
+    pub idn: IdnOrders<'a>,
+    pub dropped: &'a DropsByName,
 }
 
 /// Numbers of names.
@@ -33,56 +46,51 @@ pub struct NameCounts {
 }
 
 impl Hidden {
-    /// Hides names, given as ordinals with TLD numbers, each once; `listed` docs are on the drops list.
-    pub fn new(
-        hidden: &[(u32, u16)],
-        names: &RankTable,
-        by_tld: &ByTld,
-        dropped: &DropsByName,
-        tlds: usize,
-        listed: u32,
-    ) -> Hidden {
-        let mut ordinals = Bitmap::new(names.len());
-        let mut places = Bitmap::new(names.len());
-        let mut docs = Bitmap::new(dropped.len() as usize);
+    /// Hides names of `orders`, given as ordinals with TLD numbers, each once; `listed` docs are on the
+    /// drops list.
+    pub fn new(hidden: &[(u32, u16)], orders: NameOrders<'_>, tlds: usize, listed: u32) -> Hidden {
+        let NameOrders { names, by_tld, idn, dropped } = orders;
+        let mut docs = vec![0; (dropped.len() as usize).div_ceil(64)];
         let mut of_tlds = vec![0; tlds];
         let mut counts = NameCounts { names: hidden.len() as u32, ..NameCounts::default() };
         for &(ordinal, tld) in hidden {
-            ordinals.set(ordinal);
-            by_tld.places(tld, ordinal..ordinal + 1).for_each(|place| places.set(place));
             of_tlds[usize::from(tld)] += 1;
             if let Some(place) = dropped.place(ordinal) {
                 let doc = dropped.doc(place);
-                docs.set(doc);
+                docs[doc as usize / 64] |= 1 << (doc % 64);
                 counts.dropped += 1;
                 counts.drops += u32::from(doc < listed);
             }
         }
-        let tables = |hidden: &Bitmap, keys: &[u16]| {
-            Tables::new(keys.len(), |at| if hidden.has(at as u32) { ABSENT } else { keys[at] })
-        };
+        let places = hidden.iter().flat_map(|&(ordinal, tld)| by_tld.places(tld, one(ordinal)));
         let (names, by_tld) = rayon::join(
-            || tables(&ordinals, names.keys()),
-            || tables(&places, by_tld.ranked().keys()),
+            || HiddenPlaces::new(names, hidden.iter().map(|&(ordinal, _)| ordinal)),
+            || HiddenPlaces::new(by_tld.ranked(), places),
         );
-        Hidden { ordinals, docs, names, by_tld, places, tlds: of_tlds, counts }
+        let idn_names = (0..).zip(idn.ordinals).filter(|(_, ordinal)| names.has(**ordinal));
+        let idn_places = idn_names.map(|(place, _)| place);
+        let idn_hidden = HiddenPlaces::new(idn.ranks, idn_places);
+        let idn_rows = 0..idn.by_tld.len() as u32;
+        let idn_rows = idn_rows.filter(|&place| idn_hidden.has(idn.by_tld.row(place)));
+        let idn_by_tld = HiddenPlaces::new(idn.by_tld.ranked(), idn_rows);
+        Hidden { names, by_tld, idn: idn_hidden, idn_by_tld, docs, tlds: of_tlds, counts }
     }
 
     /// Returns true if a name is hidden.
     #[inline]
     pub fn has_name(&self, ordinal: u32) -> bool {
-        self.ordinals.has(ordinal)
+        self.names.has(ordinal)
     }
 
     /// Returns true if a doc is hidden.
     #[inline]
     pub fn has_doc(&self, doc: u32) -> bool {
-        self.docs.has(doc)
+        has_doc(&self.docs, doc)
     }
 
     /// Returns the hidden docs as a bitmap.
     pub fn docs(&self) -> &[u64] {
-        &self.docs.0
+        &self.docs
     }
 
     /// Returns the number of hidden names.
@@ -94,35 +102,8 @@ impl Hidden {
     pub fn names_under(&self, tld: u16) -> u32 {
         self.tlds[usize::from(tld)]
     }
-
-    /// Returns the visible names of `names`, the table of all.
-    pub fn order<'a>(&'a self, names: &'a RankTable) -> Order<'a, Visible<'a>> {
-        let column = Visible { keys: names.keys(), hidden: &self.ordinals.0 };
-        Order { column, tables: &self.names }
-    }
-
-    /// As [`Hidden::order`], by TLD.
-    pub fn order_by_tld<'a>(&'a self, by_tld: &'a ByTld) -> Order<'a, Visible<'a>> {
-        let column = Visible { keys: by_tld.ranked().keys(), hidden: &self.places.0 };
-        Order { column, tables: &self.by_tld }
-    }
 }
 
-/// Set of numbers below a length.
-#[derive(Debug)]
-struct Bitmap(Vec<u64>);
-
-impl Bitmap {
-    fn new(len: usize) -> Bitmap {
-        Bitmap(vec![0; len.div_ceil(64)])
-    }
-
-    fn set(&mut self, at: u32) {
-        self.0[at as usize / 64] |= 1 << (at % 64);
-    }
-
-    #[inline]
-    fn has(&self, at: u32) -> bool {
-        has_doc(&self.0, at)
-    }
+fn one(ordinal: u32) -> Range<u32> {
+    ordinal..ordinal + 1
 }

@@ -11,8 +11,10 @@ use fst::raw::{Builder, Fst};
 use rayon::prelude::*;
 
 use crate::index::columns::block_index::{OwnedFst, place};
+use crate::index::columns::by_tld::ByTld;
 use crate::index::columns::names::Names;
 use crate::index::columns::part::{Part, Section};
+use crate::index::columns::rank_table::RankTable;
 use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
@@ -33,8 +35,19 @@ pub struct IdnNames {
     labels: Forms,
     /// Other names.
     suffixes: Forms,
-    keys: Vec<u16>,
-    tlds: Vec<u16>,
+    /// Of the first list, by place.
+    ranks: RankTable,
+    by_tld: ByTld,
+}
+
+/// The first list of [`IdnNames`] as orders: names with an A-label by Unicode form, and these by TLD.
+#[derive(Clone, Copy)]
+pub struct IdnOrders<'a> {
+    /// Ordinals of the names by place.
+    pub ordinals: &'a [u32],
+    pub ranks: &'a RankTable,
+    /// Rows are places.
+    pub by_tld: &'a ByTld,
 }
 
 /// Names that a prefix matches, each once.
@@ -107,33 +120,25 @@ impl IdnNames {
         )
     }
 
-    /// Opens what [`IdnNames::write`] wrote for a generation of `names` names.
+    /// Opens what [`IdnNames::write`] wrote for a generation of `names` names under `tlds` TLDs.
     ///
     /// # Errors
     /// A file is missing or damaged, or they do not fit each other.
-    pub fn open(files: &Files, names: u32) -> Result<IdnNames, GenerationError> {
+    pub fn open(files: &Files, names: u32, tlds: usize) -> Result<IdnNames, GenerationError> {
         let labels = Forms::open(files, LABELS, names)?;
         let suffixes = Forms::open(files, SUFFIXES, names)?;
-        let (keys, tlds) = (files.take(KEYS)?, files.take(TLDS)?);
-        for (name, column) in [(KEYS, &keys), (TLDS, &tlds)] {
-            files.check(column.len() == labels.ordinals.len(), name)?;
-        }
-        Ok(IdnNames { labels, suffixes, keys, tlds })
+        let (keys, of_tlds): (Vec<u16>, Vec<u16>) = (files.take(KEYS)?, files.take(TLDS)?);
+        files.check(keys.len() == labels.ordinals.len(), KEYS)?;
+        let fits = of_tlds.iter().all(|&tld| usize::from(tld) < tlds);
+        files.check(of_tlds.len() == keys.len() && fits, TLDS)?;
+        let by_tld = ByTld::new(tlds, &of_tlds, &keys);
+        Ok(IdnNames { labels, suffixes, ranks: RankTable::new(keys), by_tld })
     }
 
-    /// Returns the ordinals of the first list, by place.
-    pub fn ordinals(&self) -> &[u32] {
-        &self.labels.ordinals
-    }
-
-    /// Returns the rank keys of the first list, by place.
-    pub fn keys(&self) -> &[u16] {
-        &self.keys
-    }
-
-    /// Returns the TLD numbers of the first list, by place.
-    pub fn tlds(&self) -> &[u16] {
-        &self.tlds
+    /// Returns the orders of the first list.
+    pub fn orders(&self) -> IdnOrders<'_> {
+        let IdnNames { labels, ranks, by_tld, .. } = self;
+        IdnOrders { ordinals: &labels.ordinals, ranks, by_tld }
     }
 
     /// Returns the names outside `names` that `prefix` matches by their Unicode form, and whether
@@ -284,7 +289,7 @@ mod tests {
             add(ordinal, matches.whole.contains(&ordinal));
         }
         for place in matches.aliases.clone() {
-            let ordinal = aliases.ordinals()[place as usize];
+            let ordinal = aliases.orders().ordinals[place as usize];
             add(ordinal, matches.whole_aliases.contains(&place));
         }
         for (ordinal, whole) in matches.others {
@@ -300,7 +305,7 @@ mod tests {
 
     fn check(table: &Table, prefixes: &[&str]) {
         let texts = texts(table);
-        let open = |files: &Files| IdnNames::open(files, table.len());
+        let open = |files: &Files| IdnNames::open(files, table.len(), table.tlds.len());
         let aliases = reopened(|draft| IdnNames::write(table, draft), open);
         let names = names(table);
         for prefix in prefixes {
@@ -313,10 +318,11 @@ mod tests {
                 assert_eq!(found(&texts, &aliases, prefix), expected(&names, prefix), "{prefix}");
             }
         }
-        let places = aliases.ordinals().iter().zip(aliases.keys()).zip(aliases.tlds());
-        for ((&ordinal, &key), &tld) in places {
+        let IdnOrders { ordinals, ranks, by_tld } = aliases.orders();
+        for ((place, &ordinal), &key) in (0..).zip(ordinals).zip(ranks.keys()) {
             let name = &names[ordinal as usize];
-            assert!(name.ends_with(&format!(".{}", table.tlds.name(tld))), "{name}");
+            let tld = table.tlds.find(name.split_once('.').expect("a TLD").1).expect("known");
+            assert_eq!(by_tld.places(tld, place..place + 1).len(), 1, "{name}");
             let part =
                 table.parts.iter().filter(|part| part.first <= ordinal).last().expect("a part");
             assert_eq!(key, part.key[(ordinal - part.first) as usize]);

@@ -97,13 +97,31 @@ pub fn key_of(hit: u64) -> u16 {
     (hit >> 32) as u16
 }
 
-/// Keeps the `k` smallest numbers of `hits` from `start` on, unordered.
-pub fn keep_best(hits: &mut Vec<u64>, start: usize, k: usize) {
-    if k == 0 {
-        hits.truncate(start);
-    } else if hits.len() - start > k {
-        hits[start..].select_nth_unstable(k - 1);
-        hits.truncate(start + k);
+/// Which of the places with the key of the last are among the best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ties {
+    /// As many as are wanted, the first of them.
+    First,
+    /// All, for a caller with another order of places.
+    All,
+}
+
+impl Ties {
+    /// Keeps the `k` best hits from `start` on, unordered.
+    pub fn keep_best(self, hits: &mut Vec<u64>, start: usize, k: usize) {
+        if k == 0 {
+            hits.truncate(start);
+        } else if hits.len() - start > k {
+            let (_, &mut last, _) = hits[start..].select_nth_unstable(k - 1);
+            let mut kept = start + k;
+            if self == Ties::All {
+                for at in start + k..hits.len() {
+                    hits.swap(kept, at);
+                    kept += usize::from(key_of(hits[kept]) == key_of(last));
+                }
+            }
+            hits.truncate(kept);
+        }
     }
 }
 
@@ -119,42 +137,22 @@ pub trait Column: Copy {
     }
 }
 
-/// Keys alone.
-impl Column for &[u16] {
-    fn count(&self, places: Range<usize>, filter: KeyFilter) -> u32 {
-        // A chunk's count fits into 16 bits, so that eight lanes are added at a time.
-        let passing = |keys: &[u16]| keys.iter().map(|&key| u16::from(filter.passes(key))).sum();
-        self[places].chunks(SUPER).map(|keys| -> u32 { u16::into(passing(keys)) }).sum()
-    }
-
-    fn collect(&self, places: Range<usize>, filter: KeyFilter, hits: &mut Vec<u64>) {
-        let mut place = places.start as u32;
-        let (chunks, rest) = self[places].as_chunks::<LANES>();
-        for keys in chunks {
-            push_passing(keys, place, keys.map(|key| u8::from(filter.passes(key))), hits);
-            place += LANES as u32;
-        }
-        let found = (place..).zip(rest).filter(|&(_, &key)| filter.passes(key));
-        hits.extend(found.map(|(place, &key)| hit(key, place)));
-    }
-
-    fn all_pass(&self, filter: KeyFilter) -> bool {
-        filter.is_open()
-    }
-}
-
-/// Keys of the places whose bit of `hidden` is not set.
+/// Keys of the places that are not hidden.
 #[derive(Clone, Copy, Debug)]
 pub struct Visible<'a> {
     pub keys: &'a [u16],
-    /// Few bits are set.
+    /// Bitmap of hidden places, of which there are few; empty for none.
     pub hidden: &'a [u64],
 }
 
 impl Column for Visible<'_> {
     fn count(&self, places: Range<usize>, filter: KeyFilter) -> u32 {
-        if places.is_empty() {
-            return 0;
+        // A chunk's count fits into 16 bits, so that eight lanes are added at a time.
+        let passing = |keys: &[u16]| keys.iter().map(|&key| u16::from(filter.passes(key))).sum();
+        let chunks = self.keys[places.clone()].chunks(SUPER);
+        let all = chunks.map(|keys| -> u32 { u16::into(passing(keys)) }).sum();
+        if self.hidden.is_empty() || places.is_empty() {
+            return all;
         }
         let words = places.start / 64..places.end.div_ceil(64);
         let mut hidden = 0;
@@ -162,18 +160,32 @@ impl Column for Visible<'_> {
             let place = place as usize;
             hidden += u32::from(places.contains(&place) && filter.passes(self.keys[place]));
         });
-        self.keys.count(places, filter) - hidden
+        all - hidden
     }
 
     fn collect(&self, places: Range<usize>, filter: KeyFilter, hits: &mut Vec<u64>) {
         let start = hits.len();
-        self.keys.collect(places, filter, hits);
+        let mut place = places.start as u32;
+        let (chunks, rest) = self.keys[places].as_chunks::<LANES>();
+        for keys in chunks {
+            push_passing(keys, place, keys.map(|key| u8::from(filter.passes(key))), hits);
+            place += LANES as u32;
+        }
+        let found = (place..).zip(rest).filter(|&(_, &key)| filter.passes(key));
+        hits.extend(found.map(|(place, &key)| hit(key, place)));
+        if self.hidden.is_empty() {
+            return;
+        }
         let mut kept = start;
         for at in start..hits.len() {
             hits[kept] = hits[at];
             kept += usize::from(!has_doc(self.hidden, hits[at] as u32));
         }
         hits.truncate(kept);
+    }
+
+    fn all_pass(&self, filter: KeyFilter) -> bool {
+        self.hidden.is_empty() && filter.is_open()
     }
 }
 
@@ -506,7 +518,14 @@ impl<C: Column> Order<'_, C> {
     }
 
     /// Appends the `k` best of `places` that pass, by key and place, as unordered [`hit`]s.
-    pub fn best(&self, places: Range<u32>, filter: KeyFilter, k: usize, hits: &mut Vec<u64>) {
+    pub fn best(
+        &self,
+        places: Range<u32>,
+        filter: KeyFilter,
+        k: usize,
+        ties: Ties,
+        hits: &mut Vec<u64>,
+    ) {
         let places = places.start as usize..places.end as usize;
         if k == 0 || places.is_empty() {
             return;
@@ -518,15 +537,19 @@ impl<C: Column> Order<'_, C> {
         self.tables.walk(places, class_around(filter.length_max), wanted.key_max, |places| {
             self.column.collect(places, wanted, hits);
             if hits.len() >= room {
-                keep_best(hits, start, k);
+                ties.keep_best(hits, start, k);
                 let worst = hits[start..].iter().copied().max().map_or(0, key_of);
-                // A later place with the same key sorts after it.
-                wanted.key_max = worst.checked_sub(1)?;
-                room = start + k + k / 2 + LANES;
+                wanted.key_max = match ties {
+                    // A later place with the same key sorts after it.
+                    Ties::First => worst.checked_sub(1)?,
+                    Ties::All => worst,
+                };
+                let kept = hits.len() - start;
+                room = start + kept + kept / 2 + LANES;
             }
             Some(wanted.key_max)
         });
-        keep_best(hits, start, k);
+        ties.keep_best(hits, start, k);
     }
 
     /// Returns a key that is no better than that of the `k`-th best.
@@ -601,9 +624,40 @@ impl RankTable {
         Arc::clone(&self.keys)
     }
 
-    /// Returns the order for queries.
-    pub fn order(&self) -> Order<'_, &[u16]> {
-        Order { column: &self.keys, tables: &self.tables }
+    /// Returns the order of the places that `hidden` leaves visible.
+    pub fn order<'a>(&'a self, hidden: Option<&'a HiddenPlaces>) -> Order<'a, Visible<'a>> {
+        let keys = self.keys.as_slice();
+        match hidden {
+            None => Order { column: Visible { keys, hidden: &[] }, tables: &self.tables },
+            Some(HiddenPlaces { bits, tables }) => {
+                Order { column: Visible { keys, hidden: bits }, tables }
+            }
+        }
+    }
+}
+
+/// Places that an order leaves out, and the tables of the others.
+#[derive(Debug)]
+pub struct HiddenPlaces {
+    /// Bitmap of the places.
+    bits: Vec<u64>,
+    tables: Tables,
+}
+
+impl HiddenPlaces {
+    /// Hides `places` of `table`.
+    pub fn new(table: &RankTable, places: impl IntoIterator<Item = u32>) -> HiddenPlaces {
+        let mut bits = vec![0; table.len().div_ceil(64)];
+        places.into_iter().for_each(|place| bits[place as usize / 64] |= 1 << (place % 64));
+        let key = |at: usize| if has_doc(&bits, at as u32) { ABSENT } else { table.keys[at] };
+        let tables = Tables::new(table.len(), key);
+        HiddenPlaces { bits, tables }
+    }
+
+    /// Returns true if a place is hidden.
+    #[inline]
+    pub fn has(&self, place: u32) -> bool {
+        has_doc(&self.bits, place)
     }
 }
 
@@ -661,7 +715,7 @@ pub(in crate::index) mod tests {
     /// Keys that count how often they are read.
     #[derive(Clone, Copy)]
     struct Counted<'a> {
-        keys: &'a [u16],
+        keys: Visible<'a>,
         reads: &'a std::cell::Cell<usize>,
     }
 
@@ -684,13 +738,14 @@ pub(in crate::index) mod tests {
         let keys: Vec<u16> = (0..1 << 21).map(|_| random.key() / 512 * 512 + 7).collect();
         let tables = Tables::new(keys.len(), |place| keys[place]);
         let reads = std::cell::Cell::new(0);
-        let order = Order { column: Counted { keys: &keys, reads: &reads }, tables: &tables };
+        let visible = Visible { keys: &keys, hidden: &[] };
+        let order = Order { column: Counted { keys: visible, reads: &reads }, tables: &tables };
         let open = KeyFilter { key_max: u16::MAX, length_max: u8::MAX };
         for width in [1 << 17, 1 << 21] {
             for k in [1, 20, 100] {
                 let mut hits = Vec::new();
                 reads.set(0);
-                order.best(0..width, open, k, &mut hits);
+                order.best(0..width, open, k, Ties::First, &mut hits);
                 hits.sort_unstable();
                 let expected = slow(0..width, open, |place| Some(keys[place]));
                 assert_eq!(hits, expected[..k], "{k} of {width}");
@@ -722,10 +777,17 @@ pub(in crate::index) mod tests {
         for k in [0, 1, 20, 300, 10_100] {
             // What was there before stays.
             let mut hits = vec![u64::MAX];
-            order.best(places.clone(), filter, k, &mut hits);
+            order.best(places.clone(), filter, k, Ties::First, &mut hits);
             assert_eq!(hits.remove(0), u64::MAX);
             hits.sort_unstable();
             assert_eq!(hits, slow[..k.min(slow.len())], "{places:?} {filter:?} {k}");
+            hits.clear();
+            order.best(places.clone(), filter, k, Ties::All, &mut hits);
+            hits.sort_unstable();
+            let tied =
+                slow.iter().skip(k).take_while(|hit| k > 0 && key_of(**hit) == key_of(slow[k - 1]));
+            let expected = k.min(slow.len()) + tied.count();
+            assert_eq!(hits, slow[..expected], "{places:?} {filter:?} {k}, with ties");
         }
     }
 
@@ -753,7 +815,7 @@ pub(in crate::index) mod tests {
             for places in ranges(&mut random, len as u32) {
                 let filter = random.filter();
                 let slow = slow(places.clone(), filter, |place| Some(ranked.keys[place]));
-                check(ranked.order(), places, filter, &slow);
+                check(ranked.order(None), places, filter, &slow);
             }
         }
     }
@@ -786,10 +848,10 @@ pub(in crate::index) mod tests {
         let ranked = RankTable::new(vec![key; len as usize]);
         let open = KeyFilter::new(&Filter::default());
         let mut hits = Vec::new();
-        ranked.order().best(100..len - 5, open, 400, &mut hits);
+        ranked.order(None).best(100..len - 5, open, 400, Ties::First, &mut hits);
         hits.sort_unstable();
         assert_eq!(hits, (100..500).map(|place| hit(key, place)).collect::<Vec<u64>>());
-        let order = ranked.order();
+        let order = ranked.order(None);
         assert_eq!(order.count(100..len - 5, open, 10_000), len - 105);
         assert_eq!(order.count(100..len - 5, open.at_most(key - 1), 10_000), 0);
     }

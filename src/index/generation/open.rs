@@ -178,7 +178,7 @@ fn open_parts(manifest: Manifest, files: &Files) -> Result<Generation, Generatio
     let by_tld = Arc::new(ByTld::open(NAMES_BY_TLD, files)?);
     let index = Generation {
         names: Names::open(files, names, &tlds)?,
-        idn: IdnNames::open(files, names)?,
+        idn: IdnNames::open(files, names, tlds.len())?,
         drops_by_name: DropsByName::open(files, &ranks, &by_tld)?,
         ranks,
         by_tld,

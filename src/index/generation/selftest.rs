@@ -13,7 +13,7 @@ use fastrand::Rng;
 use crate::index::columns::idn::alias_of;
 use crate::index::columns::part::{Part, Section};
 use crate::index::columns::rank_key::{dqs_of, length_of};
-use crate::index::columns::rank_table::keep_best;
+use crate::index::columns::rank_table::Ties;
 use crate::index::columns::table::Table;
 use crate::index::columns::tlds::Tlds;
 use crate::index::error::{BuildError, QueryError};
@@ -265,7 +265,7 @@ fn join(all: &mut [ScanHits], more: Vec<ScanHits>, questions: &[TestQuery]) {
     for ((all, more), question) in all.iter_mut().zip(more).zip(questions) {
         all.total += more.total;
         all.hits.extend(more.hits);
-        keep_best(&mut all.hits, 0, question.wanted());
+        Ties::First.keep_best(&mut all.hits, 0, question.wanted());
     }
 }
 
@@ -274,7 +274,7 @@ impl ScanHits {
         self.total += 1;
         self.hits.push(hit);
         if self.hits.len() >= 4 * wanted {
-            keep_best(&mut self.hits, 0, wanted);
+            Ties::First.keep_best(&mut self.hits, 0, wanted);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::index::columns::day::DayStages;
 use crate::index::columns::drop_history::DropHistory;
 use crate::index::columns::drops_by_name::{DropsByName, StagedDrops};
 use crate::index::columns::drops_by_rank::DropsByRank;
-use crate::index::columns::hidden::Hidden;
+use crate::index::columns::hidden::{Hidden, NameOrders};
 use crate::index::columns::idn::IdnNames;
 use crate::index::columns::names::{NameBuf, Names, VisitedName, text_of};
 use crate::index::columns::rank_key::{dqs_of, length_of};
@@ -408,8 +408,13 @@ impl Generation {
             .map(|names| self.names_with_labels(&other.names, names))
             .collect();
         let names = pieces.concat();
-        let Generation { ranks, by_tld, drops_by_name, tlds, drops_by_rank, .. } = self;
-        Hidden::new(&names, ranks, by_tld, drops_by_name, tlds.len(), drops_by_rank.len())
+        let orders = NameOrders {
+            names: &self.ranks,
+            by_tld: &self.by_tld,
+            idn: self.idn.orders(),
+            dropped: &self.drops_by_name,
+        };
+        Hidden::new(&names, orders, self.tlds.len(), self.drops_by_rank.len())
     }
 
     /// Returns ordinal and TLD number of each name that has the label of one of `names` of `others`, except
@@ -530,7 +535,7 @@ impl LayerDay {
         let hidden = layer.hidden.as_ref().map_or(&[][..], Hidden::docs);
         let dates = layer.drops_by_rank.dates(hidden);
         let (stages, codes) = DayStages::new(dates, &layer.tlds, as_of);
-        let dropped = StagedDrops::new(&layer.drops_by_name, &codes);
+        let dropped = StagedDrops::new(&layer.drops_by_name, layer.idn.orders(), &codes);
         LayerDay { as_of, stages, dropped }
     }
 }

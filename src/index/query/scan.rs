@@ -264,7 +264,7 @@ impl Scan<'_> {
 
     /// Offers the names that match by their Unicode form.
     fn offer_others(&self, matches: &Matches, best: &mut TopHits<'_>) {
-        let aliases = self.index.idn.ordinals();
+        let aliases = self.index.idn.orders().ordinals;
         let of_aliases = matches
             .aliases
             .clone()

@@ -13,9 +13,9 @@ use std::ops::Range;
 use crate::index::columns::by_tld::ByTld;
 use crate::index::columns::drops_by_name::{DropsByName, StagedDrops};
 use crate::index::columns::hidden::Hidden;
-use crate::index::columns::idn::{self, Matches};
+use crate::index::columns::idn::{self, IdnOrders, Matches};
 use crate::index::columns::names::NameBuf;
-use crate::index::columns::rank_table::{Column, KeyFilter, Order, RankTable, key_of};
+use crate::index::columns::rank_table::{Column, KeyFilter, Order, RankTable, Ties, key_of};
 use crate::index::columns::tlds::Tlds;
 use crate::index::filter::{AsOf, SearchFilter, View};
 use crate::index::query::index::{Index, Layer, LayerDay, NameRow, RowBuffers, with_row_buffers};
@@ -27,7 +27,7 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::SEARCH_TOTAL_MAX;
 
 /// Columns that a search reads.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct SearchColumns<'a> {
     /// All names by ordinal.
     pub names: &'a RankTable,
@@ -35,20 +35,10 @@ pub struct SearchColumns<'a> {
     pub by_tld: &'a ByTld,
     /// The names that dropped.
     pub dropped: &'a DropsByName,
-    /// Names with a distinct Unicode form, in the order of that form.
-    pub aliases: IdnColumns<'a>,
+    /// Names with an A-label.
+    pub idn: IdnOrders<'a>,
     /// Names that are not found.
     pub hidden: Option<&'a Hidden>,
-}
-
-/// Columns in the order of Unicode forms, all of the same length.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct IdnColumns<'a> {
-    pub ordinals: &'a [u32],
-    /// Rank keys.
-    pub keys: &'a [u16],
-    /// TLD numbers.
-    pub tlds: &'a [u16],
 }
 
 /// One page of matches.
@@ -233,12 +223,11 @@ impl Layer {
     }
 
     fn search_columns(&self) -> SearchColumns<'_> {
-        let (ordinals, keys) = (self.idn.ordinals(), self.idn.keys());
         SearchColumns {
             names: &self.ranks,
             by_tld: &self.by_tld,
             dropped: &self.drops_by_name,
-            aliases: IdnColumns { ordinals, keys, tlds: self.idn.tlds() },
+            idn: self.idn.orders(),
             hidden: self.hidden(),
         }
     }
@@ -361,7 +350,7 @@ struct Narrowed<'a> {
 
 impl Narrowed<'_> {
     fn find(&self, matches: &Matches, mut best: TopHits<'_>) -> SearchHits {
-        let SearchColumns { names, by_tld, dropped, .. } = *self.parts;
+        let SearchColumns { names, by_tld, dropped, hidden, .. } = *self.parts;
         let spans = Spans::new(&matches.names, &matches.whole);
         let ordinal = |place| match (self.view, self.tlds) {
             (None, None) => place,
@@ -370,19 +359,15 @@ impl Narrowed<'_> {
             (Some(_), Some(_)) => dropped.ordinal(dropped.by_tld().row(place)),
         };
         match (self.view, self.tlds) {
-            (None, None) => match self.parts.hidden {
-                None => best.take(names.order(), &spans, self.keys),
-                Some(hidden) => best.take(hidden.order(names), &spans, self.keys),
-            },
+            (None, None) => {
+                let order = names.order(hidden.map(|hidden| &hidden.names));
+                best.take(order, &spans, self.keys);
+            }
             (None, Some(tlds)) => {
+                let order = by_tld.ranked().order(hidden.map(|hidden| &hidden.by_tld));
                 for &tld in tlds {
                     let spans = spans.map(|ordinals| by_tld.places(tld, ordinals));
-                    match self.parts.hidden {
-                        None => best.take(by_tld.ranked().order(), &spans, self.keys),
-                        Some(hidden) => {
-                            best.take(hidden.order_by_tld(by_tld), &spans, self.keys);
-                        }
-                    }
+                    best.take(order, &spans, self.keys);
                 }
             }
             (Some((view, day)), None) => {
@@ -398,22 +383,40 @@ impl Narrowed<'_> {
                 }
             }
         }
-        self.offer_aliases(matches, &mut best);
+        self.take_idn(matches, &mut best);
         self.offer_others(matches, &mut best);
         best.into_found(ordinal)
     }
 
-    fn offer_aliases(&self, matches: &Matches, best: &mut TopHits<'_>) {
-        let IdnColumns { ordinals, keys, tlds } = self.parts.aliases;
-        for place in matches.aliases.clone() {
-            let at = place as usize;
-            let (key, ordinal) = (keys[at], ordinals[at]);
-            if self.keys.passes(key)
-                && !matches.names.contains(&ordinal)
-                && self.tlds.is_none_or(|wanted| wanted.binary_search(&tlds[at]).is_ok())
-                && self.is_visible(ordinal)
-            {
-                best.offer(matches.whole_aliases.contains(&place), key, ordinal);
+    /// Adds the names that match by their Unicode form. None of them is among `matches.names`.
+    fn take_idn(&self, matches: &Matches, best: &mut TopHits<'_>) {
+        let SearchColumns { idn, hidden, .. } = *self.parts;
+        let spans = Spans::new(&matches.aliases, &matches.whole_aliases);
+        if spans.all.is_empty() {
+            return;
+        }
+        let ordinal = |place: u32| idn.ordinals[place as usize];
+        let ordinal_by_tld = |place| ordinal(idn.by_tld.row(place));
+        let spans_in = |tld| spans.map(|places| idn.by_tld.places(tld, places));
+        match (self.view, self.tlds) {
+            (None, None) => {
+                let order = idn.ranks.order(hidden.map(|hidden| &hidden.idn));
+                best.take_beside(order, &spans, self.keys, ordinal);
+            }
+            (None, Some(tlds)) => {
+                let order = idn.by_tld.ranked().order(hidden.map(|hidden| &hidden.idn_by_tld));
+                for &tld in tlds {
+                    best.take_beside(order, &spans_in(tld), self.keys, ordinal_by_tld);
+                }
+            }
+            (Some((view, day)), None) => {
+                best.take_beside(day.order_of_idn(idn, view), &spans, self.keys, ordinal);
+            }
+            (Some((view, day)), Some(tlds)) => {
+                let order = day.order_of_idn_by_tld(idn, view);
+                for &tld in tlds {
+                    best.take_beside(order, &spans_in(tld), self.keys, ordinal_by_tld);
+                }
             }
         }
     }
@@ -487,6 +490,30 @@ impl TopHits<'_> {
 
     /// Adds the matches of `order` in `spans`.
     fn take<C: Column>(&mut self, order: Order<'_, C>, spans: &Spans, filter: KeyFilter) {
+        self.take_with(order, spans, filter, Ties::First, |place| place.into());
+    }
+
+    /// Adds the matches of an order whose places do not sort like ordinals.
+    fn take_beside<C: Column>(
+        &mut self,
+        order: Order<'_, C>,
+        spans: &Spans,
+        filter: KeyFilter,
+        ordinal: impl Fn(u32) -> u32,
+    ) {
+        let low = |place| BESIDE | u64::from(ordinal(place));
+        self.take_with(order, spans, filter, Ties::All, low);
+    }
+
+    /// Adds the matches of `order` in `spans`; `low` makes the lower part of a candidate of a place.
+    fn take_with<C: Column>(
+        &mut self,
+        order: Order<'_, C>,
+        spans: &Spans,
+        filter: KeyFilter,
+        ties: Ties,
+        low: impl Fn(u32) -> Candidate,
+    ) {
         if spans.all.is_empty() {
             return;
         }
@@ -494,17 +521,17 @@ impl TopHits<'_> {
             self.total += order.count(spans.all.clone(), filter, SEARCH_TOTAL_MAX - self.total);
         }
         let (start, wanted) = (self.hits.len(), self.wanted());
-        order.best(spans.whole.clone(), filter, wanted, self.hits);
+        order.best(spans.whole.clone(), filter, wanted, ties, self.hits);
         let wholes = self.hits.len();
         if !self.full {
             let filter = filter.at_most(self.worst);
             let left = wanted.saturating_sub(wholes - start);
-            order.best(spans.all.start..spans.whole.start, filter, left, self.hits);
-            order.best(spans.whole.end..spans.all.end, filter, left, self.hits);
+            order.best(spans.all.start..spans.whole.start, filter, left, ties, self.hits);
+            order.best(spans.whole.end..spans.all.end, filter, left, ties, self.hits);
         }
         for (at, hit) in self.hits[start..].iter_mut().enumerate() {
             let part = if start + at < wholes { 0 } else { PART };
-            *hit = candidate(key_of(*hit), *hit as u32) | part;
+            *hit = candidate(key_of(*hit), 0) | low(*hit as u32) | part;
         }
         self.trim_if_long();
     }
@@ -611,8 +638,10 @@ mod tests {
         by_tld: ByTld,
         dropped: DropsByName,
         day: StagedDrops,
-        /// Ordinals in the order of their Unicode forms, keys and TLDs.
-        aliases: (Vec<u32>, Vec<u16>, Vec<u16>),
+        /// Ordinals in the order of their Unicode forms.
+        aliases: Vec<u32>,
+        idn_ranks: RankTable,
+        idn_by_tld: ByTld,
         /// By ordinal: key, TLD and code.
         rows: Vec<(u16, u16, Option<u8>)>,
     }
@@ -664,10 +693,15 @@ mod tests {
         let by_tld = ByTld::new(TLDS as usize, &tlds, &keys);
         let mut aliases: Vec<u32> = (0..table.len()).filter(|_| random.below(90) == 0).collect();
         (1..aliases.len()).for_each(|at| aliases.swap(at, random.below(at as u32 + 1) as usize));
-        let of = |column: &[u16]| aliases.iter().map(|&at| column[at as usize]).collect();
+        let of = |column: &[u16]| aliases.iter().map(|&at| column[at as usize]).collect::<Vec<_>>();
+        let idn_ranks = RankTable::new(of(&keys));
+        let idn_by_tld = ByTld::new(TLDS as usize, &of(&tlds), &of(&keys));
+        let idn = IdnOrders { ordinals: &aliases, ranks: &idn_ranks, by_tld: &idn_by_tld };
         World {
-            day: StagedDrops::new(&dropped, &codes),
-            aliases: (aliases.clone(), of(&keys), of(&tlds)),
+            day: StagedDrops::new(&dropped, idn, &codes),
+            idn_ranks,
+            idn_by_tld,
+            aliases,
             names: RankTable::new(keys),
             by_tld,
             dropped,
@@ -678,13 +712,12 @@ mod tests {
 
     impl World {
         fn parts(&self) -> SearchColumns<'_> {
-            let (ordinals, keys, tlds) = &self.aliases;
-            let aliases = IdnColumns { ordinals, keys, tlds };
+            let World { aliases, idn_ranks, idn_by_tld, .. } = self;
             SearchColumns {
                 names: &self.names,
                 by_tld: &self.by_tld,
                 dropped: &self.dropped,
-                aliases,
+                idn: IdnOrders { ordinals: aliases, ranks: idn_ranks, by_tld: idn_by_tld },
                 hidden: None,
             }
         }
@@ -697,10 +730,11 @@ mod tests {
         fn slow(&self, matches: &Matches, filter: &SearchFilter) -> SearchHits {
             let named = matches.names.clone().map(|at| (at, matches.whole.contains(&at)));
             let aliased = matches.aliases.clone().map(|place| {
-                (self.aliases.0[place as usize], matches.whole_aliases.contains(&place))
+                (self.aliases[place as usize], matches.whole_aliases.contains(&place))
             });
-            let beside = aliased.chain(matches.others.iter().copied());
-            let beside = beside.filter(|(ordinal, _)| !matches.names.contains(ordinal));
+            let others = matches.others.iter().copied();
+            let beside =
+                aliased.chain(others.filter(|(ordinal, _)| !matches.names.contains(ordinal)));
             let mut hits: Vec<SearchHit> = named
                 .chain(beside)
                 .map(|(ordinal, whole)| SearchHit {
@@ -738,14 +772,14 @@ mod tests {
             if random.below(2) == 0 {
                 return Matches { names, whole, ..Matches::default() };
             }
-            let aliases = random.range(self.aliases.0.len() as u32);
+            let aliases = random.range(self.aliases.len() as u32);
             let whole_aliases = within(random, &aliases);
             // A name is found once beside the range: by an alias, or otherwise.
             let mut others: Vec<(u32, bool)> = (0..self.rows.len() as u32)
                 .filter(|_| random.below(2_000) == 0)
                 .map(|ordinal| (ordinal, ordinal % 3 == 0))
                 .collect();
-            others.retain(|(ordinal, _)| !self.aliases.0.contains(ordinal));
+            others.retain(|(ordinal, _)| !self.aliases.contains(ordinal));
             Matches { names, whole, aliases, whole_aliases, others }
         }
     }
