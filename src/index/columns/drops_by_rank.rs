@@ -7,7 +7,8 @@
 //! conditions are bitmaps of docs, computed for a window of docs and combined word by word: properties of
 //! names and periods of days are bitmaps by bit ([`crate::index::columns::slices`]), stages are bitmaps for
 //! the day ([`DayStages`]), TLDs and single characters are sets of docs ([`DocSets`]), postings set bits. Windows
-//! grow during the walk: first pages cost little, and an offset is counted instead of visited.
+//! grow during the walk: first pages cost little, and an offset is counted instead of visited. The total
+//! takes a walk to the end: on a long list, all cores walk pieces of it.
 //!
 //! Columns that rows are made from are [`Packed`]: numbers of as many bits as the largest needs.
 
@@ -47,6 +48,11 @@ const RANK: &str = "listed.rank";
 /// Words of the first window, and of the largest, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
 const WINDOW_WORDS_MAX: usize = 1 << 10;
+/// Docs at least that one core walks before it takes the next piece: whole words. In tests, small lists
+/// have several pieces.
+const PIECE_DOCS: u32 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
+/// Pieces at most: the filter is resolved for each.
+const PIECES_MAX: u32 = 8;
 
 /// Dropped names of a generation, by doc.
 pub struct DropsByRank {
@@ -294,29 +300,36 @@ impl DropsByRank {
         take: usize,
         docs: &mut Vec<u32>,
     ) -> io::Result<u32> {
-        let walk = self.walk(filter, day, tlds, records)?;
+        let mut walk = self.walk(filter, day, tlds, records)?;
         let known = walk.is_view(self.listed).then(|| day.count(filter.view)).flatten();
-        if let Some(known) = known.filter(|_| take == 0) {
-            return Ok(known);
-        }
-        let (mut offset, mut total) = (filter.offset, 0);
-        walk.windows(|first, words| {
-            total += words.iter().map(|word| word.count_ones()).sum::<u32>();
-            if docs.len() < take && from < ((first + words.len()) * 64) as u32 {
-                let stopped = visit_bits(first, words, from, &mut offset, &mut |doc| {
-                    docs.push(doc);
-                    if docs.len() < take {
-                        ControlFlow::Continue(())
-                    } else {
-                        ControlFlow::Break(())
-                    }
-                });
-                if stopped.is_break() && known.is_some() {
-                    return ControlFlow::Break(());
-                }
+        if let Some(known) = known {
+            if take == 0 {
+                return Ok(known);
             }
-            ControlFlow::Continue(())
-        })?;
+            // What comes before is counted already.
+            walk.docs.start = walk.docs.start.max(from);
+        }
+        let (first, rest) = split(walk.docs.clone());
+        let mut offset = filter.offset;
+        walk.docs = first;
+        let mut total = walk.page(from, take, &mut offset, known.is_some(), docs)?;
+        let left = take - docs.len();
+        if left > 0 || known.is_none() {
+            let wanted = if left == 0 { 0 } else { left.saturating_add(offset as usize) };
+            let found = run_pieces(rest, |piece| -> io::Result<(u32, Vec<u32>)> {
+                let (mut walk, mut docs) = (self.walk(filter, day, tlds, records)?, Vec::new());
+                walk.docs = piece;
+                let total = walk.page(from, wanted, &mut 0, known.is_some(), &mut docs)?;
+                Ok((total, docs))
+            });
+            for piece in found {
+                let (more, of_piece) = piece?;
+                total += more;
+                let skipped = of_piece.len().min(offset as usize);
+                offset -= skipped as u32;
+                docs.extend(of_piece[skipped..].iter().take(take - docs.len()));
+            }
+        }
         Ok(known.unwrap_or(total))
     }
 
@@ -332,10 +345,21 @@ impl DropsByRank {
         records: &ScoreRecords,
     ) -> io::Result<Vec<u64>> {
         let mut all = vec![0; (self.listed as usize).div_ceil(64)];
-        self.walk(filter, day, tlds, records)?.windows(|first, words| {
-            all[first..].iter_mut().zip(words).for_each(|(all, word)| *all = *word);
-            ControlFlow::Continue(())
-        })?;
+        let mut left = all.as_mut_slice();
+        let pieces = pieces(0..self.listed).into_iter().map(|docs| {
+            let words = left.split_off_mut(..docs.len().div_ceil(64)).unwrap_or_default();
+            (docs, words)
+        });
+        let work = |(docs, all): (Range<u32>, &mut [u64])| {
+            let mut walk = self.walk(filter, day, tlds, records)?;
+            walk.docs = walk.docs.start.max(docs.start)..walk.docs.end.min(docs.end);
+            walk.windows(|first, words| {
+                let all = &mut all[first - docs.start as usize / 64..];
+                all.iter_mut().zip(words).for_each(|(all, word)| *all = *word);
+                ControlFlow::Continue(())
+            })
+        };
+        run_pieces(pieces.collect(), work).into_iter().collect::<io::Result<()>>()?;
         Ok(all)
     }
 
@@ -405,6 +429,37 @@ impl Walk<'_> {
             && self.excluded.is_none()
             && self.seeker.is_none()
             && self.checks.is_none()
+    }
+
+    /// Appends docs from `from` and the offset on, which counts down, until `docs` has `take`. Returns the
+    /// number of all that pass, or of less if it is not wanted.
+    fn page(
+        self,
+        from: u32,
+        take: usize,
+        offset: &mut u32,
+        is_counted: bool,
+        docs: &mut Vec<u32>,
+    ) -> io::Result<u32> {
+        let mut total = 0;
+        self.windows(|first, words| {
+            total += words.iter().map(|word| word.count_ones()).sum::<u32>();
+            if docs.len() < take && from < ((first + words.len()) * 64) as u32 {
+                let stopped = visit_bits(first, words, from, offset, &mut |doc| {
+                    docs.push(doc);
+                    if docs.len() < take {
+                        ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
+                    }
+                });
+                if is_counted {
+                    return stopped;
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(total)
     }
 
     /// Visits the windows that may hold matches, in order: first word, and the bits of the matches.
@@ -495,6 +550,30 @@ impl Walk<'_> {
         if first == start / 64 {
             words[0] &= u64::MAX << (start % 64);
         }
+    }
+}
+
+/// Splits docs into a first piece, which holds most pages and all docs of small lists, and others.
+fn split(docs: Range<u32>) -> (Range<u32>, Vec<Range<u32>>) {
+    if docs.len() < 2 * PIECE_DOCS as usize {
+        return (docs, Vec::new());
+    }
+    let border = (docs.start / PIECE_DOCS + 1) * PIECE_DOCS;
+    (docs.start..border, pieces(border..docs.end))
+}
+
+/// Splits docs at whole words into pieces for all cores.
+fn pieces(docs: Range<u32>) -> Vec<Range<u32>> {
+    let len = (docs.len() as u32).div_ceil(PIECES_MAX).next_multiple_of(64).max(PIECE_DOCS);
+    let starts = docs.clone().step_by(len as usize);
+    starts.map(|start| start..docs.end.min(start.saturating_add(len))).collect()
+}
+
+/// [`budget::on_all_cores`], on this one if there is a single piece.
+fn run_pieces<T: Send, R: Send>(pieces: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    match pieces.len() {
+        0 | 1 => pieces.into_iter().map(work).collect(),
+        _ => budget::on_all_cores(pieces, work),
     }
 }
 
@@ -655,6 +734,13 @@ mod tests {
             assert_eq!(page, expected, "{filter:?}");
             let every = (0..).zip(&self.rows).filter(passes).count();
             assert_eq!(total.expect("readable") as usize, every, "{filter:?}");
+            let from = (self.rows.len() / 3) as u32;
+            let expected = (0..).zip(&self.rows).filter(passes).map(|(doc, _)| doc);
+            let after = expected.filter(|&doc| doc >= from).skip(filter.offset as usize);
+            let mut page = Vec::new();
+            let total = self.listed.page(filter, day, all, &self.records, from, take, &mut page);
+            assert_eq!(page, after.take(take).collect::<Vec<u32>>(), "{filter:?} from {from}");
+            assert_eq!(total.expect("readable") as usize, every, "{filter:?} from {from}");
         }
     }
 
