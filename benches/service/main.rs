@@ -71,6 +71,9 @@ struct Measure {
     /// Every name dropped, instead of one in seven
     #[arg(long)]
     all_dropped: bool,
+    /// What a rebuild may take [default: as `dropdex` has it]
+    #[arg(long, value_name = "MIB")]
+    rebuild_memory: Option<u32>,
     /// Ask no databases the same queries
     #[arg(long)]
     without_peers: bool,

@@ -128,7 +128,8 @@ impl Run {
             notes: Vec::new(),
         };
         let as_of = AsOf { today: size.today, catch_days: CATCH_DAYS_DEFAULT };
-        Ok(Run { market, as_of, folders: Folders::new(size.today)?, report })
+        let folders = Folders::new(size.today, size.rebuild_memory)?;
+        Ok(Run { market, as_of, folders, report })
     }
 
     fn scan(&self) -> Scan<'_> {

@@ -39,6 +39,7 @@ pub struct Ran {
 pub struct Site {
     pub data: PathBuf,
     pub index: PathBuf,
+    pub config: PathBuf,
     pub today: Day,
 }
 
@@ -109,6 +110,7 @@ impl Site {
         }
         command.env("DROPDEX_DATA", &self.data).env("DROPDEX_INDEX", &self.index);
         command.env("DROPDEX_TODAY", self.today.to_string()).env("RUST_LOG", "warn");
+        command.env("DROPDEX_CONFIG", &self.config);
         command.args(arguments);
         command
     }

@@ -33,14 +33,18 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// New folders in the system's temporary folder (`TMPDIR`).
+    /// New folders in the system's temporary folder (`TMPDIR`), with a bound for rebuilds in MiB.
     ///
     /// # Errors
     /// They cannot be made.
-    pub fn new(today: Day) -> anyhow::Result<Folders> {
+    pub fn new(today: Day, rebuild_memory: Option<u32>) -> anyhow::Result<Folders> {
         let root = tempfile::Builder::new().prefix("dropdex-bench-").tempdir();
         let root = root.context("cannot make a folder; TMPDIR names another place")?;
-        let site = Site { data: root.path().join("data"), index: root.path().join("index"), today };
+        let [data, index, config] =
+            ["data", "index", "dropdex.toml"].map(|name| root.path().join(name));
+        let bound = rebuild_memory.map(|mib| format!("[index]\nrebuild_memory_mib = {mib}\n"));
+        fs::write(&config, bound.unwrap_or_default())?;
+        let site = Site { data, index, config, today };
         Ok(Folders { root, site })
     }
 
