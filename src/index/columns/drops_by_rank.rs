@@ -30,6 +30,7 @@ use crate::index::columns::rank_key::rank_key;
 use crate::index::columns::rank_order::{self, DropRows, RankOrder};
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::scores::Scores;
+use crate::index::columns::slices::ones;
 use crate::index::columns::table::Table;
 use crate::index::columns::tlds::Tlds;
 use crate::index::columns::trigram_writer;
@@ -48,9 +49,11 @@ const RANK: &str = "listed.rank";
 /// Words of the first window, and of the largest, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
 const WINDOW_WORDS_MAX: usize = 1 << 10;
-/// Docs at least that one core walks before it takes the next piece: whole words. In tests, small lists
-/// have several pieces.
+/// Docs of a piece at least: one core walks a piece, then takes the next. A multiple of 64, so that no word
+/// is in two pieces. In tests, small lists have several.
 const PIECE_DOCS: u32 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
+/// Docs from which on a list is walked in pieces.
+const LONG: u32 = 2 * PIECE_DOCS;
 /// Pieces at most: the filter is resolved for each.
 const PIECES_MAX: u32 = 8;
 
@@ -147,6 +150,11 @@ impl DropsByRank {
     /// Returns the number of docs on the drops list.
     pub fn len(&self) -> u32 {
         self.listed
+    }
+
+    /// Returns true if filters are resolved on all cores.
+    pub fn has_pieces(&self) -> bool {
+        self.listed >= LONG
     }
 
     /// Returns the number of docs of all dropped names.
@@ -302,35 +310,44 @@ impl DropsByRank {
     ) -> io::Result<u32> {
         let mut walk = self.walk(filter, day, tlds, records)?;
         let known = walk.is_view(self.listed).then(|| day.count(filter.view)).flatten();
+        let mut page = Page { from, take, offset: filter.offset, docs };
         if let Some(known) = known {
-            if take == 0 {
-                return Ok(known);
-            }
-            // What comes before is counted already.
+            // What comes before is counted already, and so is what follows.
             walk.docs.start = walk.docs.start.max(from);
+            if take > 0 {
+                walk.windows(|first, words| page.fill(first, words))?;
+            }
+            return Ok(known);
         }
         let (first, rest) = split(walk.docs.clone());
-        let mut offset = filter.offset;
         walk.docs = first;
-        let mut total = walk.page(from, take, &mut offset, known.is_some(), docs)?;
-        let left = take - docs.len();
-        if left > 0 || known.is_none() {
-            let wanted = if left == 0 { 0 } else { left.saturating_add(offset as usize) };
-            let found = run_pieces(rest, |piece| -> io::Result<(u32, Vec<u32>)> {
-                let (mut walk, mut docs) = (self.walk(filter, day, tlds, records)?, Vec::new());
-                walk.docs = piece;
-                let total = walk.page(from, wanted, &mut 0, known.is_some(), &mut docs)?;
-                Ok((total, docs))
-            });
-            for piece in found {
-                let (more, of_piece) = piece?;
-                total += more;
-                let skipped = of_piece.len().min(offset as usize);
-                offset -= skipped as u32;
-                docs.extend(of_piece[skipped..].iter().take(take - docs.len()));
-            }
+        let mut total = 0;
+        walk.windows(|first, words| {
+            total += ones(words);
+            let _is_full = page.fill(first, words);
+            ControlFlow::Continue(())
+        })?;
+        let is_full = page.is_full();
+        let found = run_pieces(rest, |docs| -> io::Result<(u32, usize, Vec<u64>)> {
+            let mut walk = self.walk(filter, day, tlds, records)?;
+            let start = docs.start as usize / 64;
+            let mut kept = vec![0; if is_full { 0 } else { docs.len().div_ceil(64) }];
+            walk.docs = docs;
+            let mut total = 0;
+            walk.windows(|first, words| {
+                total += ones(words);
+                let kept = kept.iter_mut().skip(first - start);
+                kept.zip(words).for_each(|(kept, word)| *kept = *word);
+                ControlFlow::Continue(())
+            })?;
+            Ok((total, start, kept))
+        });
+        for piece in found {
+            let (more, first, words) = piece?;
+            total += more;
+            let _is_full = page.fill(first, &words);
         }
-        Ok(known.unwrap_or(total))
+        Ok(total)
     }
 
     /// Returns the docs that pass `filter` as a bitmap, ignoring offset and limit.
@@ -346,7 +363,9 @@ impl DropsByRank {
     ) -> io::Result<Vec<u64>> {
         let mut all = vec![0; (self.listed as usize).div_ceil(64)];
         let mut left = all.as_mut_slice();
-        let pieces = pieces(0..self.listed).into_iter().map(|docs| {
+        let all_docs = 0..self.listed;
+        let parts = if self.has_pieces() { pieces(all_docs) } else { vec![all_docs] };
+        let pieces = parts.into_iter().map(|docs| {
             let words = left.split_off_mut(..docs.len().div_ceil(64)).unwrap_or_default();
             (docs, words)
         });
@@ -429,37 +448,6 @@ impl Walk<'_> {
             && self.excluded.is_none()
             && self.seeker.is_none()
             && self.checks.is_none()
-    }
-
-    /// Appends docs from `from` and the offset on, which counts down, until `docs` has `take`. Returns the
-    /// number of all that pass, or of less if it is not wanted.
-    fn page(
-        self,
-        from: u32,
-        take: usize,
-        offset: &mut u32,
-        is_counted: bool,
-        docs: &mut Vec<u32>,
-    ) -> io::Result<u32> {
-        let mut total = 0;
-        self.windows(|first, words| {
-            total += words.iter().map(|word| word.count_ones()).sum::<u32>();
-            if docs.len() < take && from < ((first + words.len()) * 64) as u32 {
-                let stopped = visit_bits(first, words, from, offset, &mut |doc| {
-                    docs.push(doc);
-                    if docs.len() < take {
-                        ControlFlow::Continue(())
-                    } else {
-                        ControlFlow::Break(())
-                    }
-                });
-                if is_counted {
-                    return stopped;
-                }
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(total)
     }
 
     /// Visits the windows that may hold matches, in order: first word, and the bits of the matches.
@@ -553,16 +541,44 @@ impl Walk<'_> {
     }
 }
 
+/// Page in the making.
+struct Page<'a> {
+    /// Docs before this one, and then as many matches as `offset` says, are skipped.
+    from: u32,
+    offset: u32,
+    take: usize,
+    docs: &'a mut Vec<u32>,
+}
+
+impl Page<'_> {
+    fn is_full(&self) -> bool {
+        self.docs.len() >= self.take
+    }
+
+    /// Adds the docs whose bits are set; breaks when it is full.
+    fn fill(&mut self, first: usize, words: &[u64]) -> ControlFlow<()> {
+        let Page { from, take, .. } = *self;
+        if self.is_full() || from >= ((first + words.len()) * 64) as u32 {
+            return ControlFlow::Continue(());
+        }
+        let docs = &mut *self.docs;
+        visit_bits(first, words, from, &mut self.offset, &mut |doc| {
+            docs.push(doc);
+            if docs.len() < take { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+    }
+}
+
 /// Splits docs into a first piece, which holds most pages and all docs of small lists, and others.
 fn split(docs: Range<u32>) -> (Range<u32>, Vec<Range<u32>>) {
-    if docs.len() < 2 * PIECE_DOCS as usize {
+    if docs.len() < LONG as usize {
         return (docs, Vec::new());
     }
-    let border = (docs.start / PIECE_DOCS + 1) * PIECE_DOCS;
+    let border = (docs.start + PIECE_DOCS).next_multiple_of(64);
     (docs.start..border, pieces(border..docs.end))
 }
 
-/// Splits docs at whole words into pieces for all cores.
+/// Splits docs, which start at a whole word, into pieces for all cores.
 fn pieces(docs: Range<u32>) -> Vec<Range<u32>> {
     let len = (docs.len() as u32).div_ceil(PIECES_MAX).next_multiple_of(64).max(PIECE_DOCS);
     let starts = docs.clone().step_by(len as usize);
@@ -614,6 +630,7 @@ mod tests {
     use crate::index::columns::fixtures::{TestTables, round_trip};
     use crate::index::columns::idn::alias_of;
     use crate::index::columns::rank_key::{dqs_of, length_of, order_key};
+    use crate::index::columns::slices::docs_of;
     use crate::index::filter::{AsOf, Filter, Sort, View};
     use crate::vocab::day::Day;
     use crate::vocab::name::DomainName;
@@ -694,6 +711,7 @@ mod tests {
             };
             in_pipeline
                 && dqs_of(self.key) >= common.min_dqs
+                && dqs_of(self.key) <= common.max_dqs
                 && length_of(self.key) <= common.max_len
                 && (common.tlds.is_empty()
                     || common.tlds.iter().any(|tld| tld == tlds.name(self.tld)))
@@ -725,8 +743,9 @@ mod tests {
             if filter.offset == 0 && filter.limit as usize > self.rows.len() {
                 let matching = self.listed.matching(filter, day, &self.tlds, &self.records);
                 let matching = matching.expect("readable");
-                let counted: u32 = matching.iter().map(|word| word.count_ones()).sum();
-                assert_eq!(counted as usize, expected.len(), "{filter:?}");
+                let mut marked = Vec::new();
+                docs_of(0, &matching, |doc| marked.push(doc));
+                assert_eq!(marked, expected, "{filter:?}");
             }
             let mut page = Vec::new();
             let (all, take) = (&self.tlds, filter.limit as usize);
@@ -734,7 +753,8 @@ mod tests {
             assert_eq!(page, expected, "{filter:?}");
             let every = (0..).zip(&self.rows).filter(passes).count();
             assert_eq!(total.expect("readable") as usize, every, "{filter:?}");
-            let from = (self.rows.len() / 3) as u32;
+            let len = self.rows.len() as u32;
+            let from = [len / 3, len, PIECE_DOCS - 1, PIECE_DOCS, PIECE_DOCS + 1][every % 5];
             let expected = (0..).zip(&self.rows).filter(passes).map(|(doc, _)| doc);
             let after = expected.filter(|&doc| doc >= from).skip(filter.offset as usize);
             let mut page = Vec::new();
@@ -763,6 +783,9 @@ mod tests {
         if made.below(3) == 0 {
             common.min_dqs = Dqs::clamped([0, 1, 30, 31, 32, 99, 100][made.below(7)]);
         }
+        if made.below(6) == 0 {
+            common.max_dqs = Dqs::clamped([0, 20, 31, 99][made.below(4)]);
+        }
         if made.below(3) == 0 {
             common.max_len = 1 + made.below(30) as u8;
         }
@@ -778,7 +801,7 @@ mod tests {
             sort: Sort::default(),
             after: None,
             limit: [1, 2, 20, 1_000_000][made.below(4)],
-            offset: [0, 0, 1, 63, 64, 500][made.below(6)],
+            offset: [0, 0, 1, 63, 64, 500, 3_000][made.below(7)],
         }
     }
 

@@ -97,17 +97,18 @@ pub fn key_of(hit: u64) -> u16 {
     (hit >> 32) as u16
 }
 
-/// Which of the places with the key of the last are among the best.
+/// What happens to places with the same key as the k-th best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ties {
-    /// As many as are wanted, the first of them.
+    /// The first of them are kept, so that there are `k`.
     First,
-    /// All, for a caller with another order of places.
+    /// All are kept, for a caller that sorts names of one key in another order.
     All,
 }
 
 impl Ties {
-    /// Keeps the `k` best hits from `start` on, unordered.
+    /// Keeps the `k` best hits from `start` on, unordered; [`Ties::All`] also keeps those with the key of the
+    /// worst of them.
     pub fn keep_best(self, hits: &mut Vec<u64>, start: usize, k: usize) {
         if k == 0 {
             hits.truncate(start);

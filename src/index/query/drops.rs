@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::index::columns::slices::ones;
 use crate::index::error::QueryError;
-use crate::index::filter::{AsOf, DropFilter, RowPosition, Sort, View};
+use crate::index::filter::{AsOf, DropFilter, Filter, RowPosition, Sort, View};
 use crate::index::query::index::{
     COUNTS_MAX, CountKey, DayIndex, Generation, Index, Layer, LayerDay, RowBuffers,
     with_row_buffers,
@@ -23,6 +23,8 @@ use crate::vocab::time::UnixMs;
 
 /// Rows prefetched together: few enough to stay in the cache until they are built.
 const ROWS_PREFETCHED: usize = 32;
+/// Cost of a filter on all cores: enough for a worker thread.
+const ALL_CORES_US: u32 = 1_000;
 /// Capacity reserved for docs of a page.
 const ROWS_ABOUT: usize = 1_001;
 
@@ -238,9 +240,13 @@ impl Index {
         let listed = self.manifest().drops;
         let looked_at = listed / if filter.contains.is_some() { 6_000 } else { 50_000 };
         let sorted = if filter.sort == Sort::default() { 0 } else { listed / 6_000 };
+        // All cores are other threads, for which an async thread must not wait.
+        let is_plain = filter.common == Filter::default() && filter.contains.is_none();
+        let has_pieces = || self.layers().iter().any(|layer| layer.drops_by_rank.has_pieces());
+        let waits = if !is_plain && has_pieces() { ALL_CORES_US } else { 0 };
         let has_texts = filter.common.label != LabelFilter::default();
         let texts = if has_texts { listed / 100 } else { 0 };
-        self.day_cost_us(as_of) + filter.limit + looked_at + sorted + texts
+        self.day_cost_us(as_of) + filter.limit + looked_at + sorted + texts + waits
     }
 
     pub(super) fn lifecycle_at(&self, place: u32, as_of: AsOf) -> Lifecycle {

@@ -4,7 +4,8 @@
 //! one page, best first, and the number of matches. The text of names is not read.
 //!
 //! Results are sorted by whole match, rank key, ordinal. In each of four orders the matches are a
-//! single range: all names, all names by TLD, dropped names, dropped names by TLD.
+//! single range: all names, all names by TLD, dropped names, dropped names by TLD. Names that match by their
+//! Unicode form are one range of the same orders of these forms.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
