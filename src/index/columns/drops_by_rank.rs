@@ -626,12 +626,15 @@ fn visit_bits(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::index::columns::fixtures::{TestTables, round_trip};
     use crate::index::columns::idn::alias_of;
     use crate::index::columns::rank_key::{dqs_of, length_of, order_key};
     use crate::index::columns::slices::docs_of;
     use crate::index::filter::{AsOf, Filter, Sort, View};
+    use crate::vocab::budget::{Budget, Spent};
     use crate::vocab::day::Day;
     use crate::vocab::name::DomainName;
     use crate::vocab::query::Substring;
@@ -822,6 +825,31 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_spent_budget_ends_the_walk_of_all_pieces() {
+        let built = build(TestTables::new(8).table(30_000));
+        assert!(built.listed.has_pieces(), "{} docs", built.listed.len());
+        let as_of = AsOf { today: Day::from_raw(1_000).expect("a day"), catch_days: 5 };
+        let (day, _) = DayStages::new(built.listed.dates(&[]), &built.tlds, as_of);
+        let filter = DropFilter {
+            common: Filter { max_len: 12, ..Filter::default() },
+            view: View::All,
+            contains: None,
+            sort: Sort::default(),
+            after: None,
+            limit: 10,
+            offset: 0,
+        };
+        let ask = || {
+            let (mut docs, tlds) = (Vec::new(), &built.tlds);
+            built.listed.page(&filter, &day, tlds, &built.records, 0, 10, &mut docs)
+        };
+        let (ample, _waiting) = Budget::new(Duration::from_secs(600));
+        assert!(ample.lend(ask).is_ok_and(|total| total.is_ok_and(|total| total > 10)));
+        let (none, _waiting) = Budget::new(Duration::ZERO);
+        assert_eq!(none.lend(ask).err(), Some(Spent::Time));
     }
 
     /// The Unicode form of its label ends with the head of the text, the A-label form of its TLD

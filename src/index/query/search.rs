@@ -622,6 +622,7 @@ impl TopHits<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::columns::hidden::NameOrders;
     use crate::index::columns::part::{Part, PartDrops};
     use crate::index::columns::rank_table::tests::Random;
     use crate::index::columns::spans::Spans;
@@ -643,6 +644,8 @@ mod tests {
         aliases: Vec<u32>,
         idn_ranks: RankTable,
         idn_by_tld: ByTld,
+        /// Every tenth name, in some worlds.
+        hidden: Option<Hidden>,
         /// By ordinal: key, TLD and code.
         rows: Vec<(u16, u16, Option<u8>)>,
     }
@@ -680,13 +683,17 @@ mod tests {
             4 => 0,
             stage => 1 << stage | u8::from(random.below(9) == 0) << 4,
         };
-        let codes: Vec<u8> = docs.iter().map(|_| code(random)).collect();
+        let mut codes: Vec<u8> = docs.iter().map(|_| code(random)).collect();
+        let hides = random.below(2) == 0;
+        let is_hidden = |ordinal: u32| hides && ordinal.is_multiple_of(10);
         let mut rows: Vec<(u16, u16, Option<u8>)> =
             keys.iter().zip(&tlds).map(|(&key, &tld)| (key, tld, None)).collect();
         let mut place = 0;
         for part in table.parts.iter() {
             for &at in &part.drops.at {
-                rows[(part.first + at) as usize].2 = Some(codes[docs[place] as usize]);
+                let code = &mut codes[docs[place] as usize];
+                *code *= u8::from(!is_hidden(part.first + at));
+                rows[(part.first + at) as usize].2 = Some(*code);
                 place += 1;
             }
         }
@@ -698,12 +705,17 @@ mod tests {
         let idn_ranks = RankTable::new(of(&keys));
         let idn_by_tld = ByTld::new(TLDS as usize, &of(&tlds), &of(&keys));
         let idn = IdnOrders { ordinals: &aliases, ranks: &idn_ranks, by_tld: &idn_by_tld };
+        let names = RankTable::new(keys);
+        let hidden: Vec<(u32, u16)> = (0..).zip(tlds).filter(|(at, _)| is_hidden(*at)).collect();
+        let orders = NameOrders { names: &names, by_tld: &by_tld, idn, dropped: &dropped };
+        let hidden = hides.then(|| Hidden::new(&hidden, orders, TLDS as usize, dropped.len()));
         World {
             day: StagedDrops::new(&dropped, idn, &codes),
+            hidden,
             idn_ranks,
             idn_by_tld,
             aliases,
-            names: RankTable::new(keys),
+            names,
             by_tld,
             dropped,
             table,
@@ -719,7 +731,7 @@ mod tests {
                 by_tld: &self.by_tld,
                 dropped: &self.dropped,
                 idn: IdnOrders { ordinals: aliases, ranks: idn_ranks, by_tld: idn_by_tld },
-                hidden: None,
+                hidden: self.hidden.as_ref(),
             }
         }
 
@@ -756,6 +768,7 @@ mod tests {
             let common = &filter.common;
             let is_it = |wanted: &str| self.table.tlds.find(wanted) == Some(tld);
             KeyFilter::new(common).passes(key)
+                && self.hidden.as_ref().is_none_or(|hidden| !hidden.has_name(ordinal))
                 && (common.tlds.is_empty() || common.tlds.iter().any(|wanted| is_it(wanted)))
                 && filter
                     .view
