@@ -327,25 +327,26 @@ impl DropsByRank {
             let _is_full = page.fill(first, words);
             ControlFlow::Continue(())
         })?;
-        let is_full = page.is_full();
-        let found = run_pieces(rest, |docs| -> io::Result<(u32, usize, Vec<u64>)> {
-            let mut walk = self.walk(filter, day, tlds, records)?;
-            let start = docs.start as usize / 64;
-            let mut kept = vec![0; if is_full { 0 } else { docs.len().div_ceil(64) }];
+        // What the page may still need of each piece.
+        let wanted = page.wanted();
+        let found = run_pieces(rest, |docs| -> io::Result<(u32, Vec<Window>)> {
+            let (mut walk, mut kept) = (self.walk(filter, day, tlds, records)?, Vec::new());
             walk.docs = docs;
             let mut total = 0;
             walk.windows(|first, words| {
-                total += ones(words);
-                let kept = kept.iter_mut().skip(first - start);
-                kept.zip(words).for_each(|(kept, word)| *kept = *word);
+                let matches = ones(words);
+                if total < wanted && matches > 0 {
+                    kept.push((first, words.to_vec()));
+                }
+                total += matches;
                 ControlFlow::Continue(())
             })?;
-            Ok((total, start, kept))
+            Ok((total, kept))
         });
         for piece in found {
-            let (more, first, words) = piece?;
+            let (more, windows) = piece?;
             total += more;
-            let _is_full = page.fill(first, &words);
+            let _is_full = windows.iter().try_for_each(|(first, words)| page.fill(*first, words));
         }
         Ok(total)
     }
@@ -541,6 +542,9 @@ impl Walk<'_> {
     }
 }
 
+/// First word of a window, and the bits of its matches.
+type Window = (usize, Vec<u64>);
+
 /// Page in the making.
 struct Page<'a> {
     /// Docs before this one, and then as many matches as `offset` says, are skipped.
@@ -553,6 +557,17 @@ struct Page<'a> {
 impl Page<'_> {
     fn is_full(&self) -> bool {
         self.docs.len() >= self.take
+    }
+
+    /// Returns the number of matches that it lacks, the skipped ones included: all if it does not start with
+    /// the first, because those before it are not counted.
+    fn wanted(&self) -> u32 {
+        let left = u32::try_from(self.take - self.docs.len()).unwrap_or(u32::MAX);
+        match (left, self.from) {
+            (0, _) => 0,
+            (_, 0) => left.saturating_add(self.offset),
+            _ => u32::MAX,
+        }
     }
 
     /// Adds the docs whose bits are set; breaks when it is full.
