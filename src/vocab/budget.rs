@@ -116,13 +116,15 @@ pub fn shared<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Runs `work` for each item on all cores, within the rest of this thread's budget, which pays
-/// for the time of all cores. Results come in the order of the items. `work` must not wait for
-/// other work of this pool.
+/// for the time of all cores; a single one on this thread. Results come in the order of the items.
+/// `work` must not wait for other work of this pool.
 pub fn on_all_cores<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     /// Its threads inherit the priority of the thread of a query.
     static POOL: LazyLock<Option<ThreadPool>> =
         LazyLock::new(|| ThreadPoolBuilder::new().build().ok());
-    let Some(pool) = &*POOL else { return items.into_iter().map(work).collect() };
+    let Some(pool) = (items.len() > 1).then(|| POOL.as_ref()).flatten() else {
+        return items.into_iter().map(work).collect();
+    };
     let share = RUNNING.with_borrow(|running| running.as_ref().map(Share::of));
     let done = pool.install(|| {
         let done = items.into_par_iter().map(|item| match &share {

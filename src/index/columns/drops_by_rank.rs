@@ -329,7 +329,7 @@ impl DropsByRank {
         })?;
         // What the page may still need of each piece.
         let wanted = page.wanted();
-        let found = run_pieces(rest, |docs| -> io::Result<(u32, Vec<Window>)> {
+        let found = budget::on_all_cores(rest, |docs| -> io::Result<(u32, Vec<Window>)> {
             let (mut walk, mut kept) = (self.walk(filter, day, tlds, records)?, Vec::new());
             walk.docs = docs;
             let mut total = 0;
@@ -379,7 +379,7 @@ impl DropsByRank {
                 ControlFlow::Continue(())
             })
         };
-        run_pieces(pieces.collect(), work).into_iter().collect::<io::Result<()>>()?;
+        budget::on_all_cores(pieces.collect(), work).into_iter().collect::<io::Result<()>>()?;
         Ok(all)
     }
 
@@ -598,14 +598,6 @@ fn pieces(docs: Range<u32>) -> Vec<Range<u32>> {
     let len = (docs.len() as u32).div_ceil(PIECES_MAX).next_multiple_of(64).max(PIECE_DOCS);
     let starts = docs.clone().step_by(len as usize);
     starts.map(|start| start..docs.end.min(start.saturating_add(len))).collect()
-}
-
-/// [`budget::on_all_cores`], on this one if there is a single piece.
-fn run_pieces<T: Send, R: Send>(pieces: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    match pieces.len() {
-        0 | 1 => pieces.into_iter().map(work).collect(),
-        _ => budget::on_all_cores(pieces, work),
-    }
 }
 
 /// Visits the docs from `from` on whose bits are set, except the first `offset`, which counts down.
