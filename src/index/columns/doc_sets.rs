@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use crate::index::columns::ascending::{Ascending, AscendingBuilder};
-use crate::index::columns::slices::{docs_of, ones};
+use crate::index::columns::slices::{docs_of, ones, set_doc};
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
@@ -228,7 +228,7 @@ impl List<'_> {
         self.all.each(self.place(start)..self.places.end, |number| {
             let bit = number - first;
             if bit < bits {
-                words[bit as usize / 64] |= 1 << (bit % 64);
+                set_doc(words, bit as u32);
             }
             bit < bits
         });
@@ -278,7 +278,7 @@ const NO_DOC: u32 = u32::MAX;
 pub fn mark_docs(docs: &[u32], start: u32, words: &mut [u64]) {
     for doc in docs {
         let bit = doc - start;
-        words[bit as usize / 64] |= 1 << (bit % 64);
+        set_doc(words, bit);
     }
 }
 

@@ -19,7 +19,7 @@ use crate::index::columns::idn::IdnOrders;
 use crate::index::columns::packed::Packed;
 use crate::index::columns::part::Section;
 use crate::index::columns::rank_table::{ABSENT, Coded, Order, RankTable, Tables};
-use crate::index::columns::slices::has_doc;
+use crate::index::columns::slices::{has_doc, set_doc};
 use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::filter::View;
@@ -214,14 +214,13 @@ fn packed(docs: &[u32]) -> Packed {
 fn sets(table: &Table) -> Result<(Vec<u64>, Vec<u64>), BuildError> {
     let words = (table.len() as usize).div_ceil(64);
     let (mut dropped, mut registered) = (vec![0u64; words], vec![0u64; words]);
-    let set = |bits: &mut [u64], ordinal: u32| bits[ordinal as usize / 64] |= 1 << (ordinal % 64);
     table.parts.for_each(
         &[Section::Keys, Section::Drops],
         |_| (),
         |part, ()| {
-            part.drops.at.iter().for_each(|at| set(&mut dropped, part.first + at));
+            part.drops.at.iter().for_each(|at| set_doc(&mut dropped, part.first + at));
             for (ordinal, _) in (part.first..).zip(&part.registered).filter(|(_, held)| **held) {
-                set(&mut registered, ordinal);
+                set_doc(&mut registered, ordinal);
             }
             Ok(())
         },

@@ -3,13 +3,11 @@
 //!
 //! The columns of the generation stay as they are, and are shared with indexes that hide other names.
 
-use std::ops::Range;
-
 use crate::index::columns::by_tld::ByTld;
 use crate::index::columns::drops_by_name::DropsByName;
 use crate::index::columns::idn::IdnOrders;
 use crate::index::columns::rank_table::{HiddenPlaces, RankTable};
-use crate::index::columns::slices::has_doc;
+use crate::index::columns::slices::{has_doc, set_doc};
 
 /// Hidden names of a generation.
 #[derive(Debug)]
@@ -57,12 +55,13 @@ impl Hidden {
             of_tlds[usize::from(tld)] += 1;
             if let Some(place) = dropped.place(ordinal) {
                 let doc = dropped.doc(place);
-                docs[doc as usize / 64] |= 1 << (doc % 64);
+                set_doc(&mut docs, doc);
                 counts.dropped += 1;
                 counts.drops += u32::from(doc < listed);
             }
         }
-        let places = hidden.iter().flat_map(|&(ordinal, tld)| by_tld.places(tld, one(ordinal)));
+        let places_of = |&(ordinal, tld): &(u32, u16)| by_tld.places(tld, ordinal..ordinal + 1);
+        let places = hidden.iter().flat_map(places_of);
         let (names, by_tld) = rayon::join(
             || HiddenPlaces::new(names, hidden.iter().map(|&(ordinal, _)| ordinal)),
             || HiddenPlaces::new(by_tld.ranked(), places),
@@ -102,8 +101,4 @@ impl Hidden {
     pub fn names_under(&self, tld: u16) -> u32 {
         self.tlds[usize::from(tld)]
     }
-}
-
-fn one(ordinal: u32) -> Range<u32> {
-    ordinal..ordinal + 1
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::index::columns::part::Section;
 use crate::index::columns::rank_order::RankOrder;
-use crate::index::columns::slices::has_doc;
+use crate::index::columns::slices::{has_doc, set_doc};
 use crate::index::columns::table::Table;
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
@@ -66,7 +66,7 @@ impl Popularity {
         files.check(fits, DOCS)?;
         read.ranked = vec![0; (docs as usize).div_ceil(64)];
         for &doc in &read.docs {
-            read.ranked[doc as usize / 64] |= 1 << (doc % 64);
+            set_doc(&mut read.ranked, doc);
         }
         Ok(read)
     }

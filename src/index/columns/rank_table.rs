@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::index::columns::rank_key::{length_of, rank_key};
-use crate::index::columns::slices::{docs_of, has_doc};
+use crate::index::columns::slices::{docs_of, has_doc, set_doc};
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::filter::Filter;
 use crate::index::storage::draft::Draft;
@@ -97,7 +97,7 @@ pub fn key_of(hit: u64) -> u16 {
     (hit >> 32) as u16
 }
 
-/// What happens to places with the same key as the k-th best.
+/// How places with the key of the k-th best are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ties {
     /// The first of them are kept, so that there are `k`.
@@ -649,7 +649,7 @@ impl HiddenPlaces {
     /// Hides `places` of `table`.
     pub fn new(table: &RankTable, places: impl IntoIterator<Item = u32>) -> HiddenPlaces {
         let mut bits = vec![0; table.len().div_ceil(64)];
-        places.into_iter().for_each(|place| bits[place as usize / 64] |= 1 << (place % 64));
+        places.into_iter().for_each(|place| set_doc(&mut bits, place));
         let key = |at: usize| if has_doc(&bits, at as u32) { ABSENT } else { table.keys[at] };
         let tables = Tables::new(table.len(), key);
         HiddenPlaces { bits, tables }

@@ -362,6 +362,12 @@ pub fn has_doc(words: &[u64], doc: u32) -> bool {
     words[doc as usize / 64] >> (doc % 64) & 1 == 1
 }
 
+/// Sets the bit of a doc.
+#[inline]
+pub fn set_doc(words: &mut [u64], doc: u32) {
+    words[doc as usize / 64] |= 1 << (doc % 64);
+}
+
 /// Visits the docs from `64 * first` on whose bits are set.
 #[inline]
 pub fn docs_of(first: usize, words: &[u64], mut visit: impl FnMut(u32)) {
