@@ -71,7 +71,7 @@ struct Measure {
     /// Every name dropped, instead of one in seven
     #[arg(long)]
     all_dropped: bool,
-    /// What a rebuild may take [default: as `dropdex` has it]
+    /// Memory that a rebuild may take [default: that of `dropdex`]
     #[arg(long, value_name = "MIB")]
     rebuild_memory: Option<u32>,
     /// Ask no databases the same queries

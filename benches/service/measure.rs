@@ -40,7 +40,7 @@ const CHECKED: std::ops::RangeInclusive<usize> = 20..=200;
 /// Each hard query is asked this often, or for this long.
 const HARD_TIMES: usize = 300;
 const HARD_BUDGET: Duration = Duration::from_secs(1);
-/// Files of the index with at least so many bytes a name are noted.
+/// Files of the index with fewer bytes a name are not noted.
 const FILE_BYTES_NOTED: f64 = 0.05;
 /// Queries of each mix that peers are asked too.
 const PEER_QUERIES: usize = 300;

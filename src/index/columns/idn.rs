@@ -2,7 +2,7 @@
 //!
 //! In: names of a table whose Unicode form differs from their A-label form. Out: for a prefix of
 //! such a form, the ordinals of the names. There are two lists: names whose label is an A-label,
-//! which a search scans like names; and names with a plain label under an A-label suffix, which a
+//! whose best a search finds by the same tables as those of all names; and names with a plain label under an A-label suffix, which a
 //! prefix without a dot finds by their A-label form anyway. The forms themselves are not kept.
 
 use std::ops::Range;

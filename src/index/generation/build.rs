@@ -235,7 +235,7 @@ impl<'a> Build<'a> {
 }
 
 /// Estimates the size of a generation of `batches`: names as large as those of the current one, and
-/// only new names in lists that it does not hold yet; by the size of the corpus if there is none.
+/// only new names in lists that it does not hold yet; without a current one, by the size of the corpus.
 fn estimate(index: &Path, batches: &[Batch]) -> u64 {
     let current = manifest::current(index).ok().flatten();
     let current = current.and_then(|id| Manifest::read(&manifest::folder_of(index, id)).ok());
