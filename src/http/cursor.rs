@@ -31,11 +31,6 @@ impl QueryDigest {
         }
         QueryDigest(first(hasher.finalize().as_bytes()))
     }
-
-    /// Returns the digest as a number.
-    pub fn number(self) -> u64 {
-        u64::from_le_bytes(self.0)
-    }
 }
 
 /// Returns the cursor of the page after a row.

@@ -11,7 +11,6 @@ use utoipa::ToSchema;
 use crate::accounts::{Answered, Caller, NewSearch, Post, SavedSearch, SearchPatch};
 use crate::http::allowance::Now;
 use crate::http::body::{JsonBody, Patch, PostBody, required};
-use crate::http::cursor::QueryDigest;
 use crate::http::error::ApiError;
 use crate::http::filter::{FilterRequest, FilterResponse, drops};
 use crate::http::params::{Limits, Params, path_id};
@@ -176,14 +175,11 @@ fn count(
 ) -> Result<u32, ApiError> {
     let filters = split(conditions).0;
     let pairs: Vec<_> = filters.pairs().collect();
-    let key = (QueryDigest::new(pairs.clone()).number(), after_batch.map_or(0, |batch| batch + 1));
-    index.kept_count(key, as_of, || {
-        let mut filter = drops(&pairs, as_of.today).map_err(|err| {
-            ApiError::Internal(anyhow::anyhow!("a stored search is no longer valid: {err:?}"))
-        })?;
-        filter.common.drop.after_batch = after_batch;
-        Ok(filter)
-    })
+    let mut filter = drops(&pairs, as_of.today).map_err(|err| {
+        ApiError::Internal(anyhow::anyhow!("a stored search is no longer valid: {err:?}"))
+    })?;
+    filter.common.drop.after_batch = after_batch;
+    Ok(index.count_drops(&filter, as_of)?)
 }
 
 /// Filters, and the parameters of the order.

@@ -7,8 +7,8 @@
 //! conditions are bitmaps of docs, computed for a window of docs and combined word by word: properties of
 //! names and periods of days are bitmaps by bit ([`crate::index::columns::slices`]), stages are bitmaps for
 //! the day ([`DayStages`]), TLDs and single characters are sets of docs ([`DocSets`]), postings set bits. Windows
-//! grow during the walk: first pages cost little, and an offset is counted instead of visited. The total
-//! takes a walk to the end: on a long list, all cores walk pieces of it.
+//! grow during the walk: first pages cost little, and an offset is counted instead of visited. A total
+//! that is not known takes a walk to the end: on a long list, all cores walk pieces of it.
 //!
 //! Columns that rows are made from are [`Packed`]: numbers of as many bits as the largest needs.
 
@@ -292,24 +292,24 @@ impl DropsByRank {
             .windows(|first, words| visit_bits(first, words, 0, &mut offset, &mut visit))
     }
 
-    /// Appends to `docs` up to `take` docs that pass `filter`, best first, from doc `from` and the offset
-    /// on. Returns the number of all docs that pass.
+    /// Appends the wanted docs that pass `filter` to `docs`, best first. Returns the number of all docs that
+    /// pass.
     ///
     /// # Errors
     /// As [`DropsByRank::for_each`].
-    #[expect(clippy::too_many_arguments, reason = "the parts of an index, and a page")]
     pub fn page(
         &self,
         filter: &DropFilter,
         day: &DayStages,
         tlds: &Tlds,
         records: &ScoreRecords,
-        from: u32,
-        take: usize,
+        wanted: Wanted,
         docs: &mut Vec<u32>,
     ) -> io::Result<u32> {
+        let Wanted { from, take, total } = wanted;
         let mut walk = self.walk(filter, day, tlds, records)?;
-        let known = walk.is_view(self.listed).then(|| day.count(filter.view)).flatten();
+        let of_view = || walk.is_view(self.listed).then(|| day.count(filter.view)).flatten();
+        let known = total.or_else(of_view);
         let mut page = Page { from, take, offset: filter.offset, docs };
         if let Some(known) = known {
             // What comes before is counted already, and so is what follows.
@@ -425,6 +425,17 @@ impl DropsByRank {
 /// take half a byte each instead of two. `row` is 100 less the score.
 fn ranked_number(doc: u32, row: u8, rank: u16) -> u64 {
     (u64::from(row) << 16) + u64::from(u16::MAX - rank) + u64::from(doc)
+}
+
+/// What a query wants of the docs that pass its filter.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// Docs from this one on, after the offset of the filter.
+    pub from: u32,
+    /// Docs at most.
+    pub take: usize,
+    /// Number of all docs that pass. If it is known, the walk ends with the last wanted doc.
+    pub total: Option<u32>,
 }
 
 /// State of one query.
@@ -758,8 +769,9 @@ mod tests {
                 assert_eq!(marked, expected, "{filter:?}");
             }
             let mut page = Vec::new();
-            let (all, take) = (&self.tlds, filter.limit as usize);
-            let total = self.listed.page(filter, day, all, &self.records, 0, take, &mut page);
+            let mut wanted = Wanted { take: filter.limit as usize, ..Wanted::default() };
+            let (all, records) = (&self.tlds, &self.records);
+            let total = self.listed.page(filter, day, all, records, wanted, &mut page);
             assert_eq!(page, expected, "{filter:?}");
             let every = (0..).zip(&self.rows).filter(passes).count();
             assert_eq!(total.expect("readable") as usize, every, "{filter:?}");
@@ -767,10 +779,15 @@ mod tests {
             let from = [len / 3, len, PIECE_DOCS - 1, PIECE_DOCS, PIECE_DOCS + 1][every % 5];
             let expected = (0..).zip(&self.rows).filter(passes).map(|(doc, _)| doc);
             let after = expected.filter(|&doc| doc >= from).skip(filter.offset as usize);
-            let mut page = Vec::new();
-            let total = self.listed.page(filter, day, all, &self.records, from, take, &mut page);
-            assert_eq!(page, after.take(take).collect::<Vec<u32>>(), "{filter:?} from {from}");
-            assert_eq!(total.expect("readable") as usize, every, "{filter:?} from {from}");
+            let after: Vec<u32> = after.take(wanted.take).collect();
+            wanted.from = from;
+            for known in [None, Some(every as u32)] {
+                wanted.total = known;
+                let mut page = Vec::new();
+                let total = self.listed.page(filter, day, all, records, wanted, &mut page);
+                assert_eq!(page, after, "{filter:?} {wanted:?}");
+                assert_eq!(total.expect("readable") as usize, every, "{filter:?} {wanted:?}");
+            }
         }
     }
 
@@ -851,7 +868,8 @@ mod tests {
         };
         let ask = || {
             let (mut docs, tlds) = (Vec::new(), &built.tlds);
-            built.listed.page(&filter, &day, tlds, &built.records, 0, 10, &mut docs)
+            let wanted = Wanted { take: 10, ..Wanted::default() };
+            built.listed.page(&filter, &day, tlds, &built.records, wanted, &mut docs)
         };
         let (ample, _waiting) = Budget::new(Duration::from_secs(600));
         assert!(ample.lend(ask).is_ok_and(|total| total.is_ok_and(|total| total > 10)));

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use crate::index::columns::drops_by_rank::Wanted;
 use crate::index::columns::slices::ones;
 use crate::index::error::QueryError;
 use crate::index::filter::{AsOf, DropFilter, Filter, RowPosition, Sort, View};
 use crate::index::query::index::{
-    COUNTS_MAX, CountKey, DayIndex, Generation, Index, Layer, LayerDay, RowBuffers,
-    with_row_buffers,
+    DayIndex, Generation, Index, Layer, LayerDay, RowBuffers, with_row_buffers,
 };
 use crate::index::query::merge::merged;
 use crate::index::query::rows::{DropRow, Lifecycle};
@@ -141,33 +141,6 @@ impl Index {
         self.layers_on(&day).map(|(layer, day)| layer.count_docs(filter, day)).sum()
     }
 
-    /// [`Index::count_drops`], kept under `key` for the day. `filter` is made when the count is not
-    /// known.
-    ///
-    /// # Errors
-    /// The errors of `filter`, and [`QueryError`].
-    pub fn kept_count<E: From<QueryError>>(
-        &self,
-        key: CountKey,
-        as_of: AsOf,
-        filter: impl FnOnce() -> Result<DropFilter, E>,
-    ) -> Result<u32, E> {
-        let day = self.day(as_of);
-        if let Some(count) = day.counts().get(&key) {
-            return Ok(*count);
-        }
-        let count = self.count_drops(&filter()?, as_of)?;
-        // A walk that was stopped gives no number.
-        if !budget::spent() {
-            let mut counts = day.counts();
-            if counts.len() >= COUNTS_MAX {
-                counts.clear();
-            }
-            counts.insert(key, count);
-        }
-        Ok(count)
-    }
-
     /// Returns the places of the rows of [`Index::drops`], for [`Index::shape_drops`].
     ///
     /// # Errors
@@ -238,15 +211,30 @@ impl Index {
     pub fn drops_cost_us(&self, filter: &DropFilter, as_of: AsOf) -> u32 {
         // The divisors are names of the drop list per microsecond, as measured for most queries.
         let listed = self.manifest().drops;
-        let looked_at = listed / if filter.contains.is_some() { 6_000 } else { 50_000 };
-        let sorted = if filter.sort == Sort::default() { 0 } else { listed / 6_000 };
+        let is_sorted = filter.sort != Sort::default();
+        let known = self.known_total(filter, as_of).filter(|_| !is_sorted);
+        let walked = known.map_or(listed, |total| {
+            // As far as the page is, if matches are spread evenly.
+            let page = u64::from(filter.offset) + u64::from(filter.limit);
+            let docs = u64::from(listed) * page / u64::from(total.max(1));
+            u32::try_from(docs).unwrap_or(u32::MAX).min(listed)
+        });
+        let looked_at = walked / if filter.contains.is_some() { 6_000 } else { 50_000 };
+        let sorted = if is_sorted { listed / 6_000 } else { 0 };
         // All cores are other threads, for which an async thread must not wait.
         let is_plain = filter.common == Filter::default() && filter.contains.is_none();
         let has_pieces = || self.layers().iter().any(|layer| layer.drops_by_rank.has_pieces());
-        let waits = if !is_plain && has_pieces() { ALL_CORES_US } else { 0 };
+        let waits = if known.is_none() && !is_plain && has_pieces() { ALL_CORES_US } else { 0 };
         let has_texts = filter.common.label != LabelFilter::default();
         let texts = if has_texts { listed / 100 } else { 0 };
         self.day_cost_us(as_of) + filter.limit + looked_at + sorted + texts + waits
+    }
+
+    /// Returns the number of names that pass `filter`, if it was counted on this day.
+    fn known_total(&self, filter: &DropFilter, as_of: AsOf) -> Option<u32> {
+        let day = self.is_prepared(as_of).then(|| self.day(as_of))?;
+        let totals = day.layers.iter().map(|layer| &layer.totals);
+        totals.map(|totals| totals.get(totals.key(filter))).sum()
     }
 
     pub(super) fn lifecycle_at(&self, place: u32, as_of: AsOf) -> Lifecycle {
@@ -271,15 +259,34 @@ impl Layer {
         }
         let mut docs = Vec::with_capacity(take.min(ROWS_ABOUT));
         let from = filter.after.as_ref().map_or(0, |after| self.first_after(after));
-        let Generation { drops_by_rank, tlds, records, .. } = &**self;
-        let page = drops_by_rank.page(filter, &day.stages, tlds, records, from, take, &mut docs);
-        Ok((docs, page.map_err(|source| self.query_error(source))?))
+        let total = self.page(filter, day, from, take, &mut docs)?;
+        Ok((docs, total))
     }
 
     fn count_docs(&self, filter: &DropFilter, day: &LayerDay) -> Result<u32, QueryError> {
+        self.page(filter, day, 0, 0, &mut Vec::new())
+    }
+
+    /// Appends up to `take` docs that pass `filter` from doc `from` and the offset on to `docs`. Returns the
+    /// number of all that pass, which is counted once a day.
+    fn page(
+        &self,
+        filter: &DropFilter,
+        day: &LayerDay,
+        from: u32,
+        take: usize,
+        docs: &mut Vec<u32>,
+    ) -> Result<u32, QueryError> {
         let Generation { drops_by_rank, tlds, records, .. } = &**self;
-        let counted = drops_by_rank.page(filter, &day.stages, tlds, records, 0, 0, &mut Vec::new());
-        counted.map_err(|source| self.query_error(source))
+        let key = day.totals.key(filter);
+        let wanted = Wanted { from, take, total: day.totals.get(key) };
+        let page = drops_by_rank.page(filter, &day.stages, tlds, records, wanted, docs);
+        let total = page.map_err(|source| self.query_error(source))?;
+        // A walk that was stopped gives no number.
+        if wanted.total.is_none() && !budget::spent() {
+            day.totals.keep(key, total);
+        }
+        Ok(total)
     }
 
     /// Returns the docs of the drops list that pass `filter`, as a bitmap.

@@ -4,11 +4,10 @@
 use std::cell::Cell;
 use std::ops::{ControlFlow, Deref, Range};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use crate::index::columns::by_tld::ByTld;
 use crate::index::columns::day::DayStages;
@@ -27,6 +26,7 @@ use crate::index::filter::{AsOf, Facet, View};
 use crate::index::query::rows::{FacetValue, Lifecycle, Status};
 use crate::index::query::shared_tlds::SharedTlds;
 use crate::index::query::summary::DaySummary;
+use crate::index::query::totals::Totals;
 use crate::index::storage::manifest::Manifest;
 use crate::scorer::{Features, Scratch, Spread, StoredScore};
 use crate::vocab::budget;
@@ -100,8 +100,6 @@ pub(in crate::index) struct DayIndex {
     facets: [FacetCounts; View::EVERY.len()],
     /// Computed when a page first needs it.
     pub(in crate::index) summary: OnceLock<DaySummary>,
-    /// See [`Index::kept_count`].
-    counts: Mutex<FxHashMap<CountKey, u32>>,
 }
 
 /// Stages of the names of a layer on one day.
@@ -109,15 +107,11 @@ pub(in crate::index) struct LayerDay {
     pub(in crate::index) as_of: AsOf,
     pub(in crate::index) stages: DayStages,
     pub(in crate::index) dropped: StagedDrops,
+    pub(super) totals: Totals,
 }
 
 /// Values of each facet, in the order of [`Facet::ALL`].
 pub(super) type FacetCounts = [OnceLock<Vec<FacetValue>>; Facet::ALL.len()];
-
-/// Key of a count that is kept for a day: digests of the query and of what narrows it.
-pub type CountKey = (u64, u64);
-/// Maximum counts that are kept. When there are more, all are dropped: they are cheap to compute.
-pub(super) const COUNTS_MAX: usize = 1 << 14;
 
 /// Columns of one name.
 #[derive(Clone, Copy)]
@@ -536,7 +530,7 @@ impl LayerDay {
         let dates = layer.drops_by_rank.dates(hidden);
         let (stages, codes) = DayStages::new(dates, &layer.tlds, as_of);
         let dropped = StagedDrops::new(&layer.drops_by_name, layer.idn.orders(), &codes);
-        LayerDay { as_of, stages, dropped }
+        LayerDay { as_of, stages, dropped, totals: Totals::default() }
     }
 }
 
@@ -548,17 +542,12 @@ impl DayIndex {
             tld_texts: Default::default(),
             facets: Default::default(),
             summary: OnceLock::new(),
-            counts: Mutex::default(),
         }
     }
 
     /// Returns the counts of a view without filters; `None` for several stages.
     pub(super) fn facets(&self, view: View) -> Option<&FacetCounts> {
         view.place().map(|place| &self.facets[place])
-    }
-
-    pub(super) fn counts(&self) -> MutexGuard<'_, FxHashMap<CountKey, u32>> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
