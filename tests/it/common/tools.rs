@@ -68,6 +68,13 @@ pub fn schemathesis() -> PathBuf {
     path
 }
 
+/// Path of `nats-server`.
+pub fn nats_server() -> PathBuf {
+    let path = root().join("bin/nats-server");
+    assert!(path.is_file(), "{} is missing: {INSTALL}", path.display());
+    path
+}
+
 /// Path of libfaketime.
 pub fn libfaketime() -> PathBuf {
     let places = ["x86_64-linux-gnu", "aarch64-linux-gnu"];

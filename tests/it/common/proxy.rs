@@ -1,0 +1,141 @@
+//! A TCP proxy on loopback that a test can cut, heal and slow down.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Maximum bytes of one read.
+const CHUNK_MAX: usize = 64 * 1024;
+/// Maximum delayed chunks of one direction of a connection.
+const CHUNKS_MAX: usize = 1_024;
+
+/// A proxy to one address. Its threads run as long as the test.
+pub struct Proxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    target: SocketAddr,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    is_cut: bool,
+    delay: Duration,
+    connections: Vec<Weak<Connection>>,
+}
+
+struct Connection {
+    client: TcpStream,
+    server: TcpStream,
+}
+
+impl Proxy {
+    /// Starts a proxy on a free port that forwards connections to `target`.
+    pub fn to(target: SocketAddr) -> Proxy {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let shared = Arc::new(Shared { target, state: Mutex::default() });
+        let kept = Arc::clone(&shared);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    // The target may be down: the client's connection is closed.
+                    if let Ok(Some(connection)) = shared.connect(client) {
+                        shared.forward(&connection);
+                    }
+                });
+            }
+        });
+        Proxy { address, shared: kept }
+    }
+
+    /// Address of the listener.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Closes all connections, and closes new ones as soon as they are made. Delayed bytes are lost.
+    pub fn cut(&self) {
+        let mut state = self.shared.state();
+        state.is_cut = true;
+        for connection in state.connections.drain(..).filter_map(|it| it.upgrade()) {
+            // Either end may be closed already.
+            let _ = connection.client.shutdown(Shutdown::Both);
+            let _ = connection.server.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// Forwards new connections again.
+    pub fn heal(&self) {
+        self.shared.state().is_cut = false;
+    }
+
+    /// Delays the bytes that arrive from now on, in both directions.
+    pub fn delay(&self, delay: Duration) {
+        self.shared.state().delay = delay;
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Connects a client with the target; `None` while the proxy is cut.
+    fn connect(&self, client: TcpStream) -> io::Result<Option<Arc<Connection>>> {
+        // The lock is held to the end: a connection is either refused by a cut or closed by it.
+        let mut state = self.state();
+        if state.is_cut {
+            return Ok(None);
+        }
+        let server = TcpStream::connect(self.target)?;
+        client.set_nodelay(true)?;
+        server.set_nodelay(true)?;
+        let connection = Arc::new(Connection { client, server });
+        state.connections.retain(|it| it.strong_count() > 0);
+        state.connections.push(Arc::downgrade(&connection));
+        Ok(Some(connection))
+    }
+
+    /// Forwards bytes in both directions until both have ended.
+    fn forward(&self, Connection { client, server }: &Connection) {
+        thread::scope(|scope| {
+            scope.spawn(|| self.copy(client, server));
+            self.copy(server, client);
+        });
+    }
+
+    /// Forwards bytes in one direction until it ends. Reading and writing are apart, so that a delay
+    /// costs no throughput.
+    fn copy(&self, mut from: &TcpStream, mut to: &TcpStream) {
+        let (sender, receiver) = mpsc::sync_channel::<(Instant, Vec<u8>)>(CHUNKS_MAX);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                for (due, bytes) in receiver {
+                    thread::sleep(due.saturating_duration_since(Instant::now()));
+                    if to.write_all(&bytes).is_err() {
+                        let _ = from.shutdown(Shutdown::Both);
+                        break;
+                    }
+                }
+                let _ = to.shutdown(Shutdown::Write);
+            });
+            // Moved in, so that the writer ends with this reader.
+            let sender = sender;
+            let mut buffer = vec![0; CHUNK_MAX];
+            while let Ok(read @ 1..) = from.read(&mut buffer) {
+                let due = Instant::now() + self.state().delay;
+                if sender.send((due, buffer[..read].to_owned())).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+}
