@@ -14,6 +14,7 @@ pub mod intake;
 pub mod changes;
 // User data.
 pub mod journal;
+pub mod cluster;
 pub mod accounts;
 // The service.
 pub mod telemetry;

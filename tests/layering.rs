@@ -26,8 +26,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("changes", &["vocab"]),
     // Knows bytes, no events: so it can be tested to the last bit.
     ("journal", &[]),
+    // One log for several nodes; knows bytes, as the journal does.
+    ("cluster", &["journal"]),
     // Never the index: facts about names cross as arguments.
-    ("accounts", &["vocab", "journal"]),
+    ("accounts", &["vocab", "journal", "cluster"]),
     // Stands around the journal's disk; counting goes through the macros of `metrics`.
     ("telemetry", &["vocab", "journal"]),
     ("outbound", &["vocab"]),

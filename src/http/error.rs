@@ -224,6 +224,17 @@ fn unavailable(err: &AppendError) -> Refusal {
         AppendError::DiskFull => {
             ("disk_full", "the disk is full; writes are refused until there is room", 10)
         }
+        AppendError::Superseded => {
+            ("superseded", "another request changed the same data on another node; try again", 1)
+        }
+        AppendError::Unknown => (
+            "outcome_unknown",
+            "it is not known whether this was written; read it again, or repeat the request with its Idempotency-Key",
+            5,
+        ),
+        AppendError::Unreachable => {
+            ("writes_unavailable", "the shared log cannot be reached; reads still work", 5)
+        }
         _ => ("writes_unavailable", "writes are unavailable at the moment; reads still work", 30),
     };
     Refusal::retry_later(code, message, retry_after_s)

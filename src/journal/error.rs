@@ -369,4 +369,19 @@ pub enum AppendError {
     /// Nothing was written: the journal has been closed.
     #[error("the journal is closed")]
     Closed,
+    /// Nothing was written: another node changed the same first. Try again.
+    #[error("another node changed the same at the same time; try again")]
+    Superseded,
+    /// Nothing was written: the shared log cannot be reached.
+    #[error("the shared log cannot be reached")]
+    Unreachable,
+    /// The shared log did not tell whether it was written. It is written once at most.
+    #[error("the shared log did not tell whether it was written")]
+    Unknown,
+    /// Nothing was written: this node's copy and the shared log differ.
+    #[error("this node's copy and the shared log differ: {reason}")]
+    Halted {
+        /// The difference.
+        reason: String,
+    },
 }

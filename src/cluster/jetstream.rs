@@ -1,0 +1,301 @@
+//! The shared log in a stream of NATS JetStream.
+//!
+//! What a server is checked for, and why, is in `data/docs/cluster.md`.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::DeliverPolicy;
+use async_nats::jetstream::consumer::pull::OrderedConfig;
+use async_nats::jetstream::context::PublishErrorKind;
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::response::Response;
+use async_nats::jetstream::{self, Context};
+use async_nats::{ConnectOptions, ServerAddr};
+use futures_util::StreamExt;
+use serde_json::{Value, json};
+use thiserror::Error;
+use tokio::sync::{Mutex, mpsc};
+
+use super::record::RECORD_BYTES_MAX;
+use super::settings::Settings;
+use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
+
+/// Time for an answer. Servers elect another leader within seconds; what is unknown then is asked again.
+const ANSWER_WAIT: Duration = Duration::from_secs(2);
+/// Records that are on their way from the server.
+const RECORDS_AHEAD: usize = 1_024;
+/// The oldest server: the first whose `sync_interval: always` keeps what it acknowledged when the power fails.
+const VERSION_MIN: [u64; 3] = [2, 10, 27];
+
+/// Why a stream or its server is not used.
+#[derive(Debug, Error)]
+pub enum RefusedStream {
+    #[error("cannot reach the NATS servers: {0}")]
+    Unreachable(String),
+    #[error(
+        "the NATS server {name} has version {version}; at least 2.10.27 is needed, because older ones lose \
+         acknowledged records when the power fails: upgrade it"
+    )]
+    TooOld { name: String, version: String },
+    #[error(
+        "the NATS server {name} accepts messages of {bytes} bytes; set its `max_payload` to 1MB or more"
+    )]
+    MessagesTooSmall { name: String, bytes: usize },
+    #[error("there is no stream `{0}`; `dropdex cluster init` makes it")]
+    NoStream(String),
+    #[error(
+        "the stream `{stream}` has `{setting}` {found}, but {wanted} is needed to lose nothing: change it with \
+         `nats stream edit {stream}`"
+    )]
+    Setting { stream: String, setting: &'static str, found: Value, wanted: Value },
+}
+
+/// A stream of JetStream, connected on first use.
+pub struct JetStream {
+    settings: Settings,
+    context: Mutex<Option<Context>>,
+}
+
+impl JetStream {
+    pub fn new(settings: Settings) -> JetStream {
+        JetStream { settings, context: Mutex::new(None) }
+    }
+
+    /// Makes the stream if there is none, and checks it.
+    ///
+    /// # Errors
+    /// [`RefusedStream`].
+    pub async fn init(&self) -> Result<(), RefusedStream> {
+        let context = self.connect().await?;
+        if matches!(self.config(&context).await, Err(RefusedStream::NoStream(_))) {
+            let subject = format!("STREAM.CREATE.{}", self.settings.stream);
+            let wanted = Value::Object(wanted(&self.settings).into_iter().map(owned).collect());
+            let created: Response<Value> =
+                context.request(subject, &wanted).await.map_err(unreachable)?;
+            if let Response::Err { error } = created {
+                return Err(RefusedStream::Unreachable(error.to_string()));
+            }
+        }
+        self.check_stream(&context).await
+    }
+
+    /// Connects, and checks servers and stream.
+    ///
+    /// # Errors
+    /// [`RefusedStream`].
+    pub async fn check(&self) -> Result<(), RefusedStream> {
+        self.checked().await.map(drop)
+    }
+
+    async fn checked(&self) -> Result<Context, RefusedStream> {
+        let mut held = self.context.lock().await;
+        if let Some(context) = &*held {
+            return Ok(context.clone());
+        }
+        let context = self.connect().await?;
+        self.check_stream(&context).await?;
+        *held = Some(context.clone());
+        Ok(context)
+    }
+
+    async fn context(&self) -> Result<Context, StreamError> {
+        self.checked().await.map_err(|err| StreamError(err.to_string()))
+    }
+
+    async fn connect(&self) -> Result<Context, RefusedStream> {
+        let addresses: Result<Vec<ServerAddr>, _> =
+            self.settings.servers.iter().map(|url| url.parse()).collect();
+        let addresses = addresses.map_err(unreachable)?;
+        let mut options = ConnectOptions::new()
+            .name(format!("dropdex {}", self.settings.node))
+            .connection_timeout(ANSWER_WAIT)
+            .request_timeout(Some(ANSWER_WAIT));
+        if let Some(file) = &self.settings.credentials {
+            options = options.credentials_file(file).await.map_err(unreachable)?;
+        }
+        if let Some(file) = &self.settings.ca_file {
+            options = options.add_root_certificates(file.clone()).require_tls(true);
+        }
+        let client = options.connect(addresses).await.map_err(unreachable)?;
+        let server = client.server_info();
+        let name = server.server_name;
+        if version(&server.version).is_none_or(|version| version < VERSION_MIN) {
+            return Err(RefusedStream::TooOld { name, version: server.version });
+        }
+        // Records have headers beside them.
+        if server.max_payload < RECORD_BYTES_MAX + 1024 {
+            return Err(RefusedStream::MessagesTooSmall { name, bytes: server.max_payload });
+        }
+        let context = jetstream::ContextBuilder::new();
+        Ok(context.timeout(ANSWER_WAIT).ack_timeout(ANSWER_WAIT).build(client))
+    }
+
+    /// Compares the settings of the stream with those that lose nothing. Servers ignore settings that they do not know.
+    async fn check_stream(&self, context: &Context) -> Result<(), RefusedStream> {
+        let config = self.config(context).await?;
+        for (setting, wanted) in wanted(&self.settings) {
+            let found = config.get(setting).cloned().unwrap_or(Value::Bool(false));
+            if found != wanted {
+                let stream = self.settings.stream.clone();
+                return Err(RefusedStream::Setting { stream, setting, found, wanted });
+            }
+        }
+        // Acknowledges what is not stored.
+        match config.get("persist_mode") {
+            None | Some(Value::Null) => Ok(()),
+            Some(mode) if mode == "" || mode == "default" => Ok(()),
+            Some(mode) => Err(RefusedStream::Setting {
+                stream: self.settings.stream.clone(),
+                setting: "persist_mode",
+                found: mode.clone(),
+                wanted: json!("default"),
+            }),
+        }
+    }
+
+    async fn config(&self, context: &Context) -> Result<Value, RefusedStream> {
+        match self.info(context).await.map_err(|err| RefusedStream::Unreachable(err.0))? {
+            Some(info) => Ok(info["config"].clone()),
+            None => Err(RefusedStream::NoStream(self.settings.stream.clone())),
+        }
+    }
+
+    /// Returns what the server tells of the stream; `None` if there is none.
+    async fn info(&self, context: &Context) -> Result<Option<Value>, StreamError> {
+        let subject = format!("STREAM.INFO.{}", self.settings.stream);
+        let info: Response<Value> = context.request(subject, &json!({})).await.map_err(error)?;
+        match info {
+            Response::Ok(info) => Ok(Some(info)),
+            Response::Err { error }
+                if error.error_code() == jetstream::ErrorCode::STREAM_NOT_FOUND =>
+            {
+                Ok(None)
+            }
+            Response::Err { error } => Err(StreamError(error.to_string())),
+        }
+    }
+}
+
+impl Stream for JetStream {
+    async fn append(&self, last: u64, bytes: Vec<u8>) -> Published {
+        let context = match self.context().await {
+            Ok(context) => context,
+            Err(err) => return Published::Unknown(err),
+        };
+        let message = PublishMessage::build()
+            .payload(bytes.into())
+            .expected_last_sequence(last)
+            .expected_stream(&self.settings.stream);
+        let sent = context.send_publish(self.settings.subject(), message).await;
+        let acknowledged = match sent {
+            Ok(sent) => sent.await,
+            Err(err) => Err(err),
+        };
+        match acknowledged {
+            Ok(acknowledged) => Published::At(acknowledged.sequence),
+            Err(err) if err.kind() == PublishErrorKind::WrongLastSequence => Published::Superseded,
+            Err(err) => Published::Unknown(error(err)),
+        }
+    }
+
+    async fn last(&self) -> Result<u64, StreamError> {
+        let context = self.context().await?;
+        let info = self.info(&context).await?;
+        let info = info.ok_or_else(|| StreamError("the stream is gone".to_owned()))?;
+        let last = info["state"]["last_seq"].as_u64();
+        last.ok_or_else(|| StreamError("the server did not tell where the stream ends".to_owned()))
+    }
+
+    async fn follow(&self, first: u64) -> Result<Records, StreamError> {
+        let context = self.context().await?;
+        let stream = context.get_stream_no_info(&self.settings.stream).await.map_err(error)?;
+        let config = OrderedConfig {
+            deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: first },
+            ..OrderedConfig::default()
+        };
+        let consumer = stream.create_consumer(config).await.map_err(error)?;
+        let mut messages = consumer.messages().await.map_err(error)?;
+        let (records, received) = mpsc::channel(RECORDS_AHEAD);
+        tokio::spawn(async move {
+            loop {
+                let message = tokio::select! {
+                    message = messages.next() => message,
+                    () = records.closed() => return,
+                };
+                let Some(message) = message else { return };
+                let record = message.map_err(error).and_then(|message| {
+                    let seq = message.info().map_err(error)?.stream_sequence;
+                    Ok(StreamRecord { seq, bytes: message.message.payload.to_vec() })
+                });
+                let is_last = record.is_err();
+                if records.send(record).await.is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        Ok(received)
+    }
+}
+
+/// The settings of the stream that matter, as the server tells them.
+fn wanted(settings: &Settings) -> Vec<(&'static str, Value)> {
+    vec![
+        ("name", json!(settings.stream)),
+        ("subjects", json!([settings.subject()])),
+        ("retention", json!("limits")),
+        ("storage", json!("file")),
+        ("num_replicas", json!(settings.replicas)),
+        ("discard", json!("new")),
+        ("max_consumers", json!(-1)),
+        ("max_msgs", json!(-1)),
+        ("max_bytes", json!(-1)),
+        ("max_age", json!(0)),
+        ("max_msgs_per_subject", json!(-1)),
+        ("max_msg_size", json!(-1)),
+        ("deny_delete", json!(true)),
+        ("deny_purge", json!(true)),
+        // Answers of servers that are behind.
+        ("allow_direct", json!(false)),
+        // Appends are compared by number, so that nothing depends on the time that duplicates are known for.
+        ("allow_rollup_hdrs", json!(false)),
+    ]
+}
+
+fn owned((name, value): (&'static str, Value)) -> (String, Value) {
+    (name.to_owned(), value)
+}
+
+fn version(text: &str) -> Option<[u64; 3]> {
+    let numbers = text.split(['-', '+']).next()?;
+    let numbers: Vec<u64> = numbers.split('.').map(|it| it.parse().ok()).collect::<Option<_>>()?;
+    numbers.try_into().ok()
+}
+
+fn error(err: impl std::fmt::Display) -> StreamError {
+    StreamError(err.to_string())
+}
+
+fn unreachable(err: impl std::fmt::Display) -> RefusedStream {
+    RefusedStream::Unreachable(err.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_number() {
+        for (text, is_new_enough) in [
+            ("2.9.10", false),
+            ("2.10.26", false),
+            ("2.10.27", true),
+            ("2.10.27-beta.1", true),
+            ("2.15.1", true),
+            ("3.0.0", true),
+            ("2.10", false),
+            ("", false),
+        ] {
+            assert_eq!(version(text).is_some_and(|it| it >= VERSION_MIN), is_new_enough, "{text}");
+        }
+    }
+}

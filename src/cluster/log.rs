@@ -1,0 +1,237 @@
+//! The shared log of a node: appends go to the stream, and all records of the stream, of this node and of
+//! others, are copied to the node's journal and applied in order.
+//!
+//! Three parts, on a thread of their own:
+//! - `sequence` appends one record at a time, with the transactions that wait, and takes in the records of the
+//!   stream. It checks that they are contiguous and that each continues the chain of the one before.
+//! - `copy` writes records to the journal and, once they are durable, applies them and answers.
+//! - [`SharedLog`] is the handle.
+//!
+//! An append expects the last record. Another node's record in its place refuses it; the transactions then
+//! wait for that record, and those that it does not concern go out again. An append without an answer is
+//! repeated with the same expectation: it is stored at most once, and the record that is found there, ours or
+//! another's, tells which.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::copy::Copier;
+use super::record::{Chain, Part, SharedPosition, TRANSACTION_BYTES_MAX};
+use super::sequence::Sequencer;
+use super::stream::Stream;
+use crate::journal::{AppendError, Appended, Journal, Kind, Position};
+
+/// Transactions that wait at most. More means that the stream does not keep up.
+pub(super) const WAITING_MAX: usize = 8_192;
+
+/// The state that the log changes.
+pub trait Replica: Send + Sync + 'static {
+    /// Changes that belong together.
+    type Transaction: Send + 'static;
+
+    /// Decodes a transaction of another node.
+    ///
+    /// # Errors
+    /// This version does not know it.
+    fn decode(
+        &self,
+        part: Part<'_>,
+    ) -> Result<Self::Transaction, Box<dyn std::error::Error + Send + Sync>>;
+
+    /// Returns keys of what a transaction changes. One that was decided before another node changed the
+    /// same is refused.
+    fn touched(&self, transaction: &Self::Transaction) -> Vec<u64>;
+
+    /// Applies transactions up to a position of the shared log, at once. `at` is that of the journal.
+    fn apply(&self, transactions: Vec<Self::Transaction>, shared: SharedPosition, at: Position);
+}
+
+/// Called once with the outcome.
+pub type Done = Box<dyn FnOnce(Result<Appended, AppendError>) + Send>;
+
+/// A transaction to append.
+pub struct Submission<T> {
+    pub transaction: T,
+    pub kind: Kind,
+    pub payload: Vec<u8>,
+    /// See [`Replica::touched`].
+    pub touched: Vec<u64>,
+    /// The record up to which the state was known when it was decided.
+    pub since: u64,
+    pub done: Done,
+}
+
+/// What the handle asks of the sequencer.
+pub(super) enum Command<T> {
+    Append(Submission<T>),
+    /// Answers once the last record of the stream is applied.
+    Barrier(oneshot::Sender<Result<(), AppendError>>),
+}
+
+/// Health of the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// The last record that this node has taken in. It may not be applied yet.
+    pub taken: SharedPosition,
+    /// Whether all records that the stream had at the start are taken in.
+    pub is_caught_up: bool,
+    /// Why the stream cannot be reached, if so.
+    pub cut_off: Option<String>,
+    /// Why this node accepts no more writes, if so: its log and the stream differ.
+    pub halted: Option<String>,
+}
+
+/// The handle.
+pub struct SharedLog<T> {
+    commands: mpsc::Sender<Command<T>>,
+    applied: watch::Receiver<SharedPosition>,
+    condition: watch::Receiver<Condition>,
+    closing: watch::Sender<bool>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl<T: Send + 'static> SharedLog<T> {
+    /// Starts the log of the node `node`. `applied` is the position of the state, and `chains` are those of the
+    /// records before it, oldest first, as far as they are known.
+    ///
+    /// # Errors
+    /// The thread does not start.
+    pub fn start<S: Stream, R: Replica<Transaction = T>>(
+        node: &str,
+        stream: S,
+        journal: &Arc<Journal>,
+        replica: R,
+        applied: SharedPosition,
+        chains: Vec<Chain>,
+    ) -> std::io::Result<SharedLog<T>> {
+        let (commands, asked) = mpsc::channel(WAITING_MAX);
+        let (applied_to, applied_now) = watch::channel(applied);
+        let (condition, condition_now) =
+            watch::channel(Condition { taken: applied, ..Condition::default() });
+        let condition = Arc::new(condition);
+        let (closing, closed) = watch::channel(false);
+        let replica = Arc::new(replica);
+        let copier = Copier {
+            journal: Arc::clone(journal),
+            replica: Arc::clone(&replica),
+            applied: Arc::new(applied_to),
+            condition: Arc::clone(&condition),
+        };
+        let sequencer =
+            Sequencer::new(node.to_owned(), stream, replica, applied, chains, condition);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let for_barriers = applied_now.clone();
+        let thread = thread::Builder::new().name("shared-log".into()).spawn(move || {
+            runtime.block_on(async move {
+                let (copies, to_copy) = mpsc::channel(WAITING_MAX);
+                let copying = tokio::spawn(copier.run(to_copy));
+                sequencer.run(asked, copies, for_barriers, closed).await;
+                // What was taken in is also written.
+                let _ = copying.await;
+            });
+        })?;
+        Ok(SharedLog {
+            commands,
+            applied: applied_now,
+            condition: condition_now,
+            closing,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Appends a transaction. It is stored once even if several nodes or answers fail; `done` is called when it
+    /// is applied on this node, when it is refused, or when its outcome stays unknown.
+    ///
+    /// # Errors
+    /// [`AppendError`]; `done` is not called.
+    pub fn submit(&self, submission: Submission<T>) -> Result<(), AppendError> {
+        let len = submission.payload.len();
+        if len > TRANSACTION_BYTES_MAX {
+            return Err(AppendError::TooLong { len });
+        }
+        self.health()?;
+        self.send(Command::Append(submission))
+    }
+
+    /// Waits until all that any node wrote before this call is applied here.
+    ///
+    /// # Errors
+    /// [`AppendError`]: the stream cannot be reached, or this node is halted.
+    pub async fn barrier(&self) -> Result<(), AppendError> {
+        self.ask_barrier()?.await.unwrap_or(Err(AppendError::Closed))
+    }
+
+    /// [`SharedLog::barrier`], for code that is not async.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn barrier_blocking(&self) -> Result<(), AppendError> {
+        self.ask_barrier()?.blocking_recv().unwrap_or(Err(AppendError::Closed))
+    }
+
+    fn ask_barrier(&self) -> Result<oneshot::Receiver<Result<(), AppendError>>, AppendError> {
+        self.health()?;
+        let (answer, answered) = oneshot::channel();
+        self.send(Command::Barrier(answer))?;
+        Ok(answered)
+    }
+
+    fn send(&self, command: Command<T>) -> Result<(), AppendError> {
+        self.commands.try_send(command).map_err(|err| match err {
+            mpsc::error::TrySendError::Full(_) => AppendError::Busy,
+            mpsc::error::TrySendError::Closed(_) => AppendError::Closed,
+        })
+    }
+
+    /// Returns the position that is applied.
+    pub fn applied(&self) -> SharedPosition {
+        *self.applied.borrow()
+    }
+
+    /// Waits until the record `seq` is applied; returns false if it is not within `wait`.
+    pub async fn reaches(&self, seq: u64, wait: Duration) -> bool {
+        let mut applied = self.applied.clone();
+        let reached = applied.wait_for(|applied| applied.seq >= seq);
+        tokio::time::timeout(wait, reached).await.is_ok_and(|reached| reached.is_ok())
+    }
+
+    /// Returns the health of the log.
+    pub fn condition(&self) -> Condition {
+        self.condition.borrow().clone()
+    }
+
+    /// Checks that appends are accepted.
+    ///
+    /// # Errors
+    /// [`AppendError::Halted`] or [`AppendError::Closed`].
+    pub fn health(&self) -> Result<(), AppendError> {
+        if *self.closing.borrow() {
+            return Err(AppendError::Closed);
+        }
+        match &self.condition.borrow().halted {
+            Some(reason) => Err(AppendError::Halted { reason: reason.clone() }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<T> SharedLog<T> {
+    /// Ends the log. What is under way gets some seconds; later appends are refused.
+    pub fn close(&self) {
+        self.closing.send_replace(true);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // A panic of the thread has been logged.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<T> Drop for SharedLog<T> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

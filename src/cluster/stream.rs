@@ -1,0 +1,44 @@
+//! What the shared log asks of the engine that keeps it: a stream of records, numbered from 1 without gaps.
+
+use std::future::Future;
+
+use thiserror::Error;
+use tokio::sync::mpsc;
+
+/// A record of the stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamRecord {
+    pub seq: u64,
+    pub bytes: Vec<u8>,
+}
+
+/// What became of an append.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Published {
+    /// It is stored under this number.
+    At(u64),
+    /// It is not stored: another record is the last one.
+    Superseded,
+    /// It may be stored, now or later, or not.
+    Unknown(StreamError),
+}
+
+/// The stream did not answer, or answered with an error.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct StreamError(pub String);
+
+/// The records of a stream as they come. An error or its end means: follow again.
+pub type Records = mpsc::Receiver<Result<StreamRecord, StreamError>>;
+
+/// A stream of records that several nodes append to.
+pub trait Stream: Send + Sync + 'static {
+    /// Appends a record if `last` is the number of the last one.
+    fn append(&self, last: u64, bytes: Vec<u8>) -> impl Future<Output = Published> + Send;
+
+    /// Returns the number of the last record, 0 if there is none.
+    fn last(&self) -> impl Future<Output = Result<u64, StreamError>> + Send;
+
+    /// Returns the records from `first` on.
+    fn follow(&self, first: u64) -> impl Future<Output = Result<Records, StreamError>> + Send;
+}

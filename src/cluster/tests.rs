@@ -1,0 +1,413 @@
+//! Nodes on a stream in memory that fails in every way that an engine may.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::log::{Replica, SharedLog, Submission};
+use super::record::{Chain, Part, RecordId, SHARED, SharedPosition, SharedRecord, copies};
+use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
+use crate::journal::{AppendError, Journal, Kind, Options, Position, Record, Replay, ReplayResult};
+
+const WAIT: Duration = Duration::from_secs(30);
+
+/// A stream in memory. Clones are one stream.
+#[derive(Clone, Default)]
+struct Memory {
+    records: Arc<Mutex<Vec<Vec<u8>>>>,
+    /// One in so many calls fails; 0 means none.
+    fails_one_in: Arc<AtomicU64>,
+}
+
+impl Memory {
+    fn records(&self) -> std::sync::MutexGuard<'_, Vec<Vec<u8>>> {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fails(&self) -> bool {
+        let one_in = self.fails_one_in.load(Ordering::Relaxed);
+        one_in > 0 && fastrand::u64(..one_in) == 0
+    }
+
+    fn store(&self, last: u64, bytes: Vec<u8>) -> Published {
+        let mut records = self.records();
+        if records.len() as u64 != last {
+            return Published::Superseded;
+        }
+        records.push(bytes);
+        Published::At(records.len() as u64)
+    }
+
+    /// Appends a record as another node would.
+    fn push(&self, before: Chain, node: &str, parts: Vec<Part<'_>>) {
+        let message = SharedRecord { id: RecordId([7; 16]), unix_ms: 0, before, node, parts };
+        self.records().push(message.encode());
+    }
+}
+
+fn lost() -> StreamError {
+    StreamError("lost".to_owned())
+}
+
+impl Stream for Memory {
+    async fn append(&self, last: u64, bytes: Vec<u8>) -> Published {
+        if !self.fails() {
+            tokio::time::sleep(Duration::from_micros(fastrand::u64(..500))).await;
+            return self.store(last, bytes);
+        }
+        match fastrand::u8(..3) {
+            0 => {}
+            // The answer is lost.
+            1 => drop(self.store(last, bytes)),
+            // It is stored after the answer was given up.
+            _ => {
+                let stream = self.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_millis(fastrand::u64(..10))).await;
+                    stream.store(last, bytes);
+                });
+            }
+        }
+        Published::Unknown(lost())
+    }
+
+    async fn last(&self) -> Result<u64, StreamError> {
+        if self.fails() { Err(lost()) } else { Ok(self.records().len() as u64) }
+    }
+
+    async fn follow(&self, first: u64) -> Result<Records, StreamError> {
+        if self.fails() {
+            return Err(lost());
+        }
+        let (records, received) = mpsc::channel(4);
+        let stream = self.clone();
+        tokio::spawn(async move {
+            let mut seq = first;
+            while !records.is_closed() {
+                let bytes = stream.records().get(seq as usize - 1).cloned();
+                let record = match bytes {
+                    None => {
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                        continue;
+                    }
+                    // Falls silent.
+                    Some(_) if stream.fails() => return records.closed().await,
+                    Some(_) if stream.fails() => Err(lost()),
+                    Some(bytes) => Ok(StreamRecord { seq, bytes }),
+                };
+                if records.send(record).await.is_err() {
+                    return;
+                }
+                seq += 1;
+            }
+        });
+        Ok(received)
+    }
+}
+
+/// A change of a key from one value to the next. It was decided on the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Change {
+    key: u8,
+    from: u64,
+    to: u64,
+}
+
+impl Change {
+    fn encode(self) -> Vec<u8> {
+        [&[self.key][..], &self.from.to_le_bytes(), &self.to.to_le_bytes()].concat()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Change> {
+        let (&key, rest) = bytes.split_first()?;
+        let (from, to) = rest.split_first_chunk()?;
+        Some(Change {
+            key,
+            from: u64::from_le_bytes(*from),
+            to: u64::from_le_bytes(to.try_into().ok()?),
+        })
+    }
+}
+
+/// The state of a node.
+#[derive(Clone, Debug, Default)]
+struct Values {
+    values: BTreeMap<u8, u64>,
+    changes: Vec<Change>,
+    shared: SharedPosition,
+    chains: Vec<Chain>,
+}
+
+impl Values {
+    fn change(&mut self, change: Change) {
+        let value = self.values.entry(change.key).or_default();
+        assert_eq!(*value, change.from, "decided on what it changes: {change:?}");
+        *value = change.to;
+        self.changes.push(change);
+    }
+}
+
+#[derive(Clone, Default)]
+struct Copied(Arc<Mutex<Values>>);
+
+impl Copied {
+    fn get(&self) -> Values {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Replica for Copied {
+    type Transaction = Change;
+
+    fn decode(
+        &self,
+        (_, bytes): Part<'_>,
+    ) -> Result<Change, Box<dyn std::error::Error + Send + Sync>> {
+        Change::decode(bytes).ok_or_else(|| "unknown".into())
+    }
+
+    fn touched(&self, change: &Change) -> Vec<u64> {
+        vec![change.key.into()]
+    }
+
+    fn apply(&self, changes: Vec<Change>, shared: SharedPosition, _at: Position) {
+        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.into_iter().for_each(|change| values.change(change));
+        values.shared = shared;
+    }
+}
+
+impl Replay for Values {
+    fn reset(&mut self) {
+        *self = Values::default();
+    }
+
+    fn chunk(&mut self, _bytes: &[u8]) -> ReplayResult {
+        Ok(())
+    }
+
+    fn record(&mut self, record: &Record<'_>) -> ReplayResult {
+        assert_eq!(record.fields.kind, SHARED);
+        for (seq, bytes) in copies(record.payload)? {
+            for (_, part) in SharedRecord::decode(bytes)?.parts {
+                self.change(Change::decode(part).ok_or("unknown")?);
+            }
+            self.chains.push(self.shared.chain);
+            self.shared = SharedPosition::after(seq, bytes);
+        }
+        Ok(())
+    }
+}
+
+struct Node {
+    log: Arc<SharedLog<Change>>,
+    state: Copied,
+    journal: Arc<Journal>,
+}
+
+impl Node {
+    fn open(dir: &Path, name: &str, stream: Memory) -> Node {
+        let mut values = Values::default();
+        let options = Options::new(dir, Arc::new(|| 0));
+        let (journal, _) = Journal::open(options, &mut values).expect("a journal");
+        let (shared, chains) = (values.shared, std::mem::take(&mut values.chains));
+        let (journal, state) = (Arc::new(journal), Copied(Arc::new(Mutex::new(values))));
+        let log = SharedLog::start(name, stream, &journal, state.clone(), shared, chains);
+        Node { log: Arc::new(log.expect("a thread")), state, journal }
+    }
+
+    fn close(self) -> Values {
+        self.log.close();
+        self.journal.close().expect("closed");
+        self.state.get()
+    }
+
+    /// Adds 1 to a key.
+    async fn add(&self, key: u8) -> Result<Change, (Change, AppendError)> {
+        let none = Change { key, from: 0, to: 0 };
+        self.log.barrier().await.map_err(|err| (none, err))?;
+        let since = self.log.applied().seq;
+        let from = self.state.get().values.get(&key).copied().unwrap_or_default();
+        // Values are unique, so that a change that is applied twice shows.
+        let change = Change { key, from, to: fastrand::u64(1..) };
+        submit(&self.log, change, since).await.map(|()| change).map_err(|err| (change, err))
+    }
+
+    async fn settle(&self, seq: u64) {
+        assert!(self.log.reaches(seq, WAIT).await, "{:?}", self.log.condition());
+    }
+
+    async fn halted(&self) -> String {
+        let begun = std::time::Instant::now();
+        loop {
+            if let Some(reason) = self.log.condition().halted {
+                return reason;
+            }
+            assert!(begun.elapsed() < WAIT, "{:?}", self.log.condition());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+fn kind() -> Kind {
+    Kind::for_caller(16).expect("from 16 on")
+}
+
+async fn submit(log: &SharedLog<Change>, change: Change, since: u64) -> Result<(), AppendError> {
+    let (answer, answered) = oneshot::channel();
+    log.submit(Submission {
+        transaction: change,
+        kind: kind(),
+        payload: change.encode(),
+        touched: vec![change.key.into()],
+        since,
+        done: Box::new(move |result| drop(answer.send(result.map(drop)))),
+    })?;
+    answered.await.unwrap_or(Err(AppendError::Unknown))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_agree_whatever_the_stream_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stream = Memory::default();
+    stream.fails_one_in.store(8, Ordering::Relaxed);
+    let names = ["a", "b", "c"];
+    let open = |name: &&str| Arc::new(Node::open(&folder.path().join(name), name, stream.clone()));
+    let nodes: Vec<Arc<Node>> = names.iter().map(open).collect();
+    let mut writers = Vec::new();
+    for node in &nodes {
+        // One writer for each key and node, as the lock of an account has it; nodes meet on every key.
+        for key in 0..6 {
+            let node = Arc::clone(node);
+            writers.push(tokio::spawn(async move {
+                let mut outcomes = Vec::new();
+                for _ in 0..40 {
+                    outcomes.push(node.add(key).await);
+                }
+                outcomes
+            }));
+        }
+    }
+    let mut outcomes = Vec::new();
+    for writer in writers {
+        outcomes.extend(writer.await.expect("a writer"));
+    }
+    stream.fails_one_in.store(0, Ordering::Relaxed);
+    let last = stream.records().len() as u64;
+    for node in &nodes {
+        node.settle(last).await;
+    }
+    let states: Vec<Values> = nodes.iter().map(|node| node.state.get()).collect();
+    for state in &states {
+        assert_eq!(state.changes, states[0].changes);
+        assert_eq!(state.shared, states[0].shared);
+    }
+    let count = |change: &Change| states[0].changes.iter().filter(|it| *it == change).count();
+    let mut stored = 0;
+    for outcome in &outcomes {
+        match outcome {
+            Ok(change) => {
+                assert_eq!(count(change), 1, "{change:?}");
+                stored += 1;
+            }
+            Err((change, AppendError::Superseded | AppendError::Unreachable)) => {
+                assert_eq!(count(change), 0, "{change:?}");
+            }
+            Err((change, err)) => panic!("{change:?}: {err}"),
+        }
+    }
+    assert!(stored > outcomes.len() / 10, "{stored} of {}", outcomes.len());
+    assert_eq!(states[0].changes.len(), stored, "nothing else is stored");
+    // A start reads the same from the copy.
+    for (node, name) in nodes.into_iter().zip(names) {
+        let before = Arc::into_inner(node).expect("no writer is left").close();
+        let again = Node::open(&folder.path().join(name), name, stream.clone());
+        assert_eq!(again.state.get().changes, before.changes);
+        assert_eq!(again.log.applied(), before.shared);
+        again.close();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_reads_what_it_missed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stream = Memory::default();
+    let first = Node::open(&folder.path().join("a"), "a", stream.clone());
+    for _ in 0..100 {
+        first.add(1).await.expect("stored");
+    }
+    let second = Node::open(&folder.path().join("b"), "b", stream.clone());
+    second.log.barrier().await.expect("reached");
+    assert_eq!(second.state.get().changes, first.state.get().changes);
+    assert!(second.log.condition().is_caught_up);
+    assert_eq!(second.close().changes, first.close().changes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_decided_before_another_change_of_the_same_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stream = Memory::default();
+    let node = Node::open(folder.path(), "a", stream.clone());
+    let since = node.log.applied();
+    let other = Change { key: 1, from: 0, to: 5 };
+    stream.push(since.chain, "b", vec![(kind(), &other.encode())]);
+    let stale = submit(&node.log, Change { key: 1, from: 0, to: 6 }, since.seq).await;
+    assert_eq!(stale, Err(AppendError::Superseded));
+    submit(&node.log, Change { key: 2, from: 0, to: 7 }, since.seq).await.expect("another key");
+    node.add(1).await.expect("decided on what is there");
+    assert_eq!(node.close().changes.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_stream_differs_halts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    type Fault = fn(&Memory);
+    let faults: [(&str, Fault, &str); 5] = [
+        ("changed", |stream| stream.records()[2][60] ^= 1, "is another"),
+        ("shorter", |stream| stream.records().truncate(2), "has lost records"),
+        (
+            "rewritten",
+            |stream| {
+                let before = SharedPosition::after(2, &stream.records()[1]).chain;
+                stream.records().truncate(2);
+                for _ in 0..2 {
+                    stream.push(before, "b", Vec::new());
+                }
+            },
+            "is another",
+        ),
+        ("other chain", |stream| stream.push(Chain([9; 32]), "b", Vec::new()), "follows another"),
+        ("unreadable", |stream| stream.records().push(vec![1, 2, 3]), "cut short"),
+    ];
+    for (name, fault, reason) in faults {
+        let (stream, dir) = (Memory::default(), folder.path().join(name));
+        let node = Node::open(&dir, "a", stream.clone());
+        for _ in 0..3 {
+            node.add(1).await.expect("stored");
+        }
+        let values = node.close();
+        fault(&stream);
+        let node = Node::open(&dir, "a", stream.clone());
+        let halted = node.halted().await;
+        assert!(halted.contains(reason), "{name}: {halted}");
+        let refused = submit(&node.log, Change { key: 2, from: 0, to: 1 }, 3).await;
+        assert!(matches!(refused, Err(AppendError::Halted { .. })), "{name}: {refused:?}");
+        assert_eq!(node.state.get().values, values.values, "{name}: reads go on");
+        node.close();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_of_a_newer_version_halts_the_node() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stream = Memory::default();
+    stream.push(Chain::default(), "b", vec![(kind(), b"new")]);
+    let node = Node::open(folder.path(), "a", stream);
+    let halted = node.halted().await;
+    assert!(halted.contains("record 1 of node b cannot be read: unknown"), "{halted}");
+    assert_eq!(node.close().shared.seq, 0);
+}
