@@ -269,7 +269,7 @@ impl Store {
         plan: Plan,
         password: Option<PasswordHash>,
     ) -> Result<AccountId, CommandError> {
-        let lock = self.0.locks.lock_blocking(email);
+        let lock = self.0.locks.lock_blocking(email, &self.0.shared)?;
         if self.state().by_email(email).is_some() {
             return Err(Refusal::EmailTaken(email.clone()).into());
         }
@@ -364,16 +364,15 @@ impl Store {
     ) -> Result<(), CommandError> {
         let unknown = || Refusal::NoSuchAccount(email.clone());
         let id = self.state().by_email(email).map(|account| account.id).ok_or_else(unknown)?;
-        let lock = self.0.locks.lock_blocking(&id);
+        let lock = self.0.locks.lock_blocking(&id, &self.0.shared)?;
         let events = decide(self.state().account(id).ok_or_else(unknown)?)?;
         if events.is_empty() { Ok(()) } else { self.append_blocking(events, lock) }
     }
 
     fn append_blocking(&self, events: Vec<Event>, lock: AccountLock) -> Result<(), CommandError> {
         let transaction = Transaction(events);
-        let (kind, payload) = transaction.encode();
-        let apply = self.applying(transaction, Some(lock));
-        self.0.shared.journal.append(kind, payload, apply)?;
+        let (since, after) = (lock.since, self.after(&transaction, Some(lock)));
+        self.0.shared.append_blocking(transaction, since, after)?;
         self.0.snapshotter.consider(&self.0.shared);
         Ok(())
     }

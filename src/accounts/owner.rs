@@ -39,7 +39,7 @@ impl Store {
             Some(password) => Some(self.0.hashing.run(move || password.hash()).await??),
             None => None,
         };
-        let lock = self.0.locks.lock(&email).await;
+        let lock = self.0.locks.lock(&email, &self.0.shared).await?;
         if self.has_accounts() {
             return Ok(None);
         }

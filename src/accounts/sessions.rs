@@ -81,7 +81,7 @@ impl Store {
         if self.is_full() {
             return Err(WriteError::ServerFull);
         }
-        let lock = self.0.locks.lock(&email).await;
+        let lock = self.0.locks.lock(&email, &self.0.shared).await?;
         if self.has_account(&email) {
             return Ok(false);
         }

@@ -8,6 +8,7 @@
 mod describe;
 #[cfg(test)]
 mod tests;
+mod touched;
 
 use bincode::Options;
 use compact_str::CompactString;

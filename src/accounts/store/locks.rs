@@ -6,11 +6,18 @@ use std::sync::Arc;
 use rustc_hash::FxBuildHasher;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
+use super::shared::Shared;
+use crate::journal::AppendError;
+
 /// Number of locks. Two accounts that share one only wait for each other's sync.
 const LOCKS: usize = 1_024;
 
-/// The right to change an account, until it is dropped. It may move to another thread.
-pub type AccountLock = OwnedMutexGuard<()>;
+/// The right to change an account on this node, until it is dropped. It may move to another thread.
+pub struct AccountLock {
+    _guard: OwnedMutexGuard<()>,
+    /// How far the state was known before the decision, see [`super::shared::Shared::since`].
+    pub since: u64,
+}
 
 pub struct AccountLocks(Box<[Arc<Mutex<()>>]>);
 
@@ -19,14 +26,29 @@ impl AccountLocks {
         AccountLocks((0..LOCKS).map(|_| Arc::default()).collect())
     }
 
-    /// Waits for the lock of an account id or address. The holder of one must not take a second.
-    pub async fn lock(&self, key: &impl Hash) -> AccountLock {
-        Arc::clone(self.lock_of(key)).lock_owned().await
+    /// Waits for the lock of an account id or address, and until what other nodes wrote is applied. The holder
+    /// of one must not take a second.
+    ///
+    /// # Errors
+    /// [`AppendError`]: the shared log cannot be reached.
+    pub async fn lock(&self, key: &impl Hash, shared: &Shared) -> Result<AccountLock, AppendError> {
+        let guard = Arc::clone(self.lock_of(key)).lock_owned().await;
+        shared.barrier().await?;
+        Ok(AccountLock { _guard: guard, since: shared.since() })
     }
 
     /// As [`AccountLocks::lock`], for code that is not async.
-    pub fn lock_blocking(&self, key: &impl Hash) -> AccountLock {
-        Arc::clone(self.lock_of(key)).blocking_lock_owned()
+    ///
+    /// # Errors
+    /// As there.
+    pub fn lock_blocking(
+        &self,
+        key: &impl Hash,
+        shared: &Shared,
+    ) -> Result<AccountLock, AppendError> {
+        let guard = Arc::clone(self.lock_of(key)).blocking_lock_owned();
+        shared.barrier_blocking()?;
+        Ok(AccountLock { _guard: guard, since: shared.since() })
     }
 
     fn lock_of(&self, key: &impl Hash) -> &Arc<Mutex<()>> {

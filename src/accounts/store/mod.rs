@@ -30,10 +30,13 @@ use super::event::{Event, Transaction};
 use super::hashing::Hashing;
 use super::keys;
 use super::quota::Usage;
+use crate::cluster::log::{Condition, SharedLog};
+use crate::cluster::record::Chain;
+use crate::cluster::stream::Stream;
 use crate::journal::fs::{Disk, Fs};
 use crate::journal::{
-    AppendError, Appended, Inspection, Journal, JournalError, Options, Recovery,
-    SEGMENT_BYTES_DEFAULT, SnapshotReport, Unread, inspect,
+    AppendError, Inspection, Journal, JournalError, Options, Recovery, SEGMENT_BYTES_DEFAULT,
+    SnapshotReport, Unread, inspect,
 };
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
@@ -42,8 +45,8 @@ use crate::vocab::plan::{AccountLimits, Plan, PlanLimits, Plans};
 use crate::vocab::scope::Scopes;
 use crate::vocab::time::UnixMs;
 use locks::{AccountLock, AccountLocks};
-use shared::Shared;
-use snapshot::Loader;
+use shared::{Shared, StateReplica};
+use snapshot::{Loader, shared_base};
 use snapshotter::{SnapshotError, Snapshotter};
 use state::{Counts, State};
 use wakes::Wakes;
@@ -88,6 +91,14 @@ pub struct Inner {
     pub(super) ceilings: Option<Ceilings>,
     pub(super) clock: Clock,
     recovery: Recovery,
+}
+
+/// A journal that was read, for its shared log.
+struct Opened<'a> {
+    journal: &'a Arc<Journal>,
+    state: &'a Arc<RwLock<State>>,
+    wakes: &'a Wakes,
+    chains: Vec<Chain>,
 }
 
 /// Location and settings of a store.
@@ -152,6 +163,36 @@ impl Store {
     /// # Errors
     /// As [`Store::open`].
     pub fn open_with(options: StoreOptions) -> Result<Store, JournalError> {
+        Store::build(options, |_| Ok(None))
+    }
+
+    /// As [`Store::open_with`], as the node `node` of several that share the log in `stream`.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_shared<S: Stream>(
+        options: StoreOptions,
+        node: &str,
+        stream: S,
+    ) -> Result<Store, JournalError> {
+        let dir = options.dir.clone();
+        Store::build(options, |Opened { journal, state, wakes, chains }| {
+            let applied = shared_base(&state.read().unwrap_or_else(PoisonError::into_inner));
+            let replica = StateReplica { state: Arc::clone(state), wakes: wakes.clone() };
+            let log = SharedLog::start(node, stream, journal, replica, applied, chains);
+            let failed = |source| JournalError::Io {
+                action: "start the thread of the shared log of",
+                path: dir,
+                source,
+            };
+            log.map(Some).map_err(failed)
+        })
+    }
+
+    fn build(
+        options: StoreOptions,
+        share: impl FnOnce(Opened<'_>) -> Result<Option<SharedLog<Transaction>>, JournalError>,
+    ) -> Result<Store, JournalError> {
         let StoreOptions { dir, plans, limits, clock, fs, segment_bytes, snapshot_after_bytes } =
             options;
         let clock_ms = Arc::new(move || clock.now().timestamp_millis().max(0) as u64);
@@ -161,10 +202,14 @@ impl Store {
         let mut loader = Loader::default();
         let (journal, recovery) = Journal::open(options, &mut loader)?;
         let snapshot_bytes = recovery.snapshot.as_ref().map_or(0, |snapshot| snapshot.bytes);
+        let chains = loader.take_chains();
         let state = loader.into_state(recovery.position);
         let (last_account, last_day) = (state.last_account, state.last_day);
-        let state = Arc::new(RwLock::new(state));
-        let shared = Arc::new(Shared { journal, dir, fs, state });
+        let (journal, state) = (Arc::new(journal), Arc::new(RwLock::new(state)));
+        let wakes = Wakes::default();
+        let opened = Opened { journal: &journal, state: &state, wakes: &wakes, chains };
+        let log = share(opened)?;
+        let shared = Arc::new(Shared { journal, log, dir, fs, state });
         Ok(Store(Arc::new(Inner {
             snapshotter: Snapshotter::start(&shared, snapshot_after_bytes, snapshot_bytes),
             shared,
@@ -175,7 +220,7 @@ impl Store {
             warned_of_clock: AtomicBool::new(false),
             matching: Mutex::default(),
             watching: Mutex::default(),
-            wakes: Wakes::default(),
+            wakes,
             ceilings: limits.map(|limits| Ceilings::new(limits, &plans)),
             plans,
             clock,
@@ -287,14 +332,23 @@ impl Store {
     /// `closed` after a close.
     pub fn health(&self) -> Result<(), String> {
         let word = |refusal| match refusal {
+            AppendError::Halted { .. } => "halted",
             AppendError::DiskFull => "disk_full",
             AppendError::Fenced => "fenced",
             AppendError::Closed => "closed",
-            AppendError::Poisoned { .. } | AppendError::Busy | AppendError::TooLong { .. } => {
-                "read_only"
-            }
+            AppendError::Poisoned { .. }
+            | AppendError::Busy
+            | AppendError::TooLong { .. }
+            | AppendError::Superseded
+            | AppendError::Unreachable
+            | AppendError::Unknown => "read_only",
         };
-        self.0.shared.journal.health().map_err(|refusal| word(refusal).to_owned())
+        self.0.shared.health().map_err(|refusal| word(refusal).to_owned())
+    }
+
+    /// Returns the health of the shared log; `None` for a single node.
+    pub fn cluster(&self) -> Option<Condition> {
+        self.0.shared.log.as_ref().map(SharedLog::condition)
     }
 
     /// Records usage to the last request and closes the journal in order. Clones of the store can
@@ -311,7 +365,7 @@ impl Store {
             other => other?,
         }
         self.0.snapshotter.stop();
-        self.0.shared.journal.close()
+        self.0.shared.close()
     }
 
     /// Decides on the caller's account and makes the events durable before it returns, within the limits
@@ -345,7 +399,7 @@ impl Store {
         &self,
         account: AccountId,
     ) -> Result<(AccountLock, Arc<Account>), WriteError> {
-        let lock = self.0.locks.lock(&account).await;
+        let lock = self.0.locks.lock(&account, &self.0.shared).await?;
         let account = self.state().account(account).map(Arc::clone);
         Ok((lock, account.ok_or(WriteError::NotFound)?))
     }
@@ -360,9 +414,9 @@ impl Store {
             return Ok(());
         }
         let transaction = Transaction(events);
-        let (kind, payload) = transaction.encode();
-        let apply = self.applying(transaction, lock);
-        self.0.shared.journal.append_async(kind, payload, apply)?.durable().await?;
+        let since = lock.as_ref().map_or(u64::MAX, |lock| lock.since);
+        let after = self.after(&transaction, lock);
+        self.0.shared.append(transaction, since, after)?.durable().await?;
         self.0.snapshotter.consider(&self.0.shared);
         Ok(())
     }
@@ -370,23 +424,19 @@ impl Store {
     /// Appends an event without waiting.
     pub(super) fn note(&self, event: Event) -> Result<(), AppendError> {
         let transaction = Transaction(vec![event]);
-        let (kind, payload) = transaction.encode();
-        self.0.shared.journal.append_lazy(kind, payload, self.applying(transaction, None))
+        let after = self.after(&transaction, None);
+        self.0.shared.append_lazy(transaction, after)
     }
 
-    /// The function that applies `transaction` once it is durable. It owns the account's lock, so
-    /// that a caller who stops waiting does not release it early.
-    pub(super) fn applying(
+    /// What follows once `transaction` is applied. It owns the account's lock, so that a caller who stops
+    /// waiting does not release it early.
+    pub(super) fn after(
         &self,
-        transaction: Transaction,
+        transaction: &Transaction,
         lock: Option<AccountLock>,
-    ) -> impl FnOnce(Appended) + Send + 'static {
-        let state = Arc::clone(&self.0.shared.state);
-        let wake = self.0.wakes.after(&transaction);
-        move |appended| {
-            let mut state = state.write().unwrap_or_else(PoisonError::into_inner);
-            state.apply(transaction, appended.position);
-            drop(state);
+    ) -> impl FnOnce() + Send + 'static + use<> {
+        let wake = self.0.wakes.after(transaction);
+        move || {
             drop(lock);
             wake();
         }
@@ -409,6 +459,8 @@ impl Store {
     }
 
     pub(super) fn next_account_id(&self) -> AccountId {
+        // Other nodes add accounts too.
+        self.0.last_account.fetch_max(self.state().last_account, Ordering::Relaxed);
         AccountId(self.0.last_account.fetch_add(1, Ordering::Relaxed) + 1)
     }
 

@@ -1,18 +1,209 @@
-//! The part of the store that its snapshot thread shares.
+//! The part of the store that its other threads share, and its log.
 
 use std::path::PathBuf;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::oneshot;
 
 use super::state::State;
-use crate::journal::Journal;
+use super::wakes::Wakes;
+use crate::accounts::event::Transaction;
+use crate::cluster::log::{Replica, SharedLog, Submission};
+use crate::cluster::record::{Part, SharedPosition};
 use crate::journal::fs::Fs;
+use crate::journal::{AppendError, AppendFuture, Appended, Journal, Position};
 
 pub struct Shared {
-    pub journal: Journal,
+    /// Everything that was applied, on this machine's disk.
+    pub journal: Arc<Journal>,
+    /// The log of several nodes, of which the journal is then a copy. `None` for a single node.
+    pub log: Option<SharedLog<Transaction>>,
     /// The journal's folder and disk, to inspect its files.
     pub dir: PathBuf,
     pub fs: Arc<dyn Fs>,
     /// Changed only by the journal's thread, once a record is durable. Locked for one look-up or one
     /// transaction.
     pub state: Arc<RwLock<State>>,
+}
+
+/// An append that is under way.
+pub enum Append {
+    Local(AppendFuture),
+    Shared(oneshot::Receiver<Result<Appended, AppendError>>),
+}
+
+impl Append {
+    /// Waits until the append is durable and applied.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub async fn durable(self) -> Result<(), AppendError> {
+        match self {
+            Append::Local(append) => append.durable().await.map(drop),
+            Append::Shared(answered) => {
+                answered.await.unwrap_or(Err(AppendError::Unknown)).map(drop)
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Appends a transaction and applies it once it is durable. `since` is what the state was when it was
+    /// decided, see [`Shared::since`]; `after` runs once it is applied, and is dropped if it is refused.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub fn append(
+        &self,
+        transaction: Transaction,
+        since: u64,
+        after: impl FnOnce() + Send + 'static,
+    ) -> Result<Append, AppendError> {
+        let (kind, payload) = transaction.encode();
+        let Some(log) = &self.log else {
+            let apply = self.applying(transaction, after);
+            return self.journal.append_async(kind, payload, apply).map(Append::Local);
+        };
+        let (answer, answered) = oneshot::channel();
+        let done = move |result: Result<Appended, AppendError>| {
+            if result.is_ok() {
+                after();
+            }
+            // Nobody may wait any more; it is durable anyway.
+            let _ = answer.send(result);
+        };
+        let (touched, done) = (transaction.touched(), Box::new(done));
+        log.submit(Submission { transaction, kind, payload, touched, since, done })?;
+        Ok(Append::Shared(answered))
+    }
+
+    /// As [`Shared::append`], for code that is not async: waits until the append is durable and applied.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub fn append_blocking(
+        &self,
+        transaction: Transaction,
+        since: u64,
+        after: impl FnOnce() + Send + 'static,
+    ) -> Result<(), AppendError> {
+        if self.log.is_none() {
+            let (kind, payload) = transaction.encode();
+            let apply = self.applying(transaction, after);
+            return self.journal.append(kind, payload, apply).map(drop);
+        }
+        match self.append(transaction, since, after)? {
+            Append::Shared(answered) => {
+                answered.blocking_recv().unwrap_or(Err(AppendError::Unknown)).map(drop)
+            }
+            Append::Local(_) => unreachable!("there is a shared log"),
+        }
+    }
+
+    /// Appends a transaction without waiting.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub fn append_lazy(
+        &self,
+        transaction: Transaction,
+        after: impl FnOnce() + Send + 'static,
+    ) -> Result<(), AppendError> {
+        if self.log.is_some() {
+            return self.append(transaction, u64::MAX, after).map(drop);
+        }
+        let (kind, payload) = transaction.encode();
+        self.journal.append_lazy(kind, payload, self.applying(transaction, after))
+    }
+
+    /// The function that applies a transaction once it is durable.
+    fn applying(
+        &self,
+        transaction: Transaction,
+        after: impl FnOnce() + Send + 'static,
+    ) -> impl FnOnce(Appended) + Send + 'static {
+        let state = Arc::clone(&self.state);
+        move |appended| {
+            let mut state = state.write().unwrap_or_else(PoisonError::into_inner);
+            state.apply(transaction, appended.position);
+            drop(state);
+            after();
+        }
+    }
+
+    /// Returns how far the state is known. What another node changes later refuses a decision.
+    pub fn since(&self) -> u64 {
+        self.log.as_ref().map_or(0, |log| log.applied().seq)
+    }
+
+    /// Waits until all that any node wrote before is applied here.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub async fn barrier(&self) -> Result<(), AppendError> {
+        match &self.log {
+            Some(log) => log.barrier().await,
+            None => Ok(()),
+        }
+    }
+
+    /// [`Shared::barrier`], for code that is not async.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn barrier_blocking(&self) -> Result<(), AppendError> {
+        match &self.log {
+            Some(log) => log.barrier_blocking(),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that appends are accepted.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub fn health(&self) -> Result<(), AppendError> {
+        self.journal.health()?;
+        self.log.as_ref().map_or(Ok(()), SharedLog::health)
+    }
+
+    /// Ends the logs in order.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub fn close(&self) -> Result<(), AppendError> {
+        if let Some(log) = &self.log {
+            log.close();
+        }
+        self.journal.close()
+    }
+}
+
+/// The state of this node, as the shared log changes it.
+pub struct StateReplica {
+    pub state: Arc<RwLock<State>>,
+    pub wakes: Wakes,
+}
+
+impl Replica for StateReplica {
+    type Transaction = Transaction;
+
+    fn decode(
+        &self,
+        (kind, payload): Part<'_>,
+    ) -> Result<Transaction, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(Transaction::decode(kind, payload)?)
+    }
+
+    fn touched(&self, transaction: &Transaction) -> Vec<u64> {
+        transaction.touched()
+    }
+
+    fn apply(&self, transactions: Vec<Transaction>, shared: SharedPosition, at: Position) {
+        let wakes: Vec<_> = transactions.iter().map(|it| self.wakes.after(it)).collect();
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        state.apply_shared(transactions, shared, at);
+        drop(state);
+        wakes.into_iter().for_each(|wake| wake());
+    }
 }

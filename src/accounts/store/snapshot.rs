@@ -31,6 +31,7 @@ use crate::accounts::data::watch_alerts::{EntryAlerts, WatchAlerts, WatchSender}
 use crate::accounts::data::watches::{WatchDetails, WatchEntry};
 use crate::accounts::event::{EventError, Transaction, codec};
 use crate::accounts::token::TokenDigest;
+use crate::cluster::record::{Chain, SHARED, SharedPosition, SharedRecord, copies};
 use crate::journal::{CHUNK_BYTES_MAX, Position, Record, Replay, ReplayResult};
 use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
@@ -122,6 +123,8 @@ enum Item {
     EntryAlerts(Vec<(CompactString, EntryAlerts)>),
     /// Messages about watched names, oldest first, with their changes.
     WatchDeliveries(Vec<(StoredDelivery, Option<Vec<WatchedChange>>)>),
+    /// Position in the shared log. Precedes the first account.
+    Shared { seq: u64, chain: [u8; 32] },
 }
 
 /// A rule, the token in its unsubscribe links, and its channels that are off.
@@ -174,6 +177,17 @@ pub fn digest(state: &Frozen) -> [u8; 32] {
     }
 }
 
+/// Returns the position of a state in the shared log. Before its first record, the chain is the digest of the
+/// state: nodes that begin with different states refuse that record.
+pub fn shared_base(state: &State) -> SharedPosition {
+    match state.shared {
+        SharedPosition { seq: 0, .. } => {
+            SharedPosition { seq: 0, chain: Chain(digest(&state.freeze())) }
+        }
+        shared => shared,
+    }
+}
+
 /// A snapshot being written.
 struct Chunks<W> {
     chunk: Vec<u8>,
@@ -199,6 +213,10 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         }
         if let Some(changes) = state.changes {
             self.item(&Item::Changes(changes))?;
+        }
+        let SharedPosition { seq, chain } = state.shared;
+        if seq > 0 {
+            self.item(&Item::Shared { seq, chain: chain.0 })?;
         }
         let observed = state.watched.by_name();
         self.rows(observed.map(|(name, seen)| (name.clone(), seen)), Item::Observed)?;
@@ -415,6 +433,8 @@ pub struct Loader {
     names: Vec<Arc<MatchedName>>,
     /// The account whose data is being read. Its lists may go on in the next item.
     open: Option<Box<Account>>,
+    /// See [`Loader::take_chains`].
+    chains: Vec<Chain>,
 }
 
 impl Loader {
@@ -432,6 +452,9 @@ impl Loader {
             }
             Item::Owner(owner) => self.state.owner = Some(owner),
             Item::Changes(changes) => self.state.changes = Some(changes),
+            Item::Shared { seq, chain } => {
+                self.state.shared = SharedPosition { seq, chain: Chain(chain) };
+            }
             Item::Matched(through) => self.state.progress.finish(through),
             Item::Ahead(rows) => {
                 for (account, rule, through) in rows {
@@ -466,6 +489,23 @@ impl Loader {
             }
         }
         Ok(())
+    }
+
+    /// Applies copies of records of the shared log.
+    fn shared(&mut self, payload: &[u8], position: Position) -> ReplayResult {
+        for (seq, bytes) in copies(payload)? {
+            let parts = SharedRecord::decode(bytes)?.parts.into_iter();
+            let transactions = parts.map(|(kind, payload)| Transaction::decode(kind, payload));
+            self.chains.push(self.state.shared.chain);
+            let shared = SharedPosition::after(seq, bytes);
+            self.state.apply_shared(transactions.collect::<Result<_, _>>()?, shared, position);
+        }
+        Ok(())
+    }
+
+    /// Returns the chains of the shared log before the last record, oldest first, as far as it was read.
+    pub fn take_chains(&mut self) -> Vec<Chain> {
+        std::mem::take(&mut self.chains)
     }
 
     fn finish_account(&mut self) {
@@ -573,6 +613,7 @@ fn add_item(
         | Item::LastChanges(_)
         | Item::Owner(_)
         | Item::Changes(_)
+        | Item::Shared { .. }
         | Item::Names(_) => {}
     }
     Ok(())
@@ -597,6 +638,9 @@ impl Replay for Loader {
         self.finish_account();
         let fields = record.fields;
         let position = Position { seq: fields.seq, chain: record.chain, epoch: fields.epoch };
+        if fields.kind == SHARED {
+            return self.shared(record.payload, position);
+        }
         self.state.apply(Transaction::decode(fields.kind, record.payload)?, position);
         Ok(())
     }

@@ -26,6 +26,7 @@ use crate::accounts::event::{Event, RecordedChanges, RecordedMatch, Transaction}
 use crate::accounts::keys::KeyDigest;
 use crate::accounts::quota::DayUsage;
 use crate::accounts::token::TokenDigest;
+use crate::cluster::record::SharedPosition;
 use crate::journal::Position;
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
@@ -70,6 +71,9 @@ pub struct State {
     pub last_day: Option<Day>,
     /// The last record applied, or the position of the journal when it was opened.
     pub position: Position,
+    /// The last record of the shared log that was applied; the default if none was, or if this node wrote on its
+    /// own since.
+    pub shared: SharedPosition,
 }
 
 /// Approximate memory of an account without rows: names, hashes, sessions and its place in each index.
@@ -138,6 +142,7 @@ pub struct Frozen {
     pub progress: MatchProgress,
     pub changes: Option<ChangeProgress>,
     pub watched: Watched,
+    pub shared: SharedPosition,
 }
 
 impl State {
@@ -149,6 +154,22 @@ impl State {
             self.apply_event(event);
         }
         self.position = position;
+        // Not a copy of any shared log from here on.
+        self.shared = SharedPosition::default();
+    }
+
+    /// Applies transactions of the shared log up to its record at `shared`, whose copy is the record at
+    /// `position`. As [`State::apply`].
+    pub fn apply_shared(
+        &mut self,
+        transactions: Vec<Transaction>,
+        shared: SharedPosition,
+        position: Position,
+    ) {
+        for event in transactions.into_iter().flat_map(|transaction| transaction.0) {
+            self.apply_event(event);
+        }
+        (self.shared, self.position) = (shared, position);
     }
 
     fn apply_event(&mut self, event: Event) {
@@ -381,6 +402,7 @@ impl State {
             progress: self.progress.clone(),
             changes: self.changes,
             watched: self.watched.clone(),
+            shared: self.shared,
         }
     }
 

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use crate::accounts::event::{Event, Transaction};
 
 /// One waiter each. A notification without a waiter is kept for the next one.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Wakes {
     pub deliveries: Arc<Notify>,
     pub watches: Arc<Notify>,

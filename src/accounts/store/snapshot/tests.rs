@@ -71,6 +71,7 @@ fn frozen(accounts: Vec<Arc<Account>>) -> Frozen {
         progress,
         changes: None,
         watched,
+        shared: SharedPosition::default(),
     }
 }
 
