@@ -2,6 +2,8 @@
 //!
 //! This is the only module that knows all others.
 
+mod cluster;
+
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -111,11 +113,24 @@ pub fn serve(
         Some(_) => config.accounts,
         None => AccountLimits { unverified_bytes: u64::MAX, ..config.accounts },
     };
-    let store = Store::open_with(StoreOptions {
+    let options = StoreOptions {
         fs: disk,
         limits: Some(limits),
         ..StoreOptions::new(&config.data, config.plans.clone(), config.clock)
-    })?;
+    };
+    let store = match &config.cluster {
+        None => {
+            let store = Store::open_with(options)?;
+            anyhow::ensure!(
+                !store.is_copy(),
+                "the data folder {} is that of a node of a cluster, and the settings have no [cluster]; \
+                 `dropdex cluster leave` makes it that of a single node",
+                config.data.display()
+            );
+            store
+        }
+        Some(cluster) => cluster::open(options, cluster)?,
+    };
     // No other server uses the data folder, now that the journal is open.
     if let Err(err) = TablesFolder::new(&config.site().data).tidy(&config.tables) {
         tracing::warn!(error = %err, "cannot remove old tables of suffixes");
@@ -389,6 +404,9 @@ impl Workers {
         let queue = Queue::new(config.site(), config.telemetry.logs.json, stopped.clone());
         let backend = Backend { store: app.store.clone(), queue: queue.clone() };
         tasks.spawn(admin.serve(backend, stop()));
+        if let Some(cluster) = &config.cluster {
+            tasks.spawn(cluster::answer(cluster.clone(), app.store.clone(), stop()));
+        }
         if config.inbox.enabled {
             let inbox = Inbox {
                 queue: queue.clone(),
@@ -417,7 +435,9 @@ impl Workers {
             catch_days: config.catch_days,
         };
         tasks.spawn(reload.run(stop()));
-        if let Some(checks) = &app.checks {
+        // Done once for all nodes.
+        let works = config.cluster.as_ref().is_none_or(|cluster| cluster.workers);
+        if let Some(checks) = app.checks.as_ref().filter(|_| works) {
             tasks.spawn(verify(config, app, registry, Arc::clone(checks))?.run(stop()));
         }
         let [matched, derived] = published;
@@ -441,6 +461,9 @@ impl Workers {
             resolve: |filter, today| rule_query(filter, today).ok(),
             published: matched,
         };
+        if !works {
+            return Ok(());
+        }
         // Before requests are served: a new rule applies to every list from then on.
         matching.begin().await;
         let watching = Watching {

@@ -3,6 +3,7 @@
 //! Ranges are checked by the types of [`number`], so that an error names the setting. Old names of
 //! settings are listed in [`renamed`].
 
+pub mod cluster;
 pub mod inbox;
 pub mod index;
 pub mod number;
@@ -22,6 +23,7 @@ use anyhow::Context;
 use config::{Value, ValueKind};
 use serde::Deserialize;
 
+use crate::config::cluster::{ClusterFile, ClusterSettings};
 use crate::config::inbox::InboxSettings;
 use crate::config::index::{IndexFile, IndexSettings};
 use crate::config::number::{Bounded, Seconds};
@@ -122,8 +124,10 @@ pub struct Config {
     /// Why tables that were fetched are not used, to be logged once the log is set up.
     pub table_problems: Vec<String>,
     pub listen: ListenAddress,
-    /// Name of this instance in `/api/ready`.
+    /// Name of this instance in `/api/ready`, and in the shared log.
     pub node: String,
+    /// `None` for a single node.
+    pub cluster: Option<ClusterSettings>,
     pub catch_days: u16,
     pub plans: Plans,
     pub accounts: AccountLimits,
@@ -183,6 +187,7 @@ struct File {
     psl: Option<PathBuf>,
     listen: Option<ListenAddress>,
     node: Option<String>,
+    cluster: Option<ClusterFile>,
     catch_days: Option<Bounded<0, CATCH_DAYS_MAX>>,
     plans: PlansFile,
     accounts: AccountsFile,
@@ -295,6 +300,10 @@ impl Config {
             zone_names: file.zones.keep,
             clock: given.today.or(file.today).map_or_else(Clock::system, Clock::pinned_to),
             listen: given.listen.or(file.listen).unwrap_or_default(),
+            cluster: file
+                .cluster
+                .map(|section| section.settings(file.node.as_deref()))
+                .transpose()?,
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),
             tables,
             table_problems: problems.iter().map(|err| format!("{err:#}")).collect(),

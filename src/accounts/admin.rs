@@ -64,6 +64,10 @@ pub enum AdminCommand {
     Snapshot,
     /// Verify the journal's files and report what they hold.
     InspectJournal,
+    /// Ask all nodes for the digest of their state after the same record.
+    Checkpoint,
+    /// Make the copy of a shared log the data of a single node.
+    Leave,
 }
 
 /// The result of an [`AdminCommand`].
@@ -89,6 +93,10 @@ pub enum AdminReply {
     Saved(Saved),
     /// The journal is sound.
     Journal(JournalFacts),
+    /// A checkpoint is applied on this node.
+    Checkpoint {
+        id: u64,
+    },
     /// Nothing was changed.
     Refused {
         error: String,
@@ -208,6 +216,12 @@ enum AdminError {
     Snapshot(#[from] SnapshotError),
     #[error(transparent)]
     Journal(#[from] JournalError),
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("this server is a node of a cluster: stop it, then run this again")]
+    InCluster,
     #[error("{} is not an absolute path", .0.display())]
     Relative(PathBuf),
 }
@@ -242,6 +256,9 @@ fn attempt(store: &Store, command: AdminCommand) -> Result<AdminReply, AdminErro
             return Err(AdminError::Relative(path));
         }
         AdminCommand::Backup { path } => saved(store, store.backup(&path)?),
+        AdminCommand::Checkpoint => AdminReply::Checkpoint { id: store.add_checkpoint()? },
+        AdminCommand::Leave if store.shared_log().is_some() => return Err(AdminError::InCluster),
+        AdminCommand::Leave => store.leave_cluster().map(done)?,
         AdminCommand::Snapshot => saved(store, store.snapshot_now()?),
         AdminCommand::InspectJournal => {
             let found = store.inspect_journal()?;

@@ -50,6 +50,14 @@ pub fn execute_command(
             }
         }
         match Store::open(data_dir, plans.clone(), clock) {
+            Ok(store) if store.is_copy() && *command != AdminCommand::Leave => {
+                store.close().context("cannot close the journal")?;
+                bail!(
+                    "the data folder {} is that of a node of a cluster: start its server, which executes \
+                     this; `dropdex cluster leave` makes it that of a single node",
+                    data_dir.display()
+                );
+            }
             Ok(store) => return execute_on(store, command.clone()),
             Err(JournalError::Locked { .. }) if Instant::now() < deadline => {
                 std::thread::sleep(HANDOVER_PAUSE);
@@ -64,6 +72,15 @@ pub fn execute_command(
             Err(err) => return Err(err.into()),
         }
     }
+}
+
+/// Runs a command on the server that uses the data folder.
+///
+/// # Errors
+/// No server runs, or it does not answer. A refusal is a reply.
+#[cfg(feature = "cluster")]
+pub fn execute_on_server(command: &AdminCommand, data_dir: &Path) -> anyhow::Result<AdminReply> {
+    admin::ask(data_dir, command).context("the server of this node must be running")
 }
 
 fn execute_on(store: Store, command: AdminCommand) -> anyhow::Result<AdminReply> {

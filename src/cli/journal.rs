@@ -11,12 +11,13 @@ use anyhow::{Context, bail};
 use chrono::DateTime;
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::accounts::admin::{AdminCommand, AdminReply, JournalFacts};
 use crate::accounts::event::Transaction;
 use crate::accounts::{Audit, Store, audit, journal_folder};
 use crate::cli::{ExitWith, WrongUsage, admin_client, print_json};
+use crate::cluster::record::{SHARED, SharedRecord, copies};
 use crate::config::Config;
 use crate::journal::fs::Disk;
 use crate::journal::{self, JournalError, Record, ReplayResult};
@@ -217,6 +218,7 @@ fn dump_record(record: &Record<'_>, out: &mut impl Write) -> ReplayResult {
     let events = match fields.kind {
         journal::Kind::OPENED => json!(["opened"]),
         journal::Kind::CLOSED => json!(["closed"]),
+        SHARED => shared_events(record.payload),
         kind => match Transaction::decode(kind, record.payload) {
             Ok(transaction) => transaction.describe(),
             Err(err) => json!({ "undecodable": err.to_string() }),
@@ -232,6 +234,22 @@ fn dump_record(record: &Record<'_>, out: &mut impl Write) -> ReplayResult {
     });
     writeln!(out, "{line}")?;
     Ok(())
+}
+
+/// The events of copies of the shared log.
+fn shared_events(payload: &[u8]) -> Value {
+    let describe = || -> Result<Vec<Value>, Box<dyn std::error::Error + Send + Sync>> {
+        let mut events = Vec::new();
+        for (seq, bytes) in copies(payload)? {
+            let SharedRecord { node, parts, .. } = SharedRecord::decode(bytes)?;
+            for (kind, part) in parts {
+                let part = Transaction::decode(kind, part)?.describe();
+                events.push(json!({ "shared": seq, "node": node, "events": part }));
+            }
+        }
+        Ok(events)
+    };
+    describe().map_or_else(|err| json!({ "undecodable": err.to_string() }), Value::Array)
 }
 
 /// Returns an I/O error of the output as such: a reader such as `head` may have closed the pipe.

@@ -3,6 +3,8 @@
 
 pub mod account;
 mod admin_client;
+#[cfg(feature = "cluster")]
+mod cluster;
 pub mod demo;
 pub mod export;
 pub mod index;
@@ -74,6 +76,8 @@ enum Command {
     Account(account::AccountArgs),
     Export(export::ExportArgs),
     Journal(journal::JournalArgs),
+    #[cfg(feature = "cluster")]
+    Cluster(cluster::ClusterArgs),
     Openapi(openapi::OpenapiArgs),
     /// Run one request of a server, which starts this process (internal)
     #[command(name = worker::SUBCOMMAND, hide = true)]
@@ -178,6 +182,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         }
         Command::Export(args) => export::run(args, &config),
         Command::Journal(args) => journal::run(args, &config),
+        #[cfg(feature = "cluster")]
+        Command::Cluster(args) => cluster::run(args, &config),
         Command::Openapi(args) => openapi::run(args),
         Command::IntakeWorker => Ok(()),
     }

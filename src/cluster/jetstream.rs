@@ -153,6 +153,44 @@ impl JetStream {
         }
     }
 
+    /// Answers operators with what `facts` returns, until the connection ends.
+    ///
+    /// # Errors
+    /// [`RefusedStream`].
+    pub async fn answer(&self, facts: impl Fn() -> Vec<u8>) -> Result<(), RefusedStream> {
+        let client = self.connect().await?.client();
+        let asked = client.subscribe(self.settings.nodes_subject()).await;
+        let mut asked = asked.map_err(unreachable)?;
+        while let Some(question) = asked.next().await {
+            if let Some(reply) = question.reply {
+                client.publish(reply, facts().into()).await.map_err(unreachable)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the answers of all nodes, see [`JetStream::answer`], that come within `wait`.
+    ///
+    /// # Errors
+    /// [`RefusedStream`].
+    pub async fn ask_nodes(&self, wait: Duration) -> Result<Vec<Vec<u8>>, RefusedStream> {
+        let client = self.connect().await?.client();
+        let inbox = client.new_inbox();
+        let mut answers = client.subscribe(inbox.clone()).await.map_err(unreachable)?;
+        let subject = self.settings.nodes_subject();
+        let asked = client.publish_with_reply(subject, inbox, Vec::new().into()).await;
+        asked.map_err(unreachable)?;
+        client.flush().await.map_err(unreachable)?;
+        let (mut found, until) = (Vec::new(), tokio::time::Instant::now() + wait);
+        while let Ok(Some(answer)) = tokio::time::timeout_at(until, answers.next()).await {
+            // Without any node, the server says so at once.
+            if answer.status.is_none() {
+                found.push(answer.payload.to_vec());
+            }
+        }
+        Ok(found)
+    }
+
     async fn config(&self, context: &Context) -> Result<Value, RefusedStream> {
         match self.info(context).await.map_err(|err| RefusedStream::Unreachable(err.0))? {
             Some(info) => Ok(info["config"].clone()),

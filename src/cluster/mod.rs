@@ -8,10 +8,13 @@
 //! and not two histories.
 
 mod copy;
+pub mod facts;
 #[cfg(feature = "cluster")]
 pub mod jetstream;
 pub mod log;
 
+#[cfg(test)]
+pub mod memory;
 pub mod record;
 mod sequence;
 pub mod settings;

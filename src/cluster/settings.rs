@@ -24,4 +24,9 @@ impl Settings {
     pub fn subject(&self) -> String {
         format!("{}.log", self.stream)
     }
+
+    /// Returns the subject on which operators ask the nodes.
+    pub fn nodes_subject(&self) -> String {
+        format!("{}.nodes", self.stream)
+    }
 }

@@ -1,113 +1,19 @@
-//! Nodes on a stream in memory that fails in every way that an engine may.
+//! Nodes on a [`Memory`] stream.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::log::{Replica, SharedLog, Submission};
-use super::record::{Chain, Part, RecordId, SHARED, SharedPosition, SharedRecord, copies};
-use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
+use super::memory::Memory;
+use super::record::{Chain, Part, SHARED, SharedPosition, SharedRecord, copies};
 use crate::journal::{AppendError, Journal, Kind, Options, Position, Record, Replay, ReplayResult};
 
 const WAIT: Duration = Duration::from_secs(30);
-
-/// A stream in memory. Clones are one stream.
-#[derive(Clone, Default)]
-struct Memory {
-    records: Arc<Mutex<Vec<Vec<u8>>>>,
-    /// One in so many calls fails; 0 means none.
-    fails_one_in: Arc<AtomicU64>,
-}
-
-impl Memory {
-    fn records(&self) -> std::sync::MutexGuard<'_, Vec<Vec<u8>>> {
-        self.records.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn fails(&self) -> bool {
-        let one_in = self.fails_one_in.load(Ordering::Relaxed);
-        one_in > 0 && fastrand::u64(..one_in) == 0
-    }
-
-    fn store(&self, last: u64, bytes: Vec<u8>) -> Published {
-        let mut records = self.records();
-        if records.len() as u64 != last {
-            return Published::Superseded;
-        }
-        records.push(bytes);
-        Published::At(records.len() as u64)
-    }
-
-    /// Appends a record as another node would.
-    fn push(&self, before: Chain, node: &str, parts: Vec<Part<'_>>) {
-        let message = SharedRecord { id: RecordId([7; 16]), unix_ms: 0, before, node, parts };
-        self.records().push(message.encode());
-    }
-}
-
-fn lost() -> StreamError {
-    StreamError("lost".to_owned())
-}
-
-impl Stream for Memory {
-    async fn append(&self, last: u64, bytes: Vec<u8>) -> Published {
-        if !self.fails() {
-            tokio::time::sleep(Duration::from_micros(fastrand::u64(..500))).await;
-            return self.store(last, bytes);
-        }
-        match fastrand::u8(..3) {
-            0 => {}
-            // The answer is lost.
-            1 => drop(self.store(last, bytes)),
-            // It is stored after the answer was given up.
-            _ => {
-                let stream = self.clone();
-                tokio::spawn(async move {
-                    tokio::time::sleep(Duration::from_millis(fastrand::u64(..10))).await;
-                    stream.store(last, bytes);
-                });
-            }
-        }
-        Published::Unknown(lost())
-    }
-
-    async fn last(&self) -> Result<u64, StreamError> {
-        if self.fails() { Err(lost()) } else { Ok(self.records().len() as u64) }
-    }
-
-    async fn follow(&self, first: u64) -> Result<Records, StreamError> {
-        if self.fails() {
-            return Err(lost());
-        }
-        let (records, received) = mpsc::channel(4);
-        let stream = self.clone();
-        tokio::spawn(async move {
-            let mut seq = first;
-            while !records.is_closed() {
-                let bytes = stream.records().get(seq as usize - 1).cloned();
-                let record = match bytes {
-                    None => {
-                        tokio::time::sleep(Duration::from_millis(1)).await;
-                        continue;
-                    }
-                    // Falls silent.
-                    Some(_) if stream.fails() => return records.closed().await,
-                    Some(_) if stream.fails() => Err(lost()),
-                    Some(bytes) => Ok(StreamRecord { seq, bytes }),
-                };
-                if records.send(record).await.is_err() {
-                    return;
-                }
-                seq += 1;
-            }
-        });
-        Ok(received)
-    }
-}
 
 /// A change of a key from one value to the next. It was decided on the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

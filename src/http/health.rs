@@ -10,6 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::cluster::log::Condition;
 use crate::http::App;
 use crate::http::allowance::Now;
 use crate::http::etag::{self, Tag};
@@ -89,21 +90,39 @@ struct Checks {
     database: String,
     drops: &'static str,
     environment: &'static str,
+    /// Of a node of a cluster. `cut_off`: reads go on, writes wait for the shared log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log: Option<&'static str>,
 }
 
 /// `GET /api/ready`: 200 when this instance can serve reads and writes, else 503.
 pub async fn ready(State(app): State<App>) -> impl IntoResponse {
     let database = app.store.health().err();
     let is_draining = app.is_draining();
-    let ready = database.is_none() && !is_draining;
+    let log = app.store.shared_log().map(|log| log_check(&log));
+    let is_log_ready = log.is_none_or(|check| check == "ok" || check == CUT_OFF);
+    let ready = database.is_none() && !is_draining && is_log_ready;
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let checks = Checks {
         database: database.unwrap_or_else(|| "ok".to_owned()),
         // The instance stays ready while it serves an older generation than `CURRENT` names.
         drops: if app.index_problem().is_some() { "older_generation" } else { "ok" },
         environment: if is_draining { "draining" } else { "ok" },
+        log,
     };
     (status, Json(ReadyResponse { ready, uptime: app.uptime_s(), node: app.node.clone(), checks }))
+}
+
+/// All nodes are cut off together, and then still serve reads.
+const CUT_OFF: &str = "cut_off";
+
+fn log_check(log: &Condition) -> &'static str {
+    match log {
+        Condition { halted: Some(_), .. } => "halted",
+        Condition { cut_off: Some(_), .. } => CUT_OFF,
+        Condition { is_caught_up: false, .. } => "catching_up",
+        _ => "ok",
+    }
 }
 
 /// Age of the newest list.

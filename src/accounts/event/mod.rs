@@ -372,6 +372,10 @@ pub enum Event {
         /// As in [`RecordedMatch`].
         deliveries: Vec<(u8, DeliveryId)>,
     },
+    /// Changes nothing: nodes compute the digest of their state here, to be compared.
+    Checkpoint {
+        id: u64,
+    },
 }
 
 /// Changes of watched names for one channel of an account.

@@ -592,11 +592,40 @@ fn the_bytes_of_rule_feeds_never_change() {
     assert_eq!(lines(rule_feeds()), include_str!("../../../tests/golden/journal-events-v12.hex"));
 }
 
+/// Events of the shared log.
+fn shared() -> impl Iterator<Item = (String, Transaction)> {
+    [("checkpoint".to_owned(), Transaction(vec![Event::Checkpoint { id: 0x0102_0304 }]))]
+        .into_iter()
+}
+
+#[test]
+fn the_bytes_of_checkpoints_never_change() {
+    assert_eq!(lines(shared()), include_str!("../../../tests/golden/journal-events-v13.hex"));
+}
+
+#[test]
+fn a_decision_concerns_its_account_and_address() {
+    let touched = |events: Vec<Event>| Transaction(events).touched();
+    let plan = |account| Event::PlanSet { account, plan: Plan::Pro };
+    let (one, other) = (AccountId(1), AccountId(2));
+    assert_eq!(touched(vec![plan(one), plan(one)]), touched(vec![plan(one)]));
+    assert_eq!(touched(vec![plan(one), plan(other)]).len(), 2);
+    let added = |account, email: &str| {
+        let (email, plan) = (email.parse().expect("an address"), Plan::Pro);
+        touched(vec![Event::AccountAdded { account, email, plan, password: None, on: day() }])
+    };
+    let share = |one: &[u64], other: &[u64]| one.iter().any(|key| other.contains(key));
+    assert!(share(&added(one, "a@example.com"), &added(other, "a@example.com")), "one address");
+    assert!(share(&added(one, "a@example.com"), &added(one, "b@example.com")), "one number");
+    assert!(!share(&added(one, "a@example.com"), &added(other, "b@example.com")));
+    assert!(touched(vec![Event::DayBegan { day: day() }]).is_empty());
+}
+
 /// The transactions of all versions.
 fn every() -> impl Iterator<Item = (String, Transaction)> {
     let older = everything().into_iter().chain(newest()).chain(sessions());
     let newer = searches().chain(columns()).chain(chats()).chain(keys());
-    let newer = newer.chain(watch_alerts()).chain(rule_feeds());
+    let newer = newer.chain(watch_alerts()).chain(rule_feeds()).chain(shared());
     older.chain(notes()).chain([kept_session()]).chain(newer)
 }
 

@@ -33,6 +33,7 @@ impl Event {
             // Counted, or the latest wins: nothing is decided on them.
             Event::UsageNoted { .. }
             | Event::DayBegan { .. }
+            | Event::Checkpoint { .. }
             | Event::KeyUsed { .. }
             | Event::SessionSeen { .. }
             // Of workers, which decide without the lock of an account.

@@ -24,14 +24,15 @@ use tokio::sync::{Mutex, Notify};
 use super::ceilings::{self, Ceilings};
 use super::data::UserData;
 use super::data::account::Account;
-use super::decide::Decided;
+use super::decide::{Decided, random_bytes};
 use super::error::WriteError;
 use super::event::{Event, Transaction};
 use super::hashing::Hashing;
 use super::keys;
 use super::quota::Usage;
+use crate::cluster::facts::NodeFacts;
 use crate::cluster::log::{Condition, SharedLog};
-use crate::cluster::record::Chain;
+use crate::cluster::record::{Chain, SharedPosition};
 use crate::cluster::stream::Stream;
 use crate::journal::fs::{Disk, Fs};
 use crate::journal::{
@@ -45,7 +46,7 @@ use crate::vocab::plan::{AccountLimits, Plan, PlanLimits, Plans};
 use crate::vocab::scope::Scopes;
 use crate::vocab::time::UnixMs;
 use locks::{AccountLock, AccountLocks};
-use shared::{Shared, StateReplica};
+use shared::{Checkpoints, Shared, StateReplica};
 use snapshot::{Loader, shared_base};
 use snapshotter::{SnapshotError, Snapshotter};
 use state::{Counts, State};
@@ -98,6 +99,7 @@ struct Opened<'a> {
     journal: &'a Arc<Journal>,
     state: &'a Arc<RwLock<State>>,
     wakes: &'a Wakes,
+    checkpoints: &'a Checkpoints,
     chains: Vec<Chain>,
 }
 
@@ -176,9 +178,13 @@ impl Store {
         stream: S,
     ) -> Result<Store, JournalError> {
         let dir = options.dir.clone();
-        Store::build(options, |Opened { journal, state, wakes, chains }| {
+        Store::build(options, |Opened { journal, state, wakes, checkpoints, chains }| {
             let applied = shared_base(&state.read().unwrap_or_else(PoisonError::into_inner));
-            let replica = StateReplica { state: Arc::clone(state), wakes: wakes.clone() };
+            let replica = StateReplica {
+                state: Arc::clone(state),
+                wakes: wakes.clone(),
+                checkpoints: checkpoints.clone(),
+            };
             let log = SharedLog::start(node, stream, journal, replica, applied, chains);
             let failed = |source| JournalError::Io {
                 action: "start the thread of the shared log of",
@@ -207,9 +213,15 @@ impl Store {
         let (last_account, last_day) = (state.last_account, state.last_day);
         let (journal, state) = (Arc::new(journal), Arc::new(RwLock::new(state)));
         let wakes = Wakes::default();
-        let opened = Opened { journal: &journal, state: &state, wakes: &wakes, chains };
-        let log = share(opened)?;
-        let shared = Arc::new(Shared { journal, log, dir, fs, state });
+        let checkpoints = Checkpoints::default();
+        let log = share(Opened {
+            journal: &journal,
+            state: &state,
+            wakes: &wakes,
+            checkpoints: &checkpoints,
+            chains,
+        })?;
+        let shared = Arc::new(Shared { journal, log, dir, fs, state, checkpoints });
         Ok(Store(Arc::new(Inner {
             snapshotter: Snapshotter::start(&shared, snapshot_after_bytes, snapshot_bytes),
             shared,
@@ -347,8 +359,50 @@ impl Store {
     }
 
     /// Returns the health of the shared log; `None` for a single node.
-    pub fn cluster(&self) -> Option<Condition> {
+    pub fn shared_log(&self) -> Option<Condition> {
         self.0.shared.log.as_ref().map(SharedLog::condition)
+    }
+
+    /// Returns what the node `node` tells of itself; `None` for a single node.
+    pub fn node_facts(&self, node: &str) -> Option<NodeFacts> {
+        let log = self.0.shared.log.as_ref()?;
+        let Condition { is_caught_up, cut_off, halted, .. } = log.condition();
+        let SharedPosition { seq, chain } = log.applied();
+        Some(NodeFacts {
+            node: node.to_owned(),
+            seq,
+            chain: hex::encode(chain.0),
+            caught_up: is_caught_up,
+            cut_off,
+            halted,
+            checkpoints: self.0.shared.checkpoints.list(),
+        })
+    }
+
+    /// Whether the data is a copy of a shared log: what a single node wrote would be lost to the others.
+    pub fn is_copy(&self) -> bool {
+        self.state().shared.seq > 0
+    }
+
+    /// Makes a copy of a shared log the data of a single node. Blocks until that is durable.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub fn leave_cluster(&self) -> Result<(), AppendError> {
+        let checkpoint = Transaction(vec![Event::Checkpoint { id: 0 }]);
+        self.0.shared.append_blocking(checkpoint, u64::MAX, || {})
+    }
+
+    /// Asks all nodes for the digest of their state after the same record; see [`NodeFacts`]. Blocks until it is
+    /// applied here. Returns the id of the checkpoint.
+    ///
+    /// # Errors
+    /// [`AppendError`], or the system's random source failed.
+    pub fn add_checkpoint(&self) -> Result<u64, WriteError> {
+        let id = u64::from_le_bytes(random_bytes()?);
+        let checkpoint = Transaction(vec![Event::Checkpoint { id }]);
+        self.0.shared.append_blocking(checkpoint, u64::MAX, || {})?;
+        Ok(id)
     }
 
     /// Records usage to the last request and closes the journal in order. Clones of the store can

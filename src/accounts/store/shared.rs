@@ -1,17 +1,24 @@
 //! The part of the store that its other threads share, and its log.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread;
 
 use tokio::sync::oneshot;
 
-use super::state::State;
+use super::snapshot::digest;
+use super::state::{Frozen, State};
 use super::wakes::Wakes;
 use crate::accounts::event::Transaction;
+use crate::cluster::facts::Checkpoint;
 use crate::cluster::log::{Replica, SharedLog, Submission};
 use crate::cluster::record::{Part, SharedPosition};
 use crate::journal::fs::Fs;
 use crate::journal::{AppendError, AppendFuture, Appended, Journal, Position};
+
+/// Checkpoints whose digests a node keeps.
+const CHECKPOINTS_KEPT: usize = 8;
 
 pub struct Shared {
     /// Everything that was applied, on this machine's disk.
@@ -24,6 +31,7 @@ pub struct Shared {
     /// Changed only by the journal's thread, once a record is durable. Locked for one look-up or one
     /// transaction.
     pub state: Arc<RwLock<State>>,
+    pub checkpoints: Checkpoints,
 }
 
 /// An append that is under way.
@@ -183,6 +191,33 @@ impl Shared {
 pub struct StateReplica {
     pub state: Arc<RwLock<State>>,
     pub wakes: Wakes,
+    pub checkpoints: Checkpoints,
+}
+
+/// The last checkpoints of a node, oldest first. Clones are one list.
+#[derive(Clone, Default)]
+pub struct Checkpoints(Arc<Mutex<VecDeque<Checkpoint>>>);
+
+impl Checkpoints {
+    /// Computes the digest of a state on a thread of its own: it takes a second for a million rows.
+    fn compute(&self, id: u64, state: Frozen) {
+        let kept = Arc::clone(&self.0);
+        let compute = move || {
+            let digest = hex::encode(digest(&state));
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.push_back(Checkpoint { id, digest });
+            if kept.len() > CHECKPOINTS_KEPT {
+                kept.pop_front();
+            }
+        };
+        if let Err(err) = thread::Builder::new().name("checkpoint".into()).spawn(compute) {
+            tracing::warn!(error = %err, "cannot start a thread for a checkpoint");
+        }
+    }
+
+    pub fn list(&self) -> Vec<Checkpoint> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
 }
 
 impl Replica for StateReplica {
@@ -202,7 +237,9 @@ impl Replica for StateReplica {
     fn apply(&self, transactions: Vec<Transaction>, shared: SharedPosition, at: Position) {
         let wakes: Vec<_> = transactions.iter().map(|it| self.wakes.after(it)).collect();
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        state.apply_shared(transactions, shared, at);
+        state.apply_shared(transactions, shared, at, |id, frozen| {
+            self.checkpoints.compute(id, frozen);
+        });
         drop(state);
         wakes.into_iter().for_each(|wake| wake());
     }

@@ -498,7 +498,8 @@ impl Loader {
             let transactions = parts.map(|(kind, payload)| Transaction::decode(kind, payload));
             self.chains.push(self.state.shared.chain);
             let shared = SharedPosition::after(seq, bytes);
-            self.state.apply_shared(transactions.collect::<Result<_, _>>()?, shared, position);
+            let transactions = transactions.collect::<Result<_, _>>()?;
+            self.state.apply_shared(transactions, shared, position, |_, _| {});
         }
         Ok(())
     }

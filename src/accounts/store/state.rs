@@ -159,14 +159,19 @@ impl State {
     }
 
     /// Applies transactions of the shared log up to its record at `shared`, whose copy is the record at
-    /// `position`. As [`State::apply`].
+    /// `position`. As [`State::apply`]. Calls `checkpoint` with the state of each [`Event::Checkpoint`].
     pub fn apply_shared(
         &mut self,
         transactions: Vec<Transaction>,
         shared: SharedPosition,
         position: Position,
+        mut checkpoint: impl FnMut(u64, Frozen),
     ) {
         for event in transactions.into_iter().flat_map(|transaction| transaction.0) {
+            if let Event::Checkpoint { id } = event {
+                // Nodes may apply several records at once, so their positions differ here.
+                checkpoint(id, Frozen { shared: SharedPosition::default(), ..self.freeze() });
+            }
             self.apply_event(event);
         }
         (self.shared, self.position) = (shared, position);
@@ -342,6 +347,7 @@ impl State {
                     progress.advance(through, upto);
                 }
             }
+            Event::Checkpoint { .. } => {}
             Event::WatchTestQueued { account, at, day, changes, deliveries } => {
                 let message = Message::test_of_changes(at, day, changes);
                 self.queue_test(account, RuleId::WATCHLIST, &message, &deliveries);

@@ -4,6 +4,7 @@ mod ceilings;
 mod deliveries;
 mod keys;
 mod sessions;
+mod shared;
 mod watch_alerts;
 
 use std::sync::Arc;

@@ -1,11 +1,13 @@
-//! The harness of cluster tests: real NATS servers that are killed and stopped, and the proxy before
-//! them.
+//! Several nodes that share a log, and their harness: real NATS servers that are killed and stopped, and the
+//! proxy before them.
+
+mod nodes;
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::common::nats::Nats;
 use crate::common::proxy::Proxy;
@@ -76,10 +78,16 @@ fn stream_leader(nats: &Nats, fits: impl Fn(usize) -> bool) -> usize {
 
 /// Creates [`STREAM`] with three replicas.
 fn create_stream(address: SocketAddr) {
-    let config = json!({"name": STREAM, "subjects": [STREAM], "num_replicas": 3}).to_string();
+    let config = json!({"name": STREAM, "subjects": [STREAM], "num_replicas": 3});
+    create_stream_with(address, STREAM, &config);
+}
+
+/// Creates a stream.
+fn create_stream_with(address: SocketAddr, name: &str, config: &Value) {
+    let config = config.to_string();
     let mut connection = Connection::open(address).expect("the server listens");
     let length = config.len();
-    let request = format!("PUB $JS.API.STREAM.CREATE.{STREAM} reply {length}\r\n{config}");
+    let request = format!("PUB $JS.API.STREAM.CREATE.{name} reply {length}\r\n{config}");
     connection.send(&format!("SUB reply 1\r\n{request}")).expect("the server reads");
     let head = connection.line().expect("the server responds");
     assert!(head.starts_with("MSG reply 1 "), "{head}");

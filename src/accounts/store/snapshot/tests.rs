@@ -546,3 +546,12 @@ fn hostile_bytes_do_not_panic() {
     let orphan = codec().serialize(&Item::Votes(Vec::new())).expect("encoded");
     assert!(load(&[orphan]).is_err(), "votes without an account");
 }
+
+#[test]
+fn a_snapshot_has_the_position_in_the_shared_log() {
+    let mut state = frozen(Vec::new());
+    state.shared = SharedPosition { seq: 0x0102, chain: Chain([3; 32]) };
+    let ours: String = chunks(&state).iter().map(|it| hex::encode(it) + "\n").collect();
+    assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-v11.hex"));
+    assert_eq!(load(&chunks(&state)).expect("read").shared, state.shared);
+}

@@ -1,0 +1,150 @@
+//! Stores of several nodes on one shared log.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::accounts::admin::{AdminCommand, AdminReply, CommandError, execute};
+use crate::accounts::fixtures::email;
+use crate::accounts::store::{Store, StoreOptions};
+use crate::cluster::memory::Memory;
+use crate::journal::AppendError;
+use crate::vocab::clock::Clock;
+use crate::vocab::ids::AccountId;
+use crate::vocab::plan::{Plan, Plans};
+
+fn open_node(dir: &Path, name: &str, stream: &Memory) -> Store {
+    let options = StoreOptions::new(dir, Plans::default(), Clock::system());
+    Store::open_shared(options, name, stream.clone()).expect("opened")
+}
+
+/// Adds an account; tries again when another node was first with something else.
+fn add(store: &Store, address: &str) -> Result<AccountId, CommandError> {
+    loop {
+        match store.add_account(&email(address), Plan::Pro, None) {
+            Err(CommandError::Journal(AppendError::Superseded)) => {}
+            other => return other,
+        }
+    }
+}
+
+/// Makes all nodes compute the digest of their state after one record, and returns them.
+fn digests(stores: &[&Store]) -> Vec<String> {
+    let AdminReply::Checkpoint { id } = execute(stores[0], AdminCommand::Checkpoint) else {
+        panic!("no checkpoint");
+    };
+    let begun = Instant::now();
+    loop {
+        let facts = stores.iter().map(|store| store.node_facts("n").expect("a node"));
+        let checkpoints = facts.map(|facts| facts.checkpoints.into_iter().find(|it| it.id == id));
+        let found: Vec<String> = checkpoints.flatten().map(|it| it.digest).collect();
+        if found.len() == stores.len() {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{found:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn what_one_node_writes_the_others_have() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stream = Memory::default();
+    stream.fails_one_in.store(20, Ordering::Relaxed);
+    let names = ["a", "b", "c"];
+    let stores: Vec<Store> =
+        names.iter().map(|name| open_node(&folder.path().join(name), name, &stream)).collect();
+    // All at once, half of the addresses on two nodes.
+    let added = std::thread::scope(|scope| {
+        let mut running = Vec::new();
+        for (at, store) in stores.iter().enumerate() {
+            running.push(scope.spawn(move || {
+                let addresses = (at * 10..at * 10 + 20).map(|number| number % 30);
+                let added = addresses.map(|number| add(store, &format!("{number}@example.com")));
+                added.filter(Result::is_ok).count()
+            }));
+        }
+        running.into_iter().map(|it| it.join().expect("added")).sum::<usize>()
+    });
+    assert_eq!(added, 30, "each address once");
+    stream.fails_one_in.store(0, Ordering::Relaxed);
+    let [one, two, three] = &stores[..] else { panic!("three nodes") };
+    let found = digests(&[one, two, three]);
+    assert!(found.iter().all(|digest| *digest == found[0]), "{found:?}");
+    let accounts = one.list();
+    let mut ids: Vec<u64> = accounts.iter().map(|account| account.id.0).collect();
+    ids.dedup();
+    assert_eq!((accounts.len(), ids.len()), (30, 30));
+    // A key that one node made works on another, and after a start.
+    let key = one.issue_key(&email("0@example.com")).expect("a key");
+    digests(&[one, two, three]);
+    assert!(three.authenticate(key.key.reveal()).is_some());
+    // After the record of that use.
+    digests(&[three]);
+    let digest = three.state_digest();
+    three.snapshot_now().expect("a snapshot");
+    for store in stores {
+        store.close().expect("closed");
+    }
+    let again = open_node(&folder.path().join("c"), "c", &stream);
+    assert!(again.authenticate(key.key.reveal()).is_some());
+    assert_eq!(again.state_digest(), digest);
+    again.close().expect("closed");
+}
+
+#[test]
+fn a_node_with_other_data_halts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (alone, stream) = (folder.path().join("a"), Memory::default());
+    let store = Store::open(&alone, Plans::default(), Clock::system()).expect("opened");
+    add(&store, "a@example.com").expect("added");
+    let backup = folder.path().join("backup");
+    store.backup(&backup).expect("a backup");
+    store.close().expect("closed");
+    let first = open_node(&alone, "a", &stream);
+    add(&first, "b@example.com").expect("added");
+    // From the same data, and from none.
+    let restored = folder.path().join("b");
+    let disk = crate::journal::fs::Disk;
+    crate::journal::restore(&disk, &backup, &restored.join("journal")).expect("restored");
+    let second = open_node(&restored, "b", &stream);
+    add(&second, "c@example.com").expect("added");
+    let found = digests(&[&first, &second]);
+    assert_eq!(found[0], found[1]);
+    let third = open_node(&folder.path().join("c"), "c", &stream);
+    let begun = Instant::now();
+    let reason = loop {
+        if let Some(reason) = third.node_facts("c").and_then(|facts| facts.halted) {
+            break reason;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert!(reason.contains("follows another record 0"), "{reason}");
+    assert_eq!(third.health(), Err("halted".to_owned()));
+    let refused = add(&third, "d@example.com").expect_err("halted");
+    assert!(matches!(refused, CommandError::Journal(AppendError::Halted { .. })), "{refused}");
+}
+
+#[test]
+fn a_node_that_left_has_its_data_and_does_not_come_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stream = Memory::default();
+    let node = open_node(folder.path(), "a", &stream);
+    add(&node, "a@example.com").expect("added");
+    assert!(matches!(execute(&node, AdminCommand::Leave), AdminReply::Refused { .. }));
+    node.close().expect("closed");
+    let alone = Store::open(folder.path(), Plans::default(), Clock::system()).expect("opened");
+    assert!(alone.is_copy());
+    assert_eq!(execute(&alone, AdminCommand::Leave), AdminReply::Done);
+    assert!(!alone.is_copy());
+    add(&alone, "b@example.com").expect("added");
+    assert_eq!(alone.list().len(), 2);
+    alone.close().expect("closed");
+    let back = open_node(folder.path(), "a", &stream);
+    let begun = Instant::now();
+    while back.health().is_ok() {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

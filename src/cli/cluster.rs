@@ -1,0 +1,128 @@
+//! `dropdex cluster`: the shared log of several nodes, for operators.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use crate::accounts::admin::{AdminCommand, AdminReply};
+use crate::cli::{admin_client, print_json};
+use crate::cluster::facts::NodeFacts;
+use crate::cluster::jetstream::JetStream;
+use crate::config::Config;
+use crate::config::cluster::ClusterSettings;
+
+/// Time for all nodes to answer.
+const ANSWERS_WAIT: Duration = Duration::from_secs(1);
+/// Time for all nodes to reach a checkpoint and compute its digest.
+const CHECKPOINT_WAIT: Duration = Duration::from_secs(30);
+
+/// Set up and compare several nodes that share one log
+#[derive(Args, Debug)]
+pub struct ClusterArgs {
+    #[command(subcommand)]
+    command: ClusterCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum ClusterCommand {
+    /// Make the stream of the shared log, and check servers and stream
+    Init,
+    /// Show the position and health of all nodes that answer
+    Status,
+    /// Compare the data of all nodes after the same record; exit code 1 if it differs
+    Compare {
+        /// Nodes that must answer [default: as many as replicas]
+        #[arg(long)]
+        nodes: Option<usize>,
+    },
+    /// Make this data folder that of a single node again; the server must be stopped
+    Leave,
+}
+
+/// Runs a command.
+///
+/// # Errors
+/// The message to print before exit 1.
+pub fn run(args: ClusterArgs, config: &Config) -> anyhow::Result<()> {
+    if let ClusterCommand::Leave = args.command {
+        return leave(config);
+    }
+    let Some(ClusterSettings { log, .. }) = &config.cluster else {
+        bail!("there is no section [cluster] in the settings file; choose one with --config");
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let stream = JetStream::new(log.clone());
+    match args.command {
+        ClusterCommand::Init => {
+            runtime.block_on(stream.init())?;
+            print_json(&json!({ "stream": log.stream, "replicas": log.replicas }))
+        }
+        ClusterCommand::Status => {
+            let nodes = runtime.block_on(nodes(&stream))?;
+            nodes.iter().try_for_each(print_json)
+        }
+        ClusterCommand::Compare { nodes } => {
+            let wanted = nodes.unwrap_or(log.replicas.into());
+            let id = checkpoint(config)?;
+            runtime.block_on(compare(&stream, id, wanted))
+        }
+        ClusterCommand::Leave => Ok(()),
+    }
+}
+
+/// Returns the nodes that answer, in order of their names.
+async fn nodes(stream: &JetStream) -> anyhow::Result<Vec<NodeFacts>> {
+    let answers = stream.ask_nodes(ANSWERS_WAIT).await?;
+    let nodes = answers.iter().map(|answer| serde_json::from_slice(answer));
+    let mut nodes: Vec<NodeFacts> = nodes.collect::<Result<_, _>>().context("a node's answer")?;
+    nodes.sort_by(|one, other| one.node.cmp(&other.node));
+    Ok(nodes)
+}
+
+/// Puts a checkpoint into the shared log.
+fn checkpoint(config: &Config) -> anyhow::Result<u64> {
+    let reply = admin_client::execute_on_server(&AdminCommand::Checkpoint, &config.data)?;
+    match reply {
+        AdminReply::Checkpoint { id } => Ok(id),
+        AdminReply::Refused { error } => bail!(error),
+        _ => Err(admin_client::unexpected_reply()),
+    }
+}
+
+async fn compare(stream: &JetStream, id: u64, wanted: usize) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let digest = |node: &NodeFacts| {
+        let found = node.checkpoints.iter().find(|checkpoint| checkpoint.id == id);
+        found.map(|checkpoint| checkpoint.digest.clone())
+    };
+    let nodes = loop {
+        let nodes = nodes(stream).await?;
+        let are_there = nodes.len() >= wanted
+            && nodes.iter().all(|node| node.halted.is_some() || digest(node).is_some());
+        if are_there || begun.elapsed() > CHECKPOINT_WAIT {
+            break nodes;
+        }
+    };
+    for node in &nodes {
+        print_json(&json!({ "node": node.node, "digest": digest(node), "halted": node.halted }))?;
+    }
+    let digests: BTreeSet<_> = nodes.iter().map(digest).collect();
+    ensure!(nodes.len() >= wanted, "{} of {wanted} nodes answered", nodes.len());
+    ensure!(
+        digests.len() == 1 && !digests.contains(&None),
+        "the nodes differ: keep the data folders, and restore those in the minority from a backup of another node"
+    );
+    Ok(())
+}
+
+fn leave(config: &Config) -> anyhow::Result<()> {
+    let (plans, clock) = (config.plans.clone(), config.clock);
+    match admin_client::execute_command(&AdminCommand::Leave, &config.data, plans, clock)? {
+        AdminReply::Done => print_json(&json!({ "left": true })),
+        AdminReply::Refused { error } => bail!(error),
+        _ => Err(admin_client::unexpected_reply()),
+    }
+}

@@ -1,0 +1,29 @@
+//! What a node tells of itself to the operator.
+
+use serde::{Deserialize, Serialize};
+
+/// A node, as `dropdex cluster status` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeFacts {
+    pub node: String,
+    /// The last record of the shared log that is applied.
+    pub seq: u64,
+    /// Hash over all records up to it, in hexadecimal.
+    pub chain: String,
+    pub caught_up: bool,
+    /// Why the shared log cannot be reached, if so.
+    pub cut_off: Option<String>,
+    /// Why the node accepts no more writes, if so.
+    pub halted: Option<String>,
+    /// Digests of the state at the last checkpoints, oldest first.
+    pub checkpoints: Vec<Checkpoint>,
+}
+
+/// Digest of the state after a record of the shared log that asks for it. Equal on all nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    pub id: u64,
+    /// 64 hexadecimal digits.
+    pub digest: String,
+}

@@ -1,0 +1,293 @@
+//! Nodes of dropdex on three NATS servers.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{SOON, create_stream_with};
+use crate::common::ledger::Shown;
+use crate::common::nats::Nats;
+use crate::common::rng::Rng;
+use crate::common::{Client, Finished, Server, Site, TODAY, wait};
+
+const STREAM: &str = "dropdex";
+const EMAIL: &str = "owner@example.com";
+/// A stream that is shorter than a node knows is believed after half a minute.
+const HALTED_SOON: Duration = Duration::from_secs(90);
+
+/// An installation that is a node.
+struct Node {
+    site: Site,
+    settings: String,
+}
+
+impl Node {
+    fn new(nats: &Nats, number: usize) -> Node {
+        let site = Site::with_a_name_of_each_kind();
+        let settings = site.settings(&format!(
+            "node = \"node-{number}\"\n[cluster]\nservers = {}\nworkers = {}\n",
+            json!(nats.urls()),
+            number == 0,
+        ));
+        Node { site, settings }
+    }
+
+    fn run(&self, args: &[&str]) -> Finished {
+        self.site.run(&[args, &["--config", &self.settings]].concat())
+    }
+
+    fn ok(&self, args: &[&str]) -> String {
+        let finished = self.run(args);
+        assert_eq!(finished.code, Some(0), "{finished}");
+        finished.stdout
+    }
+
+    fn serve(&self) -> Server {
+        self.site.serve_with(&["--today", TODAY, "--config", &self.settings])
+    }
+
+    /// Compares the data of three nodes.
+    fn compare(&self) {
+        self.ok(&["cluster", "compare"]);
+    }
+}
+
+/// Three nodes on a new stream.
+fn three(nats: &Nats) -> [Node; 3] {
+    let nodes = [0, 1, 2].map(|number| Node::new(nats, number));
+    nodes[0].ok(&["cluster", "init"]);
+    nodes
+}
+
+fn ready(server: &Server) -> Value {
+    server.client().get("/api/ready").json()
+}
+
+/// Asks until the answer has this status.
+#[track_caller]
+fn until_status(client: &mut Client, target: &str, status: u16) -> Value {
+    wait::until_ok(SOON, || {
+        let response = client.get(target);
+        if response.status == status { Ok(response.json()) } else { Err(response.status) }
+    })
+}
+
+fn add_claim(client: &mut Client, name: &str) -> u64 {
+    let claim = json!({ "domain": name, "status": "attempted" });
+    let response = client.send("POST", "/api/v1/portfolio", &claim);
+    assert_eq!(response.status, 201, "{}", response.text());
+    response.json()["id"].as_u64().expect("an id")
+}
+
+#[test]
+fn what_a_client_writes_on_one_node_it_reads_on_all() {
+    let nats = Nats::start(3);
+    let nodes = three(&nats);
+    let servers = nodes.each_ref().map(Node::serve);
+    nodes[0].ok(&["account", "add", EMAIL, "--plan", "api"]);
+    let key = nodes[1].ok(&["account", "key", EMAIL]).trim().to_owned();
+    let mut clients = servers.each_ref().map(|server| server.client_with(&key));
+    // The other nodes learn of the key.
+    for client in &mut clients {
+        until_status(client, "/api/v1/portfolio", 200);
+    }
+    let first = add_claim(&mut clients[0], "solar.com");
+    // A write waits for what other nodes wrote.
+    let second = add_claim(&mut clients[1], "solar.de");
+    let target = format!("/api/v1/portfolio/{first}");
+    let change = clients[2].send("PATCH", &target, &json!({ "userNotes": "from the third" }));
+    assert_eq!(change.status, 200, "{}", change.text());
+    let expected = Shown::read(&mut clients[2]).claims;
+    assert_eq!(expected.len(), 2, "{expected:?}");
+    for client in &mut clients {
+        wait::until(SOON, "all nodes have the claims", || Shown::read(client).claims == expected);
+    }
+    nodes[2].compare();
+    let status = nodes[0].ok(&["cluster", "status"]);
+    let facts: Vec<Value> =
+        status.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(facts.len(), 3, "{status}");
+    for (fact, number) in facts.iter().zip(0..) {
+        assert_eq!(fact["node"], format!("node-{number}"));
+        assert_eq!(fact["caughtUp"], true, "{status}");
+        assert_eq!(fact["chain"], facts[0]["chain"], "{status}");
+    }
+    // A node that was killed reads what it missed.
+    let [one, two, three] = servers;
+    three.kill();
+    let target = format!("/api/v1/portfolio/{second}");
+    assert_eq!(clients[0].request("DELETE", &target, &[]).status, 200);
+    let three = nodes[2].serve();
+    wait::until(SOON, "the node caught up", || ready(&three)["checks"]["log"] == "ok");
+    assert_eq!(Shown::read(&mut three.client_with(&key)).claims.len(), 1);
+    nodes[0].compare();
+    // The journal of a node shows the records.
+    two.stop();
+    let dump = nodes[1].ok(&["journal", "dump"]);
+    assert!(dump.contains("\"node\":\"node-0\"") && dump.contains("ClaimRemoved"), "{dump}");
+    // Alone, the folder is not served before it left.
+    let alone = nodes[1].site.settings("");
+    let refused = nodes[1].site.run(&["serve", "--listen", "127.0.0.1:0", "--config", &alone]);
+    refused.assert_failed(1, &["node of a cluster", "dropdex cluster leave"]);
+    let refused = nodes[1].site.run(&["account", "list", "--config", &alone]);
+    refused.assert_failed(1, &["node of a cluster"]);
+    nodes[1].site.ok(&["cluster", "leave", "--config", &alone]);
+    let list = nodes[1].site.ok(&["account", "list", "--config", &alone]);
+    assert!(list.contains(EMAIL), "{list}");
+    drop((one, three));
+}
+
+/// A claim that was asked for, and its id once it was acknowledged.
+type Claims = Mutex<BTreeMap<String, Option<u64>>>;
+
+/// Adds claims through any node until told to stop. Each has an idempotency key, and is asked for until it is
+/// acknowledged.
+fn write(clients: &mut [Client], claims: &Claims, stop: &AtomicBool, writer: u64) {
+    let mut at = writer as usize;
+    for number in 0.. {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let note = format!("{writer}-{number}");
+        claims.lock().expect("no panic").insert(note.clone(), None);
+        let claim = json!({ "domain": "solar.com", "status": "attempted", "userNotes": note });
+        let body = claim.to_string();
+        let begun = Instant::now();
+        let id = loop {
+            at = (at + 1) % clients.len();
+            let headers =
+                [("Content-Type", "application/json"), ("Idempotency-Key", note.as_str())];
+            let sent = clients[at].try_send("POST", "/api/v1/portfolio", &headers, body.as_bytes());
+            match sent {
+                Ok(response) if response.status == 201 => break response.json()["id"].as_u64(),
+                Ok(response) => assert_eq!(response.status, 503, "{}", response.text()),
+                Err(_) => {}
+            }
+            assert!(begun.elapsed() < HALTED_SOON, "{note} is not acknowledged");
+            thread::sleep(Duration::from_millis(20));
+        };
+        claims.lock().expect("no panic").insert(note, id);
+    }
+}
+
+#[test]
+fn kills_lose_no_acknowledged_write() {
+    let nats = Nats::start(3);
+    let nodes = three(&nats);
+    let mut servers = nodes.each_ref().map(|node| Some(node.serve()));
+    nodes[0].ok(&["account", "add", EMAIL, "--plan", "api"]);
+    let key = nodes[0].ok(&["account", "key", EMAIL]).trim().to_owned();
+    let (claims, stop) = (Claims::default(), AtomicBool::new(false));
+    // A node that starts again has another port, so each round has its clients.
+    let mut rng = Rng::new(1);
+    for round in 0..4 {
+        let addresses: Vec<_> = servers.iter().flatten().map(Server::address).collect();
+        for address in &addresses {
+            until_status(&mut Client::new(*address).with_key(&key), "/api/v1/portfolio", 200);
+        }
+        stop.store(false, Ordering::Relaxed);
+        thread::scope(|scope| {
+            for writer in 0..3 {
+                let (addresses, key, claims, stop) = (&addresses, &key, &claims, &stop);
+                scope.spawn(move || {
+                    let client = |address: &_| Client::new(*address).with_key(key);
+                    let mut clients: Vec<Client> = addresses.iter().map(client).collect();
+                    write(&mut clients, claims, stop, round * 10 + writer);
+                });
+            }
+            thread::sleep(Duration::from_millis(700));
+            let victim = rng.below(3) as usize;
+            if round % 2 == 0 {
+                nats.kill(victim);
+                thread::sleep(Duration::from_secs(2));
+                nats.start_again(victim);
+            } else {
+                servers[victim].take().expect("it runs").kill();
+                thread::sleep(Duration::from_secs(1));
+                servers[victim] = Some(nodes[victim].serve());
+            }
+            thread::sleep(Duration::from_secs(1));
+            stop.store(true, Ordering::Relaxed);
+        });
+        nats.wait_until_healthy();
+    }
+    nodes[0].compare();
+    let claims = claims.into_inner().expect("no panic");
+    assert!(claims.len() > 20, "{} claims", claims.len());
+    for server in servers.iter().flatten() {
+        let mut found = BTreeMap::new();
+        for (id, claim) in Shown::read(&mut server.client_with(&key)).claims {
+            let note = claim["userNotes"].as_str().expect("a note").to_owned();
+            assert_eq!(found.insert(note.clone(), Some(id)), None, "{note} is there twice");
+        }
+        assert_eq!(found, claims, "each claim once, with the id that was acknowledged");
+    }
+}
+
+/// Copies a folder.
+fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().expect("cp runs");
+    assert!(copied.success());
+}
+
+#[test]
+fn nodes_halt_when_the_stream_has_lost_records() {
+    let nats = Nats::start(3);
+    let nodes = three(&nats);
+    let servers = nodes.each_ref().map(Node::serve);
+    nodes[0].ok(&["account", "add", EMAIL, "--plan", "api"]);
+    nodes[0].compare();
+    let old = tempfile::tempdir().expect("a folder");
+    let all = [0, 1, 2];
+    all.iter().for_each(|&server| nats.kill(server));
+    for server in all {
+        copy(&nats.store_dir(server), &old.path().join(server.to_string()));
+        nats.start_again(server);
+    }
+    nats.wait_until_healthy();
+    wait::until(SOON, "written again", || {
+        nodes[0].run(&["account", "set-plan", EMAIL, "pro"]).code == Some(0)
+    });
+    nodes[1].compare();
+    all.iter().for_each(|&server| nats.kill(server));
+    for server in all {
+        std::fs::remove_dir_all(nats.store_dir(server)).expect("removed");
+        copy(&old.path().join(server.to_string()), &nats.store_dir(server));
+        nats.start_again(server);
+    }
+    nats.wait_until_healthy();
+    for (node, server) in nodes.iter().zip(&servers) {
+        let mut client = server.client();
+        let ready = wait::until_ok(HALTED_SOON, || {
+            let ready = client.get("/api/ready");
+            if ready.json()["checks"]["log"] == "halted" { Ok(ready) } else { Err("not halted") }
+        });
+        assert_eq!((ready.status, &ready.json()["checks"]["database"]), (503, &json!("halted")));
+        // Reads go on, and show what was written.
+        assert_eq!(client.get("/api/health").status, 200);
+        assert!(node.ok(&["account", "list"]).contains("pro"));
+        let refused = node.run(&["account", "set-plan", EMAIL, "api"]);
+        refused.assert_failed(1, &["differ", "lost records"]);
+    }
+}
+
+#[test]
+fn a_stream_that_may_lose_records_is_refused() {
+    let nats = Nats::start(3);
+    let node = Node::new(&nats, 0);
+    let serve = ["serve", "--listen", "127.0.0.1:0"];
+    node.run(&serve).assert_failed(1, &["no stream `dropdex`", "cluster init"]);
+    let config = json!({
+        "name": STREAM, "subjects": [format!("{STREAM}.log")], "num_replicas": 1, "deny_delete": true,
+        "deny_purge": true, "discard": "new", "storage": "file",
+    });
+    create_stream_with(nats.address(0), STREAM, &config);
+    node.run(&serve).assert_failed(1, &["`num_replicas` 1", "3 is needed"]);
+    node.run(&["cluster", "init"]).assert_failed(1, &["`num_replicas` 1"]);
+}
