@@ -27,6 +27,7 @@ use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
 use crate::http::alerts::rule_query;
 use crate::http::feeds::FeedLimits;
+use crate::http::position::Positions;
 use crate::http::{App, AppParts, ConfiguredChannels, allowance};
 use crate::index::error::OpenError;
 use crate::index::filter::AsOf;
@@ -526,12 +527,17 @@ impl Serving {
             let app = app.clone();
             move |request: &mut Request| allowance::identify(&app, request)
         });
+        let positions = config
+            .cluster
+            .as_ref()
+            .map(|_| Positions { store: app.store.clone(), cookie: config.web.cookie() });
         let public_host = config.outbound.public_url.as_ref().map(BaseUrl::authority);
         let router = web::router(Web::with_mailer(app, config.web.clone(), mailer));
         let parts = server::ServerParts {
             router: router.layer(MapRequestLayer::new(requests::record_route)),
             error_renderer: web::refusals,
             identify,
+            positions,
             public_host,
             tls,
             observing: requests::Settings {

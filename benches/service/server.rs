@@ -128,6 +128,7 @@ impl Service {
                     identify: Arc::new(move |request: &mut Request| {
                         allowance::identify(&app, request)
                     }),
+                    positions: None,
                     public_host: None,
                     tls: None,
                     observing: requests::Settings::default(),

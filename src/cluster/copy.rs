@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::log::{Condition, Done, Replica};
+use super::replica::{Condition, Done, Replica};
 use super::record::{SHARED, SharedPosition, copy_fits, push_copy};
 use crate::journal::{AppendError, Appended, Journal};
 

@@ -16,6 +16,7 @@ pub mod log;
 #[cfg(test)]
 pub mod memory;
 pub mod record;
+pub mod replica;
 mod sequence;
 pub mod settings;
 pub mod stream;

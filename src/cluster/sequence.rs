@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep_until, timeout};
 
 use super::copy::Copy;
-use super::log::{Command, Condition, Done, Replica, Submission};
+use super::replica::{Command, Condition, Done, Replica, Submission};
 use super::record::{Chain, PARTS_BYTES_MAX, RecordId, SharedPosition, SharedRecord, part_bytes};
 use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
 use crate::journal::AppendError;
@@ -284,7 +284,7 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
     }
 
     fn has_room(&self) -> bool {
-        self.waiting.len() < super::log::WAITING_MAX
+        self.waiting.len() < super::replica::WAITING_MAX
     }
 
     fn cut_off(&self, error: String) {

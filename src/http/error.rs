@@ -80,6 +80,8 @@ pub enum ApiError {
     SlowBody,
     /// 503: the request exceeded its deadline.
     RequestTimeout,
+    /// 503: this node has not applied yet what the request shows.
+    NodeBehind,
     /// 500: a bug or a failing machine.
     Internal(anyhow::Error),
 }
@@ -453,6 +455,11 @@ impl From<ApiError> for Refusal {
                 "request_timeout",
                 "the request exceeded its deadline; try again later",
                 10,
+            ),
+            ApiError::NodeBehind => Refusal::retry_later(
+                "node_behind",
+                "this node has not read yet what you wrote on another one; try again",
+                1,
             ),
             ApiError::CrossSite => Refusal::plain(
                 StatusCode::FORBIDDEN,

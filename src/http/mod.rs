@@ -29,6 +29,7 @@ pub mod origin;
 pub mod params;
 pub mod peer;
 pub mod portfolio;
+pub mod position;
 mod rate_limit;
 pub mod response;
 pub mod rows;

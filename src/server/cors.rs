@@ -17,10 +17,12 @@ use url::Url;
 /// Path prefix that other sites may call.
 const PATHS: &str = "/api/";
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
-const HEADERS: &str = "authorization, content-type, idempotency-key, if-none-match, x-request-id";
+const HEADERS: &str = "authorization, content-type, idempotency-key, if-none-match, x-log-position, \
+                       x-request-id";
 /// Response headers that scripts may read, beside those that are always readable.
 const EXPOSED: &str = "etag, idempotency-replayed, location, retry-after, x-index-generation, \
-                       x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-request-id";
+                       x-log-position, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, \
+                       x-request-id";
 /// Seconds for which a browser may cache a preflight: the longest that any browser supports.
 const MAX_AGE: &str = "7200";
 

@@ -26,6 +26,7 @@ use crate::http::caching::Caching;
 use crate::http::changes;
 use crate::http::error::ApiError;
 use crate::http::peer::Client;
+use crate::http::position::Positions;
 use crate::server::admission::{Admission, Admitted, Class};
 use crate::server::body::{self, Counted, InFlight, ResponseBody};
 use crate::server::budget::ByteBudget;
@@ -51,6 +52,7 @@ pub(super) struct Gateway {
     response_bytes: Arc<ByteBudget>,
     visitors: Visitors,
     identify: Identify,
+    positions: Option<Positions>,
     hosts: Hosts,
     proxies: Vec<IpAddr>,
     error_renderer: SelectErrorRenderer,
@@ -71,8 +73,16 @@ struct RequestPolicy {
 
 impl Gateway {
     pub(super) fn new(settings: &ServerSettings, parts: ServerParts) -> Gateway {
-        let ServerParts { router, error_renderer, identify, public_host, tls, observing, draining } =
-            parts;
+        let ServerParts {
+            router,
+            error_renderer,
+            identify,
+            positions,
+            public_host,
+            tls,
+            observing,
+            draining,
+        } = parts;
         let budget = |name, limit| ByteBudget::new(name, limit);
         Gateway {
             observer: Observer::new(observing),
@@ -84,6 +94,7 @@ impl Gateway {
             response_bytes: budget("responses", settings.budgets.response_bytes),
             visitors: Visitors::new(settings.visitor_requests_per_minute, &settings.proxies),
             identify,
+            positions,
             hosts: Hosts::new(public_host),
             proxies: settings.proxies.clone(),
             error_renderer,
@@ -179,7 +190,7 @@ impl Gateway {
 
     /// Counts a large response until it has been sent.
     async fn counted(&self, policy: &RequestPolicy, request: Request<Incoming>) -> Response<Body> {
-        let (class, response) = self.admitted(policy, request).await;
+        let (class, response) = self.positioned(policy, request).await;
         match Counted::new(&response, &self.response_bytes, &policy.state, class) {
             Some(Counted::No) => response,
             Some(counted) => {
@@ -189,6 +200,31 @@ impl Gateway {
             }
             None => (policy.render_error)(self.admission.shed(policy.class).into()),
         }
+    }
+
+    /// Answers a request on what its client wrote before, and tells the client of a write how far it is.
+    async fn positioned(
+        &self,
+        policy: &RequestPolicy,
+        request: Request<Incoming>,
+    ) -> (Class, Response<Body>) {
+        let Some(positions) = self.positions.as_ref().filter(|_| policy.class != Class::Health)
+        else {
+            return self.admitted(policy, request).await;
+        };
+        // Before the request is identified: another node may have made the key or the session.
+        if let Err(err) = positions.reach(request.headers()).await {
+            return (policy.class, (policy.render_error)(err));
+        }
+        if request.method().is_safe() {
+            return self.admitted(policy, request).await;
+        }
+        let headers = request.headers().clone();
+        let (class, mut response) = self.admitted(policy, request).await;
+        if !response.status().is_client_error() && !response.status().is_server_error() {
+            positions.tell(&headers, response.headers_mut());
+        }
+        (class, response)
     }
 
     /// Checks the limits, waits for admission and calls the router. Returns the class whose limits hold.

@@ -40,6 +40,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::http::error::ApiError;
+use crate::http::position::Positions;
 use crate::server::connection::Protocols;
 use crate::server::gateway::Gateway;
 use crate::server::settings::{ConnectionLimits, Deadlines, ServerSettings};
@@ -119,6 +120,8 @@ pub struct ServerParts {
     /// For errors that occur before the router is called.
     pub error_renderer: SelectErrorRenderer,
     pub identify: Identify,
+    /// `None` for a single node.
+    pub positions: Option<Positions>,
     /// Host and port at which people reach the pages; `None` accepts any.
     pub public_host: Option<String>,
     /// `None` serves plain HTTP.

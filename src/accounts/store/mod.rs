@@ -18,6 +18,7 @@ mod watched;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
 
 use tokio::sync::{Mutex, Notify};
 
@@ -361,6 +362,19 @@ impl Store {
     /// Returns the health of the shared log; `None` for a single node.
     pub fn shared_log(&self) -> Option<Condition> {
         self.0.shared.log.as_ref().map(SharedLog::condition)
+    }
+
+    /// Returns the last record of the shared log that is applied; 0 for a single node.
+    pub fn log_position(&self) -> u64 {
+        self.0.shared.since()
+    }
+
+    /// Waits until a record of the shared log is applied; returns false if it is not within `wait`.
+    pub async fn reaches(&self, seq: u64, wait: Duration) -> bool {
+        match &self.0.shared.log {
+            Some(log) => log.reaches(seq, wait).await,
+            None => true,
+        }
     }
 
     /// Returns what the node `node` tells of itself; `None` for a single node.

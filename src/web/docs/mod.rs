@@ -42,6 +42,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("metrics", include_str!("../../../data/docs/metrics.md")),
     ("score", include_str!("../../../data/docs/score.md")),
     ("durability", include_str!("../../../data/docs/durability.md")),
+    ("cluster", include_str!("../../../data/docs/cluster.md")),
     ("architecture", include_str!("../../ARCHITECTURE.md")),
     ("contributing", include_str!("../../../data/docs/contributing.md")),
     ("changelog", include_str!("../../../data/docs/changelog.md")),

@@ -78,9 +78,12 @@ fn until_status(client: &mut Client, target: &str, status: u16) -> Value {
     })
 }
 
+fn claim(name: &str) -> Value {
+    json!({ "domain": name, "status": "attempted" })
+}
+
 fn add_claim(client: &mut Client, name: &str) -> u64 {
-    let claim = json!({ "domain": name, "status": "attempted" });
-    let response = client.send("POST", "/api/v1/portfolio", &claim);
+    let response = client.send("POST", "/api/v1/portfolio", &claim(name));
     assert_eq!(response.status, 201, "{}", response.text());
     response.json()["id"].as_u64().expect("an id")
 }
@@ -97,7 +100,19 @@ fn what_a_client_writes_on_one_node_it_reads_on_all() {
     for client in &mut clients {
         until_status(client, "/api/v1/portfolio", 200);
     }
-    let first = add_claim(&mut clients[0], "solar.com");
+    let response = clients[0].send("POST", "/api/v1/portfolio", &claim("solar.com"));
+    assert_eq!(response.status, 201, "{}", response.text());
+    let first = response.json()["id"].as_u64().expect("an id");
+    // Another node answers as late as it must.
+    let position = response.header("x-log-position").expect("a position").to_owned();
+    let shown = [("X-Log-Position", position.as_str())];
+    let read = clients[1].request("GET", "/api/v1/portfolio", &shown).json();
+    assert_eq!(read["claims"][0]["id"], first, "{read}");
+    let far = [("X-Log-Position", "AAAAAAD___8")];
+    let behind = clients[1].request("GET", "/api/v1/portfolio", &far);
+    assert_eq!((behind.status, &behind.json()["code"]), (503, &json!("node_behind")));
+    let other = [("X-Log-Position", "7")];
+    assert_eq!(clients[1].request("GET", "/api/v1/portfolio", &other).status, 400);
     // A write waits for what other nodes wrote.
     let second = add_claim(&mut clients[1], "solar.de");
     let target = format!("/api/v1/portfolio/{first}");
@@ -202,7 +217,7 @@ fn kills_lose_no_acknowledged_write() {
                 });
             }
             thread::sleep(Duration::from_millis(700));
-            let victim = rng.below(3) as usize;
+            let victim = rng.below(3);
             if round % 2 == 0 {
                 nats.kill(victim);
                 thread::sleep(Duration::from_secs(2));

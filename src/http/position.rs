@@ -1,0 +1,122 @@
+//! Reads after writes in a cluster. The response to a write tells how far the shared log is, in a header, and to
+//! browsers in a cookie. A request that shows it is answered from no older state, whichever node it meets.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use axum::http::header::{AUTHORIZATION, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum_extra::extract::CookieJar;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::accounts::Store;
+use crate::http::error::ApiError;
+use crate::http::session::CookieKind;
+
+/// Header of responses to writes, and of requests that depend on them.
+pub const HEADER: HeaderName = HeaderName::from_static("x-log-position");
+const COOKIE: &str = "dropdex-position";
+/// Long after it all nodes are as far, or not ready.
+const COOKIE_LIFE_S: u32 = 60;
+/// Time for a node to come as far. Most take a few milliseconds.
+const WAIT_MAX: Duration = Duration::from_millis(100);
+
+/// A position in the shared log. Opaque to clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LogPosition(u64);
+
+impl fmt::Display for LogPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&URL_SAFE_NO_PAD.encode(self.0.to_be_bytes()))
+    }
+}
+
+impl FromStr for LogPosition {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<LogPosition, ()> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| ())?;
+        Ok(LogPosition(u64::from_be_bytes(bytes.try_into().map_err(|_| ())?)))
+    }
+}
+
+/// Tells and awaits positions, for a node of a cluster.
+#[derive(Clone)]
+pub struct Positions {
+    pub store: Store,
+    pub cookie: CookieKind,
+}
+
+impl Positions {
+    /// Waits until this node is as far as a request shows.
+    ///
+    /// # Errors
+    /// 400 for a header that no node sent, 503 if the node stays behind.
+    pub async fn reach(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        let Some(LogPosition(seq)) = shown(headers)? else { return Ok(()) };
+        match self.store.reaches(seq, WAIT_MAX).await {
+            true => Ok(()),
+            false => Err(ApiError::NodeBehind),
+        }
+    }
+
+    /// Tells the client of a write how far the log is.
+    pub fn tell(&self, request: &HeaderMap, response: &mut HeaderMap) {
+        let position = LogPosition(self.store.log_position()).to_string();
+        if !request.contains_key(AUTHORIZATION) {
+            let secure = if self.cookie == CookieKind::Secure { "; Secure" } else { "" };
+            let cookie = format!(
+                "{COOKIE}={position}; Path=/; Max-Age={COOKIE_LIFE_S}; HttpOnly; SameSite=Strict{secure}"
+            );
+            if let Ok(cookie) = HeaderValue::try_from(cookie) {
+                response.append(SET_COOKIE, cookie);
+            }
+        }
+        if let Ok(position) = HeaderValue::try_from(position) {
+            response.insert(HEADER, position);
+        }
+    }
+}
+
+fn shown(headers: &HeaderMap) -> Result<Option<LogPosition>, ApiError> {
+    if let Some(value) = headers.get(HEADER) {
+        let position = value.to_str().ok().and_then(|value| value.parse().ok());
+        return position.map(Some).ok_or_else(|| {
+            ApiError::parameter("X-Log-Position", "is not a position that this service told")
+        });
+    }
+    // A browser may keep a cookie of an older service.
+    let cookie =
+        CookieJar::from_headers(headers).get(COOKIE).and_then(|it| it.value().parse().ok());
+    Ok(cookie)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_read_as_they_are_told() {
+        for seq in [0, 1, 0x0102_0304, u64::MAX] {
+            assert_eq!(LogPosition(seq).to_string().parse(), Ok(LogPosition(seq)));
+        }
+        for text in ["", "AAAA", "!", "AAAAAAAAAAAAAAAA"] {
+            assert_eq!(text.parse::<LogPosition>(), Err(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_header_comes_before_the_cookie() {
+        let mut headers = HeaderMap::new();
+        assert!(matches!(shown(&headers), Ok(None)));
+        let value = |seq| LogPosition(seq).to_string();
+        headers.insert("cookie", format!("{COOKIE}={}", value(3)).parse().expect("a header"));
+        assert!(matches!(shown(&headers), Ok(Some(LogPosition(3)))));
+        headers.insert(HEADER, value(4).parse().expect("a header"));
+        assert!(matches!(shown(&headers), Ok(Some(LogPosition(4)))));
+        headers.insert(HEADER, "4".parse().expect("a header"));
+        assert!(shown(&headers).is_err());
+    }
+}
