@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
-use super::replica::{Condition, Done, Replica};
 use super::record::{SHARED, SharedPosition, copy_fits, push_copy};
+use super::replica::{Condition, Done, Replica};
 use crate::journal::{AppendError, Appended, Journal};
 
 /// Pause before a copy is tried again: the disk is full, or the journal busy.

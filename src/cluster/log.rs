@@ -20,8 +20,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::copy::Copier;
 use super::record::{Chain, SharedPosition, TRANSACTION_BYTES_MAX};
-pub use super::replica::{Condition, Done, Replica, Submission};
 use super::replica::{Command, WAITING_MAX};
+pub use super::replica::{Condition, Done, Replica, Submission};
 use super::sequence::Sequencer;
 use super::stream::Stream;
 use crate::journal::{AppendError, Journal};

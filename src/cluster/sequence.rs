@@ -11,8 +11,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep_until, timeout};
 
 use super::copy::Copy;
-use super::replica::{Command, Condition, Done, Replica, Submission};
 use super::record::{Chain, PARTS_BYTES_MAX, RecordId, SharedPosition, SharedRecord, part_bytes};
+use super::replica::{Command, Condition, Done, Replica, Submission};
 use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
 use crate::journal::AppendError;
 

@@ -317,3 +317,28 @@ async fn a_transaction_of_a_newer_version_halts_the_node() {
     assert!(halted.contains("record 1 of node b cannot be read: unknown"), "{halted}");
     assert_eq!(node.close().shared.seq, 0);
 }
+
+/// Without the expected number, two nodes append to one place in the chain: the log has both, and no node goes
+/// on after them.
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_halt_on_a_stream_that_expects_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut stream = Memory::default();
+    stream.expects_nothing = true;
+    let open = |name: &str| Arc::new(Node::open(&folder.path().join(name), name, stream.clone()));
+    let nodes = [open("a"), open("b")];
+    let begun = std::time::Instant::now();
+    while nodes.iter().any(|node| node.log.condition().halted.is_none()) {
+        assert!(begun.elapsed() < WAIT);
+        let writes = nodes.each_ref().map(|node| {
+            let node = Arc::clone(node);
+            tokio::spawn(async move { node.add(1).await })
+        });
+        for write in writes {
+            let _ = write.await.expect("no panic");
+        }
+    }
+    let states = nodes.each_ref().map(|node| node.state.get().changes);
+    let shorter = states[0].len().min(states[1].len());
+    assert_eq!(states[0][..shorter], states[1][..shorter], "one history, as far as it goes");
+}

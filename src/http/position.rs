@@ -1,5 +1,6 @@
 //! Reads after writes in a cluster. The response to a write tells how far the shared log is, in a header, and to
-//! browsers in a cookie. A request that shows it is answered from no older state, whichever node it meets.
+//! browsers in a cookie. A request that shows it is answered from no older state, whichever node it meets, and told
+//! how far that was.
 
 use std::fmt;
 use std::str::FromStr;

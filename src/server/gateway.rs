@@ -26,7 +26,7 @@ use crate::http::caching::Caching;
 use crate::http::changes;
 use crate::http::error::ApiError;
 use crate::http::peer::Client;
-use crate::http::position::Positions;
+use crate::http::position::{self, Positions};
 use crate::server::admission::{Admission, Admitted, Class};
 use crate::server::body::{self, Counted, InFlight, ResponseBody};
 use crate::server::budget::ByteBudget;
@@ -216,7 +216,8 @@ impl Gateway {
         if let Err(err) = positions.reach(request.headers()).await {
             return (policy.class, (policy.render_error)(err));
         }
-        if request.method().is_safe() {
+        // A client that shows a position also learns that of its reads, so that none goes back.
+        if request.method().is_safe() && !request.headers().contains_key(position::HEADER) {
             return self.admitted(policy, request).await;
         }
         let headers = request.headers().clone();

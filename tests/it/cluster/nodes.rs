@@ -22,17 +22,22 @@ const EMAIL: &str = "owner@example.com";
 const HALTED_SOON: Duration = Duration::from_secs(90);
 
 /// An installation that is a node.
-struct Node {
+pub(super) struct Node {
     site: Site,
     settings: String,
 }
 
 impl Node {
     fn new(nats: &Nats, number: usize) -> Node {
+        Node::on(&nats.urls(), number)
+    }
+
+    /// A node that reaches the servers by these addresses.
+    pub(super) fn on(urls: &[String], number: usize) -> Node {
         let site = Site::with_a_name_of_each_kind();
         let settings = site.settings(&format!(
             "node = \"node-{number}\"\n[cluster]\nservers = {}\nworkers = {}\n",
-            json!(nats.urls()),
+            json!(urls),
             number == 0,
         ));
         Node { site, settings }
@@ -42,18 +47,18 @@ impl Node {
         self.site.run(&[args, &["--config", &self.settings]].concat())
     }
 
-    fn ok(&self, args: &[&str]) -> String {
+    pub(super) fn ok(&self, args: &[&str]) -> String {
         let finished = self.run(args);
         assert_eq!(finished.code, Some(0), "{finished}");
         finished.stdout
     }
 
-    fn serve(&self) -> Server {
+    pub(super) fn serve(&self) -> Server {
         self.site.serve_with(&["--today", TODAY, "--config", &self.settings])
     }
 
     /// Compares the data of three nodes.
-    fn compare(&self) {
+    pub(super) fn compare(&self) {
         self.ok(&["cluster", "compare"]);
     }
 }
@@ -78,7 +83,7 @@ fn until_status(client: &mut Client, target: &str, status: u16) -> Value {
     })
 }
 
-fn claim(name: &str) -> Value {
+pub(super) fn claim(name: &str) -> Value {
     json!({ "domain": name, "status": "attempted" })
 }
 

@@ -7,6 +7,7 @@ pub mod http;
 pub mod json;
 pub mod knot;
 pub mod ledger;
+pub mod linear;
 pub mod mailbox;
 pub mod mounts;
 pub mod nameless;

@@ -1,0 +1,197 @@
+//! What each user sees while links are cut and servers stop: as if there were one server.
+
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::nodes::{Node, claim};
+use crate::common::linear::{Event, Op, is_linearizable};
+use crate::common::nats::Nats;
+use crate::common::proxy::Proxy;
+use crate::common::rng::Rng;
+use crate::common::{Client, Server, runs};
+
+/// Each has a client at each node.
+const USERS: usize = 3;
+
+/// Codes of answers to writes that were not carried out.
+const NOTHING_WRITTEN: [&str; 4] = ["superseded", "writes_unavailable", "busy", "node_behind"];
+
+/// A user with one claim, whose notes are the register.
+struct User {
+    key: String,
+    claim: u64,
+    /// The latest position of the log that a client of the user saw.
+    position: Mutex<String>,
+    history: Mutex<Vec<Event>>,
+}
+
+impl User {
+    fn new(node: &Node, server: &Server, number: usize) -> User {
+        let email = format!("user-{number}@example.com");
+        node.ok(&["account", "add", &email, "--plan", "api"]);
+        let key = node.ok(&["account", "key", &email]).trim().to_owned();
+        let mut client = server.client_with(&key);
+        let mut body = claim("solar.com");
+        body["userNotes"] = json!("0");
+        let response = client.send("POST", "/api/v1/portfolio", &body);
+        assert_eq!(response.status, 201, "{}", response.text());
+        let position = response.header("x-log-position").expect("a position").to_owned();
+        User {
+            key,
+            claim: response.json()["id"].as_u64().expect("an id"),
+            position: Mutex::new(position),
+            history: Mutex::default(),
+        }
+    }
+
+    fn position(&self) -> String {
+        self.position.lock().expect("no panic").clone()
+    }
+
+    /// Reads or writes until told to stop.
+    fn act(
+        &self,
+        address: SocketAddr,
+        values: &AtomicU64,
+        began: Instant,
+        stop: &AtomicBool,
+        seed: u64,
+    ) {
+        let (mut client, mut rng) = (Client::new(address).with_key(&self.key), Rng::new(seed));
+        let now = || began.elapsed().as_nanos() as u64;
+        while !stop.load(Ordering::Relaxed) {
+            let write = rng.below(2) == 0;
+            let value = values.fetch_add(1, Ordering::Relaxed);
+            let (position, begin) = (self.position(), now());
+            let headers =
+                [("X-Log-Position", position.as_str()), ("Content-Type", "application/json")];
+            let sent = if write {
+                let body = json!({ "userNotes": value.to_string() }).to_string();
+                let target = format!("/api/v1/portfolio/{}", self.claim);
+                client.try_send("PATCH", &target, &headers, body.as_bytes())
+            } else {
+                client.try_request("GET", "/api/v1/portfolio", &headers)
+            };
+            let event = match sent {
+                Ok(response) if response.status == 200 => {
+                    // Shared before the answer counts.
+                    let position = response.header("x-log-position").expect("a position");
+                    self.keep_latest(position);
+                    let body = response.json();
+                    let op = if write { Op::Write(value) } else { Op::Read(note(&body)) };
+                    Some(Event { op, begin, end: Some(now()) })
+                }
+                Ok(response) => {
+                    assert_eq!(response.status, 503, "{}", response.text());
+                    let body = response.json();
+                    let is_certain = NOTHING_WRITTEN.iter().any(|code| body["code"] == *code);
+                    (write && !is_certain).then_some(Event {
+                        op: Op::Write(value),
+                        begin,
+                        end: None,
+                    })
+                }
+                Err(_) => write.then_some(Event { op: Op::Write(value), begin, end: None }),
+            };
+            self.history.lock().expect("no panic").extend(event);
+            // Few enough for the checker.
+            thread::sleep(Duration::from_millis(5 + rng.below(20) as u64));
+        }
+    }
+
+    /// Clients of one user tell each other how far they saw the log.
+    fn keep_latest(&self, position: &str) {
+        let mut latest = self.position.lock().expect("no panic");
+        if number(position) > number(&latest) {
+            *latest = position.to_owned();
+        }
+    }
+}
+
+/// Tests may look into a position; clients may not.
+fn number(position: &str) -> u64 {
+    use base64::Engine as _;
+    let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(position).expect("base64");
+    u64::from_be_bytes(bytes.try_into().expect("eight bytes"))
+}
+
+fn note(body: &Value) -> u64 {
+    let note = body["claims"][0]["userNotes"].as_str().expect("a note");
+    note.parse().expect("a number")
+}
+
+#[test]
+fn each_user_sees_one_history() {
+    let nats = Nats::start(3);
+    // Each node reaches the servers by links of its own.
+    let links: Vec<Vec<Proxy>> =
+        (0..3).map(|_| (0..3).map(|server| Proxy::to(nats.address(server))).collect()).collect();
+    let nodes: Vec<Node> = links
+        .iter()
+        .enumerate()
+        .map(|(number, links)| {
+            let urls = links.iter().map(|link| format!("nats://{}", link.address()));
+            Node::on(&urls.collect::<Vec<_>>(), number)
+        })
+        .collect();
+    nodes[0].ok(&["cluster", "init"]);
+    let servers: Vec<Server> = nodes.iter().map(Node::serve).collect();
+    let users: Vec<User> = (0..USERS).map(|user| User::new(&nodes[0], &servers[0], user)).collect();
+    let seed = runs::seed();
+    let mut rng = Rng::new(seed);
+    let (values, stop, began) = (AtomicU64::new(1), AtomicBool::new(false), Instant::now());
+    let length = Duration::from_secs(runs::figure(15, 3_600) as u64);
+    thread::scope(|scope| {
+        for (at, user) in users.iter().enumerate() {
+            for (client, server) in servers.iter().enumerate() {
+                let (address, values, stop) = (server.address(), &values, &stop);
+                let seed = seed + (at * servers.len() + client) as u64 + 1;
+                scope.spawn(move || user.act(address, values, began, stop, seed));
+            }
+        }
+        while began.elapsed() < length {
+            thread::sleep(Duration::from_millis(300));
+            let pause = Duration::from_millis(200 + rng.below(2_000) as u64);
+            let victim = rng.below(3);
+            match rng.below(4) {
+                // A node alone.
+                0 => {
+                    links[victim].iter().for_each(Proxy::cut);
+                    thread::sleep(pause);
+                    links[victim].iter().for_each(Proxy::heal);
+                }
+                // One link of each node.
+                1 => {
+                    links.iter().for_each(|links| links[victim].cut());
+                    thread::sleep(pause);
+                    links.iter().for_each(|links| links[victim].heal());
+                }
+                2 => {
+                    nats.stop(victim);
+                    thread::sleep(pause);
+                    nats.resume(victim);
+                }
+                _ => {
+                    nats.kill(victim);
+                    thread::sleep(pause);
+                    nats.start_again(victim);
+                    nats.wait_until_healthy();
+                }
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    nats.wait_until_healthy();
+    nodes[0].compare();
+    for user in users {
+        let history = user.history.into_inner().expect("no panic");
+        let answered = history.iter().filter(|event| event.end.is_some()).count();
+        assert!(answered > 50, "{answered} answers");
+        assert!(is_linearizable(0, &history), "seed {seed}: {history:?}");
+    }
+}

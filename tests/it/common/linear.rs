@@ -1,0 +1,141 @@
+//! Checks that a history of one register is linearizable: the algorithm of Wing and Gong, with the cache of Lowe
+//! ("Testing for linearizability", 2017).
+//!
+//! It looks for an order of the operations in which each takes effect at one moment between its begin and its end,
+//! and each read returns the value of the write before it. A write without an answer may take effect at any time after its
+//! begin, or never.
+
+use std::collections::HashSet;
+use std::thread;
+
+const STACK_BYTES: usize = 1 << 30;
+
+/// What a client did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    Write(u64),
+    /// The value that was read.
+    Read(u64),
+}
+
+/// An operation and when it ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    pub op: Op,
+    pub begin: u64,
+    /// `None` without an answer.
+    pub end: Option<u64>,
+}
+
+/// Returns whether a register that begins with `value` can have this history.
+pub fn is_linearizable(value: u64, history: &[Event]) -> bool {
+    let mut events = history.to_vec();
+    // A write without an answer that nobody read may have never been.
+    let is_read = |value| events.iter().any(|event| event.op == Op::Read(value));
+    let counts = |event: &&Event| match event.op {
+        Op::Write(value) => event.end.is_some() || is_read(value),
+        Op::Read(_) => true,
+    };
+    events = events.iter().filter(counts).copied().collect();
+    events.sort_unstable_by_key(|event| event.begin);
+    let mut search = Search { events, done: Vec::new(), seen: HashSet::new() };
+    search.done = vec![false; search.events.len()];
+    // As deep as the history is long.
+    let run = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || search.run(value));
+    run.expect("a thread").join().expect("no panic")
+}
+
+struct Search {
+    /// In order of their begin.
+    events: Vec<Event>,
+    done: Vec<bool>,
+    /// Sets of operations that were done, with the value after them, that lead nowhere.
+    seen: HashSet<(Vec<u64>, u64)>,
+}
+
+impl Search {
+    fn run(&mut self, value: u64) -> bool {
+        // What has no answer may be left out.
+        let open = |(event, done): (&Event, &bool)| !done && event.end.is_some();
+        let Some(first_end) = self
+            .events
+            .iter()
+            .zip(&self.done)
+            .filter(|&it| open(it))
+            .filter_map(|(event, _)| event.end)
+            .min()
+        else {
+            return true;
+        };
+        if !self.seen.insert((self.key(), value)) {
+            return false;
+        }
+        // The next one began before any that is left ended.
+        for at in 0..self.events.len() {
+            let event = self.events[at];
+            if event.begin > first_end {
+                break;
+            }
+            if self.done[at] || event.op != Op::Read(value) && matches!(event.op, Op::Read(_)) {
+                continue;
+            }
+            let after = match event.op {
+                Op::Write(after) => after,
+                Op::Read(_) => value,
+            };
+            self.done[at] = true;
+            if self.run(after) {
+                return true;
+            }
+            self.done[at] = false;
+        }
+        false
+    }
+
+    fn key(&self) -> Vec<u64> {
+        let mut key = vec![0; self.done.len().div_ceil(64)];
+        for (at, _) in self.done.iter().enumerate().filter(|(_, done)| **done) {
+            key[at / 64] |= 1 << (at % 64);
+        }
+        key
+    }
+}
+
+#[test]
+fn the_checker_tells_histories_apart() {
+    let event = |op, begin, end| Event { op, begin, end: Some(end) };
+    let lost = |op, begin| Event { op, begin, end: None };
+    let (write, read) = (Op::Write, Op::Read);
+    let linearizable: [&[Event]; 6] = [
+        &[],
+        &[event(write(1), 0, 1), event(read(1), 2, 3)],
+        // At the same time, either order.
+        &[event(write(1), 0, 9), event(read(0), 1, 2), event(read(1), 3, 4)],
+        &[event(write(1), 0, 9), event(write(2), 0, 9), event(read(1), 10, 11)],
+        // Without an answer: late, or never.
+        &[lost(write(1), 0), event(read(0), 1, 2), event(read(1), 3, 4)],
+        &[lost(write(1), 0), event(read(0), 1, 2), event(read(0), 3, 4)],
+    ];
+    for history in linearizable {
+        assert!(is_linearizable(0, history), "{history:?}");
+    }
+    let others: [&[Event]; 5] = [
+        // A write that was lost, and one that was never made.
+        &[event(write(1), 0, 1), event(read(0), 2, 3)],
+        &[event(read(7), 0, 1)],
+        // Back to an older value.
+        &[event(write(1), 0, 9), event(read(1), 1, 2), event(read(0), 3, 4)],
+        &[event(write(1), 0, 1), event(write(2), 2, 3), event(read(1), 4, 5)],
+        // Two readers that see two orders.
+        &[
+            event(write(1), 0, 20),
+            event(write(2), 0, 20),
+            event(read(1), 1, 2),
+            event(read(2), 3, 4),
+            event(read(1), 5, 6),
+        ],
+    ];
+    for history in others {
+        assert!(!is_linearizable(0, history), "{history:?}");
+    }
+}
