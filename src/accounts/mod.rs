@@ -78,7 +78,7 @@ pub use keys::{ApiKey, IssuedKey};
 pub use matches::{MatchableRule, RuleMatch};
 pub use password::{Password, PasswordError, PasswordHash, PasswordSeal};
 pub use profile::{Profile, VerificationLink};
-pub use quota::Allowance;
+pub use quota::{Allowance, Counter};
 pub use rules::{ChangedRule, NewRule, RulePatch};
 pub use searches::{NewSearch, SearchPatch};
 pub use sessions::{PasswordChange, Person};

@@ -67,8 +67,32 @@ pub struct Usage(Mutex<Counts>); // Locked for a comparison and an addition.
 #[derive(Debug, Default)]
 struct Counts {
     now: DayUsage,
-    /// The part of `now` that the journal holds.
+    /// The part of `now` that the journal holds. On a node of a cluster: what all nodes have reserved.
     noted: DayUsage,
+    /// Of a node of a cluster.
+    reserved: Reserved,
+}
+
+/// The part of a day's allowance that this node reserved and has not granted.
+#[derive(Debug, Default)]
+struct Reserved {
+    requests: u32,
+    exports: u32,
+    /// Granted without a reservation, while the shared log could not be reached.
+    owed_requests: u32,
+    owed_exports: u32,
+    /// Reservations under way.
+    asked: u32,
+}
+
+impl Reserved {
+    /// What is left, and what is owed.
+    fn counter(&mut self, counter: Counter) -> (&mut u32, &mut u32) {
+        match counter {
+            Counter::Requests => (&mut self.requests, &mut self.owed_requests),
+            Counter::Exports => (&mut self.exports, &mut self.owed_exports),
+        }
+    }
 }
 
 impl DayUsage {
@@ -83,7 +107,8 @@ impl DayUsage {
         }
     }
 
-    fn counter(&mut self, counter: Counter) -> &mut u32 {
+    /// Returns the count of a kind.
+    pub fn counter(&mut self, counter: Counter) -> &mut u32 {
         match counter {
             Counter::Requests => &mut self.requests,
             Counter::Exports => &mut self.exports,
@@ -105,10 +130,7 @@ impl Usage {
         note: impl FnOnce(DayUsage) -> bool,
     ) -> Allowance {
         let mut counts = self.lock();
-        if counts.now.day < Some(day) {
-            counts.now = DayUsage { day: Some(day), ..DayUsage::default() };
-            counts.noted = counts.now;
-        }
+        counts.begin(day);
         let used = *counts.now.counter(counter);
         let granted = used < limit;
         if granted {
@@ -126,6 +148,84 @@ impl Usage {
             remaining: limit.saturating_sub(used),
             resets_at: day.plus(1).start(),
         }
+    }
+
+    /// On a node of a cluster: grants one of what this node has reserved. `None` if a reservation may help.
+    pub fn spend(&self, counter: Counter, day: Day, limit: u32) -> Option<Allowance> {
+        let mut counts = self.lock();
+        counts.begin(day);
+        let total = *counts.noted.counter(counter);
+        let is_asked = counts.reserved.asked > 0;
+        let (left, owed) = counts.reserved.counter(counter);
+        let granted = *left > 0;
+        if !granted && (is_asked || total + *owed < limit) {
+            return None;
+        }
+        *left -= u32::from(granted);
+        Some(counts.allowance(counter, limit, granted))
+    }
+
+    /// Whether a reservation should begin, because `few` or less are left. Says so once.
+    pub fn begins_soon(&self, counter: Counter, few: u32) -> bool {
+        let mut counts = self.lock();
+        let (left, _) = counts.reserved.counter(counter);
+        let begins = *left == few && few > 0;
+        begins && counts.reserved.asked == 0
+    }
+
+    /// On a node of a cluster that cannot reach the shared log: grants one that is reserved later.
+    pub fn owe(&self, counter: Counter, day: Day, limit: u32) -> Allowance {
+        let mut counts = self.lock();
+        counts.begin(day);
+        let total = *counts.noted.counter(counter);
+        let (_, owed) = counts.reserved.counter(counter);
+        let granted = total + *owed < limit;
+        *owed += u32::from(granted);
+        counts.allowance(counter, limit, granted)
+    }
+
+    /// Begins a reservation of `block` or less of `limit`. Returns what all nodes have reserved then, and how much
+    /// this adds; `None` if `enough` are left or nothing is.
+    pub fn begin_reservation(
+        &self,
+        counter: Counter,
+        day: Day,
+        (limit, block, enough): (u32, u32, u32),
+    ) -> Option<(DayUsage, u32)> {
+        let mut counts = self.lock();
+        counts.begin(day);
+        let mut total = counts.noted;
+        let (left, owed) = counts.reserved.counter(counter);
+        let free = limit.saturating_sub(*total.counter(counter));
+        // Small near the end, so that little is left unused on other nodes.
+        let amount = (block.min((free / 8).max(1)) + *owed).min(free);
+        if *left > enough || amount == 0 {
+            return None;
+        }
+        *total.counter(counter) += amount;
+        counts.reserved.asked += 1;
+        Some((total, amount))
+    }
+
+    /// Ends a reservation. `got` is how much was added on its day, if it succeeded.
+    pub fn end_reservation(&self, counter: Counter, got: Option<(Option<Day>, u32)>) {
+        let mut counts = self.lock();
+        counts.reserved.asked -= 1;
+        // What was reserved for a day that is over is of no use.
+        let Some((_, amount)) = got.filter(|(day, _)| *day == counts.now.day) else { return };
+        let (left, owed) = counts.reserved.counter(counter);
+        let paid = amount.min(*owed);
+        *owed -= paid;
+        *left += amount - paid;
+    }
+
+    /// Learns what all nodes have reserved.
+    pub fn learn(&self, noted: DayUsage) {
+        let mut counts = self.lock();
+        if let Some(day) = noted.day {
+            counts.begin(day);
+        }
+        counts.noted.merge(noted);
     }
 
     /// Usage on the latest day charged.
@@ -151,6 +251,28 @@ impl Usage {
     /// No code panics while it holds this lock.
     fn lock(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counts {
+    /// Begins a day, unless it is over.
+    fn begin(&mut self, day: Day) {
+        if self.now.day < Some(day) {
+            let now = DayUsage { day: Some(day), ..DayUsage::default() };
+            let asked = self.reserved.asked;
+            *self = Counts { now, noted: now, reserved: Reserved { asked, ..Reserved::default() } };
+        }
+    }
+
+    /// The allowance of a node of a cluster: what other nodes have reserved counts as used.
+    fn allowance(&mut self, counter: Counter, limit: u32, granted: bool) -> Allowance {
+        let total = *self.noted.counter(counter);
+        let (left, owed) = self.reserved.counter(counter);
+        let used = total.saturating_sub(*left) + *owed;
+        *self.now.counter(counter) = used;
+        let day = self.now.day.unwrap_or(Day::MIN);
+        let remaining = limit.saturating_sub(used);
+        Allowance { granted, limit, remaining, resets_at: day.plus(1).start() }
     }
 }
 
@@ -235,5 +357,57 @@ mod tests {
         }
         assert_eq!(usage.now(), noted(second, 5, 2));
         assert_eq!(usage.take_unnoted(), None, "restored usage counts as recorded");
+    }
+
+    #[test]
+    fn a_node_grants_what_it_reserved() {
+        let usage = Usage::default();
+        let today = day("2026-11-21");
+        let spend = |usage: &Usage| usage.spend(Counter::Requests, today, 100);
+        let reserve = |usage: &Usage| {
+            let begun = usage.begin_reservation(Counter::Requests, today, (100, 10, 0));
+            let (total, amount) = begun?;
+            // As the shared log applies it, on every node.
+            usage.learn(total);
+            usage.end_reservation(Counter::Requests, Some((total.day, amount)));
+            Some((total.requests, amount))
+        };
+        assert_eq!(spend(&usage), None, "nothing is reserved");
+        assert_eq!(reserve(&usage), Some((10, 10)));
+        let granted = spend(&usage).expect("reserved");
+        assert_eq!((granted.granted, granted.remaining), (true, 99));
+        assert_eq!(reserve(&usage), None, "some are left");
+        // Another node reserves the most of the rest.
+        usage.learn(DayUsage { day: Some(today), requests: 96, exports: 0 });
+        let left = std::iter::from_fn(|| spend(&usage)).take(9).filter(|it| it.granted).count();
+        assert_eq!((left, spend(&usage)), (9, None));
+        assert_eq!(reserve(&usage), Some((97, 1)), "little near the end");
+        assert!(spend(&usage).is_some_and(|it| it.granted && it.remaining == 3));
+        usage.learn(DayUsage { day: Some(today), requests: 100, exports: 0 });
+        assert!(spend(&usage).is_some_and(|it| !it.granted && it.remaining == 0));
+        let tomorrow = today.plus(1);
+        assert_eq!(usage.spend(Counter::Requests, tomorrow, 100), None, "a new day");
+    }
+
+    #[test]
+    fn what_is_owed_is_reserved_later() {
+        let usage = Usage::default();
+        let today = day("2026-11-21");
+        for _ in 0..3 {
+            assert!(usage.owe(Counter::Requests, today, 100).granted);
+        }
+        let begun = usage.begin_reservation(Counter::Requests, today, (100, 10, 0));
+        let (total, amount) = begun.expect("begun");
+        assert_eq!((total.requests, amount), (13, 13));
+        // A failed one changes nothing.
+        usage.end_reservation(Counter::Requests, None);
+        let again = usage.begin_reservation(Counter::Requests, today, (100, 10, 0));
+        assert_eq!(again, Some((total, amount)));
+        usage.learn(total);
+        usage.end_reservation(Counter::Requests, Some((total.day, amount)));
+        let allowance = usage.spend(Counter::Requests, today, 100).expect("reserved");
+        assert_eq!((allowance.granted, allowance.remaining), (true, 96));
+        let most = usage.begin_reservation(Counter::Exports, today, (2, 1, 0));
+        assert_eq!(most.map(|(total, amount)| (total.exports, amount)), Some((1, 1)));
     }
 }

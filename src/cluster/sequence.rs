@@ -59,7 +59,12 @@ struct InFlight<T> {
 
 type Sending = Pin<Box<dyn Future<Output = Published> + Send>>;
 type Asking = Pin<Box<dyn Future<Output = Result<u64, StreamError>> + Send>>;
-type Barrier = oneshot::Sender<Result<(), AppendError>>;
+
+/// Someone who waits for the end of the stream.
+struct Barrier {
+    answer: oneshot::Sender<Result<(), AppendError>>,
+    since: Instant,
+}
 
 pub(super) struct Sequencer<S, R: Replica> {
     node: String,
@@ -75,6 +80,8 @@ pub(super) struct Sequencer<S, R: Replica> {
     waiting: VecDeque<Waiting<R::Transaction>>,
     in_flight: Option<InFlight<R::Transaction>>,
     barriers: Vec<Barrier>,
+    /// When the stream is asked for its end again.
+    ask_at: Instant,
     condition: Arc<watch::Sender<Condition>>,
     /// Since when the stream is shorter than this node knows.
     short_since: Option<Instant>,
@@ -117,6 +124,7 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
             waiting: VecDeque::new(),
             in_flight: None,
             barriers: Vec::new(),
+            ask_at: Instant::now(),
             condition,
             short_since: None,
             caught_up_at: None,
@@ -155,7 +163,7 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
             (waiting.submission.done)(Err(refusal.clone()));
         }
         for barrier in self.barriers.drain(..) {
-            let _ = barrier.send(Err(refusal.clone()));
+            let _ = barrier.answer.send(Err(refusal.clone()));
         }
         // It may be stored: the next start takes it in.
         if let Some(in_flight) = self.in_flight.take() {
@@ -195,14 +203,20 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
             if sending.is_none() {
                 sending = self.next_append();
             }
-            if asking.is_none() && (look || !self.barriers.is_empty()) {
+            let is_asked = look || !self.barriers.is_empty();
+            if asking.is_none() && is_asked && self.ask_at <= Instant::now() {
                 look = false;
                 let stream = Arc::clone(&self.stream);
                 let asked = async move { stream.last().await };
                 asking = Some((Box::pin(asked), std::mem::take(&mut self.barriers)));
             }
             let resend_at = self.in_flight.as_ref().and_then(|it| it.send_at);
-            let wake = [resend_at, (records.is_none() && following.is_none()).then_some(follow_at)];
+            let ask_at = Some(self.ask_at).filter(|_| asking.is_none() && is_asked);
+            let wake = [
+                ask_at,
+                resend_at,
+                (records.is_none() && following.is_none()).then_some(follow_at),
+            ];
             let wake = wake.into_iter().flatten().min();
             let took = tokio::select! {
                 biased;
@@ -246,7 +260,7 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
                         }
                         Err(StreamError(error)) => {
                             self.cut_off(error);
-                            refuse(barriers, &AppendError::Unreachable);
+                            self.ask_again(barriers);
                             Ok(())
                         }
                     }
@@ -256,7 +270,9 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
                         Some(Command::Append(submission)) => {
                             self.waiting.push_back(Waiting { submission, since: Instant::now() });
                         }
-                        Some(Command::Barrier(answer)) => self.barriers.push(answer),
+                        Some(Command::Barrier(answer)) => {
+                            self.barriers.push(Barrier { answer, since: Instant::now() });
+                        }
                         None => return End::Closed,
                     }
                     Ok(())
@@ -298,6 +314,19 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
         if self.condition.borrow().cut_off.is_some() {
             tracing::info!("the shared log is reached again");
             self.condition.send_modify(|it| it.cut_off = None);
+        }
+    }
+
+    /// Asks for the end of the stream again soon, for those who have not waited for too long: servers elect another
+    /// leader within seconds.
+    fn ask_again(&mut self, barriers: Vec<Barrier>) {
+        self.ask_at = Instant::now() + RETRY_PAUSE;
+        for barrier in barriers {
+            if barrier.since.elapsed() < SEND_WAIT {
+                self.barriers.push(barrier);
+            } else {
+                let _ = barrier.answer.send(Err(AppendError::Unreachable));
+            }
         }
     }
 
@@ -601,12 +630,6 @@ async fn answer_when_applied(
         Err(_) => Err(AppendError::Unreachable),
     };
     for barrier in barriers {
-        let _ = barrier.send(answer.clone());
-    }
-}
-
-fn refuse(barriers: Vec<Barrier>, refusal: &AppendError) {
-    for barrier in barriers {
-        let _ = barrier.send(Err(refusal.clone()));
+        let _ = barrier.answer.send(answer.clone());
     }
 }

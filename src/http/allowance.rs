@@ -12,7 +12,7 @@ use axum::http::{Extensions, HeaderMap};
 use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 
-use crate::accounts::{Allowance, Caller, Person};
+use crate::accounts::{Allowance, Caller, Counter, Person};
 use crate::http::error::ApiError;
 use crate::http::local::is_local;
 use crate::http::operation::{Access, Operation};
@@ -59,41 +59,40 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
         }
         let now = app.clock.now();
         let caller = authenticated(&app, request.extensions(), request.headers());
-        let (caller, allowance) =
-            match caller.and_then(|caller| admit_json(&app, operation, caller, now)) {
-                Ok(admitted) => admitted,
-                Err(refusal) => return Box::pin(ready(refusal.into_response())),
-            };
-        if let Err(refusal) = checked {
-            let mut response = refusal.into_response();
-            rate_limit_headers(&allowance, response.headers_mut());
-            return Box::pin(ready(response));
-        }
+        let caller = match caller
+            .and_then(|caller| check_json(&caller, operation.scope()).map(|()| caller))
+        {
+            Ok(caller) => caller,
+            Err(refusal) => return Box::pin(ready(refusal.into_response())),
+        };
+        // Almost always at once.
+        let charged = app.store.try_charge(Counter::Requests, &caller, now);
         request.extensions_mut().insert(Now(now));
-        request.extensions_mut().insert(caller);
+        request.extensions_mut().insert(caller.clone());
         if let Some(queries) = operation.queries {
             request.extensions_mut().insert(queries);
         }
-        let response = handler.call(request, app);
         Box::pin(async move {
-            let mut response = response.await;
+            let charged = match charged {
+                Some(charged) => charged,
+                None => app.store.charge_waiting(Counter::Requests, &caller, now).await,
+            };
+            let allowance = match check_granted(charged, &caller, now) {
+                Ok(allowance) => allowance,
+                Err(refusal) => return refusal.into_response(),
+            };
+            if let Err(refusal) = checked {
+                let mut response = refusal.into_response();
+                rate_limit_headers(&allowance, response.headers_mut());
+                return response;
+            }
+            let mut response = handler.call(request, app).await;
             // A handler that counts more requests sets what remains.
             let allowance = response.extensions().get::<Allowance>().copied().unwrap_or(allowance);
             rate_limit_headers(&allowance, response.headers_mut());
             response
         })
     }
-}
-
-fn admit_json(
-    app: &App,
-    operation: &Operation,
-    caller: Caller,
-    now: DateTime<Utc>,
-) -> Result<(Caller, Allowance), ApiError> {
-    check_json(&caller, operation.scope())?;
-    let allowance = check_granted(app.store.charge_request(&caller, now), &caller, now)?;
-    Ok((caller, allowance))
 }
 
 /// Checks that the caller has the JSON API, and the scope.
@@ -150,7 +149,7 @@ fn check_scope(caller: &Caller, scope: Scope) -> Result<(), ApiError> {
 ///
 /// # Errors
 /// 429 when the day's allowance is used up.
-pub fn charge_more(
+pub async fn charge_more(
     app: &App,
     caller: &Caller,
     requests: usize,
@@ -158,7 +157,8 @@ pub fn charge_more(
 ) -> Result<Option<Allowance>, ApiError> {
     let mut left = None;
     for _ in 0..requests {
-        left = Some(check_granted(app.store.charge_request(caller, now), caller, now)?);
+        let charged = app.store.charge_waiting(Counter::Requests, caller, now).await;
+        left = Some(check_granted(charged, caller, now)?);
     }
     Ok(left)
 }
@@ -167,12 +167,12 @@ pub fn charge_more(
 ///
 /// # Errors
 /// 429 when the day's export budget is used up.
-pub fn charge_export(
+pub async fn charge_export(
     app: &App,
     caller: &Caller,
     now: DateTime<Utc>,
 ) -> Result<Allowance, ApiError> {
-    check_granted(app.store.charge_export(caller, now), caller, now)
+    check_granted(app.store.charge_waiting(Counter::Exports, caller, now).await, caller, now)
 }
 
 /// Whether a request has a valid key or, without an `Authorization` header, a valid session. Keeps whose

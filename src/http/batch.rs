@@ -107,7 +107,7 @@ pub async fn search_batch(
         let what = format!("must have 1 to {BATCH_MAX} searches, not {}", queries.len());
         return Err(ApiError::parameter("queries", what));
     }
-    let allowance = charge_more(&app, &caller, queries.len() - 1, now.0)?;
+    let allowance = charge_more(&app, &caller, queries.len() - 1, now.0).await?;
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let served = Arc::clone(&index);
     let body = work::scan(move || {

@@ -108,7 +108,7 @@ pub async fn export_drops(
         Ok((params.drops(LIMITS, as_of.today)?, export_lines(&params)?))
     };
     let (filter, (format, header, line)) = work::parse(&uri, parse).await?;
-    let started = export.start(&app)?;
+    let started = export.start(&app).await?;
     let (searched, timer) = (Arc::clone(&index), QueryTimer::start(QueryKind::Export));
     let served = Arc::clone(&index);
     // Positions of rows, four bytes each; rows are written as the client reads.
@@ -142,7 +142,7 @@ pub async fn export_names(
     names: Vec<DomainName>,
 ) -> Result<Response, ApiError> {
     let (index, as_of) = (app.live.current(), app.as_of(export.now));
-    let started = export.start(app)?;
+    let started = export.start(app).await?;
     let (searched, exports_internal) = (Arc::clone(&index), app.exports_internal);
     let places = work::run(work::cost_us(names.len(), LOOKUP_US), move || {
         let mut places = searched.places_of(&names);
@@ -211,7 +211,7 @@ pub async fn export_watchlist(
     let asked = WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
     let (index, as_of) = (app.live.current(), app.as_of(export.now));
     let owned = app.store.user_data(&export.caller);
-    let started = export.start(&app)?;
+    let started = export.start(&app).await?;
     let (listed, searched, store) = (Arc::clone(&owned), Arc::clone(&index), app.store.clone());
     let observed = store.clone();
     let names = work::run(u32::MAX, move || {
@@ -237,7 +237,7 @@ pub async fn export_portfolio(
     let filter = ClaimFilter::parse(Params::new(query.as_deref()), LIMITS)?;
     let today = app.as_of(export.now).today;
     let owned = app.store.user_data(&export.caller);
-    let started = export.start(&app)?;
+    let started = export.start(&app).await?;
     let listed = Arc::clone(&owned);
     let ids =
         work::run(u32::MAX, move || Ok(filter.page_of(&listed).map(|claim| claim.id).collect()));
@@ -297,12 +297,12 @@ impl Export {
     /// # Errors
     /// 429 while as many exports of the account run as its plan allows, and when the day's budget is
     /// used up.
-    fn start(self, app: &App) -> Result<Started, ApiError> {
+    async fn start(self, app: &App) -> Result<Started, ApiError> {
         let Export { caller, now, slot } = self;
         let limit = app.store.limits(&caller).concurrent_exports;
         let running = app.exports.begin(caller.account, limit);
         let running = running.ok_or(ApiError::TooManyExports { plan: caller.plan, limit })?;
-        let allowance = charge_export(app, &caller, now.0)?;
+        let allowance = charge_export(app, &caller, now.0).await?;
         let slots = Slots(Arc::new(Mutex::new(Some((running, slot)))));
         Ok(Started { allowance, stall: app.stall, slots })
     }

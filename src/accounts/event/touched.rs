@@ -10,6 +10,8 @@ use super::{Event, Transaction};
 #[derive(Hash)]
 enum Key<'a, A: Hash> {
     Account(A),
+    /// The allowance of an account.
+    Allowance(A),
     /// An address has one account.
     Email(&'a str),
     /// A single-user server has one owner.
@@ -31,8 +33,7 @@ impl Event {
     fn touched(&self, keys: &mut Vec<u64>) {
         let account = match self {
             // Counted, or the latest wins: nothing is decided on them.
-            Event::UsageNoted { .. }
-            | Event::DayBegan { .. }
+            Event::DayBegan { .. }
             | Event::Checkpoint { .. }
             | Event::KeyUsed { .. }
             | Event::SessionSeen { .. }
@@ -44,6 +45,8 @@ impl Event {
             | Event::DeliverySettled { .. }
             | Event::WatchesArrived { .. }
             | Event::ChannelSwitchedOff { .. } => return,
+            // What nodes reserve, while other data of the account changes.
+            Event::UsageNoted { account, .. } => return keys.push(key(&Key::Allowance(account))),
             Event::AccountAdded { account, email, .. }
             | Event::AccountSignedUp { account, email, .. } => {
                 keys.push(key(&Key::<()>::Email(email.as_str())));

@@ -222,7 +222,10 @@ impl State {
             Event::UsageNoted { account, day, requests, exports } => {
                 self.see_day(day);
                 let noted = DayUsage { day: Some(day), requests, exports };
-                self.change(account, |it| it.noted.merge(noted));
+                self.change(account, |it| {
+                    it.noted.merge(noted);
+                    it.usage.learn(it.noted);
+                });
             }
             Event::DayBegan { day } => self.see_day(day),
             Event::SessionBegan { account, digest, at } => {

@@ -1,25 +1,38 @@
 //! Charging requests and exports, and recording the counts.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
 use super::{Caller, Store, metrics};
+use crate::accounts::error::WriteError;
 use crate::accounts::event::Event;
 use crate::accounts::quota::{Allowance, Counter, DayUsage};
 use crate::journal::AppendError;
 use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 
+/// Part of a day's allowance that a node of a cluster reserves at a time.
+const BLOCK_PARTS: u32 = 100;
+/// Attempts to reserve while other nodes do.
+const ATTEMPTS_MAX: u64 = 10;
+/// Begins the key of the lock of an allowance, which is not that of its account.
+const ALLOWANCE: &str = "allowance";
+
+fn block(limit: u32) -> u32 {
+    (limit / BLOCK_PARTS).max(1)
+}
+
 impl Store {
     /// Charges one JSON request at `now`, if the day's allowance has one left.
     pub fn charge_request(&self, caller: &Caller, now: DateTime<Utc>) -> Allowance {
-        self.charge(Counter::Requests, caller, self.limits(caller).requests_per_day, now)
+        self.charge(Counter::Requests, caller, self.allowed(Counter::Requests, caller), now)
     }
 
     /// Charges one export at `now`, if the day's allowance has one left.
     pub fn charge_export(&self, caller: &Caller, now: DateTime<Utc>) -> Allowance {
-        self.charge(Counter::Exports, caller, self.limits(caller).exports_per_day, now)
+        self.charge(Counter::Exports, caller, self.allowed(Counter::Exports, caller), now)
     }
 
     fn charge(
@@ -36,6 +49,97 @@ impl Store {
         });
         metrics::count_usage(caller.plan, counter, allowance.granted);
         allowance
+    }
+
+    /// Charges one at `now`, if that needs no waiting: on a node of a cluster, this node may have to reserve a part of
+    /// the day's allowance first.
+    pub fn try_charge(
+        &self,
+        counter: Counter,
+        caller: &Caller,
+        now: DateTime<Utc>,
+    ) -> Option<Allowance> {
+        let limit = self.allowed(counter, caller);
+        if self.0.shared.log.is_none() {
+            return Some(self.charge(counter, caller, limit, now));
+        }
+        let allowance = caller.usage.spend(counter, self.day(now), limit)?;
+        metrics::count_usage(caller.plan, counter, allowance.granted);
+        if caller.usage.begins_soon(counter, block(limit) / 2)
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let (store, caller) = (self.clone(), caller.clone());
+            // The next request that finds nothing left says if it failed.
+            runtime.spawn(async move {
+                let _ = store.reserve(counter, &caller, now, block(limit) / 2).await;
+            });
+        }
+        Some(allowance)
+    }
+
+    /// Charges one at `now`. Waits while this node of a cluster reserves a part of the day's allowance; if the
+    /// shared log cannot be reached, it is reserved later.
+    pub async fn charge_waiting(
+        &self,
+        counter: Counter,
+        caller: &Caller,
+        now: DateTime<Utc>,
+    ) -> Allowance {
+        loop {
+            if let Some(allowance) = self.try_charge(counter, caller, now) {
+                return allowance;
+            }
+            let (store, asking) = (self.clone(), caller.clone());
+            // It ends even if the client of this request goes away.
+            let reserved =
+                tokio::spawn(async move { store.reserve(counter, &asking, now, 0).await }).await;
+            let is_unreachable =
+                !matches!(reserved, Ok(Ok(()) | Err(WriteError::Journal(AppendError::Superseded))));
+            if is_unreachable {
+                let limit = self.allowed(counter, caller);
+                let allowance = caller.usage.owe(counter, self.day(now), limit);
+                metrics::count_usage(caller.plan, counter, allowance.granted);
+                return allowance;
+            }
+        }
+    }
+
+    /// Reserves a block of the day's allowance for this node, unless more than `enough` are left.
+    async fn reserve(
+        &self,
+        counter: Counter,
+        caller: &Caller,
+        now: DateTime<Utc>,
+        enough: u32,
+    ) -> Result<(), WriteError> {
+        let limit = self.allowed(counter, caller);
+        for attempt in 1.. {
+            let key = (ALLOWANCE, caller.account);
+            let lock = self.0.locks.lock(&key, &self.0.shared).await?;
+            let wanted = (limit, block(limit), enough);
+            let begun = caller.usage.begin_reservation(counter, self.day(now), wanted);
+            let Some((total, amount)) = begun else { return Ok(()) };
+            let note = usage_noted(caller.account, total).into_iter().collect();
+            let reserved = self.append(note, Some(lock)).await;
+            let got = reserved.is_ok().then_some((total.day, amount));
+            caller.usage.end_reservation(counter, got);
+            match reserved {
+                Err(WriteError::Journal(AppendError::Superseded)) if attempt < ATTEMPTS_MAX => {
+                    let pause = Duration::from_millis(fastrand::u64(1..=10 * attempt));
+                    tokio::time::sleep(pause).await;
+                }
+                reserved => return reserved,
+            }
+        }
+        Ok(())
+    }
+
+    fn allowed(&self, counter: Counter, caller: &Caller) -> u32 {
+        let limits = self.limits(caller);
+        match counter {
+            Counter::Requests => limits.requests_per_day,
+            Counter::Exports => limits.exports_per_day,
+        }
     }
 
     /// The UTC day of `now`, or the latest day seen if that is later: setting the clock back does
@@ -64,6 +168,10 @@ impl Store {
 
     /// Records all usage that is not recorded yet.
     pub(super) fn note_all_usage(&self) -> Result<(), AppendError> {
+        // Nodes of a cluster reserve before they grant.
+        if self.0.shared.log.is_some() {
+            return Ok(());
+        }
         let accounts = self.state().accounts.clone();
         for account in accounts.values() {
             let unnoted = account.usage.take_unnoted();

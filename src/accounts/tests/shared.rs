@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::accounts::admin::{AdminCommand, AdminReply, CommandError, execute};
 use crate::accounts::fixtures::email;
+use crate::accounts::quota::Counter;
 use crate::accounts::store::{Store, StoreOptions};
 use crate::cluster::memory::Memory;
 use crate::journal::AppendError;
@@ -147,4 +148,51 @@ fn a_node_that_left_has_its_data_and_does_not_come_back() {
         assert!(begun.elapsed() < Duration::from_secs(30));
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_grant_no_more_than_a_day_allows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stream = Memory::default();
+    stream.fails_one_in.store(50, Ordering::Relaxed);
+    const LIMIT: u32 = 2_000;
+    let open = |name: &str| {
+        let mut plans = Plans::default();
+        plans.limits_mut(Plan::Pro).requests_per_day = LIMIT;
+        let options = StoreOptions::new(&folder.path().join(name), plans, Clock::system());
+        Store::open_shared(options, name, stream.clone()).expect("opened")
+    };
+    let stores = ["a", "b", "c"].map(open);
+    let first = stores[0].clone();
+    let key = tokio::task::spawn_blocking(move || {
+        add(&first, "a@example.com").expect("added");
+        first.issue_key(&email("a@example.com")).expect("a key")
+    });
+    let key = key.await.expect("no panic").key;
+    let now = Clock::system().now();
+    let mut clients = Vec::new();
+    for client in 0..64 {
+        let store = stores[client % 3].clone();
+        let begun = Instant::now();
+        let caller = loop {
+            if let Some(caller) = store.authenticate(key.reveal()) {
+                break caller;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        };
+        clients.push(tokio::spawn(async move {
+            let mut granted = 0;
+            while store.charge_waiting(Counter::Requests, &caller, now).await.granted {
+                granted += 1;
+            }
+            granted
+        }));
+    }
+    let mut granted = 0;
+    for client in clients {
+        granted += client.await.expect("no panic");
+    }
+    assert!(granted <= LIMIT, "{granted}");
+    assert!(granted >= LIMIT - LIMIT / 20, "{granted}");
 }

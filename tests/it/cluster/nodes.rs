@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -34,9 +34,14 @@ impl Node {
 
     /// A node that reaches the servers by these addresses.
     pub(super) fn on(urls: &[String], number: usize) -> Node {
+        Node::with(urls, number, "")
+    }
+
+    /// As [`Node::on`], with more sections of settings.
+    fn with(urls: &[String], number: usize, more: &str) -> Node {
         let site = Site::with_a_name_of_each_kind();
         let settings = site.settings(&format!(
-            "node = \"node-{number}\"\n[cluster]\nservers = {}\nworkers = {}\n",
+            "node = \"node-{number}\"\n[cluster]\nservers = {}\nworkers = {}\n{more}",
             json!(urls),
             number == 0,
         ));
@@ -248,6 +253,51 @@ fn kills_lose_no_acknowledged_write() {
         }
         assert_eq!(found, claims, "each claim once, with the id that was acknowledged");
     }
+}
+
+#[test]
+fn nodes_grant_the_allowance_of_a_day_once() {
+    const LIMIT: usize = 3_000;
+    let nats = Nats::start(3);
+    let nodes = [0, 1, 2].map(|number| {
+        Node::with(&nats.urls(), number, &format!("[plans.api]\nrequests_per_day = {LIMIT}\n"))
+    });
+    nodes[0].ok(&["cluster", "init"]);
+    let mut servers = nodes.each_ref().map(|node| Some(node.serve()));
+    nodes[0].ok(&["account", "add", EMAIL, "--plan", "api"]);
+    let key = nodes[0].ok(&["account", "key", EMAIL]).trim().to_owned();
+    // A request that is refused for the key is not counted.
+    for server in servers.iter().flatten() {
+        until_status(&mut server.client_with(&key), "/api/v1/tlds", 200);
+    }
+    let (granted, refused) = (AtomicUsize::new(servers.len()), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for at in 0..64 {
+            let address = servers[at % 3].as_ref().expect("it runs").address();
+            let (key, granted, refused) = (&key, &granted, &refused);
+            scope.spawn(move || {
+                let mut client = Client::new(address).with_key(key);
+                // Until the allowance is used up, or the node is killed.
+                while let Ok(response) = client.try_request("GET", "/api/v1/tlds", &[]) {
+                    match response.status {
+                        200 => granted.fetch_add(1, Ordering::Relaxed),
+                        429 => {
+                            refused.fetch_add(1, Ordering::Relaxed);
+                            break;
+                        }
+                        status => panic!("{status}: {}", response.text()),
+                    };
+                }
+            });
+        }
+        while granted.load(Ordering::Relaxed) < LIMIT / 3 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        servers[2].take().expect("it runs").kill();
+    });
+    let (granted, refused) = (granted.into_inner(), refused.into_inner());
+    assert!(refused > 0 && granted <= LIMIT, "{granted} of {LIMIT} granted, {refused} refused");
+    assert!(granted >= LIMIT - LIMIT / 20, "{granted} of {LIMIT} granted");
 }
 
 /// Copies a folder.
