@@ -86,7 +86,7 @@ struct Reserved {
 }
 
 impl Reserved {
-    /// What is left, and what is owed.
+    /// Returns the counts left and owed of a kind.
     fn counter(&mut self, counter: Counter) -> (&mut u32, &mut u32) {
         match counter {
             Counter::Requests => (&mut self.requests, &mut self.owed_requests),

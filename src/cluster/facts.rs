@@ -1,4 +1,4 @@
-//! What a node tells of itself to the operator.
+//! Position and health of a node, for operators.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! The shared log in a stream of NATS JetStream.
 //!
-//! What a server is checked for, and why, is in `data/docs/cluster.md`.
+//! `data/docs/cluster.md` lists the checks of servers and stream.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ impl JetStream {
         JetStream { settings, context: Mutex::new(None) }
     }
 
-    /// Makes the stream if there is none, and checks it.
+    /// Creates the stream if it does not exist, and checks it.
     ///
     /// # Errors
     /// [`RefusedStream`].
@@ -140,7 +140,7 @@ impl JetStream {
                 return Err(RefusedStream::Setting { stream, setting, found, wanted });
             }
         }
-        // Acknowledges what is not stored.
+        // With another mode, servers acknowledge records before they are stored.
         match config.get("persist_mode") {
             None | Some(Value::Null) => Ok(()),
             Some(mode) if mode == "" || mode == "default" => Ok(()),
@@ -198,7 +198,7 @@ impl JetStream {
         }
     }
 
-    /// Returns what the server tells of the stream; `None` if there is none.
+    /// Returns configuration and state of the stream; `None` if it does not exist.
     async fn info(&self, context: &Context) -> Result<Option<Value>, StreamError> {
         let subject = format!("STREAM.INFO.{}", self.settings.stream);
         let info: Response<Value> = context.request(subject, &json!({})).await.map_err(error)?;

@@ -13,7 +13,7 @@ use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
 #[derive(Clone, Default)]
 pub struct Memory {
     records: Arc<Mutex<Vec<Vec<u8>>>>,
-    /// One in so many calls fails; 0 means none.
+    /// One of this many calls fails; with 0, all succeed.
     pub fails_one_in: Arc<AtomicU64>,
     /// Stores records whatever the last one is.
     pub expects_nothing: bool,

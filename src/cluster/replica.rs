@@ -1,4 +1,4 @@
-//! What the parts of the shared log have in common: the state that they change, and what they are asked for.
+//! Types that the parts of the shared log share: the state that they change, and the commands of the handle.
 
 use tokio::sync::oneshot;
 
@@ -45,7 +45,7 @@ pub struct Submission<T> {
     pub done: Done,
 }
 
-/// What the handle asks of the sequencer.
+/// A command of the handle to the sequencer.
 pub(super) enum Command<T> {
     Append(Submission<T>),
     /// Answers once the last record of the stream is applied.

@@ -1,4 +1,4 @@
-//! What the shared log asks of the engine that keeps it: a stream of records, numbered from 1 without gaps.
+//! The interface of the engine that keeps the shared log: a stream of records, numbered from 1 without gaps.
 
 use std::future::Future;
 
@@ -12,7 +12,7 @@ pub struct StreamRecord {
     pub bytes: Vec<u8>,
 }
 
-/// What became of an append.
+/// The outcome of an append.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Published {
     /// It is stored under this number.
@@ -36,7 +36,7 @@ pub trait Stream: Send + Sync + 'static {
     /// Appends a record if `last` is the number of the last one.
     fn append(&self, last: u64, bytes: Vec<u8>) -> impl Future<Output = Published> + Send;
 
-    /// Returns the number of the last record, 0 if there is none.
+    /// Returns the number of the last record, 0 for an empty stream.
     fn last(&self) -> impl Future<Output = Result<u64, StreamError>> + Send;
 
     /// Returns the records from `first` on.

@@ -25,7 +25,7 @@ pub(super) struct ClusterFile {
     workers: bool,
 }
 
-/// What a node of a cluster does.
+/// Settings of a node of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterSettings {
     pub log: Settings,

@@ -377,7 +377,7 @@ impl Store {
         }
     }
 
-    /// Returns what the node `node` tells of itself; `None` for a single node.
+    /// Returns position and health of the node, which is called `node`; `None` without a cluster.
     pub fn node_facts(&self, node: &str) -> Option<NodeFacts> {
         let log = self.0.shared.log.as_ref()?;
         let Condition { is_caught_up, cut_off, halted, .. } = log.condition();
@@ -496,7 +496,7 @@ impl Store {
         self.0.shared.append_lazy(transaction, after)
     }
 
-    /// What follows once `transaction` is applied. It owns the account's lock, so that a caller who stops
+    /// Returns the function to call once `transaction` is applied. It owns the account's lock, so that a caller who stops
     /// waiting does not release it early.
     pub(super) fn after(
         &self,

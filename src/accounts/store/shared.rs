@@ -77,7 +77,7 @@ impl Shared {
             if result.is_ok() {
                 after();
             }
-            // Nobody may wait any more; it is durable anyway.
+            // The caller may have stopped waiting; the record is durable anyway.
             let _ = answer.send(result);
         };
         let (touched, done) = (transaction.touched(), Box::new(done));

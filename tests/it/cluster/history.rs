@@ -1,4 +1,4 @@
-//! What each user sees while links are cut and servers stop: as if there were one server.
+//! Histories of users while links are cut and servers stop: each is as one server would give it.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;

@@ -10,7 +10,7 @@ use std::thread;
 
 const STACK_BYTES: usize = 1 << 30;
 
-/// What a client did.
+/// An operation on the register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     Write(u64),
@@ -30,7 +30,7 @@ pub struct Event {
 /// Returns whether a register that begins with `value` can have this history.
 pub fn is_linearizable(value: u64, history: &[Event]) -> bool {
     let mut events = history.to_vec();
-    // A write without an answer that nobody read may have never been.
+    // A write without an answer may be missing, unless somebody read it.
     let is_read = |value| events.iter().any(|event| event.op == Op::Read(value));
     let counts = |event: &&Event| match event.op {
         Op::Write(value) => event.end.is_some() || is_read(value),
