@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use crate::accounts::{Store, StoreOptions};
 #[cfg(feature = "cluster")]
+use crate::cluster::facts::NodeFacts;
+#[cfg(feature = "cluster")]
 use crate::cluster::jetstream::{JetStream, RefusedStream};
 use crate::config::cluster::ClusterSettings;
 
@@ -39,7 +41,11 @@ pub(super) fn open(_options: StoreOptions, _cluster: &ClusterSettings) -> anyhow
 #[cfg(feature = "cluster")]
 pub(super) async fn answer(cluster: ClusterSettings, store: Store, stop: impl Future<Output = ()>) {
     let stream = JetStream::new(cluster.log.clone());
-    let facts = || serde_json::to_vec(&store.node_facts(&cluster.log.node)).unwrap_or_default();
+    let facts = || {
+        let facts = store.node_facts(&cluster.log.node);
+        let facts = facts.map(|facts| NodeFacts { workers: cluster.workers, ..facts });
+        serde_json::to_vec(&facts).unwrap_or_default()
+    };
     let answering = async {
         loop {
             if let Err(err) = stream.answer(facts).await {

@@ -35,8 +35,8 @@ enum ClusterCommand {
     /// Compare the data of all nodes after the same record; exit code 1 if it differs
     Compare {
         /// Nodes that must answer [default: as many as replicas]
-        #[arg(long)]
-        nodes: Option<usize>,
+        #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+        nodes: Option<u16>,
     },
     /// Make this data folder that of a single node again; the server must be stopped
     Leave,
@@ -57,15 +57,22 @@ pub fn run(args: ClusterArgs, config: &Config) -> anyhow::Result<()> {
     let stream = JetStream::new(log.clone());
     match args.command {
         ClusterCommand::Init => {
-            runtime.block_on(stream.init())?;
-            print_json(&json!({ "stream": log.stream, "replicas": log.replicas }))
+            let created = runtime.block_on(stream.init())?;
+            print_json(
+                &json!({ "stream": log.stream, "replicas": log.replicas, "created": created }),
+            )
         }
         ClusterCommand::Status => {
             let nodes = runtime.block_on(nodes(&stream))?;
+            ensure!(
+                !nodes.is_empty(),
+                "no node of the stream `{}` answers; are they running?",
+                log.stream
+            );
             nodes.iter().try_for_each(print_json)
         }
         ClusterCommand::Compare { nodes } => {
-            let wanted = nodes.unwrap_or(log.replicas.into());
+            let wanted = nodes.map_or(log.replicas.into(), usize::from);
             let id = checkpoint(config)?;
             runtime.block_on(compare(&stream, id, wanted))
         }
@@ -110,7 +117,11 @@ async fn compare(stream: &JetStream, id: u64, wanted: usize) -> anyhow::Result<(
         print_json(&json!({ "node": node.node, "digest": digest(node), "halted": node.halted }))?;
     }
     let digests: BTreeSet<_> = nodes.iter().map(digest).collect();
-    ensure!(nodes.len() >= wanted, "{} of {wanted} nodes answered", nodes.len());
+    ensure!(
+        nodes.len() >= wanted,
+        "{} of {wanted} nodes answered; --nodes says how many there are",
+        nodes.len()
+    );
     ensure!(
         digests.len() == 1 && !digests.contains(&None),
         "the nodes differ: keep the data folders, and restore those in the minority from a backup of another node"

@@ -2,6 +2,7 @@
 //!
 //! `data/docs/cluster.md` lists the checks of servers and stream.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::DeliverPolicy;
@@ -16,12 +17,17 @@ use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::sync::{Mutex, mpsc};
 
+use super::facts::NodeFacts;
 use super::record::RECORD_BYTES_MAX;
 use super::settings::Settings;
 use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
 
 /// Time for an answer. Servers elect another leader within seconds; what is unknown then is asked again.
 const ANSWER_WAIT: Duration = Duration::from_secs(2);
+/// Time for another node of the same name to answer.
+const NAMESAKE_WAIT: Duration = Duration::from_millis(300);
+/// A server that was not heard for so long does not count for the majority.
+const SILENT_MAX: Duration = Duration::from_secs(10);
 /// Records that are on their way from the server.
 const RECORDS_AHEAD: usize = 1_024;
 /// The oldest server: the first whose `sync_interval: always` keeps what it acknowledged when the power fails.
@@ -30,8 +36,14 @@ const VERSION_MIN: [u64; 3] = [2, 10, 27];
 /// Why a stream or its server is not used.
 #[derive(Debug, Error)]
 pub enum RefusedStream {
-    #[error("cannot reach the NATS servers: {0}")]
+    #[error("cannot use the NATS servers: {0}")]
     Unreachable(String),
+    #[error("cannot read the credentials {}: {source}", path.display())]
+    Credentials { path: PathBuf, source: std::io::Error },
+    #[error(
+        "a node `{0}` answers already: set another `node` on each, or stop the other server of this name"
+    )]
+    SameName(String),
     #[error(
         "the NATS server {name} has version {version}; at least 2.10.27 is needed, because older ones lose \
          acknowledged records when the power fails: upgrade it"
@@ -44,8 +56,8 @@ pub enum RefusedStream {
     #[error("there is no stream `{0}`; `dropdex cluster init` makes it")]
     NoStream(String),
     #[error(
-        "the stream `{stream}` has `{setting}` {found}, but {wanted} is needed to lose nothing: change it with \
-         `nats stream edit {stream}`"
+        "the stream `{stream}` has `{setting}` {found}, but {wanted} is needed: change the \
+         setting of dropdex, or the stream with `nats stream edit {stream}`"
     )]
     Setting { stream: String, setting: &'static str, found: Value, wanted: Value },
 }
@@ -61,13 +73,14 @@ impl JetStream {
         JetStream { settings, context: Mutex::new(None) }
     }
 
-    /// Creates the stream if it does not exist, and checks it.
+    /// Creates the stream if it does not exist, and checks it. Returns whether it was created.
     ///
     /// # Errors
     /// [`RefusedStream`].
-    pub async fn init(&self) -> Result<(), RefusedStream> {
+    pub async fn init(&self) -> Result<bool, RefusedStream> {
         let context = self.connect().await?;
-        if matches!(self.config(&context).await, Err(RefusedStream::NoStream(_))) {
+        let is_new = matches!(self.config(&context).await, Err(RefusedStream::NoStream(_)));
+        if is_new {
             let subject = format!("STREAM.CREATE.{}", self.settings.stream);
             let wanted = Value::Object(wanted(&self.settings).into_iter().map(owned).collect());
             let created: Response<Value> =
@@ -76,15 +89,22 @@ impl JetStream {
                 return Err(RefusedStream::Unreachable(error.to_string()));
             }
         }
-        self.check_stream(&context).await
+        self.check_stream(&context).await?;
+        Ok(is_new)
     }
 
-    /// Connects, and checks servers and stream.
+    /// Connects, and checks servers, stream and the name of this node.
     ///
     /// # Errors
     /// [`RefusedStream`].
     pub async fn check(&self) -> Result<(), RefusedStream> {
-        self.checked().await.map(drop)
+        self.checked().await?;
+        let answers = self.ask_nodes(NAMESAKE_WAIT).await?;
+        let names = answers.iter().filter_map(|it| serde_json::from_slice::<NodeFacts>(it).ok());
+        match names.into_iter().find(|facts| facts.node == self.settings.node) {
+            Some(facts) => Err(RefusedStream::SameName(facts.node)),
+            None => Ok(()),
+        }
     }
 
     async fn checked(&self) -> Result<Context, RefusedStream> {
@@ -109,9 +129,13 @@ impl JetStream {
         let mut options = ConnectOptions::new()
             .name(format!("dropdex {}", self.settings.node))
             .connection_timeout(ANSWER_WAIT)
-            .request_timeout(Some(ANSWER_WAIT));
+            .request_timeout(Some(ANSWER_WAIT))
+            .event_callback(|event| async move { tracing::debug!(%event, "NATS") });
         if let Some(file) = &self.settings.credentials {
-            options = options.credentials_file(file).await.map_err(unreachable)?;
+            options = options
+                .credentials_file(file)
+                .await
+                .map_err(|source| RefusedStream::Credentials { path: file.clone(), source })?;
         }
         if let Some(file) = &self.settings.ca_file {
             options = options.add_root_certificates(file.clone()).require_tls(true);
@@ -238,8 +262,9 @@ impl Stream for JetStream {
 
     async fn last(&self) -> Result<u64, StreamError> {
         let context = self.context().await?;
-        let info = self.info(&context).await?;
-        let info = info.ok_or_else(|| StreamError("the stream is gone".to_owned()))?;
+        // A stream that is gone has lost all records.
+        let Some(info) = self.info(&context).await? else { return Ok(0) };
+        check_majority(&info["cluster"])?;
         let last = info["state"]["last_seq"].as_u64();
         last.ok_or_else(|| StreamError("the server did not tell where the stream ends".to_owned()))
     }
@@ -273,6 +298,26 @@ impl Stream for JetStream {
         });
         Ok(received)
     }
+}
+
+/// Checks that most servers of the stream are there: others may answer, but store nothing.
+fn check_majority(cluster: &Value) -> Result<(), StreamError> {
+    let Some(replicas) = cluster["replicas"].as_array() else { return Ok(()) };
+    if cluster["leader"].as_str().is_none_or(str::is_empty) {
+        return Err(StreamError("the servers of the stream have no leader".to_owned()));
+    }
+    let is_there = |replica: &&Value| {
+        let silent = replica["active"].as_u64().map(Duration::from_nanos);
+        replica["offline"] != true && silent.is_some_and(|silent| silent < SILENT_MAX)
+    };
+    let there = 1 + replicas.iter().filter(is_there).count();
+    let all = replicas.len() + 1;
+    if there * 2 > all {
+        return Ok(());
+    }
+    Err(StreamError(format!(
+        "{there} of {all} servers of the stream are there, which is no majority"
+    )))
 }
 
 /// The settings of the stream that matter, as the server tells them.
@@ -320,6 +365,19 @@ fn unreachable(err: impl std::fmt::Display) -> RefusedStream {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_majority_of_servers_is_there() {
+        let replica = |offline: bool, seconds: u64| json!({ "name": "n", "offline": offline, "active": seconds * 1_000_000_000 });
+        let of =
+            |replicas: Vec<Value>| check_majority(&json!({ "leader": "n1", "replicas": replicas }));
+        assert!(of(vec![replica(false, 0), replica(true, 0)]).is_ok());
+        assert!(of(vec![replica(true, 0), replica(true, 0)]).is_err());
+        assert!(of(vec![replica(false, 60), replica(false, 60)]).is_err());
+        let no_leader = json!({ "replicas": [replica(false, 0), replica(false, 0)] });
+        assert!(check_majority(&no_leader).is_err());
+        assert!(check_majority(&json!({ "leader": "n1" })).is_ok(), "one server");
+    }
 
     #[test]
     fn versions_are_compared_by_number() {

@@ -21,10 +21,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::copy::Copier;
 use super::record::{Chain, SharedPosition, TRANSACTION_BYTES_MAX};
 use super::replica::{Command, WAITING_MAX};
-pub use super::replica::{Condition, Done, Replica, Submission};
+pub use super::replica::{Condition, CutOff, Done, Replica, Submission};
 use super::sequence::Sequencer;
 use super::stream::Stream;
 use crate::journal::{AppendError, Journal};
+
+/// Writes wait for so long while the stream cannot be reached: servers elect another leader within seconds.
+const WRITES_WAIT: Duration = Duration::from_secs(5);
 
 /// The handle.
 pub struct SharedLog<T> {
@@ -114,8 +117,21 @@ impl<T: Send + 'static> SharedLog<T> {
         self.ask_barrier()?.blocking_recv().unwrap_or(Err(AppendError::Closed))
     }
 
-    fn ask_barrier(&self) -> Result<oneshot::Receiver<Result<(), AppendError>>, AppendError> {
+    /// Checks that writes do not only wait: who has been cut off for a while refuses them at once.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub fn check_reachable(&self) -> Result<(), AppendError> {
         self.health()?;
+        let cut_off = self.condition.borrow().cut_off.as_ref().map(|it| it.since.elapsed());
+        if cut_off.is_some_and(|long| long > WRITES_WAIT) {
+            return Err(AppendError::Unreachable);
+        }
+        Ok(())
+    }
+
+    fn ask_barrier(&self) -> Result<oneshot::Receiver<Result<(), AppendError>>, AppendError> {
+        self.check_reachable()?;
         let (answer, answered) = oneshot::channel();
         self.send(Command::Barrier(answer))?;
         Ok(answered)

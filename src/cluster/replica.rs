@@ -1,5 +1,7 @@
 //! Types that the parts of the shared log share: the state that they change, and the commands of the handle.
 
+use std::time::Instant;
+
 use tokio::sync::oneshot;
 
 use super::record::{Part, SharedPosition};
@@ -52,6 +54,13 @@ pub(super) enum Command<T> {
     Barrier(oneshot::Sender<Result<(), AppendError>>),
 }
 
+/// A node that cannot write to the stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CutOff {
+    pub error: String,
+    pub since: Instant,
+}
+
 /// Health of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
@@ -59,8 +68,8 @@ pub struct Condition {
     pub taken: SharedPosition,
     /// Whether all records that the stream had at the start are taken in.
     pub is_caught_up: bool,
-    /// Why the stream cannot be reached, if so.
-    pub cut_off: Option<String>,
+    /// Why the stream cannot be written, and since when, if so.
+    pub cut_off: Option<CutOff>,
     /// Why this node accepts no more writes, if so: its log and the stream differ.
     pub halted: Option<String>,
 }

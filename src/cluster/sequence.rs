@@ -12,7 +12,7 @@ use tokio::time::{sleep_until, timeout};
 
 use super::copy::Copy;
 use super::record::{Chain, PARTS_BYTES_MAX, RecordId, SharedPosition, SharedRecord, part_bytes};
-use super::replica::{Command, Condition, Done, Replica, Submission};
+use super::replica::{Command, Condition, CutOff, Done, Replica, Submission};
 use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
 use crate::journal::AppendError;
 
@@ -304,10 +304,12 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
     }
 
     fn cut_off(&self, error: String) {
-        if self.condition.borrow().cut_off.is_none() {
+        let since = self.condition.borrow().cut_off.as_ref().map(|it| it.since);
+        if since.is_none() {
             tracing::warn!(error, "the shared log cannot be reached");
         }
-        self.condition.send_modify(|it| it.cut_off = Some(error));
+        let since = since.unwrap_or_else(Instant::now);
+        self.condition.send_modify(|it| it.cut_off = Some(CutOff { error, since }));
     }
 
     fn connected(&self) {
@@ -351,7 +353,8 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
             return Ok(());
         }
         Err(Halt(format!(
-            "the stream ends with record {last}, but this node has applied record {}: the stream has lost records",
+            "the stream ends with record {last}, but this node has applied record {}: the stream has lost records \
+             (data/docs/cluster.md, if all halted)",
             self.position.seq
         )))
     }
@@ -495,8 +498,16 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
         if message.before != self.position.chain {
             return Err(Halt(format!(
                 "record {seq} of node {} follows another record {} ({}) than the one that this node \
-                 has applied ({})",
-                message.node, self.position.seq, message.before, self.position.chain
+                 has applied ({}){}",
+                message.node,
+                self.position.seq,
+                message.before,
+                self.position.chain,
+                if self.position.seq == 0 {
+                    ": this node began with other data; restore a backup of another node"
+                } else {
+                    ""
+                },
             )));
         }
         let own = self.in_flight.take_if(|it| it.id == message.id);

@@ -32,6 +32,8 @@ impl AccountLocks {
     /// # Errors
     /// [`AppendError`]: the shared log cannot be reached.
     pub async fn lock(&self, key: &impl Hash, shared: &Shared) -> Result<AccountLock, AppendError> {
+        // Not one after the other.
+        shared.check_reachable()?;
         let guard = Arc::clone(self.lock_of(key)).lock_owned().await;
         shared.barrier().await?;
         Ok(AccountLock { _guard: guard, since: shared.since() })
@@ -46,6 +48,7 @@ impl AccountLocks {
         key: &impl Hash,
         shared: &Shared,
     ) -> Result<AccountLock, AppendError> {
+        shared.check_reachable()?;
         let guard = Arc::clone(self.lock_of(key)).blocking_lock_owned();
         shared.barrier_blocking()?;
         Ok(AccountLock { _guard: guard, since: shared.since() })

@@ -386,8 +386,9 @@ impl Store {
             node: node.to_owned(),
             seq,
             chain: hex::encode(chain.0),
+            workers: false,
             caught_up: is_caught_up,
-            cut_off,
+            cut_off: cut_off.map(|it| it.error),
             halted,
             checkpoints: self.0.shared.checkpoints.list(),
         })

@@ -139,6 +139,14 @@ impl Shared {
         }
     }
 
+    /// Checks that writes do not only wait for the shared log.
+    ///
+    /// # Errors
+    /// [`AppendError`].
+    pub fn check_reachable(&self) -> Result<(), AppendError> {
+        self.log.as_ref().map_or(Ok(()), SharedLog::check_reachable)
+    }
+
     /// Returns how far the state is known. What another node changes later refuses a decision.
     pub fn since(&self) -> u64 {
         self.log.as_ref().map_or(0, |log| log.applied().seq)

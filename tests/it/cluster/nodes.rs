@@ -152,6 +152,9 @@ fn what_a_client_writes_on_one_node_it_reads_on_all() {
     wait::until(SOON, "the node caught up", || ready(&three)["checks"]["log"] == "ok");
     assert_eq!(Shown::read(&mut three.client_with(&key)).claims.len(), 1);
     nodes[0].compare();
+    // The name of a node is taken.
+    let namesake = Node::new(&nats, 0);
+    namesake.run(&["serve", "--listen", "127.0.0.1:0"]).assert_failed(1, &["`node-0` answers"]);
     // The journal of a node shows the records.
     two.stop();
     let dump = nodes[1].ok(&["journal", "dump"]);
@@ -345,6 +348,40 @@ fn nodes_halt_when_the_stream_has_lost_records() {
         let refused = node.run(&["account", "set-plan", EMAIL, "api"]);
         refused.assert_failed(1, &["differ", "lost records"]);
     }
+}
+
+#[test]
+fn nodes_without_a_majority_serve_reads() {
+    let nats = Nats::start(3);
+    let nodes = three(&nats);
+    let servers = nodes.each_ref().map(Node::serve);
+    nodes[0].ok(&["account", "add", EMAIL, "--plan", "api"]);
+    let key = nodes[0].ok(&["account", "key", EMAIL]).trim().to_owned();
+    let mut clients = servers.each_ref().map(|server| server.client_with(&key));
+    for client in &mut clients {
+        until_status(client, "/api/v1/portfolio", 200);
+    }
+    nats.kill(1);
+    nats.kill(2);
+    for (server, client) in servers.iter().zip(&mut clients) {
+        wait::until(SOON, "cut off", || ready(server)["checks"]["log"] == "cut_off");
+        assert_eq!(server.client().get("/api/ready").status, 200);
+        assert_eq!(client.get("/api/v1/portfolio").status, 200);
+        let refused = client.send("POST", "/api/v1/portfolio", &claim("solar.com"));
+        assert_eq!((refused.status, &refused.json()["code"]), (503, &json!("writes_unavailable")));
+    }
+    // It does not come and go.
+    for server in servers.iter().cycle().take(30) {
+        assert_eq!(ready(server)["checks"]["log"], "cut_off");
+        thread::sleep(Duration::from_millis(100));
+    }
+    nats.start_again(1);
+    nats.start_again(2);
+    for server in &servers {
+        wait::until(SOON, "reached again", || ready(server)["checks"]["log"] == "ok");
+    }
+    add_claim(&mut clients[1], "solar.com");
+    nodes[0].compare();
 }
 
 #[test]
