@@ -465,14 +465,30 @@ impl Workers {
         if !works {
             return Ok(());
         }
-        // Before requests are served: a new rule applies to every list from then on.
-        matching.begin().await;
         let watching = Watching {
             log: app.changes.clone(),
             store: app.store.clone(),
             clock: config.clock,
             has_mail: app.channels.email,
         };
+        if config.cluster.is_some() {
+            let store = app.store.clone();
+            let stopped = stop();
+            let (watched, matched, delivered) = (stop(), stop(), stop());
+            tasks.spawn(async move {
+                // What others have sent must not be sent again.
+                tokio::select! {
+                    () = store.caught_up() => {}
+                    () = stopped => return,
+                }
+                matching.begin().await;
+                watching.begin().await;
+                tokio::join!(watching.run(watched), matching.run(matched), deliver.run(delivered));
+            });
+            return Ok(());
+        }
+        // Before requests are served: a new rule applies to every list from then on.
+        matching.begin().await;
         watching.begin().await;
         tasks.spawn(watching.run(stop()));
         tasks.spawn(matching.run(stop()));

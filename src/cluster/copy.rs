@@ -27,6 +27,7 @@ pub(super) struct Copier<R: Replica> {
     pub(super) replica: Arc<R>,
     pub(super) applied: Arc<watch::Sender<SharedPosition>>,
     pub(super) condition: Arc<watch::Sender<Condition>>,
+    pub(super) closing: watch::Receiver<bool>,
 }
 
 impl<R: Replica> Copier<R> {
@@ -79,6 +80,12 @@ impl<R: Replica> Copier<R> {
                 Err(refusal) => Err(refusal),
             };
             match appended {
+                // The next start takes it in again.
+                Err(refusal @ (AppendError::Busy | AppendError::DiskFull))
+                    if *self.closing.borrow() =>
+                {
+                    return Err(refusal);
+                }
                 Err(AppendError::Busy | AppendError::DiskFull) => tokio::time::sleep(PAUSE).await,
                 other => return other,
             }

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::copy::Copier;
 use super::record::{Chain, SharedPosition, TRANSACTION_BYTES_MAX};
-use super::replica::{Command, WAITING_MAX};
+use super::replica::{COPIES_MAX, Command, WAITING_MAX};
 pub use super::replica::{Condition, CutOff, Done, Replica, Submission};
 use super::sequence::Sequencer;
 use super::stream::Stream;
@@ -64,6 +64,7 @@ impl<T: Send + 'static> SharedLog<T> {
             replica: Arc::clone(&replica),
             applied: Arc::new(applied_to),
             condition: Arc::clone(&condition),
+            closing: closed.clone(),
         };
         let sequencer =
             Sequencer::new(node.to_owned(), stream, replica, applied, chains, condition);
@@ -71,7 +72,7 @@ impl<T: Send + 'static> SharedLog<T> {
         let for_barriers = applied_now.clone();
         let thread = thread::Builder::new().name("shared-log".into()).spawn(move || {
             runtime.block_on(async move {
-                let (copies, to_copy) = mpsc::channel(WAITING_MAX);
+                let (copies, to_copy) = mpsc::channel(COPIES_MAX);
                 let copying = tokio::spawn(copier.run(to_copy));
                 sequencer.run(asked, copies, for_barriers, closed).await;
                 // What was taken in is also written.

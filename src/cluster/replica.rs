@@ -10,6 +10,9 @@ use crate::journal::{AppendError, Appended, Kind, Position};
 /// Transactions that wait at most. More means that the stream does not keep up.
 pub(super) const WAITING_MAX: usize = 8_192;
 
+/// Records that wait to be copied at most, of up to a megabyte each.
+pub(super) const COPIES_MAX: usize = 64;
+
 /// The state that the log changes.
 pub trait Replica: Send + Sync + 'static {
     /// Changes that belong together.

@@ -58,7 +58,15 @@ struct InFlight<T> {
 }
 
 type Sending = Pin<Box<dyn Future<Output = Published> + Send>>;
-type Asking = Pin<Box<dyn Future<Output = Result<u64, StreamError>> + Send>>;
+type Last = Pin<Box<dyn Future<Output = Result<u64, StreamError>> + Send>>;
+
+/// A question for the end of the stream.
+struct Asking {
+    last: Last,
+    /// The last record that was taken in when it was asked.
+    position: u64,
+    barriers: Vec<Barrier>,
+}
 
 /// Someone who waits for the end of the stream.
 struct Barrier {
@@ -113,6 +121,8 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
     ) -> Sequencer<S, R> {
         let mut chains = VecDeque::from(chains);
         chains.push_back(position.chain);
+        chains.drain(..chains.len().saturating_sub(CHAINS_KEPT));
+        chains.shrink_to_fit();
         Sequencer {
             node,
             stream: Arc::new(stream),
@@ -183,7 +193,7 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
         let mut following: Option<Pin<Box<dyn Future<Output = _> + Send>>> = None;
         let mut follow_at = Instant::now();
         let mut sending: Option<Sending> = None;
-        let mut asking: Option<(Asking, Vec<Barrier>)> = None;
+        let mut asking: Option<Asking> = None;
         let mut look = false;
         let mut tick = tokio::time::interval(TICK);
         loop {
@@ -208,7 +218,11 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
                 look = false;
                 let stream = Arc::clone(&self.stream);
                 let asked = async move { stream.last().await };
-                asking = Some((Box::pin(asked), std::mem::take(&mut self.barriers)));
+                asking = Some(Asking {
+                    last: Box::pin(asked),
+                    position: self.position.seq,
+                    barriers: std::mem::take(&mut self.barriers),
+                });
             }
             let resend_at = self.in_flight.as_ref().and_then(|it| it.send_at);
             let ask_at = Some(self.ask_at).filter(|_| asking.is_none() && is_asked);
@@ -220,6 +234,16 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
             let wake = wake.into_iter().flatten().min();
             let took = tokio::select! {
                 biased;
+                // Not behind the records, which may come without a pause.
+                _ = tick.tick() => {
+                    self.give_up();
+                    look = true;
+                    Ok(())
+                }
+                _ = closed.wait_for(|closed| *closed), if closing.is_none() => {
+                    closing = Some(Instant::now());
+                    Ok(())
+                }
                 record = next_record(&mut records), if records.is_some() => match record {
                     Some(Ok(record)) => self.take_in(record, copies).await,
                     Some(Err(StreamError(error))) => {
@@ -239,10 +263,10 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
                 followed = optional(&mut following), if following.is_some() => {
                     following = None;
                     match followed {
-                        Ok((last, stream)) => {
+                        Ok((position, last, stream)) => {
                             (records, self.heard_at) = (Some(stream), Instant::now());
                             self.caught_up_at.get_or_insert(last);
-                            self.ends_at(last)
+                            self.ends_at(last, position)
                         }
                         Err(StreamError(error)) => {
                             self.cut_off(error);
@@ -252,14 +276,22 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
                     }
                 }
                 last = asked(&mut asking), if asking.is_some() => {
-                    let barriers = asking.take().map(|(_, barriers)| barriers).unwrap_or_default();
+                    let (position, barriers) =
+                        asking.take().map(|it| (it.position, it.barriers)).unwrap_or_default();
                     match last {
+                        // A server that is behind.
+                        Ok(last) if last < position => {
+                            self.ask_again(barriers);
+                            self.ends_at(last, position)
+                        }
                         Ok(last) => {
                             tokio::spawn(answer_when_applied(applied.clone(), last, barriers));
-                            self.ends_at(last)
+                            self.ends_at(last, position)
                         }
                         Err(StreamError(error)) => {
                             self.cut_off(error);
+                            // Only answers one after the other show that the stream is shorter.
+                            self.short_since = None;
                             self.ask_again(barriers);
                             Ok(())
                         }
@@ -278,15 +310,6 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
                     Ok(())
                 }
                 () = sleep_until(wake.unwrap_or_else(Instant::now).into()), if wake.is_some() => Ok(()),
-                _ = tick.tick() => {
-                    self.give_up();
-                    look = true;
-                    Ok(())
-                }
-                _ = closed.wait_for(|closed| *closed), if closing.is_none() => {
-                    closing = Some(Instant::now());
-                    Ok(())
-                }
             };
             if let Err(halt) = took {
                 return End::Halted(halt);
@@ -337,14 +360,14 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
         self.known_end > self.position.seq && self.heard_at.elapsed() > SILENCE_MAX
     }
 
-    /// Compares the end of the stream, which it just told, with what this node knows.
-    fn ends_at(&mut self, last: u64) -> Result<(), Halt> {
+    /// Compares the end of the stream with the record that was the last one here when it was asked for.
+    fn ends_at(&mut self, last: u64, position: u64) -> Result<(), Halt> {
         self.connected();
         if last > self.known_end {
             // What arrived before does not count.
             (self.known_end, self.heard_at) = (last, Instant::now());
         }
-        if last >= self.position.seq {
+        if last >= position {
             self.short_since = None;
             return Ok(());
         }
@@ -526,6 +549,7 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
         if copies.send(copy).await.is_err() {
             return Err(Halt("its copies cannot be written".to_owned()));
         }
+        self.heard_at = Instant::now();
         Ok(())
     }
 
@@ -602,10 +626,11 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
     }
 }
 
-async fn follow<S: Stream>(stream: Arc<S>, from: u64) -> Result<(u64, Records), StreamError> {
+/// Returns `from`, the end of the stream, and its records from there on.
+async fn follow<S: Stream>(stream: Arc<S>, from: u64) -> Result<(u64, u64, Records), StreamError> {
     let last = stream.last().await?;
     // The last record that is known comes again, to be compared.
-    Ok((last, stream.follow(from.max(1)).await?))
+    Ok((from, last, stream.follow(from.max(1)).await?))
 }
 
 async fn next_record(records: &mut Option<Records>) -> Option<Result<StreamRecord, StreamError>> {
@@ -622,9 +647,9 @@ async fn optional<F: Future + Unpin>(future: &mut Option<F>) -> F::Output {
     }
 }
 
-async fn asked(asking: &mut Option<(Asking, Vec<Barrier>)>) -> Result<u64, StreamError> {
+async fn asked(asking: &mut Option<Asking>) -> Result<u64, StreamError> {
     match asking {
-        Some((last, _)) => last.await,
+        Some(asking) => (&mut asking.last).await,
         None => pending().await,
     }
 }

@@ -364,6 +364,13 @@ impl Store {
         self.0.shared.log.as_ref().map(SharedLog::condition)
     }
 
+    /// Waits until all that any node wrote before is applied here, for as long as it takes.
+    pub async fn caught_up(&self) {
+        while self.0.shared.barrier().await.is_err() {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
     /// Returns the last record of the shared log that is applied; 0 for a single node.
     pub fn log_position(&self) -> u64 {
         self.0.shared.since()

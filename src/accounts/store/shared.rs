@@ -72,6 +72,7 @@ impl Shared {
             let apply = self.applying(transaction, after);
             return self.journal.append_async(kind, payload, apply).map(Append::Local);
         };
+        self.journal.health()?;
         let (answer, answered) = oneshot::channel();
         let done = move |result: Result<Appended, AppendError>| {
             if result.is_ok() {
@@ -144,7 +145,10 @@ impl Shared {
     /// # Errors
     /// [`AppendError`].
     pub fn check_reachable(&self) -> Result<(), AppendError> {
-        self.log.as_ref().map_or(Ok(()), SharedLog::check_reachable)
+        let Some(log) = &self.log else { return Ok(()) };
+        // A record that cannot be copied here would be stored, but not answered.
+        self.journal.health()?;
+        log.check_reachable()
     }
 
     /// Returns how far the state is known. What another node changes later refuses a decision.

@@ -7,11 +7,15 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use super::shared::Shared;
 use super::snapshot::write_chunks;
 use super::state::Frozen;
 use crate::journal::{JournalError, Position, SnapshotReport, SnapshotWriter};
+
+/// Pause after which the thread looks at the log by itself.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// Why a snapshot was not written.
 #[derive(Debug, thiserror::Error)]
@@ -106,8 +110,10 @@ impl Control {
     fn serve(&self, shared: &Shared) {
         loop {
             let mut wanted = lock(&self.wanted);
-            while !*wanted {
-                wanted = self.woken.wait(wanted).unwrap_or_else(PoisonError::into_inner);
+            // What other nodes of a cluster write wakes nobody.
+            if !*wanted {
+                let waited = self.woken.wait_timeout(wanted, LOOK_EVERY);
+                wanted = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
             *wanted = false;
             drop(wanted);

@@ -93,8 +93,10 @@ impl Store {
             // It ends even if the client of this request goes away.
             let reserved =
                 tokio::spawn(async move { store.reserve(counter, &asking, now, 0).await }).await;
-            let is_unreachable =
-                !matches!(reserved, Ok(Ok(()) | Err(WriteError::Journal(AppendError::Superseded))));
+            let is_unreachable = !matches!(
+                reserved,
+                Ok(Ok(()) | Err(WriteError::Journal(AppendError::Superseded | AppendError::Busy)))
+            );
             if is_unreachable {
                 let limit = self.allowed(counter, caller);
                 let allowance = caller.usage.owe(counter, self.day(now), limit);
@@ -124,7 +126,9 @@ impl Store {
             let got = reserved.is_ok().then_some((total.day, amount));
             caller.usage.end_reservation(counter, got);
             match reserved {
-                Err(WriteError::Journal(AppendError::Superseded)) if attempt < ATTEMPTS_MAX => {
+                Err(WriteError::Journal(AppendError::Superseded | AppendError::Busy))
+                    if attempt < ATTEMPTS_MAX =>
+                {
                     let pause = Duration::from_millis(fastrand::u64(1..=10 * attempt));
                     tokio::time::sleep(pause).await;
                 }
