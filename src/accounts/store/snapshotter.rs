@@ -110,7 +110,7 @@ impl Control {
     fn serve(&self, shared: &Shared) {
         loop {
             let mut wanted = lock(&self.wanted);
-            // What other nodes of a cluster write wakes nobody.
+            // Writes of other nodes of a cluster do not wake this thread.
             if !*wanted {
                 let waited = self.woken.wait_timeout(wanted, LOOK_EVERY);
                 wanted = waited.unwrap_or_else(PoisonError::into_inner).0;
