@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use crate::accounts::{Store, StoreOptions};
 #[cfg(feature = "cluster")]
-use crate::cluster::facts::NodeFacts;
-#[cfg(feature = "cluster")]
 use crate::cluster::jetstream::{JetStream, RefusedStream};
 use crate::config::cluster::ClusterSettings;
 
@@ -42,8 +40,7 @@ pub(super) fn open(_options: StoreOptions, _cluster: &ClusterSettings) -> anyhow
 pub(super) async fn answer(cluster: ClusterSettings, store: Store, stop: impl Future<Output = ()>) {
     let stream = JetStream::new(cluster.log.clone());
     let facts = || {
-        let facts = store.node_facts(&cluster.log.node);
-        let facts = facts.map(|facts| NodeFacts { workers: cluster.workers, ..facts });
+        let facts = store.node_facts(&cluster.log.node, cluster.workers);
         serde_json::to_vec(&facts).unwrap_or_default()
     };
     let answering = async {

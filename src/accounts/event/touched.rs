@@ -1,4 +1,4 @@
-//! What an event changes, as keys: a decision is refused if another node changed the same meanwhile.
+//! Keys of the data that an event changes: a decision is refused if another node changed the same meanwhile.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -6,7 +6,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::{Event, Transaction};
 
-/// What is decided on.
+/// Data that decisions depend on.
 #[derive(Hash)]
 enum Key<'a, A: Hash> {
     Account(A),

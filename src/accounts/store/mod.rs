@@ -17,7 +17,7 @@ mod watched;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLockReadGuard};
 use std::time::Duration;
 
 use tokio::sync::{Mutex, Notify};
@@ -47,7 +47,7 @@ use crate::vocab::plan::{AccountLimits, Plan, PlanLimits, Plans};
 use crate::vocab::scope::Scopes;
 use crate::vocab::time::UnixMs;
 use locks::{AccountLock, AccountLocks};
-use shared::{Checkpoints, Shared, StateReplica};
+use shared::{Shared, StateReplica};
 use snapshot::{Loader, shared_base};
 use snapshotter::{SnapshotError, Snapshotter};
 use state::{Counts, State};
@@ -93,15 +93,6 @@ pub struct Inner {
     pub(super) ceilings: Option<Ceilings>,
     pub(super) clock: Clock,
     recovery: Recovery,
-}
-
-/// A journal that was read, for its shared log.
-struct Opened<'a> {
-    journal: &'a Arc<Journal>,
-    state: &'a Arc<RwLock<State>>,
-    wakes: &'a Wakes,
-    checkpoints: &'a Checkpoints,
-    chains: Vec<Chain>,
 }
 
 /// Location and settings of a store.
@@ -166,7 +157,7 @@ impl Store {
     /// # Errors
     /// As [`Store::open`].
     pub fn open_with(options: StoreOptions) -> Result<Store, JournalError> {
-        Store::build(options, |_| Ok(None))
+        Store::build(options, |_, _, _| Ok(None))
     }
 
     /// As [`Store::open_with`], as the node `node` of several that share the log in `stream`.
@@ -179,13 +170,9 @@ impl Store {
         stream: S,
     ) -> Result<Store, JournalError> {
         let dir = options.dir.clone();
-        Store::build(options, |Opened { journal, state, wakes, checkpoints, chains }| {
-            let applied = shared_base(&state.read().unwrap_or_else(PoisonError::into_inner));
-            let replica = StateReplica {
-                state: Arc::clone(state),
-                wakes: wakes.clone(),
-                checkpoints: checkpoints.clone(),
-            };
+        Store::build(options, |journal, replica, chains| {
+            let applied =
+                shared_base(&replica.state.read().unwrap_or_else(PoisonError::into_inner));
             let log = SharedLog::start(node, stream, journal, replica, applied, chains);
             let failed = |source| JournalError::Io {
                 action: "start the thread of the shared log of",
@@ -198,7 +185,11 @@ impl Store {
 
     fn build(
         options: StoreOptions,
-        share: impl FnOnce(Opened<'_>) -> Result<Option<SharedLog<Transaction>>, JournalError>,
+        share: impl FnOnce(
+            &Arc<Journal>,
+            StateReplica,
+            Vec<Chain>,
+        ) -> Result<Option<SharedLog<Transaction>>, JournalError>,
     ) -> Result<Store, JournalError> {
         let StoreOptions { dir, plans, limits, clock, fs, segment_bytes, snapshot_after_bytes } =
             options;
@@ -212,16 +203,10 @@ impl Store {
         let chains = loader.take_chains();
         let state = loader.into_state(recovery.position);
         let (last_account, last_day) = (state.last_account, state.last_day);
-        let (journal, state) = (Arc::new(journal), Arc::new(RwLock::new(state)));
-        let wakes = Wakes::default();
-        let checkpoints = Checkpoints::default();
-        let log = share(Opened {
-            journal: &journal,
-            state: &state,
-            wakes: &wakes,
-            checkpoints: &checkpoints,
-            chains,
-        })?;
+        let journal = Arc::new(journal);
+        let replica = StateReplica::new(state);
+        let log = share(&journal, replica.clone(), chains)?;
+        let StateReplica { state, wakes, checkpoints } = replica;
         let shared = Arc::new(Shared { journal, log, dir, fs, state, checkpoints });
         Ok(Store(Arc::new(Inner {
             snapshotter: Snapshotter::start(&shared, snapshot_after_bytes, snapshot_bytes),
@@ -384,8 +369,9 @@ impl Store {
         }
     }
 
-    /// Returns position and health of the node, which is called `node`; `None` without a cluster.
-    pub fn node_facts(&self, node: &str) -> Option<NodeFacts> {
+    /// Returns position and health of the node, which is called `node` and has the workers or not; `None` without
+    /// a cluster.
+    pub fn node_facts(&self, node: &str, workers: bool) -> Option<NodeFacts> {
         let log = self.0.shared.log.as_ref()?;
         let Condition { is_caught_up, cut_off, halted, .. } = log.condition();
         let SharedPosition { seq, chain } = log.applied();
@@ -393,7 +379,7 @@ impl Store {
             node: node.to_owned(),
             seq,
             chain: hex::encode(chain.0),
-            workers: false,
+            workers,
             caught_up: is_caught_up,
             cut_off: cut_off.map(|it| it.error),
             halted,

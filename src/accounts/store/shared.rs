@@ -199,11 +199,19 @@ impl Shared {
     }
 }
 
-/// The state of this node, as the shared log changes it.
+/// The state of this node, as the shared log changes it. Clones are one.
+#[derive(Clone)]
 pub struct StateReplica {
     pub state: Arc<RwLock<State>>,
     pub wakes: Wakes,
     pub checkpoints: Checkpoints,
+}
+
+impl StateReplica {
+    pub fn new(state: State) -> StateReplica {
+        let state = Arc::new(RwLock::new(state));
+        StateReplica { state, wakes: Wakes::default(), checkpoints: Checkpoints::default() }
+    }
 }
 
 /// The last checkpoints of a node, oldest first. Clones are one list.

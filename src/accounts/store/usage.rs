@@ -115,7 +115,8 @@ impl Store {
         enough: u32,
     ) -> Result<(), WriteError> {
         let limit = self.allowed(counter, caller);
-        for attempt in 1.. {
+        let mut attempt = 1;
+        loop {
             let key = (ALLOWANCE, caller.account);
             let lock = self.0.locks.lock(&key, &self.0.shared).await?;
             let wanted = (limit, block(limit), enough);
@@ -131,11 +132,11 @@ impl Store {
                 {
                     let pause = Duration::from_millis(fastrand::u64(1..=10 * attempt));
                     tokio::time::sleep(pause).await;
+                    attempt += 1;
                 }
                 reserved => return reserved,
             }
         }
-        Ok(())
     }
 
     fn allowed(&self, counter: Counter, caller: &Caller) -> u32 {

@@ -36,7 +36,7 @@ fn digests(stores: &[&Store]) -> Vec<String> {
     };
     let begun = Instant::now();
     loop {
-        let facts = stores.iter().map(|store| store.node_facts("n").expect("a node"));
+        let facts = stores.iter().map(|store| store.node_facts("n", false).expect("a node"));
         let checkpoints = facts.map(|facts| facts.checkpoints.into_iter().find(|it| it.id == id));
         let found: Vec<String> = checkpoints.flatten().map(|it| it.digest).collect();
         if found.len() == stores.len() {
@@ -115,7 +115,7 @@ fn a_node_with_other_data_halts() {
     let third = open_node(&folder.path().join("c"), "c", &stream);
     let begun = Instant::now();
     let reason = loop {
-        if let Some(reason) = third.node_facts("c").and_then(|facts| facts.halted) {
+        if let Some(reason) = third.node_facts("c", false).and_then(|facts| facts.halted) {
             break reason;
         }
         assert!(begun.elapsed() < Duration::from_secs(30));

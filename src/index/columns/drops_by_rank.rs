@@ -427,7 +427,7 @@ fn ranked_number(doc: u32, row: u8, rank: u16) -> u64 {
     (u64::from(row) << 16) + u64::from(u16::MAX - rank) + u64::from(doc)
 }
 
-/// What a query wants of the docs that pass its filter.
+/// The part of the docs passing a filter that a query asks for.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
     /// Docs from this one on, after the offset of the filter.

@@ -13,7 +13,7 @@ const TOTALS_MAX: usize = 1 << 16;
 /// Known totals of a layer on a day.
 #[derive(Default)]
 pub(super) struct Totals {
-    /// One for each half of a key. Their seeds are random: nobody can choose two filters with one key.
+    /// One for each half of a key. Their seeds are random, so clients cannot choose two filters with one key.
     hashers: [RandomState; 2],
     totals: Mutex<HashMap<TotalKey, u32>>,
 }

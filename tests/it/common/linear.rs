@@ -30,7 +30,7 @@ pub struct Event {
 /// Returns whether a register that begins with `value` can have this history.
 pub fn is_linearizable(value: u64, history: &[Event]) -> bool {
     let mut events = history.to_vec();
-    // A write without an answer may be missing, unless somebody read it.
+    // A write without an answer may be missing, unless a client read it.
     let is_read = |value| events.iter().any(|event| event.op == Op::Read(value));
     let counts = |event: &&Event| match event.op {
         Op::Write(value) => event.end.is_some() || is_read(value),
