@@ -62,11 +62,16 @@ impl ChangeProgress {
         }
     }
 
-    /// Moves the accounts up to `upto`, or all, to `through`.
+    /// Moves the accounts up to `upto`, or all, to `through`. A part that comes again moves nobody back.
     pub fn advance(&mut self, through: u64, upto: Option<AccountId>) {
-        self.ahead = upto.map(|upto| (through, upto));
-        if upto.is_none() {
-            self.through = through;
+        match upto {
+            None => (self.through, self.ahead) = (through, None),
+            Some(upto) if through > self.through => {
+                let known = self.ahead.filter(|(ahead, _)| *ahead == through);
+                let furthest = known.map_or(upto, |(_, known)| known.max(upto));
+                self.ahead = Some((through, furthest));
+            }
+            Some(_) => {}
         }
     }
 }

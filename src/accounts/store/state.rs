@@ -345,7 +345,7 @@ impl State {
                 self.changes = Some(ChangeProgress { began: at, through, ahead: None });
             }
             Event::ChangesMatched { through, upto, at, changes, messages } => {
-                self.queue_changes(at, changes, messages);
+                self.queue_changes(through, at, changes, messages);
                 if let Some(progress) = &mut self.changes {
                     progress.advance(through, upto);
                 }
@@ -597,7 +597,8 @@ impl State {
     }
 
     /// Queues the messages of a list. Rules that were paused or removed since they were matched, and
-    /// rules of disabled accounts, are skipped.
+    /// rules of disabled accounts, are skipped, and so are those that are done with the list: a record whose
+    /// outcome was unknown is made again.
     fn queue_matches(
         &mut self,
         through: Watermark,
@@ -609,7 +610,8 @@ impl State {
         for RecordedMatch { account, rule, total, names: positions, deliveries } in matches {
             let Some(found) = self.accounts.get(&account) else { continue };
             let is_active = found.data.rules.get(rule).is_some_and(|rule| rule.active);
-            if found.disabled || !is_active {
+            let is_done = self.progress.get(account, rule).is_some_and(|it| it.covers(through));
+            if found.disabled || !is_active || is_done {
                 continue;
             }
             self.progress.advance(account, rule, through);
@@ -623,16 +625,19 @@ impl State {
         }
     }
 
-    /// Queues messages about watched names. Disabled accounts are skipped.
+    /// Queues messages about watched names. Disabled accounts are skipped, and those that are done with the
+    /// changes, as in [`State::queue_matches`].
     fn queue_changes(
         &mut self,
+        through: u64,
         at: UnixMs,
         changes: Vec<WatchedChange>,
         messages: Vec<RecordedChanges>,
     ) {
         let all: Vec<_> = changes.into_iter().map(Arc::new).collect();
         for RecordedChanges { account, channel, delivery, due, total, changes } in messages {
-            if self.accounts.get(&account).is_none_or(|found| found.disabled) {
+            let is_done = self.changes.is_some_and(|matched| matched.of(account) >= through);
+            if is_done || self.accounts.get(&account).is_none_or(|found| found.disabled) {
                 continue;
             }
             let changes = changes.iter().filter_map(|at| all.get(usize::from(*at)).cloned());

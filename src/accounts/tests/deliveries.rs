@@ -242,6 +242,32 @@ fn a_crash_in_a_long_list_queues_nothing_twice() {
     world.reopened();
 }
 
+/// A record whose outcome was unknown is made again, with other ids.
+#[test]
+fn matches_that_are_recorded_twice_are_sent_once() {
+    let world = World::new();
+    let ann = world.account("ann@example.com", Plan::Pro);
+    let rule = world.add_rule(&ann, by_email("a")).expect("added");
+    world.begin();
+    let names = table(1);
+    let record = |list, is_last| {
+        let mut batch = matches::Batch::default();
+        let added =
+            batch.add(&world.store.state(), through(list), &found(&ann, rule, &[0]), &names);
+        assert!(added.expect("drawn"));
+        batch.take_events(through(list), at(0), is_last)
+    };
+    for is_last in [false, true] {
+        let list = if is_last { 3 } else { 2 };
+        let twice = [record(list, is_last), record(list, is_last)];
+        for events in twice {
+            world.wait(world.store.append(events, None)).expect("written");
+        }
+    }
+    assert_eq!(world.store.pending_deliveries().len(), 2, "one for each list");
+    world.reopened();
+}
+
 #[test]
 fn outcomes_of_attempts_are_kept() {
     let world = World::new();

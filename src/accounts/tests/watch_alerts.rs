@@ -3,6 +3,7 @@
 use super::*;
 use crate::vocab::change::{Change, ChangeKind, ChangeKinds, ChangeSource};
 use crate::vocab::day::Day;
+use crate::vocab::ids::{AccountId, DeliveryId};
 use crate::vocab::limits::{DELIVERIES_KEPT_MAX, MESSAGE_NAMES_MAX};
 use crate::vocab::zone::{Hour, Zone};
 
@@ -318,6 +319,35 @@ fn a_match_in_pieces_goes_on_after_a_crash() {
         (Some(101), None)
     );
     assert_eq!((world.sent(&ann).len(), world.sent(&bob).len()), (0, 1));
+    world.reopened();
+}
+
+/// A record whose outcome was unknown is made again, with other ids.
+#[test]
+fn changes_that_are_recorded_twice_are_told_once() {
+    let (world, ann) = World::begun();
+    world.save(&ann, settings(ChangeKinds::ALL, vec![Channel::Email])).expect("saved");
+    world.add_watch(&ann, watch("a.com", true)).expect("added");
+    let record = |id, upto| event::Event::ChangesMatched {
+        through: 101,
+        upto,
+        at: UnixMs::from_instant(noon()),
+        changes: vec![(&change(101, ChangeKind::Renewed, "a.com")).into()],
+        messages: vec![event::RecordedChanges {
+            account: ann.account,
+            channel: 0,
+            delivery: DeliveryId::new([id; 16]),
+            due: UnixMs::from_instant(noon()),
+            total: 1,
+            changes: vec![0],
+        }],
+    };
+    let pieces = [Some(ann.account), Some(AccountId(0)), Some(ann.account), None, None];
+    for (id, upto) in (1..).zip(pieces) {
+        world.wait(world.store.append(vec![record(id, upto)], None)).expect("appended");
+    }
+    let sent = world.sent(&ann);
+    assert_eq!((sent.len(), sent[0].message.total), (1, 1));
     world.reopened();
 }
 
