@@ -16,6 +16,7 @@ use super::keys::{ApiKey, IssuedKey};
 use super::password::{Password, PasswordError, PasswordHash};
 use super::store::Store;
 use super::store::locks::AccountLock;
+use super::store::shared::Basis;
 use super::store::snapshotter::SnapshotError;
 use super::store::state::Counts;
 use crate::journal::{
@@ -389,7 +390,7 @@ impl Store {
     fn append_blocking(&self, events: Vec<Event>, lock: AccountLock) -> Result<(), CommandError> {
         let transaction = Transaction(events);
         let (since, after) = (lock.since, self.after(&transaction, Some(lock)));
-        self.0.shared.append_blocking(transaction, since, after)?;
+        self.0.shared.append_blocking(transaction, Basis::owner(since), after)?;
         self.0.snapshotter.consider(&self.0.shared);
         Ok(())
     }

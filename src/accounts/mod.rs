@@ -66,6 +66,7 @@ pub use data::deliveries::{
 };
 pub use data::feeds::{Feed, FeedOf};
 pub use data::keys::Key;
+pub use data::nodes::{Lead, Nodes, Publication};
 pub use data::rules::{Channel, Rule, RuleFilter, WebhookSecret};
 pub use data::searches::SavedSearch;
 pub use data::watch_alerts::{EntryAlerts, Quiet, WatchAlerts, WatchSender};

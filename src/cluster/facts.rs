@@ -11,8 +11,8 @@ pub struct NodeFacts {
     pub seq: u64,
     /// Hash over all records up to it, in hexadecimal.
     pub chain: String,
-    /// Whether it sends alerts and verifies watched names.
-    pub workers: bool,
+    /// Whether it does the work that is done once for all nodes.
+    pub leads: bool,
     pub caught_up: bool,
     /// Why the shared log cannot be reached, if so.
     pub cut_off: Option<String>,

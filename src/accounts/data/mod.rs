@@ -12,6 +12,7 @@ pub mod deliveries;
 pub mod feeds;
 pub mod hidden;
 pub mod keys;
+pub mod nodes;
 pub mod responses;
 pub mod rules;
 pub mod searches;

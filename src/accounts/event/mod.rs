@@ -19,6 +19,7 @@ use super::data::claims::{Claim, Trade};
 use super::data::deliveries::{AttemptOutcome, MatchedName, SwitchedOff};
 use super::data::feeds::{Feed, FeedOf};
 use super::data::keys::Key;
+use super::data::nodes::{Lead, Publication};
 use super::data::responses::KeptResponse;
 use super::data::rules::{Channel, Rule, WebhookSecret};
 use super::data::searches::SavedSearch;
@@ -42,6 +43,7 @@ use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watched_change::WatchedChange;
 use crate::vocab::watermark::Watermark;
+pub use touched::of_leader;
 
 /// Kind of journal records that hold a single [`Event`].
 pub const EVENT: Kind = match Kind::for_caller(16) {
@@ -375,6 +377,18 @@ pub enum Event {
     /// Changes nothing: nodes compute the digest of their state here, to be compared.
     Checkpoint {
         id: u64,
+    },
+    /// A node took the lead of the cluster, or the leader gave it up.
+    LeadTaken {
+        lead: Lead,
+    },
+    /// The leader has put files into the object store, for all nodes to fetch.
+    FilesAnnounced {
+        publication: Publication,
+    },
+    /// All nodes serve the files that were announced, from this record on.
+    FilesServed {
+        publication: Publication,
     },
 }
 

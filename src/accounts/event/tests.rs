@@ -603,6 +603,24 @@ fn the_bytes_of_checkpoints_never_change() {
     assert_eq!(lines(shared()), include_str!("../../../tests/golden/journal-events-v13.hex"));
 }
 
+/// Events about the nodes of a cluster.
+fn nodes() -> impl Iterator<Item = (String, Transaction)> {
+    let lead = |node: Option<&str>| Lead { term: 0x0203, node: node.map(Into::into) };
+    let publication = Publication { generation: 0x0405, list: [6; 32] };
+    let all = [
+        ("lead", Event::LeadTaken { lead: lead(Some("one")) }),
+        ("lead, given up", Event::LeadTaken { lead: lead(None) }),
+        ("files, announced", Event::FilesAnnounced { publication: publication.clone() }),
+        ("files, served", Event::FilesServed { publication }),
+    ];
+    all.into_iter().map(|(name, event)| (name.to_owned(), Transaction(vec![event])))
+}
+
+#[test]
+fn the_bytes_of_nodes_never_change() {
+    assert_eq!(lines(nodes()), include_str!("../../../tests/golden/journal-events-v14.hex"));
+}
+
 #[test]
 fn a_decision_concerns_its_account_and_address() {
     let touched = |events: Vec<Event>| Transaction(events).touched();
@@ -625,7 +643,7 @@ fn a_decision_concerns_its_account_and_address() {
 fn every() -> impl Iterator<Item = (String, Transaction)> {
     let older = everything().into_iter().chain(newest()).chain(sessions());
     let newer = searches().chain(columns()).chain(chats()).chain(keys());
-    let newer = newer.chain(watch_alerts()).chain(rule_feeds()).chain(shared());
+    let newer = newer.chain(watch_alerts()).chain(rule_feeds()).chain(shared()).chain(nodes());
     older.chain(notes()).chain([kept_session()]).chain(newer)
 }
 

@@ -16,6 +16,8 @@ enum Key<'a, A: Hash> {
     Email(&'a str),
     /// A single-user server has one owner.
     Owner,
+    /// A cluster has one leader.
+    Lead,
 }
 
 impl Transaction {
@@ -29,6 +31,11 @@ impl Transaction {
     }
 }
 
+/// Returns the key of what the leader of a cluster decides: refused once another node has taken the lead.
+pub fn of_leader() -> u64 {
+    key(&Key::<()>::Lead)
+}
+
 impl Event {
     fn touched(&self, keys: &mut Vec<u64>) {
         let account = match self {
@@ -37,14 +44,17 @@ impl Event {
             | Event::Checkpoint { .. }
             | Event::KeyUsed { .. }
             | Event::SessionSeen { .. }
-            // Of workers, which decide without the lock of an account.
+            // Of the leader, which decides without the lock of an account.
             | Event::ListMatched { .. }
             | Event::ChangesMatched { .. }
             | Event::WatchAlertsBegan { .. }
             | Event::NamesVerified { .. }
             | Event::DeliverySettled { .. }
             | Event::WatchesArrived { .. }
-            | Event::ChannelSwitchedOff { .. } => return,
+            | Event::ChannelSwitchedOff { .. }
+            | Event::FilesAnnounced { .. }
+            | Event::FilesServed { .. } => return,
+            Event::LeadTaken { .. } => return keys.push(of_leader()),
             // What nodes reserve, while other data of the account changes.
             Event::UsageNoted { account, .. } => return keys.push(key(&Key::Allowance(account))),
             Event::AccountAdded { account, email, .. }

@@ -3,11 +3,12 @@
 //! A write is decided on the state as it is, appended to the journal as one record, and applied to
 //! the state once the record is durable. A restart applies the same records again.
 
+mod lead;
 mod limits;
 pub mod locks;
 pub mod metrics;
 mod progress;
-mod shared;
+pub mod shared;
 pub mod snapshot;
 pub mod snapshotter;
 pub mod state;
@@ -47,7 +48,7 @@ use crate::vocab::plan::{AccountLimits, Plan, PlanLimits, Plans};
 use crate::vocab::scope::Scopes;
 use crate::vocab::time::UnixMs;
 use locks::{AccountLock, AccountLocks};
-use shared::{Shared, StateReplica};
+use shared::{Basis, Leadership, Shared, StateReplica};
 use snapshot::{Loader, shared_base};
 use snapshotter::{SnapshotError, Snapshotter};
 use state::{Counts, State};
@@ -157,7 +158,7 @@ impl Store {
     /// # Errors
     /// As [`Store::open`].
     pub fn open_with(options: StoreOptions) -> Result<Store, JournalError> {
-        Store::build(options, |_, _, _| Ok(None))
+        Store::build(options, None, |_, _, _| Ok(None))
     }
 
     /// As [`Store::open_with`], as the node `node` of several that share the log in `stream`.
@@ -170,7 +171,7 @@ impl Store {
         stream: S,
     ) -> Result<Store, JournalError> {
         let dir = options.dir.clone();
-        Store::build(options, |journal, replica, chains| {
+        Store::build(options, Some(node), |journal, replica, chains| {
             let applied =
                 shared_base(&replica.state.read().unwrap_or_else(PoisonError::into_inner));
             let log = SharedLog::start(node, stream, journal, replica, applied, chains);
@@ -185,6 +186,7 @@ impl Store {
 
     fn build(
         options: StoreOptions,
+        node: Option<&str>,
         share: impl FnOnce(
             &Arc<Journal>,
             StateReplica,
@@ -207,7 +209,8 @@ impl Store {
         let replica = StateReplica::new(state);
         let log = share(&journal, replica.clone(), chains)?;
         let StateReplica { state, wakes, checkpoints } = replica;
-        let shared = Arc::new(Shared { journal, log, dir, fs, state, checkpoints });
+        let leadership = node.map(Leadership::of);
+        let shared = Arc::new(Shared { journal, log, leadership, dir, fs, state, checkpoints });
         Ok(Store(Arc::new(Inner {
             snapshotter: Snapshotter::start(&shared, snapshot_after_bytes, snapshot_bytes),
             shared,
@@ -369,21 +372,21 @@ impl Store {
         }
     }
 
-    /// Returns position and health of the node, which is called `node` and has the workers or not; `None` without
-    /// a cluster.
-    pub fn node_facts(&self, node: &str, workers: bool) -> Option<NodeFacts> {
-        let log = self.0.shared.log.as_ref()?;
+    /// Returns position and health of the node; `None` without a cluster.
+    pub fn node_facts(&self) -> Option<NodeFacts> {
+        let Shared { log, leadership, checkpoints, .. } = &*self.0.shared;
+        let (log, leadership) = (log.as_ref()?, leadership.as_ref()?);
         let Condition { is_caught_up, cut_off, halted, .. } = log.condition();
         let SharedPosition { seq, chain } = log.applied();
         Some(NodeFacts {
-            node: node.to_owned(),
+            node: leadership.node.to_string(),
             seq,
             chain: hex::encode(chain.0),
-            workers,
+            leads: self.leads(),
             caught_up: is_caught_up,
             cut_off: cut_off.map(|it| it.error),
             halted,
-            checkpoints: self.0.shared.checkpoints.list(),
+            checkpoints: checkpoints.list(),
         })
     }
 
@@ -398,7 +401,7 @@ impl Store {
     /// [`AppendError`].
     pub fn leave_cluster(&self) -> Result<(), AppendError> {
         let checkpoint = Transaction(vec![Event::Checkpoint { id: 0 }]);
-        self.0.shared.append_blocking(checkpoint, u64::MAX, || {})
+        self.0.shared.append_blocking(checkpoint, Basis::ANY, || {})
     }
 
     /// Asks all nodes for the digest of their state after the same record; see [`NodeFacts`]. Blocks until it is
@@ -409,7 +412,7 @@ impl Store {
     pub fn add_checkpoint(&self) -> Result<u64, WriteError> {
         let id = u64::from_le_bytes(random_bytes()?);
         let checkpoint = Transaction(vec![Event::Checkpoint { id }]);
-        self.0.shared.append_blocking(checkpoint, u64::MAX, || {})?;
+        self.0.shared.append_blocking(checkpoint, Basis::ANY, || {})?;
         Ok(id)
     }
 
@@ -466,7 +469,8 @@ impl Store {
         Ok((lock, account.ok_or(WriteError::NotFound)?))
     }
 
-    /// Appends the events as one record, if there are any, and waits until it is durable.
+    /// Appends the events as one record, if there are any, and waits until it is durable. Without a lock they are
+    /// decided by a worker: in a cluster, by those of the leader alone.
     pub(super) async fn append(
         &self,
         events: Vec<Event>,
@@ -476,9 +480,12 @@ impl Store {
             return Ok(());
         }
         let transaction = Transaction(events);
-        let since = lock.as_ref().map_or(u64::MAX, |lock| lock.since);
+        let basis = match &lock {
+            Some(lock) => Basis::owner(lock.since),
+            None => self.leaders_basis()?,
+        };
         let after = self.after(&transaction, lock);
-        self.0.shared.append(transaction, since, after)?.durable().await?;
+        self.0.shared.append(transaction, basis, after)?.durable().await?;
         self.0.snapshotter.consider(&self.0.shared);
         Ok(())
     }

@@ -2,15 +2,17 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
 
+use compact_str::CompactString;
 use tokio::sync::oneshot;
 
 use super::snapshot::digest;
 use super::state::{Frozen, State};
 use super::wakes::Wakes;
-use crate::accounts::event::Transaction;
+use crate::accounts::event::{Transaction, of_leader};
 use crate::cluster::facts::Checkpoint;
 use crate::cluster::log::{Replica, SharedLog, Submission};
 use crate::cluster::record::{Part, SharedPosition};
@@ -25,6 +27,8 @@ pub struct Shared {
     pub journal: Arc<Journal>,
     /// The log of several nodes, of which the journal is then a copy. `None` for a single node.
     pub log: Option<SharedLog<Transaction>>,
+    /// Of a node of a cluster.
+    pub leadership: Option<Leadership>,
     /// The journal's folder and disk, to inspect its files.
     pub dir: PathBuf,
     pub fs: Arc<dyn Fs>,
@@ -32,6 +36,37 @@ pub struct Shared {
     /// transaction.
     pub state: Arc<RwLock<State>>,
     pub checkpoints: Checkpoints,
+}
+
+/// The name of this node, and the term that it leads in.
+pub struct Leadership {
+    pub node: CompactString,
+    /// 0 until this process has taken the lead: one that was killed may have left work half done.
+    pub term: AtomicU64,
+}
+
+impl Leadership {
+    pub fn of(node: &str) -> Leadership {
+        Leadership { node: node.into(), term: AtomicU64::new(0) }
+    }
+}
+
+/// What a transaction was decided on.
+#[derive(Clone, Copy, Debug)]
+pub struct Basis {
+    /// How far the state was known. What another node changed later refuses the transaction.
+    pub since: u64,
+    /// Whether the lead of another node refuses it too.
+    pub by_leader: bool,
+}
+
+impl Basis {
+    /// Nothing that another node does refuses the transaction.
+    pub const ANY: Basis = Basis::owner(u64::MAX);
+
+    pub const fn owner(since: u64) -> Basis {
+        Basis { since, by_leader: false }
+    }
 }
 
 /// An append that is under way.
@@ -56,15 +91,15 @@ impl Append {
 }
 
 impl Shared {
-    /// Appends a transaction and applies it once it is durable. `since` is what the state was when it was
-    /// decided, see [`Shared::since`]; `after` runs once it is applied, and is dropped if it is refused.
+    /// Appends a transaction and applies it once it is durable. `after` runs once it is applied, and is dropped if
+    /// it is refused.
     ///
     /// # Errors
     /// [`AppendError`].
     pub fn append(
         &self,
         transaction: Transaction,
-        since: u64,
+        Basis { since, by_leader }: Basis,
         after: impl FnOnce() + Send + 'static,
     ) -> Result<Append, AppendError> {
         let (kind, payload) = transaction.encode();
@@ -81,7 +116,8 @@ impl Shared {
             // The caller may have stopped waiting; the record is durable anyway.
             let _ = answer.send(result);
         };
-        let (touched, done) = (transaction.touched(), Box::new(done));
+        let (mut touched, done) = (transaction.touched(), Box::new(done));
+        touched.extend(by_leader.then(of_leader));
         log.submit(Submission { transaction, kind, payload, touched, since, done })?;
         Ok(Append::Shared(answered))
     }
@@ -93,7 +129,7 @@ impl Shared {
     pub fn append_blocking(
         &self,
         transaction: Transaction,
-        since: u64,
+        basis: Basis,
         after: impl FnOnce() + Send + 'static,
     ) -> Result<(), AppendError> {
         if self.log.is_none() {
@@ -101,7 +137,7 @@ impl Shared {
             let apply = self.applying(transaction, after);
             return self.journal.append(kind, payload, apply).map(drop);
         }
-        match self.append(transaction, since, after)? {
+        match self.append(transaction, basis, after)? {
             Append::Shared(answered) => {
                 answered.blocking_recv().unwrap_or(Err(AppendError::Unknown)).map(drop)
             }
@@ -119,7 +155,7 @@ impl Shared {
         after: impl FnOnce() + Send + 'static,
     ) -> Result<(), AppendError> {
         if self.log.is_some() {
-            return self.append(transaction, u64::MAX, after).map(drop);
+            return self.append(transaction, Basis::ANY, after).map(drop);
         }
         let (kind, payload) = transaction.encode();
         self.journal.append_lazy(kind, payload, self.applying(transaction, after))

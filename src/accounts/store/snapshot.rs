@@ -24,6 +24,7 @@ use crate::accounts::data::deliveries::{
 };
 use crate::accounts::data::feeds::Feed;
 use crate::accounts::data::keys::Key;
+use crate::accounts::data::nodes::Nodes;
 use crate::accounts::data::responses::KeptResponse;
 use crate::accounts::data::rules::{Channel, Rule, WebhookSecret};
 use crate::accounts::data::searches::SavedSearch;
@@ -125,6 +126,8 @@ enum Item {
     WatchDeliveries(Vec<(StoredDelivery, Option<Vec<WatchedChange>>)>),
     /// Position in the shared log. Precedes the first account.
     Shared { seq: u64, chain: [u8; 32] },
+    /// What the nodes of a cluster agree on. Precedes the first account.
+    Nodes(Nodes),
 }
 
 /// A rule, the token in its unsubscribe links, and its channels that are off.
@@ -217,6 +220,9 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         let SharedPosition { seq, chain } = state.shared;
         if seq > 0 {
             self.item(&Item::Shared { seq, chain: chain.0 })?;
+        }
+        if state.nodes != Nodes::default() {
+            self.item(&Item::Nodes(state.nodes.clone()))?;
         }
         let observed = state.watched.by_name();
         self.rows(observed.map(|(name, seen)| (name.clone(), seen)), Item::Observed)?;
@@ -455,6 +461,7 @@ impl Loader {
             Item::Shared { seq, chain } => {
                 self.state.shared = SharedPosition { seq, chain: Chain(chain) };
             }
+            Item::Nodes(nodes) => self.state.nodes = nodes,
             Item::Matched(through) => self.state.progress.finish(through),
             Item::Ahead(rows) => {
                 for (account, rule, through) in rows {
@@ -615,6 +622,7 @@ fn add_item(
         | Item::Owner(_)
         | Item::Changes(_)
         | Item::Shared { .. }
+        | Item::Nodes(_)
         | Item::Names(_) => {}
     }
     Ok(())

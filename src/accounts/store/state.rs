@@ -17,6 +17,7 @@ use crate::accounts::data::deliveries::{
 };
 use crate::accounts::data::feeds::{Feed, FeedOf};
 use crate::accounts::data::keys::Key;
+use crate::accounts::data::nodes::Nodes;
 use crate::accounts::data::rules::Rule;
 use crate::accounts::data::sorted::Sorted;
 use crate::accounts::data::watch_alerts::WatchSender;
@@ -74,6 +75,8 @@ pub struct State {
     /// The last record of the shared log that was applied; the default if none was, or if this node wrote on its
     /// own since.
     pub shared: SharedPosition,
+    /// What the nodes of a cluster agree on.
+    pub nodes: Nodes,
 }
 
 /// Approximate memory of an account without rows: names, hashes, sessions and its place in each index.
@@ -143,6 +146,7 @@ pub struct Frozen {
     pub changes: Option<ChangeProgress>,
     pub watched: Watched,
     pub shared: SharedPosition,
+    pub nodes: Nodes,
 }
 
 impl State {
@@ -156,6 +160,7 @@ impl State {
         self.position = position;
         // Not a copy of any shared log from here on.
         self.shared = SharedPosition::default();
+        self.nodes = Nodes::default();
     }
 
     /// Applies transactions of the shared log up to its record at `shared`, whose copy is the record at
@@ -351,6 +356,11 @@ impl State {
                 }
             }
             Event::Checkpoint { .. } => {}
+            Event::LeadTaken { lead } => self.nodes.lead(lead),
+            Event::FilesAnnounced { publication } => self.nodes.announce(publication),
+            Event::FilesServed { publication } => {
+                self.nodes.serve(&publication);
+            }
             Event::WatchTestQueued { account, at, day, changes, deliveries } => {
                 let message = Message::test_of_changes(at, day, changes);
                 self.queue_test(account, RuleId::WATCHLIST, &message, &deliveries);
@@ -412,6 +422,7 @@ impl State {
             changes: self.changes,
             watched: self.watched.clone(),
             shared: self.shared,
+            nodes: self.nodes.clone(),
         }
     }
 

@@ -5,6 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::accounts::admin::{AdminCommand, AdminReply, CommandError, execute};
+use crate::accounts::data::nodes::Lead;
+use crate::accounts::error::WriteError;
+use crate::accounts::event::{Event, Transaction};
 use crate::accounts::fixtures::email;
 use crate::accounts::quota::Counter;
 use crate::accounts::store::{Store, StoreOptions};
@@ -13,6 +16,7 @@ use crate::journal::AppendError;
 use crate::vocab::clock::Clock;
 use crate::vocab::ids::AccountId;
 use crate::vocab::plan::{Plan, Plans};
+use crate::vocab::time::UnixMs;
 
 fn open_node(dir: &Path, name: &str, stream: &Memory) -> Store {
     let options = StoreOptions::new(dir, Plans::default(), Clock::system());
@@ -36,7 +40,7 @@ fn digests(stores: &[&Store]) -> Vec<String> {
     };
     let begun = Instant::now();
     loop {
-        let facts = stores.iter().map(|store| store.node_facts("n", false).expect("a node"));
+        let facts = stores.iter().map(|store| store.node_facts().expect("a node"));
         let checkpoints = facts.map(|facts| facts.checkpoints.into_iter().find(|it| it.id == id));
         let found: Vec<String> = checkpoints.flatten().map(|it| it.digest).collect();
         if found.len() == stores.len() {
@@ -93,6 +97,67 @@ fn what_one_node_writes_the_others_have() {
     again.close().expect("closed");
 }
 
+/// Opens nodes `a` and `b` on one stream.
+fn two(folder: &Path) -> (Store, Store, Memory) {
+    let stream = Memory::default();
+    let [one, other] = ["a", "b"].map(|name| open_node(&folder.join(name), name, &stream));
+    (one, other, stream)
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
+}
+
+#[test]
+fn only_the_leader_works() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (one, other, _stream) = two(folder.path());
+    let runtime = runtime();
+    let begin = |store: &Store| {
+        let begun = store.begin_watch_alerts(7, UnixMs::from_instant(Clock::system().now()));
+        runtime.block_on(begun)
+    };
+    let refused = |result| matches!(result, Err(WriteError::Journal(AppendError::Superseded)));
+    assert!(!one.leads() && refused(begin(&one)), "nobody leads");
+    runtime.block_on(one.take_lead()).expect("taken");
+    assert!(one.leads() && !other.leads());
+    assert!(refused(begin(&other)));
+    // What was decided before another node took the lead is refused by the log.
+    let decided = one.leaders_basis().expect("it leads");
+    runtime.block_on(other.take_lead()).expect("taken");
+    let event = Transaction(vec![Event::Checkpoint { id: 1 }]);
+    let late = one.0.shared.append(event, decided, || {}).expect("sent");
+    let late = runtime.block_on(late.durable());
+    assert!(matches!(late, Err(AppendError::Superseded)), "{late:?}");
+    assert!(!one.leads() && other.leads());
+    assert_eq!(one.lead(), Lead { term: 2, node: Some("b".into()) });
+    begin(&other).expect("it leads");
+    // Not a leader any more, so it has nothing to give up.
+    runtime.block_on(one.leave_lead()).expect("nothing to do");
+    assert!(other.leads());
+    runtime.block_on(other.leave_lead()).expect("given up");
+    assert_eq!(other.lead(), Lead { term: 3, node: None });
+    runtime.block_on(one.take_lead()).expect("taken");
+    let found = digests(&[&one, &other]);
+    assert_eq!(found[0], found[1]);
+}
+
+/// A process that leads is another one after a restart, and a lead that was not applied here still counts.
+#[test]
+fn a_lead_ends_with_its_process() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (one, other, stream) = two(folder.path());
+    let runtime = runtime();
+    runtime.block_on(one.take_lead()).expect("taken");
+    one.close().expect("closed");
+    let again = open_node(&folder.path().join("a"), "a", &stream);
+    assert!(!again.leads());
+    assert_eq!(again.lead().node.as_deref(), Some("a"));
+    runtime.block_on(again.take_lead()).expect("taken");
+    digests(&[&again, &other]);
+    assert_eq!((again.lead().term, other.lead()), (2, again.lead()));
+}
+
 #[test]
 fn a_node_with_other_data_halts() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -115,7 +180,7 @@ fn a_node_with_other_data_halts() {
     let third = open_node(&folder.path().join("c"), "c", &stream);
     let begun = Instant::now();
     let reason = loop {
-        if let Some(reason) = third.node_facts("c", false).and_then(|facts| facts.halted) {
+        if let Some(reason) = third.node_facts().and_then(|facts| facts.halted) {
             break reason;
         }
         assert!(begun.elapsed() < Duration::from_secs(30));

@@ -3,6 +3,7 @@ use crate::accounts::data::UserData;
 use crate::accounts::data::access::{Session, SessionLife};
 use crate::accounts::data::deliveries::{OffReason, StatusClass};
 use crate::accounts::data::feeds::FeedOf;
+use crate::accounts::data::nodes::{Lead, Publication};
 use crate::accounts::data::watch_alerts::Quiet;
 use crate::accounts::fixtures::{self, at, day, name, rule, stored_key};
 use crate::accounts::quota::{DayUsage, Usage};
@@ -72,6 +73,7 @@ fn frozen(accounts: Vec<Arc<Account>>) -> Frozen {
         changes: None,
         watched,
         shared: SharedPosition::default(),
+        nodes: Nodes::default(),
     }
 }
 
@@ -545,6 +547,20 @@ fn hostile_bytes_do_not_panic() {
     }
     let orphan = codec().serialize(&Item::Votes(Vec::new())).expect("encoded");
     assert!(load(&[orphan]).is_err(), "votes without an account");
+}
+
+#[test]
+fn a_snapshot_has_what_nodes_agree_on() {
+    let mut state = frozen(Vec::new());
+    let publication = |generation| Publication { generation, list: [4; 32] };
+    state.nodes = Nodes {
+        lead: Lead { term: 0x0203, node: Some("one".into()) },
+        announced: Some(publication(9)),
+        served: vec![publication(8), publication(7)],
+    };
+    let ours: String = chunks(&state).iter().map(|it| hex::encode(it) + "\n").collect();
+    assert_eq!(ours, include_str!("../../../../tests/golden/accounts-snapshot-v12.hex"));
+    assert_eq!(load(&chunks(&state)).expect("read").freeze().nodes, state.nodes);
 }
 
 #[test]

@@ -1,0 +1,57 @@
+//! What the nodes of a cluster agree on: which node leads, and which files all of them serve.
+
+use compact_str::CompactString;
+use serde::{Deserialize, Serialize};
+
+/// Publications whose files stay in the object store.
+pub const PUBLICATIONS_KEPT: usize = 2;
+
+/// Agreed by the records of the shared log; the default on a single node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nodes {
+    pub lead: Lead,
+    /// Published and not served yet.
+    pub announced: Option<Publication>,
+    /// The newest is served. Newest first, at most [`PUBLICATIONS_KEPT`].
+    pub served: Vec<Publication>,
+}
+
+/// The node that does the work which is done once for all, and its term.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lead {
+    /// Rises whenever another node takes the lead, or the leader gives it up. 0 before the first.
+    pub term: u64,
+    pub node: Option<CompactString>,
+}
+
+/// Files that a leader has put into the object store: lists, index and log of changes at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Publication {
+    /// The generation of the index.
+    pub generation: u64,
+    /// The key of the list of files in the object store.
+    pub list: [u8; 32],
+}
+
+impl Nodes {
+    /// Changes the lead, unless its term has ended.
+    pub fn lead(&mut self, lead: Lead) {
+        if lead.term > self.lead.term {
+            self.lead = lead;
+        }
+    }
+
+    /// Announces a publication.
+    pub fn announce(&mut self, publication: Publication) {
+        self.announced = Some(publication);
+    }
+
+    /// Serves what was announced, if it is this.
+    pub fn serve(&mut self, publication: &Publication) -> bool {
+        let announced = self.announced.take_if(|it| it == publication);
+        let Some(announced) = announced else { return false };
+        self.served.insert(0, announced);
+        self.served.truncate(PUBLICATIONS_KEPT);
+        true
+    }
+}

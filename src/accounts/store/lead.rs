@@ -1,0 +1,80 @@
+//! The lead of a cluster: one node does the work that is done once for all.
+//!
+//! Taking it is a record of the shared log, which names the term. Whatever a leader decides is refused once
+//! another node's term has begun: the log itself is the fence, whatever the clocks of the nodes say.
+
+use std::sync::atomic::Ordering;
+
+use compact_str::CompactString;
+
+use super::Store;
+use super::shared::{Basis, Leadership, Shared};
+use crate::accounts::data::nodes::Lead;
+use crate::accounts::error::WriteError;
+use crate::accounts::event::{Event, Transaction};
+use crate::journal::AppendError;
+
+impl Store {
+    /// The lead of the cluster, as far as the log is applied here.
+    pub fn lead(&self) -> Lead {
+        self.state().nodes.lead.clone()
+    }
+
+    /// Whether this process does the work that is done once for all nodes. A single node always does.
+    pub fn leads(&self) -> bool {
+        let Some(Leadership { node, term }) = &self.0.shared.leadership else { return true };
+        let lead = &self.state().nodes.lead;
+        lead.term == term.load(Ordering::Relaxed) && lead.node.as_ref() == Some(node)
+    }
+
+    /// Whether this process is the node of this name.
+    pub fn is_node(&self, name: &str) -> bool {
+        self.0.shared.leadership.as_ref().is_some_and(|it| it.node == name)
+    }
+
+    /// Takes the lead from whoever has it.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`]: another node was first, or the shared log cannot be reached.
+    pub async fn take_lead(&self) -> Result<(), WriteError> {
+        let Some(Leadership { node, term }) = &self.0.shared.leadership else { return Ok(()) };
+        let new = self.change_lead(Some(node.clone())).await?;
+        term.store(new, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Gives the lead up, if this process has it, so that another node need not wait.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`].
+    pub async fn leave_lead(&self) -> Result<(), WriteError> {
+        if self.0.shared.leadership.is_some() && self.leads() {
+            self.change_lead(None).await?;
+        }
+        Ok(())
+    }
+
+    async fn change_lead(&self, node: Option<CompactString>) -> Result<u64, WriteError> {
+        let shared: &Shared = &self.0.shared;
+        shared.barrier().await?;
+        let basis = Basis { since: shared.since(), by_leader: true };
+        let term = self.lead().term + 1;
+        let taken = Transaction(vec![Event::LeadTaken { lead: Lead { term, node } }]);
+        shared.append(taken, basis, || {})?.durable().await?;
+        Ok(term)
+    }
+
+    /// Returns what a decision of a worker is based on.
+    ///
+    /// # Errors
+    /// [`AppendError::Superseded`]: another node does the work now.
+    pub(in crate::accounts) fn leaders_basis(&self) -> Result<Basis, AppendError> {
+        // Read before the lead, so that a later one refuses the decision.
+        let since = self.0.shared.since();
+        if self.leads() {
+            Ok(Basis { since, by_leader: true })
+        } else {
+            Err(AppendError::Superseded)
+        }
+    }
+}
