@@ -3,6 +3,7 @@
 //! This is the only module that knows all others.
 
 mod cluster;
+mod work;
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -22,10 +23,10 @@ use tower::util::MapRequestLayer;
 
 use crate::accounts::{Store, StoreOptions};
 use crate::changes::{Appender, ChangeLog};
+use crate::cluster::peers::Peers;
 use crate::config::Config;
 use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
-use crate::http::alerts::rule_query;
 use crate::http::feeds::FeedLimits;
 use crate::http::position::Positions;
 use crate::http::{App, AppParts, ConfiguredChannels, allowance};
@@ -41,11 +42,10 @@ use crate::intake::queue::Queue;
 use crate::intake::request::{Rebuild, Request as IntakeRequest, Task};
 use crate::intake::tables::TablesFolder;
 use crate::journal::fs::Disk;
-use crate::outbound::checks::Checks;
+use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::dns::Dns;
 use crate::outbound::email::Mailer;
 use crate::outbound::guard::Guard;
-use crate::outbound::http::Client;
 use crate::server::settings::{DrainTimes, ServerSettings};
 use crate::server::tls::Tls;
 use crate::server::{self, Server, slices, supervisor};
@@ -59,6 +59,7 @@ use crate::telemetry::process::Started;
 use crate::telemetry::requests;
 use crate::telemetry::{catalogue, query};
 use crate::vocab::plan::AccountLimits;
+use crate::vocab::rdap::Bootstrap;
 use crate::vocab::suffixes;
 use crate::vocab::tables::{self, Table};
 use crate::vocab::url::BaseUrl;
@@ -70,11 +71,9 @@ use crate::workers::deliver::Deliver;
 use crate::workers::deliver::schedule::Schedule;
 use crate::workers::deliver::send::Senders;
 use crate::workers::gauges::Gauges;
-use crate::workers::notify::matching::Matching;
-use crate::workers::notify::watching::Watching;
+use crate::workers::lead::Candidate;
 use crate::workers::reload::Reload;
-use crate::workers::verify::Verify;
-use crate::workers::verify::server::Limits;
+use work::Work;
 
 /// Time for the last steps after a drain: the journal is flushed and closed.
 const LAST_STEPS: Duration = Duration::from_secs(5);
@@ -137,7 +136,8 @@ pub fn serve(
         tracing::warn!(error = %err, "cannot remove old tables of suffixes");
     }
     let dns = Dns::new(&config.outbound.dns)?;
-    let registry = Registry::open(&config.data, &config.outbound.rdap, config.clock)?;
+    let bootstrap = Arc::new(LiveBootstrap::new(Bootstrap::compiled()));
+    Registry::open(&config.data, &config.outbound.rdap, config.clock, Arc::clone(&bootstrap))?;
     let guard = Guard::new(config.outbound.webhook_rules(), dns.clone());
     let live = Arc::new(LiveIndex::new(Arc::new(index)));
     let (appender, changes) = open_changes(config)?;
@@ -162,7 +162,7 @@ pub fn serve(
             && config.outbound.public_url.is_none()
             && config.server.tls.is_none(),
         clock: config.clock,
-        bootstrap: registry.live(),
+        bootstrap: Arc::clone(&bootstrap),
         checks: config.outbound.rdap.enabled.then(Arc::default),
         catch_days: config.catch_days,
         home: config.outbound.public_url.clone(),
@@ -185,7 +185,7 @@ pub fn serve(
         .max_blocking_threads(cores * BLOCKING_THREADS_PER_CORE)
         .build()
         .context("cannot start the async runtime")?;
-    let parts = (registry, deliver, appender, metrics);
+    let parts = (deliver, bootstrap, appender, metrics);
     let served = runtime.block_on(run(config, app, parts, ready));
     // Waits for running queries. Connections are closed or past their deadline by now.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -264,12 +264,17 @@ fn remove_leftovers(config: &Config) {
 async fn run(
     config: &Config,
     app: App,
-    (registry, deliver, changes, metrics): (Registry, Deliver, Appender, Option<PrometheusHandle>),
+    (deliver, bootstrap, changes, metrics): (
+        Deliver,
+        Arc<LiveBootstrap>,
+        Appender,
+        Option<PrometheusHandle>,
+    ),
     ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let bound = Bound::bind(config, metrics, &app).await?;
     let mut workers = Workers::new();
-    workers.spawn_all(config, &app, (registry, deliver, changes), bound.admin).await?;
+    workers.spawn_all(config, &app, (deliver, bootstrap, changes), bound.admin).await?;
     let metrics_at = bound.metrics.as_ref().map(MetricsListener::address).transpose()?;
     if let Some(listener) = bound.metrics {
         workers.tasks.spawn(listener.run(until(workers.stopped.clone())));
@@ -397,7 +402,7 @@ impl Workers {
         &mut self,
         config: &Config,
         app: &App,
-        (registry, deliver, changes): (Registry, Deliver, Appender),
+        (deliver, bootstrap, changes): (Deliver, Arc<LiveBootstrap>, Appender),
         admin: AdminSocket,
     ) -> anyhow::Result<()> {
         let Workers { tasks, stopped, .. } = self;
@@ -405,9 +410,6 @@ impl Workers {
         let queue = Queue::new(config.site(), config.telemetry.logs.json, stopped.clone());
         let backend = Backend { store: app.store.clone(), queue: queue.clone() };
         tasks.spawn(admin.serve(backend, stop()));
-        if let Some(cluster) = &config.cluster {
-            tasks.spawn(cluster::answer(cluster.clone(), app.store.clone(), stop()));
-        }
         if config.inbox.enabled {
             let inbox = Inbox {
                 queue: queue.clone(),
@@ -436,11 +438,6 @@ impl Workers {
             catch_days: config.catch_days,
         };
         tasks.spawn(reload.run(stop()));
-        // Done once for all nodes.
-        let works = config.cluster.as_ref().is_none_or(|cluster| cluster.workers);
-        if let Some(checks) = app.checks.as_ref().filter(|_| works) {
-            tasks.spawn(verify(config, app, registry, Arc::clone(checks))?.run(stop()));
-        }
         let [matched, derived] = published;
         let deriving = Deriving {
             live: Arc::clone(&app.live),
@@ -454,73 +451,20 @@ impl Workers {
         // Before requests are served: a list that arrives now is news.
         deriving.begin().await?;
         tasks.spawn(deriving.run(stop()));
-        let matching = Matching {
-            live: Arc::clone(&app.live),
-            store: app.store.clone(),
-            clock: config.clock,
-            catch_days: config.catch_days,
-            resolve: |filter, today| rule_query(filter, today).ok(),
-            published: matched,
-        };
-        if !works {
+        let (config, app) = (config.clone(), app.clone());
+        let work = Work { config, app, deliver, bootstrap, published: matched };
+        let Some(cluster) = work.config.cluster.clone() else {
+            // Before requests are served: a new rule applies to every list from then on.
+            let mut working = work.start(stopped).await?;
+            tasks.spawn(async move { while working.join_next().await.is_some() {} });
             return Ok(());
-        }
-        let watching = Watching {
-            log: app.changes.clone(),
-            store: app.store.clone(),
-            clock: config.clock,
-            has_mail: app.channels.email,
         };
-        if config.cluster.is_some() {
-            let store = app.store.clone();
-            let stopped = stop();
-            let (watched, matched, delivered) = (stop(), stop(), stop());
-            tasks.spawn(async move {
-                // What others have sent must not be sent again.
-                tokio::select! {
-                    () = store.caught_up() => {}
-                    () = stopped => return,
-                }
-                matching.begin().await;
-                watching.begin().await;
-                tokio::join!(watching.run(watched), matching.run(matched), deliver.run(delivered));
-            });
-            return Ok(());
-        }
-        // Before requests are served: a new rule applies to every list from then on.
-        matching.begin().await;
-        watching.begin().await;
-        tasks.spawn(watching.run(stop()));
-        tasks.spawn(matching.run(stop()));
-        tasks.spawn(deliver.run(stop()));
+        let (store, peers) = (work.app.store.clone(), Arc::new(Peers::default()));
+        let (may_lead, meeting) = (cluster.may_lead, store.clone());
+        tasks.spawn(cluster::meet(cluster, meeting, Arc::clone(&peers), stop()));
+        tasks.spawn(cluster::lead(Candidate { store, peers, may_lead }, work, stopped.clone()));
         Ok(())
     }
-}
-
-/// The worker that verifies watched names with RDAP.
-fn verify(
-    config: &Config,
-    app: &App,
-    registry: Registry,
-    checks: Arc<Checks>,
-) -> anyhow::Result<Verify> {
-    let settings = &config.outbound.rdap;
-    let dns = Dns::new(&config.outbound.dns)?;
-    let guard = Guard::new(config.outbound.rules(&settings.allow), dns.clone());
-    Ok(Verify {
-        store: app.store.clone(),
-        live: Arc::clone(&app.live),
-        registry: Some(Box::new(registry)),
-        client: Client::new(guard, settings.ca_file.as_deref())?,
-        dns,
-        clock: config.clock,
-        checks,
-        catch_days: config.catch_days,
-        limits: Limits {
-            per_second: settings.requests_per_second,
-            concurrency: settings.concurrency,
-        },
-    })
 }
 
 /// The HTTP server and its accept loops, which end when `closing` is dropped.

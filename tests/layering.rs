@@ -35,7 +35,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("outbound", &["vocab"]),
     // Fetches lists and hands them to the pipeline, as the inbox does.
     ("sources", &["vocab", "feeds", "intake", "outbound"]),
-    ("workers", &["vocab", "index", "intake", "changes", "accounts", "telemetry", "outbound"]),
+    (
+        "workers",
+        &["vocab", "index", "intake", "changes", "cluster", "accounts", "telemetry", "outbound"],
+    ),
     // Responses contain the signals of a score. The guard checks webhooks when they are added.
     (
         "http",

@@ -1,15 +1,22 @@
 //! A server as a node of a cluster.
 
 use std::future::Future;
+use std::sync::Arc;
 #[cfg(feature = "cluster")]
 use std::time::Duration;
 
+use tokio::sync::watch;
+
+use super::until;
+use super::work::Work;
 use crate::accounts::{Store, StoreOptions};
 #[cfg(feature = "cluster")]
 use crate::cluster::jetstream::{JetStream, RefusedStream};
+use crate::cluster::peers::Peers;
 use crate::config::cluster::ClusterSettings;
+use crate::workers::lead::Candidate;
 
-/// Pause before another attempt to answer operators.
+/// Pause before another attempt to reach the other nodes.
 #[cfg(feature = "cluster")]
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
 
@@ -35,33 +42,63 @@ pub(super) fn open(_options: StoreOptions, _cluster: &ClusterSettings) -> anyhow
     anyhow::bail!("this dropdex was built without the feature `cluster`")
 }
 
-/// Answers `dropdex cluster status` of any node until `stop` is done.
+/// Tells other nodes and operators how this one is, and notes what other nodes tell, until `stop` is done.
 #[cfg(feature = "cluster")]
-pub(super) async fn answer(cluster: ClusterSettings, store: Store, stop: impl Future<Output = ()>) {
-    let stream = JetStream::new(cluster.log.clone());
-    let facts = || {
-        let facts = store.node_facts(&cluster.log.node, cluster.workers);
-        serde_json::to_vec(&facts).unwrap_or_default()
-    };
-    let answering = async {
+pub(super) async fn meet(
+    cluster: ClusterSettings,
+    store: Store,
+    peers: Arc<Peers>,
+    stop: impl Future<Output = ()>,
+) {
+    let stream = JetStream::new(cluster.log);
+    let facts = || serde_json::to_vec(&store.node_facts()).unwrap_or_default();
+    let meeting = async {
         loop {
-            if let Err(err) = stream.answer(facts).await {
-                tracing::debug!(error = %err, "operators cannot ask this node over the shared log");
+            if let Err(err) = stream.meet(facts, &peers).await {
+                tracing::debug!(error = %err, "other nodes cannot be reached over the shared log");
             }
             tokio::time::sleep(RETRY_PAUSE).await;
         }
     };
     tokio::select! {
-        () = answering => {}
+        () = meeting => {}
         () = stop => {}
     }
 }
 
 #[cfg(not(feature = "cluster"))]
-pub(super) async fn answer(
+pub(super) async fn meet(
     _cluster: ClusterSettings,
     _store: Store,
+    _peers: Arc<Peers>,
     stop: impl Future<Output = ()>,
 ) {
     stop.await;
+}
+
+/// Does the work for all nodes while this one leads, until `stopped` ends.
+pub(super) async fn lead(candidate: Candidate, work: Work, stopped: watch::Receiver<()>) {
+    loop {
+        tokio::select! {
+            () = candidate.leads() => {}
+            () = until(stopped.clone()) => return,
+        }
+        let (running, ended) = watch::channel(());
+        let mut tasks = match work.start(&ended).await {
+            Ok(tasks) => tasks,
+            Err(err) => {
+                tracing::error!(error = format!("{err:#}"), "this node cannot lead");
+                return candidate.leave().await;
+            }
+        };
+        let is_stopping = tokio::select! {
+            () = candidate.lost() => false,
+            () = until(stopped.clone()) => true,
+        };
+        drop(running);
+        while tasks.join_next().await.is_some() {}
+        if is_stopping {
+            return candidate.leave().await;
+        }
+    }
 }

@@ -11,13 +11,15 @@ use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::response::Response;
 use async_nats::jetstream::{self, Context};
-use async_nats::{ConnectOptions, ServerAddr};
+use async_nats::{ConnectOptions, Message, ServerAddr};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::sync::{Mutex, mpsc};
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::facts::NodeFacts;
+use super::peers::Peers;
 use super::record::RECORD_BYTES_MAX;
 use super::settings::Settings;
 use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
@@ -26,6 +28,8 @@ use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
 const ANSWER_WAIT: Duration = Duration::from_secs(2);
 /// Time for another node of the same name to answer.
 const NAMESAKE_WAIT: Duration = Duration::from_millis(300);
+/// Time between two messages that tell the other nodes that this one is there.
+const TELL_EVERY: Duration = Duration::from_secs(1);
 /// A server that was not heard for so long does not count for the majority.
 const SILENT_MAX: Duration = Duration::from_secs(10);
 /// Records that are on their way from the server.
@@ -177,23 +181,39 @@ impl JetStream {
         }
     }
 
-    /// Answers operators with what `facts` returns, until the connection ends.
+    /// Tells all nodes what `facts` returns, each second and when asked, and notes what they tell, until the
+    /// connection ends.
     ///
     /// # Errors
     /// [`RefusedStream`].
-    pub async fn answer(&self, facts: impl Fn() -> Vec<u8>) -> Result<(), RefusedStream> {
+    pub async fn meet(
+        &self,
+        facts: impl Fn() -> Vec<u8>,
+        peers: &Peers,
+    ) -> Result<(), RefusedStream> {
         let client = self.connect().await?.client();
-        let asked = client.subscribe(self.settings.nodes_subject()).await;
-        let mut asked = asked.map_err(unreachable)?;
-        while let Some(question) = asked.next().await {
-            if let Some(reply) = question.reply {
-                client.publish(reply, facts().into()).await.map_err(unreachable)?;
+        let subject = self.settings.nodes_subject();
+        let mut heard = client.subscribe(subject.clone()).await.map_err(unreachable)?;
+        let mut ticks = interval(TELL_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => {
+                    client.publish(subject.clone(), facts().into()).await.map_err(unreachable)?;
+                }
+                message = heard.next() => {
+                    let Some(Message { reply, payload, .. }) = message else { return Ok(()) };
+                    if let Some(reply) = reply {
+                        client.publish(reply, facts().into()).await.map_err(unreachable)?;
+                    } else if let Ok(facts) = serde_json::from_slice(&payload) {
+                        peers.hear(facts);
+                    }
+                }
             }
         }
-        Ok(())
     }
 
-    /// Returns the answers of all nodes, see [`JetStream::answer`], that come within `wait`.
+    /// Returns the answers of all nodes, see [`JetStream::meet`], that come within `wait`.
     ///
     /// # Errors
     /// [`RefusedStream`].

@@ -15,6 +15,7 @@ pub mod log;
 
 #[cfg(test)]
 pub mod memory;
+pub mod peers;
 pub mod record;
 pub mod replica;
 mod sequence;

@@ -21,16 +21,15 @@ pub(super) struct ClusterFile {
     replicas: Option<Bounded<1, 5>>,
     credentials: Option<PathBuf>,
     ca_file: Option<PathBuf>,
-    #[serde(default)]
-    workers: bool,
+    may_lead: Option<bool>,
 }
 
 /// Settings of a node of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterSettings {
     pub log: Settings,
-    /// Whether this node does the work that is done once for all: deliveries, matching and RDAP.
-    pub workers: bool,
+    /// Whether this node may do the work that is done once for all.
+    pub may_lead: bool,
 }
 
 impl ClusterFile {
@@ -39,7 +38,7 @@ impl ClusterFile {
     /// # Errors
     /// A value is missing or invalid.
     pub(super) fn settings(self, node: Option<&str>) -> anyhow::Result<ClusterSettings> {
-        let ClusterFile { servers, stream, replicas, credentials, ca_file, workers } = self;
+        let ClusterFile { servers, stream, replicas, credentials, ca_file, may_lead } = self;
         ensure!(
             cfg!(feature = "cluster"),
             "cluster: this dropdex was built without the feature `cluster`; remove the section, or build with it"
@@ -70,6 +69,6 @@ impl ClusterFile {
         );
         let log =
             Settings { servers, stream, replicas, credentials, ca_file, node: node.to_owned() };
-        Ok(ClusterSettings { log, workers })
+        Ok(ClusterSettings { log, may_lead: may_lead.unwrap_or(true) })
     }
 }

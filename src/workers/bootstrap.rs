@@ -64,12 +64,17 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Reads the cache in the data folder and uses it, or the compiled copy if that is newer. An unusable
+    /// Reads the cache in the data folder and publishes it to `live`, unless the compiled copy is newer. An unusable
     /// cache is logged and ignored.
     ///
     /// # Errors
     /// The address in the settings is invalid.
-    pub fn open(data: &Path, settings: &Rdap, clock: Clock) -> anyhow::Result<Registry> {
+    pub fn open(
+        data: &Path,
+        settings: &Rdap,
+        clock: Clock,
+        live: Arc<LiveBootstrap>,
+    ) -> anyhow::Result<Registry> {
         let source = Url::parse(settings.bootstrap.as_str()).context("rdap.bootstrap")?;
         let mut registry = Registry {
             source,
@@ -77,7 +82,7 @@ impl Registry {
             allow: settings.allow.clone(),
             file: data.join(FILE),
             cached: None,
-            live: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
+            live,
             clock,
         };
         if let Err(err) = registry.load() {

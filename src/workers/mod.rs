@@ -5,6 +5,7 @@ pub mod bootstrap;
 pub mod changes;
 pub mod deliver;
 pub mod gauges;
+pub mod lead;
 pub mod notify;
 pub mod reload;
 pub mod verify;

@@ -38,6 +38,7 @@ const REPORT_AFTER: [Duration; 3] =
     [Duration::ZERO, Duration::from_secs(60), Duration::from_secs(600)];
 
 /// The delivery worker.
+#[derive(Clone)]
 pub struct Deliver {
     pub store: Store,
     pub senders: Senders,

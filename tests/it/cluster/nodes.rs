@@ -41,9 +41,8 @@ impl Node {
     fn with(urls: &[String], number: usize, more: &str) -> Node {
         let site = Site::with_a_name_of_each_kind();
         let settings = site.settings(&format!(
-            "node = \"node-{number}\"\n[cluster]\nservers = {}\nworkers = {}\n{more}",
+            "node = \"node-{number}\"\n[cluster]\nservers = {}\n{more}",
             json!(urls),
-            number == 0,
         ));
         Node { site, settings }
     }
@@ -169,6 +168,47 @@ fn what_a_client_writes_on_one_node_it_reads_on_all() {
     let list = nodes[1].site.ok(&["account", "list", "--config", &alone]);
     assert!(list.contains(EMAIL), "{list}");
     drop((one, three));
+}
+
+/// Returns the position of the node that leads, as node `asked` sees it.
+fn leader(nodes: &[Node; 3], asked: usize) -> Option<usize> {
+    let status = nodes[asked].run(&["cluster", "status"]).stdout;
+    let facts = status.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let mut leaders = facts.filter(|fact| fact["leads"] == true);
+    let leader = leaders.next()?["node"].as_str().expect("a name").to_owned();
+    assert!(leaders.next().is_none(), "one leads: {status}");
+    leader.strip_prefix("node-").and_then(|number| number.parse().ok())
+}
+
+#[test]
+fn another_node_takes_the_lead_of_one_that_dies() {
+    let nats = Nats::start(3);
+    let nodes = three(&nats);
+    let mut servers = nodes.each_ref().map(|node| Some(node.serve()));
+    let first = wait::until_ok(SOON, || leader(&nodes, 0).ok_or("nobody leads"));
+    servers[first].take().expect("it runs").kill();
+    let other = (first + 1) % 3;
+    let begun = Instant::now();
+    let second = wait::until_ok(SOON, || {
+        leader(&nodes, other).filter(|&it| it != first).ok_or("nobody leads")
+    });
+    eprintln!("the lead was taken {:?} after the leader was killed", begun.elapsed());
+    // One that stops gives the lead up, and one that starts again does not take it back.
+    servers[first] = Some(nodes[first].serve());
+    servers[second].take().expect("it runs").stop();
+    let third = wait::until_ok(SOON, || leader(&nodes, first).ok_or("nobody leads"));
+    assert_ne!(third, second);
+    // Neither does one that may not lead.
+    let settings = "may_lead = false\n";
+    let idle = Node::with(&nats.urls(), 7, settings);
+    let idle_server = idle.serve();
+    for server in servers.iter_mut().filter_map(Option::take) {
+        server.kill();
+    }
+    thread::sleep(Duration::from_secs(8));
+    let status: Value = serde_json::from_str(&idle.ok(&["cluster", "status"])).expect("one node");
+    assert_eq!(status["leads"], false, "{status}");
+    drop(idle_server);
 }
 
 /// A claim that was asked for, and its id once it was acknowledged.

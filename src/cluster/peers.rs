@@ -1,0 +1,57 @@
+//! The other nodes, as this one hears them: each tells its facts once a second, over the servers of the stream.
+//!
+//! All times are of this node's own clock, which is not compared with those of others.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::facts::NodeFacts;
+
+/// What was heard since the start.
+pub struct Peers {
+    began: Instant,
+    heard: Mutex<BTreeMap<String, Peer>>,
+}
+
+/// A node that was heard.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    pub facts: NodeFacts,
+    pub at: Instant,
+    /// When it last led and could write.
+    led_at: Option<Instant>,
+}
+
+impl Default for Peers {
+    fn default() -> Peers {
+        Peers { began: Instant::now(), heard: Mutex::default() }
+    }
+}
+
+impl Peers {
+    /// Notes what a node told.
+    pub fn hear(&self, facts: NodeFacts) {
+        let at = Instant::now();
+        let leads = facts.leads && facts.cut_off.is_none() && facts.halted.is_none();
+        let mut heard = self.heard();
+        let before = heard.get(&facts.node).and_then(|peer| peer.led_at);
+        let led_at = if leads { Some(at) } else { before };
+        heard.insert(facts.node.clone(), Peer { facts, at, led_at });
+    }
+
+    /// Returns for how long a node has not been heard to lead.
+    pub fn has_not_led_for(&self, node: &str) -> Duration {
+        let led_at = self.heard().get(node).and_then(|peer| peer.led_at);
+        led_at.unwrap_or(self.began).elapsed()
+    }
+
+    /// Returns the nodes that were heard since the start, in order of their names.
+    pub fn list(&self) -> Vec<Peer> {
+        self.heard().values().cloned().collect()
+    }
+
+    fn heard(&self) -> MutexGuard<'_, BTreeMap<String, Peer>> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
