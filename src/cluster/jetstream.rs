@@ -10,6 +10,7 @@ use async_nats::jetstream::consumer::pull::OrderedConfig;
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::response::Response;
+use async_nats::jetstream::stream::RawMessageErrorKind;
 use async_nats::jetstream::{self, Context};
 use async_nats::{ConnectOptions, Message, ServerAddr};
 use futures_util::StreamExt;
@@ -287,6 +288,16 @@ impl Stream for JetStream {
         check_majority(&info["cluster"])?;
         let last = info["state"]["last_seq"].as_u64();
         last.ok_or_else(|| StreamError("the server did not tell where the stream ends".to_owned()))
+    }
+
+    async fn record(&self, seq: u64) -> Result<Option<Vec<u8>>, StreamError> {
+        let context = self.context().await?;
+        let stream = context.get_stream_no_info(&self.settings.stream).await.map_err(error)?;
+        match stream.get_raw_message(seq).await {
+            Ok(message) => Ok(Some(message.payload.to_vec())),
+            Err(err) if err.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
+            Err(err) => Err(error(err)),
+        }
     }
 
     async fn follow(&self, first: u64) -> Result<Records, StreamError> {

@@ -75,6 +75,13 @@ impl Stream for Memory {
         if self.fails() { Err(lost()) } else { Ok(self.records().len() as u64) }
     }
 
+    async fn record(&self, seq: u64) -> Result<Option<Vec<u8>>, StreamError> {
+        if self.fails() {
+            return Err(lost());
+        }
+        Ok(self.records().get(seq as usize - 1).cloned())
+    }
+
     async fn follow(&self, first: u64) -> Result<Records, StreamError> {
         if self.fails() {
             return Err(lost());

@@ -18,6 +18,9 @@ use crate::journal::AppendError;
 
 /// Pause before the stream is asked again after an error.
 const RETRY_PAUSE: Duration = Duration::from_millis(if cfg!(test) { 2 } else { 200 });
+/// The last record of the stream is compared with the one that this node knows before an append, this often: if the
+/// servers have lost records and taken others, an append may fit by its number alone. They need longer to start again.
+const COMPARE_EVERY: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 1_000 });
 /// How often the sequencer looks whether the stream is as long as it knows, and for transactions that wait.
 const TICK: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 });
 /// A transaction that was not sent for so long is refused.
@@ -99,6 +102,8 @@ pub(super) struct Sequencer<S, R: Replica> {
     known_end: u64,
     /// When a record came last, or the stream was followed.
     heard_at: Instant,
+    /// When the last record is compared again, see [`COMPARE_EVERY`].
+    compare_at: Instant,
 }
 
 /// Why a node accepts no more writes.
@@ -140,6 +145,7 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
             caught_up_at: None,
             known_end: position.seq,
             heard_at: Instant::now(),
+            compare_at: Instant::now(),
         }
     }
 
@@ -394,7 +400,18 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
         in_flight.send_at = None;
         let (stream, last, bytes) =
             (Arc::clone(&self.stream), in_flight.last, in_flight.bytes.clone());
-        Some(Box::pin(async move { stream.append(last, bytes).await }))
+        let now = Instant::now();
+        let known =
+            Some(self.position).filter(|it| it.seq == last && last > 0 && self.compare_at <= now);
+        if known.is_some() {
+            self.compare_at = now + COMPARE_EVERY;
+        }
+        Some(Box::pin(async move {
+            match known {
+                Some(known) => append_after(stream.as_ref(), known, bytes).await,
+                None => stream.append(last, bytes).await,
+            }
+        }))
     }
 
     /// Makes a record of the transactions that wait, as many as fit.
@@ -465,6 +482,11 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
                 let record = StreamRecord { seq, bytes: in_flight.bytes.clone() };
                 self.take_in(record, copies).await
             }
+            Published::Differs => Err(Halt(format!(
+                "record {} of the stream is another than the one that this node has applied: the stream has \
+                 lost records and taken others",
+                in_flight.last
+            ))),
             Published::At(seq) => Err(Halt(format!(
                 "the stream stored a record that follows record {} as record {seq}",
                 in_flight.last
@@ -623,6 +645,16 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
                 done(Err(AppendError::Unknown));
             }
         }
+    }
+}
+
+/// Appends a record after the one at `known`, if that is there.
+async fn append_after<S: Stream>(stream: &S, known: SharedPosition, bytes: Vec<u8>) -> Published {
+    match stream.record(known.seq).await {
+        Ok(Some(found)) if SharedPosition::after(known.seq, &found) != known => Published::Differs,
+        // If it is not there, the append does not fit.
+        Ok(_) => stream.append(known.seq, bytes).await,
+        Err(error) => Published::Unknown(error),
     }
 }
 

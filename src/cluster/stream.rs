@@ -19,6 +19,8 @@ pub enum Published {
     At(u64),
     /// It is not stored: another record is the last one.
     Superseded,
+    /// It is not stored: the record that it was to follow is another one than this node knows.
+    Differs,
     /// It may be stored, now or later, or not.
     Unknown(StreamError),
 }
@@ -38,6 +40,10 @@ pub trait Stream: Send + Sync + 'static {
 
     /// Returns the number of the last record, 0 for an empty stream.
     fn last(&self) -> impl Future<Output = Result<u64, StreamError>> + Send;
+
+    /// Returns the record of this number, if it is there.
+    fn record(&self, seq: u64)
+    -> impl Future<Output = Result<Option<Vec<u8>>, StreamError>> + Send;
 
     /// Returns the records from `first` on.
     fn follow(&self, first: u64) -> impl Future<Output = Result<Records, StreamError>> + Send;

@@ -307,6 +307,30 @@ async fn a_node_whose_stream_differs_halts() {
     }
 }
 
+/// The servers have lost a record and taken another in its place, while this node was connected.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_acknowledged_after_another_record() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stream = Memory::default();
+    let node = Node::open(folder.path(), "a", stream.clone());
+    for _ in 0..3 {
+        node.add(1).await.expect("stored");
+    }
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    let before = SharedPosition::after(2, &stream.records()[1]).chain;
+    stream.records().truncate(2);
+    stream.push(before, "b", Vec::new());
+    let refused = node.add(1).await;
+    assert!(
+        matches!(refused, Err((_, AppendError::Unknown | AppendError::Halted { .. }))),
+        "{refused:?}"
+    );
+    let halted = node.halted().await;
+    assert!(halted.contains("record 3 of the stream is another"), "{halted}");
+    assert_eq!(stream.records().len(), 3);
+    node.close();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_transaction_of_a_newer_version_halts_the_node() {
     let folder = tempfile::tempdir().expect("a folder");
