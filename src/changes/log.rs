@@ -5,6 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use chrono::{DateTime, Utc};
@@ -119,14 +120,36 @@ impl ChangeLog {
     }
 }
 
+/// The files of a log at one moment.
+#[derive(Clone, Debug)]
+pub struct Files(Arc<Vec<Arc<Segment>>>);
+
+impl Files {
+    /// Their paths, oldest first.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(|segment| segment.path())
+    }
+
+    /// Whether these are the same files.
+    pub fn are(&self, other: &Files) -> bool {
+        self.0.len() == other.0.len()
+            && self.0.iter().zip(other.0.iter()).all(|(one, other)| Arc::ptr_eq(one, other))
+    }
+}
+
 /// The one writer of a log. Dropping it closes the channels of [`ChangeLog::subscribe`].
 #[derive(Debug)]
 pub struct Appender {
     folder: PathBuf,
-    segments: Arc<ArcSwap<Vec<Arc<Segment>>>>,
+    /// What is on disk.
+    written: ArcSwap<Vec<Arc<Segment>>>,
+    /// What readers see.
+    shown: Arc<ArcSwap<Vec<Arc<Segment>>>>,
     newest: watch::Sender<u64>,
     /// Sequence number of the first event of a log without files.
     begin: u64,
+    /// Whether events are shown as soon as they are written.
+    shows: AtomicBool,
 }
 
 impl Appender {
@@ -137,6 +160,25 @@ impl Appender {
     /// The folder cannot be used, or a file is of a newer format.
     pub fn open(folder: &Path, now: DateTime<Utc>) -> Result<(Appender, ChangeLog), SegmentError> {
         fs::create_dir_all(folder).at(folder)?;
+        let segments = Arc::new(Appender::read(folder)?);
+        let begin = u64::try_from(now.timestamp()).unwrap_or_default().max(1) * NUMBERS_A_SECOND;
+        let newest = segments.last().map_or(begin, |last| last.next()) - 1;
+        let (newest, receiver) = watch::channel(newest);
+        let shown = Arc::new(ArcSwap::new(Arc::clone(&segments)));
+        let log = ChangeLog { segments: Arc::clone(&shown), newest: receiver };
+        let appender = Appender {
+            folder: folder.to_owned(),
+            written: ArcSwap::new(segments),
+            shown,
+            newest,
+            begin,
+            shows: AtomicBool::new(true),
+        };
+        Ok((appender, log))
+    }
+
+    /// Opens the files of a folder.
+    fn read(folder: &Path) -> Result<Vec<Arc<Segment>>, SegmentError> {
         let mut paths = Vec::new();
         for entry in fs::read_dir(folder).at(folder)? {
             let path = entry.at(folder)?.path();
@@ -175,17 +217,38 @@ impl Appender {
             }
         }
         segments.reverse();
-        let begin = u64::try_from(now.timestamp()).unwrap_or_default().max(1) * NUMBERS_A_SECOND;
-        let newest = segments.last().map_or(begin, |last| last.next()) - 1;
-        let (newest, receiver) = watch::channel(newest);
-        let segments = Arc::new(ArcSwap::from_pointee(segments));
-        let log = ChangeLog { segments: Arc::clone(&segments), newest: receiver };
-        Ok((Appender { folder: folder.to_owned(), segments, newest, begin }, log))
+        Ok(segments)
+    }
+
+    /// From now on, readers see what [`Appender::show`] is given, and not what is written.
+    pub fn hold(&self) {
+        self.shows.store(false, Ordering::Relaxed);
+    }
+
+    /// The files that are on disk.
+    pub fn written(&self) -> Files {
+        Files(self.written.load_full())
+    }
+
+    /// Opens the folder again, after its files were replaced, and returns them. Readers see them when they are shown.
+    ///
+    /// # Errors
+    /// As [`Appender::open`].
+    pub fn reopen(&self) -> Result<Files, SegmentError> {
+        self.written.store(Arc::new(Appender::read(&self.folder)?));
+        Ok(self.written())
+    }
+
+    /// Lets readers see these files.
+    pub fn show(&self, Files(segments): &Files) {
+        self.shown.store(Arc::clone(segments));
+        let newest = segments.last().map_or(self.begin, |last| last.next()) - 1;
+        self.newest.send_if_modified(|known| std::mem::replace(known, newest) != newest);
     }
 
     /// The point up to which everything is derived; `None` for a new log.
     pub fn mark(&self) -> Option<Mark> {
-        self.segments.load().last().map(|last| last.mark())
+        self.written.load().last().map(|last| last.mark())
     }
 
     /// Appends the events that `fill` pushes, and moves the mark, completely or not at all. Removes files
@@ -198,7 +261,7 @@ impl Appender {
         mark: Mark,
         fill: impl FnOnce(&mut SegmentWriter) -> io::Result<()>,
     ) -> Result<u64, SegmentError> {
-        let before = self.segments.load_full();
+        let before = self.written.load_full();
         let last = before.last();
         let grown = last.filter(|last| last.bytes() < GROWING_BYTES);
         let next = last.map_or(self.begin, |last| last.next());
@@ -221,8 +284,10 @@ impl Appender {
         let older = &before[..before.len() - usize::from(grown.is_some())];
         let expired = older.iter().take_while(|segment| segment.last_day() < kept_from).count();
         let (expired, kept) = older.split_at(expired);
-        self.segments.store(Arc::new(kept.iter().cloned().chain([written]).collect()));
-        self.newest.send_if_modified(|known| std::mem::replace(known, newest) != newest);
+        self.written.store(Arc::new(kept.iter().cloned().chain([written]).collect()));
+        if self.shows.load(Ordering::Relaxed) {
+            self.show(&self.written());
+        }
         for segment in expired {
             if let Err(err) = fs::remove_file(segment.path()) {
                 let path = segment.path().display();

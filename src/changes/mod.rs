@@ -12,5 +12,5 @@
 pub mod log;
 pub mod segment;
 
-pub use log::{Appender, ChangeLog, ReadError};
+pub use log::{Appender, ChangeLog, Files, ReadError};
 pub use segment::{Entry, Mark};

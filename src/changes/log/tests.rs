@@ -263,3 +263,38 @@ fn the_format_is_unchanged() {
     let golden = include_str!("../../../tests/golden/changes-v1.hex");
     assert_eq!(ours, golden.split_whitespace().collect::<String>());
 }
+
+#[test]
+fn held_events_are_seen_when_they_are_shown() {
+    let (ours, theirs) =
+        (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("one"));
+    let (writer, log) = Appender::open(ours.path(), now()).expect("opens");
+    let seen = log.subscribe();
+    append(&writer, mark(0), &events(1, 3, 0));
+    writer.hold();
+    append(&writer, mark(0), &events(2, 2, 0));
+    let read = |log: &ChangeLog| log.read(0, 100).expect("reads").len();
+    assert_eq!((read(&log), *seen.borrow()), (3, log.newest()));
+    let files = writer.written();
+    append(&writer, mark(1), &events(3, 4, 1));
+    assert!(!files.are(&writer.written()));
+    writer.show(&files);
+    assert_eq!((read(&log), *seen.borrow()), (5, log.newest()));
+
+    // Another folder gets the files, and goes on after them.
+    let (other, log) = Appender::open(theirs.path(), now()).expect("opens");
+    other.hold();
+    append(&other, mark(0), &events(9, 1, 0));
+    fs::remove_dir_all(theirs.path()).and_then(|()| fs::create_dir(theirs.path())).expect("empty");
+    for path in writer.written().paths() {
+        fs::copy(path, theirs.path().join(path.file_name().expect("a name"))).expect("copied");
+    }
+    let files = other.reopen().expect("opens");
+    assert_eq!((read(&log), other.mark()), (0, Some(mark(1))));
+    other.show(&files);
+    assert_eq!(read(&log), 9);
+    append(&other, mark(2), &events(4, 1, 2));
+    assert_eq!(read(&log), 9);
+    other.show(&other.written());
+    assert_eq!(read(&log), 10);
+}
