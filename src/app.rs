@@ -487,10 +487,11 @@ impl Serving {
             let app = app.clone();
             move |request: &mut Request| allowance::identify(&app, request)
         });
-        let positions = config
-            .cluster
-            .as_ref()
-            .map(|_| Positions { store: app.store.clone(), cookie: config.web.cookie() });
+        let positions = config.cluster.as_ref().map(|_| Positions {
+            store: app.store.clone(),
+            live: Arc::clone(&app.live),
+            cookie: config.web.cookie(),
+        });
         let public_host = config.outbound.public_url.as_ref().map(BaseUrl::authority);
         let router = web::router(Web::with_mailer(app, config.web.clone(), mailer));
         let parts = server::ServerParts {

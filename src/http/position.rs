@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::header::{AUTHORIZATION, SET_COOKIE};
@@ -15,6 +16,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use crate::accounts::Store;
 use crate::http::error::ApiError;
 use crate::http::session::CookieKind;
+use crate::index::generation::live::LiveIndex;
 
 /// Header of responses to writes, and of requests that depend on them.
 pub const HEADER: HeaderName = HeaderName::from_static("x-log-position");
@@ -43,10 +45,15 @@ impl FromStr for LogPosition {
     }
 }
 
+/// When a request began, by the index in use then.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment(Option<u64>);
+
 /// Tells and awaits positions, for a node of a cluster.
 #[derive(Clone)]
 pub struct Positions {
     pub store: Store,
+    pub live: Arc<LiveIndex>,
     pub cookie: CookieKind,
 }
 
@@ -54,18 +61,24 @@ impl Positions {
     /// Waits until this node is as far as a request shows.
     ///
     /// # Errors
-    /// 400 for a header that no node sent, 503 if the node stays behind.
-    pub async fn reach(&self, headers: &HeaderMap) -> Result<(), ApiError> {
-        let Some(LogPosition(seq)) = shown(headers)? else { return Ok(()) };
-        match self.store.reaches(seq, WAIT_MAX).await {
-            true => Ok(()),
-            false => Err(ApiError::NodeBehind),
+    /// 400 for a header that no node sent, 503 if the node stays behind, or the other nodes serve newer lists.
+    pub async fn reach(&self, headers: &HeaderMap) -> Result<Moment, ApiError> {
+        if self.live.is_behind() {
+            return Err(ApiError::NodeBehind);
         }
+        if let Some(LogPosition(seq)) = shown(headers)?
+            && !self.store.reaches(seq, WAIT_MAX).await
+        {
+            return Err(ApiError::NodeBehind);
+        }
+        Ok(Moment(self.live.epoch()))
     }
 
-    /// Tells the client of a write how far the log is.
+    /// Tells a client how far the log is.
     pub fn tell(&self, request: &HeaderMap, response: &mut HeaderMap) {
-        let position = LogPosition(self.store.log_position()).to_string();
+        // The index is in use a moment before the position is known to be applied.
+        let seq = self.store.log_position().max(self.live.since());
+        let position = LogPosition(seq).to_string();
         if !request.contains_key(AUTHORIZATION) {
             let secure = if self.cookie == CookieKind::Secure { "; Secure" } else { "" };
             let cookie = format!(
@@ -78,6 +91,12 @@ impl Positions {
         if let Ok(position) = HeaderValue::try_from(position) {
             response.insert(HEADER, position);
         }
+    }
+
+    /// Whether one index was in use since then. Otherwise a response may be of either, and the position that was told
+    /// of one.
+    pub fn saw_one_index(&self, Moment(epoch): Moment) -> bool {
+        epoch.is_some() && self.live.epoch() == epoch
     }
 }
 

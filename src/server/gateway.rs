@@ -213,17 +213,23 @@ impl Gateway {
             return self.admitted(policy, request).await;
         };
         // Before the request is identified: another node may have made the key or the session.
-        if let Err(err) = positions.reach(request.headers()).await {
-            return (policy.class, (policy.render_error)(err));
-        }
+        let moment = match positions.reach(request.headers()).await {
+            Ok(moment) => moment,
+            Err(err) => return (policy.class, (policy.render_error)(err)),
+        };
         // A client that shows a position also learns that of its reads, so that none goes back.
         if request.method().is_safe() && !request.headers().contains_key(position::HEADER) {
             return self.admitted(policy, request).await;
         }
-        let headers = request.headers().clone();
+        let (headers, is_read) = (request.headers().clone(), request.method().is_safe());
         let (class, mut response) = self.admitted(policy, request).await;
-        if !response.status().is_client_error() && !response.status().is_server_error() {
-            positions.tell(&headers, response.headers_mut());
+        if response.status().is_client_error() || response.status().is_server_error() {
+            return (class, response);
+        }
+        positions.tell(&headers, response.headers_mut());
+        // A write has happened, whatever index it looked at.
+        if is_read && !positions.saw_one_index(moment) {
+            return (class, (policy.render_error)(ApiError::NodeBehind));
         }
         (class, response)
     }

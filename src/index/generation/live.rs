@@ -1,29 +1,75 @@
 //! The generation being served. A request takes it once; a rebuild replaces it whole.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 
 use crate::index::query::index::Index;
 
 /// Cell from which readers take the index.
-pub struct LiveIndex(ArcSwap<Index>);
+pub struct LiveIndex {
+    index: ArcSwap<Index>,
+    /// Twice the number of replacements; odd during one.
+    epoch: AtomicU64,
+    /// Where the shared log of a cluster put the index into use; 0 without one.
+    since: AtomicU64,
+    is_behind: AtomicBool,
+}
 
 impl LiveIndex {
     /// Starts with `index`.
     pub fn new(index: Arc<Index>) -> LiveIndex {
-        LiveIndex(ArcSwap::new(index))
+        LiveIndex {
+            index: ArcSwap::new(index),
+            epoch: AtomicU64::new(0),
+            since: AtomicU64::new(0),
+            is_behind: AtomicBool::new(false),
+        }
     }
 
     /// Returns the current index; it stays valid while the caller holds it.
     pub fn current(&self) -> Arc<Index> {
-        self.0.load_full()
+        self.index.load_full()
     }
 
     /// Publishes `index` and returns the old one. Drop it outside the async threads: freeing
     /// gigabytes takes time.
     #[must_use = "drop the old index off the async threads"]
     pub fn publish(&self, index: Arc<Index>) -> Arc<Index> {
-        self.0.swap(index)
+        self.publish_at(index, 0)
+    }
+
+    /// As [`LiveIndex::publish`], for an index that is in use from the record `since` of the shared log on. One caller
+    /// at a time.
+    #[must_use = "drop the old index off the async threads"]
+    pub fn publish_at(&self, index: Arc<Index>, since: u64) -> Arc<Index> {
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+        let old = self.index.swap(index);
+        self.since.store(since, Ordering::SeqCst);
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+        old
+    }
+
+    /// Returns a number that is another one after each replacement; `None` during one. What happens between two equal
+    /// numbers sees one index.
+    pub fn epoch(&self) -> Option<u64> {
+        let epoch = self.epoch.load(Ordering::SeqCst);
+        epoch.is_multiple_of(2).then_some(epoch)
+    }
+
+    /// Returns the record of the shared log from which on the index is in use.
+    pub fn since(&self) -> u64 {
+        self.since.load(Ordering::SeqCst)
+    }
+
+    /// Says whether the other nodes of a cluster serve a newer index.
+    pub fn set_behind(&self, is_behind: bool) {
+        self.is_behind.store(is_behind, Ordering::SeqCst);
+    }
+
+    /// Whether the other nodes of a cluster serve a newer index.
+    pub fn is_behind(&self) -> bool {
+        self.is_behind.load(Ordering::SeqCst)
     }
 }
