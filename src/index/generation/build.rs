@@ -293,6 +293,41 @@ pub fn rollback(index: &Path) -> Result<Manifest, BuildError> {
     Err(GenerationError::malformed(index, what).into())
 }
 
+/// Moves the generations in `received`, which another node has built, to the folder of the index. One of the same number
+/// that this node has built itself gives way.
+///
+/// # Errors
+/// The folder cannot be used, or a rebuild is running.
+pub fn install(index: &Path, received: &Path) -> Result<(), BuildError> {
+    let _lock = FolderLock::take(index, LOCK)?;
+    for generation in manifest::generations(received)? {
+        let (from, to) =
+            (manifest::folder_of(received, generation), manifest::folder_of(index, generation));
+        let found = Manifest::read(&from)?;
+        if Manifest::read(&to).is_ok_and(|held| held == found) {
+            continue;
+        }
+        if to.exists() {
+            remove(index, generation)?;
+        }
+        fs::rename(&from, &to).at(&from)?;
+    }
+    Ok(manifest::sync_folder(index).at(index)?)
+}
+
+/// Makes an installed generation the current one, and removes old ones.
+///
+/// # Errors
+/// The generation is missing or damaged, a rebuild is running, or the disk failed.
+pub fn adopt(index: &Path, generation: GenerationId, keep: Keep) -> Result<(), BuildError> {
+    let lock = FolderLock::take(index, LOCK)?;
+    let before = manifest::current(index).unwrap_or_default();
+    let manifest = Manifest::read(&manifest::folder_of(index, generation))?;
+    manifest::set_current(index, generation)?;
+    remove_leftovers(index, &lock)?;
+    remove_old(index, &manifest, before.filter(|before| *before < generation), keep)
+}
+
 /// Removes leftovers of a killed rebuild, unless one is running.
 ///
 /// # Errors
@@ -362,13 +397,17 @@ fn remove_old(
         if bases.contains(&generation) {
             continue;
         }
-        let folder = manifest::folder_of(index, generation);
-        // Renamed first: a partly removed generation must not be found.
-        let doomed = index.join(format!("{REMOVING}{generation}"));
-        fs::rename(&folder, &doomed).at(&folder)?;
-        fs::remove_dir_all(&doomed).at(&doomed)?;
+        remove(index, generation)?;
     }
     Ok(())
+}
+
+fn remove(index: &Path, generation: GenerationId) -> Result<(), BuildError> {
+    let folder = manifest::folder_of(index, generation);
+    // Renamed first: a partly removed generation must not be found.
+    let doomed = index.join(format!("{REMOVING}{generation}"));
+    fs::rename(&folder, &doomed).at(&folder)?;
+    Ok(fs::remove_dir_all(&doomed).at(&doomed)?)
 }
 
 /// Writes all files of a generation except the manifest.

@@ -31,7 +31,8 @@ pub const INDEX_FORMAT: u32 = 12;
 
 /// File that names the generation to serve.
 const CURRENT: &str = "CURRENT";
-const MANIFEST: &str = "MANIFEST";
+/// File that describes a generation, in its folder.
+pub const MANIFEST: &str = "MANIFEST";
 /// Prefix of temporary files that become `CURRENT`.
 pub(in crate::index) const CURRENT_DRAFT: &str = ".current-";
 

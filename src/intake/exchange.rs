@@ -1,0 +1,214 @@
+//! The files that the nodes of a cluster exchange: lists, index, log of changes, what zones are compared with, and
+//! tables of suffixes. [`link`] fixes those of the node that makes them at one moment, [`install`] puts received ones
+//! in the place of a node's own.
+//!
+//! ```text
+//! DATA/.outgoing/, INDEX/.outgoing/   links to files that are being published
+//! DATA/.incoming/, INDEX/.incoming/   files that arrive
+//! DATA/set-aside/                     batches with lists that the other nodes do not have
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use crate::corpus::Corpus;
+use crate::corpus::batch::BatchMeta;
+use crate::index::generation::build;
+use crate::index::storage::manifest::{self, GenerationId, Manifest};
+use crate::intake::request::Site;
+use crate::vocab::file_error::AtPath;
+
+/// Folders of the data folder that are exchanged.
+const FOLDERS: [&str; 4] = [CORPUS, "zones", "tables", CHANGES];
+const CORPUS: &str = "corpus";
+/// The folder of the log of changes.
+pub const CHANGES: &str = "changes";
+/// Prefix of the paths of files of the index.
+pub const INDEX: &str = "index";
+const OUTGOING: &str = ".outgoing";
+const INCOMING: &str = ".incoming";
+const SET_ASIDE: &str = "set-aside";
+
+/// Files of an installation at one moment.
+#[derive(Debug)]
+pub struct Linked {
+    pub generation: GenerationId,
+    /// Links to the files, by path: `corpus/…` of the data folder, `index/…` of the index.
+    pub files: BTreeMap<String, PathBuf>,
+}
+
+/// Links the files of an installation. They stay as they are until the next call, whatever is written.
+///
+/// # Errors
+/// Lists are being ingested, there is no index, or a file vanished: try again.
+pub fn link(site: &Site) -> anyhow::Result<Linked> {
+    // Held by whoever changes lists and index.
+    let _corpus = Corpus::open(&site.data)?;
+    let mut files = BTreeMap::new();
+    let outgoing = emptied(&site.data.join(OUTGOING))?;
+    for folder in FOLDERS {
+        let from = site.data.join(folder);
+        for path in files_in(&from)? {
+            let name = format!("{folder}/{path}");
+            files.insert(name, link_to(&from.join(&path), &outgoing.join(folder).join(&path))?);
+        }
+    }
+    let generation = manifest::current(&site.index)?.context("there is no index yet")?;
+    let current = Manifest::read(&manifest::folder_of(&site.index, generation))?;
+    let outgoing = emptied(&site.index.join(OUTGOING))?;
+    for generation in current.base().into_iter().chain([generation]) {
+        let from = manifest::folder_of(&site.index, generation);
+        let listed = Manifest::read(&from)?.files.into_keys();
+        for path in listed.chain([manifest::MANIFEST.to_owned()]) {
+            let name = format!("{INDEX}/{generation}/{path}");
+            let to = outgoing.join(generation.to_string()).join(&path);
+            files.insert(name, link_to(&from.join(&path), &to)?);
+        }
+    }
+    Ok(Linked { generation, files })
+}
+
+/// The folder of the linked log of changes, see [`link`].
+pub fn linked_changes(site: &Site) -> PathBuf {
+    site.data.join(OUTGOING).join(CHANGES)
+}
+
+/// Where files arrive: those of the data folder, and those of the index. They may be on different disks.
+pub fn incoming(site: &Site) -> (PathBuf, PathBuf) {
+    (site.data.join(INCOMING), site.index.join(INCOMING))
+}
+
+/// The place of an exchanged file in an installation.
+///
+/// # Errors
+/// It has none: a newer version exchanges more.
+pub fn place(site: &Site, path: &str) -> anyhow::Result<PathBuf> {
+    let (folder, rest) = path.split_once('/').unwrap_or_default();
+    match folder {
+        INDEX => Ok(site.index.join(rest)),
+        folder if FOLDERS.contains(&folder) => Ok(site.data.join(path)),
+        _ => bail!("{path:?} is of a newer dropdex; update this node"),
+    }
+}
+
+/// Puts the files that arrived in the place of the installation's own. Returns the lists that were set aside,
+/// because the other nodes do not have them.
+///
+/// # Errors
+/// Lists are being ingested, or the disk failed: call it again with all files.
+pub fn install(site: &Site) -> anyhow::Result<Vec<String>> {
+    let _corpus = Corpus::open(&site.data)?;
+    let (data, index) = incoming(site);
+    let set_aside = set_lists_aside(site, &data.join(CORPUS))?;
+    for folder in FOLDERS {
+        replace(&data.join(folder), &site.data.join(folder))?;
+    }
+    build::install(&site.index, &index.join(INDEX))?;
+    for folder in [data, index] {
+        emptied(&folder)?;
+    }
+    Ok(set_aside)
+}
+
+/// Moves batches away whose lists are not among those in `received`.
+fn set_lists_aside(site: &Site, received: &Path) -> anyhow::Result<Vec<String>> {
+    let mut known = BTreeSet::new();
+    for path in batches(received)? {
+        let meta = BatchMeta::peek(&received.join(path))?;
+        known.extend(meta.lists().iter().map(|list| list.source_sha256.clone()));
+    }
+    let (corpus, aside) = (site.data.join(CORPUS), site.data.join(SET_ASIDE));
+    let mut set_aside = Vec::new();
+    for path in batches(&corpus)? {
+        let meta = BatchMeta::peek(&corpus.join(&path))?;
+        let unknown = meta.lists().iter().filter(|list| !known.contains(&list.source_sha256));
+        let unknown: Vec<_> = unknown.map(|list| list.source.clone()).collect();
+        if unknown.is_empty() {
+            continue;
+        }
+        fs::create_dir_all(&aside).at(&aside)?;
+        let to = (0..).map(|number| aside.join(format!("{path}.{number}"))).find(|to| !to.exists());
+        let to = to.unwrap_or_else(|| aside.join(&path));
+        fs::rename(corpus.join(&path), &to).at(&to)?;
+        set_aside.extend(unknown);
+    }
+    Ok(set_aside)
+}
+
+fn batches(corpus: &Path) -> io::Result<Vec<String>> {
+    let mut files = files_in(corpus)?;
+    files.retain(|path| path.starts_with("batch-") && path.ends_with(".ddb"));
+    Ok(files)
+}
+
+/// Moves the files of a folder to another one, and removes all others there.
+fn replace(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let new = files_in(from)?;
+    for path in &new {
+        let target = to.join(path);
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent).at(parent)?;
+        }
+        // Two links to one file stay as they are.
+        fs::rename(from.join(path), &target).at(&target)?;
+    }
+    for path in files_in(to)? {
+        if new.binary_search(&path).is_err() {
+            let path = to.join(path);
+            fs::remove_file(&path).at(&path)?;
+        }
+    }
+    if to.exists() {
+        manifest::sync_folder(to).at(to)?;
+    }
+    Ok(())
+}
+
+/// Returns an empty folder.
+fn emptied(folder: &Path) -> io::Result<PathBuf> {
+    match fs::remove_dir_all(folder) {
+        Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),
+        _ => fs::create_dir_all(folder)?,
+    }
+    Ok(folder.to_owned())
+}
+
+fn link_to(from: &Path, to: &Path) -> anyhow::Result<PathBuf> {
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent).at(parent)?;
+    }
+    fs::hard_link(from, to).at(from)?;
+    Ok(to.to_owned())
+}
+
+/// Returns the paths of all files below a folder, in order, without locks and drafts. A folder that is not there has
+/// none.
+fn files_in(folder: &Path) -> io::Result<Vec<String>> {
+    let (mut files, mut folders) = (Vec::new(), vec![String::new()]);
+    while let Some(prefix) = folders.pop() {
+        let entries = match fs::read_dir(folder.join(&prefix)) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => continue,
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| !is_private(name)) else { continue };
+            let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
+            if entry.file_type()?.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+fn is_private(name: &str) -> bool {
+    name.starts_with('.') || name == "LOCK" || name.ends_with(".damaged")
+}
+
+#[cfg(test)]
+mod tests;
