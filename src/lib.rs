@@ -19,6 +19,7 @@ pub mod accounts;
 // The service.
 pub mod telemetry;
 pub mod outbound;
+pub mod publication;
 pub mod sources;
 pub mod workers;
 pub mod http;

@@ -33,11 +33,23 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // Stands around the journal's disk; counting goes through the macros of `metrics`.
     ("telemetry", &["vocab", "journal"]),
     ("outbound", &["vocab"]),
+    // Files for other nodes, through a store of objects; knows bytes and paths.
+    ("publication", &["cluster"]),
     // Fetches lists and hands them to the pipeline, as the inbox does.
     ("sources", &["vocab", "feeds", "intake", "outbound"]),
     (
         "workers",
-        &["vocab", "index", "intake", "changes", "cluster", "accounts", "telemetry", "outbound"],
+        &[
+            "vocab",
+            "index",
+            "intake",
+            "changes",
+            "cluster",
+            "accounts",
+            "telemetry",
+            "outbound",
+            "publication",
+        ],
     ),
     // Responses contain the signals of a score. The guard checks webhooks when they are added.
     (

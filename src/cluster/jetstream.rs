@@ -27,6 +27,8 @@ use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
 
 /// Time for an answer. Servers elect another leader within seconds; what is unknown then is asked again.
 const ANSWER_WAIT: Duration = Duration::from_secs(2);
+/// Time for an answer about an object.
+const OBJECT_WAIT: Duration = Duration::from_secs(20);
 /// Time for another node of the same name to answer.
 const NAMESAKE_WAIT: Duration = Duration::from_millis(300);
 /// Time between two messages that tell the other nodes that this one is there.
@@ -76,6 +78,21 @@ pub struct JetStream {
 impl JetStream {
     pub fn new(settings: Settings) -> JetStream {
         JetStream { settings, context: Mutex::new(None) }
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Connects for objects of some megabytes, which take longer than records.
+    ///
+    /// # Errors
+    /// [`RefusedStream`].
+    pub async fn large(&self) -> Result<Context, RefusedStream> {
+        let client = self.connect().await?.client();
+        let context = jetstream::ContextBuilder::new();
+        Ok(context.timeout(OBJECT_WAIT).ack_timeout(OBJECT_WAIT).build(client))
     }
 
     /// Creates the stream if it does not exist, and checks it. Returns whether it was created.

@@ -1,0 +1,48 @@
+//! The interface of a store of objects.
+
+use std::future::Future;
+use std::time::Duration;
+
+use hyper::body::Bytes;
+use thiserror::Error;
+
+use super::ObjectKey;
+
+/// Why an object was not stored or read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ObjectError {
+    /// It was removed since: there are newer files.
+    #[error("the object {0} is not in the store")]
+    Missing(ObjectKey),
+    #[error("the object {0} is damaged in the store")]
+    Damaged(ObjectKey),
+    #[error("the object store cannot be used: {0}")]
+    Unavailable(String),
+}
+
+/// An object of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    pub key: ObjectKey,
+    /// Time since it was stored.
+    pub age: Duration,
+}
+
+/// A store of objects that are named by their content.
+pub trait Objects: Send + Sync + 'static {
+    /// Stores an object. One that is there is stored again.
+    fn put(
+        &self,
+        key: ObjectKey,
+        bytes: Bytes,
+    ) -> impl Future<Output = Result<(), ObjectError>> + Send;
+
+    /// Returns an object. Its content may not fit its name.
+    fn get(&self, key: ObjectKey) -> impl Future<Output = Result<Bytes, ObjectError>> + Send;
+
+    /// Lists all objects.
+    fn list(&self) -> impl Future<Output = Result<Vec<Stored>, ObjectError>> + Send;
+
+    /// Removes an object. One that is not there is not an error.
+    fn delete(&self, key: ObjectKey) -> impl Future<Output = Result<(), ObjectError>> + Send;
+}
