@@ -129,7 +129,7 @@ pub fn serve(
             );
             store
         }
-        Some(cluster) => cluster::open(options, cluster)?,
+        Some(cluster) => cluster::open(options, cluster, Arc::new(|_, _| {}))?,
     };
     // No other server uses the data folder, now that the journal is open.
     if let Err(err) = TablesFolder::new(&config.site().data).tidy(&config.tables) {

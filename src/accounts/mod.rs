@@ -86,7 +86,7 @@ pub use sessions::{PasswordChange, Person};
 pub use store::metrics::Queues;
 pub use store::snapshotter::SnapshotError;
 pub use store::state::Counts;
-pub use store::{Caller, StateChange, Store, StoreOptions};
+pub use store::{Caller, OnServe, StateChange, Store, StoreOptions};
 pub use token::{Token, TokenDigest};
 pub use verification::Target;
 pub use votes::Feedback;

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::until;
 use super::work::Work;
-use crate::accounts::{Store, StoreOptions};
+use crate::accounts::{OnServe, Store, StoreOptions};
 #[cfg(feature = "cluster")]
 use crate::cluster::jetstream::{JetStream, RefusedStream};
 use crate::cluster::peers::Peers;
@@ -25,7 +25,11 @@ const RETRY_PAUSE: Duration = Duration::from_secs(2);
 /// # Errors
 /// The servers or the stream may lose records, or the journal cannot be opened.
 #[cfg(feature = "cluster")]
-pub(super) fn open(options: StoreOptions, cluster: &ClusterSettings) -> anyhow::Result<Store> {
+pub(super) fn open(
+    options: StoreOptions,
+    cluster: &ClusterSettings,
+    on_serve: OnServe,
+) -> anyhow::Result<Store> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     match runtime.block_on(JetStream::new(cluster.log.clone()).check()) {
         Err(err @ RefusedStream::Unreachable(_)) => {
@@ -34,11 +38,15 @@ pub(super) fn open(options: StoreOptions, cluster: &ClusterSettings) -> anyhow::
         checked => checked?,
     }
     let stream = JetStream::new(cluster.log.clone());
-    Ok(Store::open_shared(options, &cluster.log.node, stream)?)
+    Ok(Store::open_shared(options, &cluster.log.node, stream, on_serve)?)
 }
 
 #[cfg(not(feature = "cluster"))]
-pub(super) fn open(_options: StoreOptions, _cluster: &ClusterSettings) -> anyhow::Result<Store> {
+pub(super) fn open(
+    _options: StoreOptions,
+    _cluster: &ClusterSettings,
+    _on_serve: OnServe,
+) -> anyhow::Result<Store> {
     anyhow::bail!("this dropdex was built without the feature `cluster`")
 }
 

@@ -76,7 +76,8 @@ impl Reload {
             index.prepare(as_of);
             let generation = index.manifest().generation;
             if generation != live.current().manifest().generation {
-                retire(live.publish(Arc::new(index)));
+                let old = live.publish(Arc::new(index));
+                tokio::task::spawn_blocking(|| retire(old));
                 published.iter().for_each(|reader| reader.notify_one());
                 metrics::counter!("dropdex_index_swaps_total").increment(1);
                 tracing::info!(%generation, "serving a new generation");
@@ -111,15 +112,13 @@ impl Reload {
     }
 }
 
-/// Drops a replaced generation on a thread of its own once no request uses it. Freeing gigabytes would
-/// block the thread of the last request.
-fn retire(old: Arc<Index>) {
-    tokio::task::spawn_blocking(move || {
-        let until = Instant::now() + READERS_WAIT_MAX;
-        while Arc::strong_count(&old) > 1 && Instant::now() < until {
-            thread::sleep(READERS_PERIOD);
-        }
-    });
+/// Drops a replaced generation once no request uses it; blocks until then. Freeing gigabytes would block the thread of
+/// the last request.
+pub fn retire(old: Arc<Index>) {
+    let until = Instant::now() + READERS_WAIT_MAX;
+    while Arc::strong_count(&old) > 1 && Instant::now() < until {
+        thread::sleep(READERS_PERIOD);
+    }
 }
 
 fn current(index: &Path) -> Option<GenerationId> {

@@ -9,7 +9,7 @@ use compact_str::CompactString;
 
 use super::Store;
 use super::shared::{Basis, Leadership, Shared};
-use crate::accounts::data::nodes::Lead;
+use crate::accounts::data::nodes::{Lead, Nodes, Publication};
 use crate::accounts::error::WriteError;
 use crate::accounts::event::{Event, Transaction};
 use crate::journal::AppendError;
@@ -52,6 +52,27 @@ impl Store {
             self.change_lead(None).await?;
         }
         Ok(())
+    }
+
+    /// What the nodes of a cluster agree on, as far as the log is applied here.
+    pub fn nodes(&self) -> Nodes {
+        self.state().nodes.clone()
+    }
+
+    /// Announces files that this leader has published. Returns once that is applied here.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`]: another node leads, or the shared log cannot be reached.
+    pub async fn announce_files(&self, publication: Publication) -> Result<(), WriteError> {
+        self.append(vec![Event::FilesAnnounced { publication }], None).await
+    }
+
+    /// Lets all nodes serve the files that were announced. Returns once that is applied here.
+    ///
+    /// # Errors
+    /// As [`Store::announce_files`].
+    pub async fn serve_files(&self, publication: Publication) -> Result<(), WriteError> {
+        self.append(vec![Event::FilesServed { publication }], None).await
     }
 
     async fn change_lead(&self, node: Option<CompactString>) -> Result<u64, WriteError> {

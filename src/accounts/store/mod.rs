@@ -48,6 +48,7 @@ use crate::vocab::plan::{AccountLimits, Plan, PlanLimits, Plans};
 use crate::vocab::scope::Scopes;
 use crate::vocab::time::UnixMs;
 use locks::{AccountLock, AccountLocks};
+pub use shared::OnServe;
 use shared::{Basis, Leadership, Shared, StateReplica};
 use snapshot::{Loader, shared_base};
 use snapshotter::{SnapshotError, Snapshotter};
@@ -161,7 +162,8 @@ impl Store {
         Store::build(options, None, |_, _, _| Ok(None))
     }
 
-    /// As [`Store::open_with`], as the node `node` of several that share the log in `stream`.
+    /// As [`Store::open_with`], as the node `node` of several that share the log in `stream`. `on_serve` is called when
+    /// the log puts files into use.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -169,9 +171,11 @@ impl Store {
         options: StoreOptions,
         node: &str,
         stream: S,
+        on_serve: OnServe,
     ) -> Result<Store, JournalError> {
         let dir = options.dir.clone();
-        Store::build(options, Some(node), |journal, replica, chains| {
+        Store::build(options, Some(node), |journal, mut replica, chains| {
+            replica.on_serve = on_serve;
             let applied =
                 shared_base(&replica.state.read().unwrap_or_else(PoisonError::into_inner));
             let log = SharedLog::start(node, stream, journal, replica, applied, chains);
@@ -208,7 +212,7 @@ impl Store {
         let journal = Arc::new(journal);
         let replica = StateReplica::new(state);
         let log = share(&journal, replica.clone(), chains)?;
-        let StateReplica { state, wakes, checkpoints } = replica;
+        let StateReplica { state, wakes, checkpoints, .. } = replica;
         let leadership = node.map(Leadership::of);
         let shared = Arc::new(Shared { journal, log, leadership, dir, fs, state, checkpoints });
         Ok(Store(Arc::new(Inner {
@@ -520,6 +524,11 @@ impl Store {
     /// Notified when a name was added to a watchlist. For one waiter.
     pub fn watches_changed(&self) -> Arc<Notify> {
         Arc::clone(&self.0.wakes.watches)
+    }
+
+    /// Notified when files of the cluster are announced. For one waiter.
+    pub fn files_changed(&self) -> Arc<Notify> {
+        Arc::clone(&self.0.wakes.files)
     }
 
     /// Notified when watched names were verified. For one waiter.

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use super::snapshot::digest;
 use super::state::{Frozen, State};
 use super::wakes::Wakes;
+use crate::accounts::data::nodes::Publication;
 use crate::accounts::event::{Transaction, of_leader};
 use crate::cluster::facts::Checkpoint;
 use crate::cluster::log::{Replica, SharedLog, Submission};
@@ -235,18 +236,26 @@ impl Shared {
     }
 }
 
+/// Called when the shared log puts files into use, with the record that does, before the record counts as applied.
+pub type OnServe = Arc<dyn Fn(&Publication, u64) + Send + Sync>;
+
 /// The state of this node, as the shared log changes it. Clones are one.
 #[derive(Clone)]
 pub struct StateReplica {
     pub state: Arc<RwLock<State>>,
     pub wakes: Wakes,
     pub checkpoints: Checkpoints,
+    pub on_serve: OnServe,
 }
 
 impl StateReplica {
     pub fn new(state: State) -> StateReplica {
-        let state = Arc::new(RwLock::new(state));
-        StateReplica { state, wakes: Wakes::default(), checkpoints: Checkpoints::default() }
+        StateReplica {
+            state: Arc::new(RwLock::new(state)),
+            wakes: Wakes::default(),
+            checkpoints: Checkpoints::default(),
+            on_serve: Arc::new(|_, _| {}),
+        }
     }
 }
 
@@ -293,10 +302,15 @@ impl Replica for StateReplica {
     fn apply(&self, transactions: Vec<Transaction>, shared: SharedPosition, at: Position) {
         let wakes: Vec<_> = transactions.iter().map(|it| self.wakes.after(it)).collect();
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let before = state.nodes.served.first().cloned();
         state.apply_shared(transactions, shared, at, |id, frozen| {
             self.checkpoints.compute(id, frozen);
         });
+        let served = state.nodes.served.first().filter(|it| before.as_ref() != Some(it)).cloned();
         drop(state);
+        if let Some(publication) = served {
+            (self.on_serve)(&publication, shared.seq);
+        }
         wakes.into_iter().for_each(|wake| wake());
     }
 }

@@ -12,12 +12,14 @@ pub struct Wakes {
     pub deliveries: Arc<Notify>,
     pub watches: Arc<Notify>,
     pub observations: Arc<Notify>,
+    pub files: Arc<Notify>,
 }
 
 impl Wakes {
     /// The notifications to send once this transaction has been applied.
     pub fn after(&self, transaction: &Transaction) -> impl FnOnce() + Send + 'static + use<> {
         let (mut deliveries, mut watches, mut observations) = (None, None, None);
+        let mut files = None;
         for event in &transaction.0 {
             match event {
                 Event::ListMatched { .. }
@@ -34,11 +36,12 @@ impl Wakes {
                 Event::NamesVerified { .. } => {
                     observations = Some(Arc::clone(&self.observations));
                 }
+                Event::FilesAnnounced { .. } => files = Some(Arc::clone(&self.files)),
                 _ => {}
             }
         }
         move || {
-            for wake in [deliveries, watches, observations].into_iter().flatten() {
+            for wake in [deliveries, watches, observations, files].into_iter().flatten() {
                 wake.notify_one();
             }
         }

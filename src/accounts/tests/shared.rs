@@ -1,6 +1,7 @@
 //! Stores of several nodes on one shared log.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use crate::vocab::time::UnixMs;
 
 fn open_node(dir: &Path, name: &str, stream: &Memory) -> Store {
     let options = StoreOptions::new(dir, Plans::default(), Clock::system());
-    Store::open_shared(options, name, stream.clone()).expect("opened")
+    Store::open_shared(options, name, stream.clone(), Arc::new(|_, _| {})).expect("opened")
 }
 
 /// Adds an account; tries again when another node was first with something else.
@@ -225,7 +226,7 @@ async fn nodes_grant_no_more_than_a_day_allows() {
         let mut plans = Plans::default();
         plans.limits_mut(Plan::Pro).requests_per_day = LIMIT;
         let options = StoreOptions::new(&folder.path().join(name), plans, Clock::system());
-        Store::open_shared(options, name, stream.clone()).expect("opened")
+        Store::open_shared(options, name, stream.clone(), Arc::new(|_, _| {})).expect("opened")
     };
     let stores = ["a", "b", "c"].map(open);
     let first = stores[0].clone();
