@@ -2,6 +2,10 @@
 //!
 //! This is the only module that knows all others.
 
+#[cfg(feature = "cluster")]
+mod cluster;
+#[cfg(not(feature = "cluster"))]
+#[path = "app/no_cluster.rs"]
 mod cluster;
 mod work;
 
@@ -21,9 +25,8 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tower::util::MapRequestLayer;
 
-use crate::accounts::{Store, StoreOptions};
+use crate::accounts::{Publication, Store, StoreOptions};
 use crate::changes::{Appender, ChangeLog};
-use crate::cluster::peers::Peers;
 use crate::config::Config;
 use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
@@ -37,7 +40,6 @@ use crate::index::generation::live::LiveIndex;
 use crate::index::generation::open::{self, Opened};
 use crate::index::storage::manifest::Manifest;
 use crate::intake;
-use crate::intake::inbox::Inbox;
 use crate::intake::queue::Queue;
 use crate::intake::request::{Rebuild, Request as IntakeRequest, Task};
 use crate::intake::tables::TablesFolder;
@@ -50,9 +52,7 @@ use crate::server::settings::{DrainTimes, ServerSettings};
 use crate::server::tls::Tls;
 use crate::server::{self, Server, slices, supervisor};
 use crate::sources::fetch::Fetcher;
-use crate::sources::run::Runner;
 use crate::sources::state::{Folder, View};
-use crate::sources::worker::Worker;
 use crate::telemetry::disk::MeteredFs;
 use crate::telemetry::listener::{Listener as MetricsListener, Sample};
 use crate::telemetry::process::Started;
@@ -66,13 +66,13 @@ use crate::vocab::url::BaseUrl;
 use crate::web::{self, Web};
 use crate::workers::admin::{AdminSocket, Backend};
 use crate::workers::bootstrap::Registry;
-use crate::workers::changes::Deriving;
 use crate::workers::deliver::Deliver;
 use crate::workers::deliver::schedule::Schedule;
 use crate::workers::deliver::send::Senders;
+use crate::workers::files::switch::Switch;
 use crate::workers::gauges::Gauges;
-use crate::workers::lead::Candidate;
 use crate::workers::reload::Reload;
+use cluster::Member;
 use work::Work;
 
 /// Time for the last steps after a drain: the journal is flushed and closed.
@@ -105,6 +105,9 @@ pub fn serve(
     compare_tables(index.manifest());
     // Computes the tables of the day here instead of in the first request.
     index.prepare(AsOf { today: config.clock.today(), catch_days: config.catch_days });
+    let live = Arc::new(LiveIndex::new(Arc::new(index)));
+    let published = [(); 2].map(|()| Arc::new(Notify::new()));
+    let switch = Arc::new(Switch::new(Arc::clone(&live), published.to_vec()));
     // The server does not open the corpus, but an unusable data folder is an error at once.
     check_folder(&config.data)?;
     let disk = Arc::new(MeteredFs::new(Disk));
@@ -129,7 +132,11 @@ pub fn serve(
             );
             store
         }
-        Some(cluster) => cluster::open(options, cluster, Arc::new(|_, _| {}))?,
+        Some(cluster) => {
+            let switch = Arc::clone(&switch);
+            let serve = move |files: &Publication, seq| switch.serve(files, seq);
+            cluster::open(options, cluster, Arc::new(serve))?
+        }
     };
     // No other server uses the data folder, now that the journal is open.
     if let Err(err) = TablesFolder::new(&config.site().data).tidy(&config.tables) {
@@ -139,8 +146,12 @@ pub fn serve(
     let bootstrap = Arc::new(LiveBootstrap::new(Bootstrap::compiled()));
     Registry::open(&config.data, &config.outbound.rdap, config.clock, Arc::clone(&bootstrap))?;
     let guard = Guard::new(config.outbound.webhook_rules(), dns.clone());
-    let live = Arc::new(LiveIndex::new(Arc::new(index)));
     let (appender, changes) = open_changes(config)?;
+    let member = config.cluster.as_ref().map(|cluster| {
+        let is_current = fallback.is_none();
+        Member::new(config, cluster, &store, switch, is_current)
+    });
+    let switching = Switching { published, member: member.transpose()? };
     let deliver = Deliver {
         store: store.clone(),
         senders: Senders::new(&config.outbound, guard.clone(), &dns, Arc::clone(&live))?,
@@ -186,7 +197,7 @@ pub fn serve(
         .build()
         .context("cannot start the async runtime")?;
     let parts = (deliver, bootstrap, appender, metrics);
-    let served = runtime.block_on(run(config, app, parts, ready));
+    let served = runtime.block_on(run(config, app, parts, switching, ready));
     // Waits for running queries. Connections are closed or past their deadline by now.
     runtime.shutdown_timeout(Duration::from_secs(1));
     let closed = store.close().context("closing the journal");
@@ -218,7 +229,8 @@ fn compare_tables(manifest: &Manifest) {
 /// it can be served before they are there.
 fn open_index(config: &Config) -> anyhow::Result<Opened> {
     match open::open_current(&config.index) {
-        Err(OpenError::Missing(_)) if fetches_lists(config)? => {
+        // A node of a cluster gets its lists from the others.
+        Err(OpenError::Missing(_)) if config.cluster.is_some() || fetches_lists(config)? => {
             let task = Task::Rebuild(Rebuild { compact: false, only_if_behind: false });
             let outcome = intake::run::run(&IntakeRequest { site: config.site(), task }, &());
             if let Some(error) = outcome.error() {
@@ -270,11 +282,13 @@ async fn run(
         Appender,
         Option<PrometheusHandle>,
     ),
+    switching: Switching,
     ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let bound = Bound::bind(config, metrics, &app).await?;
     let mut workers = Workers::new();
-    workers.spawn_all(config, &app, (deliver, bootstrap, changes), bound.admin).await?;
+    let parts = (deliver, bootstrap, changes);
+    workers.spawn_all(config, &app, parts, switching, bound.admin).await?;
     let metrics_at = bound.metrics.as_ref().map(MetricsListener::address).transpose()?;
     if let Some(listener) = bound.metrics {
         workers.tasks.spawn(listener.run(until(workers.stopped.clone())));
@@ -403,6 +417,7 @@ impl Workers {
         config: &Config,
         app: &App,
         (deliver, bootstrap, changes): (Deliver, Arc<LiveBootstrap>, Appender),
+        switching: Switching,
         admin: AdminSocket,
     ) -> anyhow::Result<()> {
         let Workers { tasks, stopped, .. } = self;
@@ -410,25 +425,7 @@ impl Workers {
         let queue = Queue::new(config.site(), config.telemetry.logs.json, stopped.clone());
         let backend = Backend { store: app.store.clone(), queue: queue.clone() };
         tasks.spawn(admin.serve(backend, stop()));
-        if config.inbox.enabled {
-            let inbox = Inbox {
-                queue: queue.clone(),
-                period: config.inbox.period,
-                status: Arc::clone(&app.inbox),
-                clock: config.clock,
-            };
-            tasks.spawn(inbox.run(stop()));
-        }
-        let runner = Runner {
-            fetcher: fetcher(config)?,
-            folder: Folder::new(&config.site().data),
-            tables: TablesFolder::new(&config.site().data),
-            clock: config.clock,
-            intake: queue,
-        };
-        let sources = Worker::new(runner, config.sources.clone(), Arc::clone(&app.sources));
-        tasks.spawn(sources.run(stop()));
-        let published = [(); 2].map(|()| Arc::new(Notify::new()));
+        let Switching { published, member } = switching;
         let reload = Reload {
             index: config.index.clone(),
             live: Arc::clone(&app.live),
@@ -436,35 +433,29 @@ impl Workers {
             problem: Arc::clone(&app.index_problem),
             clock: config.clock,
             catch_days: config.catch_days,
+            follows_current: member.is_none(),
         };
         tasks.spawn(reload.run(stop()));
-        let [matched, derived] = published;
-        let deriving = Deriving {
-            live: Arc::clone(&app.live),
-            store: app.store.clone(),
-            clock: config.clock,
-            catch_days: config.catch_days,
-            index: config.index.clone(),
-            log: Arc::new(changes),
-            published: derived,
-        };
-        // Before requests are served: a list that arrives now is news.
-        deriving.begin().await?;
-        tasks.spawn(deriving.run(stop()));
-        let (config, app) = (config.clone(), app.clone());
-        let work = Work { config, app, deliver, bootstrap, published: matched };
-        let Some(cluster) = work.config.cluster.clone() else {
-            // Before requests are served: a new rule applies to every list from then on.
-            let mut working = work.start(stopped).await?;
-            tasks.spawn(async move { while working.join_next().await.is_some() {} });
-            return Ok(());
-        };
-        let (store, peers) = (work.app.store.clone(), Arc::new(Peers::default()));
-        let (may_lead, meeting) = (cluster.may_lead, store.clone());
-        tasks.spawn(cluster::meet(cluster, meeting, Arc::clone(&peers), stop()));
-        tasks.spawn(cluster::lead(Candidate { store, peers, may_lead }, work, stopped.clone()));
+        let (config, app, changes) = (config.clone(), app.clone(), Arc::new(changes));
+        let work = Work { config, app, queue, deliver, bootstrap, changes, published };
+        match member {
+            Some(member) => member.spawn(work, tasks, stopped),
+            None => {
+                // Before requests are served: rules apply to every list from then on.
+                let mut working = work.start(stopped).await?;
+                tasks.spawn(async move { while working.join_next().await.is_some() {} });
+            }
+        }
         Ok(())
     }
+}
+
+/// How other generations come into use.
+struct Switching {
+    /// Notified when another generation is served: for matching rules, and for deriving changes.
+    published: [Arc<Notify>; 2],
+    /// This node of a cluster.
+    member: Option<Member>,
 }
 
 /// The HTTP server and its accept loops, which end when `closing` is dropped.

@@ -1,30 +1,37 @@
 //! A server as a node of a cluster.
 
 use std::future::Future;
-use std::sync::Arc;
-#[cfg(feature = "cluster")]
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
 use super::until;
 use super::work::Work;
-use crate::accounts::{OnServe, Store, StoreOptions};
-#[cfg(feature = "cluster")]
+use crate::accounts::{OnServe, Publication, Store, StoreOptions};
+use crate::cluster::facts::NodeFacts;
 use crate::cluster::jetstream::{JetStream, RefusedStream};
 use crate::cluster::peers::Peers;
+use crate::config::Config;
 use crate::config::cluster::ClusterSettings;
+use crate::publication::ObjectKey;
+use crate::publication::jetstream::Bucket;
+use crate::publication::transfer::Transfer;
+use crate::workers::files::switch::Switch;
+use crate::workers::files::{Exchange, Held};
 use crate::workers::lead::Candidate;
 
 /// Pause before another attempt to reach the other nodes.
-#[cfg(feature = "cluster")]
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
+/// A node that takes the lead waits for so long for files that the one before has published.
+const FILES_WAIT: Duration = Duration::from_secs(600);
 
 /// Opens the store of a node. Without the NATS servers it serves what it has, and connects when they are there.
 ///
 /// # Errors
 /// The servers or the stream may lose records, or the journal cannot be opened.
-#[cfg(feature = "cluster")]
 pub(super) fn open(
     options: StoreOptions,
     cluster: &ClusterSettings,
@@ -41,31 +48,85 @@ pub(super) fn open(
     Ok(Store::open_shared(options, &cluster.log.node, stream, on_serve)?)
 }
 
-#[cfg(not(feature = "cluster"))]
-pub(super) fn open(
-    _options: StoreOptions,
-    _cluster: &ClusterSettings,
-    _on_serve: OnServe,
-) -> anyhow::Result<Store> {
-    anyhow::bail!("this dropdex was built without the feature `cluster`")
+/// This node, before its workers start.
+pub(super) struct Member {
+    settings: ClusterSettings,
+    switch: Arc<Switch>,
+    held: Held,
+}
+
+impl Member {
+    /// `is_current` says whether the generation that is served is the one that the folder names.
+    ///
+    /// # Errors
+    /// None yet.
+    pub fn new(
+        config: &Config,
+        settings: &ClusterSettings,
+        _store: &Store,
+        switch: Arc<Switch>,
+        is_current: bool,
+    ) -> anyhow::Result<Member> {
+        let mut held = Held::read(&config.site().data);
+        held.in_use.take_if(|_| !is_current);
+        Ok(Member { settings: settings.clone(), switch, held })
+    }
+
+    /// Starts what a node does: it meets the others, fetches files, and leads if it is its turn.
+    pub fn spawn(self, work: Work, tasks: &mut JoinSet<()>, stopped: &watch::Receiver<()>) {
+        let Member { settings, switch, held } = self;
+        let (store, live) = (work.app.store.clone(), Arc::clone(&work.app.live));
+        let serves = live.current().manifest().generation.0;
+        let in_use = held.in_use.clone().filter(|it| it.generation == serves);
+        switch.begin(&work.changes, in_use, store.nodes().served.first().cloned());
+        let bucket = Bucket::new(JetStream::new(settings.log.clone()));
+        let exchange = Arc::new(Exchange {
+            transfer: Transfer::new(bucket, settings.bytes_per_second),
+            store: store.clone(),
+            switch: Arc::clone(&switch),
+            site: work.config.site(),
+            appender: Arc::clone(&work.changes),
+            live,
+            clock: work.config.clock,
+            catch_days: work.config.catch_days,
+            held: Mutex::new(held),
+            hashed: Default::default(),
+        });
+        let peers = Arc::new(Peers::default());
+        let (may_lead, stop) = (settings.may_lead, || until(stopped.clone()));
+        let facts = {
+            let (store, switch) = (store.clone(), Arc::clone(&switch));
+            move || facts(&store, &switch)
+        };
+        tasks.spawn(meet(settings, facts, Arc::clone(&peers), stop()));
+        tasks.spawn(Arc::clone(&exchange).fetch_all(stop()));
+        let candidate = Candidate { store, peers: Arc::clone(&peers), may_lead };
+        tasks.spawn(lead(candidate, work, exchange, peers, stopped.clone()));
+    }
+}
+
+/// Position and health of this node.
+fn facts(store: &Store, switch: &Switch) -> Option<NodeFacts> {
+    let facts = store.node_facts()?;
+    let files = switch.newest().map(|Publication { list, .. }| ObjectKey(list).to_string());
+    Some(NodeFacts { files, behind: switch.is_behind(), ..facts })
 }
 
 /// Tells other nodes and operators how this one is, and notes what other nodes tell, until `stop` is done.
-#[cfg(feature = "cluster")]
-pub(super) async fn meet(
+async fn meet(
     cluster: ClusterSettings,
-    store: Store,
+    facts: impl Fn() -> Option<NodeFacts>,
     peers: Arc<Peers>,
     stop: impl Future<Output = ()>,
 ) {
     let stream = JetStream::new(cluster.log);
-    let facts = || serde_json::to_vec(&store.node_facts()).unwrap_or_default();
+    let facts = || serde_json::to_vec(&facts()).unwrap_or_default();
     let meeting = async {
         loop {
             if let Err(err) = stream.meet(facts, &peers).await {
                 tracing::debug!(error = %err, "other nodes cannot be reached over the shared log");
             }
-            tokio::time::sleep(RETRY_PAUSE).await;
+            sleep(RETRY_PAUSE).await;
         }
     };
     tokio::select! {
@@ -74,37 +135,49 @@ pub(super) async fn meet(
     }
 }
 
-#[cfg(not(feature = "cluster"))]
-pub(super) async fn meet(
-    _cluster: ClusterSettings,
-    _store: Store,
-    _peers: Arc<Peers>,
-    stop: impl Future<Output = ()>,
-) {
-    stop.await;
-}
-
 /// Does the work for all nodes while this one leads, until `stopped` ends.
-pub(super) async fn lead(candidate: Candidate, work: Work, stopped: watch::Receiver<()>) {
+async fn lead(
+    candidate: Candidate,
+    work: Work,
+    exchange: Arc<Exchange<Bucket>>,
+    peers: Arc<Peers>,
+    stopped: watch::Receiver<()>,
+) {
     loop {
         tokio::select! {
             () = candidate.leads() => {}
             () = until(stopped.clone()) => return,
         }
         let (running, ended) = watch::channel(());
-        let mut tasks = match work.start(&ended).await {
-            Ok(tasks) => tasks,
-            Err(err) => {
-                tracing::error!(error = format!("{err:#}"), "this node cannot lead");
-                return candidate.leave().await;
+        let working = async {
+            // What the leader before has published must not be lost.
+            if timeout(FILES_WAIT, exchange.has_newest()).await.is_err() {
+                tracing::error!(
+                    "the newest files of the cluster cannot be fetched; this node goes on with its own"
+                );
             }
+            let mut tasks = work.start(&ended).await?;
+            let publishing =
+                Arc::clone(&exchange).publish_all(Arc::clone(&peers), until(ended.clone()));
+            tasks.spawn(publishing);
+            while tasks.join_next().await.is_some() {}
+            anyhow::Ok(())
         };
+        let mut working = std::pin::pin!(working);
         let is_stopping = tokio::select! {
             () = candidate.lost() => false,
             () = until(stopped.clone()) => true,
+            worked = &mut working => {
+                if let Err(err) = worked {
+                    tracing::error!(error = format!("{err:#}"), "this node cannot lead; trying again");
+                }
+                candidate.leave().await;
+                sleep(RETRY_PAUSE).await;
+                continue;
+            }
         };
         drop(running);
-        while tasks.join_next().await.is_some() {}
+        let _ = working.await;
         if is_stopping {
             return candidate.leave().await;
         }

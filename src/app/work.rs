@@ -5,15 +5,23 @@ use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use super::until;
+use super::{fetcher, until};
+use crate::changes::Appender;
 use crate::config::Config;
 use crate::http::App;
 use crate::http::alerts::rule_query;
+use crate::intake::inbox::Inbox;
+use crate::intake::queue::Queue;
+use crate::intake::tables::TablesFolder;
 use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::dns::Dns;
 use crate::outbound::guard::Guard;
 use crate::outbound::http::Client;
+use crate::sources::run::Runner;
+use crate::sources::state::Folder;
+use crate::sources::worker::Worker;
 use crate::workers::bootstrap::Registry;
+use crate::workers::changes::Deriving;
 use crate::workers::deliver::Deliver;
 use crate::workers::notify::matching::Matching;
 use crate::workers::notify::watching::Watching;
@@ -24,10 +32,12 @@ use crate::workers::verify::server::Limits;
 pub(super) struct Work {
     pub config: Config,
     pub app: App,
+    pub queue: Queue,
     pub deliver: Deliver,
     pub bootstrap: Arc<LiveBootstrap>,
-    /// Notified when another generation is served.
-    pub published: Arc<Notify>,
+    pub changes: Arc<Appender>,
+    /// Notified when another generation is served: for matching rules, and for deriving changes.
+    pub published: [Arc<Notify>; 2],
 }
 
 impl Work {
@@ -35,10 +45,17 @@ impl Work {
     /// watchlists begin with the lists and changes that come from now on.
     ///
     /// # Errors
-    /// A setting is invalid.
+    /// A setting is invalid, or the log of changes cannot be written.
     pub async fn start(&self, stopped: &watch::Receiver<()>) -> anyhow::Result<JoinSet<()>> {
         let stop = || until(stopped.clone());
         let mut tasks = JoinSet::new();
+        if self.config.inbox.enabled {
+            tasks.spawn(self.inbox().run(stop()));
+        }
+        tasks.spawn(self.sources()?.run(stop()));
+        let deriving = self.deriving();
+        deriving.begin().await?;
+        tasks.spawn(deriving.run(stop()));
         if let Some(verify) = self.verify()? {
             tasks.spawn(verify.run(stop()));
         }
@@ -51,6 +68,39 @@ impl Work {
         Ok(tasks)
     }
 
+    fn inbox(&self) -> Inbox {
+        Inbox {
+            queue: self.queue.clone(),
+            period: self.config.inbox.period,
+            status: Arc::clone(&self.app.inbox),
+            clock: self.config.clock,
+        }
+    }
+
+    fn sources(&self) -> anyhow::Result<Worker> {
+        let site = self.config.site();
+        let runner = Runner {
+            fetcher: fetcher(&self.config)?,
+            folder: Folder::new(&site.data),
+            tables: TablesFolder::new(&site.data),
+            clock: self.config.clock,
+            intake: self.queue.clone(),
+        };
+        Ok(Worker::new(runner, self.config.sources.clone(), Arc::clone(&self.app.sources)))
+    }
+
+    fn deriving(&self) -> Deriving {
+        Deriving {
+            live: Arc::clone(&self.app.live),
+            store: self.app.store.clone(),
+            clock: self.config.clock,
+            catch_days: self.config.catch_days,
+            index: self.config.index.clone(),
+            log: Arc::clone(&self.changes),
+            published: Arc::clone(&self.published[1]),
+        }
+    }
+
     fn matching(&self) -> Matching {
         Matching {
             live: Arc::clone(&self.app.live),
@@ -58,7 +108,7 @@ impl Work {
             clock: self.config.clock,
             catch_days: self.config.catch_days,
             resolve: |filter, today| rule_query(filter, today).ok(),
-            published: Arc::clone(&self.published),
+            published: Arc::clone(&self.published[0]),
         }
     }
 

@@ -125,6 +125,14 @@ impl ChangeLog {
 pub struct Files(Arc<Vec<Arc<Segment>>>);
 
 impl Files {
+    /// Opens the files in a folder.
+    ///
+    /// # Errors
+    /// As [`Appender::open`].
+    pub fn open(folder: &Path) -> Result<Files, SegmentError> {
+        Appender::read(folder).map(|segments| Files(Arc::new(segments)))
+    }
+
     /// Their paths, oldest first.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().map(|segment| segment.path())

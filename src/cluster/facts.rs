@@ -14,6 +14,12 @@ pub struct NodeFacts {
     /// Whether it does the work that is done once for all nodes.
     pub leads: bool,
     pub caught_up: bool,
+    /// The newest files that it has, by the key of their list: in use, or ready to be.
+    #[serde(default)]
+    pub files: Option<String>,
+    /// Whether it lacks the files that the log has put into use.
+    #[serde(default)]
+    pub behind: bool,
     /// Why the shared log cannot be reached, if so.
     pub cut_off: Option<String>,
     /// Why the node accepts no more writes, if so.

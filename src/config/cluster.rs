@@ -1,5 +1,6 @@
 //! The section `[cluster]`: the shared log of several nodes.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use anyhow::ensure;
@@ -22,6 +23,7 @@ pub(super) struct ClusterFile {
     credentials: Option<PathBuf>,
     ca_file: Option<PathBuf>,
     may_lead: Option<bool>,
+    transfer_mib_per_second: Option<Bounded<1, 4_000>>,
 }
 
 /// Settings of a node of a cluster.
@@ -30,6 +32,8 @@ pub struct ClusterSettings {
     pub log: Settings,
     /// Whether this node may do the work that is done once for all.
     pub may_lead: bool,
+    /// Bytes of files that this node sends or fetches in a second at most.
+    pub bytes_per_second: Option<NonZeroU32>,
 }
 
 impl ClusterFile {
@@ -38,7 +42,7 @@ impl ClusterFile {
     /// # Errors
     /// A value is missing or invalid.
     pub(super) fn settings(self, node: Option<&str>) -> anyhow::Result<ClusterSettings> {
-        let ClusterFile { servers, stream, replicas, credentials, ca_file, may_lead } = self;
+        let ClusterFile { servers, stream, replicas, credentials, ca_file, .. } = self;
         ensure!(
             cfg!(feature = "cluster"),
             "cluster: this dropdex was built without the feature `cluster`; remove the section, or build with it"
@@ -69,6 +73,11 @@ impl ClusterFile {
         );
         let log =
             Settings { servers, stream, replicas, credentials, ca_file, node: node.to_owned() };
-        Ok(ClusterSettings { log, may_lead: may_lead.unwrap_or(true) })
+        let bytes_per_second = self.transfer_mib_per_second.map(|mib| mib.get::<u32>() << 20);
+        Ok(ClusterSettings {
+            log,
+            may_lead: self.may_lead.unwrap_or(true),
+            bytes_per_second: bytes_per_second.and_then(NonZeroU32::new),
+        })
     }
 }

@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -80,6 +81,29 @@ pub fn linked_changes(site: &Site) -> PathBuf {
 /// Where files arrive: those of the data folder, and those of the index. They may be on different disks.
 pub fn incoming(site: &Site) -> (PathBuf, PathBuf) {
     (site.data.join(INCOMING), site.index.join(INCOMING))
+}
+
+/// Removes what arrived for other files than these, and links to files that are in place: they must not be written to.
+///
+/// # Errors
+/// A folder cannot be used.
+pub fn tidy_incoming(site: &Site, wanted: impl Fn(&str) -> bool) -> io::Result<()> {
+    let (data, index) = incoming(site);
+    for folder in [&data, &index] {
+        for path in all_files_in(folder, |_| true)? {
+            let file = folder.join(&path);
+            if !wanted(&path) || fs::metadata(&file)?.nlink() > 1 {
+                fs::remove_file(file)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where an exchanged file arrives.
+pub fn arrival(site: &Site, path: &str) -> PathBuf {
+    let (data, index) = incoming(site);
+    if path.starts_with("index/") { index.join(path) } else { data.join(path) }
 }
 
 /// The place of an exchanged file in an installation.
@@ -188,6 +212,10 @@ fn link_to(from: &Path, to: &Path) -> anyhow::Result<PathBuf> {
 /// Returns the paths of all files below a folder, in order, without locks and drafts. A folder that is not there has
 /// none.
 fn files_in(folder: &Path) -> io::Result<Vec<String>> {
+    all_files_in(folder, |name| !is_private(name))
+}
+
+fn all_files_in(folder: &Path, counts: impl Fn(&str) -> bool) -> io::Result<Vec<String>> {
     let (mut files, mut folders) = (Vec::new(), vec![String::new()]);
     while let Some(prefix) = folders.pop() {
         let entries = match fs::read_dir(folder.join(&prefix)) {
@@ -197,7 +225,7 @@ fn files_in(folder: &Path) -> io::Result<Vec<String>> {
         for entry in entries {
             let entry = entry?;
             let name = entry.file_name();
-            let Some(name) = name.to_str().filter(|name| !is_private(name)) else { continue };
+            let Some(name) = name.to_str().filter(|name| counts(name)) else { continue };
             let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
             if entry.file_type()?.is_dir() { folders.push(path) } else { files.push(path) }
         }

@@ -48,6 +48,18 @@ pub enum TransferError {
 #[derive(Debug, Default)]
 pub struct Hashed(HashMap<FileIdentity, FileParts>);
 
+impl Hashed {
+    /// Remembers the parts of a file that is known to have them.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn add(&mut self, path: &Path, parts: &FileParts) -> io::Result<()> {
+        let identity = FileIdentity::of(&File::open(path)?)?;
+        self.0.insert(identity, parts.clone());
+        Ok(())
+    }
+}
+
 /// A file that was not written to since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct FileIdentity {

@@ -206,7 +206,7 @@ async fn reply(backend: &Backend, line: &[u8]) -> serde_json::Result<Vec<u8>> {
         return json_line(&execute_admin(&backend.store, command).await);
     }
     if let Ok(command) = message::decode(line) {
-        return message::encode(&run_intake(&backend.queue, command).await);
+        return message::encode(&run_intake(backend, command).await);
     }
     let error = "unknown command; is the server of the same version?".to_owned();
     json_line(&AdminReply::Refused { error })
@@ -226,8 +226,19 @@ async fn execute_admin(store: &Store, command: AdminCommand) -> AdminReply {
     })
 }
 
-async fn run_intake(queue: &Queue, command: IntakeCommand) -> IntakeReply {
+async fn run_intake(Backend { store, queue }: &Backend, command: IntakeCommand) -> IntakeReply {
     let IntakeCommand { task, index, clock } = command;
+    if !store.leads() {
+        let error = match store.lead().node {
+            Some(node) => {
+                format!("the node `{node}` does the work on lists; run the command there")
+            }
+            None => {
+                "no node of the cluster leads at the moment; try again in some seconds".to_owned()
+            }
+        };
+        return IntakeReply::Refused { error };
+    }
     if let Some(file) = first_unreadable(task.files()).await {
         return IntakeReply::CannotRead { file };
     }

@@ -33,6 +33,8 @@ pub struct Reload {
     pub clock: Clock,
     /// Days that a name counts as catchable after its effective release.
     pub catch_days: u16,
+    /// Whether what `CURRENT` names is served. In a cluster, the shared log decides.
+    pub follows_current: bool,
 }
 
 /// Maximum time to wait for readers of a replaced generation: as long as an export may take.
@@ -64,7 +66,7 @@ impl Reload {
     /// cannot be opened is tried once, and the old one stays in use.
     async fn check(&self, seen: Option<GenerationId>) -> Option<GenerationId> {
         let named = current(&self.index);
-        if named == seen || named.is_none() {
+        if named == seen || named.is_none() || !self.follows_current {
             return seen;
         }
         let (index, live) = (self.index.clone(), Arc::clone(&self.live));

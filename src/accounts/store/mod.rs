@@ -387,6 +387,8 @@ impl Store {
             seq,
             chain: hex::encode(chain.0),
             leads: self.leads(),
+            files: None,
+            behind: false,
             caught_up: is_caught_up,
             cut_off: cut_off.map(|it| it.error),
             halted,

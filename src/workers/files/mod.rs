@@ -1,1 +1,141 @@
+//! Files of a cluster: the leader publishes its lists, index and log of changes, all nodes fetch them, and put them
+//! into use at one record of the shared log.
+//!
+//! [`publish`] is the leader's part, [`fetch`] that of every node, [`switch`] the moment of the change. [`Held`] is
+//! what a node has, and survives a restart.
+
+pub mod fetch;
+pub mod publish;
 pub mod switch;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use tokio::task::{JoinError, spawn_blocking};
+
+use crate::accounts::{Publication, Store, WriteError};
+use crate::changes::Appender;
+use crate::changes::segment::SegmentError;
+use crate::index::Index;
+use crate::index::error::GenerationError;
+use crate::index::filter::AsOf;
+use crate::index::generation::live::LiveIndex;
+use crate::index::generation::open;
+use crate::index::storage::manifest::GenerationId;
+use crate::intake::request::Site;
+use crate::publication::objects::Objects;
+use crate::publication::transfer::{Hashed, Transfer, TransferError};
+use crate::publication::{FileList, RelativePath};
+use crate::vocab::clock::Clock;
+use crate::vocab::whole_file;
+use switch::Switch;
+
+/// The file in the data folder that says what this node has.
+const HELD: &str = "files.json";
+
+/// What is in the folders of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    /// The files that are in place; `None` while they are replaced.
+    pub installed: Option<Publication>,
+    /// Their parts, so that they need not be read again to be known.
+    pub list: FileList,
+    /// What was put into use last.
+    pub in_use: Option<Publication>,
+}
+
+impl Held {
+    fn path(data: &Path) -> PathBuf {
+        data.join(HELD)
+    }
+
+    /// Reads what the node of this data folder has. A file that cannot be read means nothing: all is compared again.
+    pub fn read(data: &Path) -> Held {
+        let path = Held::path(data);
+        let read = std::fs::read(&path).and_then(|bytes| Ok(serde_json::from_slice(&bytes)?));
+        read.unwrap_or_else(|err: io::Error| {
+            if err.kind() != io::ErrorKind::NotFound {
+                tracing::warn!(path = %path.display(), error = %err, "files are compared again");
+            }
+            Held::default()
+        })
+    }
+
+    /// Stores what the node has.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write(&self, data: &Path) -> io::Result<()> {
+        let json = serde_json::to_vec(self)?;
+        whole_file::replace(&Held::path(data), &json)
+    }
+}
+
+/// Why files were not published or fetched. It is tried again.
+#[derive(Debug, thiserror::Error)]
+pub enum FilesError {
+    #[error(transparent)]
+    Transfer(#[from] TransferError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("the index that was fetched cannot be served: {0}")]
+    Index(#[from] GenerationError),
+    #[error("the log of changes cannot be read: {0}")]
+    Changes(#[from] SegmentError),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("{0:#}")]
+    Install(anyhow::Error),
+    #[error("work on files panicked: {0}")]
+    Panic(#[from] JoinError),
+}
+
+/// What moves the files of a node.
+pub struct Exchange<O> {
+    pub transfer: Transfer<O>,
+    pub store: Store,
+    pub switch: Arc<Switch>,
+    pub site: Site,
+    pub appender: Arc<Appender>,
+    pub live: Arc<LiveIndex>,
+    pub clock: Clock,
+    /// Days that a name counts as catchable after its effective release.
+    pub catch_days: u16,
+    /// See [`Held`].
+    pub held: Mutex<Held>,
+    /// Files whose parts are known, for a leader.
+    pub hashed: tokio::sync::Mutex<Hashed>,
+}
+
+impl<O: Objects> Exchange<O> {
+    /// Opens a generation, with the stages of today.
+    async fn open(&self, generation: u64) -> Result<Arc<Index>, FilesError> {
+        let (folder, live) = (self.site.index.clone(), Arc::clone(&self.live));
+        let as_of = AsOf { today: self.clock.today(), catch_days: self.catch_days };
+        let opened = spawn_blocking(move || {
+            let index = open::reopen(&folder, GenerationId(generation), Some(&live.current()))?;
+            index.prepare(as_of);
+            Ok::<_, GenerationError>(Arc::new(index))
+        });
+        Ok(opened.await??)
+    }
+
+    /// Changes what the node has, and stores it.
+    fn hold(&self, change: impl FnOnce(&mut Held)) -> io::Result<()> {
+        let mut held = self.held();
+        change(&mut held);
+        held.write(&self.site.data)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The path of a file in a list.
+fn relative(path: &str) -> Result<RelativePath, FilesError> {
+    let parsed = RelativePath::parse(path);
+    parsed.ok_or_else(|| io::Error::other(format!("{path:?} cannot be published")).into())
+}

@@ -80,6 +80,18 @@ impl Switch {
         self.state().in_use.clone()
     }
 
+    /// The newest files that are in use or ready to be.
+    pub fn newest(&self) -> Option<Publication> {
+        let state = self.state();
+        let prepared = state.prepared.as_ref().map(|it| it.publication.clone());
+        prepared.or_else(|| state.in_use.clone())
+    }
+
+    /// Whether this node lacks the files that the log has put into use.
+    pub fn is_behind(&self) -> bool {
+        self.live.is_behind()
+    }
+
     /// Whether these files are in use, or ready to be.
     pub fn has(&self, publication: &Publication) -> bool {
         let state = self.state();

@@ -17,13 +17,13 @@ use crate::common::rng::Rng;
 use crate::common::{Client, Finished, Server, Site, TODAY, wait};
 
 const STREAM: &str = "dropdex";
-const EMAIL: &str = "owner@example.com";
+pub(super) const EMAIL: &str = "owner@example.com";
 /// A stream that is shorter than a node knows is believed after half a minute.
 const HALTED_SOON: Duration = Duration::from_secs(90);
 
 /// An installation that is a node.
 pub(super) struct Node {
-    site: Site,
+    pub(super) site: Site,
     settings: String,
 }
 
@@ -39,7 +39,11 @@ impl Node {
 
     /// As [`Node::on`], with more sections of settings.
     fn with(urls: &[String], number: usize, more: &str) -> Node {
-        let site = Site::with_a_name_of_each_kind();
+        Node::of(Site::with_a_name_of_each_kind(), urls, number, more)
+    }
+
+    /// As [`Node::with`], in an installation.
+    pub(super) fn of(site: Site, urls: &[String], number: usize, more: &str) -> Node {
         let settings = site.settings(&format!(
             "node = \"node-{number}\"\n[cluster]\nservers = {}\n{more}",
             json!(urls),
@@ -47,7 +51,7 @@ impl Node {
         Node { site, settings }
     }
 
-    fn run(&self, args: &[&str]) -> Finished {
+    pub(super) fn run(&self, args: &[&str]) -> Finished {
         self.site.run(&[args, &["--config", &self.settings]].concat())
     }
 
@@ -80,7 +84,7 @@ fn ready(server: &Server) -> Value {
 
 /// Asks until the answer has this status.
 #[track_caller]
-fn until_status(client: &mut Client, target: &str, status: u16) -> Value {
+pub(super) fn until_status(client: &mut Client, target: &str, status: u16) -> Value {
     wait::until_ok(SOON, || {
         let response = client.get(target);
         if response.status == status { Ok(response.json()) } else { Err(response.status) }
@@ -171,7 +175,7 @@ fn what_a_client_writes_on_one_node_it_reads_on_all() {
 }
 
 /// Returns the position of the node that leads, as node `asked` sees it.
-fn leader(nodes: &[Node; 3], asked: usize) -> Option<usize> {
+pub(super) fn leader(nodes: &[Node; 3], asked: usize) -> Option<usize> {
     let status = nodes[asked].run(&["cluster", "status"]).stdout;
     let facts = status.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let mut leaders = facts.filter(|fact| fact["leads"] == true);
