@@ -82,7 +82,8 @@ async fn files_arrive_as_they_were_sent() {
     // What did not change is neither read nor sent again, and what is there is not fetched.
     let mut next = sent.clone();
     next.extend(files(from.path(), &[("corpus/new", content(10, 3))]));
-    let (_, newer) = transfer.upload(&next, &[list.clone()], &mut hashed).await.expect("sent");
+    let (_, newer) =
+        transfer.upload(&next, std::slice::from_ref(&list), &mut hashed).await.expect("sent");
     assert_eq!(objects.puts.load(Ordering::Relaxed), 7, "one part and a list");
     let done = fetch(&transfer, &newer, to.path()).await.expect("fetched");
     assert_eq!(done, Downloaded { fetched: 10, kept: list.bytes() });

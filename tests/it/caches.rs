@@ -2,73 +2,31 @@
 //! those without caching headers. Two accounts and a visitor request every page and every route of
 //! the API through it, each twice. Each gets the server's own response, and no data of the others.
 
-use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use dropdex::http::operations::OPERATIONS;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::browser::access::{OPEN, OWN};
-use crate::common::{Client, Response, Server, Site, TODAY, tools, wait};
+use crate::common::nginx::Nginx;
+use crate::common::{Client, Response, Server, Site, TODAY, wait};
 use crate::pages::browser::Browser;
 
 const PASSWORD: &str = "correct horse battery";
 /// Deadline of what takes a moment.
 const SOON: Duration = Duration::from_secs(60);
 
-/// nginx with a cache of its own. Dropping it stops it.
-struct Cache {
-    folder: TempDir,
-    child: Child,
-    address: SocketAddr,
-}
+/// nginx with a cache of its own.
+struct Cache(Nginx);
 
 impl Cache {
     fn before(server: &Server) -> Cache {
-        let folder = tempfile::Builder::new().prefix("dropdex-nginx-").tempdir();
-        let folder = folder.expect("a temporary folder can be made");
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let address = free.expect("loopback has free ports");
-        let settings = folder.path().join("nginx.conf");
-        fs::write(&settings, config(address, server.address())).expect("settings can be written");
-        let child = Command::new(tools::nginx())
-            .arg("-p")
-            .arg(folder.path())
-            .arg("-e")
-            .arg("log")
-            .arg("-c")
-            .arg(&settings)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("nginx can be run");
-        let mut cache = Cache { folder, child, address };
-        cache.wait_until_it_serves();
-        cache
-    }
-
-    fn wait_until_it_serves(&mut self) {
-        wait::until_ok(SOON, || {
-            let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
-            let ended = self.child.try_wait().expect("the child can be polled");
-            assert!(ended.is_none(), "nginx ended: {ended:?}\n{log}");
-            TcpStream::connect(self.address).map_err(|err| format!("{err}\n{log}"))
-        });
+        Cache(Nginx::start(|address| config(address, server.address())))
     }
 
     fn client(&self) -> Client {
-        Client::new(self.address)
-    }
-}
-
-impl Drop for Cache {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        Client::new(self.0.address())
     }
 }
 

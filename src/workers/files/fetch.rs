@@ -164,7 +164,8 @@ fn link_what_is_there(site: &Site, held: &Held, list: &FileList) -> anyhow::Resu
         let place = exchange::place(site, path.as_str())?;
         let is_known = held.installed.is_some() && held.list.files.get(path) == Some(parts);
         let arrival = exchange::arrival(site, path.as_str());
-        if !(is_known && place.exists()) && !is_like(&place, parts)? {
+        let is_there = (is_known && place.exists()) || is_like(&place, parts)?;
+        if !is_there {
             lacking.files.insert(path.clone(), parts.clone());
             continue;
         }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::SOON;
 use super::nodes::{EMAIL, Node, leader, until_status};
 use crate::common::nats::Nats;
-use crate::common::{Client, Server, Site, wait};
+use crate::common::{Client, Server, Site, runs, wait};
 
 /// Files may have to be fetched by a node that was just started.
 const FETCHED_SOON: Duration = Duration::from_secs(60);
@@ -148,8 +148,7 @@ fn read(
 
 #[test]
 fn all_nodes_switch_at_one_position() {
-    let is_full = std::env::var_os("DROPDEX_FULL").is_some();
-    let (switches, requests) = if is_full { (100, 1_000_000) } else { (5, 0) };
+    let (switches, requests) = (runs::figure(3, 100), runs::figure(0, 1_000_000) as u64);
     let nats = Nats::start(3);
     let nodes = one_with_lists(&nats);
     let servers = nodes.each_ref().map(Node::serve);
@@ -193,7 +192,8 @@ fn all_nodes_switch_at_one_position() {
         before = total;
     }
     assert_eq!(before, switches as u64);
-    eprintln!("{} reads over {switches} switches at {} positions", count.into_inner(), seen.len());
+    let (count, positions) = (count.into_inner(), seen.len());
+    runs::say(&format!("{count} reads over {switches} switches at {positions} positions"));
 }
 
 /// The number in a position.

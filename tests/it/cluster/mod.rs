@@ -3,6 +3,7 @@
 
 mod files;
 mod history;
+mod kills;
 mod nodes;
 
 use std::io::{self, BufRead as _, BufReader, Write as _};

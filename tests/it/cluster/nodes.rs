@@ -1,10 +1,9 @@
 //! Nodes of dropdex on three NATS servers.
 
-use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,8 +12,7 @@ use serde_json::{Value, json};
 use super::{SOON, create_stream_with};
 use crate::common::ledger::Shown;
 use crate::common::nats::Nats;
-use crate::common::rng::Rng;
-use crate::common::{Client, Finished, Server, Site, TODAY, wait};
+use crate::common::{Client, Finished, Server, Site, TODAY, runs, wait};
 
 const STREAM: &str = "dropdex";
 pub(super) const EMAIL: &str = "owner@example.com";
@@ -38,7 +36,7 @@ impl Node {
     }
 
     /// As [`Node::on`], with more sections of settings.
-    fn with(urls: &[String], number: usize, more: &str) -> Node {
+    pub(super) fn with(urls: &[String], number: usize, more: &str) -> Node {
         Node::of(Site::with_a_name_of_each_kind(), urls, number, more)
     }
 
@@ -65,6 +63,10 @@ impl Node {
         self.site.serve_with(&["--today", TODAY, "--config", &self.settings])
     }
 
+    pub(super) fn serve_on(&self, address: SocketAddr) -> Server {
+        self.site.serve_on(address, &["--today", TODAY, "--config", &self.settings])
+    }
+
     /// Compares the data of three nodes.
     pub(super) fn compare(&self) {
         self.ok(&["cluster", "compare"]);
@@ -72,7 +74,7 @@ impl Node {
 }
 
 /// Three nodes on a new stream.
-fn three(nats: &Nats) -> [Node; 3] {
+pub(super) fn three(nats: &Nats) -> [Node; 3] {
     let nodes = [0, 1, 2].map(|number| Node::new(nats, number));
     nodes[0].ok(&["cluster", "init"]);
     nodes
@@ -196,7 +198,7 @@ fn another_node_takes_the_lead_of_one_that_dies() {
     let second = wait::until_ok(SOON, || {
         leader(&nodes, other).filter(|&it| it != first).ok_or("nobody leads")
     });
-    eprintln!("the lead was taken {:?} after the leader was killed", begun.elapsed());
+    runs::say(&format!("the lead was taken {:?} after the leader was killed", begun.elapsed()));
     // One that stops gives the lead up, and one that starts again does not take it back.
     servers[first] = Some(nodes[first].serve());
     servers[second].take().expect("it runs").stop();
@@ -213,93 +215,6 @@ fn another_node_takes_the_lead_of_one_that_dies() {
     let status: Value = serde_json::from_str(&idle.ok(&["cluster", "status"])).expect("one node");
     assert_eq!(status["leads"], false, "{status}");
     drop(idle_server);
-}
-
-/// A claim that was asked for, and its id once it was acknowledged.
-type Claims = Mutex<BTreeMap<String, Option<u64>>>;
-
-/// Adds claims through any node until told to stop. Each has an idempotency key, and is asked for until it is
-/// acknowledged.
-fn write(clients: &mut [Client], claims: &Claims, stop: &AtomicBool, writer: u64) {
-    let mut at = writer as usize;
-    for number in 0.. {
-        if stop.load(Ordering::Relaxed) {
-            return;
-        }
-        let note = format!("{writer}-{number}");
-        claims.lock().expect("no panic").insert(note.clone(), None);
-        let claim = json!({ "domain": "solar.com", "status": "attempted", "userNotes": note });
-        let body = claim.to_string();
-        let begun = Instant::now();
-        let id = loop {
-            at = (at + 1) % clients.len();
-            let headers =
-                [("Content-Type", "application/json"), ("Idempotency-Key", note.as_str())];
-            let sent = clients[at].try_send("POST", "/api/v1/portfolio", &headers, body.as_bytes());
-            match sent {
-                Ok(response) if response.status == 201 => break response.json()["id"].as_u64(),
-                Ok(response) => assert_eq!(response.status, 503, "{}", response.text()),
-                Err(_) => {}
-            }
-            assert!(begun.elapsed() < HALTED_SOON, "{note} is not acknowledged");
-            thread::sleep(Duration::from_millis(20));
-        };
-        claims.lock().expect("no panic").insert(note, id);
-    }
-}
-
-#[test]
-fn kills_lose_no_acknowledged_write() {
-    let nats = Nats::start(3);
-    let nodes = three(&nats);
-    let mut servers = nodes.each_ref().map(|node| Some(node.serve()));
-    nodes[0].ok(&["account", "add", EMAIL, "--plan", "api"]);
-    let key = nodes[0].ok(&["account", "key", EMAIL]).trim().to_owned();
-    let (claims, stop) = (Claims::default(), AtomicBool::new(false));
-    // A node that starts again has another port, so each round has its clients.
-    let mut rng = Rng::new(1);
-    for round in 0..4 {
-        let addresses: Vec<_> = servers.iter().flatten().map(Server::address).collect();
-        for address in &addresses {
-            until_status(&mut Client::new(*address).with_key(&key), "/api/v1/portfolio", 200);
-        }
-        stop.store(false, Ordering::Relaxed);
-        thread::scope(|scope| {
-            for writer in 0..3 {
-                let (addresses, key, claims, stop) = (&addresses, &key, &claims, &stop);
-                scope.spawn(move || {
-                    let client = |address: &_| Client::new(*address).with_key(key);
-                    let mut clients: Vec<Client> = addresses.iter().map(client).collect();
-                    write(&mut clients, claims, stop, round * 10 + writer);
-                });
-            }
-            thread::sleep(Duration::from_millis(700));
-            let victim = rng.below(3);
-            if round % 2 == 0 {
-                nats.kill(victim);
-                thread::sleep(Duration::from_secs(2));
-                nats.start_again(victim);
-            } else {
-                servers[victim].take().expect("it runs").kill();
-                thread::sleep(Duration::from_secs(1));
-                servers[victim] = Some(nodes[victim].serve());
-            }
-            thread::sleep(Duration::from_secs(1));
-            stop.store(true, Ordering::Relaxed);
-        });
-        nats.wait_until_healthy();
-    }
-    nodes[0].compare();
-    let claims = claims.into_inner().expect("no panic");
-    assert!(claims.len() > 20, "{} claims", claims.len());
-    for server in servers.iter().flatten() {
-        let mut found = BTreeMap::new();
-        for (id, claim) in Shown::read(&mut server.client_with(&key)).claims {
-            let note = claim["userNotes"].as_str().expect("a note").to_owned();
-            assert_eq!(found.insert(note.clone(), Some(id)), None, "{note} is there twice");
-        }
-        assert_eq!(found, claims, "each claim once, with the id that was acknowledged");
-    }
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub mod mailbox;
 pub mod mounts;
 pub mod nameless;
 pub mod nats;
+pub mod nginx;
 pub mod process;
 pub mod proxy;
 pub mod rdap;
@@ -26,6 +27,7 @@ pub mod writer;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -325,6 +327,13 @@ impl Site {
     /// Starts a server on a free port with more arguments, and waits until it is ready.
     pub fn serve_with(&self, args: &[&str]) -> Server {
         self.start(args).ready()
+    }
+
+    /// Starts a server on an address, and waits until it is ready.
+    pub fn serve_on(&self, address: SocketAddr, args: &[&str]) -> Server {
+        let address = address.to_string();
+        let args = [&["serve", "--listen", address.as_str()], args].concat();
+        Starting::new(self.command(&args)).ready()
     }
 
     /// Starts a server on a free port with more arguments, without waiting.
