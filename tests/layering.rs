@@ -116,6 +116,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "accounts",
             "telemetry",
             "outbound",
+            "publication",
             "sources",
             "workers",
             "http",

@@ -90,7 +90,8 @@ struct Checks {
     database: String,
     drops: &'static str,
     environment: &'static str,
-    /// Of a node of a cluster. `cut_off`: reads go on, writes wait for the shared log.
+    /// Of a node of a cluster. `cut_off`: reads go on, writes wait for the shared log. `behind`: the other nodes
+    /// serve newer lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<&'static str>,
 }
@@ -99,7 +100,7 @@ struct Checks {
 pub async fn ready(State(app): State<App>) -> impl IntoResponse {
     let database = app.store.health().err();
     let is_draining = app.is_draining();
-    let log = app.store.shared_log().map(|log| log_check(&log));
+    let log = app.store.shared_log().map(|log| log_check(&log, app.live.is_behind()));
     let is_log_ready = log.is_none_or(|check| check == "ok" || check == CUT_OFF);
     let ready = database.is_none() && !is_draining && is_log_ready;
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -116,9 +117,10 @@ pub async fn ready(State(app): State<App>) -> impl IntoResponse {
 /// All nodes are cut off together, and then still serve reads.
 const CUT_OFF: &str = "cut_off";
 
-fn log_check(log: &Condition) -> &'static str {
+fn log_check(log: &Condition, is_behind: bool) -> &'static str {
     match log {
         Condition { halted: Some(_), .. } => "halted",
+        _ if is_behind => "behind",
         Condition { cut_off: Some(_), .. } => CUT_OFF,
         Condition { is_caught_up: false, .. } => "catching_up",
         _ => "ok",

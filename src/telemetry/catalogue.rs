@@ -112,6 +112,16 @@ pub const METRICS: &[Metric] = &[
     metric(Kind::Counter, "dropdex_change_failures_total", "Failed derivations of changes, which are repeated."),
     metric(Kind::Gauge, "dropdex_change_log_newest", "Newest event of the change log."),
     metric(Kind::Gauge, "dropdex_change_log_bytes", "Bytes of the change log."),
+    // Cluster
+    metric(Kind::Gauge, "dropdex_cluster_record", "Last record of the shared log that is applied; 0 for a single node."),
+    metric(Kind::Gauge, "dropdex_cluster_leader", "1 while this node does the work for all nodes; always 1 for a single node."),
+    metric(Kind::Gauge, "dropdex_cluster_cut_off", "1 while the shared log cannot be written."),
+    metric(Kind::Gauge, "dropdex_cluster_halted", "1 while the node takes no writes because its log and the stream differ."),
+    metric(Kind::Gauge, "dropdex_cluster_behind", "1 while the node lacks the lists that the other nodes serve."),
+    metric(Kind::Counter, "dropdex_cluster_leads_total", "Times that this process took the lead."),
+    metric(Kind::Counter, "dropdex_cluster_fetched_bytes_total", "Bytes of files that were fetched from the object store."),
+    metric(Kind::Counter, "dropdex_cluster_fetch_failures_total", "Failed fetches of files, which are repeated."),
+    metric(Kind::Counter, "dropdex_cluster_publish_failures_total", "Failed publications of files, which are repeated."),
     // Process
     metric(Kind::Gauge, "dropdex_build_info", "Always 1; the label holds the version."),
     metric(Kind::Gauge, "dropdex_start_timestamp_seconds", "Start time of the process, in Unix time."),

@@ -28,6 +28,7 @@ impl Gauges {
         self.index();
         self.accounts();
         self.queues();
+        self.cluster();
     }
 
     fn index(&self) {
@@ -44,6 +45,16 @@ impl Gauges {
         }
         let is_old = self.index_problem.lock().expect("no code panics holding this lock").is_some();
         gauge!("dropdex_index_fallback").set(f64::from(u8::from(is_old)));
+    }
+
+    fn cluster(&self) {
+        let log = self.store.shared_log().unwrap_or_default();
+        let flag = |is_set: bool| f64::from(u8::from(is_set));
+        gauge!("dropdex_cluster_record").set(self.store.log_position() as f64);
+        gauge!("dropdex_cluster_leader").set(flag(self.store.leads()));
+        gauge!("dropdex_cluster_cut_off").set(flag(log.cut_off.is_some()));
+        gauge!("dropdex_cluster_halted").set(flag(log.halted.is_some()));
+        gauge!("dropdex_cluster_behind").set(flag(self.live.is_behind()));
     }
 
     fn accounts(&self) {
