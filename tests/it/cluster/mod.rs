@@ -1,6 +1,7 @@
 //! Several nodes that share a log, and their harness: real NATS servers that are killed and stopped, and the
 //! proxy before them.
 
+mod damage;
 mod files;
 mod history;
 mod kills;

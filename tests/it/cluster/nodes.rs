@@ -1,18 +1,20 @@
 //! Nodes of dropdex on three NATS servers.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::Path;
-use std::process::Command;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
+use super::damage::copy;
 use super::{SOON, create_stream_with};
 use crate::common::ledger::Shown;
 use crate::common::nats::Nats;
-use crate::common::{Client, Finished, Server, Site, TODAY, runs, wait};
+use crate::common::{Client, Finished, Response, Server, Site, TODAY, runs, tools, wait};
 
 const STREAM: &str = "dropdex";
 pub(super) const EMAIL: &str = "owner@example.com";
@@ -61,6 +63,20 @@ impl Node {
 
     pub(super) fn serve(&self) -> Server {
         self.site.serve_with(&["--today", TODAY, "--config", &self.settings])
+    }
+
+    /// Starts a server whose clock stands at a time.
+    fn serve_at(&self, time: &str) -> Server {
+        let time: DateTime<Utc> = time.parse().expect("a time");
+        let clock = self.site.write("clock", time.timestamp().to_string());
+        let environment = [
+            ("LD_PRELOAD", tools::libfaketime().display().to_string()),
+            ("FAKETIME_TIMESTAMP_FILE", clock.display().to_string()),
+            ("FAKETIME_FMT", "%s".to_owned()),
+            ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
+            ("DONT_FAKE_MONOTONIC", "1".to_owned()),
+        ];
+        self.site.serve_in(&environment, &["--config", &self.settings])
     }
 
     pub(super) fn serve_on(&self, address: SocketAddr) -> Server {
@@ -217,32 +233,46 @@ fn another_node_takes_the_lead_of_one_that_dies() {
     drop(idle_server);
 }
 
-#[test]
-fn nodes_grant_the_allowance_of_a_day_once() {
-    const LIMIT: usize = 3_000;
+/// Requests of one account that 64 clients were granted on three nodes, until they were refused, by the day that the
+/// answer names. One of the nodes is killed.
+fn granted(clocks: Option<[&str; 3]>, limit: usize) -> BTreeMap<String, usize> {
     let nats = Nats::start(3);
     let nodes = [0, 1, 2].map(|number| {
-        Node::with(&nats.urls(), number, &format!("[plans.api]\nrequests_per_day = {LIMIT}\n"))
+        Node::with(&nats.urls(), number, &format!("[plans.api]\nrequests_per_day = {limit}\n"))
     });
     nodes[0].ok(&["cluster", "init"]);
-    let mut servers = nodes.each_ref().map(|node| Some(node.serve()));
+    let start = |at: usize| match clocks {
+        Some(clocks) => nodes[at].serve_at(clocks[at]),
+        None => nodes[at].serve(),
+    };
+    let mut servers = [0, 1, 2].map(|at| Some(start(at)));
     nodes[0].ok(&["account", "add", EMAIL, "--plan", "api"]);
     let key = nodes[0].ok(&["account", "key", EMAIL]).trim().to_owned();
     // A request that is refused for the key is not counted.
+    let granted = Mutex::new(BTreeMap::<String, usize>::new());
+    let count = |response: &Response| {
+        let day = response.header("x-ratelimit-reset").expect("a day").to_owned();
+        *granted.lock().expect("no panic").entry(day).or_default() += 1;
+    };
     for server in servers.iter().flatten() {
-        until_status(&mut server.client_with(&key), "/api/v1/tlds", 200);
+        let mut client = server.client_with(&key);
+        let response = wait::until_ok(SOON, || {
+            let response = client.get("/api/v1/tlds");
+            if response.status == 200 { Ok(response) } else { Err(response.status) }
+        });
+        count(&response);
     }
-    let (granted, refused) = (AtomicUsize::new(servers.len()), AtomicUsize::new(0));
+    let refused = AtomicUsize::new(0);
     thread::scope(|scope| {
         for at in 0..64 {
             let address = servers[at % 3].as_ref().expect("it runs").address();
-            let (key, granted, refused) = (&key, &granted, &refused);
+            let (key, count, refused) = (&key, &count, &refused);
             scope.spawn(move || {
                 let mut client = Client::new(address).with_key(key);
                 // Until the allowance is used up, or the node is killed.
                 while let Ok(response) = client.try_request("GET", "/api/v1/tlds", &[]) {
                     match response.status {
-                        200 => granted.fetch_add(1, Ordering::Relaxed),
+                        200 => count(&response),
                         429 => {
                             refused.fetch_add(1, Ordering::Relaxed);
                             break;
@@ -252,20 +282,38 @@ fn nodes_grant_the_allowance_of_a_day_once() {
                 }
             });
         }
-        while granted.load(Ordering::Relaxed) < LIMIT / 3 {
+        while granted.lock().expect("no panic").values().sum::<usize>() < limit / 3 {
             thread::sleep(Duration::from_millis(5));
         }
         servers[2].take().expect("it runs").kill();
     });
-    let (granted, refused) = (granted.into_inner(), refused.into_inner());
-    assert!(refused > 0 && granted <= LIMIT, "{granted} of {LIMIT} granted, {refused} refused");
-    assert!(granted >= LIMIT - LIMIT / 20, "{granted} of {LIMIT} granted");
+    assert!(refused.into_inner() > 0, "{granted:?}");
+    granted.into_inner().expect("no panic")
 }
 
-/// Copies a folder.
-fn copy(from: &Path, to: &Path) {
-    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().expect("cp runs");
-    assert!(copied.success());
+/// Never more than the allowance, and at most a twentieth less.
+fn assert_granted_once(granted: &BTreeMap<String, usize>, limit: usize) {
+    let total: usize = granted.values().sum();
+    runs::say(&format!("{granted:?} of {limit} granted"));
+    assert!(total <= limit, "{granted:?} of {limit} granted");
+    assert!(total >= limit - limit / 20, "{granted:?} of {limit} granted");
+}
+
+#[test]
+fn nodes_grant_the_allowance_of_a_day_once() {
+    assert_granted_once(&granted(None, 3_000), 3_000);
+}
+
+#[test]
+fn clocks_that_differ_grant_no_more() {
+    let clocks = ["2026-11-21T12:00:00Z", "2026-11-21T12:10:00Z", "2026-11-21T11:50:00Z"];
+    assert_granted_once(&granted(Some(clocks), 3_000), 3_000);
+    // A node is in the next day already: no day is granted more than once.
+    let clocks = ["2026-11-21T23:55:00Z", "2026-11-22T00:05:00Z", "2026-11-21T23:59:00Z"];
+    let granted = granted(Some(clocks), 3_000);
+    runs::say(&format!("{granted:?} of 3000 a day granted"));
+    assert!(granted.values().all(|it| *it <= 3_000), "{granted:?}");
+    assert!(granted.values().sum::<usize>() >= 3_000 - 150, "{granted:?}");
 }
 
 #[test]
