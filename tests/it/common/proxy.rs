@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Maximum bytes of one read.
 const CHUNK_MAX: usize = 64 * 1024;
 /// Maximum delayed chunks of one direction of a connection.
-const CHUNKS_MAX: usize = 1_024;
+const CHUNKS_MAX: usize = 128;
 
 /// A proxy to one address. Its threads run as long as the test.
 pub struct Proxy {
@@ -27,6 +27,9 @@ struct Shared {
 struct State {
     is_cut: bool,
     delay: Duration,
+    /// Bytes a second in both directions of all connections together, and when the link is free again.
+    rate: Option<u32>,
+    free_at: Option<Instant>,
     connections: Vec<Weak<Connection>>,
 }
 
@@ -77,9 +80,26 @@ impl Proxy {
         self.shared.state().is_cut = false;
     }
 
+    /// Bounds the bytes a second in both directions together.
+    pub fn limit(&self, bytes_per_second: u32) {
+        self.shared.state().rate = Some(bytes_per_second);
+    }
+
     /// Delays the bytes that arrive from now on, in both directions.
     pub fn delay(&self, delay: Duration) {
         self.shared.state().delay = delay;
+    }
+}
+
+impl State {
+    /// When bytes that arrive now are forwarded.
+    fn due(&mut self, bytes: usize) -> Instant {
+        let now = Instant::now();
+        let Some(rate) = self.rate else { return now + self.delay };
+        let begins = self.free_at.map_or(now, |free_at| free_at.max(now));
+        let ends = begins + Duration::from_secs(1).mul_f64(bytes as f64 / f64::from(rate));
+        self.free_at = Some(ends);
+        ends + self.delay
     }
 }
 
@@ -131,7 +151,7 @@ impl Shared {
             let sender = sender;
             let mut buffer = vec![0; CHUNK_MAX];
             while let Ok(read @ 1..) = from.read(&mut buffer) {
-                let due = Instant::now() + self.state().delay;
+                let due = self.state().due(read);
                 if sender.send((due, buffer[..read].to_owned())).is_err() {
                     break;
                 }
