@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::nodes::{Node, claim};
+use super::SOON;
+use super::nodes::{Node, claim, ready};
 use crate::common::linear::{Event, Op, is_linearizable};
 use crate::common::nats::Nats;
 use crate::common::proxy::Proxy;
 use crate::common::rng::Rng;
-use crate::common::{Client, Server, runs};
+use crate::common::{Client, Server, runs, wait};
 
 /// Each has a client at each node.
 const USERS: usize = 3;
@@ -154,12 +155,12 @@ impl World {
         World { nats, links, nodes, servers }
     }
 
-    /// Cuts links, or stops or kills a server, for a moment.
+    /// Cuts links, stops a node, or stops or kills a server, for a moment.
     fn disturb(&self, rng: &mut Rng) {
-        let World { nats, links, .. } = self;
+        let World { nats, links, servers, .. } = self;
         let pause = Duration::from_millis(200 + rng.below(2_000) as u64);
         let victim = rng.below(3);
-        match rng.below(4) {
+        match rng.below(5) {
             // A node alone.
             0 => {
                 links[victim].iter().for_each(Proxy::cut);
@@ -173,6 +174,11 @@ impl World {
                 links.iter().for_each(|links| links[victim].heal());
             }
             2 => {
+                servers[victim].signal("STOP");
+                thread::sleep(pause);
+                servers[victim].signal("CONT");
+            }
+            3 => {
                 nats.stop(victim);
                 thread::sleep(pause);
                 nats.resume(victim);
@@ -189,6 +195,9 @@ impl World {
     /// Lets users act while links are cut and servers stop, and checks what each saw. Returns the number of answers.
     /// Short: writes whose outcome is not known make the check of a long history slow.
     fn round(&self, round: usize, rng: &mut Rng, values: &AtomicU64) -> usize {
+        for server in &self.servers {
+            wait::until(SOON, "it is not cut off", || ready(server)["checks"]["log"] == "ok");
+        }
         let users: Vec<User> = (0..USERS)
             .map(|user| User::new(&self.nodes[0], &self.servers[0], round * USERS + user))
             .collect();

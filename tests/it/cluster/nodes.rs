@@ -96,7 +96,7 @@ pub(super) fn three(nats: &Nats) -> [Node; 3] {
     nodes
 }
 
-fn ready(server: &Server) -> Value {
+pub(super) fn ready(server: &Server) -> Value {
     server.client().get("/api/ready").json()
 }
 
