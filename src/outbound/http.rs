@@ -33,7 +33,7 @@ use crate::outbound::guard::{Guard, GuardError};
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// Timeout of a TLS handshake.
 const TLS_MAX: Duration = Duration::from_secs(5);
-/// Timeout of a call; Standard Webhooks recommends 15 to 30 seconds.
+/// Timeout of a call unless a client has another; Standard Webhooks recommends 15 to 30 seconds.
 const CALL_MAX: Duration = Duration::from_secs(15);
 /// Timeout for the body of a response whose content is not needed.
 const IDLE_BODY_MAX: Duration = Duration::from_secs(1);
@@ -49,6 +49,7 @@ pub const AGENT: &str = concat!("dropdex/", env!("CARGO_PKG_VERSION"));
 pub struct Client {
     guard: Guard,
     tls: TlsConnector,
+    timeout: Duration,
 }
 
 /// A request. The client adds `Host`, and `User-Agent` if it is absent. There is no `Debug`, because URLs and headers
@@ -131,7 +132,12 @@ impl Client {
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         // Connections share no state.
         config.resumption = rustls::client::Resumption::disabled();
-        Ok(Client { guard, tls: TlsConnector::from(Arc::new(config)) })
+        Ok(Client { guard, tls: TlsConnector::from(Arc::new(config)), timeout: CALL_MAX })
+    }
+
+    /// The same client with another timeout of a call, for large bodies.
+    pub fn with_timeout(self, timeout: Duration) -> Client {
+        Client { timeout, ..self }
     }
 
     /// The guard of its calls.
@@ -145,7 +151,7 @@ impl Client {
     /// There is no usable response.
     pub async fn send(&self, request: Request, body: Body) -> Result<Answer, CallError> {
         let whole = CallError::Timeout("the whole call");
-        timeout(CALL_MAX, self.call(request, body)).await.unwrap_or(Err(whole))
+        timeout(self.timeout, self.call(request, body)).await.unwrap_or(Err(whole))
     }
 
     /// Sends a request and returns the response as soon as its head is there. Does not follow
@@ -155,7 +161,7 @@ impl Client {
     /// There is no response in time.
     pub async fn open(&self, request: Request) -> Result<Stream, CallError> {
         let head = CallError::Timeout("the response head");
-        timeout(CALL_MAX, self.start(request)).await.unwrap_or(Err(head))
+        timeout(self.timeout, self.start(request)).await.unwrap_or(Err(head))
     }
 
     async fn call(&self, request: Request, body: Body) -> Result<Answer, CallError> {

@@ -61,7 +61,7 @@ impl Settings {
 }
 
 /// A password or token, or the file that holds it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretSource {
     Text(Secret),
     File(PathBuf),
