@@ -19,6 +19,7 @@ pub mod rdap;
 pub mod receiver;
 pub mod rng;
 pub mod runs;
+pub mod s3;
 mod template;
 pub mod tools;
 pub mod wait;

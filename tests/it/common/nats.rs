@@ -265,7 +265,7 @@ fn name(server: usize) -> String {
 }
 
 /// Finds different addresses on loopback that are free.
-fn free_addresses(count: usize) -> Vec<SocketAddr> {
+pub fn free_addresses(count: usize) -> Vec<SocketAddr> {
     // All stay bound until the last is found, so none is found twice.
     let listeners: Vec<TcpListener> =
         iter::repeat_with(|| TcpListener::bind((Ipv4Addr::LOCALHOST, fastrand::u16(PORTS))))

@@ -63,14 +63,21 @@ pub fn full(path: &str) -> PathBuf {
 
 /// Path of Schemathesis, which makes requests from an OpenAPI document.
 pub fn schemathesis() -> PathBuf {
-    let path = root().join("bin/schemathesis");
-    assert!(path.is_file(), "{} is missing: {INSTALL}", path.display());
-    path
+    installed("bin/schemathesis")
 }
 
 /// Path of `nats-server`.
 pub fn nats_server() -> PathBuf {
-    let path = root().join("bin/nats-server");
+    installed("bin/nats-server")
+}
+
+/// Path of `weed`, the program of SeaweedFS.
+pub fn weed() -> PathBuf {
+    installed("bin/weed")
+}
+
+fn installed(path: &str) -> PathBuf {
+    let path = root().join(path);
     assert!(path.is_file(), "{} is missing: {INSTALL}", path.display());
     path
 }
