@@ -281,7 +281,8 @@ impl Config {
         let psl = file.psl.map(|path| absolute(&path));
         let psl = psl.map(|path| TableFile::install_fixed(&path)).transpose().context("psl")?;
         let (tables, problems) = TablesFolder::new(&absolute(&data)).install(psl);
-        let GivenSecrets { smtp_password, telegram_token, czds_password } = given.secrets;
+        let GivenSecrets { smtp_password, telegram_token, czds_password, s3_secret_access_key } =
+            given.secrets;
         let outbound = Settings {
             public_url: file.public_url,
             smtp: file.smtp.map(|section| section.settings(smtp_password)).transpose()?,
@@ -302,7 +303,7 @@ impl Config {
             listen: given.listen.or(file.listen).unwrap_or_default(),
             cluster: file
                 .cluster
-                .map(|section| section.settings(file.node.as_deref()))
+                .map(|section| section.settings(file.node.as_deref(), s3_secret_access_key))
                 .transpose()?,
             node: file.node.unwrap_or_else(|| "dropdex".to_owned()),
             tables,

@@ -34,7 +34,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("telemetry", &["vocab", "journal"]),
     ("outbound", &["vocab"]),
     // Files for other nodes, through a store of objects; knows bytes and paths.
-    ("publication", &["cluster"]),
+    ("publication", &["vocab", "cluster", "outbound"]),
     // Fetches lists and hands them to the pipeline, as the inbox does.
     ("sources", &["vocab", "feeds", "intake", "outbound"]),
     (
@@ -99,6 +99,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "web",
             "server",
             "cluster",
+            "publication",
         ],
     ),
     (

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use anyhow::Context;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -16,8 +17,13 @@ use crate::cluster::jetstream::{JetStream, RefusedStream};
 use crate::cluster::peers::Peers;
 use crate::config::Config;
 use crate::config::cluster::ClusterSettings;
+use crate::outbound::dns::Dns;
+use crate::outbound::guard::Guard;
+use crate::outbound::http::Client;
 use crate::publication::ObjectKey;
 use crate::publication::jetstream::Bucket;
+use crate::publication::s3::S3;
+use crate::publication::store::FileStore;
 use crate::publication::transfer::Transfer;
 use crate::workers::files::switch::Switch;
 use crate::workers::files::{Exchange, Held};
@@ -51,6 +57,7 @@ pub(super) fn open(
 /// This node, before its workers start.
 pub(super) struct Member {
     settings: ClusterSettings,
+    files: FileStore,
     switch: Arc<Switch>,
     held: Held,
 }
@@ -59,29 +66,36 @@ impl Member {
     /// `is_current` says whether the generation that is served is the one that the folder names.
     ///
     /// # Errors
-    /// None yet.
+    /// The store of files cannot be used with these settings.
     pub fn new(
         config: &Config,
         settings: &ClusterSettings,
-        _store: &Store,
+        dns: &Dns,
         switch: Arc<Switch>,
         is_current: bool,
     ) -> anyhow::Result<Member> {
         let mut held = Held::read(&config.site().data);
         held.in_use.take_if(|_| !is_current);
-        Ok(Member { settings: settings.clone(), switch, held })
+        let files = match &settings.s3 {
+            None => FileStore::JetStream(Bucket::new(JetStream::new(settings.log.clone())).into()),
+            Some(s3) => {
+                let guard = Guard::new(config.outbound.rules(&s3.allow), dns.clone());
+                let client = Client::new(guard, s3.ca_file.as_deref()).context("cluster.s3")?;
+                FileStore::S3(S3::new(s3, client).context("cluster.s3")?)
+            }
+        };
+        Ok(Member { settings: settings.clone(), files, switch, held })
     }
 
     /// Starts what a node does: it meets the others, fetches files, and leads if it is its turn.
     pub fn spawn(self, work: Work, tasks: &mut JoinSet<()>, stopped: &watch::Receiver<()>) {
-        let Member { settings, switch, held } = self;
+        let Member { settings, files, switch, held } = self;
         let (store, live) = (work.app.store.clone(), Arc::clone(&work.app.live));
         let serves = live.current().manifest().generation.0;
         let in_use = held.in_use.clone().filter(|it| it.generation == serves);
         switch.begin(&work.changes, in_use, store.nodes().served.first().cloned());
-        let bucket = Bucket::new(JetStream::new(settings.log.clone()));
         let exchange = Arc::new(Exchange {
-            transfer: Transfer::new(bucket, settings.bytes_per_second),
+            transfer: Transfer::new(files, settings.bytes_per_second),
             store: store.clone(),
             switch: Arc::clone(&switch),
             site: work.config.site(),
@@ -139,7 +153,7 @@ async fn meet(
 async fn lead(
     candidate: Candidate,
     work: Work,
-    exchange: Arc<Exchange<Bucket>>,
+    exchange: Arc<Exchange<FileStore>>,
     peers: Arc<Peers>,
     stopped: watch::Receiver<()>,
 ) {

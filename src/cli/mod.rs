@@ -156,6 +156,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         smtp_password: secret_from_env("DROPDEX_SMTP_PASSWORD"),
         telegram_token: secret_from_env("DROPDEX_TELEGRAM_TOKEN"),
         czds_password: secret_from_env("DROPDEX_CZDS_PASSWORD"),
+        s3_secret_access_key: secret_from_env("DROPDEX_S3_SECRET_ACCESS_KEY"),
     };
     let mut given =
         Given { data, index, config, today, listen: None, drain_delay: None, log_json, secrets };

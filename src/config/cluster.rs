@@ -3,15 +3,22 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use serde::Deserialize;
 
 use crate::cluster::record::NODE_BYTES_MAX;
 use crate::cluster::settings::Settings;
 use crate::config::number::Bounded;
+use crate::config::outbound::secret;
+use crate::publication::settings::S3Settings;
+use crate::vocab::net::AllowList;
+use crate::vocab::secret::Secret;
+use crate::vocab::url::BaseUrl;
 
 const STREAM_DEFAULT: &str = "dropdex";
 const REPLICAS_DEFAULT: u8 = 3;
+/// What services other than Amazon's expect that have no regions.
+const REGION_DEFAULT: &str = "us-east-1";
 
 /// The section in the file.
 #[derive(Debug, Deserialize)]
@@ -24,6 +31,23 @@ pub(super) struct ClusterFile {
     ca_file: Option<PathBuf>,
     may_lead: Option<bool>,
     transfer_mib_per_second: Option<Bounded<1, 4_000>>,
+    s3: Option<S3File>,
+}
+
+/// The section `[cluster.s3]` in the file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct S3File {
+    endpoint: BaseUrl,
+    bucket: String,
+    prefix: Option<String>,
+    region: Option<String>,
+    access_key_id: String,
+    secret_access_key: Option<Secret>,
+    secret_access_key_file: Option<PathBuf>,
+    #[serde(default)]
+    allow: AllowList,
+    ca_file: Option<PathBuf>,
 }
 
 /// Settings of a node of a cluster.
@@ -34,6 +58,8 @@ pub struct ClusterSettings {
     pub may_lead: bool,
     /// Bytes of files that this node sends or fetches in a second at most.
     pub bytes_per_second: Option<NonZeroU32>,
+    /// Where files are kept; beside the log if absent.
+    pub s3: Option<S3Settings>,
 }
 
 impl ClusterFile {
@@ -41,7 +67,11 @@ impl ClusterFile {
     ///
     /// # Errors
     /// A value is missing or invalid.
-    pub(super) fn settings(self, node: Option<&str>) -> anyhow::Result<ClusterSettings> {
+    pub(super) fn settings(
+        self,
+        node: Option<&str>,
+        s3_key: Option<Secret>,
+    ) -> anyhow::Result<ClusterSettings> {
         let ClusterFile { servers, stream, replicas, credentials, ca_file, .. } = self;
         ensure!(
             cfg!(feature = "cluster"),
@@ -71,6 +101,7 @@ impl ClusterFile {
             replicas % 2 == 1,
             "cluster.replicas: must be 1, 3 or 5, so that a majority exists"
         );
+        let s3 = self.s3.map(|s3| s3.settings(s3_key, &stream)).transpose()?;
         let log =
             Settings { servers, stream, replicas, credentials, ca_file, node: node.to_owned() };
         let bytes_per_second = self.transfer_mib_per_second.map(|mib| mib.get::<u32>() << 20);
@@ -78,6 +109,111 @@ impl ClusterFile {
             log,
             may_lead: self.may_lead.unwrap_or(true),
             bytes_per_second: bytes_per_second.and_then(NonZeroU32::new),
+            s3,
         })
+    }
+}
+
+impl S3File {
+    fn settings(self, given: Option<Secret>, stream: &str) -> anyhow::Result<S3Settings> {
+        let (text, file) = (self.secret_access_key, self.secret_access_key_file);
+        let key = secret(given, text, file, "cluster.s3.secret_access_key")?;
+        let prefix = self.prefix.unwrap_or_else(|| stream.to_owned());
+        // A prefix is part of addresses, and `..` or an empty part would be changed on the way.
+        let is_part = |part: &str| {
+            !part.is_empty()
+                && part != "."
+                && part != ".."
+                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+        };
+        ensure!(
+            prefix.split('/').all(is_part),
+            "cluster.s3.prefix: `{prefix}` may hold letters, digits, `-`, `_` and `.`, and `/` between them"
+        );
+        ensure!(is_part(&self.bucket), "cluster.s3.bucket: `{}` is not a bucket", self.bucket);
+        Ok(S3Settings {
+            endpoint: self.endpoint,
+            bucket: self.bucket,
+            prefix,
+            region: self.region.unwrap_or_else(|| REGION_DEFAULT.to_owned()),
+            access_key_id: self.access_key_id,
+            secret_access_key: key.context(
+                "cluster.s3.secret_access_key is missing; set it, secret_access_key_file, or \
+                 DROPDEX_S3_SECRET_ACCESS_KEY",
+            )?,
+            allow: self.allow,
+            ca_file: self.ca_file,
+        })
+    }
+}
+
+#[cfg(all(test, feature = "cluster"))]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Given, GivenSecrets};
+
+    const NODE: &str =
+        "node = \"a\"\n[cluster]\nservers = [\"nats://10.0.0.1:4222\"]\nstream = \"drops\"\n";
+    const S3: &str = "[cluster.s3]\nendpoint = \"http://10.0.0.5:9000/\"\nbucket = \"files\"\n\
+                      access_key_id = \"id\"\n";
+
+    fn load(text: &str, s3_secret_access_key: Option<Secret>) -> anyhow::Result<ClusterSettings> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("dropdex.toml");
+        std::fs::write(&path, text).expect("writable");
+        let secrets = GivenSecrets { s3_secret_access_key, ..GivenSecrets::default() };
+        let config = Config::load(Given { config: Some(path), secrets, ..Given::default() })?;
+        Ok(config.cluster.expect("a section"))
+    }
+
+    #[test]
+    fn files_are_beside_the_log_or_in_a_bucket() {
+        let plain = load(NODE, None).expect("loads");
+        assert_eq!((plain.s3, plain.may_lead, plain.log.replicas), (None, true, 3));
+        let text =
+            format!("{NODE}{S3}secret_access_key = \"hidden\"\nallow = [\"10.0.0.5:9000\"]\n");
+        let settings = load(&text, None).expect("loads");
+        assert!(!format!("{settings:?}").contains("hidden"), "{settings:?}");
+        let s3 = settings.s3.expect("a bucket");
+        assert_eq!((s3.endpoint.as_str(), s3.prefix.as_str()), ("http://10.0.0.5:9000", "drops"));
+        assert_eq!((s3.region.as_str(), s3.bucket.as_str()), (REGION_DEFAULT, "files"));
+        let given = load(&text, Some(Secret::new("given".into()))).expect("loads").s3;
+        assert_eq!(
+            given.expect("a bucket").secret_access_key.read().expect("given").reveal(),
+            "given"
+        );
+    }
+
+    #[test]
+    fn errors_name_the_setting() {
+        let secret = "secret_access_key = \"s\"\n";
+        for (more, word) in [
+            ("", "DROPDEX_S3_SECRET_ACCESS_KEY"),
+            (&format!("{secret}secret_access_key_file = \"f\"\n"), "not both"),
+            (&format!("{secret}prefix = \"a/../b\"\n"), "cluster.s3.prefix"),
+            (&format!("{secret}prefix = \"/a\"\n"), "cluster.s3.prefix"),
+            (&format!("{secret}allow = [\"10.0.0.5\"]\n"), "10.0.0.5"),
+            (&format!("{secret}keys = 1\n"), "keys"),
+        ] {
+            let refused = load(&format!("{NODE}{S3}{more}"), None).expect_err(more);
+            assert!(format!("{refused:#}").contains(word), "{more}: {refused:#}");
+        }
+        for (changed, word) in [
+            ("endpoint = \"s3.example.com\"\nbucket = \"b\"", "s3.example.com"),
+            ("endpoint = \"http://h\"\nbucket = \"a/b\"", "cluster.s3.bucket"),
+        ] {
+            let section = format!("[cluster.s3]\n{changed}\naccess_key_id = \"id\"\n{secret}");
+            let refused = load(&format!("{NODE}{section}"), None).expect_err(changed);
+            assert!(format!("{refused:#}").contains(word), "{changed}: {refused:#}");
+        }
+        for (node, word) in [
+            (NODE.replace("nats://", ""), "cluster.servers"),
+            (NODE.replace("drops", "a.b"), "cluster.stream"),
+            (format!("{NODE}replicas = 2\n"), "cluster.replicas"),
+            (NODE.replace("\"a\"", "\"\""), "`node`"),
+        ] {
+            let refused = load(&node, None).expect_err(word);
+            assert!(format!("{refused:#}").contains(word), "{node}: {refused:#}");
+        }
     }
 }

@@ -34,6 +34,7 @@ pub struct GivenSecrets {
     pub smtp_password: Option<Secret>,
     pub telegram_token: Option<Secret>,
     pub czds_password: Option<Secret>,
+    pub s3_secret_access_key: Option<Secret>,
 }
 
 /// The section `[smtp]`.
@@ -132,7 +133,7 @@ fn is_local(host: &str) -> bool {
 }
 
 /// The secret `name` from the environment, from the setting or from the file in `NAME_file`.
-fn secret(
+pub(super) fn secret(
     given: Option<Secret>,
     text: Option<Secret>,
     file: Option<PathBuf>,

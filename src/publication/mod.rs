@@ -4,13 +4,19 @@
 //! was interrupted goes on with the next part, and what did not change is not sent. A [`FileList`] names the parts of
 //! all files and is an object too; its name goes through the shared log.
 //!
-//! [`transfer`] moves files, [`objects`] says what a store must do, and [`jetstream`] keeps objects with NATS.
+//! [`transfer`] moves files, [`objects`] says what a store must do, [`jetstream`] keeps objects with NATS and [`s3`]
+//! with a service that speaks the protocol of Amazon S3; [`store`] is either.
 
 #[cfg(feature = "cluster")]
 pub mod jetstream;
 #[cfg(test)]
 mod memory;
 pub mod objects;
+#[cfg(feature = "cluster")]
+pub mod s3;
+pub mod settings;
+#[cfg(feature = "cluster")]
+pub mod store;
 #[cfg(test)]
 mod tests;
 pub mod transfer;

@@ -14,22 +14,23 @@ use crate::common::nats::Nats;
 use crate::common::{Client, Server, Site, runs, wait};
 
 /// Files may have to be fetched by a node that was just started.
-const FETCHED_SOON: Duration = Duration::from_secs(60);
+pub(super) const FETCHED_SOON: Duration = Duration::from_secs(60);
 /// The position before all records.
 const START: &str = "AAAAAAAAAAA";
 
-/// Three nodes, the first with a list and the others with nothing.
-fn one_with_lists(nats: &Nats) -> [Node; 3] {
+/// Three nodes, the first with a list and the others with nothing; with these sections of settings.
+pub(super) fn one_with_lists(nats: &Nats, more: &str) -> [Node; 3] {
     let nodes = [0, 1, 2].map(|number| {
         let site = if number == 0 { Site::with_a_name_of_each_kind() } else { Site::new() };
-        Node::of(site, &nats.urls(), number, "[plans.api]\nrequests_per_day = 100000000\n")
+        let plan = "[plans.api]\nrequests_per_day = 100000000\n";
+        Node::of(site, &nats.urls(), number, &format!("{more}{plan}"))
     });
     nodes[0].ok(&["cluster", "init"]);
     nodes
 }
 
 /// Ingests a list of one name on a node.
-fn ingest(node: &Node, name: &str) {
+pub(super) fn ingest(node: &Node, name: &str) {
     let list = format!("domain,drop_date\n{name},2026-03-14\n");
     let list = node.site.write(&format!("{name}.csv"), list);
     node.ok(&["ingest", list.to_str().expect("UTF-8")]);
@@ -47,13 +48,13 @@ fn names(page: &Value) -> (Vec<String>, u64) {
     (names.collect(), page["total"].as_u64().expect("a total"))
 }
 
-fn until_it_has(client: &mut Client, text: &str, count: usize) {
+pub(super) fn until_it_has(client: &mut Client, text: &str, count: usize) {
     wait::until(FETCHED_SOON, "the node serves the list", || {
         drops(client, text).is_some_and(|(names, _)| names.len() == count)
     });
 }
 
-fn key(nodes: &[Node; 3]) -> String {
+pub(super) fn key(nodes: &[Node; 3]) -> String {
     nodes[0].ok(&["account", "add", EMAIL, "--plan", "api"]);
     nodes[0].ok(&["account", "key", EMAIL]).trim().to_owned()
 }
@@ -61,7 +62,7 @@ fn key(nodes: &[Node; 3]) -> String {
 #[test]
 fn all_nodes_serve_the_files_of_the_leader() {
     let nats = Nats::start(3);
-    let nodes = one_with_lists(&nats);
+    let nodes = one_with_lists(&nats, "");
     let first = nodes[0].serve();
     wait::until(SOON, "it leads", || leader(&nodes, 0) == Some(0));
     let mut servers = [Some(first), Some(nodes[1].serve()), Some(nodes[2].serve())];
@@ -150,7 +151,7 @@ fn read(
 fn all_nodes_switch_at_one_position() {
     let (switches, requests) = (runs::figure(3, 100), runs::figure(0, 1_000_000) as u64);
     let nats = Nats::start(3);
-    let nodes = one_with_lists(&nats);
+    let nodes = one_with_lists(&nats, "");
     let servers = nodes.each_ref().map(Node::serve);
     let key = key(&nodes);
     for server in &servers {

@@ -6,6 +6,7 @@ mod files;
 mod history;
 mod kills;
 mod nodes;
+mod s3;
 mod transfer;
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
