@@ -149,7 +149,7 @@ pub fn serve(
     let (appender, changes) = open_changes(config)?;
     let member = config.cluster.as_ref().map(|cluster| {
         let is_current = fallback.is_none();
-        Member::new(config, cluster, &dns, switch, is_current)
+        Member::new(config, cluster, switch, is_current)
     });
     let switching = Switching { published, member: member.transpose()? };
     let deliver = Deliver {

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anyhow::Context;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -17,12 +16,7 @@ use crate::cluster::jetstream::{JetStream, RefusedStream};
 use crate::cluster::peers::Peers;
 use crate::config::Config;
 use crate::config::cluster::ClusterSettings;
-use crate::outbound::dns::Dns;
-use crate::outbound::guard::Guard;
-use crate::outbound::http::Client;
 use crate::publication::ObjectKey;
-use crate::publication::jetstream::Bucket;
-use crate::publication::s3::S3;
 use crate::publication::store::FileStore;
 use crate::publication::transfer::Transfer;
 use crate::workers::files::switch::Switch;
@@ -70,20 +64,12 @@ impl Member {
     pub fn new(
         config: &Config,
         settings: &ClusterSettings,
-        dns: &Dns,
         switch: Arc<Switch>,
         is_current: bool,
     ) -> anyhow::Result<Member> {
         let mut held = Held::read(&config.site().data);
         held.in_use.take_if(|_| !is_current);
-        let files = match &settings.s3 {
-            None => FileStore::JetStream(Bucket::new(JetStream::new(settings.log.clone())).into()),
-            Some(s3) => {
-                let guard = Guard::new(config.outbound.rules(&s3.allow), dns.clone());
-                let client = Client::new(guard, s3.ca_file.as_deref()).context("cluster.s3")?;
-                FileStore::S3(S3::new(s3, client).context("cluster.s3")?)
-            }
-        };
+        let files = FileStore::new(&settings.log, settings.s3.as_ref(), &config.outbound)?;
         Ok(Member { settings: settings.clone(), files, switch, held })
     }
 

@@ -9,7 +9,6 @@ use super::work::Work;
 use crate::accounts::{OnServe, Store, StoreOptions};
 use crate::config::Config;
 use crate::config::cluster::ClusterSettings;
-use crate::outbound::dns::Dns;
 use crate::workers::files::switch::Switch;
 
 /// A node, of which there is none.
@@ -27,7 +26,6 @@ impl Member {
     pub fn new(
         _config: &Config,
         _cluster: &ClusterSettings,
-        _dns: &Dns,
         _switch: Arc<Switch>,
         _is_current: bool,
     ) -> anyhow::Result<Member> {

@@ -55,29 +55,40 @@ impl Bucket {
         *opened = Some(store.clone());
         Ok(store)
     }
-}
 
-impl Objects for Bucket {
-    async fn put(&self, key: ObjectKey, bytes: Bytes) -> Result<(), ObjectError> {
-        let metadata = ObjectMetadata {
-            name: key.to_string(),
-            chunk_size: Some(CHUNK_BYTES),
-            ..ObjectMetadata::default()
-        };
+    async fn put_named(&self, name: String, bytes: Bytes) -> Result<(), ObjectError> {
+        let metadata =
+            ObjectMetadata { name, chunk_size: Some(CHUNK_BYTES), ..ObjectMetadata::default() };
         let stored = self.open().await?.put(metadata, &mut Cursor::new(bytes)).await;
         stored.map(drop).map_err(unavailable)
     }
 
-    async fn get(&self, key: ObjectKey) -> Result<Bytes, ObjectError> {
-        let mut object = match self.open().await?.get(key.to_string()).await {
-            Err(err) if err.kind() == GetErrorKind::NotFound => {
-                return Err(ObjectError::Missing(key));
-            }
+    async fn named(&self, name: String) -> Result<Option<Bytes>, ObjectError> {
+        let mut object = match self.open().await?.get(name).await {
+            Err(err) if err.kind() == GetErrorKind::NotFound => return Ok(None),
             object => object.map_err(unavailable)?,
         };
         let mut bytes = Vec::with_capacity(object.info.size.min(super::PART_BYTES_MAX));
         object.read_to_end(&mut bytes).await.map_err(unavailable)?;
-        Ok(bytes.into())
+        Ok(Some(bytes.into()))
+    }
+}
+
+impl Objects for Bucket {
+    async fn put(&self, key: ObjectKey, bytes: Bytes) -> Result<(), ObjectError> {
+        self.put_named(key.to_string(), bytes).await
+    }
+
+    async fn get(&self, key: ObjectKey) -> Result<Bytes, ObjectError> {
+        self.named(key.to_string()).await?.ok_or(ObjectError::Missing(key))
+    }
+
+    async fn put_note(&self, name: &'static str, bytes: Bytes) -> Result<(), ObjectError> {
+        self.put_named(name.to_owned(), bytes).await
+    }
+
+    async fn note(&self, name: &'static str) -> Result<Option<Bytes>, ObjectError> {
+        self.named(name.to_owned()).await
     }
 
     async fn list(&self) -> Result<Vec<Stored>, ObjectError> {

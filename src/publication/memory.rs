@@ -14,6 +14,7 @@ use super::objects::{ObjectError, Objects, Stored};
 #[derive(Clone, Default)]
 pub struct Memory {
     objects: Arc<Mutex<HashMap<ObjectKey, (Bytes, Instant)>>>,
+    notes: Arc<Mutex<HashMap<&'static str, Bytes>>>,
     pub puts: Arc<AtomicU64>,
     pub gets: Arc<AtomicU64>,
     /// Calls that succeed before all others fail; by default all.
@@ -55,6 +56,17 @@ impl Objects for Memory {
         self.gets.fetch_add(1, Ordering::Relaxed);
         let found = self.objects().get(&key).map(|(bytes, _)| bytes.clone());
         found.ok_or(ObjectError::Missing(key))
+    }
+
+    async fn put_note(&self, name: &'static str, bytes: Bytes) -> Result<(), ObjectError> {
+        self.call()?;
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).insert(name, bytes);
+        Ok(())
+    }
+
+    async fn note(&self, name: &'static str) -> Result<Option<Bytes>, ObjectError> {
+        self.call()?;
+        Ok(self.notes.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned())
     }
 
     async fn list(&self) -> Result<Vec<Stored>, ObjectError> {

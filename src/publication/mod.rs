@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Component, Path};
 
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a part at most: four are in memory at once.
@@ -161,4 +162,13 @@ impl FileList {
     pub fn bytes(&self) -> u64 {
         self.files.values().map(|file| file.len).sum()
     }
+}
+
+/// The newest backup of the users' data in a store: a file in parts, as all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredBackup {
+    /// Names the list of its one file.
+    pub list: ObjectKey,
+    pub bytes: u64,
+    pub made: DateTime<Utc>,
 }

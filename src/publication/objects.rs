@@ -40,7 +40,20 @@ pub trait Objects: Send + Sync + 'static {
     /// Returns an object. Its content may not fit its name.
     fn get(&self, key: ObjectKey) -> impl Future<Output = Result<Bytes, ObjectError>> + Send;
 
-    /// Lists all objects.
+    /// Stores a note under a name of its own, in the place of the one before. `name` is not that of a key.
+    fn put_note(
+        &self,
+        name: &'static str,
+        bytes: Bytes,
+    ) -> impl Future<Output = Result<(), ObjectError>> + Send;
+
+    /// Returns a note, if there is one.
+    fn note(
+        &self,
+        name: &'static str,
+    ) -> impl Future<Output = Result<Option<Bytes>, ObjectError>> + Send;
+
+    /// Lists all objects, without notes.
     fn list(&self) -> impl Future<Output = Result<Vec<Stored>, ObjectError>> + Send;
 
     /// Removes an object. One that is not there is not an error.

@@ -54,25 +54,42 @@ impl S3 {
         Ok(S3 { store, prefix: Path::parse(&settings.prefix)? })
     }
 
-    fn path(&self, key: ObjectKey) -> Path {
-        self.prefix.clone().join(key.to_string())
+    fn path(&self, name: impl ToString) -> Path {
+        self.prefix.clone().join(name.to_string())
+    }
+
+    async fn put_at(&self, path: &Path, bytes: Bytes) -> Result<(), ObjectError> {
+        self.store.put(path, bytes.into()).await.map(drop).map_err(unavailable)
+    }
+
+    async fn at(&self, path: &Path) -> Result<Option<Bytes>, ObjectError> {
+        match self.store.get(path).await {
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            found => Ok(Some(found.map_err(unavailable)?.bytes().await.map_err(unavailable)?)),
+        }
     }
 }
 
 impl Objects for S3 {
     async fn put(&self, key: ObjectKey, bytes: Bytes) -> Result<(), ObjectError> {
-        let stored = self.store.put(&self.path(key), bytes.into()).await;
-        stored.map(drop).map_err(|err| failed(key, &err))
+        self.put_at(&self.path(key), bytes).await
     }
 
     async fn get(&self, key: ObjectKey) -> Result<Bytes, ObjectError> {
-        let found = self.store.get(&self.path(key)).await.map_err(|err| failed(key, &err))?;
-        found.bytes().await.map_err(|err| failed(key, &err))
+        self.at(&self.path(key)).await?.ok_or(ObjectError::Missing(key))
+    }
+
+    async fn put_note(&self, name: &'static str, bytes: Bytes) -> Result<(), ObjectError> {
+        self.put_at(&self.path(name), bytes).await
+    }
+
+    async fn note(&self, name: &'static str) -> Result<Option<Bytes>, ObjectError> {
+        self.at(&self.path(name)).await
     }
 
     async fn list(&self) -> Result<Vec<Stored>, ObjectError> {
         let listed = self.store.list(Some(&self.prefix)).try_collect::<Vec<_>>().await;
-        let listed = listed.map_err(|err| ObjectError::Unavailable(err.to_string()))?;
+        let listed = listed.map_err(unavailable)?;
         let now = SystemTime::now();
         let stored = listed.into_iter().filter_map(|object| {
             let key = ObjectKey::parse(object.location.filename()?)?;
@@ -85,16 +102,13 @@ impl Objects for S3 {
     async fn delete(&self, key: ObjectKey) -> Result<(), ObjectError> {
         match self.store.delete(&self.path(key)).await {
             Err(object_store::Error::NotFound { .. }) => Ok(()),
-            deleted => deleted.map_err(|err| failed(key, &err)),
+            deleted => deleted.map_err(unavailable),
         }
     }
 }
 
-fn failed(key: ObjectKey, err: &object_store::Error) -> ObjectError {
-    match err {
-        object_store::Error::NotFound { .. } => ObjectError::Missing(key),
-        other => ObjectError::Unavailable(other.to_string()),
-    }
+fn unavailable(err: object_store::Error) -> ObjectError {
+    ObjectError::Unavailable(err.to_string())
 }
 
 /// Carries requests with the client of all calls to the outside.

@@ -158,6 +158,26 @@ async fn objects_that_nobody_needs_are_removed() {
 }
 
 #[tokio::test]
+async fn the_newest_backup_is_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let transfer = unlimited(&Memory::default());
+    assert_eq!(transfer.backup().await.expect("read"), None);
+    let file = folder.path().join("file");
+    let mut stored = Vec::new();
+    for seed in 0..2 {
+        fs::write(&file, content(PART_BYTES_MAX + 9, seed)).expect("written");
+        let made = chrono::DateTime::from_timestamp(seed.into(), 0).expect("a time");
+        stored.push(transfer.put_backup(&file, made).await.expect("stored"));
+    }
+    assert_eq!(transfer.backup().await.expect("read"), Some(stored[1]));
+    assert_eq!(transfer.keep_only(&[], ANY_AGE).await.expect("removed"), 3, "those of the first");
+    let to = folder.path().join("to");
+    transfer.fetch_backup(&stored[1], &to).await.expect("fetched");
+    assert!(fs::read(&file).expect("read") == fs::read(&to).expect("read"));
+    transfer.fetch_backup(&stored[0], &to).await.expect_err("removed");
+}
+
+#[tokio::test]
 async fn a_bounded_transfer_waits() {
     let from = tempfile::tempdir().expect("a folder");
     let rate = NonZeroU32::new(4 << 20);

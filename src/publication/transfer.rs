@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 use hyper::body::Bytes;
@@ -16,7 +17,7 @@ use thiserror::Error;
 use tokio::task::spawn_blocking;
 
 use super::objects::{ObjectError, Objects};
-use super::{FileList, FileParts, ObjectKey, PART_BYTES_MAX, RelativePath};
+use super::{FileList, FileParts, ObjectKey, PART_BYTES_MAX, RelativePath, StoredBackup};
 
 /// Parts that are on their way at once.
 const PARTS_AT_ONCE: usize = 4;
@@ -24,6 +25,8 @@ const PARTS_AT_ONCE: usize = 4;
 const TRIES: u32 = 5;
 /// Pause before the second try; it doubles with each.
 const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 250 });
+/// Name of the note of a backup, and of its file.
+const BACKUP: &str = "backup";
 /// Space that a download leaves free.
 const SPACE_LEFT: u64 = 256 << 20;
 
@@ -254,7 +257,47 @@ impl<O: Objects> Transfer<O> {
         }
     }
 
-    /// Removes objects that none of these lists needs. Younger ones stay: another node may be storing them.
+    /// Stores a backup in the place of the one before.
+    ///
+    /// # Errors
+    /// [`TransferError`].
+    pub async fn put_backup(
+        &self,
+        file: &Path,
+        made: DateTime<Utc>,
+    ) -> Result<StoredBackup, TransferError> {
+        let files = BTreeMap::from([(backup_path(), file.to_owned())]);
+        let (key, list) = self.upload(&files, &[], &mut Hashed::default()).await?;
+        let backup = StoredBackup { list: key, bytes: list.bytes(), made };
+        let note = serde_json::to_vec(&backup).map_err(TransferError::List)?;
+        again(|| self.objects.put_note(BACKUP, note.clone().into())).await?;
+        Ok(backup)
+    }
+
+    /// What [`Transfer::put_backup`] stored last.
+    ///
+    /// # Errors
+    /// [`TransferError`].
+    pub async fn backup(&self) -> Result<Option<StoredBackup>, TransferError> {
+        let note = again(|| self.objects.note(BACKUP)).await?;
+        note.map(|note| serde_json::from_slice(&note)).transpose().map_err(TransferError::List)
+    }
+
+    /// Fetches a backup to a file.
+    ///
+    /// # Errors
+    /// [`TransferError`].
+    pub async fn fetch_backup(
+        &self,
+        backup: &StoredBackup,
+        to: &Path,
+    ) -> Result<(), TransferError> {
+        let list = self.list(backup.list).await?;
+        self.download(&list, |path| (*path == backup_path()).then(|| to.to_owned())).await?;
+        Ok(())
+    }
+
+    /// Removes objects that neither these lists nor the backup need. Younger ones stay: another node may be storing them.
     ///
     /// # Errors
     /// [`TransferError`].
@@ -263,9 +306,11 @@ impl<O: Objects> Transfer<O> {
         lists: &[ObjectKey],
         older_than: Duration,
     ) -> Result<usize, TransferError> {
+        let backup = self.backup().await?.map(|it| it.list);
+        let lists: Vec<ObjectKey> = lists.iter().copied().chain(backup).collect();
         let mut needed: HashSet<ObjectKey> = lists.iter().copied().collect();
         for key in lists {
-            let list = self.list(*key).await?;
+            let list = self.list(key).await?;
             needed.extend(list.files.values().flat_map(|file| file.parts.iter().copied()));
         }
         let mut removed = 0;
@@ -360,6 +405,10 @@ fn open_sized(path: &Path, len: u64) -> Result<Arc<File>, TransferError> {
     }
     file.set_len(len).map_err(at(path))?;
     Ok(Arc::new(file))
+}
+
+fn backup_path() -> RelativePath {
+    RelativePath(BACKUP.to_owned())
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> TransferError {
