@@ -148,6 +148,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "server",
             "config",
             "app",
+            "publication",
         ],
     ),
     // Arguments in, exit code out.

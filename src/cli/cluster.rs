@@ -6,13 +6,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use clap::{Args, Subcommand};
 use serde_json::json;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
 use crate::accounts::admin::{AdminCommand, AdminReply};
-use crate::cli::{admin_client, print_json};
+use crate::cli::{admin_client, journal, print_json};
 use crate::cluster::facts::NodeFacts;
 use crate::cluster::jetstream::JetStream;
 use crate::config::Config;
 use crate::config::cluster::ClusterSettings;
+use crate::publication::store::FileStore;
+use crate::publication::transfer::Transfer;
 
 /// Time for all nodes to answer.
 const ANSWERS_WAIT: Duration = Duration::from_secs(1);
@@ -38,6 +42,10 @@ enum ClusterCommand {
         #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
         nodes: Option<u16>,
     },
+    /// Put a backup of the users' data into the store of files, for nodes that join
+    Backup,
+    /// Begin with the newest backup of the cluster, in a data folder without a journal
+    Join,
     /// Make this data folder that of a single node again; the server must be stopped
     Leave,
 }
@@ -50,7 +58,7 @@ pub fn run(args: ClusterArgs, config: &Config) -> anyhow::Result<()> {
     if let ClusterCommand::Leave = args.command {
         return leave(config);
     }
-    let Some(ClusterSettings { log, .. }) = &config.cluster else {
+    let Some(ClusterSettings { log, s3, bytes_per_second, .. }) = &config.cluster else {
         bail!("there is no section [cluster] in the settings file; choose one with --config");
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -76,8 +84,53 @@ pub fn run(args: ClusterArgs, config: &Config) -> anyhow::Result<()> {
             let id = checkpoint(config)?;
             runtime.block_on(compare(&stream, id, wanted))
         }
+        ClusterCommand::Backup | ClusterCommand::Join => {
+            let files = FileStore::new(log, s3.as_ref(), &config.outbound)?;
+            let transfer = Transfer::new(files, *bytes_per_second);
+            match args.command {
+                ClusterCommand::Backup => backup(config, &runtime, &transfer),
+                _ => join(config, &runtime, &transfer),
+            }
+        }
         ClusterCommand::Leave => Ok(()),
     }
+}
+
+fn backup(
+    config: &Config,
+    runtime: &Runtime,
+    transfer: &Transfer<FileStore>,
+) -> anyhow::Result<()> {
+    let folder = temporary_folder(config)?;
+    let path = std::path::absolute(folder.path().join("backup"))?;
+    let saved = journal::saved(config, AdminCommand::Backup { path: path.clone() })?;
+    let stored = runtime.block_on(transfer.put_backup(&path, config.clock.now()))?;
+    print_json(
+        &json!({ "seq": saved.seq, "bytes": stored.bytes, "state_digest": saved.state_digest }),
+    )
+}
+
+fn join(config: &Config, runtime: &Runtime, transfer: &Transfer<FileStore>) -> anyhow::Result<()> {
+    journal::ensure_is_empty(config)?;
+    let folder = temporary_folder(config)?;
+    let path = folder.path().join("backup");
+    let fetched = runtime.block_on(async {
+        let Some(backup) = transfer.backup().await? else { return Ok(None) };
+        transfer.fetch_backup(&backup, &path).await.map(|()| Some(backup))
+    });
+    let backup = fetched?.context(
+        "there is no backup in the store; run `dropdex cluster backup` on a node of the cluster, or, if it began \
+         without data, just start this one",
+    )?;
+    tracing::info!(made = %backup.made, bytes = backup.bytes, "begins with the newest backup");
+    journal::restore_from(config, &path)
+}
+
+/// A folder beside the journal: a backup may be as large.
+fn temporary_folder(config: &Config) -> anyhow::Result<TempDir> {
+    std::fs::create_dir_all(&config.data)
+        .and_then(|()| tempfile::Builder::new().prefix(".backup-").tempdir_in(&config.data))
+        .with_context(|| format!("cannot make a folder in {}", config.data.display()))
 }
 
 /// Returns the nodes that answer, in order of their names.

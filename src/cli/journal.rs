@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::accounts::admin::{AdminCommand, AdminReply, JournalFacts};
+use crate::accounts::admin::{AdminCommand, AdminReply, JournalFacts, Saved};
 use crate::accounts::event::Transaction;
 use crate::accounts::{Audit, Store, audit, journal_folder};
 use crate::cli::{ExitWith, WrongUsage, admin_client, print_json};
@@ -266,16 +266,27 @@ fn unwrap_output_error(err: JournalError) -> anyhow::Error {
 }
 
 fn save(config: &Config, command: AdminCommand) -> anyhow::Result<()> {
+    print_json(&saved(config, command)?)
+}
+
+/// Writes a backup or snapshot.
+pub(super) fn saved(config: &Config, command: AdminCommand) -> anyhow::Result<Saved> {
     ensure_exists(config)?;
     match admin_client::execute_command(&command, &config.data, config.plans.clone(), config.clock)?
     {
-        AdminReply::Saved(saved) => print_json(&saved),
+        AdminReply::Saved(saved) => Ok(saved),
         AdminReply::Refused { error } => bail!(error),
         _ => Err(admin_client::unexpected_reply()),
     }
 }
 
 fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
+    ensure_is_empty(config)?;
+    restore_from(config, file)
+}
+
+/// Checks that the data folder has no journal.
+pub(super) fn ensure_is_empty(config: &Config) -> anyhow::Result<()> {
     if ask_for_facts(&config.data)?.is_some() {
         bail!(
             "a server is running on {}; stop it, and restore into a data folder without a journal",
@@ -289,6 +300,11 @@ fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
             journal_folder(&config.data).display()
         );
     }
+    Ok(())
+}
+
+/// Makes the journal of an empty data folder from a backup.
+pub(super) fn restore_from(config: &Config, file: &Path) -> anyhow::Result<()> {
     std::fs::File::open(file)
         .with_context(|| format!("cannot read the backup {}", file.display()))?;
     let restored = journal::restore(&Disk, file, &journal_folder(&config.data))

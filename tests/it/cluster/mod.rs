@@ -4,6 +4,7 @@
 mod damage;
 mod files;
 mod history;
+mod join;
 mod kills;
 mod nodes;
 mod s3;
