@@ -80,7 +80,9 @@ impl User {
         while !stop.load(Ordering::Relaxed) {
             let write = rng.below(2) == 0;
             let value = values.fetch_add(1, Ordering::Relaxed);
-            let (position, begin) = (self.position(), now());
+            // Before the position: what another client sees from here on is not promised.
+            let begin = now();
+            let position = self.position();
             let headers =
                 [("X-Log-Position", position.as_str()), ("Content-Type", "application/json")];
             let sent = if write {
