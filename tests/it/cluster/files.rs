@@ -1,6 +1,6 @@
 //! Lists, index and log of changes of a cluster: published by its leader, served alike by all nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -171,6 +171,8 @@ fn all_nodes_switch_at_one_position() {
         let mut writer = servers[0].client_with(&key);
         for number in 1..=switches {
             ingest(&nodes[leader], &format!("switch-{number}.com"));
+            // Each index is one that nodes switch to.
+            until_it_has(&mut writer, "switch", number.min(100));
             // Between the switches too, positions are told.
             writer.send("POST", "/api/v1/portfolio", &super::nodes::claim("solar.com"));
         }
@@ -194,7 +196,11 @@ fn all_nodes_switch_at_one_position() {
     }
     assert_eq!(before, switches as u64);
     let (count, positions) = (count.into_inner(), seen.len());
-    runs::say(&format!("{count} reads over {switches} switches at {positions} positions"));
+    let indexes: BTreeSet<u64> = seen.into_values().collect();
+    runs::say(&format!(
+        "{count} reads of {} indexes at {positions} positions over {switches} switches",
+        indexes.len()
+    ));
 }
 
 /// The number in a position.
