@@ -39,8 +39,9 @@ impl Candidate {
             if self.store.leads() && !self.is_cut_off() {
                 return;
             }
-            if self.should_lead() {
-                match self.store.take_lead().await {
+            let lead = self.store.lead();
+            if self.should_lead(&lead) {
+                match self.store.take_lead(&lead).await {
                     Ok(()) => {
                         let term = self.store.lead().term;
                         metrics::counter!("dropdex_cluster_leads_total").increment(1);
@@ -72,13 +73,13 @@ impl Candidate {
         }
     }
 
-    fn should_lead(&self) -> bool {
+    fn should_lead(&self, lead: &Lead) -> bool {
         let Some(condition) = self.store.shared_log() else { return false };
         let is_able = condition.is_caught_up
             && condition.cut_off.is_none()
             && condition.halted.is_none()
             && self.may_lead;
-        is_able && self.is_free(&self.store.lead())
+        is_able && self.is_free(lead)
     }
 
     /// Whether nobody leads, or this node before it was started again, or a node that is silent.

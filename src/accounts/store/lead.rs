@@ -32,13 +32,14 @@ impl Store {
         self.0.shared.leadership.as_ref().is_some_and(|it| it.node == name)
     }
 
-    /// Takes the lead from whoever has it.
+    /// Takes the lead, which was `from` when the caller judged it. What is applied here may be older than that: a
+    /// node that was just started has not read yet who leads.
     ///
     /// # Errors
     /// [`WriteError::Journal`]: another node was first, or the shared log cannot be reached.
-    pub async fn take_lead(&self) -> Result<(), WriteError> {
+    pub async fn take_lead(&self, from: &Lead) -> Result<(), WriteError> {
         let Some(Leadership { node, term }) = &self.0.shared.leadership else { return Ok(()) };
-        let new = self.change_lead(Some(node.clone())).await?;
+        let new = self.change_lead(from, Some(node.clone())).await?;
         term.store(new, Ordering::Relaxed);
         Ok(())
     }
@@ -49,7 +50,7 @@ impl Store {
     /// [`WriteError::Journal`].
     pub async fn leave_lead(&self) -> Result<(), WriteError> {
         if self.0.shared.leadership.is_some() && self.leads() {
-            self.change_lead(None).await?;
+            self.change_lead(&self.lead(), None).await?;
         }
         Ok(())
     }
@@ -75,11 +76,18 @@ impl Store {
         self.append(vec![Event::FilesServed { publication }], None).await
     }
 
-    async fn change_lead(&self, node: Option<CompactString>) -> Result<u64, WriteError> {
+    async fn change_lead(
+        &self,
+        from: &Lead,
+        node: Option<CompactString>,
+    ) -> Result<u64, WriteError> {
         let shared: &Shared = &self.0.shared;
         shared.barrier().await?;
         let basis = Basis { since: shared.since(), by_leader: true };
-        let term = self.lead().term + 1;
+        if self.lead() != *from {
+            return Err(AppendError::Superseded.into());
+        }
+        let term = from.term + 1;
         let taken = Transaction(vec![Event::LeadTaken { lead: Lead { term, node } }]);
         shared.append(taken, basis, || {})?.durable().await?;
         Ok(term)
