@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::SOON;
 use super::nodes::{EMAIL, Node, three, until_status};
 use crate::common::ledger::Shown;
 use crate::common::nats::Nats;
 use crate::common::rng::Rng;
-use crate::common::{Client, Server, runs};
+use crate::common::{Client, Server, runs, wait};
 
 const STREAM: &str = "dropdex";
 /// Writes are tried for so long after the damage: servers may have to elect a leader, or never agree again.
@@ -144,8 +145,8 @@ fn log_of(address: SocketAddr) -> String {
     ready["checks"]["log"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Checks that the nodes that take part have all that was acknowledged, and that no two differ.
-fn check(servers: &[Server], key: &str, claims: &Claims) -> String {
+/// Checks that the nodes that take part have all that was acknowledged, and that no two differ. `Err`: not yet.
+fn check(servers: &[Server], key: &str, claims: &Claims) -> Result<String, String> {
     let states: Vec<String> = servers.iter().map(|it| log_of(it.address())).collect();
     let shown: Vec<BTreeMap<u64, Value>> = servers
         .iter()
@@ -159,13 +160,15 @@ fn check(servers: &[Server], key: &str, claims: &Claims) -> String {
         }
         if state == "ok" {
             for (note, id) in claims.iter().filter_map(|(note, id)| Some((note, (*id)?))) {
-                assert!(shown.contains_key(&id), "{note} was acknowledged and is lost: {states:?}");
+                if !shown.contains_key(&id) {
+                    return Err(format!("{note} was acknowledged and is lost: {states:?}"));
+                }
             }
         }
     }
     let ok: Vec<_> = states.iter().zip(&shown).filter(|(state, _)| *state == "ok").collect();
-    assert!(ok.windows(2).all(|two| two[0].1 == two[1].1), "nodes differ: {states:?}");
-    states.join(", ")
+    let differ = ok.windows(2).any(|two| two[0].1 != two[1].1);
+    if differ { Err(format!("nodes differ: {states:?}")) } else { Ok(states.join(", ")) }
 }
 
 /// One cluster, whose files are damaged once.
@@ -217,7 +220,8 @@ fn round(damage: Damage, victims: &[usize], rng: &mut Rng) -> String {
     }
     thread::sleep(Duration::from_secs(1));
     let acknowledged = claims.values().flatten().count();
-    let states = check(&servers, &key, &claims);
+    // A node hears of records some seconds late when the server that it read from was killed.
+    let states = wait::until_ok(SOON, || check(&servers, &key, &claims));
     format!("{written} of 10 writes at last, {acknowledged} acknowledged in all; nodes: {states}")
 }
 
