@@ -63,6 +63,10 @@ pub fn run(args: ClusterArgs, config: &Config) -> anyhow::Result<()> {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let stream = JetStream::new(log.clone());
+    let transfer = || {
+        let files = FileStore::new(log, s3.as_ref(), &config.outbound)?;
+        anyhow::Ok(Transfer::new(files, *bytes_per_second))
+    };
     match args.command {
         ClusterCommand::Init => {
             let created = runtime.block_on(stream.init())?;
@@ -84,14 +88,8 @@ pub fn run(args: ClusterArgs, config: &Config) -> anyhow::Result<()> {
             let id = checkpoint(config)?;
             runtime.block_on(compare(&stream, id, wanted))
         }
-        ClusterCommand::Backup | ClusterCommand::Join => {
-            let files = FileStore::new(log, s3.as_ref(), &config.outbound)?;
-            let transfer = Transfer::new(files, *bytes_per_second);
-            match args.command {
-                ClusterCommand::Backup => backup(config, &runtime, &transfer),
-                _ => join(config, &runtime, &transfer),
-            }
-        }
+        ClusterCommand::Backup => backup(config, &runtime, &transfer()?),
+        ClusterCommand::Join => join(config, &runtime, &transfer()?),
         ClusterCommand::Leave => Ok(()),
     }
 }

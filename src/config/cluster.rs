@@ -17,7 +17,7 @@ use crate::vocab::url::BaseUrl;
 
 const STREAM_DEFAULT: &str = "dropdex";
 const REPLICAS_DEFAULT: u8 = 3;
-/// What services other than Amazon's expect that have no regions.
+/// Services without regions expect this one.
 const REGION_DEFAULT: &str = "us-east-1";
 
 /// The section in the file.

@@ -274,7 +274,7 @@ impl<O: Objects> Transfer<O> {
         Ok(backup)
     }
 
-    /// What [`Transfer::put_backup`] stored last.
+    /// Returns the backup that was stored last.
     ///
     /// # Errors
     /// [`TransferError`].

@@ -1,5 +1,5 @@
 //! Services that speak the protocol of Amazon S3, on loopback and in a temporary folder: SeaweedFS, which checks
-//! signatures, and moto, which does not but carries out requests one at a time.
+//! signatures, and moto, which does not.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -51,20 +51,10 @@ impl S3Service {
             command.args(["-s3.port.iceberg=0", "-s3.port.lance=0"]);
             command.arg(format!("-dir={}", folder.display()));
             command.arg(format!("-s3.config={}", keys.display()));
-            let ports = [
-                "s3",
-                "s3.grpc",
-                "master",
-                "master.grpc",
-                "volume",
-                "volume.grpc",
-                "filer",
-                "filer.grpc",
-            ];
-            for (name, address) in ports.iter().zip(&addresses) {
-                let (service, kind) =
-                    name.split_once('.').map_or((*name, ""), |(it, _)| (it, ".grpc"));
-                command.arg(format!("-{service}.port{kind}={}", address.port()));
+            let parts = ["s3", "master", "volume", "filer"];
+            for (part, ports) in parts.iter().zip(addresses.chunks_exact(2)) {
+                command.arg(format!("-{part}.port={}", ports[0].port()));
+                command.arg(format!("-{part}.port.grpc={}", ports[1].port()));
             }
             command
         })
