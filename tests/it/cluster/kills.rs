@@ -131,22 +131,22 @@ fn balancer(nodes: &[SocketAddr]) -> Nginx {
     })
 }
 
-fn kill(
-    victim: Victim,
-    at: usize,
-    nats: &Nats,
-    nodes: &[Node],
-    servers: &mut [Option<Server>],
-    addresses: &[SocketAddr],
+/// Kills the server of a node and starts another at its address after a pause. Returns when it was killed.
+pub(super) fn kill_node(
+    node: &Node,
+    server: &mut Option<Server>,
+    address: SocketAddr,
     pause: Duration,
 ) -> Instant {
-    if victim == Victim::Node {
-        servers[at].take().expect("it runs").kill();
-        let killed = Instant::now();
-        thread::sleep(pause);
-        servers[at] = Some(nodes[at].serve_on(addresses[at]));
-        return killed;
-    }
+    server.take().expect("it runs").kill();
+    let killed = Instant::now();
+    thread::sleep(pause);
+    *server = Some(node.serve_on(address));
+    killed
+}
+
+/// Kills a NATS server and starts it again after a pause. Returns when it was killed.
+pub(super) fn kill_server(nats: &Nats, at: usize, pause: Duration) -> Instant {
     nats.kill(at);
     let killed = Instant::now();
     thread::sleep(pause);
@@ -206,7 +206,11 @@ fn kills_lose_no_acknowledged_write() {
                 _ => Victim::OtherServer,
             };
             let pause = Duration::from_millis(500 + rng.below(4_000) as u64);
-            kills.push((victim, kill(victim, at, &nats, &nodes, &mut servers, &addresses, pause)));
+            let killed = match victim {
+                Victim::Node => kill_node(&nodes[at], &mut servers[at], addresses[at], pause),
+                _ => kill_server(&nats, at, pause),
+            };
+            kills.push((victim, killed));
             // The next one comes 5 to 30 seconds after this one.
             let rest = runs::figure(3_000, 5_000) + rng.below(runs::figure(1_000, 21_000));
             thread::sleep(Duration::from_millis(rest as u64));
