@@ -74,11 +74,9 @@ impl Positions {
         Ok(Moment(self.live.epoch()))
     }
 
-    /// Tells a client how far the log is.
+    /// Tells a client how far the log is, at least as far as what the response was made of.
     pub fn tell(&self, request: &HeaderMap, response: &mut HeaderMap) {
-        // The index is in use a moment before the position is known to be applied.
-        let seq = self.store.log_position().max(self.live.since());
-        let position = LogPosition(seq).to_string();
+        let position = LogPosition(self.store.log_position()).to_string();
         if !request.contains_key(AUTHORIZATION) {
             let secure = if self.cookie == CookieKind::Secure { "; Secure" } else { "" };
             let cookie = format!(
@@ -93,10 +91,10 @@ impl Positions {
         }
     }
 
-    /// Whether one index was in use since then. Otherwise a response may be of either, and the position that was told
-    /// of one.
+    /// Whether one index was in use since then, and is that of the position that was told. Otherwise a response may be
+    /// of another.
     pub fn saw_one_index(&self, Moment(epoch): Moment) -> bool {
-        epoch.is_some() && self.live.epoch() == epoch
+        epoch.is_some() && self.live.epoch() == epoch && !self.live.is_behind()
     }
 }
 

@@ -363,9 +363,10 @@ impl Store {
         }
     }
 
-    /// Returns the last record of the shared log that is applied; 0 for a single node.
+    /// Returns the last record of the shared log that reads see; 0 for a single node. Others learn of it a moment later
+    /// that it is applied.
     pub fn log_position(&self) -> u64 {
-        self.0.shared.since()
+        self.state().shared.seq
     }
 
     /// Waits until a record of the shared log is applied; returns false if it is not within `wait`.

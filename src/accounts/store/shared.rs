@@ -236,7 +236,7 @@ impl Shared {
     }
 }
 
-/// Called when the shared log puts files into use, with the record that does, before the record counts as applied.
+/// Called when the shared log puts files into use, with the record that does. The state is locked meanwhile.
 pub type OnServe = Arc<dyn Fn(&Publication, u64) + Send + Sync>;
 
 /// The state of this node, as the shared log changes it. Clones are one.
@@ -307,10 +307,11 @@ impl Replica for StateReplica {
             self.checkpoints.compute(id, frozen);
         });
         let served = state.nodes.served.first().filter(|it| before.as_ref() != Some(it)).cloned();
-        drop(state);
+        // Before the state can be read: a client that is told this record must not be answered by other files.
         if let Some(publication) = served {
             (self.on_serve)(&publication, shared.seq);
         }
+        drop(state);
         wakes.into_iter().for_each(|wake| wake());
     }
 }

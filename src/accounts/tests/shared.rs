@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::accounts::admin::{AdminCommand, AdminReply, CommandError, execute};
@@ -96,6 +96,37 @@ fn what_one_node_writes_the_others_have() {
     assert!(again.authenticate(key.key.reveal()).is_some());
     assert_eq!(again.state_digest(), digest);
     again.close().expect("closed");
+}
+
+#[test]
+fn the_position_that_is_told_after_a_read_is_as_new_as_what_was_read() {
+    const ACCOUNTS: usize = 300;
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = open_node(folder.path(), "a", &Memory::default());
+    let is_done = AtomicBool::new(false);
+    let (told, written) = std::thread::scope(|scope| {
+        let reading = scope.spawn(|| {
+            let mut told = Vec::new();
+            while !is_done.load(Ordering::Relaxed) {
+                told.push((store.list().len(), store.log_position()));
+            }
+            told
+        });
+        // The record of each account: nobody else writes.
+        let written: Vec<u64> = (0..ACCOUNTS)
+            .map(|number| {
+                add(&store, &format!("{number}@example.com")).expect("added");
+                store.log_position()
+            })
+            .collect();
+        is_done.store(true, Ordering::Relaxed);
+        (reading.join().expect("read"), written)
+    });
+    for (accounts, position) in told {
+        let newest = accounts.checked_sub(1).map_or(0, |last| written[last]);
+        assert!(position >= newest, "{accounts} accounts, {newest} records, told {position}");
+    }
+    store.close().expect("closed");
 }
 
 /// Opens nodes `a` and `b` on one stream.

@@ -12,8 +12,6 @@ pub struct LiveIndex {
     index: ArcSwap<Index>,
     /// Twice the number of replacements; odd during one.
     epoch: AtomicU64,
-    /// Where the shared log of a cluster put the index into use; 0 without one.
-    since: AtomicU64,
     is_behind: AtomicBool,
 }
 
@@ -23,7 +21,6 @@ impl LiveIndex {
         LiveIndex {
             index: ArcSwap::new(index),
             epoch: AtomicU64::new(0),
-            since: AtomicU64::new(0),
             is_behind: AtomicBool::new(false),
         }
     }
@@ -34,19 +31,11 @@ impl LiveIndex {
     }
 
     /// Publishes `index` and returns the old one. Drop it outside the async threads: freeing
-    /// gigabytes takes time.
+    /// gigabytes takes time. One caller at a time.
     #[must_use = "drop the old index off the async threads"]
     pub fn publish(&self, index: Arc<Index>) -> Arc<Index> {
-        self.publish_at(index, 0)
-    }
-
-    /// As [`LiveIndex::publish`], for an index that is in use from the record `since` of the shared log on. One caller
-    /// at a time.
-    #[must_use = "drop the old index off the async threads"]
-    pub fn publish_at(&self, index: Arc<Index>, since: u64) -> Arc<Index> {
         self.epoch.fetch_add(1, Ordering::SeqCst);
         let old = self.index.swap(index);
-        self.since.store(since, Ordering::SeqCst);
         self.epoch.fetch_add(1, Ordering::SeqCst);
         old
     }
@@ -56,11 +45,6 @@ impl LiveIndex {
     pub fn epoch(&self) -> Option<u64> {
         let epoch = self.epoch.load(Ordering::SeqCst);
         epoch.is_multiple_of(2).then_some(epoch)
-    }
-
-    /// Returns the record of the shared log from which on the index is in use.
-    pub fn since(&self) -> u64 {
-        self.since.load(Ordering::SeqCst)
     }
 
     /// Says whether the other nodes of a cluster serve a newer index.

@@ -112,7 +112,7 @@ impl Switch {
                 appender.show(&changes);
             }
             let generation = index.manifest().generation;
-            let old = self.live.publish_at(index, seq);
+            let old = self.live.publish(index);
             // This may be the thread of the log.
             let _ = thread::Builder::new().name("retire".into()).spawn(|| reload::retire(old));
             state.in_use = Some(publication);
