@@ -250,7 +250,7 @@ fn each_user_sees_one_history() {
     let seed = runs::seed();
     let (mut rng, values, mut world) = (Rng::new(seed), AtomicU64::new(1), World::new());
     let (mut rounds, mut answered) = (0, 0);
-    let (begun, length) = (Instant::now(), runs::figure(1, 4_500) as u64);
+    let (begun, length) = (Instant::now(), runs::figure(1, 3_600) as u64);
     while begun.elapsed() < Duration::from_secs(length) {
         answered += world.round(rounds, &mut rng, &values);
         rounds += 1;
