@@ -10,11 +10,14 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::accounts::admin::{AdminCommand, AdminReply};
+use crate::accounts::journal_folder;
 use crate::cli::{admin_client, journal, print_json};
 use crate::cluster::facts::NodeFacts;
 use crate::cluster::jetstream::JetStream;
 use crate::config::Config;
 use crate::config::cluster::ClusterSettings;
+use crate::journal::fs::Disk;
+use crate::journal::set_aside;
 use crate::publication::store::FileStore;
 use crate::publication::transfer::Transfer;
 
@@ -44,8 +47,12 @@ enum ClusterCommand {
     },
     /// Put a backup of the users' data into the store of files, for nodes that join
     Backup,
-    /// Begin with the newest backup of the cluster, in a data folder without a journal
-    Join,
+    /// Begin with the newest backup of the cluster; the server must be stopped
+    Join {
+        /// Replace the journal of the data folder, which becomes `journal.before-join-1`
+        #[arg(long)]
+        replace: bool,
+    },
     /// Make this data folder that of a single node again; the server must be stopped
     Leave,
 }
@@ -89,7 +96,7 @@ pub fn run(args: ClusterArgs, config: &Config) -> anyhow::Result<()> {
             runtime.block_on(compare(&stream, id, wanted))
         }
         ClusterCommand::Backup => backup(config, &runtime, &transfer()?),
-        ClusterCommand::Join => join(config, &runtime, &transfer()?),
+        ClusterCommand::Join { replace } => join(config, replace, &runtime, &transfer()?),
         ClusterCommand::Leave => Ok(()),
     }
 }
@@ -108,8 +115,19 @@ fn backup(
     )
 }
 
-fn join(config: &Config, runtime: &Runtime, transfer: &Transfer<FileStore>) -> anyhow::Result<()> {
-    journal::ensure_is_empty(config)?;
+fn join(
+    config: &Config,
+    replace: bool,
+    runtime: &Runtime,
+    transfer: &Transfer<FileStore>,
+) -> anyhow::Result<()> {
+    let dir = journal_folder(&config.data);
+    let has_journal = journal::has_journal(config)?;
+    ensure!(
+        replace || !has_journal,
+        "there is a journal in {} already; add --replace to put it aside",
+        dir.display()
+    );
     let folder = temporary_folder(config)?;
     let path = folder.path().join("backup");
     let fetched = runtime.block_on(async {
@@ -120,8 +138,12 @@ fn join(config: &Config, runtime: &Runtime, transfer: &Transfer<FileStore>) -> a
         "there is no backup in the store; run `dropdex cluster backup` on a node of the cluster, or, if it began \
          without data, just start this one",
     )?;
+    if has_journal {
+        let aside = set_aside(&Disk, &dir)?;
+        tracing::info!(to = %aside.display(), "put the journal of this data folder aside");
+    }
     tracing::info!(made = %backup.made, bytes = backup.bytes, "begins with the newest backup");
-    journal::restore_from(config, &path)
+    print_json(&journal::restored(config, &path)?)
 }
 
 /// A folder beside the journal: a backup may be as large.

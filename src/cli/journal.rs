@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::accounts::admin::{AdminCommand, AdminReply, JournalFacts, Saved};
 use crate::accounts::event::Transaction;
-use crate::accounts::{Audit, Store, audit, journal_folder};
+use crate::accounts::{Audit, Counts, Store, audit, journal_folder};
 use crate::cli::{ExitWith, WrongUsage, admin_client, print_json};
 use crate::cluster::record::{SHARED, SharedRecord, copies};
 use crate::config::Config;
@@ -281,30 +281,37 @@ pub(super) fn saved(config: &Config, command: AdminCommand) -> anyhow::Result<Sa
 }
 
 fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
-    ensure_is_empty(config)?;
-    restore_from(config, file)
-}
-
-/// Checks that the data folder has no journal.
-pub(super) fn ensure_is_empty(config: &Config) -> anyhow::Result<()> {
-    if ask_for_facts(&config.data)?.is_some() {
-        bail!(
-            "a server is running on {}; stop it, and restore into a data folder without a journal",
-            config.data.display()
-        );
-    }
-    if ensure_exists(config).is_ok() {
+    if has_journal(config)? {
         bail!(
             "there is a journal in {} already; move it away, or choose another data folder with \
              --data",
             journal_folder(&config.data).display()
         );
     }
-    Ok(())
+    print_json(&restored(config, file)?)
+}
+
+/// Whether there is a journal, which another one may replace.
+///
+/// # Errors
+/// A server is using it.
+pub(super) fn has_journal(config: &Config) -> anyhow::Result<bool> {
+    if ask_for_facts(&config.data)?.is_some() {
+        bail!("a server is running on {}; stop it", config.data.display());
+    }
+    Ok(ensure_exists(config).is_ok())
+}
+
+/// What a backup had.
+#[derive(Serialize)]
+pub(super) struct Restored {
+    pub seq: u64,
+    pub state_digest: String,
+    pub counts: Counts,
 }
 
 /// Makes the journal of an empty data folder from a backup.
-pub(super) fn restore_from(config: &Config, file: &Path) -> anyhow::Result<()> {
+pub(super) fn restored(config: &Config, file: &Path) -> anyhow::Result<Restored> {
     std::fs::File::open(file)
         .with_context(|| format!("cannot read the backup {}", file.display()))?;
     let restored = journal::restore(&Disk, file, &journal_folder(&config.data))
@@ -321,11 +328,7 @@ pub(super) fn restore_from(config: &Config, file: &Path) -> anyhow::Result<()> {
             hex::encode(restored.state_digest)
         );
     }
-    print_json(&json!({
-        "seq": restored.seq,
-        "state_digest": hex::encode(digest),
-        "counts": counts,
-    }))
+    Ok(Restored { seq: restored.seq, state_digest: hex::encode(digest), counts })
 }
 
 fn not_restored(err: JournalError, file: &Path) -> anyhow::Error {

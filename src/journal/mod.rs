@@ -49,7 +49,7 @@ pub use inspect::{Inspection, SnapshotFacts, inspect};
 pub use mark::{FoundMark, Mark, Marking};
 pub use queue::Appended;
 pub use recovery::{DamagedSnapshot, Recovery, SegmentFacts, TornTail, Visit, dump};
-pub use repair::{RepairReport, repair};
+pub use repair::{RepairReport, repair, set_aside};
 pub use replay::{Replay, ReplayResult, Unread};
 pub use snapshot::{CHUNK_BYTES_MAX, SnapshotReport, SnapshotWriter, restore, verify_snapshot};
 pub use writer::{AppendFuture, Journal};

@@ -11,7 +11,7 @@ use super::mark::{self, Mark};
 use super::reader::walk;
 use super::segment::{
     SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, copy, exists, folder_of, io_error, list_numbered, list_own,
-    lock, remove_temporaries, replace,
+    lock, remove_temporaries, rename_durably, replace,
 };
 use super::snapshot::{SnapshotHeader, read_snapshot};
 
@@ -131,7 +131,7 @@ fn first_position(
 
 /// Copies the journal's files to a new folder beside its own.
 fn copy_folder(fs: &dyn Fs, dir: &Path) -> Result<PathBuf, JournalError> {
-    let target = unused_name(fs, dir)?;
+    let target = unused_name(fs, dir, "before-repair")?;
     fs.create_dir_all(&target).map_err(io_error("create", &target))?;
     for path in list_own(fs, dir)? {
         if let Some(name) = path.file_name() {
@@ -144,11 +144,22 @@ fn copy_folder(fs: &dyn Fs, dir: &Path) -> Result<PathBuf, JournalError> {
     Ok(target)
 }
 
-fn unused_name(fs: &dyn Fs, dir: &Path) -> Result<PathBuf, JournalError> {
+/// Moves the whole folder to `<dir>.before-join-N`, so that another journal can take its place. Returns where it is.
+///
+/// # Errors
+/// The folder is in use, or the disk failed.
+pub fn set_aside(fs: &dyn Fs, dir: &Path) -> Result<PathBuf, JournalError> {
+    let _held = lock(fs, dir)?;
+    let target = unused_name(fs, dir, "before-join")?;
+    rename_durably(fs, dir, &target)?;
+    Ok(target)
+}
+
+fn unused_name(fs: &dyn Fs, dir: &Path, suffix: &str) -> Result<PathBuf, JournalError> {
     let mut number = 1_u64;
     loop {
         let mut name = dir.as_os_str().to_owned();
-        name.push(format!(".before-repair-{number}"));
+        name.push(format!(".{suffix}-{number}"));
         let name = PathBuf::from(name);
         let is_free = fs.list(&name).is_err_and(|err| err.kind() == std::io::ErrorKind::NotFound);
         if is_free && !exists(fs, &name)? {

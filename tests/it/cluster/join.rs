@@ -37,7 +37,7 @@ fn a_new_node_joins(nats: &Nats, more: &str) {
     let left = std::fs::read_dir(new.site.data()).expect("a folder").flatten();
     let left: Vec<_> = left.map(|it| it.file_name()).filter(|it| it != "journal").collect();
     assert!(left.is_empty(), "{left:?}");
-    new.run(&["cluster", "join"]).assert_failed(1, &["there is a journal"]);
+    new.run(&["cluster", "join"]).assert_failed(1, &["there is a journal", "--replace"]);
 
     let joined = new.serve();
     let mut there = joined.client_with(&key);
