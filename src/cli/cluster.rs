@@ -1,6 +1,7 @@
 //! `dropdex cluster`: the shared log of several nodes, for operators.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
@@ -11,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use crate::accounts::admin::{AdminCommand, AdminReply};
 use crate::accounts::journal_folder;
-use crate::cli::{admin_client, journal, print_json};
+use crate::cli::{WrongUsage, admin_client, journal, print_json};
 use crate::cluster::facts::NodeFacts;
 use crate::cluster::jetstream::JetStream;
 use crate::config::Config;
@@ -53,6 +54,17 @@ enum ClusterCommand {
         #[arg(long)]
         replace: bool,
     },
+    /// Begin the shared log again with a backup; all servers must be stopped
+    ///
+    /// Puts the backup into the store of files and makes the stream anew. After it, run
+    /// `dropdex cluster join --replace` on every node, then start them.
+    Restore {
+        /// The backup file, of `dropdex journal backup`
+        file: PathBuf,
+        /// Confirm that all changes after the backup are lost
+        #[arg(long)]
+        i_accept_loss: bool,
+    },
     /// Make this data folder that of a single node again; the server must be stopped
     Leave,
 }
@@ -63,7 +75,8 @@ enum ClusterCommand {
 /// The message to print before exit 1.
 pub fn run(args: ClusterArgs, config: &Config) -> anyhow::Result<()> {
     if let ClusterCommand::Leave = args.command {
-        return leave(config);
+        leave(config)?;
+        return print_json(&json!({ "left": true }));
     }
     let Some(ClusterSettings { log, s3, bytes_per_second, .. }) = &config.cluster else {
         bail!("there is no section [cluster] in the settings file; choose one with --config");
@@ -97,6 +110,13 @@ pub fn run(args: ClusterArgs, config: &Config) -> anyhow::Result<()> {
         }
         ClusterCommand::Backup => backup(config, &runtime, &transfer()?),
         ClusterCommand::Join { replace } => join(config, replace, &runtime, &transfer()?),
+        ClusterCommand::Restore { i_accept_loss: false, .. } => Err(WrongUsage(
+            "restore removes all changes after the backup from the cluster; confirm with --i-accept-loss",
+        )
+        .into()),
+        ClusterCommand::Restore { file, .. } => {
+            restore(config, &file, &runtime, &stream, &transfer()?)
+        }
         ClusterCommand::Leave => Ok(()),
     }
 }
@@ -144,6 +164,31 @@ fn join(
     }
     tracing::info!(made = %backup.made, bytes = backup.bytes, "begins with the newest backup");
     print_json(&journal::restored(config, &path)?)
+}
+
+fn restore(
+    config: &Config,
+    file: &Path,
+    runtime: &Runtime,
+    stream: &JetStream,
+    transfer: &Transfer<FileStore>,
+) -> anyhow::Result<()> {
+    if let Some(node) = runtime.block_on(nodes(stream))?.first() {
+        bail!("the node `{}` is running; stop the servers of all nodes first", node.node);
+    }
+    let folder = temporary_folder(config)?;
+    // What is restored there is data of a single node, with which another log can begin.
+    let alone = Config { data: folder.path().join("data"), ..config.clone() };
+    journal::restored(&alone, file)?;
+    leave(&alone)?;
+    let path = std::path::absolute(folder.path().join("backup"))?;
+    let saved = journal::saved(&alone, AdminCommand::Backup { path: path.clone() })?;
+    // First, so that the stream is only removed if nodes have something to begin with.
+    let stored = runtime.block_on(transfer.put_backup(&path, config.clock.now()))?;
+    runtime.block_on(stream.replace())?;
+    print_json(&json!({
+        "bytes": stored.bytes, "state_digest": saved.state_digest, "counts": saved.counts
+    }))
 }
 
 /// A folder beside the journal: a backup may be as large.
@@ -205,7 +250,7 @@ async fn compare(stream: &JetStream, id: u64, wanted: usize) -> anyhow::Result<(
 fn leave(config: &Config) -> anyhow::Result<()> {
     let (plans, clock) = (config.plans.clone(), config.clock);
     match admin_client::execute_command(&AdminCommand::Leave, &config.data, plans, clock)? {
-        AdminReply::Done => print_json(&json!({ "left": true })),
+        AdminReply::Done => Ok(()),
         AdminReply::Refused { error } => bail!(error),
         _ => Err(admin_client::unexpected_reply()),
     }

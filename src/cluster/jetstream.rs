@@ -103,16 +103,39 @@ impl JetStream {
         let context = self.connect().await?;
         let is_new = matches!(self.config(&context).await, Err(RefusedStream::NoStream(_)));
         if is_new {
-            let subject = format!("STREAM.CREATE.{}", self.settings.stream);
-            let wanted = Value::Object(wanted(&self.settings).into_iter().map(owned).collect());
-            let created: Response<Value> =
-                context.request(subject, &wanted).await.map_err(unreachable)?;
-            if let Response::Err { error } = created {
-                return Err(RefusedStream::Unreachable(error.to_string()));
-            }
+            self.create(&context).await?;
         }
         self.check_stream(&context).await?;
         Ok(is_new)
+    }
+
+    /// Removes the stream with all its records, if it exists, and makes it anew.
+    ///
+    /// # Errors
+    /// [`RefusedStream`]. The stream may be gone then.
+    pub async fn replace(&self) -> Result<(), RefusedStream> {
+        let context = self.connect().await?;
+        let subject = format!("STREAM.DELETE.{}", self.settings.stream);
+        let deleted: Response<Value> =
+            context.request(subject, &json!({})).await.map_err(unreachable)?;
+        match deleted {
+            Response::Err { error }
+                if error.error_code() != jetstream::ErrorCode::STREAM_NOT_FOUND =>
+            {
+                return Err(RefusedStream::Unreachable(error.to_string()));
+            }
+            _ => self.create(&context).await?,
+        }
+        self.check_stream(&context).await
+    }
+
+    async fn create(&self, context: &Context) -> Result<(), RefusedStream> {
+        let subject = format!("STREAM.CREATE.{}", self.settings.stream);
+        let wanted = Value::Object(wanted(&self.settings).into_iter().map(owned).collect());
+        match context.request(subject, &wanted).await.map_err(unreachable)? {
+            Response::<Value>::Ok(_) => Ok(()),
+            Response::Err { error } => Err(RefusedStream::Unreachable(error.to_string())),
+        }
     }
 
     /// Connects, and checks servers, stream and the name of this node.

@@ -1,8 +1,9 @@
-//! Nodes that join a cluster with the backup that another one left in the store of files.
+//! Nodes that join a cluster with the backup that another one left in the store of files, and clusters that begin
+//! again with one.
 
 use serde_json::Value;
 
-use super::nodes::{EMAIL, Node, claim, ready};
+use super::nodes::{EMAIL, Node, add_claim, claim, ready, three};
 use super::{SOON, files};
 use crate::common::ledger::Shown;
 use crate::common::nats::Nats;
@@ -20,17 +21,13 @@ fn a_new_node_joins(nats: &Nats, more: &str) {
     wait::until(SOON, "it is there", || ready(&server)["checks"]["log"] == "ok");
     let key = old.ok(&["account", "key", EMAIL]).trim().to_owned();
     let mut client = server.client_with(&key);
-    let add = |client: &mut Client| {
-        let added = client.send("POST", "/api/v1/portfolio", &claim("solar.com"));
-        assert_eq!(added.status, 201, "{}", added.text());
-    };
-    add(&mut client);
+    add_claim(&mut client, "solar.com");
 
     let new = node(Site::new(), 1);
     new.run(&["cluster", "join"]).assert_failed(1, &["dropdex cluster backup"]);
     let stored = old.ok(&["cluster", "backup"]);
     let stored: Value = serde_json::from_str(&stored).expect("JSON");
-    add(&mut client);
+    add_claim(&mut client, "solar.com");
     let joined: Value = serde_json::from_str(&new.ok(&["cluster", "join"])).expect("JSON");
     assert_eq!(joined["state_digest"], stored["state_digest"]);
     assert_eq!(joined["seq"], stored["seq"]);
@@ -55,4 +52,56 @@ fn a_new_node_begins_with_the_backup_of_another() {
 fn a_new_node_begins_with_a_backup_in_a_bucket() {
     let bucket = S3Service::seaweedfs();
     a_new_node_joins(&Nats::start(3), &bucket.section());
+}
+
+#[test]
+fn a_cluster_begins_again_with_a_backup() {
+    let nats = Nats::start(3);
+    let nodes = three(&nats);
+    let mut servers = nodes.each_ref().map(Node::serve);
+    nodes[0].ok(&["account", "add", EMAIL, "--plan", "api"]);
+    let key = nodes[0].ok(&["account", "key", EMAIL]).trim().to_owned();
+    let mut client = servers[0].client_with(&key);
+    add_claim(&mut client, "solar.com");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("kept");
+    let file = file.to_str().expect("UTF-8");
+    let kept: Value =
+        serde_json::from_str(&nodes[0].ok(&["journal", "backup", file])).expect("JSON");
+    add_claim(&mut client, "solar.de");
+
+    let restore = ["cluster", "restore", file, "--i-accept-loss"];
+    nodes[1].run(&restore[..3]).assert_failed(2, &["--i-accept-loss"]);
+    nodes[1].run(&restore).assert_failed(1, &["`node-0` is running"]);
+    nodes[1].run(&["cluster", "join", "--replace"]).assert_failed(1, &["a server is running"]);
+    for server in servers {
+        server.stop();
+    }
+    let restored: Value = serde_json::from_str(&nodes[1].ok(&restore)).expect("JSON");
+    assert_eq!(restored["counts"], kept["counts"]);
+
+    for node in &nodes {
+        let joined = node.ok(&["cluster", "join", "--replace"]);
+        let joined: Value = serde_json::from_str(&joined).expect("JSON");
+        assert_eq!(joined["state_digest"], restored["state_digest"]);
+        assert!(node.site.data().join("journal.before-join-1/LOCK").exists(), "it is kept");
+    }
+    servers = nodes.each_ref().map(Node::serve);
+    let mut clients = servers.each_ref().map(|server| server.client_with(&key));
+    let names = |client: &mut Client| {
+        let shown = client.get("/api/v1/portfolio").json();
+        let claims = shown["claims"].as_array().expect("claims").clone();
+        claims
+            .iter()
+            .map(|it| it["domain"].as_str().expect("a name").to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names(&mut clients[2]), ["solar.com"], "without what came later");
+    wait::until(SOON, "writes are taken", || {
+        clients[1].send("POST", "/api/v1/portfolio", &claim("solar.net")).status == 201
+    });
+    wait::until(SOON, "all nodes have it", || {
+        clients.iter_mut().all(|client| names(client).len() == 2)
+    });
+    nodes[0].compare();
 }

@@ -113,7 +113,7 @@ pub(super) fn claim(name: &str) -> Value {
     json!({ "domain": name, "status": "attempted" })
 }
 
-fn add_claim(client: &mut Client, name: &str) -> u64 {
+pub(super) fn add_claim(client: &mut Client, name: &str) -> u64 {
     let response = client.send("POST", "/api/v1/portfolio", &claim(name));
     assert_eq!(response.status, 201, "{}", response.text());
     response.json()["id"].as_u64().expect("an id")
