@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::config::cluster::ClusterSettings;
 use crate::workers::files::switch::Switch;
 
-/// A node, of which there is none.
+/// Never made: a server without the feature `cluster` is no node.
 pub(super) enum Member {}
 
 pub(super) fn open(

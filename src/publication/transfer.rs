@@ -84,7 +84,7 @@ impl FileIdentity {
     }
 }
 
-/// What a download did.
+/// The bytes of a download.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Downloaded {
     /// Bytes that came from the store.
@@ -102,7 +102,7 @@ pub struct Transfer<O> {
 }
 
 impl<O: Objects> Transfer<O> {
-    /// Moves files with at most so many bytes a second in each direction.
+    /// Moves files, in each direction with at most `bytes_per_second`.
     pub fn new(objects: O, bytes_per_second: Option<NonZeroU32>) -> Transfer<O> {
         let burst = NonZeroU32::new(PART_BYTES_MAX as u32).expect("above 0");
         let limiter =

@@ -13,9 +13,9 @@ use crate::accounts::{Lead, Store};
 
 use crate::cluster::peers::Peers;
 
-/// A leader that was silent for so long has lost the lead to whoever takes it first.
+/// A leader that was silent for this time loses the lead to the first node that takes it.
 pub const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// A leader that could not write for so long stops its work.
+/// A leader that could not write for this time stops its work.
 const CUT_OFF_MAX: Duration = Duration::from_secs(4);
 /// Time between two looks.
 const PERIOD: Duration = Duration::from_millis(250);
@@ -82,7 +82,7 @@ impl Candidate {
         is_able && self.is_free(lead)
     }
 
-    /// Whether nobody leads, or this node before it was started again, or a node that is silent.
+    /// Whether this node may take the lead: there is no leader, it is this node since before a restart, or it is silent.
     fn is_free(&self, lead: &Lead) -> bool {
         let Some(leader) = &lead.node else { return true };
         self.store.is_node(leader) || self.peers.has_not_led_for(leader) > SILENCE_MAX

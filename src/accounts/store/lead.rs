@@ -55,7 +55,7 @@ impl Store {
         Ok(())
     }
 
-    /// What the nodes of a cluster agree on, as far as the log is applied here.
+    /// The leader and the files that the records applied here agree on.
     pub fn nodes(&self) -> Nodes {
         self.state().nodes.clone()
     }

@@ -112,7 +112,7 @@ fn the_position_that_is_told_after_a_read_is_as_new_as_what_was_read() {
             }
             told
         });
-        // The record of each account: nobody else writes.
+        // The record of each account, as this is the only writer.
         let written: Vec<u64> = (0..ACCOUNTS)
             .map(|number| {
                 add(&store, &format!("{number}@example.com")).expect("added");

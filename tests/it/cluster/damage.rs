@@ -23,7 +23,7 @@ const WRITES_WAIT: Duration = Duration::from_secs(12);
 /// A node halts when the stream was shorter for half a minute.
 const SETTLED: Duration = Duration::from_secs(40);
 
-/// What happens to the files of a server while it is down.
+/// Damage to the files of a server while it is down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Damage {
     /// One bit of a block of records.
@@ -119,7 +119,8 @@ pub(super) fn copy(from: &Path, to: &Path) {
 /// Notes of claims, with their ids once they were acknowledged.
 type Claims = BTreeMap<String, Option<u64>>;
 
-/// Adds claims through the nodes in turn, for a time or until so many are acknowledged. Returns how many were.
+/// Adds claims through the nodes in turn until `wanted` are acknowledged or `wait` is over. Returns the number that
+/// was acknowledged.
 fn write(clients: &mut [Client], claims: &mut Claims, wanted: usize, wait: Duration) -> usize {
     let (begun, mut done) = (Instant::now(), 0);
     while done < wanted && begun.elapsed() < wait {

@@ -115,7 +115,7 @@ fn all_nodes_serve_the_files_of_the_leader() {
     nodes[1].compare();
 }
 
-/// What was read at each position: the number of names.
+/// The number of names that was read at each position.
 type Read = Mutex<BTreeMap<String, u64>>;
 
 /// Reads from one node until told to stop, each time at least at the position that any reader was told.
@@ -173,7 +173,7 @@ fn all_nodes_switch_at_one_position() {
             ingest(&nodes[leader], &format!("switch-{number}.com"));
             // Each index is one that nodes switch to.
             until_it_has(&mut writer, "switch", number.min(100));
-            // Between the switches too, positions are told.
+            // Positions are told between the switches too.
             writer.send("POST", "/api/v1/portfolio", &super::nodes::claim("solar.com"));
         }
         for server in &servers {

@@ -25,7 +25,7 @@ const WRITE_PAUSE: Duration = Duration::from_millis(100);
 /// A gap in the acknowledgements that begins so long after a kill is due to it.
 const EFFECT: Duration = Duration::from_secs(3);
 
-/// What was killed.
+/// The victim of a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Victim {
     Node,
@@ -33,7 +33,7 @@ enum Victim {
     OtherServer,
 }
 
-/// What the threads share.
+/// Shared by the threads.
 struct Run {
     keys: Vec<String>,
     nodes: Vec<SocketAddr>,

@@ -112,7 +112,7 @@ fn files_cross_a_link_that_is_cut() -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until the files in a folder have so many bytes.
+/// Waits until the files in a folder have this many bytes.
 async fn until_it_has(folder: &Path, bytes: u64) {
     while bytes_in(folder) < bytes {
         tokio::time::sleep(Duration::from_millis(10)).await;
