@@ -56,8 +56,8 @@ enum ClusterCommand {
     },
     /// Begin the shared log again with a backup; all servers must be stopped
     ///
-    /// Puts the backup into the store of files and makes the stream anew. Then run
-    /// `dropdex cluster join --replace` on every node, and start all of them.
+    /// Puts the backup into the store of files and creates the stream again. Next, run
+    /// `dropdex cluster join --replace` on every node, and start all servers.
     Restore {
         /// The backup file, of `dropdex journal backup`
         file: PathBuf,

@@ -302,7 +302,7 @@ pub(super) fn has_journal(config: &Config) -> anyhow::Result<bool> {
     Ok(ensure_exists(config).is_ok())
 }
 
-/// What a backup had.
+/// Last record, digest and counts of a backup.
 #[derive(Serialize)]
 pub(super) struct Restored {
     pub seq: u64,

@@ -109,7 +109,7 @@ impl JetStream {
         Ok(is_new)
     }
 
-    /// Removes the stream with all its records, if it exists, and makes it anew.
+    /// Removes the stream with all its records, if it exists, and creates it again.
     ///
     /// # Errors
     /// [`RefusedStream`]. The stream may be gone then.

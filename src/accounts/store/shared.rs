@@ -52,7 +52,7 @@ impl Leadership {
     }
 }
 
-/// What a transaction was decided on.
+/// The state that a transaction was decided on.
 #[derive(Clone, Copy, Debug)]
 pub struct Basis {
     /// How far the state was known. What another node changed later refuses the transaction.
@@ -307,7 +307,7 @@ impl Replica for StateReplica {
             self.checkpoints.compute(id, frozen);
         });
         let served = state.nodes.served.first().filter(|it| before.as_ref() != Some(it)).cloned();
-        // Before the state can be read: a client that is told this record must not be answered by other files.
+        // Before the state can be read: answers that name this record are made from these files.
         if let Some(publication) = served {
             (self.on_serve)(&publication, shared.seq);
         }
