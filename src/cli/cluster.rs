@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::accounts::admin::{AdminCommand, AdminReply};
-use crate::accounts::journal_folder;
+use crate::accounts::{Store, journal_folder};
 use crate::cli::{WrongUsage, admin_client, journal, print_json};
 use crate::cluster::facts::NodeFacts;
 use crate::cluster::jetstream::JetStream;
@@ -75,8 +75,7 @@ enum ClusterCommand {
 /// The message to print before exit 1.
 pub fn run(args: ClusterArgs, config: &Config) -> anyhow::Result<()> {
     if let ClusterCommand::Leave = args.command {
-        leave(config)?;
-        return print_json(&json!({ "left": true }));
+        return leave(config);
     }
     let Some(ClusterSettings { log, s3, bytes_per_second, .. }) = &config.cluster else {
         bail!("there is no section [cluster] in the settings file; choose one with --config");
@@ -179,15 +178,19 @@ fn restore(
     let folder = temporary_folder(config)?;
     // What is restored there is data of a single node, with which another log can begin.
     let alone = Config { data: folder.path().join("data"), ..config.clone() };
-    journal::restored(&alone, file)?;
-    leave(&alone)?;
-    let path = std::path::absolute(folder.path().join("backup"))?;
-    let saved = journal::saved(&alone, AdminCommand::Backup { path: path.clone() })?;
+    let restored = journal::restored(&alone, file)?;
+    let store = Store::open(&alone.data, config.plans.clone(), config.clock)?;
+    store.leave_cluster()?;
+    let path = folder.path().join("backup");
+    let saved = store.backup(&path)?;
+    store.close().context("cannot close the journal")?;
     // First, so that the stream is only removed if nodes have something to begin with.
     let stored = runtime.block_on(transfer.put_backup(&path, config.clock.now()))?;
     runtime.block_on(stream.replace())?;
     print_json(&json!({
-        "bytes": stored.bytes, "state_digest": saved.state_digest, "counts": saved.counts
+        "bytes": stored.bytes,
+        "state_digest": hex::encode(saved.state_digest),
+        "counts": restored.counts,
     }))
 }
 
@@ -250,7 +253,7 @@ async fn compare(stream: &JetStream, id: u64, wanted: usize) -> anyhow::Result<(
 fn leave(config: &Config) -> anyhow::Result<()> {
     let (plans, clock) = (config.plans.clone(), config.clock);
     match admin_client::execute_command(&AdminCommand::Leave, &config.data, plans, clock)? {
-        AdminReply::Done => Ok(()),
+        AdminReply::Done => print_json(&json!({ "left": true })),
         AdminReply::Refused { error } => bail!(error),
         _ => Err(admin_client::unexpected_reply()),
     }

@@ -118,14 +118,12 @@ impl JetStream {
         let subject = format!("STREAM.DELETE.{}", self.settings.stream);
         let deleted: Response<Value> =
             context.request(subject, &json!({})).await.map_err(unreachable)?;
-        match deleted {
-            Response::Err { error }
-                if error.error_code() != jetstream::ErrorCode::STREAM_NOT_FOUND =>
-            {
-                return Err(RefusedStream::Unreachable(error.to_string()));
-            }
-            _ => self.create(&context).await?,
+        if let Response::Err { error } = deleted
+            && error.error_code() != jetstream::ErrorCode::STREAM_NOT_FOUND
+        {
+            return Err(RefusedStream::Unreachable(error.to_string()));
         }
+        self.create(&context).await?;
         self.check_stream(&context).await
     }
 

@@ -363,8 +363,8 @@ impl Store {
         }
     }
 
-    /// Returns the last record of the shared log that reads see; 0 for a single node. Others learn of it a moment later
-    /// that it is applied.
+    /// Returns the last record of the shared log that reads see; 0 for a single node. [`Shared::since`] may still name
+    /// the one before.
     pub fn log_position(&self) -> u64 {
         self.state().shared.seq
     }

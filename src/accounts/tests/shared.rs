@@ -150,7 +150,7 @@ fn only_the_leader_works() {
         runtime.block_on(begun)
     };
     let refused = |result| matches!(result, Err(WriteError::Journal(AppendError::Superseded)));
-    assert!(!one.leads() && refused(begin(&one)), "nobody leads");
+    assert!(!one.leads() && refused(begin(&one)), "there is no leader");
     let nobody = Lead::default();
     runtime.block_on(one.take_lead(&nobody)).expect("taken");
     assert!(one.leads() && !other.leads());

@@ -18,7 +18,7 @@ pub struct Prepared {
     pub changes: Files,
 }
 
-/// What this node serves, and what it should.
+/// The files that this node serves, and those that it should.
 pub struct Switch {
     live: Arc<LiveIndex>,
     state: Mutex<State>,
@@ -32,7 +32,7 @@ pub struct Switch {
 struct State {
     /// Ends with the workers, so that those who wait for changes learn of the end.
     appender: Weak<Appender>,
-    /// What the log puts into use, and the record that does.
+    /// The files that the log puts into use, and the record that does.
     wanted: Option<(Publication, u64)>,
     in_use: Option<Publication>,
     prepared: Option<Prepared>,
@@ -75,7 +75,7 @@ impl Switch {
         self.show(&mut state);
     }
 
-    /// What is in use.
+    /// The files in use.
     pub fn in_use(&self) -> Option<Publication> {
         self.state().in_use.clone()
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::SOON;
-use super::nodes::{EMAIL, Node, three, until_status};
+use super::nodes::{Node, key, three, until_status};
 use crate::common::ledger::Shown;
 use crate::common::nats::Nats;
 use crate::common::rng::Rng;
@@ -177,8 +177,7 @@ fn round(damage: Damage, victims: &[usize], rng: &mut Rng) -> String {
     let nats = Nats::start(3);
     let nodes = three(&nats);
     let servers = nodes.each_ref().map(Node::serve);
-    nodes[0].ok(&["account", "add", EMAIL, "--plan", "api"]);
-    let key = nodes[0].ok(&["account", "key", EMAIL]).trim().to_owned();
+    let key = key(&nodes[0]);
     let mut clients = servers.each_ref().map(|server| server.client_with(&key));
     for client in &mut clients {
         until_status(client, "/api/v1/portfolio", 200);

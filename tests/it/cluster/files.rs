@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::SOON;
-use super::nodes::{EMAIL, Node, leader, until_status};
+use super::nodes::{Node, key, until_leader, until_status};
 use crate::common::nats::Nats;
 use crate::common::{Client, Server, Site, runs, wait};
 
@@ -54,19 +54,14 @@ pub(super) fn until_it_has(client: &mut Client, text: &str, count: usize) {
     });
 }
 
-pub(super) fn key(nodes: &[Node; 3]) -> String {
-    nodes[0].ok(&["account", "add", EMAIL, "--plan", "api"]);
-    nodes[0].ok(&["account", "key", EMAIL]).trim().to_owned()
-}
-
 #[test]
 fn all_nodes_serve_the_files_of_the_leader() {
     let nats = Nats::start(3);
     let nodes = one_with_lists(&nats, "");
     let first = nodes[0].serve();
-    wait::until(SOON, "it leads", || leader(&nodes, 0) == Some(0));
+    until_leader(&nodes, 0, |it| it == 0);
     let mut servers = [Some(first), Some(nodes[1].serve()), Some(nodes[2].serve())];
-    let key = key(&nodes);
+    let key = key(&nodes[0]);
     let client = |server: &Option<Server>| server.as_ref().expect("it runs").client_with(&key);
     for server in &servers {
         until_it_has(&mut client(server), "solar", 2);
@@ -89,7 +84,7 @@ fn all_nodes_serve_the_files_of_the_leader() {
     }
     // Another node goes on from there, and the first one gets what it missed.
     servers[0].take().expect("it runs").kill();
-    let second = wait::until_ok(SOON, || leader(&nodes, 1).filter(|it| *it != 0).ok_or("none"));
+    let second = until_leader(&nodes, 1, |it| it != 0);
     wait::until(FETCHED_SOON, "it takes lists", || {
         let list =
             nodes[second].site.write("second.csv", "domain,drop_date\nfresh-two.com,2026-03-14\n");
@@ -153,12 +148,12 @@ fn all_nodes_switch_at_one_position() {
     let nats = Nats::start(3);
     let nodes = one_with_lists(&nats, "");
     let servers = nodes.each_ref().map(Node::serve);
-    let key = key(&nodes);
+    let key = key(&nodes[0]);
     for server in &servers {
         until_status(&mut server.client_with(&key), "/api/v1/drops", 200);
         until_it_has(&mut server.client_with(&key), "solar", 2);
     }
-    let leader = wait::until_ok(SOON, || leader(&nodes, 0).ok_or("nobody leads"));
+    let leader = until_leader(&nodes, 0, |_| true);
     let (seen, stop, count) = (Read::default(), AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
         for server in &servers {
@@ -173,7 +168,7 @@ fn all_nodes_switch_at_one_position() {
             ingest(&nodes[leader], &format!("switch-{number}.com"));
             // Each index is one that nodes switch to.
             until_it_has(&mut writer, "switch", number.min(100));
-            // Positions are told between the switches too.
+            // A record between the switches.
             writer.send("POST", "/api/v1/portfolio", &super::nodes::claim("solar.com"));
         }
         for server in &servers {

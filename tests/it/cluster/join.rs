@@ -3,12 +3,12 @@
 
 use serde_json::Value;
 
-use super::nodes::{EMAIL, Node, add_claim, claim, ready, three};
+use super::nodes::{EMAIL, Node, add_claim, claim, key, ready, three};
 use super::{SOON, files};
 use crate::common::ledger::Shown;
 use crate::common::nats::Nats;
 use crate::common::s3::S3Service;
-use crate::common::{Client, Site, wait};
+use crate::common::{Site, wait};
 
 /// A cluster with data from before it: the log alone does not give it to a new node.
 fn a_new_node_joins(nats: &Nats, more: &str) {
@@ -59,10 +59,10 @@ fn a_cluster_begins_again_with_a_backup() {
     let nats = Nats::start(3);
     let nodes = three(&nats);
     let mut servers = nodes.each_ref().map(Node::serve);
-    nodes[0].ok(&["account", "add", EMAIL, "--plan", "api"]);
-    let key = nodes[0].ok(&["account", "key", EMAIL]).trim().to_owned();
+    let key = key(&nodes[0]);
     let mut client = servers[0].client_with(&key);
     add_claim(&mut client, "solar.com");
+    let claims = Shown::read(&mut client).claims;
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("kept");
     let file = file.to_str().expect("UTF-8");
@@ -88,20 +88,12 @@ fn a_cluster_begins_again_with_a_backup() {
     }
     servers = nodes.each_ref().map(Node::serve);
     let mut clients = servers.each_ref().map(|server| server.client_with(&key));
-    let names = |client: &mut Client| {
-        let shown = client.get("/api/v1/portfolio").json();
-        let claims = shown["claims"].as_array().expect("claims").clone();
-        claims
-            .iter()
-            .map(|it| it["domain"].as_str().expect("a name").to_owned())
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(names(&mut clients[2]), ["solar.com"], "without what came later");
+    assert_eq!(Shown::read(&mut clients[2]).claims, claims, "without what came later");
     wait::until(SOON, "writes are taken", || {
         clients[1].send("POST", "/api/v1/portfolio", &claim("solar.net")).status == 201
     });
     wait::until(SOON, "all nodes have it", || {
-        clients.iter_mut().all(|client| names(client).len() == 2)
+        clients.iter_mut().all(|client| Shown::read(client).claims.len() == 2)
     });
     nodes[0].compare();
 }

@@ -193,7 +193,7 @@ fn what_a_client_writes_on_one_node_it_reads_on_all() {
 }
 
 /// Returns the position of the node that leads, as node `asked` sees it.
-pub(super) fn leader(nodes: &[Node; 3], asked: usize) -> Option<usize> {
+fn leader(nodes: &[Node; 3], asked: usize) -> Option<usize> {
     let status = nodes[asked].run(&["cluster", "status"]).stdout;
     let facts = status.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let mut leaders = facts.filter(|fact| fact["leads"] == true);
@@ -202,23 +202,33 @@ pub(super) fn leader(nodes: &[Node; 3], asked: usize) -> Option<usize> {
     leader.strip_prefix("node-").and_then(|number| number.parse().ok())
 }
 
+/// Waits until a node that fits leads, as node `asked` sees it.
+#[track_caller]
+pub(super) fn until_leader(nodes: &[Node; 3], asked: usize, fits: impl Fn(usize) -> bool) -> usize {
+    wait::until_ok(SOON, || leader(nodes, asked).filter(|&it| fits(it)).ok_or("no such leader"))
+}
+
+/// Adds an account, and makes its key.
+pub(super) fn key(node: &Node) -> String {
+    node.ok(&["account", "add", EMAIL, "--plan", "api"]);
+    node.ok(&["account", "key", EMAIL]).trim().to_owned()
+}
+
 #[test]
 fn another_node_takes_the_lead_of_one_that_dies() {
     let nats = Nats::start(3);
     let nodes = three(&nats);
     let mut servers = nodes.each_ref().map(|node| Some(node.serve()));
-    let first = wait::until_ok(SOON, || leader(&nodes, 0).ok_or("nobody leads"));
+    let first = until_leader(&nodes, 0, |_| true);
     servers[first].take().expect("it runs").kill();
     let other = (first + 1) % 3;
     let begun = Instant::now();
-    let second = wait::until_ok(SOON, || {
-        leader(&nodes, other).filter(|&it| it != first).ok_or("nobody leads")
-    });
+    let second = until_leader(&nodes, other, |it| it != first);
     runs::say(&format!("the lead was taken {:?} after the leader was killed", begun.elapsed()));
     // One that stops gives the lead up, and one that starts again does not take it back.
     servers[first] = Some(nodes[first].serve());
     servers[second].take().expect("it runs").stop();
-    let third = wait::until_ok(SOON, || leader(&nodes, first).ok_or("nobody leads"));
+    let third = until_leader(&nodes, first, |_| true);
     assert_ne!(third, second);
     // Neither does one that may not lead.
     let settings = "may_lead = false\n";
@@ -246,8 +256,7 @@ fn granted(clocks: Option<[&str; 3]>, limit: usize) -> BTreeMap<String, usize> {
         None => nodes[at].serve(),
     };
     let mut servers = [0, 1, 2].map(|at| Some(start(at)));
-    nodes[0].ok(&["account", "add", EMAIL, "--plan", "api"]);
-    let key = nodes[0].ok(&["account", "key", EMAIL]).trim().to_owned();
+    let key = key(&nodes[0]);
     // A request that is refused for the key is not counted.
     let granted = Mutex::new(BTreeMap::<String, usize>::new());
     let count = |response: &Response| {
@@ -362,8 +371,7 @@ fn nodes_without_a_majority_serve_reads() {
     let nats = Nats::start(3);
     let nodes = three(&nats);
     let servers = nodes.each_ref().map(Node::serve);
-    nodes[0].ok(&["account", "add", EMAIL, "--plan", "api"]);
-    let key = nodes[0].ok(&["account", "key", EMAIL]).trim().to_owned();
+    let key = key(&nodes[0]);
     let mut clients = servers.each_ref().map(|server| server.client_with(&key));
     for client in &mut clients {
         until_status(client, "/api/v1/portfolio", 200);

@@ -11,9 +11,8 @@ use dropdex::publication::s3::S3;
 use dropdex::publication::transfer::{Hashed, Transfer, is_like};
 use dropdex::publication::{ObjectKey, RelativePath};
 
-use super::SOON;
-use super::files::{FETCHED_SOON, ingest, key, one_with_lists, until_it_has};
-use super::nodes::leader;
+use super::files::{FETCHED_SOON, ingest, one_with_lists, until_it_has};
+use super::nodes::{key, until_leader};
 use crate::common::nats::Nats;
 use crate::common::s3::{S3Service, SECRET};
 use crate::common::{runs, wait};
@@ -27,9 +26,9 @@ fn nodes_share_files_in_a_bucket() {
     let (nats, mut bucket) = (Nats::start(3), S3Service::seaweedfs());
     let nodes = one_with_lists(&nats, &bucket.section());
     let first = nodes[0].serve();
-    wait::until(SOON, "it leads", || leader(&nodes, 0) == Some(0));
+    until_leader(&nodes, 0, |it| it == 0);
     let servers = [first, nodes[1].serve(), nodes[2].serve()];
-    let key = key(&nodes);
+    let key = key(&nodes[0]);
     for server in &servers {
         until_it_has(&mut server.client_with(&key), "solar", 2);
     }
