@@ -88,6 +88,8 @@ struct Summary<'a> {
 struct ListLine<'a> {
     file: &'a str,
     format: &'a str,
+    /// How the list was read; empty unless it was added.
+    reading: &'a str,
     /// `added`, `already held`, or `compared` for a zone file.
     outcome: &'static str,
     accepted: u64,
@@ -156,9 +158,10 @@ impl<'a> ListLine<'a> {
     fn new(list: &'a ListReport) -> Option<ListLine<'a>> {
         let ListReport { file, outcome } = list;
         match outcome {
-            ListOutcome::Added { format, ingested } => Some(ListLine {
+            ListOutcome::Added { format, reading, ingested } => Some(ListLine {
                 file,
                 format,
+                reading,
                 outcome: "added",
                 accepted: ingested.accepted,
                 rejected: ingested.rejected.iter().map(|(reason, n)| (&**reason, *n)).collect(),

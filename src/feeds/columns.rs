@@ -7,71 +7,140 @@ use super::head::Head;
 use super::lines::split;
 use super::rejects::one_line;
 
-/// Meaning of a column or key. Of several with the same role, the lowest rank and then the first is
-/// used.
+/// Meaning of a column or key. Of several with one role, the lowest rank is used, wherever it stands: ranks
+/// are places in the tables below, more specific names first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// The domain name.
-    Name { rank: u8 },
-    /// The day the registry releases the name, or an auction ends.
-    Release { rank: u8, order: SlashOrder },
-    /// `drop_date` of native CSV: the day the name left its zone.
-    Drop,
+    Name { rank: usize },
+    /// A day; its rank within its meaning, and the order of day and month in it.
+    Day { meaning: Meaning, rank: usize, order: SlashOrder },
 }
+
+/// Meaning of a column of days by its name alone. [`Fields::resolve`] decides by all columns together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// The day the registry releases the name.
+    Release,
+    /// The registry deletes the name: the release, unless another column is called so.
+    Deletion,
+    /// Called a drop, by which vendors mean the release and others the day the name left its zone.
+    DropOrRelease,
+    /// `drop_date` as native CSV spells it: the day the name left its zone.
+    Drop,
+    /// The end of an auction, or a date without a word: the release if no other column is.
+    End,
+}
+
+const MEANINGS: usize = 5;
+
+/// A value with its rank and order of day and month.
+type Ranked<T> = (usize, SlashOrder, T);
 
 /// Columns or keys by role.
 pub(super) struct Fields<T> {
     /// Rank and value.
-    pub(super) name: Option<(u8, T)>,
-    pub(super) release: Option<(u8, SlashOrder, T)>,
-    pub(super) drop: Option<T>,
+    name: Option<(usize, T)>,
+    /// By [`Meaning`].
+    days: [Option<Ranked<T>>; MEANINGS],
+    /// The meanings that occur, also without a value.
+    said: [bool; MEANINGS],
 }
 
 impl<T> Default for Fields<T> {
     fn default() -> Fields<T> {
-        Fields { name: None, release: None, drop: None }
+        Fields { name: None, days: [const { None }; MEANINGS], said: [false; MEANINGS] }
     }
 }
 
+/// What the columns or keys of a list are, taken together.
+pub(super) struct Resolved<T> {
+    pub(super) name: Option<T>,
+    pub(super) release: Option<(SlashOrder, T)>,
+    pub(super) drop: Option<(SlashOrder, T)>,
+    /// Days that are not used, because another column says the same.
+    pub(super) unused: [Option<T>; MEANINGS],
+}
+
 impl<T> Fields<T> {
-    /// Stores a value, unless there is one of the same role with a lower or the same rank.
-    pub(super) fn put(&mut self, role: Role, value: T) {
+    /// A name without days.
+    pub(super) fn of_name(name: T) -> Fields<T> {
+        Fields { name: Some((0, name)), ..Fields::default() }
+    }
+
+    /// Notes that there is a column or key of this role, which has no value here.
+    pub(super) fn mention(&mut self, role: Role) {
+        if let Role::Day { meaning, .. } = role {
+            self.said[meaning as usize] = true;
+        }
+    }
+
+    /// Stores a value, unless there is one of the same role with a lower or the same rank. Returns the
+    /// value that is not used.
+    pub(super) fn put(&mut self, role: Role, value: T) -> Option<T> {
+        self.mention(role);
         match role {
-            Role::Name { rank } if self.name.as_ref().is_none_or(|(best, _)| rank < *best) => {
-                self.name = Some((rank, value));
+            Role::Name { rank } => match &self.name {
+                Some((best, _)) if *best <= rank => Some(value),
+                _ => self.name.replace((rank, value)).map(|(_, value)| value),
+            },
+            Role::Day { meaning, rank, order } => {
+                let slot = &mut self.days[meaning as usize];
+                match slot {
+                    Some((best, ..)) if *best <= rank => Some(value),
+                    _ => slot.replace((rank, order, value)).map(|(.., value)| value),
+                }
             }
-            Role::Release { rank, order }
-                if self.release.as_ref().is_none_or(|(best, ..)| rank < *best) =>
-            {
-                self.release = Some((rank, order, value));
-            }
-            Role::Drop => self.drop = Some(value),
-            Role::Name { .. } | Role::Release { .. } => {}
+        }
+    }
+
+    /// Decides what each day is. Beside a release, a drop is the day the name left its zone; alone, it is
+    /// the release (`data/docs/sources.md`).
+    pub(super) fn resolve(self) -> Resolved<T> {
+        let says = |meaning: Meaning| self.said[meaning as usize];
+        let has_release = says(Meaning::Release);
+        let is_drop = has_release || says(Meaning::Deletion) || says(Meaning::Drop);
+        let [mut release, mut deletion, mut either, mut drop, mut end] = self.days;
+        let drop = drop
+            .take()
+            .or_else(|| either.take_if(|_| is_drop))
+            .or_else(|| deletion.take_if(|_| has_release));
+        let release = release
+            .take()
+            .or_else(|| deletion.take())
+            .or_else(|| either.take_if(|_| !is_drop))
+            .or_else(|| end.take());
+        let day = |(_, order, value)| (order, value);
+        let unused = [deletion, either, end, None, None];
+        Resolved {
+            name: self.name.map(|(_, value)| value),
+            release: release.map(day),
+            drop: drop.map(day),
+            unused: unused.map(|rest| rest.map(|(.., value)| value)),
         }
     }
 }
 
-/// Names of the domain column with their ranks; compared without case, spaces and punctuation.
-const NAME_ALIASES: [(&str, u8); 4] =
-    [("domain", 0), ("domainname", 0), ("dominio", 0), ("name", 1)];
+/// Names of the domain column; compared without case, spaces and punctuation.
+const NAME_ALIASES: [&str; 4] = ["domainname", "domain", "dominio", "name"];
 
-/// Names of the release column with their ranks and the feed's order of day and month.
-const RELEASE_ALIASES: [(&str, u8, SlashOrder); 15] = [
-    ("dropdate", 0, SlashOrder::Unknown),
-    ("droptime", 0, SlashOrder::Unknown),
-    ("purged", 0, SlashOrder::Unknown),
-    ("purgedate", 0, SlashOrder::Unknown),
-    ("deletiontime", 0, SlashOrder::Unknown),
-    ("deletiondate", 0, SlashOrder::Unknown),
-    ("deletedate", 0, SlashOrder::Unknown),
-    ("releaseat", 0, SlashOrder::Unknown),
-    ("releasedate", 0, SlashOrder::Unknown),
-    ("dateavailable", 0, SlashOrder::Unknown),
-    ("auctionenddate", 0, SlashOrder::MonthFirst),
-    ("auctionendtime", 0, SlashOrder::MonthFirst),
-    ("endtime", 0, SlashOrder::Unknown),
-    ("enddate", 0, SlashOrder::Unknown),
-    ("date", 1, SlashOrder::Unknown),
+/// Names of columns of days, with the feed's order of day and month.
+const DAY_ALIASES: [(&str, Meaning, SlashOrder); 15] = [
+    ("releasedate", Meaning::Release, SlashOrder::Unknown),
+    ("releaseat", Meaning::Release, SlashOrder::Unknown),
+    ("dateavailable", Meaning::Release, SlashOrder::Unknown),
+    ("purgedate", Meaning::Release, SlashOrder::Unknown),
+    ("purged", Meaning::Release, SlashOrder::Unknown),
+    ("deletiondate", Meaning::Deletion, SlashOrder::Unknown),
+    ("deletedate", Meaning::Deletion, SlashOrder::Unknown),
+    ("deletiontime", Meaning::Deletion, SlashOrder::Unknown),
+    ("dropdate", Meaning::DropOrRelease, SlashOrder::Unknown),
+    ("droptime", Meaning::DropOrRelease, SlashOrder::Unknown),
+    ("auctionenddate", Meaning::End, SlashOrder::MonthFirst),
+    ("auctionendtime", Meaning::End, SlashOrder::MonthFirst),
+    ("enddate", Meaning::End, SlashOrder::Unknown),
+    ("endtime", Meaning::End, SlashOrder::Unknown),
+    ("date", Meaning::End, SlashOrder::Unknown),
 ];
 
 /// Accepted names of the required columns, for messages.
@@ -85,15 +154,17 @@ const AU_COLUMN: &str = "eligiblepurgetimeutc";
 /// Role of a column or key; `None` when it is not used.
 pub(super) fn role(name: &str) -> Option<Role> {
     if name.trim().eq_ignore_ascii_case("drop_date") {
-        return Some(Role::Drop);
+        let order = SlashOrder::Unknown;
+        return Some(Role::Day { meaning: Meaning::Drop, rank: 0, order });
     }
     let mut buffer = [0; ALIAS_BYTES_MAX];
     let plain = plain(name, &mut buffer)?;
-    if let Some((_, rank)) = NAME_ALIASES.iter().find(|(alias, _)| alias.as_bytes() == plain) {
-        return Some(Role::Name { rank: *rank });
+    if let Some(rank) = NAME_ALIASES.iter().position(|alias| alias.as_bytes() == plain) {
+        return Some(Role::Name { rank });
     }
-    let release = RELEASE_ALIASES.iter().find(|(alias, ..)| alias.as_bytes() == plain);
-    release.map(|&(_, rank, order)| Role::Release { rank, order })
+    let rank = DAY_ALIASES.iter().position(|(alias, ..)| alias.as_bytes() == plain)?;
+    let (_, meaning, order) = DAY_ALIASES[rank];
+    Some(Role::Day { meaning, rank, order })
 }
 
 /// Maximum letters and digits of an alias.
@@ -163,13 +234,24 @@ impl Header {
     }
 
     fn names_date(&self) -> bool {
-        let date = |cell: &String| matches!(role(cell), Some(Role::Release { .. } | Role::Drop));
+        let date = |cell: &String| matches!(role(cell), Some(Role::Day { .. }));
         self.cells.iter().any(date)
     }
 
     /// Position of the column with exactly this name, ignoring case.
     pub(super) fn exactly(&self, name: &str) -> Option<usize> {
         self.cells.iter().position(|cell| cell.eq_ignore_ascii_case(name))
+    }
+
+    /// Position of the column with exactly this name, or else with this one in another spelling:
+    /// `releaseDate` for `release_date`.
+    pub(super) fn spelled(&self, name: &str) -> Option<usize> {
+        let is_same = |cell: &String| {
+            let (mut one, mut other) = ([0; ALIAS_BYTES_MAX], [0; ALIAS_BYTES_MAX]);
+            let cell = plain(cell, &mut one);
+            cell.is_some() && cell == plain(name, &mut other)
+        };
+        self.exactly(name).or_else(|| self.cells.iter().position(is_same))
     }
 
     /// Error for a missing column.
@@ -195,11 +277,13 @@ fn declared_delimiter(line: &str) -> Option<u8> {
 }
 
 /// Positions of the columns that are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
     pub(super) name: usize,
     pub(super) release: Option<(usize, SlashOrder)>,
-    pub(super) drop: Option<usize>,
+    pub(super) drop: Option<(usize, SlashOrder)>,
+    /// Columns of names and days that are not read, because another one says the same.
+    unused: Vec<usize>,
 }
 
 impl Columns {
@@ -212,21 +296,57 @@ impl Columns {
             plain(cell, &mut [0; ALIAS_BYTES_MAX]).is_some_and(|name| name == AU_COLUMN.as_bytes())
         };
         let day_first = header.cells.iter().any(au);
-        let mut fields = Fields::default();
+        let (mut fields, mut unused) = (Fields::default(), Vec::new());
         for (at, cell) in header.cells.iter().enumerate() {
-            match role(cell) {
-                Some(Role::Drop) if fields.drop.is_some() => {}
-                Some(role) => fields.put(role, at),
-                None => {}
-            }
+            unused.extend(role(cell).and_then(|role| fields.put(role, at)));
         }
-        let Fields { name, release, drop } = fields;
+        let Resolved { name, release, drop, unused: rest } = fields.resolve();
         if release.is_none() && drop.is_none() {
             return Err(header.lacks("drop_date"));
         }
-        let (_, name) = name.ok_or_else(|| header.lacks("domain"))?;
-        let order = |order| if day_first { SlashOrder::DayFirst } else { order };
-        Ok(Columns { name, release: release.map(|(_, own, at)| (at, order(own))), drop })
+        let name = name.ok_or_else(|| header.lacks("domain"))?;
+        unused.extend(rest.into_iter().flatten());
+        unused.sort_unstable();
+        let day = |(order, at)| (at, if day_first { SlashOrder::DayFirst } else { order });
+        Ok(Columns { name, release: release.map(day), drop: drop.map(day), unused })
+    }
+
+    /// Whether there are a drop date and a release date that is called one.
+    pub(super) fn has_both(&self, header: &Header) -> bool {
+        let is_firm = |at: usize| match role(&header.cells[at]) {
+            Some(Role::Day { meaning, .. }) => meaning != Meaning::End,
+            _ => false,
+        };
+        self.drop.is_some() && self.release.is_some_and(|(at, _)| is_firm(at))
+    }
+
+    /// The columns that are read and those that are not, as a clause.
+    pub(super) fn reason(&self, header: &Header) -> String {
+        let cell = |at: usize| format!("`{}`", header.cells[at]);
+        let name = cell(self.name);
+        let mut reason = match (self.drop, self.release) {
+            (Some((drop, _)), Some((release, _))) => format!(
+                "header has {name}, the drop date {} and the release date {}",
+                cell(drop),
+                cell(release)
+            ),
+            (Some((drop, _)), None) => format!("header has {name} and {}", cell(drop)),
+            (None, Some((release, _))) => {
+                let at = cell(release);
+                let meaning = if at.to_ascii_lowercase().contains("drop") {
+                    ", the only date, read as the release date"
+                } else {
+                    ""
+                };
+                format!("header has {name} and {at}{meaning}")
+            }
+            (None, None) => format!("header has {name}"),
+        };
+        if !self.unused.is_empty() {
+            let unused: Vec<String> = self.unused.iter().map(|&at| cell(at)).collect();
+            reason += &format!("; not used: {}", unused.join(", "));
+        }
+        reason
     }
 }
 
@@ -255,7 +375,76 @@ mod tests {
         ] {
             let found = columns(header);
             assert_eq!((found.name, found.release), (name, Some((release, order))), "{header}");
+            assert_eq!(found.drop, None, "{header}");
         }
+    }
+
+    /// Name, drop and release of a header.
+    fn read(text: &str) -> String {
+        let header = Header::find(&Head::new(text.as_bytes(), true)).expect("a header");
+        let columns = Columns::from_header(&header).expect("complete");
+        let cell = |at: usize| header.cells[at].clone();
+        let day = |day: Option<(usize, SlashOrder)>| day.map_or("-".into(), |(at, _)| cell(at));
+        let unused: Vec<String> = columns.unused.iter().map(|&at| cell(at)).collect();
+        let (drop, release) = (day(columns.drop), day(columns.release));
+        format!("{} {drop} {release} [{}]", cell(columns.name), unused.join(" "))
+    }
+
+    #[test]
+    fn columns_are_what_they_are_called_in_any_order_and_spelling() {
+        for (columns, expected) in [
+            (["name", "dropDate", "releaseDate"], "name dropDate releaseDate []"),
+            (["Domain", "Drop-Date", "RELEASE_DATE"], "Domain Drop-Date RELEASE_DATE []"),
+            (["domain_name", "drop_date", "purged"], "domain_name drop_date purged []"),
+            (
+                ["domain_name", "drop_date", "deletion_time"],
+                "domain_name drop_date deletion_time []",
+            ),
+            (["domain", "droptime", "deletiondate"], "domain droptime deletiondate []"),
+            (["domain", "deletedate", "releaseat"], "domain deletedate releaseat []"),
+            // Only a sole date that is called a drop may be the release.
+            (["domain", "dropDate", "price"], "domain - dropDate []"),
+            (["domain", "dropDate", "date"], "domain - dropDate [date]"),
+            (["domain", "dropDate", "enddate"], "domain - dropDate [enddate]"),
+            (["domain_name", "drop_date", "x"], "domain_name drop_date - []"),
+            // Of two columns of one field, the more specific name wins.
+            (["domain", "releasedate", "date"], "domain - releasedate [date]"),
+            (["domain", "releasedate", "purgedate"], "domain - releasedate [purgedate]"),
+            (["domainname", "name", "date"], "domainname - date [name]"),
+            (["domainname", "domain", "purged"], "domainname - purged [domain]"),
+            (["domain", "enddate", "date"], "domain - enddate [date]"),
+            (["domain_name", "drop_date", "droptime"], "domain_name drop_date - [droptime]"),
+        ] {
+            let [a, b, c] = columns;
+            for order in [[a, b, c], [a, c, b], [b, a, c], [b, c, a], [c, a, b], [c, b, a]] {
+                let header = order.join(",") + "\n";
+                let sorted = |text: String| {
+                    let mut words: Vec<String> =
+                        text.split(' ').map(|word| word.trim_matches(['[', ']']).into()).collect();
+                    words[3..].sort();
+                    words
+                };
+                assert_eq!(sorted(read(&header)), sorted(expected.into()), "{header}");
+            }
+        }
+    }
+
+    #[test]
+    fn columns_that_are_not_used_are_named() {
+        let reason = |text: &str| {
+            let header = Header::find(&Head::new(text.as_bytes(), true)).expect("a header");
+            Columns::from_header(&header).expect("complete").reason(&header)
+        };
+        let both = reason("name,dropDate,releaseDate,Date\n");
+        let expected = "header has `name`, the drop date `dropDate` and the release date `releaseDate`; \
+                        not used: `Date`";
+        assert_eq!(both, expected);
+        let sole = reason("Domain,Drop Date\n");
+        assert_eq!(
+            sole,
+            "header has `Domain` and `Drop Date`, the only date, read as the release date"
+        );
+        assert_eq!(reason("domain,purged\n"), "header has `domain` and `purged`");
     }
 
     #[test]

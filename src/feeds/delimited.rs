@@ -7,7 +7,7 @@ use super::rejects::RejectReason;
 use super::{Given, Observation};
 use crate::vocab::name::DomainName;
 
-/// Rows of a table. Their date is the day of release, except in a `drop_date` column.
+/// Rows of a table.
 pub(super) struct Delimited {
     columns: Columns,
     delimiter: u8,
@@ -22,7 +22,8 @@ impl Delimited {
     /// The cells with name, release date and drop date; empty for columns that the table lacks.
     fn cells<'a>(&self, row: &'a str) -> Result<[&'a str; 3], RejectReason> {
         let release = self.columns.release.map(|(at, _)| at);
-        let wanted = [Some(self.columns.name), release, self.columns.drop];
+        let drop = self.columns.drop.map(|(at, _)| at);
+        let wanted = [Some(self.columns.name), release, drop];
         let (cells, count) = pick(row, self.delimiter, wanted);
         let is_missing = wanted.into_iter().flatten().any(|at| at >= count);
         if is_missing { Err(RejectReason::TooFewColumns) } else { Ok(cells) }
@@ -36,9 +37,11 @@ impl RowParser for Delimited {
         (!row.trim().is_empty()).then(|| {
             let [name, release, drop] = self.cells(row)?;
             let name = DomainName::parse(name)?;
-            let order = self.columns.release.map_or(SlashOrder::Unknown, |(_, order)| order);
-            let release = dates::optional_day(release, order, "release_date")?;
-            let drop = dates::optional_day(drop, SlashOrder::Unknown, "drop_date")?;
+            let order =
+                |day: Option<(usize, SlashOrder)>| day.map_or(SlashOrder::Unknown, |(_, it)| it);
+            let release =
+                dates::optional_day(release, order(self.columns.release), "release_date")?;
+            let drop = dates::optional_day(drop, order(self.columns.drop), "drop_date")?;
             self.given.listed(name, release, drop)
         })
     }

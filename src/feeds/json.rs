@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::columns::{Fields, role};
+use super::columns::{Fields, Resolved, role};
 use super::container::Input;
 use super::dates::{self, SlashOrder};
 use super::error::FeedProblem;
@@ -53,18 +53,15 @@ impl JsonRows {
     fn observation(&self) -> Result<Observation, RejectReason> {
         let Element(element) = serde_json::from_slice(&self.element)
             .map_err(|error| RejectReason::BadJson(error.to_string()))?;
-        let Some((_, Cell::Text(name))) = &element.name else {
+        let Resolved { name: Some(Cell::Text(name)), release, drop, .. } = element.resolve() else {
             return Err(RejectReason::MissingName);
         };
-        let name = DomainName::parse(name)?;
-        let release = match &element.release {
-            Some((_, order, cell)) => cell.day(*order, "release_date")?,
-            None => None,
+        let name = DomainName::parse(&name)?;
+        let day = |value: Option<(SlashOrder, Cell<'_>)>, column| {
+            value.map_or(Ok(None), |(order, cell)| cell.day(order, column))
         };
-        let drop = match &element.drop {
-            Some(cell) => cell.day(SlashOrder::Unknown, "drop_date")?,
-            None => None,
-        };
+        let release = day(release, "release_date")?;
+        let drop = day(drop, "drop_date")?;
         self.given.listed(name, release, drop)
     }
 }
@@ -317,7 +314,7 @@ impl<'de> Visitor<'de> for ElementVisitor {
 
     fn visit_str<E>(self, name: &str) -> Result<Element<'de>, E> {
         let name = Cell::Text(Cow::Owned(name.to_owned()));
-        Ok(Element(Fields { name: Some((0, name)), ..Fields::default() }))
+        Ok(Element(Fields::of_name(name)))
     }
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Element<'de>, M::Error> {
@@ -328,8 +325,8 @@ impl<'de> Visitor<'de> for ElementVisitor {
                 continue;
             };
             match map.next_value()? {
-                Cell::Null => {}
-                cell => fields.put(role, cell),
+                Cell::Null => fields.mention(role),
+                cell => drop(fields.put(role, cell)),
             }
         }
         Ok(Element(fields))

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::columns::Header;
+use super::columns::{self, Header};
 use super::dates;
 use super::error::FeedProblem;
 use super::lines::{Parsed, RowParser, pick};
@@ -11,7 +11,8 @@ use super::{Observation, Sighting};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
-/// Columns that are read, of which the first two are required. Other columns are ignored.
+/// Columns that are read. The first two are required, and spelled so; the others may be spelled otherwise
+/// (`releaseDate`). Further columns are ignored.
 const COLUMNS: [&str; 7] = [
     "domain",
     "drop_date",
@@ -40,12 +41,20 @@ impl Columns {
     /// # Errors
     /// [`FeedProblem::MissingColumn`] without `domain` or `drop_date`.
     pub(super) fn from_header(header: &Header) -> Result<Columns, FeedProblem> {
-        let at = COLUMNS.map(|name| header.exactly(name));
-        if let Some(missing) = at[..2].iter().position(Option::is_none) {
-            return Err(header.lacks(COLUMNS[missing]));
+        let required = [COLUMNS[0], COLUMNS[1]];
+        if let Some(missing) = required.into_iter().find(|name| header.exactly(name).is_none()) {
+            return Err(header.lacks(missing));
         }
+        let at = COLUMNS.map(|name| header.spelled(name));
         let Header { line, delimiter, ref cells } = *header;
         Ok(Columns { line, delimiter, count: cells.len(), at })
+    }
+
+    /// Whether the header has a release date by another name, which this format does not read.
+    pub(super) fn loses_a_release(&self, header: &Header) -> bool {
+        let [_, _, release, ..] = self.at;
+        let columns = columns::Columns::from_header(header);
+        release.is_none() && columns.is_ok_and(|columns| columns.has_both(header))
     }
 }
 

@@ -144,14 +144,16 @@ fn shape(head: &Head, format: Format, demand: Demand) -> Result<Taken, FeedProbl
         Format::Native => {
             let header = Header::find(head).ok_or_else(|| Header::absent(format))?;
             let columns = native::Columns::from_header(&header)?;
+            if demand == Demand::Most && columns.loses_a_release(&header) {
+                let why = "it has a release date under another name than `release_date`".to_owned();
+                return Err(FeedProblem::NotFormat { format, why });
+            }
             taken(Shape::Native(columns), "header has `domain` and `drop_date`".into())
         }
         Format::Delimited => {
             let header = Header::find(head).ok_or_else(|| Header::absent(format))?;
             let columns = Columns::from_header(&header)?;
-            let dated = columns.release.map(|(at, _)| at).or(columns.drop);
-            let date = dated.map_or("", |at| &header.cells[at]);
-            let reason = format!("header has `{}` and `{date}`", header.cells[columns.name]);
+            let reason = columns.reason(&header);
             taken(Shape::Delimited(header, columns), reason)
         }
         Format::Pool => rows(

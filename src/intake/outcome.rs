@@ -35,7 +35,13 @@ pub struct ListReport {
 #[serde(rename_all = "snake_case")]
 pub enum ListOutcome {
     /// The corpus has a new batch.
-    Added { format: String, ingested: Ingested },
+    Added {
+        format: String,
+        /// How the list was read, as a clause: which columns are which, what its days are.
+        #[serde(default)]
+        reading: String,
+        ingested: Ingested,
+    },
     /// A zone file, compared with those of the days before; the lists that it led to are outcomes of
     /// their own, before this one.
     Compared { zone: String, lists: u32 },

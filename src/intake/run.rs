@@ -214,17 +214,19 @@ impl<'a> Work<'a> {
                     return Ok(held);
                 }
                 let source = self.source(ingest, path, (opened, sha256), &feed)?;
+                let reading = feed.reason().to_owned();
                 let progress = self.progress(path, feed.bytes_read())?;
                 let rows = feed.inspect(|_| progress());
                 let ingested = corpus.ingest_ranked(&source, edition, rows)?;
-                return Ok(self.added(source, ingested));
+                return Ok(self.added(source, reading, ingested));
             }
             feed => feed?,
         };
         let source = self.source(ingest, path, (opened, sha256), &feed)?;
+        let reading = feed.reason().to_owned();
         let progress = self.progress(path, feed.bytes_read())?;
         let ingested = corpus.ingest(&source, feed.inspect(|_| progress()))?;
-        Ok(self.added(source, ingested))
+        Ok(self.added(source, reading, ingested))
     }
 
     /// Identity and origin of a list whose head is read.
@@ -348,7 +350,8 @@ impl<'a> Work<'a> {
             older.display(),
             newer.display()
         );
-        self.note(format!("{name}: read as zone-pair of {zone}, dropped on {day}"));
+        let reading = format!("two files of the zone {zone}; dropped on {day}");
+        self.note(format!("{name}: read as zone-pair ({reading})"));
         let source = Source {
             name: name.to_owned(),
             sha256,
@@ -361,7 +364,7 @@ impl<'a> Work<'a> {
         let second = self.progress(newer, after.bytes_read())?;
         let (before, after) = (before.inspect(|_| first()), after.inspect(|_| second()));
         let ingested = corpus.ingest_zone_pair(&source, day, before, after)?;
-        Ok(self.added(source, ingested))
+        Ok(self.added(source, reading, ingested))
     }
 
     /// The outcome of a list that the corpus already holds.
@@ -381,12 +384,12 @@ impl<'a> Work<'a> {
         Ok(Some(ListOutcome::AlreadyHeld { format: held.format }))
     }
 
-    fn added(&mut self, source: Source, ingested: Ingested) -> ListOutcome {
+    fn added(&mut self, source: Source, reading: String, ingested: Ingested) -> ListOutcome {
         if let Some(path) = &ingested.rejects_file {
             let bad: u64 = ingested.rejected.values().sum();
             self.note(format!("{}: rejected rows: {bad}; see {}", source.name, path.display()));
         }
-        ListOutcome::Added { format: source.format, ingested }
+        ListOutcome::Added { format: source.format, reading, ingested }
     }
 
     fn note(&mut self, note: String) {

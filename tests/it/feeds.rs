@@ -473,6 +473,38 @@ fn delimited_lists_of_registries_and_vendors() {
 }
 
 #[test]
+fn drop_and_release_dates_are_what_they_are_called() {
+    let row = ["brightmesa.com dropped 2026-10-20 free 2026-12-24"];
+    for list in [
+        "name,dropDate,releaseDate\nbrightmesa.com,2026-10-20,2026-12-24\n",
+        "Domain,Drop Date,Release Date\nbrightmesa.com,2026-10-20,2026-12-24\n",
+        "releaseDate;dropDate;name\n2026-12-24;2026-10-20;brightmesa.com\n",
+        "Domain\tDate Available\tDrop Date\nbrightmesa.com\t2026-12-24\t2026-10-20\n",
+        "domain_name,drop_date,purged,date\nbrightmesa.com,2026-10-20,2026-12-24,2026-01-01\n",
+        "domain,drop_date,purge_date\nbrightmesa.com,2026-10-20,2026-12-24\n",
+    ] {
+        check("list.csv", list, &auto(), Format::Delimited, &row);
+    }
+    // The spelling of JSON in the columns of our own CSV.
+    let native =
+        "domain,drop_date,releaseDate,registeredAgain\nbrightmesa.com,2026-10-20,2026-12-24,\n";
+    check("list.csv", native, &auto(), Format::Native, &row);
+    let json = r#"[{"releaseDate":"2026-12-24","name":"brightmesa.com","dropDate":"2026-10-20"}]"#;
+    check("list.json", json, &auto(), Format::Json, &row);
+    // Without a value, the other day is what it was.
+    let json = r#"[{"name":"brightmesa.com","dropDate":"2026-10-20","releaseDate":null}]"#;
+    check("list.json", json, &auto(), Format::Json, &["brightmesa.com dropped 2026-10-20"]);
+    let sole = r#"[{"name":"brightmesa.com","dropDate":"2026-12-24"}]"#;
+    check(
+        "list.json",
+        sole,
+        &auto(),
+        Format::Json,
+        &["brightmesa.com dropped 2026-11-21 free 2026-12-24"],
+    );
+}
+
+#[test]
 fn backorders_of_dynadot_are_read_by_position() {
     let list = "Domain,Ends,Bids,Appraisal\nbrightmesa.net,2026/11/25 10:00 PST,3,$9\n\
                 pine.org,12/1/2026,1,$1\nsilver.org,soon,1,$1\nno name,2026/11/25,1,$1\n";

@@ -368,6 +368,30 @@ fn an_index_of_one_batch_is_that_of_many() {
 }
 
 #[test]
+fn an_export_is_read_back_exactly() {
+    let site = Site::new();
+    let own =
+        "domain,drop_date,release_date\nsolar.com,2026-03-01,2026-04-09\nriver.se,2026-02-01,\n";
+    let path = site.write("own.csv", own);
+    assert_eq!(ingest(&site, &path).code, Some(0));
+    let columns =
+        ["name,dropDate,releaseDate", "releaseDate,stage,dropDate,dqs,daysToRelease,name"];
+    for (at, columns) in columns.into_iter().enumerate() {
+        let export = |site: &Site| {
+            site.ok(&["--today", TODAY, "export", "drops", "--view", "all", "--columns", columns])
+        };
+        let csv = export(&site);
+        assert_eq!(csv.lines().count(), 3, "{csv}");
+        let other = Site::new();
+        let read = ingest(&other, &other.write(&format!("{at}.csv"), &csv));
+        let summary: Value = serde_json::from_str(&read.stdout).expect("one line of JSON");
+        let reading = summary["lists"][0]["reading"].as_str().expect("a clause");
+        assert!(reading.contains("the drop date `dropDate`"), "{read}");
+        assert_eq!(export(&other), csv);
+    }
+}
+
+#[test]
 fn a_newer_public_suffix_list_replaces_the_compiled_one() {
     let site = Site::new();
     let key = site.account("owner@example.com", "api");
