@@ -1,5 +1,6 @@
 //! Values that every stage shares. Nothing here reads a file or a socket, except [`memory`] its limit;
-//! [`whole_file`] writes what others give it; only [`clock`] and [`budget`] read the time. Each type is parsed once, where it enters, and cannot hold an invalid
+//! [`whole_file`] writes what others give it; only [`clock`], [`budget`] and
+//! [`turns`] read the time. Each type is parsed once, where it enters, and cannot hold an invalid
 //! value afterwards.
 
 pub mod budget;
@@ -39,6 +40,7 @@ pub mod suffixes;
 pub mod tables;
 pub mod tag;
 pub mod time;
+pub mod turns;
 pub mod url;
 pub mod watched_change;
 pub mod watermark;

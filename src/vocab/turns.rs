@@ -1,0 +1,680 @@
+//! Turns of costly work, so that no account waits for the work of another.
+//!
+//! Work runs in a few slots. Each party (an account, or all visitors together) has a line. A free slot goes to the
+//! line whose party has used the least time: start-time fair queueing, in time and not in requests. A party without
+//! work joins at the current virtual time, so it saves nothing up by being idle, and it starts at once in a
+//! slot beyond the others. Running work asks every few thousand steps whether it has to give way
+//! ([`Turn::give_way`]), which it has after a slice if another party has used less.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::vocab::ids::AccountId;
+
+/// Time for which work runs before it gives way to a party that has used less.
+pub const SLICE: Duration = Duration::from_millis(5);
+
+/// Those who share the slots equally.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Party {
+    Account(AccountId),
+    /// Everybody without a valid key or session.
+    Visitors,
+}
+
+/// Bounds of a scheduler.
+#[derive(Clone, Copy, Debug)]
+pub struct TurnLimits {
+    /// Turns at once, and as many again for the first slices of parties that had no work.
+    pub slots: usize,
+    /// Works of a party that wait to begin.
+    pub waiting_per_party: usize,
+    /// Works of all parties that wait to begin.
+    pub waiting: usize,
+    /// Works that have begun and wait, each on a thread of its own.
+    pub paused: usize,
+    /// Longest wait to begin.
+    pub wait: Duration,
+}
+
+/// Why work gets no turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoTurn {
+    /// It would wait too long, or too many wait already.
+    #[error("the work would have to wait for {expected:?}")]
+    Refused { expected: Duration },
+    #[error("no turn came within {waited:?}")]
+    TimedOut { waited: Duration },
+}
+
+/// The scheduler.
+#[derive(Debug)]
+pub struct Turns {
+    schedule: Mutex<Schedule<Wake>>,
+    /// Whether anybody may have to give way. Read without the lock.
+    is_contended: AtomicBool,
+    wait_max: Duration,
+}
+
+/// Ends the wait of one work.
+type Wake = oneshot::Sender<Result<Turn, NoTurn>>;
+
+impl Turns {
+    pub fn new(limits: TurnLimits) -> Arc<Turns> {
+        Arc::new(Turns {
+            schedule: Mutex::new(Schedule::new(limits)),
+            is_contended: AtomicBool::new(false),
+            wait_max: limits.wait,
+        })
+    }
+
+    /// Waits for a turn of the party. A dropped future gives up its place in the line.
+    ///
+    /// # Errors
+    /// The line is too long or too slow.
+    pub async fn take(self: &Arc<Self>, party: Party) -> Result<Turn, NoTurn> {
+        let (wake, woken) = oneshot::channel();
+        let ticket = match self.with(|schedule| schedule.ask(party, wake))? {
+            Asked::Begins => return Ok(Turn::new(self, party)),
+            Asked::Waits(ticket) => ticket,
+        };
+        let mut waiting = Waiting { turns: self, party, ticket, woken };
+        let began = Instant::now();
+        match timeout(self.wait_max, &mut waiting.woken).await {
+            Ok(Ok(turn)) => turn,
+            // Its sender is dropped only with the scheduler.
+            Ok(Err(_)) | Err(_) => Err(NoTurn::TimedOut { waited: began.elapsed() }),
+        }
+    }
+
+    /// Changes the schedule, then wakes those whose turn it is.
+    fn with<T>(self: &Arc<Self>, change: impl FnOnce(&mut Schedule<Wake>) -> T) -> T {
+        let mut schedule = self.lock();
+        let changed = change(&mut schedule);
+        let mut woken = Vec::new();
+        while let Some((party, wake)) = schedule.next() {
+            woken.push((wake, Ok(Turn::new(self, party))));
+        }
+        woken.extend(schedule.evicted.drain(..).map(|(wake, no_turn)| (wake, Err(no_turn))));
+        self.is_contended.store(schedule.is_contended(), Ordering::Relaxed);
+        // A turn that nobody receives ends when it is dropped, which takes the lock.
+        drop(schedule);
+        woken.into_iter().for_each(|(wake, turn)| drop(wake.send(turn)));
+        changed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Schedule<Wake>> {
+        self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A place in the line, given up on drop.
+struct Waiting<'a> {
+    turns: &'a Arc<Turns>,
+    party: Party,
+    ticket: u64,
+    woken: oneshot::Receiver<Result<Turn, NoTurn>>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.turns.with(|schedule| schedule.withdraw(self.party, self.ticket));
+    }
+}
+
+/// A slot, until drop.
+#[derive(Debug)]
+pub struct Turn {
+    turns: Arc<Turns>,
+    party: Party,
+    /// Start of the slice; `None` while the work is paused.
+    since: Option<Instant>,
+    /// Time used on other threads in this slice.
+    elsewhere: Duration,
+    /// Time used in earlier slices.
+    before: Duration,
+}
+
+impl Turn {
+    fn new(turns: &Arc<Turns>, party: Party) -> Turn {
+        let (since, zero) = (Some(Instant::now()), Duration::ZERO);
+        Turn { turns: Arc::clone(turns), party, since, elsewhere: zero, before: zero }
+    }
+
+    /// Counts time that the work used on other threads.
+    pub fn charge(&mut self, elsewhere: Duration) {
+        self.elsewhere += elsewhere;
+    }
+
+    /// Blocks the thread while other parties come first. Returns how long, if at all.
+    pub fn give_way(&mut self, now: Instant) -> Option<Duration> {
+        let used = now.duration_since(self.since?) + self.elsewhere;
+        if used < SLICE || !self.turns.is_contended.load(Ordering::Relaxed) {
+            return None;
+        }
+        let (wake, woken) = oneshot::channel();
+        let is_paused = self.turns.with(|schedule| schedule.pause(self.party, used, wake));
+        if !is_paused {
+            return None;
+        }
+        self.since = None;
+        self.before += used;
+        self.elsewhere = Duration::ZERO;
+        // What has begun is neither refused nor evicted.
+        if let Ok(Ok(mut turn)) = woken.blocking_recv() {
+            self.since = turn.since.take();
+        }
+        Some(now.elapsed())
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(since) = self.since {
+            let used = since.elapsed() + self.elsewhere;
+            let total = self.before + used;
+            self.turns.with(|schedule| schedule.end(self.party, used, total));
+        }
+    }
+}
+
+/// Who runs, who waits, and who is next. Knows neither clock nor threads: times are arguments, and `W` wakes
+/// one that waits.
+#[derive(Debug)]
+struct Schedule<W> {
+    limits: TurnLimits,
+    /// Parties that have work, or have used more than the virtual time while others waited.
+    lines: HashMap<Party, Line<W>>,
+    running: usize,
+    waiting: usize,
+    paused: usize,
+    /// Virtual time: that of the turn that began last.
+    now: Duration,
+    last_ticket: u64,
+    /// Those that lost their place to a party that waits with fewer works.
+    evicted: Vec<(W, NoTurn)>,
+}
+
+/// The works of a party.
+#[derive(Debug)]
+struct Line<W> {
+    /// Time used, on the virtual clock.
+    used: Duration,
+    running: usize,
+    /// Works that have begun, which come first: so a party has at most as many of them as there are slots.
+    paused: VecDeque<Place<W>>,
+    waiting: VecDeque<Place<W>>,
+    /// Moving average of the time that a work uses.
+    average: Duration,
+}
+
+#[derive(Debug)]
+struct Place<W> {
+    ticket: u64,
+    wake: W,
+}
+
+/// Outcome of [`Schedule::ask`].
+#[derive(Debug, PartialEq, Eq)]
+enum Asked {
+    Begins,
+    Waits(u64),
+}
+
+impl<W> Line<W> {
+    fn new(used: Duration) -> Line<W> {
+        let (paused, waiting) = (VecDeque::new(), VecDeque::new());
+        Line { used, running: 0, paused, waiting, average: Duration::ZERO }
+    }
+
+    /// The place that is next in this line.
+    fn first(&self) -> Option<&Place<W>> {
+        self.paused.front().or_else(|| self.waiting.front())
+    }
+
+    fn is_idle(&self) -> bool {
+        self.running == 0 && self.first().is_none()
+    }
+}
+
+impl<W> Schedule<W> {
+    fn new(limits: TurnLimits) -> Schedule<W> {
+        Schedule {
+            limits,
+            lines: HashMap::new(),
+            running: 0,
+            waiting: 0,
+            paused: 0,
+            now: Duration::ZERO,
+            last_ticket: 0,
+            evicted: Vec::new(),
+        }
+    }
+
+    /// Begins a work, or puts it into the line of its party.
+    fn ask(&mut self, party: Party, wake: W) -> Result<Asked, NoTurn> {
+        let TurnLimits { slots, waiting_per_party, waiting, wait, .. } = self.limits;
+        let now = self.now;
+        let line = self.lines.entry(party).or_insert_with(|| Line::new(now));
+        if line.is_idle() {
+            line.used = line.used.max(now);
+        }
+        // Without a debt, whose first slice would have come next anyway.
+        let is_new = line.is_idle() && line.used == now;
+        if self.running < slots || is_new && self.running < 2 * slots {
+            self.begin(party);
+            return Ok(Asked::Begins);
+        }
+        let ahead = line.waiting.len();
+        let expected = self.expected_wait(party);
+        if ahead >= waiting_per_party || expected > wait {
+            return Err(NoTurn::Refused { expected });
+        }
+        if self.waiting >= waiting && !self.evict_longer_than(ahead + 1) {
+            self.forget_idle();
+            return Err(NoTurn::Refused { expected });
+        }
+        self.waiting += 1;
+        let place = self.place(wake);
+        let ticket = place.ticket;
+        self.line(party).waiting.push_back(place);
+        Ok(Asked::Waits(ticket))
+    }
+
+    /// The time after which a new work of the party begins: its works one after the other, in its share of the
+    /// slots.
+    fn expected_wait(&self, party: Party) -> Duration {
+        let busy = self.lines.values().filter(|line| !line.is_idle()).count().max(1) as u32;
+        let Some(line) = self.lines.get(&party) else { return Duration::ZERO };
+        let before = line.average * (line.waiting.len() + line.paused.len() + 1) as u32;
+        before * busy / self.limits.slots as u32
+    }
+
+    /// Removes the newest work of the longest line, if it has more than `length`.
+    fn evict_longer_than(&mut self, length: usize) -> bool {
+        let longest = self.lines.iter().max_by_key(|(_, line)| line.waiting.len());
+        let Some((&party, line)) = longest else { return false };
+        if line.waiting.len() <= length {
+            return false;
+        }
+        let expected = self.expected_wait(party);
+        let newest = self.line(party).waiting.pop_back();
+        self.waiting -= 1;
+        self.evicted.extend(newest.map(|place| (place.wake, NoTurn::Refused { expected })));
+        true
+    }
+
+    /// Removes a work that waits to begin; no effect if it does not.
+    fn withdraw(&mut self, party: Party, ticket: u64) {
+        let Some(line) = self.lines.get_mut(&party) else { return };
+        let before = line.waiting.len();
+        line.waiting.retain(|place| place.ticket != ticket);
+        self.waiting -= before - line.waiting.len();
+        self.forget_idle();
+    }
+
+    /// Begins the next work if a slot is free.
+    fn next(&mut self) -> Option<(Party, W)> {
+        if self.running >= self.limits.slots {
+            return None;
+        }
+        let first = |line: &Line<W>| line.first().map(|place| (line.used, place.ticket));
+        let waiting = self.lines.iter().filter_map(|(&party, line)| Some((first(line)?, party)));
+        let (_, party) = waiting.min_by_key(|&(first, _)| first)?;
+        let line = self.line(party);
+        let place = match line.paused.pop_front() {
+            Some(place) => {
+                self.paused -= 1;
+                place
+            }
+            None => {
+                let place = line.waiting.pop_front()?;
+                self.waiting -= 1;
+                place
+            }
+        };
+        self.begin(party);
+        Some((party, place.wake))
+    }
+
+    /// Pauses running work that has used `used` since it began or went on, if another party comes first.
+    fn pause(&mut self, party: Party, used: Duration, wake: W) -> bool {
+        let is_over = self.running > self.limits.slots;
+        let mine = self.line(party).used + used;
+        let comes_first = |(&other, line): (&Party, &Line<W>)| {
+            let wants = line.first().is_some() || is_over && line.running > 0;
+            other != party && wants && line.used < mine
+        };
+        if self.paused >= self.limits.paused || !self.lines.iter().any(comes_first) {
+            return false;
+        }
+        let place = self.place(wake);
+        let line = self.line(party);
+        line.used = mine;
+        line.running -= 1;
+        line.paused.push_back(place);
+        self.running -= 1;
+        self.paused += 1;
+        true
+    }
+
+    /// Ends running work that has used `used` since it began or went on, and `total` in all.
+    fn end(&mut self, party: Party, used: Duration, total: Duration) {
+        let line = self.line(party);
+        line.used += used;
+        line.running -= 1;
+        line.average = if line.average.is_zero() { total } else { (line.average * 7 + total) / 8 };
+        self.running -= 1;
+        self.forget_idle();
+    }
+
+    /// Whether anybody waits, or more run than there are slots.
+    fn is_contended(&self) -> bool {
+        self.waiting + self.paused > 0 || self.running > self.limits.slots
+    }
+
+    fn begin(&mut self, party: Party) {
+        let line = self.line(party);
+        line.running += 1;
+        let used = line.used;
+        self.running += 1;
+        self.now = self.now.max(used);
+    }
+
+    fn line(&mut self, party: Party) -> &mut Line<W> {
+        let now = self.now;
+        self.lines.entry(party).or_insert_with(|| Line::new(now))
+    }
+
+    fn place(&mut self, wake: W) -> Place<W> {
+        self.last_ticket += 1;
+        Place { ticket: self.last_ticket, wake }
+    }
+
+    /// Forgets parties without work that would join at the current virtual time anyway. While a slot is free
+    /// nobody waits, so all are equal and the virtual time begins anew.
+    fn forget_idle(&mut self) {
+        let is_free = self.waiting + self.paused == 0 && self.running < self.limits.slots;
+        if is_free {
+            self.now = Duration::ZERO;
+            self.lines.values_mut().for_each(|line| line.used = Duration::ZERO);
+        }
+        let now = self.now;
+        self.lines.retain(|_, line| !line.is_idle() || line.used > now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const LIMITS: TurnLimits = TurnLimits {
+        slots: 2,
+        waiting_per_party: 100,
+        waiting: 1_000,
+        paused: 16,
+        wait: Duration::from_secs(3_600),
+    };
+    const MS: Duration = Duration::from_millis(1);
+    const VISITORS: Party = Party::Visitors;
+
+    fn account(number: u64) -> Party {
+        Party::Account(AccountId(number))
+    }
+
+    /// A work of a simulation.
+    #[derive(Debug)]
+    struct Work {
+        party: Party,
+        needs: Duration,
+        asked: Duration,
+        /// Time used in all, and in this slice.
+        used: (Duration, Duration),
+        ended: Option<Duration>,
+    }
+
+    /// A machine with a core for each turn, whose clock moves a millisecond at a time.
+    struct Simulation {
+        schedule: Schedule<usize>,
+        works: Vec<Work>,
+        running: Vec<usize>,
+        now: Duration,
+    }
+
+    impl Simulation {
+        fn new(limits: TurnLimits) -> Simulation {
+            let (works, running) = (Vec::new(), Vec::new());
+            Simulation { schedule: Schedule::new(limits), works, running, now: Duration::ZERO }
+        }
+
+        fn ask(&mut self, party: Party, needs: Duration) -> usize {
+            let id = self.works.len();
+            let (asked, used) = (self.now, (Duration::ZERO, Duration::ZERO));
+            self.works.push(Work { party, needs, asked, used, ended: None });
+            if self.schedule.ask(party, id).expect("room") == Asked::Begins {
+                self.running.push(id);
+            }
+            id
+        }
+
+        fn tick(&mut self) {
+            self.now += MS;
+            for id in std::mem::take(&mut self.running) {
+                let work = &mut self.works[id];
+                work.used = (work.used.0 + MS, work.used.1 + MS);
+                let (total, used) = work.used;
+                if total >= work.needs {
+                    work.ended = Some(self.now);
+                    self.schedule.end(work.party, used, total);
+                } else if used >= SLICE && self.schedule.pause(work.party, used, id) {
+                    work.used.1 = Duration::ZERO;
+                } else {
+                    self.running.push(id);
+                }
+                while let Some((_, next)) = self.schedule.next() {
+                    self.running.push(next);
+                }
+                assert!(self.running.len() <= 2 * self.schedule.limits.slots);
+                assert!(self.schedule.paused <= self.schedule.limits.paused);
+            }
+        }
+
+        /// Time from the request of a work to its end.
+        fn latency(&mut self, id: usize) -> Duration {
+            while self.works[id].ended.is_none() {
+                self.tick();
+            }
+            self.works[id].ended.expect("ended") - self.works[id].asked
+        }
+
+        fn used(&self, party: Party) -> Duration {
+            let mine = self.works.iter().filter(|work| work.party == party);
+            mine.map(|work| work.used.0).sum()
+        }
+    }
+
+    #[test]
+    fn a_neighbour_of_a_flood_waits_no_longer_than_the_slices_that_run() {
+        for flooder in [account(1), VISITORS] {
+            let mut machine = Simulation::new(LIMITS);
+            for _ in 0..90 {
+                machine.ask(flooder, 250 * MS);
+            }
+            for needs in [1, 3, 20, 40, 172, 3, 40].map(|ms| ms * MS) {
+                (0..37).for_each(|_| machine.tick());
+                let id = machine.ask(account(2), needs);
+                let took = machine.latency(id);
+                assert!(took <= needs + 2 * SLICE, "{needs:?} took {took:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn accounts_share_the_time_whatever_they_send() {
+        let mut machine = Simulation::new(LIMITS);
+        // One sends many long works, one many short ones, one a few.
+        (0..60).for_each(|_| _ = machine.ask(account(1), 250 * MS));
+        (0..90).for_each(|_| _ = machine.ask(account(2), 20 * MS));
+        (0..3).for_each(|_| _ = machine.ask(account(3), 400 * MS));
+        (0..900).for_each(|_| machine.tick());
+        let used = [1, 2, 3].map(|number| machine.used(account(number)).as_millis());
+        assert!(used.iter().all(|used| (550..=650).contains(used)), "{used:?} of 1,800");
+    }
+
+    #[test]
+    fn visitors_are_one_party() {
+        let mut machine = Simulation::new(LIMITS);
+        (0..50).for_each(|_| _ = machine.ask(VISITORS, 100 * MS));
+        (0..5).for_each(|_| _ = machine.ask(account(1), 100 * MS));
+        (0..200).for_each(|_| machine.tick());
+        let [visitors, one] = [VISITORS, account(1)].map(|party| machine.used(party).as_millis());
+        assert!(visitors.abs_diff(one) <= 40, "{visitors} and {one}");
+    }
+
+    #[test]
+    fn an_idle_account_saves_nothing_up_and_a_busy_one_does_not_starve() {
+        let mut machine = Simulation::new(LIMITS);
+        let first = machine.ask(account(2), MS);
+        (0..40).for_each(|_| _ = machine.ask(account(1), 100 * MS));
+        assert!(machine.latency(first) <= MS + 2 * SLICE);
+        (0..500).for_each(|_| machine.tick());
+        // It was idle for half a second, and floods now.
+        (0..40).for_each(|_| _ = machine.ask(account(2), 100 * MS));
+        let before = [1, 2].map(|number| machine.used(account(number)));
+        (0..200).for_each(|_| machine.tick());
+        for (number, before) in [1, 2].into_iter().zip(before) {
+            let used = machine.used(account(number)) - before;
+            assert!((170..=230).contains(&used.as_millis()), "{number} used {used:?} of 400 ms");
+        }
+    }
+
+    #[test]
+    fn works_of_an_account_begin_in_their_order() {
+        let mut machine = Simulation::new(LIMITS);
+        let ids: Vec<_> = (0..20).map(|_| machine.ask(account(1), 10 * MS)).collect();
+        let ended: Vec<_> = ids.into_iter().map(|id| machine.latency(id)).collect();
+        assert!(ended.is_sorted(), "{ended:?}");
+        // Nobody had to give way, so nothing was ever paused.
+        assert_eq!(ended.last(), Some(&(100 * MS)));
+    }
+
+    #[test]
+    fn accounts_that_are_done_are_forgotten() {
+        let mut machine = Simulation::new(LIMITS);
+        for number in 0..1_000 {
+            let id = machine.ask(account(number), 7 * MS);
+            machine.latency(id);
+        }
+        let endless = machine.ask(VISITORS, 1_000_000 * MS);
+        for number in 0..1_000 {
+            let id = machine.ask(account(number), 7 * MS);
+            machine.latency(id);
+        }
+        assert!(machine.works[endless].ended.is_none());
+        assert!(machine.schedule.lines.len() < 20, "{}", machine.schedule.lines.len());
+    }
+
+    /// How a work is refused that asks behind `waiting` others of its account, whose works use `average`.
+    fn refusal(limits: TurnLimits, waiting: usize, average: Duration) -> Option<NoTurn> {
+        let mut schedule = Schedule::new(limits);
+        let before = limits.slots + waiting;
+        (0..before).for_each(|id| drop(schedule.ask(account(1), id).expect("room")));
+        schedule.line(account(1)).average = average;
+        schedule.ask(account(1), before).err()
+    }
+
+    #[test]
+    fn work_that_would_wait_too_long_is_refused_before_it_waits() {
+        let limits = TurnLimits { wait: 10_000 * MS, ..LIMITS };
+        assert_eq!(refusal(limits, 79, 250 * MS), None);
+        let refused = NoTurn::Refused { expected: 10_125 * MS };
+        assert_eq!(refusal(limits, 80, 250 * MS), Some(refused));
+        let limits = TurnLimits { waiting_per_party: 10, ..LIMITS };
+        assert_eq!(refusal(limits, 9, 200 * MS), None);
+        let refused = NoTurn::Refused { expected: 1_100 * MS };
+        assert_eq!(refusal(limits, 10, 200 * MS), Some(refused));
+    }
+
+    #[test]
+    fn a_full_line_makes_room_for_an_account_with_less() {
+        let limits = TurnLimits { waiting: 8, ..LIMITS };
+        let mut schedule = Schedule::new(limits);
+        (0..10).for_each(|id| drop(schedule.ask(account(1), id).expect("room")));
+        assert!(schedule.ask(account(1), 10).is_err(), "it has all of it");
+        // Two begin beside the slots.
+        for id in 20..22 {
+            assert_eq!(schedule.ask(account(id), id as usize), Ok(Asked::Begins));
+        }
+        for id in 22..29 {
+            assert!(matches!(schedule.ask(account(id), id as usize), Ok(Asked::Waits(_))));
+        }
+        let evicted: Vec<_> = schedule.evicted.drain(..).map(|(id, _)| id).collect();
+        assert_eq!(evicted, [9, 8, 7, 6, 5, 4, 3], "the newest of the longest line");
+        assert_eq!(schedule.waiting, 8);
+        assert!(schedule.ask(account(30), 30).is_err(), "all wait with one");
+    }
+
+    #[tokio::test]
+    async fn a_dropped_wait_frees_its_place() {
+        let turns = Turns::new(TurnLimits { slots: 1, waiting: 1, ..LIMITS });
+        let held = turns.take(account(1)).await.expect("a slot");
+        {
+            let mut waiting = std::pin::pin!(turns.take(account(1)));
+            assert!(waiting.as_mut().now_or_never().is_none());
+            let refused = turns.take(account(1)).await.err();
+            assert!(matches!(refused, Some(NoTurn::Refused { .. })), "{refused:?}");
+        }
+        let mut waiting = std::pin::pin!(turns.take(account(1)));
+        assert!(waiting.as_mut().now_or_never().is_none(), "there is room again");
+        drop(held);
+        let turn = waiting.now_or_never().expect("a turn").expect("a turn");
+        // A turn that comes and is not taken is not lost.
+        {
+            let mut waiting = std::pin::pin!(turns.take(account(1)));
+            assert!(waiting.as_mut().now_or_never().is_none());
+            drop(turn);
+        }
+        assert!(turns.take(account(1)).now_or_never().expect("a slot").is_ok());
+        assert_eq!(turns.lock().lines.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_wait_ends() {
+        let turns = Turns::new(TurnLimits { slots: 1, wait: MS, ..LIMITS });
+        let _held = turns.take(VISITORS).await.expect("a slot");
+        let told = turns.take(VISITORS).await.err();
+        assert!(matches!(told, Some(NoTurn::TimedOut { waited }) if waited >= MS), "{told:?}");
+        assert_eq!(turns.lock().waiting, 0);
+    }
+
+    #[test]
+    fn running_work_gives_way_and_goes_on() {
+        let turns = Turns::new(TurnLimits { slots: 1, ..LIMITS });
+        let take = |party| turns.take(party).now_or_never().expect("at once").expect("a turn");
+        let mut long = take(account(1));
+        assert_eq!(long.give_way(Instant::now() + 2 * SLICE), None, "nobody else has work");
+        let other = take(account(2));
+        let gives_way = std::thread::spawn(move || {
+            let waited = long.give_way(Instant::now() + 2 * SLICE);
+            (waited, long)
+        });
+        while turns.lock().paused == 0 {
+            assert!(!gives_way.is_finished());
+            std::thread::yield_now();
+        }
+        drop(other);
+        let (waited, long) = gives_way.join().expect("no panic");
+        assert!(waited.is_some());
+        assert_eq!(turns.lock().running, 1);
+        drop(long);
+        let schedule = turns.lock();
+        assert_eq!((schedule.running, schedule.lines.len()), (0, 0));
+    }
+}
