@@ -21,8 +21,9 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
-    ErrorCode, ErrorData, Implementation, InitializeResult, JsonObject, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, Tool, ToolAnnotations,
+    DiscoverResult, ErrorCode, ErrorData, Implementation, InitializeRequestParams,
+    InitializeResult, JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
+    Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -32,10 +33,10 @@ use tower::ServiceExt;
 use url::form_urlencoded;
 
 use crate::accounts::Caller;
-use crate::http::allowance::admit_agent;
+use crate::http::allowance::{admit_agent, charge_more};
 use crate::http::batch::ParameterValue;
 use crate::http::body::check_content_type;
-use crate::http::error::ApiError;
+use crate::http::error::{ApiError, Refusal};
 use crate::http::operation::{Operation, ParameterPlace};
 use crate::http::operations::OPERATIONS;
 use crate::http::{App, origin};
@@ -67,7 +68,7 @@ const INSTRUCTIONS: &str = "dropdex knows domain names that are leaving registra
      released tomorrow, pass release_from=tomorrow, release_to=tomorrow and stage=pending-delete, and name the columns that \
      you need in `fields`. DQS is a score from 0 to 100 (60: the best tenth of a day, 90: the best hundredth); `get_domain` \
      and `appraise` explain it. A release date comes from a list or a calendar: nothing here says that a name is free now. \
-     Each call of a tool counts as one request of the account.";
+     Each request counts as one of the account.";
 
 /// A tool and its operation.
 struct AgentTool {
@@ -184,8 +185,30 @@ impl AgentTool {
 /// The MCP server of one request.
 #[derive(Clone)]
 struct Agents {
+    app: App,
     /// The routes of the API.
     api: Router,
+}
+
+impl Agents {
+    /// Counts a request that no operation of the API counts.
+    ///
+    /// # Errors
+    /// The day's allowance is used up.
+    async fn charge(&self, context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        let charged = charge_more(&self.app, &caller(context)?, 1, self.app.clock.now()).await;
+        let Err(refused) = charged else { return Ok(()) };
+        let refusal = Refusal::from(refused);
+        let body = serde_json::to_value(&refusal.body).ok();
+        Err(ErrorData::new(ErrorCode::INVALID_REQUEST, refusal.message().to_owned(), body))
+    }
+}
+
+/// The caller that [`admit`] found.
+fn caller(context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+    let parts = context.extensions.get::<Parts>();
+    let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
+    caller.cloned().ok_or_else(|| ErrorData::internal_error("internal error", None))
 }
 
 impl ServerHandler for Agents {
@@ -196,11 +219,35 @@ impl ServerHandler for Agents {
         info
     }
 
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        self.charge(&context).await?;
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
+    }
+
+    async fn discover(
+        &self,
+        context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
+        self.charge(&context).await?;
+        let versions = self.supported_protocol_versions().into_owned();
+        Ok(DiscoverResult::from_server_info(versions, self.get_info()))
+    }
+
+    async fn ping(&self, context: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        self.charge(&context).await
+    }
+
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        self.charge(&context).await?;
         Ok(ListToolsResult::with_all_items(TOOLS.iter().map(|it| it.tool.clone()).collect()))
     }
 
@@ -216,11 +263,7 @@ impl ServerHandler for Agents {
         let Some(tool) = TOOLS.iter().find(|it| it.tool.name == call.name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool {}", call.name), None));
         };
-        let parts = context.extensions.get::<Parts>();
-        let caller = parts.and_then(|parts| parts.extensions.get::<Caller>()).cloned();
-        let Some(caller) = caller else {
-            return Err(ErrorData::internal_error("internal error", None));
-        };
+        let caller = caller(&context)?;
         let response = match tool.request(call.arguments.unwrap_or_default()) {
             Ok(mut request) => {
                 request.extensions_mut().insert(caller);
@@ -234,8 +277,9 @@ impl ServerHandler for Agents {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        self.charge(&context).await?;
         let method: String = request.method.chars().take(64).collect();
         let message = format!("there is no method {method}");
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
@@ -272,7 +316,7 @@ pub fn router(app: App, api: Router) -> Router {
         // Without a public address, any name of this machine is right. Other sites are refused below.
         None => config.disable_allowed_hosts(),
     };
-    let agents = Agents { api };
+    let agents = Agents { app: app.clone(), api };
     let service = StreamableHttpService::new(
         move || Ok(agents.clone()),
         Arc::new(NeverSessionManager::default()),

@@ -97,8 +97,42 @@ fn an_agent_finds_explains_and_watches_tomorrows_best_name() {
         let reads = seen["tools"].as_object().expect("tools");
         let writes: Vec<_> = reads.iter().filter(|(_, reads)| **reads == false).collect();
         assert_eq!((reads.len(), writes.len()), (8, 2), "{reads:?}");
-        // Ten calls; the one with an unknown argument never became a request.
-        assert_eq!(desk.requests_today() - before, 9, "{mode}");
+        // Ten calls; the one with an unknown argument never became a request. The list of tools counts, and
+        // connecting, which a client that knows the protocol leaves out.
+        let connects = if mode == "2026-07-28" { 0 } else { 1 };
+        assert_eq!(desk.requests_today() - before, 9 + 1 + connects, "{mode}");
+    }
+}
+
+#[test]
+fn every_request_of_an_agent_counts_and_none_is_answered_beyond_the_allowance() {
+    let desk = Desk::new();
+    let key = desk.key("mcp,read");
+    let version = json!("2025-11-25");
+    let client = json!({"name": "test", "version": "1"});
+    let hello = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
+    let requests = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+        tools_list(),
+        json!({"jsonrpc": "2.0", "id": 1, "method": "none/such"}),
+    ];
+    for request in &requests {
+        let before = desk.requests_today();
+        let answer = desk.post(&key, &[], request);
+        assert_eq!(answer.status, 200, "{request}: {}", answer.text());
+        assert_eq!(desk.requests_today() - before, 1, "{request}");
+    }
+    let Desk { site, server } = desk;
+    drop(server);
+    let settings = site.settings("[plans.api]\nrequests_per_day = 1\n");
+    let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
+    let desk = Desk { site, server };
+    for request in &requests {
+        let answer = desk.post(&key, &[], request).json();
+        assert_eq!(answer["error"]["message"], "rate limit exceeded", "{request}: {answer}");
+        assert_eq!(answer["error"]["data"]["code"], "rate_limited", "{answer}");
+        assert!(answer["error"]["data"]["resetAt"].is_i64(), "{answer}");
     }
 }
 
