@@ -33,6 +33,14 @@ async fn speak(server: &Server) -> SendRequest<Bytes> {
     send
 }
 
+/// Exports whose slots are taken.
+fn exports_running(server: &Server) -> u32 {
+    let metrics = server.metrics().get("/metrics");
+    let start = "dropdex_requests_in_flight{class=\"export\"} ";
+    let line = metrics.text().lines().find_map(|line| line.strip_prefix(start)).map(str::to_owned);
+    line.expect("the gauge").parse().expect("a number")
+}
+
 #[test]
 fn an_account_runs_two_exports_and_a_stalled_one_gives_its_slot_back() {
     let names = (0..6_000).map(|number| format!("name{number:05}.com"));
@@ -41,8 +49,8 @@ fn an_account_runs_two_exports_and_a_stalled_one_gives_its_slot_back() {
     let other = site.account("other@example.com", "core");
     // Without the limit of an account, two exports take all slots of the server.
     let settings = site.settings(&format!(
-        "[server]\nmax_exports = 3\nwrite_stall_seconds = {STALL_SECONDS}\n\
-         export_seconds = 60\n",
+        "[metrics]\nlisten = \"127.0.0.1:0\"\n\
+         [server]\nmax_exports = 3\nwrite_stall_seconds = {STALL_SECONDS}\nexport_seconds = 60\n",
     ));
     let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -71,12 +79,14 @@ fn an_account_runs_two_exports_and_a_stalled_one_gives_its_slot_back() {
     // Not counted, and others have the rest of the slots.
     let mut others = server.client_with(&other);
     assert_eq!(others.get(EXPORT).status, 200);
-    // The streams are still open and the connection is busy, but the exports have ended.
-    wait::until(Duration::from_secs(50), "the slots are free", || client.get(EXPORT).status == 200);
+    // The streams are still open and the connection is busy, but the exports have ended: both of them, since
+    // one that has not would be whole once it is read.
+    wait::until(Duration::from_secs(50), "the slots are free", || exports_running(&server) == 0);
     assert!(
         began.elapsed() >= Duration::from_secs(STALL_SECONDS),
         "ended before the client had its time"
     );
+    assert_eq!(client.get(EXPORT).status, 200);
     let ended = runtime.block_on(async {
         // Both at once: each holds a part of the connection's window.
         let read = unread.into_iter().map(async |response| {
