@@ -32,6 +32,7 @@ use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
 use crate::http::feeds::FeedLimits;
 use crate::http::position::Positions;
+use crate::http::work::PAUSED_PER_CORE;
 use crate::http::{App, AppParts, ConfiguredChannels, allowance};
 use crate::index::error::OpenError;
 use crate::index::filter::AsOf;
@@ -77,8 +78,8 @@ use work::Work;
 
 /// Time for the last steps after a drain: the journal is flushed and closed.
 const LAST_STEPS: Duration = Duration::from_secs(5);
-/// Threads for CPU-bound queries, per core.
-const BLOCKING_THREADS_PER_CORE: usize = 4;
+/// Threads for CPU-bound queries, per core, and for those that are paused.
+const BLOCKING_THREADS_PER_CORE: usize = 4 + PAUSED_PER_CORE;
 
 /// Opens the index and the store, listens, and serves until SIGTERM or SIGINT. Calls `ready` with the
 /// base URL once requests are served.

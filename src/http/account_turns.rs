@@ -1,9 +1,12 @@
 //! Requests that take long: at most a few at once for each account, so that one account cannot take all
-//! slots of the server (`data/docs/network.md`).
+//! slots of the server, or one after the other (`data/docs/network.md`).
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard};
+
+use tokio::sync::OwnedMutexGuard;
 
 use crate::vocab::ids::AccountId;
 
@@ -56,5 +59,55 @@ impl Drop for AccountTurn {
             Some(running @ 2..) => *running -= 1,
             _ => _ = counts.remove(&self.account),
         }
+    }
+}
+
+/// Lets one request of each key go on at a time, in the order of their arrival.
+pub struct OneAtATime<K> {
+    /// Held for one look-up.
+    locks: Mutex<HashMap<K, Lock>>,
+}
+
+type Lock = Arc<tokio::sync::Mutex<()>>;
+
+impl<K> Default for OneAtATime<K> {
+    fn default() -> OneAtATime<K> {
+        OneAtATime { locks: Mutex::default() }
+    }
+}
+
+impl<K: Eq + Hash> OneAtATime<K> {
+    /// Waits for the others of this key. The next goes on when the guard is dropped.
+    pub async fn enter(&self, key: K) -> OwnedMutexGuard<()> {
+        self.lock_of(key).lock_owned().await
+    }
+
+    fn lock_of(&self, key: K) -> Lock {
+        let mut locks = self.locks.lock().expect("no code panics holding this lock");
+        if !locks.contains_key(&key) {
+            // Those that nobody holds or waits for.
+            locks.retain(|_, lock| Arc::strong_count(lock) > 1);
+        }
+        Arc::clone(locks.entry(key).or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn one_request_of_a_key_goes_on_at_a_time() {
+        let pages = OneAtATime::default();
+        let first = pages.enter(1).await;
+        assert!(pages.enter(1).now_or_never().is_none(), "the second waits");
+        let other = pages.enter(2).now_or_never();
+        assert!(other.is_some(), "another account does not");
+        drop((first, other));
+        assert!(pages.enter(1).now_or_never().is_some());
+        assert!(pages.enter(3).now_or_never().is_some());
+        assert_eq!(pages.locks.lock().expect("no panic").len(), 1, "idle keys are forgotten");
     }
 }

@@ -97,7 +97,6 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
 
 /// Checks that the caller has the JSON API, and the scope.
 fn check_json(caller: &Caller, scope: Option<Scope>) -> Result<(), ApiError> {
-    current::set_account(caller.account.0);
     if caller.plan < Plan::Pro {
         return Err(ApiError::JsonPlanRequired(caller.plan));
     }
@@ -119,7 +118,6 @@ pub fn admit_export(app: &App, parts: &Parts, now: DateTime<Utc>) -> Result<Call
         true => session::of_request(app, parts, now).ok_or(ApiError::Unauthenticated)?.caller,
         false => authenticated(app, extensions, headers)?,
     };
-    current::set_account(caller.account.0);
     if caller.plan < Plan::Core {
         return Err(ApiError::ExportPlanRequired(caller.plan));
     }
@@ -181,6 +179,7 @@ pub fn identify(app: &App, request: &mut Request) -> bool {
     let headers = request.headers();
     if headers.contains_key(AUTHORIZATION) {
         let Ok(caller) = authenticate(app, headers) else { return false };
+        current::set_account(caller.account.0);
         request.extensions_mut().insert(caller);
     } else {
         let has_cookie = headers.contains_key(COOKIE);
@@ -188,6 +187,7 @@ pub fn identify(app: &App, request: &mut Request) -> bool {
         let is_local = || is_local(app, request.extensions(), headers);
         let person = person.or_else(|| is_local().then(|| app.store.open_owner()).flatten());
         let Some(person) = person else { return false };
+        current::set_account(person.caller.account.0);
         request.extensions_mut().insert(person);
     }
     true

@@ -6,10 +6,8 @@
 
 use std::convert::Infallible;
 use std::io::Write;
-use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock};
-use std::thread::available_parallelism;
 use std::time::Duration;
 
 use axum::Extension;
@@ -19,22 +17,24 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, Uri};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, UserData};
 use crate::changes::{ChangeLog, Entry, ReadError};
-use crate::http::account_turns::{AccountTurn, ServerSlot};
-use crate::http::allowance::Now;
+use crate::http::account_turns::{AccountTurn, OneAtATime, ServerSlot};
+use crate::http::allowance::{Now, charge_more};
 use crate::http::error::ApiError;
 use crate::http::params::{ChangesQuery, Params, sequence};
 use crate::http::rows::{push_number, push_quoted_day};
 use crate::http::{App, work};
 use crate::index::changes::NameTest;
 use crate::index::filter::{AsOf, Filter};
-use crate::vocab::change::{ChangeKind, ChangeSource};
+use crate::vocab::budget;
+use crate::vocab::change::{ChangeKind, ChangeKinds, ChangeSource};
 use crate::vocab::day::Day;
+use crate::vocab::ids::AccountId;
 use crate::vocab::limits::STREAMS_PER_ACCOUNT;
 
 /// The path of the operation.
@@ -53,11 +53,13 @@ const FRAME_BYTES: usize = 64;
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const EVENT_STREAM: &str = "text/event-stream";
 
-/// Pages made at once. New events wake every stream; other queries must not queue behind all of them.
-static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
-    let cores = available_parallelism().map_or(1, NonZero::get);
-    Semaphore::new(cores.div_ceil(2))
-});
+/// Events up to which a page with filters is short.
+const SHORT_EVENTS: u64 = 1_000;
+/// Events after which a page looks whether other accounts come first.
+const EVENTS_PER_LOOK: usize = 256;
+
+/// Pages in progress: a long and a short one of each account at a time. New events wake all its streams.
+static PAGES: LazyLock<OneAtATime<(AccountId, bool)>> = LazyLock::new(OneAtATime::default);
 
 /// Whether a request may wait for events: a long poll or a stream.
 pub fn waits(uri: &Uri, headers: &HeaderMap) -> bool {
@@ -90,7 +92,7 @@ pub async fn list_changes(
     let last = last.map_err(|what| ApiError::parameter("Last-Event-ID", what))?;
     let (since, wait) = (last.or(asked.since), asked.wait);
     let uri = request.uri().clone();
-    let reader = Reader { app, caller, uri, asked: Arc::new(asked), today };
+    let reader = Reader { app, caller, uri, asked: Arc::new(asked), today, has_counted: true };
     if wants_stream(request.headers()) {
         return reader.stream(since, turn).await;
     }
@@ -162,6 +164,8 @@ struct Reader {
     asked: Arc<ChangesQuery>,
     /// The day for which `asked` was resolved.
     today: Day,
+    /// Whether the next long page is that of the request, which counts anyway.
+    has_counted: bool,
 }
 
 /// How rows are written.
@@ -185,9 +189,14 @@ impl Reader {
     /// Returns a page of what comes after `since`, as soon as it has rows or at the deadline.
     async fn wait(mut self, mut since: u64, deadline: Instant) -> Result<Page, ApiError> {
         let mut newest = self.app.changes.subscribe();
+        let mut last: Option<Page> = None;
         loop {
             newest.mark_unchanged();
-            let page = self.page(since, Form::Array).await?;
+            let page = match (self.page(since, Form::Array).await, last) {
+                // It says how far the allowance went.
+                (Err(ApiError::RateLimited { .. }), Some(last)) => return Ok(last),
+                (page, _) => page?,
+            };
             if page.rows > 0 || Instant::now() >= deadline {
                 return Ok(page);
             }
@@ -198,6 +207,7 @@ impl Reader {
             {
                 return Ok(page);
             }
+            last = Some(page);
         }
     }
 
@@ -229,7 +239,7 @@ impl Reader {
         Ok((headers, Body::from_stream(events)).into_response())
     }
 
-    /// Makes one page.
+    /// Makes one page. A long one needs a turn of the account, and counts as a request.
     async fn page(&mut self, since: u64, form: Form) -> Result<Page, ApiError> {
         let today = self.app.clock.today();
         if today != self.today {
@@ -240,17 +250,23 @@ impl Reader {
         let (app, asked) = (self.app.clone(), Arc::clone(&self.asked));
         let user = app.store.user_data(&self.caller);
         let as_of = AsOf { today, catch_days: app.catch_days };
+        let is_filtered = asked.filter != Filter::default() || asked.view.is_some();
+        let oldest = app.changes.oldest().saturating_sub(1);
+        let is_long = (is_filtered || asked.kinds != ChangeKinds::ALL)
+            && app.changes.newest().saturating_sub(since.max(oldest)) > SHORT_EVENTS;
+        if is_long && !std::mem::take(&mut self.has_counted) {
+            charge_more(&app, &self.caller, 1, app.clock.now()).await?;
+        }
+        let _page = PAGES.enter((self.caller.account, is_long)).await;
         let make = move || {
             let index = app.live.current();
-            let is_filtered = asked.filter != Filter::default() || asked.view.is_some();
             let test = is_filtered.then(|| index.name_test(&asked.filter, asked.view, as_of));
             Page::new(&app.changes, &asked, since, form, |entry| {
                 is_visible(entry, &user)
                     && test.as_ref().is_none_or(|test: &NameTest<'_>| test.passes(entry.name))
             })
         };
-        let _turn = TURNS.acquire().await.map_err(|err| ApiError::Internal(err.into()))?;
-        work::run(u32::MAX, make).await
+        if is_long { work::scan(make).await } else { work::run_aside(make).await }
     }
 }
 
@@ -281,7 +297,8 @@ impl Page {
             if asked.kinds.has(entry.kind) && passes(&entry) {
                 page.push(seq, &entry, form);
             }
-            let goes_on = page.rows < asked.limit && left > 0 && seq < newest;
+            let is_abandoned = left.is_multiple_of(EVENTS_PER_LOOK) && budget::abandoned();
+            let goes_on = page.rows < asked.limit && left > 0 && seq < newest && !is_abandoned;
             if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         match read {

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::time::Duration;
 
 use axum::Json;
 use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -18,6 +19,7 @@ use crate::vocab::budget::Spent;
 use crate::vocab::named::named_enum;
 use crate::vocab::plan::Plan;
 use crate::vocab::scope::Scope;
+use crate::vocab::turns::NoTurn;
 
 /// `Retry-After` of an export while others of its account run: most take less.
 const EXPORT_RETRY_AFTER_S: u32 = 5;
@@ -62,8 +64,10 @@ pub enum ApiError {
     RateLimited { plan: Plan, allowance: Allowance, retry_after_s: i64 },
     /// A write that was refused. `From` maps those that have a variant of their own here.
     Write(WriteError),
-    /// 503: the query exceeded its time budget.
+    /// 422: the query exceeded its time budget, as it would again.
     QueryTimeout,
+    /// 503: too much work of the account, or of all visitors, is in progress.
+    NoTurn { no_turn: NoTurn, is_visitor: bool },
     /// The client closed the connection before the response was ready.
     ClientClosed,
     /// 503: load shedding: every slot of the request's class is taken, or a byte budget is used up.
@@ -72,6 +76,8 @@ pub enum ApiError {
     TooManyVisits { per_minute: u32, retry_after_s: u64 },
     /// 429: a feed was read too often.
     TooManyFeedRequests { retry_after_s: u64 },
+    /// 429: as many feeds of the account are being made as may be at once.
+    TooManyFeeds { limit: u32 },
     /// 400: the `Host` header is missing, repeated or malformed.
     InvalidHost,
     /// 421: the pages are at another host.
@@ -242,6 +248,30 @@ fn unavailable(err: &AppendError) -> Refusal {
     Refusal::retry_later(code, message, retry_after_s)
 }
 
+/// A query that got no turn among those of its account, or of all visitors.
+fn no_turn_left(no_turn: NoTurn, is_visitor: bool) -> Refusal {
+    let (others, advice) = match is_visitor {
+        true => ("those of other visitors", "try again later, or log in"),
+        false => ("other queries of your account", "send fewer at once"),
+    };
+    let (wait, message) = match no_turn {
+        NoTurn::Refused { expected } => {
+            let wait = seconds(expected);
+            (wait, format!("the query would wait about {wait} s for {others}; {advice}"))
+        }
+        NoTurn::TimedOut { waited } => {
+            let wait = seconds(waited);
+            (wait, format!("the query waited {wait} s for {others}; {advice}"))
+        }
+    };
+    Refusal::retry_later("too_many_queries", &message, wait)
+}
+
+/// Whole seconds, at least one and at most a minute.
+fn seconds(time: Duration) -> u32 {
+    time.as_secs_f64().ceil().clamp(1.0, 60.0) as u32
+}
+
 /// An [`ApiError`] as HTTP, shared by the API and the pages.
 pub struct Refusal {
     pub status: StatusCode,
@@ -405,11 +435,13 @@ impl From<ApiError> for Refusal {
                 "Content-Type: must be application/json, without an encoding",
             ),
             ApiError::Write(err) => Refusal::of_write(&err),
-            ApiError::QueryTimeout => Refusal::retry_later(
+            // Without `Retry-After`: it would take as long again.
+            ApiError::QueryTimeout => Refusal::plain(
+                StatusCode::UNPROCESSABLE_ENTITY,
                 "query_timeout",
                 "the query exceeded its time budget; narrow the filters",
-                1,
             ),
+            ApiError::NoTurn { no_turn, is_visitor } => no_turn_left(no_turn, is_visitor),
             ApiError::ClientClosed => Refusal::plain(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "client_closed",
@@ -435,6 +467,12 @@ impl From<ApiError> for Refusal {
                 "this feed was read too often; once in a quarter of an hour is enough",
             )
             .with(RETRY_AFTER, retry_after_s),
+            ApiError::TooManyFeeds { limit } => Refusal::plain(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_feed_requests",
+                format!("{limit} feeds of this account are being read; read one after the other"),
+            )
+            .with(RETRY_AFTER, 1),
             ApiError::InvalidHost => Refusal::plain(
                 StatusCode::BAD_REQUEST,
                 "invalid_host",

@@ -379,7 +379,7 @@ async fn send_chunks<P: Send + Sync + 'static>(
             written.map_err(|err| ApiError::Internal(err.into()))?;
             Ok(chunk)
         };
-        let item = match work::run(u32::MAX, write_chunk).await {
+        let item = match work::run_aside(write_chunk).await {
             Ok(chunk) => Sent::Rows(chunk.into()),
             // The conversion logs it.
             Err(err) => return drop(Refusal::from(err)),

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, Feed, FeedOf, Store, Token, TokenDigest, UserData};
+use crate::http::account_turns::{AccountTurn, AccountTurns};
 use crate::http::alerts::rule_query;
 use crate::http::allowance::Now;
 use crate::http::body::JsonBody;
@@ -33,9 +34,10 @@ use crate::http::watchlist::{WatchRow, WatchSort, sorted_rows};
 use crate::http::{App, work};
 use crate::index::Index;
 use crate::index::filter::{AsOf, DropFilter, RuleQuery, Sort, SortKey, View};
+use crate::telemetry::current;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::ids::{RuleId, SearchId};
+use crate::vocab::ids::{AccountId, RuleId, SearchId};
 use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
@@ -45,15 +47,19 @@ const NAMES_MAX: usize = 100;
 /// Requests of a feed: readers and calendars ask every quarter of an hour at most.
 const BURST: u32 = 20;
 const REFILL_EVERY: Duration = Duration::from_secs(60);
+/// Feeds of an account that are made at once. They have the slots of visitors, which one account must not fill.
+const AT_ONCE_MAX: u32 = 4;
 /// Requests between two removals of idle limits.
 const SWEEP_EVERY: u32 = 4_096;
 /// Seconds that a client may reuse a feed.
 const REUSE: &str = "private, max-age=900";
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 
-/// Rate limits of feeds, each by its address. Kept in memory: a restart resets them.
+/// Limits of feeds: a rate for each address, and how many an account has made at once. Kept in memory: a restart
+/// resets them.
 pub struct FeedLimits {
     limiter: DefaultKeyedRateLimiter<TokenDigest>,
+    running: Arc<AccountTurns>,
     checks: AtomicU32,
 }
 
@@ -61,18 +67,25 @@ impl Default for FeedLimits {
     fn default() -> FeedLimits {
         let burst = NonZeroU32::new(BURST).expect("above 0");
         let quota = Quota::with_period(REFILL_EVERY).expect("above 0").allow_burst(burst);
-        FeedLimits { limiter: RateLimiter::keyed(quota), checks: AtomicU32::new(0) }
+        FeedLimits {
+            limiter: RateLimiter::keyed(quota),
+            running: Arc::default(),
+            checks: AtomicU32::new(0),
+        }
     }
 }
 
 impl FeedLimits {
-    fn check(&self, feed: TokenDigest) -> Result<(), ApiError> {
+    /// Begins a request of a feed.
+    fn begin(&self, account: AccountId, feed: TokenDigest) -> Result<AccountTurn, ApiError> {
         if self.checks.fetch_add(1, Ordering::Relaxed).is_multiple_of(SWEEP_EVERY) {
             self.limiter.retain_recent();
         }
         self.limiter.check_key(&feed).map_err(|refused| ApiError::TooManyFeedRequests {
             retry_after_s: refused.wait_time_from(DefaultClock::default().now()).as_secs() + 1,
-        })
+        })?;
+        let running = self.running.begin(account, AT_ONCE_MAX);
+        running.ok_or(ApiError::TooManyFeeds { limit: AT_ONCE_MAX })
     }
 }
 
@@ -275,7 +288,8 @@ pub async fn read_feed(
 ) -> Result<Response, ApiError> {
     let (token, form) = path_id(address, parse)?;
     let (caller, of, digest) = app.store.feed(&token).ok_or(ApiError::NotFound)?;
-    app.feed_limits.check(digest)?;
+    current::set_account(caller.account.0);
+    let _running = app.feed_limits.begin(caller.account, digest)?;
     let (index, as_of) = (app.live.current(), app.as_of(Now(app.clock.now())));
     let owned = app.store.user_data(&caller);
     let home = app.base_url(request.headers());
@@ -407,4 +421,26 @@ fn watched(row: &WatchRow, index: &Index, today: Day) -> Option<Entry> {
         note: row.details().note.as_deref().unwrap_or_default().to_owned(),
         since: row.added_at(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_reads_a_few_feeds_at_once() {
+        let limits = FeedLimits::default();
+        let feed = |number: u8| TokenDigest::new([number; 32]);
+        let begin = |account, number| limits.begin(AccountId(account), feed(number));
+        let mut running: Vec<_> = (0..AT_ONCE_MAX as u8).map(|number| begin(1, number)).collect();
+        assert!(running.iter().all(Result::is_ok));
+        let refused = begin(1, 100);
+        assert!(
+            matches!(refused, Err(ApiError::TooManyFeeds { limit: AT_ONCE_MAX })),
+            "{refused:?}"
+        );
+        assert!(begin(2, 101).is_ok(), "another account is not concerned");
+        running.pop();
+        assert!(begin(1, 102).is_ok());
+    }
 }

@@ -234,7 +234,12 @@ fn responses(operation: &Operation) -> BTreeMap<String, Value> {
         (operation.body.is_some(), 408, "The body did not arrive in time."),
         (true, 500, "Internal error."),
         (writes, 503, "Writes are unavailable at the moment."),
-        (sheds, 503, "The server is overloaded, or the request exceeded its time budget."),
+        (sheds, 422, "The query exceeded its time budget; narrow the filters."),
+        (
+            sheds,
+            503,
+            "The server is overloaded, or too many queries of your account are in progress.",
+        ),
     ] {
         if applies {
             add_refusal(&mut responses, status, description);

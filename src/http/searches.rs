@@ -18,6 +18,7 @@ use crate::http::response::{self, Deleted, Timestamp};
 use crate::http::{App, work};
 use crate::index::Index;
 use crate::index::filter::{AsOf, Sort, SortKey};
+use crate::vocab::budget;
 use crate::vocab::conditions::Conditions;
 use crate::vocab::ids::SearchId;
 use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
@@ -53,16 +54,19 @@ struct SearchResponse<'a> {
     sort: &'a str,
     #[schema(value_type = Order)]
     order: &'a str,
-    /// Names that match now.
-    total: u32,
-    /// Matching names from lists that came after the search was last opened.
-    new_since_seen: u32,
+    /// Names that match now; null if there was no time to count them. Counts are kept, so a later request has
+    /// more of them.
+    #[schema(required)]
+    total: Option<u32>,
+    /// Matching names from lists that came after the search was last opened; null with `total`.
+    #[schema(required)]
+    new_since_seen: Option<u32>,
     #[schema(value_type = String, format = DateTime)]
     created_at: Timestamp,
 }
 
 impl<'a> SearchResponse<'a> {
-    fn new(search: &'a SavedSearch, counts: Counts) -> SearchResponse<'a> {
+    fn new(search: &'a SavedSearch, counts: Option<Counts>) -> SearchResponse<'a> {
         let set = |name| Some(search.conditions.get(name)).filter(|value| !value.is_empty());
         let key = set("sort").and_then(|sort| sort.parse().ok()).unwrap_or(SortKey::Dqs);
         let natural = if Sort::natural(key).descending { Order::Desc } else { Order::Asc };
@@ -72,8 +76,8 @@ impl<'a> SearchResponse<'a> {
             filter: FilterResponse(split(&search.conditions).0),
             sort: key.as_str(),
             order: set("order").unwrap_or(natural.as_str()),
-            total: counts.total,
-            new_since_seen: counts.new,
+            total: counts.map(|counts| counts.total),
+            new_since_seen: counts.map(|counts| counts.new),
             created_at: Timestamp(search.created_at),
         }
     }
@@ -154,11 +158,20 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts the names of a search, unless that was done today with this generation.
+    /// Counts the names of a search, unless that was done today with this generation; `None` if the time of
+    /// the request does not suffice.
     ///
     /// # Errors
     /// 500 for a stored condition that this version does not accept.
-    pub fn new(index: &Index, search: &SavedSearch, as_of: AsOf) -> Result<Counts, ApiError> {
+    pub fn in_time(
+        index: &Index,
+        search: &SavedSearch,
+        as_of: AsOf,
+    ) -> Result<Option<Counts>, ApiError> {
+        budget::in_time(|| Counts::new(index, search, as_of)).transpose()
+    }
+
+    fn new(index: &Index, search: &SavedSearch, as_of: AsOf) -> Result<Counts, ApiError> {
         let total = count(index, &search.conditions, None, as_of)?;
         let is_seen = search.seen >= index.manifest().batches;
         let new =
@@ -218,7 +231,7 @@ pub async fn list_searches(
     let body = work::scan(move || {
         let rows = page.rows(owned.searches());
         let response =
-            |search| Ok(SearchResponse::new(search, Counts::new(&index, search, as_of)?));
+            |search| Ok(SearchResponse::new(search, Counts::in_time(&index, search, as_of)?));
         let searches = rows.map(|search| response(search)).collect::<Result<Vec<_>, ApiError>>()?;
         let (count, limit, offset) = (searches.len(), page.limit, page.offset);
         work::json_bytes(&SearchList { count, limit, offset, searches })
@@ -252,13 +265,14 @@ pub async fn add(
         let name = required(request.name, "name")?;
         let filters = required(request.filter, "filter")?.parse(as_of.today)?;
         let conditions = joined(&filters, &order(request.sort, request.order)?);
-        let total = count(&index, &conditions, None, as_of)?;
+        let total = budget::in_time(|| count(&index, &conditions, None, as_of)).transpose()?;
         Ok((NewSearch { name, conditions, seen }, total))
     })
     .await?;
     let draft = app.store.add_search(caller, search, post).await?;
     let reply = |search: &SavedSearch| {
-        let search_response = SearchResponse::new(search, Counts { total, new: 0 });
+        let counts = total.map(|total| Counts { total, new: 0 });
+        let search_response = SearchResponse::new(search, counts);
         let added = AddedSearch { id: search.id, search: search_response };
         response::reply(StatusCode::CREATED, &added)
     };
@@ -280,7 +294,7 @@ pub async fn change_search(
     let parse = move || parse_patch(body, &before, newest, as_of);
     let search = app.store.change_search(&caller, id, work::scan(parse).await?).await?;
     let body = work::scan(move || {
-        let counts = Counts::new(&index, &search, as_of)?;
+        let counts = Counts::in_time(&index, &search, as_of)?;
         work::json_bytes(&OneSearch { search: SearchResponse::new(&search, counts) })
     });
     Ok(work::json_response(body.await?).into_response())

@@ -1,9 +1,10 @@
 //! Query execution. Work over half a millisecond runs on the blocking pool, for at most a quarter of a
-//! second of CPU time ([`crate::vocab::budget`]). It stops when the client disconnects.
+//! second of CPU time ([`crate::vocab::budget`]), in turns by account ([`crate::vocab::turns`]). It stops when the
+//! client disconnects.
 
 use std::cell::Cell;
 use std::num::NonZero;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -13,13 +14,13 @@ use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
 use rustix::process::{getpriority_process, setpriority_process};
 use serde::Serialize;
-use tokio::sync::Semaphore;
 
 use crate::http::error::ApiError;
 use crate::http::params::Params;
 use crate::http::rows::push_number;
 use crate::telemetry::current::{self, Current};
 use crate::vocab::budget::{Budget, QUERY_TIME_MAX, Spent};
+use crate::vocab::turns::{Party, Turn, TurnLimits, Turns};
 
 /// Longest query, in microseconds, that runs on an async thread.
 const INLINE_US_MAX: u32 = 500;
@@ -34,10 +35,12 @@ pub fn cost_us(rows: usize, row_us: usize) -> u32 {
     u32::try_from(rows * row_us).unwrap_or(u32::MAX)
 }
 
-/// Runs `work` on the current thread if its estimated cost `cost_us` is small, else on the blocking pool.
+/// Runs `work` on the current thread if its estimated cost `cost_us` is small, else on the blocking pool, once
+/// the account has a turn.
 ///
 /// # Errors
-/// The errors of `work`; 503 when it exceeds its time budget, 500 when it panics.
+/// The errors of `work`; 503 when no turn comes in time, 422 when it exceeds its time budget, 500 when it
+/// panics.
 pub async fn run<T: Send + 'static>(
     cost_us: u32,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
@@ -45,14 +48,14 @@ pub async fn run<T: Send + 'static>(
     if cost_us <= INLINE_US_MAX {
         return work();
     }
-    run_within(QUERY_TIME_MAX, work).await
+    run_within(QUERY_TIME_MAX, Some(turn().await?), work).await
 }
 
 /// Parses the parameters of a request. A regular expression is compiled on the blocking pool, unless it
 /// is kept from before.
 ///
 /// # Errors
-/// The errors of `parse`; 503 when it exceeds its time budget.
+/// The errors of `parse`, and as [`run`].
 pub async fn parse<T: Send + 'static>(
     uri: &Uri,
     parse: impl FnOnce(&Uri) -> Result<T, ApiError> + Send + 'static,
@@ -66,20 +69,14 @@ pub async fn parse<T: Send + 'static>(
     scan(move || parse(&uri)).await
 }
 
-/// Texts that are scanned, and expressions that are compiled, at once. More would only take turns on
-/// the cores that short queries need.
-static SCANS: LazyLock<Semaphore> =
-    LazyLock::new(|| Semaphore::new(available_parallelism().map_or(1, NonZero::get)));
-
-/// [`run`] for work that scans the text of names: a few at once, others wait.
+/// [`run`] for work that scans the text of names or compiles an expression.
 ///
 /// # Errors
 /// As [`run`].
 pub async fn scan<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let _turn = SCANS.acquire().await.map_err(|err| ApiError::Internal(err.into()))?;
-    run_within(QUERY_TIME_MAX, work).await
+    run(u32::MAX, work).await
 }
 
 /// [`scan`] if `scans`, else [`run`].
@@ -91,13 +88,57 @@ pub async fn run_or_scan<T: Send + 'static>(
     cost_us: u32,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    if scans { scan(work).await } else { run(cost_us, work).await }
+    run(if scans { u32::MAX } else { cost_us }, work).await
+}
+
+/// Runs short work on the blocking pool without a turn: for what is bounded otherwise, such as exports, of which
+/// an account has a few at once.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    run_within(QUERY_TIME_MAX, None, work).await
+}
+
+/// Works of one account that wait to begin, per core: half of the reads that the server admits by default, so
+/// that others are admitted beside it.
+const WAITING_PER_PARTY: usize = 16;
+/// The same for all accounts.
+const WAITING: usize = 24;
+/// Works that have begun and wait on a thread of the blocking pool, per core.
+pub const PAUSED_PER_CORE: usize = 8;
+/// Longest wait to begin. A request has 30 seconds.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// Turns of all work on the blocking pool.
+static TURNS: LazyLock<Arc<Turns>> = LazyLock::new(|| {
+    let slots = available_parallelism().map_or(1, NonZero::get);
+    Turns::new(TurnLimits {
+        slots,
+        waiting_per_party: slots * WAITING_PER_PARTY,
+        waiting: slots * WAITING,
+        paused: slots * PAUSED_PER_CORE,
+        wait: WAIT_MAX,
+    })
+});
+
+/// Waits for a turn of the request's account; requests without one share a turn.
+async fn turn() -> Result<Turn, ApiError> {
+    let account = current::account();
+    let turn = TURNS.take(account.map_or(Party::Visitors, Party::Account)).await;
+    turn.map_err(|no_turn| {
+        metrics::counter!("dropdex_queries_refused_total").increment(1);
+        ApiError::NoTurn { no_turn, is_visitor: account.is_none() }
+    })
 }
 
 /// Runs `work` on the blocking pool for at most `time_max` of CPU time. When the returned future is
 /// dropped, queued work does not start and running work stops soon.
 async fn run_within<T: Send + 'static>(
     time_max: Duration,
+    turn: Option<Turn>,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let (budget, _waiting) = Budget::new(time_max);
@@ -106,7 +147,7 @@ async fn run_within<T: Send + 'static>(
     let done = move || {
         lower_priority(nice);
         let _entered = current.as_ref().map(Current::enter);
-        budget.lend(work).inspect_err(|spent| count_aborted(*spent))
+        budget.lend(turn, work).inspect_err(|spent| count_aborted(*spent))
     };
     let done = tokio::task::spawn_blocking(done).await;
     done.map_err(|err| {
@@ -189,7 +230,7 @@ mod tests {
 
     #[tokio::test]
     async fn long_queries_time_out() {
-        let refused = run_within(Duration::from_millis(10), spin).await;
+        let refused = run_within(Duration::from_millis(10), None, spin).await;
         assert!(matches!(refused, Err(ApiError::QueryTimeout)), "{refused:?}");
     }
 
@@ -197,7 +238,7 @@ mod tests {
     async fn a_disconnected_client_aborts_its_query() {
         let (started, has_started) = mpsc::channel();
         let (ended, has_ended) = mpsc::channel();
-        let request = tokio::spawn(run_within(LONG, move || {
+        let request = tokio::spawn(run_within(LONG, None, move || {
             started.send(()).expect("the receiver is alive");
             ended.send(spin()?).expect("the receiver is alive");
             Ok(())

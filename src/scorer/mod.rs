@@ -729,7 +729,7 @@ mod tests {
     fn a_scorer_is_ready_within_a_request() {
         let name = DomainName::parse("solar.com").expect("a name");
         let (budget, _waiting) = Budget::new(Duration::from_millis(100));
-        let read = budget.lend(|| {
+        let read = budget.lend(None, || {
             let fresh = Scorer::load();
             (fresh.score(&name, Spread::of(1), &mut Scratch::default()).dqs, budget::spent())
         });

@@ -55,6 +55,7 @@ pub const METRICS: &[Metric] = &[
     metric(Kind::Histograms, "dropdex_query_duration_seconds", "Time of index queries, by kind."),
     metric(Kind::Counters, "dropdex_usage_total", "Requests and exports counted against quotas, by plan, kind and outcome."),
     metric(Kind::Counter, "dropdex_queries_too_long_total", "Queries cancelled for exceeding their time budget."),
+    metric(Kind::Counter, "dropdex_queries_refused_total", "Queries refused because too many of their account were in progress."),
     metric(Kind::Counter, "dropdex_queries_abandoned_total", "Queries cancelled because the client disconnected."),
     // Server
     metric(Kind::Gauge, "dropdex_connections_open", "Open connections."),

@@ -1,4 +1,5 @@
-//! The request that a thread is working on, so that log lines can name it.
+//! The request that a thread is working on, so that log lines can name it, and its work is charged to its
+//! account.
 //!
 //! A `tracing` span would format its fields for every request, although hardly any request logs a line.
 //! A pointer to fields that exist anyway costs almost nothing.
@@ -10,6 +11,8 @@ use std::sync::{Arc, OnceLock};
 use axum::extract::{ConnectInfo, MatchedPath};
 use axum::http::{HeaderName, HeaderValue, Request};
 use serde::Serialize;
+
+use crate::vocab::ids::AccountId;
 
 /// The header of the request id.
 pub(super) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
@@ -154,7 +157,12 @@ pub(super) fn with_current<T>(f: impl FnOnce(Option<&Current>) -> T) -> T {
     CURRENT.with_borrow(|current| f(current.as_deref()))
 }
 
-/// Adds the account to the following log lines of this request.
+/// The account of this thread's request, once its key, session or secret address has been checked.
+pub fn account() -> Option<AccountId> {
+    with_current(|current| current?.account.get().copied().map(AccountId))
+}
+
+/// Adds the account to the following log lines of this request. Its work takes the turns of that account.
 pub fn set_account(account: u64) {
     with_current(|current| {
         if let Some(current) = current {

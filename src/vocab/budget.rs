@@ -4,7 +4,7 @@
 //! this, and outside of requests (rebuilds, matching, commands) the budget is unlimited.
 //!
 //! The budget is CPU time, so waiting for a core on a busy machine costs nothing. It ends at once when
-//! the client disconnects.
+//! the client disconnects. The same calls give way to the work of other accounts ([`crate::vocab::turns`]).
 
 use std::cell::RefCell;
 use std::fs;
@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::vocab::turns::Turn;
 
 /// Maximum CPU time of a request: more than any query over ten million names takes, and little enough
 /// for other requests. Unoptimised code is twenty times slower.
@@ -57,6 +59,8 @@ struct Running {
     begun: Option<Duration>,
     gone: Arc<AtomicBool>,
     spent: Option<Spent>,
+    /// The turn that the work holds on this thread.
+    turn: Option<Turn>,
 }
 
 thread_local! {
@@ -70,11 +74,12 @@ impl Budget {
         (Budget { time_max, gone: Arc::clone(&gone) }, Waiting(gone))
     }
 
-    /// Runs `work` on this thread within the budget. Does not start it when the client has gone.
+    /// Runs `work` on this thread within the budget. Does not start it when the client has gone. `turn`
+    /// ends with it.
     ///
     /// # Errors
     /// The budget was spent, so the result of `work` may be incomplete.
-    pub fn lend<T>(self, work: impl FnOnce() -> T) -> Result<T, Spent> {
+    pub fn lend<T>(self, turn: Option<Turn>, work: impl FnOnce() -> T) -> Result<T, Spent> {
         if self.gone.load(Ordering::Relaxed) {
             return Err(Spent::Gone);
         }
@@ -84,6 +89,7 @@ impl Budget {
             begun: core_time(),
             gone: self.gone,
             spent: None,
+            turn,
         }));
         let done = work();
         match lent.take_back().and_then(|running| running.spent) {
@@ -94,9 +100,32 @@ impl Budget {
 }
 
 /// Returns true when the work on this thread must stop. Takes about 30 ns within a request: call it
-/// every few thousand steps.
+/// every few thousand steps. It blocks while the work of other accounts comes first, so no lock may be
+/// held.
 pub fn spent() -> bool {
     RUNNING.with_borrow_mut(|running| running.as_mut().is_some_and(Running::look))
+}
+
+/// [`spent`] for work that has a bound of its own, so that its time does not count: true when its client is
+/// gone.
+pub fn abandoned() -> bool {
+    RUNNING.with_borrow_mut(|running| {
+        running.as_mut().is_some_and(|running| {
+            running.give_way(Instant::now());
+            running.gone.load(Ordering::Relaxed)
+        })
+    })
+}
+
+/// Runs `work` within what is left of this thread's budget; `None` if that does not suffice. The work
+/// around it is not ended by that.
+pub fn in_time<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let done = (!spent()).then(work);
+    RUNNING.with_borrow_mut(|running| {
+        let spent = running.as_mut().map(|running| &mut running.spent);
+        let is_late = spent.is_some_and(|spent| spent.take_if(|it| *it == Spent::Time).is_some());
+        if is_late { None } else { done }
+    })
 }
 
 /// Runs `work` without a budget and without charging for it: for results that several requests
@@ -117,7 +146,8 @@ pub fn shared<T>(work: impl FnOnce() -> T) -> T {
 
 /// Runs `work` for each item on all cores, within the rest of this thread's budget, which pays
 /// for the time of all cores; a single one on this thread. Results come in the order of the items.
-/// `work` must not wait for other work of this pool.
+/// `work` must not wait for other work of this pool. Items run in rounds, between which the work of other
+/// accounts gets its turn: a thread of the pool cannot give way.
 pub fn on_all_cores<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
     /// Its threads inherit the priority of the thread of a query.
     static POOL: LazyLock<Option<ThreadPool>> =
@@ -126,13 +156,27 @@ pub fn on_all_cores<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Syn
         return items.into_iter().map(work).collect();
     };
     let share = RUNNING.with_borrow(|running| running.as_ref().map(Share::of));
-    let done = pool.install(|| {
-        let done = items.into_par_iter().map(|item| match &share {
-            Some(share) => share.lend(|| work(item)),
-            None => work(item),
+    let mut done = Vec::with_capacity(items.len());
+    let mut items = items.into_iter();
+    while items.len() > 0 {
+        let round: Vec<T> = items.by_ref().take(pool.current_num_threads() * ROUND_ITEMS).collect();
+        let (began, used) = (Instant::now(), share.as_ref().map(Share::used));
+        done.extend(pool.install(|| {
+            let done = round.into_par_iter().map(|item| match &share {
+                Some(share) => share.lend(|| work(item)),
+                None => work(item),
+            });
+            done.collect::<Vec<R>>()
+        }));
+        RUNNING.with_borrow_mut(|running| {
+            let Some(running) = running else { return };
+            if let Some((turn, (share, used))) = running.turn.as_mut().zip(share.as_ref().zip(used))
+            {
+                turn.charge((share.used() - used).saturating_sub(began.elapsed()));
+            }
+            running.give_way(Instant::now());
         });
-        done.collect()
-    });
+    }
     RUNNING.with_borrow_mut(|running| {
         if let Some((running, share)) = running.as_mut().zip(share) {
             share.charge(running);
@@ -140,6 +184,9 @@ pub fn on_all_cores<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Syn
     });
     done
 }
+
+/// Items of a round for each core.
+const ROUND_ITEMS: usize = 2;
 
 /// Rest of a budget, shared by several threads.
 struct Share {
@@ -173,6 +220,7 @@ impl Share {
             begun,
             gone: Arc::clone(&self.gone),
             spent: None,
+            turn: None,
         }));
         let done = work();
         let on_core = begun.zip(core_time()).map(|(begun, now)| now.saturating_sub(begun));
@@ -216,13 +264,23 @@ impl Drop for Lent {
 impl Running {
     fn look(&mut self) -> bool {
         if self.spent.is_none() {
+            let now = Instant::now();
             if self.gone.load(Ordering::Relaxed) {
                 self.spent = Some(Spent::Gone);
-            } else if Instant::now() >= self.until {
+            } else if now >= self.until {
                 self.look_closer();
+            } else {
+                self.give_way(now);
             }
         }
         self.spent.is_some()
+    }
+
+    /// Lets the work of others go first if it is their turn. Waiting costs no budget.
+    fn give_way(&mut self, now: Instant) {
+        if let Some(waited) = self.turn.as_mut().and_then(|turn| turn.give_way(now)) {
+            self.until += waited;
+        }
     }
 
     /// Checks the CPU time once the wall time has passed.
@@ -256,11 +314,11 @@ mod tests {
             }
         };
         let (budget, _waiting) = Budget::new(SHORT);
-        let done = budget.lend(|| on_all_cores(vec![(); 64], spin));
+        let done = budget.lend(None, || on_all_cores(vec![(); 64], spin));
         assert_eq!(done, Err(Spent::Time), "and each piece ends at once after that");
         let (budget, _waiting) = Budget::new(LONG);
         let double = |number: u32| 2 * number;
-        assert_eq!(budget.lend(|| on_all_cores(vec![1, 2, 3], double)), Ok(vec![2, 4, 6]));
+        assert_eq!(budget.lend(None, || on_all_cores(vec![1, 2, 3], double)), Ok(vec![2, 4, 6]));
     }
 
     /// Loops until the budget is spent, or for ten seconds.
@@ -277,19 +335,33 @@ mod tests {
     #[test]
     fn work_stops_when_its_time_is_used_up() {
         let (budget, _waiting) = Budget::new(SHORT);
-        assert_eq!(budget.lend(work), Err(Spent::Time));
+        assert_eq!(budget.lend(None, work), Err(Spent::Time));
         assert!(!spent(), "later work on the thread has no budget");
         let (budget, _waiting) = Budget::new(LONG);
-        assert_eq!(budget.lend(|| 7), Ok(7));
+        assert_eq!(budget.lend(None, || 7), Ok(7));
+    }
+
+    #[test]
+    fn a_part_that_takes_too_long_does_not_end_the_rest() {
+        let (budget, _waiting) = Budget::new(SHORT);
+        let parts = || [in_time(|| 1), in_time(|| i32::from(work())), in_time(|| 3)];
+        assert_eq!(budget.lend(None, parts), Ok([Some(1), None, None]));
+        assert_eq!(in_time(|| 4), Some(4), "without a budget there is no end");
+        let (budget, waiting) = Budget::new(LONG);
+        let gone = budget.lend(None, || {
+            drop(waiting);
+            in_time(|| ())
+        });
+        assert_eq!(gone, Err(Spent::Gone));
     }
 
     #[test]
     fn work_stops_when_the_client_is_gone() {
         let (budget, waiting) = Budget::new(LONG);
         drop(waiting);
-        assert_eq!(budget.lend(|| panic!("must not start")), Err(Spent::Gone));
+        assert_eq!(budget.lend(None, || panic!("must not start")), Err(Spent::Gone));
         let (budget, waiting) = Budget::new(LONG);
-        let ended = budget.lend(|| {
+        let ended = budget.lend(None, || {
             assert!(!spent());
             drop(waiting);
             spent()
@@ -303,7 +375,7 @@ mod tests {
             return;
         }
         let (budget, _waiting) = Budget::new(SHORT);
-        let slept = budget.lend(|| {
+        let slept = budget.lend(None, || {
             std::thread::sleep(3 * SHORT);
             spent()
         });
@@ -313,7 +385,7 @@ mod tests {
     #[test]
     fn shared_work_completes_and_is_not_charged() {
         let (budget, _waiting) = Budget::new(SHORT);
-        let done = budget.lend(|| {
+        let done = budget.lend(None, || {
             let begun = Instant::now();
             let ended_early = shared(|| {
                 while begun.elapsed() < 5 * SHORT {
@@ -332,7 +404,7 @@ mod tests {
     fn a_panic_leaves_no_budget_behind() {
         let (budget, _waiting) = Budget::new(Duration::ZERO);
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            budget.lend(|| panic!("on purpose"))
+            budget.lend(None, || panic!("on purpose"))
         }));
         assert!(panicked.is_err());
         assert!(!spent());

@@ -872,9 +872,9 @@ mod tests {
             built.listed.page(&filter, &day, tlds, &built.records, wanted, &mut docs)
         };
         let (ample, _waiting) = Budget::new(Duration::from_secs(600));
-        assert!(ample.lend(ask).is_ok_and(|total| total.is_ok_and(|total| total > 10)));
+        assert!(ample.lend(None, ask).is_ok_and(|total| total.is_ok_and(|total| total > 10)));
         let (none, _waiting) = Budget::new(Duration::ZERO);
-        assert_eq!(none.lend(ask).err(), Some(Spent::Time));
+        assert_eq!(none.lend(None, ask).err(), Some(Spent::Time));
     }
 
     /// The Unicode form of its label ends with the head of the text, the A-label form of its TLD

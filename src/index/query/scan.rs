@@ -29,7 +29,7 @@ const NAMES_PER_LOOK: usize = 1 << 12;
 /// Names in a range from which on it takes less time to compile texts than to find them one by one.
 const MANY_NAMES: usize = if SMALL { 1 << 6 } else { 1 << 16 };
 /// Names that one core examines before it takes the next piece.
-const PIECE_NAMES: u32 = if SMALL { 1 << 9 } else { 1 << 18 };
+const PIECE_NAMES: u32 = if SMALL { 1 << 9 } else { 1 << 16 };
 /// Small tables take every path in tests.
 const SMALL: bool = cfg!(debug_assertions);
 /// Dropped names in a range from which on all of the drops list is filtered at once.

@@ -31,11 +31,11 @@ pub fn counted(owned: &UserData, index: &Index, as_of: AsOf) -> Vec<Counted> {
     let begun = Instant::now();
     let count = |search: &Arc<SavedSearch>| {
         let in_time = begun.elapsed() < COUNT_TIME;
-        let counts = in_time.then(|| Counts::new(index, search, as_of));
+        let counts = in_time.then(|| Counts::in_time(index, search, as_of));
         let counts = counts.transpose().inspect_err(|err| {
             tracing::error!(search = search.id.get(), error = ?err, "cannot count a saved search");
         });
-        (Arc::clone(search), counts.ok().flatten())
+        (Arc::clone(search), counts.ok().flatten().flatten())
     };
     owned.searches().map(count).collect()
 }

@@ -1,14 +1,18 @@
 //! Visitors without a key or a log-in, and the customers beside them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{metric, network, runtime, served};
+use serde_json::json;
+
+use super::{TODAY, metric, network, runtime, served};
 use crate::common::runs::{figure, say};
+use crate::common::{Client, Server, wait};
 
 /// 100 connections that ask for pages as fast as they can.
 #[test]
@@ -52,6 +56,98 @@ fn a_paying_key_is_served_during_an_anonymous_flood() {
     ));
     assert!(shed > 0.0, "it was no flood");
     assert!(good * 100 >= asked * 95, "{good} of {asked}");
+}
+
+/// What one account may send at once without an end, until the guard is dropped.
+struct Flood {
+    stop: Arc<AtomicBool>,
+    took: Arc<Mutex<Vec<Duration>>>,
+    clients: Vec<thread::JoinHandle<()>>,
+}
+
+impl Flood {
+    fn start(server: &Server, key: &str, clients: usize, ask: fn(&mut Client) -> u16) -> Flood {
+        let (stop, took) = (Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<Duration>>>::default());
+        let clients = (0..clients).map(|_| {
+            let (stop, took) = (Arc::clone(&stop), Arc::clone(&took));
+            let mut client = server.client_with(key);
+            thread::spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let began = Instant::now();
+                    if ask(&mut client) == 200 {
+                        took.lock().expect("no panic").push(began.elapsed());
+                    }
+                }
+            })
+        });
+        let clients = clients.collect();
+        Flood { stop, took, clients }
+    }
+
+    /// The median time that its requests took.
+    fn stop(self) -> Duration {
+        self.stop.store(true, Ordering::Relaxed);
+        self.clients.into_iter().for_each(|client| client.join().expect("no panic"));
+        median(self.took.lock().expect("no panic").clone())
+    }
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// All requests are made by one account, and each costs milliseconds. Before there were turns by account, its
+/// neighbour waited as long as each of them.
+#[test]
+fn an_account_that_sends_all_it_may_delays_its_own_requests_alone() {
+    let (site, server) = served(1, "");
+    let (greedy, neighbour) = ["greedy@example.com", "neighbour@example.com"]
+        .map(|email| site.account(email, "api"))
+        .into();
+    let names =
+        (0..6_000).map(|number| format!("{:x}name{number:05}.com,{TODAY}", number * 7_919));
+    let rows: Vec<_> = names.collect();
+    let list = site.write("list.csv", &format!("domain,drop_date\n{}\n", rows.join("\n")));
+    site.ingest(&list, &format!("{TODAY}T00:00:00Z"));
+    let mut client = server.client_with(&neighbour);
+    wait::until(Duration::from_secs(60), "the events", || {
+        let page = client.get("/api/v1/changes").json();
+        page["newest"].as_u64() > page["next"].as_u64()
+    });
+    let regex = |client: &mut Client| {
+        client.get(&format!("/api/v1/search?regex=.*[a-f]1.*{}.*q", fastrand::u32(..100))).status
+    };
+    let changes = |client: &mut Client| {
+        client.get("/api/v1/changes?wait=1&regex=.*[a-f]1.*q.*z&limit=1000").status
+    };
+    let batch = |client: &mut Client| {
+        let queries: Vec<_> =
+            (0..5).map(|number| json!({"regex": format!(".*[a-f]1.*{number}.*q")})).collect();
+        client.send("POST", "/api/v1/search/batch", &json!({"queries": queries})).status
+    };
+    let floods: [(&str, usize, fn(&mut Client) -> u16); 3] =
+        [("searches", 32, regex), ("changes", 40, changes), ("batches", 32, batch)];
+    for (what, clients, ask) in floods {
+        let flood = Flood::start(&server, &greedy, clients, ask);
+        thread::sleep(Duration::from_secs(1));
+        let mut took = Vec::new();
+        for number in 0..figure(10, 200) {
+            for path in [
+                format!("/api/v1/search?contains=name{number}"),
+                format!("/api/v1/drops?regex=e{number}"),
+                "/api/v1/changes?limit=1000".to_owned(),
+            ] {
+                let began = Instant::now();
+                let answer = client.get(&path);
+                assert_eq!(answer.status, 200, "{what}, {path}: {}", answer.text());
+                took.push(began.elapsed());
+            }
+        }
+        let (own, others) = (flood.stop(), median(took));
+        say(&format!("{what}: {own:?} for the account itself, {others:?} for its neighbour"));
+        assert!(3 * others < own, "{what}: {others:?} beside {own:?}");
+    }
 }
 
 #[test]
