@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{add, added_id, column, error, hide_times, served, site};
-use crate::common::wait;
+use crate::common::{Site, TODAY, wait};
 
 const PATH: &str = "/api/v1/searches";
 
@@ -72,6 +72,40 @@ fn searches_are_saved_counted_changed_and_deleted() {
     let deleted = client.request("DELETE", &one, &[]).answer();
     assert_eq!(deleted, (200, json!({"id": id, "deleted": true})));
     assert_eq!(client.request("DELETE", &one, &[]).status, 404);
+}
+
+#[test]
+fn searches_that_there_is_no_time_to_count_have_no_total() {
+    const SEARCHES: usize = 60;
+    let names = (0..20_000).map(|number| format!("{:x}name{number:05}.com", number * 7_919));
+    let site = Site::with_names(names, TODAY);
+    let key = site.account("a@example.com", "api");
+    let server = site.serve(TODAY);
+    let mut client = server.client_with(&key);
+    for number in 0..SEARCHES {
+        let filter = json!({"regex": format!(".*[a-f]1.*{number}.*"), "maxLength": 20});
+        let saved = add(&mut client, PATH, &json!({"name": format!("{number}"), "filter": filter}));
+        assert_eq!(saved.status, 201, "{}", saved.text());
+    }
+    drop(server);
+    // No count is kept over a restart.
+    let server = site.serve(TODAY);
+    let mut client = server.client_with(&key);
+    let mut counted_before = 0;
+    wait::until_ok(std::time::Duration::from_secs(120), || {
+        let answer = client.get(PATH);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let searches = answer.json()["searches"].take();
+        let searches = searches.as_array().expect("searches");
+        assert_eq!(searches.len(), SEARCHES);
+        for search in searches {
+            assert_eq!(search["total"].is_null(), search["newSinceSeen"].is_null(), "{search}");
+        }
+        let counted = searches.iter().filter(|search| search["total"].is_u64()).count();
+        assert!(counted > counted_before || counted == SEARCHES, "{counted}: no progress");
+        counted_before = counted;
+        if counted == SEARCHES { Ok(()) } else { Err(format!("{counted} have a total")) }
+    });
 }
 
 #[test]
