@@ -105,8 +105,7 @@ fn an_account_that_sends_all_it_may_delays_its_own_requests_alone() {
     let (greedy, neighbour) = ["greedy@example.com", "neighbour@example.com"]
         .map(|email| site.account(email, "api"))
         .into();
-    let names =
-        (0..6_000).map(|number| format!("{:x}name{number:05}.com,{TODAY}", number * 7_919));
+    let names = (0..6_000).map(|number| format!("{:x}name{number:05}.com,{TODAY}", number * 7_919));
     let rows: Vec<_> = names.collect();
     let list = site.write("list.csv", &format!("domain,drop_date\n{}\n", rows.join("\n")));
     site.ingest(&list, &format!("{TODAY}T00:00:00Z"));

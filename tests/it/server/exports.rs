@@ -56,7 +56,7 @@ fn an_account_runs_two_exports_and_a_stalled_one_gives_its_slot_back() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
     let began = Instant::now();
-    let (send, unread) = runtime.block_on(async {
+    let (_send, unread) = runtime.block_on(async {
         let send = speak(&server).await;
         let mut unread = Vec::new();
         for _ in 0..2 {
@@ -104,6 +104,8 @@ fn an_account_runs_two_exports_and_a_stalled_one_gives_its_slot_back() {
             assert!(is_aborted, "an export without all its rows looks whole");
         });
         join_all(read).await;
+        // A connection whose client did not read takes no further requests, or has ended.
+        let send = speak(&server).await;
         ask(&send, &hoarder).await.await.map(|response| response.status())
     });
     assert_eq!(ended.ok(), Some(StatusCode::OK));
