@@ -164,7 +164,7 @@ fn is_weekend(day: Day) -> bool {
 /// `observed_at` is left to the list.
 ///
 /// # Errors
-/// Records of `out`, also for [`Sighting::Registered`], which only a negative list can say.
+/// Records of `out`, also for [`Sighting::Registered`] and [`Sighting::Released`], which other formats say.
 pub fn write_csv(
     observations: impl Iterator<Item = Observation>,
     out: &mut impl Write,
@@ -180,8 +180,8 @@ pub fn write_csv(
             Sighting::Known { registered } => {
                 writeln!(out, "{name},,,{},", if registered { "registered" } else { "" })?;
             }
-            Sighting::Registered { .. } => {
-                let why = format!("{name}: the native format cannot say that it was registered");
+            Sighting::Registered { .. } | Sighting::Released { .. } => {
+                let why = format!("{name}: the native format cannot say {sighting:?}");
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
             }
         }

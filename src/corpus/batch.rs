@@ -166,6 +166,9 @@ const FLAG_RELEASE: u8 = 1 << 4;
 const FLAG_SAME_SECOND: u8 = 1 << 5;
 /// From the same list as the previous entry of the block.
 const FLAG_SAME_LIST: u8 = 1 << 6;
+/// A drop of which only the release is known. Its date is that of the release, as a version without this
+/// flag reads it.
+const FLAG_RELEASE_ALONE: u8 = 1 << 7;
 
 /// Encoded entries in name order, in memory. Threads build segments in parallel, and one
 /// [`BatchWriter`] appends them.
@@ -343,6 +346,7 @@ fn encode(entry: &Entry<'_>, list: Option<u32>, before: Before, row: &mut Vec<u8
         Sighting::Dropped { date, release, registered_again } => {
             (KIND_DROPPED, registered_again, Some(date), release)
         }
+        Sighting::Released { on } => (KIND_DROPPED, false, Some(on), Some(on)),
         Sighting::Registered { on } => (KIND_REGISTERED, false, Some(on), None),
         Sighting::Known { registered } => (KIND_KNOWN, registered, None, None),
     };
@@ -351,6 +355,7 @@ fn encode(entry: &Entry<'_>, list: Option<u32>, before: Before, row: &mut Vec<u8
         | flag(registered, FLAG_REGISTERED)
         | flag(first_seen.is_some(), FLAG_FIRST_SEEN)
         | flag(release.is_some(), FLAG_RELEASE)
+        | flag(matches!(sighting, Sighting::Released { .. }), FLAG_RELEASE_ALONE)
         | flag(same_second, FLAG_SAME_SECOND)
         | flag(same_list && list.is_some(), FLAG_SAME_LIST);
     let suffix = &entry.name[shared..];
@@ -686,6 +691,7 @@ impl<'a> Cursor<'a> {
         let first_seen =
             if flags & FLAG_FIRST_SEEN != 0 { Some(take_day(&mut input)?) } else { None };
         let sighting = match kind {
+            KIND_DROPPED if flags & FLAG_RELEASE_ALONE != 0 => Sighting::Released { on: release? },
             KIND_DROPPED => Sighting::Dropped { date: day?, release, registered_again: registered },
             KIND_REGISTERED => Sighting::Registered { on: day? },
             KIND_KNOWN => Sighting::Known { registered },
@@ -831,11 +837,12 @@ mod tests {
         BatchMeta { source: "list.csv".into(), rows: 3, ..BatchMeta::default() }
     }
 
-    fn sightings() -> [Sighting; 5] {
+    fn sightings() -> [Sighting; 6] {
         let date = day("2026-10-03");
         [
             Sighting::Dropped { date, release: None, registered_again: false },
             Sighting::Dropped { date, release: Some(day("2026-11-01")), registered_again: true },
+            Sighting::Released { on: date },
             Sighting::Registered { on: date },
             Sighting::Known { registered: true },
             Sighting::Known { registered: false },
@@ -845,7 +852,7 @@ mod tests {
     /// Features of a drop, from none to the maximum length depending on the row.
     fn features(row: usize) -> &'static [u8] {
         static BYTES: [u8; FEATURES_LEN_MAX] = [7; FEATURES_LEN_MAX];
-        if row % 5 < 2 { &BYTES[..row % (FEATURES_LEN_MAX + 1)] } else { &[] }
+        if row % 6 < 3 { &BYTES[..row % (FEATURES_LEN_MAX + 1)] } else { &[] }
     }
 
     fn write(path: &Path, names: &[String]) -> Vec<(String, StoredObservation)> {
@@ -853,7 +860,7 @@ mod tests {
         let mut rows = Vec::new();
         for (at, name) in names.iter().enumerate() {
             let record = StoredObservation {
-                sighting: sightings()[at % 5],
+                sighting: sightings()[at % 6],
                 first_seen: at.is_multiple_of(3).then(|| day("2001-02-03")),
                 observed_at: at as i64 / 3 - 5,
             };
@@ -909,7 +916,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let names: Vec<String> = (0..5000).map(|at| format!("n{:04}.com", at / 3)).collect();
         let entry = |at: usize| {
-            let sighting = sightings()[at % 5];
+            let sighting = sightings()[at % 6];
             let record =
                 StoredObservation { sighting, first_seen: None, observed_at: at as i64 / 7 };
             let base = Base::from_bits(at as u32);

@@ -1,46 +1,16 @@
-//! Merges sorted batches into one [`Dossier`] per name. Of several records for one drop date, the one
-//! observed last counts; records of later dates about the same release move nothing
-//! (`data/docs/sources.md`).
+//! Merges sorted batches into one [`Dossier`] per name. [`drops`] decides which records are one drop.
 
 use rayon::prelude::*;
 
 use crate::corpus::batch::{
     Batch, BatchError, Cursor, Entry, EntryFields, NameBytes, StoredObservation,
 };
+pub use crate::corpus::drops::DropRecord;
+use crate::corpus::drops::{self, SeenDrop};
 use crate::feeds::Sighting;
 use crate::scorer::Base;
 use crate::vocab::day::Day;
 use crate::vocab::stage::Periods;
-
-/// One drop of a name, merged from all lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DropRecord {
-    /// The day the name was seen leaving its zone.
-    pub date: Day,
-    /// The day the registry releases it, if a list gives one.
-    pub release: Option<Day>,
-    /// Registered again after this drop, before any later one.
-    pub registered_again: bool,
-}
-
-impl DropRecord {
-    /// Whether a record with a later date is about the same drop: a list that repeats it, a zone file that
-    /// shows it, or a list that says when a name that left its zone is released. A day's difference is the
-    /// same release.
-    fn is_repeated_by<'a>(&self, later: &DropRecord, tld: impl Fn() -> &'a [u8]) -> bool {
-        match (self.release, later.release) {
-            (Some(one), Some(other)) => one.days_since(other).abs() <= 1,
-            (None, None) => false,
-            _ if self.registered_again => false,
-            (Some(release), None) => later.date <= release,
-            (None, Some(release)) => {
-                let tld = std::str::from_utf8(tld()).unwrap_or_default();
-                let expected = Periods::for_tld(tld).effective_release(self.date, None);
-                (self.date..=expected.plus(1)).contains(&release)
-            }
-        }
-    }
-}
 
 /// All observations of one name, merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -230,8 +200,8 @@ pub struct Dossiers<'a> {
     name: NameBytes,
     label_len: u8,
     features: &'a [u8],
-    /// The drops of a name with several entries: record, time of the observation, number of the list.
-    seen: Vec<(DropRecord, i64, u32)>,
+    /// The drops in the entries of a name with several.
+    seen: Vec<SeenDrop>,
     registrations: Vec<Day>,
     drops: Vec<DropRecord>,
     first_batch: u32,
@@ -309,16 +279,14 @@ impl<'a> Dossiers<'a> {
         self.drops.clear();
         self.features = &[];
         self.first_batch = 0;
-        match entry.record.sighting {
-            Sighting::Dropped { date, release, registered_again } => {
-                self.first_batch = batch;
-                self.drops.push(DropRecord { date, release, registered_again });
-                self.features = entry.features;
-                false
-            }
-            Sighting::Registered { .. } => true,
-            Sighting::Known { registered } => registered,
+        let StoredObservation { sighting, observed_at, .. } = entry.record;
+        let periods = || periods(&self.name, self.label_len);
+        if let Some(seen) = SeenDrop::new(sighting, observed_at, batch, periods) {
+            self.first_batch = batch;
+            self.drops.push(seen.drop());
+            self.features = entry.features;
         }
+        matches!(sighting, Sighting::Registered { .. } | Sighting::Known { registered: true })
     }
 
     /// Takes `first`, from the list with number `batch`, and all further entries of the same name.
@@ -332,14 +300,13 @@ impl<'a> Dossiers<'a> {
         let (mut entry, mut batch) = (first, batch);
         loop {
             registration.observe(&entry.record);
-            match entry.record.sighting {
-                Sighting::Dropped { date, release, registered_again } => {
-                    self.features = entry.features;
-                    let drop = DropRecord { date, release, registered_again };
-                    self.seen.push((drop, entry.record.observed_at, batch));
-                }
-                Sighting::Registered { on } => self.registrations.push(on),
-                Sighting::Known { .. } => {}
+            let StoredObservation { sighting, observed_at, .. } = entry.record;
+            let periods = || periods(&self.name, self.label_len);
+            if let Some(seen) = SeenDrop::new(sighting, observed_at, batch, periods) {
+                self.features = entry.features;
+                self.seen.push(seen);
+            } else if let Sighting::Registered { on } = sighting {
+                self.registrations.push(on);
             }
             match self.merge.fields() {
                 Some(next) if self.merge.name() == Some(&self.name) => {
@@ -349,50 +316,17 @@ impl<'a> Dossiers<'a> {
             }
             self.merge.advance()?;
         }
-        self.merge_drops();
+        let periods = || periods(&self.name, self.label_len);
+        self.first_batch =
+            drops::join(&mut self.seen, &self.registrations, periods, &mut self.drops);
         Ok((entry.base, registration.registered))
     }
+}
 
-    /// Keeps one record per drop, oldest first: of several with one drop date, the one observed last.
-    /// Lists that repeat a drop do not move its date. Marks each drop that was followed by a registration
-    /// before the next drop.
-    fn merge_drops(&mut self) {
-        // Stable: of two records observed in the same second, that of the later list stays last.
-        self.seen.sort_by_key(|(drop, observed_at, _)| (drop.date, *observed_at));
-        self.drops.clear();
-        self.first_batch = 0;
-        self.seen.dedup_by(|next, kept| {
-            let is_same = next.0.date == kept.0.date;
-            if is_same {
-                *kept = (next.0, next.1, kept.2.min(next.2));
-            }
-            is_same
-        });
-        let (mut newest, label_len) = (i64::MIN, usize::from(self.label_len));
-        for &(drop, observed_at, batch) in &self.seen {
-            let tld = || self.name.as_slice().get(label_len + 1..).unwrap_or_default();
-            match self.drops.last_mut() {
-                Some(last) if last.is_repeated_by(&drop, tld) => {
-                    let (new, old) =
-                        if observed_at >= newest { (drop, *last) } else { (*last, drop) };
-                    last.release = new.release.or(old.release);
-                    last.registered_again = new.registered_again;
-                    newest = newest.max(observed_at);
-                    self.first_batch = self.first_batch.min(batch);
-                }
-                _ => {
-                    self.drops.push(drop);
-                    (self.first_batch, newest) = (batch, observed_at);
-                }
-            }
-        }
-        for &on in &self.registrations {
-            let after = self.drops.partition_point(|drop| drop.date <= on);
-            if let Some(before) = after.checked_sub(1) {
-                self.drops[before].registered_again = true;
-            }
-        }
-    }
+/// The lifecycle of the TLD of a name.
+fn periods(name: &NameBytes, label_len: u8) -> Periods {
+    let tld = name.as_slice().get(usize::from(label_len) + 1..).unwrap_or_default();
+    Periods::for_tld(std::str::from_utf8(tld).unwrap_or_default())
 }
 
 /// The newest observation of whether a name is registered.
@@ -407,7 +341,7 @@ impl Registration {
         let registered = match record.sighting {
             Sighting::Known { registered } => registered,
             Sighting::Registered { .. } => true,
-            Sighting::Dropped { .. } => return,
+            Sighting::Dropped { .. } | Sighting::Released { .. } => return,
         };
         if self.observed_at.is_none_or(|seen| seen <= record.observed_at) {
             *self = Registration { registered, observed_at: Some(record.observed_at) };
@@ -442,7 +376,8 @@ mod tests {
                 let base = Base::from_bits(7);
                 let label_len = name.find('.').expect("a dot") as u8;
                 let name = name.as_bytes();
-                let dropped = matches!(sighting, Sighting::Dropped { .. });
+                let dropped =
+                    matches!(sighting, Sighting::Dropped { .. } | Sighting::Released { .. });
                 let features = if dropped { name } else { &[] };
                 let entry = Entry { name, label_len, length: label_len, base, features, record };
                 writer.push(&entry, None).expect("fits");
@@ -601,10 +536,58 @@ mod tests {
         assert_eq!(drops(&seen), only("2026-05-01 2026-05-20 false", 1));
         let dated = [("2026-04-16", None, false, 1), ("2026-05-16", may, false, 2)];
         assert_eq!(drops(&dated), only("2026-04-16 2026-05-20 false", 1));
+        // Plain lists of successive days are one drop until the lifecycle of the TLD ends, in any order.
+        let [a, b, c] =
+            ["2026-11-24", "2026-11-25", "2026-12-29"].map(|date| (date, None, false, 1));
+        for lists in [[a, b, c], [c, a, b], [b, c, a], [c, b, a]] {
+            assert_eq!(drops(&lists), only("2026-11-24 - false", 1));
+        }
+        let end = ("2026-12-30", None, false, 1);
+        assert_eq!(
+            drops(&[a, b, end]),
+            (vec!["2026-11-24 - false".into(), "2026-12-30 - false".into()], 3)
+        );
+        assert_eq!(drops(&[("2026-11-24", None, true, 1), b]).0.len(), 2);
         // After the release, or after the name came back, it is another drop.
         assert_eq!(drops(&[daily[0], ("2026-05-21", None, false, 9)]).0.len(), 2);
         assert_eq!(drops(&[("2026-04-01", None, false, 1), daily[1]]).0.len(), 2);
         assert_eq!(drops(&[("2026-04-16", None, true, 1), daily[1]]).0.len(), 2);
+    }
+
+    #[test]
+    fn a_registration_between_two_records_makes_two_drops() {
+        let rows = |on: &str| {
+            let drop = |date| ("a.com", dropped(date, None, false), 1);
+            let on = ("a.com", Sighting::Registered { on: day(on) }, 1);
+            let names = merged(&[&[drop("2026-11-26")], &[on], &[drop("2026-11-24")]], "");
+            names[0].1.iter().map(|drop| format!("{} {}", drop.0, drop.2)).collect::<Vec<_>>()
+        };
+        assert_eq!(rows("2026-11-23"), ["2026-11-24 false"]);
+        assert_eq!(rows("2026-11-24"), ["2026-11-24 true", "2026-11-26 false"]);
+        assert_eq!(rows("2026-11-25"), ["2026-11-24 true", "2026-11-26 false"]);
+        assert_eq!(rows("2026-11-26"), ["2026-11-24 true"]);
+    }
+
+    #[test]
+    fn a_drop_before_its_only_list_is_dated_by_the_lifecycle_until_a_list_saw_it() {
+        let past = |on: &str, at| ("a.se", Sighting::Released { on: day(on) }, at);
+        let seen = |date: &str, release, at| ("a.se", dropped(date, release, false), at);
+        let alone = merged(&[&[past("2026-11-07", 9)]], "");
+        let free = |date: &str| [(date.to_owned(), Some("2026-11-07".to_owned()), false)];
+        assert_eq!(alone[0].1, free("2026-09-01"));
+        let twice = merged(&[&[past("2026-11-07", 9)], &[past("2026-11-07", 8)]], "");
+        assert_eq!(twice, alone);
+        // Whichever list comes first, a day on which a list saw it goes before an estimate.
+        let announced = seen("2026-10-03", Some("2026-11-07"), 3);
+        let left = seen("2026-09-04", None, 2);
+        for (record, date) in [(announced, "2026-10-03"), (left, "2026-09-04")] {
+            let past = past("2026-11-07", 9);
+            assert_eq!(merged(&[&[record], &[past]], "")[0].1, free(date));
+            assert_eq!(merged(&[&[past], &[record]], "")[0].1, free(date));
+        }
+        // Another release is another drop.
+        let new = seen("2026-12-01", Some("2027-01-07"), 3);
+        assert_eq!(merged(&[&[past("2026-11-07", 9)], &[new]], "")[0].1.len(), 2);
     }
 
     #[test]
@@ -630,15 +613,15 @@ mod tests {
             dossiers.gather().expect("decodes").expect("a name").first_batch
         };
         let drop = |date: &str, at| ("a.com", dropped(date, None, false), at);
-        let (may, june) = (drop("2026-05-01", 9), drop("2026-06-01", 1));
+        let (may, july) = (drop("2026-05-01", 9), drop("2026-07-01", 1));
         assert_eq!(first(&[&[may]]), 1);
         assert_eq!(first(&[&[], &[may]]), 2);
         // A correction does not change it, whichever was observed last; another drop does.
         assert_eq!(first(&[&[may], &[drop("2026-05-01", 10)]]), 1);
         assert_eq!(first(&[&[], &[drop("2026-05-01", 10)], &[may]]), 2);
-        assert_eq!(first(&[&[may], &[june], &[drop("2026-06-01", 0)]]), 2);
+        assert_eq!(first(&[&[may], &[july], &[drop("2026-07-01", 0)]]), 2);
         // An older drop that is reported late does not change it.
-        assert_eq!(first(&[&[june], &[may]]), 1);
+        assert_eq!(first(&[&[july], &[may]]), 1);
         // Nor do observations other than drops.
         let known = ("a.com", Sighting::Known { registered: true }, 1);
         assert_eq!(first(&[&[known], &[may], &[known]]), 2);

@@ -7,6 +7,7 @@
 
 pub mod batch;
 pub mod compact;
+pub mod drops;
 pub mod ingest;
 pub mod lock;
 pub mod merge;

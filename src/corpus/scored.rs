@@ -74,7 +74,9 @@ pub fn score(
     out: &mut Vec<u8>,
 ) -> Base {
     match sighting {
-        Sighting::Dropped { .. } => scorer.base_with_features(name, scratch, out),
+        Sighting::Dropped { .. } | Sighting::Released { .. } => {
+            scorer.base_with_features(name, scratch, out)
+        }
         Sighting::Registered { .. } | Sighting::Known { .. } => scorer.base(name, scratch),
     }
 }

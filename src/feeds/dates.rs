@@ -1,4 +1,4 @@
-//! Dates in lists, as registries and vendors write them, and in file names.
+//! Dates in lists, as registries and vendors write them.
 //!
 //! All become UTC days or instants; a time without a zone is taken as UTC.
 
@@ -6,9 +6,6 @@ use chrono::{DateTime, FixedOffset, NaiveDate, NaiveTime, Utc};
 
 use super::rejects::RejectReason;
 use crate::vocab::day::Day;
-
-/// Maximum days that a list of the last days covers.
-const LAST_DAYS_MAX: u16 = 366;
 
 /// Order of day and month in dates with slashes. A wrong guess would move a drop by months.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +152,7 @@ fn numbers(text: &str, separator: char) -> Option<[u32; 3]> {
     parts.next().is_none().then_some(found)
 }
 
-fn digits(text: &str) -> Option<u32> {
+pub(super) fn digits(text: &str) -> Option<u32> {
     let shaped = (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     shaped.then(|| text.parse().ok()).flatten()
 }
@@ -256,90 +253,6 @@ fn zone(name: &str) -> Option<FixedOffset> {
     FixedOffset::east_opt(sign * i32::try_from(seconds).ok()?)
 }
 
-/// The only day in a file name: `2026-10-03`, `20261003`, or `11-10-2021` as M-D-Y.
-///
-/// `None` when it holds several: `from-2026-10-01-to-2026-10-07`.
-pub(super) fn in_file_name(name: &str) -> Option<Day> {
-    let runs = digit_runs(name);
-    let mut found = None;
-    let mut at = 0;
-    while at < runs.len() {
-        let (date, used) = match dashed(name, &runs[at..]) {
-            Some(date) => (Some(date), 3),
-            None => (compact(runs[at].1), 1),
-        };
-        at += used;
-        match (found, date) {
-            (Some(one), Some(other)) if one != other => return None,
-            (_, Some(date)) => found = Some(date),
-            (_, None) => {}
-        }
-    }
-    found
-}
-
-/// Days that a list covers by its file name: 10 for `nrd-last-10-days.txt`.
-pub(super) fn last_days(file_name: &str) -> Option<u16> {
-    let (_, rest) = file_name.split_once("last-")?;
-    let (days, _) = rest.split_once("-days")?;
-    days.parse().ok().filter(|days| (1..=LAST_DAYS_MAX).contains(days))
-}
-
-/// Release day of an .it list, whose file name is only `YYYYMMDDHH` and extensions.
-///
-/// The hour, 9 or 16, is Europe/Rome time: the same day in UTC.
-pub(super) fn it_release(file_name: &str) -> Option<Day> {
-    let stem = file_name.split('.').next()?;
-    let (date, hour) = stem.split_at_checked(8)?;
-    let hour = (hour.len() == 2).then(|| digits(hour)).flatten()?;
-    (hour < 24).then(|| compact(date)).flatten()
-}
-
-/// Runs of digits with their positions.
-fn digit_runs(name: &str) -> Vec<(usize, &str)> {
-    let mut runs = Vec::new();
-    let mut start = None;
-    for (at, byte) in name.bytes().chain([0]).enumerate() {
-        match (byte.is_ascii_digit(), start) {
-            (true, None) => start = Some(at),
-            (false, Some(from)) => {
-                runs.push((from, &name[from..at]));
-                start = None;
-            }
-            _ => {}
-        }
-    }
-    runs
-}
-
-/// A date of three runs of digits joined by single hyphens.
-fn dashed(name: &str, runs: &[(usize, &str)]) -> Option<Day> {
-    let &[(first_at, first), (second_at, second), (third_at, third), ..] = runs else {
-        return None;
-    };
-    let joined = |end: usize, next: usize| name.get(end..next) == Some("-");
-    if !joined(first_at + first.len(), second_at) || !joined(second_at + second.len(), third_at) {
-        return None;
-    }
-    let (year, month, day) = match (first.len(), second.len(), third.len()) {
-        (4, 2, 2) => (first, second, third),
-        (1..=2, 1..=2, 4) => (third, first, second),
-        _ => return None,
-    };
-    ymd(year, month, day)
-}
-
-/// `YYYYMMDD`.
-fn compact(run: &str) -> Option<Day> {
-    let shaped = run.len() == 8 && run.bytes().all(|byte| byte.is_ascii_digit());
-    shaped.then(|| ymd(&run[..4], &run[4..6], &run[6..])).flatten()
-}
-
-fn ymd(year: &str, month: &str, day: &str) -> Option<Day> {
-    let year = i32::try_from(digits(year)?).ok()?;
-    Day::from_date(NaiveDate::from_ymd_opt(year, digits(month)?, digits(day)?)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::SlashOrder::{DayFirst, MonthFirst, Unknown};
@@ -424,50 +337,5 @@ mod tests {
         let later = instant("2026-10-03T04:05:06.5+02:00").map(|at| at.to_rfc3339());
         assert_eq!(later, Some("2026-10-03T02:05:06.500+00:00".into()));
         assert_eq!(instant("2026-10-03T04:05:06"), None);
-    }
-
-    #[test]
-    fn dates_in_file_names() {
-        for (name, expected) in [
-            ("2026-10-03.txt", Some("2026-10-03")),
-            ("drops_20261003.csv.gz", Some("2026-10-03")),
-            ("11-10-2021.txt", Some("2021-11-10")),
-            ("2026-10-03-free-dropped-domains.csv", Some("2026-10-03")),
-            ("list2026-10-03-2026-10-03", Some("2026-10-03")),
-            ("from-2026-10-01-to-2026-10-07.txt", None),
-            ("newly-registered-2026-08.txt", None),
-            ("120261003.txt", None),
-            ("20261399.txt", None),
-            ("2026--10-03.txt", None),
-            ("names.txt", None),
-            ("1-2.txt", None),
-            ("é2026-10-03é", Some("2026-10-03")),
-        ] {
-            let found = in_file_name(name).map(|day| day.to_string());
-            assert_eq!(found.as_deref(), expected, "{name}");
-        }
-    }
-
-    #[test]
-    fn lists_of_the_last_days_name_them() {
-        for (name, days) in [
-            ("nrd-last-10-days.txt", Some(10)),
-            ("nrd-last-60-days.txt.gz", Some(60)),
-            ("last-0-days.txt", None),
-            ("last-9999-days.txt", None),
-            ("last-days.txt", None),
-            ("nrd-2026-11-22.txt", None),
-        ] {
-            assert_eq!(last_days(name), days, "{name}");
-        }
-    }
-
-    #[test]
-    fn it_file_names_are_ten_digits() {
-        let day = it_release("2026100309.txt.gz").map(|day| day.to_string());
-        assert_eq!(day.as_deref(), Some("2026-10-03"));
-        for name in ["20261003.txt", "2026100324.txt", "a2026100309.txt", "20261003091.txt"] {
-            assert_eq!(it_release(name), None, "{name}");
-        }
     }
 }

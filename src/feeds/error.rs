@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::format::{Format, words};
+use crate::vocab::day::Day;
 use crate::vocab::popularity::PopularityList;
 
 /// A list that cannot be read, or not to its end. Nothing of it may be applied.
@@ -70,6 +71,18 @@ pub enum FeedProblem {
          the date into the file name"
     )]
     NoDate,
+    #[error(
+        "the day `{text}` in its name can be {one} or {other}; say which with {option} YYYY-MM-DD, or \
+         write it into the name so (`{other}`)",
+        one = days[0],
+        other = days[1]
+    )]
+    AmbiguousDay { text: String, days: [Day; 2], option: &'static str },
+    #[error(
+        "`{word}` in its name says that its names were newly registered, but it is a list of drops \
+         ({reason}); name its format with --format {format} if these are drops"
+    )]
+    Registrations { word: &'static str, format: Format, reason: String },
     #[error(
         "a zone file: drops are found by comparing two of them; give both with --format \
          zone-pair OLD NEW"

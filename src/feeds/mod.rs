@@ -13,6 +13,7 @@ mod container;
 mod dates;
 mod delimited;
 mod error;
+mod file_name;
 mod format;
 mod head;
 mod history;
@@ -22,6 +23,7 @@ mod names;
 mod native;
 mod pairs;
 mod ranked;
+mod reading;
 mod registry;
 mod rejects;
 mod sniff;
@@ -44,8 +46,10 @@ pub use self::rejects::{REJECT_TEXT_CHARS_MAX, Reject, RejectReason};
 pub use self::zone::{RecordKind, ZoneRecords, zone_day};
 
 use self::container::{HEAD_BYTES, Input};
+use self::file_name::FileNames;
 use self::head::Head;
 use self::lines::LineRows;
+use self::reading::{Given, Reading};
 use self::sniff::{Shape, Taken};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
@@ -67,6 +71,9 @@ pub struct Observation {
 pub enum Sighting {
     /// The name left its zone on `date`; the registry releases it on `release`, if the list gives it.
     Dropped { date: Day, release: Option<Day>, registered_again: bool },
+    /// The registry released the name on `on`, before the list was observed. When it left its zone is
+    /// estimated from the lifecycle of the TLD, unless another list says it.
+    Released { on: Day },
     /// The name was newly registered on `on`: a drop on or before that day is undone.
     Registered { on: Day },
     /// The name exists, without a drop; `registered` when the list says that it is held.
@@ -103,6 +110,7 @@ pub struct Feed<T = Observation> {
     format: Format,
     reason: String,
     observed_at: DateTime<Utc>,
+    day: Option<Day>,
     bytes_read: Arc<AtomicU64>,
     /// `None` after an error.
     rows: Option<Rows<T>>,
@@ -125,16 +133,22 @@ impl Feed {
         let head = Head::new(&text.head, text.head.len() < HEAD_BYTES);
         let taken = match options.format {
             Some(format) => sniff::requested(&head, format)?,
-            None => sniff::recognise(&head, &names.outer)?,
+            None => sniff::recognise(&head, &names)?,
         };
-        let given = Given::new(options, &taken.shape, &names);
+        let reading = Reading::new(options, &taken.shape, &names)?;
+        let mut reason = taken.reason;
+        if !reading.clause.is_empty() {
+            reason += "; ";
+            reason += &reading.clause;
+        }
         Ok(Feed {
             path: path.to_owned(),
             format: taken.shape.format(),
-            reason: taken.reason,
-            observed_at: given.observed_at,
+            reason,
+            observed_at: reading.given.observed_at,
+            day: reading.day,
             bytes_read: text.bytes_read,
-            rows: Some(rows(taken.shape, text.input, given, &names)?),
+            rows: Some(rows(taken.shape, text.input, &reading)?),
         })
     }
 
@@ -155,6 +169,7 @@ impl Feed {
             format: Format::ZonePair,
             reason: format!("a file of the zone {apex}"),
             observed_at: DateTime::UNIX_EPOCH,
+            day: None,
             bytes_read: text.bytes_read,
             rows: Some(Box::new(rows)),
         };
@@ -179,6 +194,7 @@ impl Feed {
             format: Format::Registry,
             reason: "all names of a registry".to_owned(),
             observed_at: DateTime::UNIX_EPOCH,
+            day: None,
             bytes_read: text.bytes_read,
             rows: Some(Box::new(LineRows::new(text.input, parser).skipping(line))),
         })
@@ -205,7 +221,7 @@ impl Feed<RankedName> {
         let names = FileNames::new(path, text.inner_name);
         let head = Head::new(&text.head, text.head.len() < HEAD_BYTES);
         let Taken { shape, reason } = sniff::requested(&head, Format::Ranked)?;
-        let given = Given::new(options, &shape, &names);
+        let given = Given::new(options, &shape, &names)?;
         let columns = match shape {
             Shape::Ranked(columns) => columns,
             _ => ranked::Columns::PLAIN,
@@ -222,6 +238,7 @@ impl Feed<RankedName> {
             format: Format::Ranked,
             reason,
             observed_at: given.observed_at,
+            day: None,
             bytes_read: text.bytes_read,
             rows: Some(Box::new(rows.skipping(columns.line))),
         };
@@ -244,6 +261,12 @@ impl<T> Feed<T> {
     /// 00:00 UTC, else the current time.
     pub fn observed_at(&self) -> DateTime<Utc> {
         self.observed_at
+    }
+
+    /// The day on which the reading rests: of all names of a list of bare names, or else that of
+    /// [`ReadOptions::drop_date`] if the format uses it.
+    pub fn day(&self) -> Option<Day> {
+        self.day
     }
 
     /// Raw bytes of the file consumed so far, for a progress bar.
@@ -294,92 +317,12 @@ pub fn file_sha256(path: &Path) -> io::Result<[u8; 32]> {
     }
 }
 
-/// Names of a file.
-struct FileNames {
-    /// The file's own name.
-    outer: String,
-    /// Name of the file inside a zip archive, without folders.
-    inner: Option<String>,
-}
-
-impl FileNames {
-    fn new(path: &Path, inner: Option<String>) -> FileNames {
-        let outer = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let base = |inner: String| inner.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
-        FileNames { outer, inner: inner.map(base) }
-    }
-
-    fn first<T>(&self, read: impl Fn(&str) -> Option<T>) -> Option<T> {
-        read(&self.outer).or_else(|| self.inner.as_deref().and_then(read))
-    }
-
-    /// Release day in the name of an .it list. Its ten digits are no [`FileNames::date`], because they
-    /// do not date the list itself.
-    fn it_release(&self) -> Option<Day> {
-        self.first(dates::it_release)
-    }
-
-    fn date(&self) -> Option<Day> {
-        self.first(dates::in_file_name)
-    }
-
-    /// Days before its own that a list covers: 10 for `nrd-last-10-days.txt`.
-    fn days_before(&self) -> u16 {
-        self.first(dates::last_days).unwrap_or(0)
-    }
-}
-
-/// Values for what rows do not give.
-#[derive(Clone, Copy)]
-struct Given {
-    observed_at: DateTime<Utc>,
-    /// From the options.
-    drop_date: Option<Day>,
-}
-
-impl Given {
-    fn new(options: &ReadOptions, shape: &Shape, names: &FileNames) -> Given {
-        let stamp = match shape {
-            Shape::Stamped(stamped) => Some(stamped.at),
-            _ => None,
-        };
-        // A file name with a future day gives the subject of the list, not its time.
-        let dated = names.date().map(Day::start);
-        let observed_at = options
-            .observed_at
-            .or(stamp)
-            .or(dated.filter(|date| *date <= options.now))
-            .unwrap_or(options.now);
-        Given { observed_at, drop_date: options.drop_date }
-    }
-
-    /// UTC day of the observation, clamped to [`Day`].
-    fn observed_on(&self) -> Day {
-        let nearest = if self.observed_at.timestamp() < 0 { Day::MIN } else { Day::MAX };
-        Day::from_instant(self.observed_at).unwrap_or(nearest)
-    }
-
-    /// Observation from a list of releases. Without a drop date in the row, the name dropped on the
-    /// day that the options give, or else on the day of the list.
-    fn listed(
-        &self,
-        name: DomainName,
-        release: Option<Day>,
-        drop: Option<Day>,
-    ) -> Result<Observation, RejectReason> {
-        let seen = release.map(|_| self.observed_on());
-        let date = drop.or(self.drop_date).or(seen).ok_or(RejectReason::MissingDate)?;
-        let sighting = Sighting::Dropped { date, release, registered_again: false };
-        Ok(Observation { name, sighting, first_seen: None, observed_at: self.observed_at })
-    }
-
-    fn all(&self, sighting: Sighting) -> names::Names {
-        names::Names { sighting, observed_at: self.observed_at }
-    }
-}
-
 /// Creates the reader for a shape.
-fn rows(shape: Shape, input: Input, given: Given, names: &FileNames) -> Result<Rows, FeedProblem> {
+fn rows(shape: Shape, input: Input, reading: &Reading) -> Result<Rows, FeedProblem> {
+    let given = reading.given;
+    if let Some(all) = reading.all {
+        return Ok(Box::new(LineRows::new(input, given.all(all))));
+    }
     Ok(match shape {
         Shape::Json => Box::new(json::JsonRows::new(input, given)),
         Shape::Pool => {
@@ -407,20 +350,7 @@ fn rows(shape: Shape, input: Input, given: Given, names: &FileNames) -> Result<R
             Box::new(LineRows::new(input, parser).quoted(history::DELIMITER).skipping(line))
         }
         Shape::Stamped(stamped) => stamped_rows(stamped, input, given),
-        Shape::Names => Box::new(LineRows::new(input, given.all(dropped(given, names)?))),
-        Shape::Registered => {
-            let day = given.drop_date.or(names.date()).unwrap_or(given.observed_on());
-            // A name of such a list may have dropped again since its registration; of a daily list
-            // that covers days, each name comes last on the first of them.
-            let on = day.plus(-i32::from(names.days_before()));
-            Box::new(LineRows::new(input, given.all(Sighting::Registered { on })))
-        }
-        Shape::Released => {
-            let date = given.drop_date.or(names.date()).unwrap_or(given.observed_on());
-            let release = Some(date);
-            let sighting = Sighting::Dropped { date, release, registered_again: false };
-            Box::new(LineRows::new(input, given.all(sighting)))
-        }
+        Shape::Names | Shape::Registered | Shape::Released => return Err(FeedProblem::NoDate),
         Shape::Ranked(_) => return Err(FeedProblem::RankedList),
     })
 }
@@ -435,14 +365,4 @@ fn stamped_rows(stamped: stamped::Stamped, input: Input, given: Given) -> Rows {
     } else {
         Box::new(LineRows::new(input, all).skipping(stamped.line))
     }
-}
-
-/// Sighting of all names in a list of bare names, from the options and the file name.
-fn dropped(given: Given, names: &FileNames) -> Result<Sighting, FeedProblem> {
-    let release = names.it_release();
-    let date = match release {
-        Some(_) => given.drop_date.unwrap_or(given.observed_on()),
-        None => given.drop_date.or(names.date()).ok_or(FeedProblem::NoDate)?,
-    };
-    Ok(Sighting::Dropped { date, release, registered_again: false })
 }

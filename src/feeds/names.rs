@@ -39,30 +39,9 @@ pub(super) fn fits(row: &str) -> bool {
     DomainName::parse(row).is_ok()
 }
 
-/// Returns true when a file name says that its names were newly registered.
-///
-/// `deregistered` means the opposite, and reading it as `registered` would undo drops.
-pub(super) fn says_registered(file_name: &str) -> bool {
-    let name = file_name.to_ascii_lowercase();
-    name.match_indices("registered").any(|(at, _)| {
-        let before = name[..at].trim_end_matches(['-', '_', ' ', '.']);
-        !["de", "un", "not", "non", "no", "never"].iter().any(|not| before.ends_with(not))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn file_names_say_registered() {
-        for name in ["newly-registered-2026-08.txt.zst", "Registered.txt", "newlyregistered.txt"] {
-            assert!(says_registered(name), "{name}");
-        }
-        for name in ["deregistered.txt", "un-registered.txt", "not registered.txt", "names.txt"] {
-            assert!(!says_registered(name), "{name}");
-        }
-    }
 
     #[test]
     fn headings_and_comments_are_skipped() {

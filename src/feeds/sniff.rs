@@ -2,6 +2,7 @@
 
 use super::columns::{Columns, Header};
 use super::error::FeedProblem;
+use super::file_name::FileNames;
 use super::format::Format;
 use super::head::{Head, Sample};
 use super::stamped::Stamped;
@@ -32,6 +33,17 @@ pub(super) enum Shape {
 }
 
 impl Shape {
+    /// Whether rows have days of release alone, so that the day of the list is that of the drop.
+    pub(super) fn dates_follow_observation(&self) -> bool {
+        match self {
+            Shape::Delimited(_, columns) => columns.drop.is_none(),
+            Shape::Json | Shape::Pool | Shape::Bardate | Shape::Dynadot => true,
+            Shape::Ranked(_) => true,
+            Shape::Native(_) | Shape::History(_) | Shape::Stamped(_) => false,
+            Shape::Names | Shape::Registered | Shape::Released => false,
+        }
+    }
+
     pub(super) fn format(&self) -> Format {
         match self {
             Shape::Native(_) => Format::Native,
@@ -64,7 +76,7 @@ pub(super) fn requested(head: &Head, format: Format) -> Result<Taken, FeedProble
 ///
 /// # Errors
 /// [`FeedProblem::UnknownFormat`], or the missing column of the format that nearly fits.
-pub(super) fn recognise(head: &Head, file_name: &str) -> Result<Taken, FeedProblem> {
+pub(super) fn recognise(head: &Head, names: &FileNames) -> Result<Taken, FeedProblem> {
     if head.lines.is_empty() {
         return Err(FeedProblem::Empty);
     }
@@ -84,16 +96,29 @@ pub(super) fn recognise(head: &Head, file_name: &str) -> Result<Taken, FeedProbl
         Format::Names,
     ] {
         match shape(head, format, Demand::Most) {
-            Ok(_) if format == Format::Names && names::says_registered(file_name) => {
-                let reason = "one name per line, and `registered` in the file name".to_owned();
-                return Ok(Taken { shape: Shape::Registered, reason });
-            }
-            Ok(taken) => return Ok(taken),
+            Ok(taken) => return of_registrations(taken, names),
             Err(problem @ FeedProblem::MissingColumn { .. }) => near_miss = Some(problem),
             Err(_) => {}
         }
     }
     Err(near_miss.unwrap_or_else(|| FeedProblem::UnknownFormat { start: head.start() }))
+}
+
+/// A list of names whose file is called one of new registrations is read so: read as drops, every new
+/// registration would become one.
+fn of_registrations(taken: Taken, names: &FileNames) -> Result<Taken, FeedProblem> {
+    let Some(word) = names.says_registered() else { return Ok(taken) };
+    match taken.shape {
+        Shape::Names => {
+            let reason = format!("one name per line, and `{word}` in the file name");
+            Ok(Taken { shape: Shape::Registered, reason })
+        }
+        shape if shape.dates_follow_observation() => {
+            let format = shape.format();
+            Err(FeedProblem::Registrations { word, format, reason: taken.reason })
+        }
+        _ => Ok(taken),
+    }
 }
 
 /// Share of the sampled rows that must fit a format without a header.

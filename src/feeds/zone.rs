@@ -8,8 +8,8 @@ use std::path::Path;
 use chrono::DateTime;
 
 use super::container::{self, Text};
-use super::dates;
 use super::error::{FeedError, FeedProblem};
+use super::file_name::{self, NameDay};
 use super::lines::{Parsed, RowParser};
 use super::rejects::RejectReason;
 use super::{Observation, Sighting};
@@ -58,9 +58,14 @@ impl RowParser for Delegations {
 /// [`FeedProblem::NoZoneDay`] when both are missing.
 pub fn zone_day(path: &Path, given: Option<Day>) -> Result<Day, FeedError> {
     let file_name = path.file_name().unwrap_or_default().to_string_lossy();
-    given
-        .or_else(|| dates::in_file_name(&file_name))
-        .ok_or_else(|| FeedError::new(path, FeedProblem::NoZoneDay))
+    let problem = match (given, file_name::day(&file_name)) {
+        (Some(day), _) | (None, NameDay::One(day)) => return Ok(day),
+        (None, NameDay::None) => FeedProblem::NoZoneDay,
+        (None, NameDay::Ambiguous(text, days)) => {
+            FeedProblem::AmbiguousDay { text, days, option: "--drop-date" }
+        }
+    };
+    Err(FeedError::new(path, problem))
 }
 
 /// Parses the owner of NS records; `None` for owners that are skipped.

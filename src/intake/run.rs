@@ -299,7 +299,10 @@ impl<'a> Work<'a> {
             }
         };
         let observed_on = || Day::nearest(ingest.observed_at.unwrap_or(self.site.clock.now()));
-        let day = feeds::zone_day(path, ingest.drop_date).unwrap_or_else(|_| observed_on());
+        let day = match feeds::zone_day(path, ingest.drop_date) {
+            Err(FeedError { problem: FeedProblem::NoZoneDay, .. }) => observed_on(),
+            day => day?,
+        };
         let mut tracker = Tracker::open(&self.site.data.join(ZONES).join(&folder))?;
         // Lists of an ingest that ended before they were added.
         let waited = self.add_drops(corpus, ingest, &mut tracker)?;

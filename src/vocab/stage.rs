@@ -69,11 +69,14 @@ impl Periods {
         TABLE.get(tld).map(|(_, source)| source.as_str())
     }
 
+    /// Days from a drop to its release.
+    pub fn days(self) -> i32 {
+        i32::from(self.redemption_days) + i32::from(self.pending_delete_days)
+    }
+
     /// The day the registry releases a name: the feed's date, or the drop date plus both periods.
     pub fn effective_release(self, drop_date: Day, release_date: Option<Day>) -> Day {
-        release_date.unwrap_or_else(|| {
-            drop_date.plus(i32::from(self.redemption_days) + i32::from(self.pending_delete_days))
-        })
+        release_date.unwrap_or_else(|| drop_date.plus(self.days()))
     }
 }
 

@@ -64,6 +64,7 @@ fn told(row: &Row) -> String {
             let again = if registered_again { " again" } else { "" };
             format!("{} dropped {date}{release}{again}", seen.name)
         }
+        Sighting::Released { on } => format!("{} was free {on}", seen.name),
         Sighting::Registered { on } => format!("{} registered {on}", seen.name),
         Sighting::Known { registered } => format!("{} known {registered}", seen.name),
     };
@@ -244,13 +245,111 @@ fn plain_names_take_their_day_from_the_option_or_the_file_name() {
         ("2026-10-03.txt", &given, "2026-10-01"),
         ("2026-10-03-free-dropped-domains.csv", &auto(), "2026-10-03"),
         ("20261003.txt", &auto(), "2026-10-03"),
-        ("11-10-2021.txt", &auto(), "2021-11-10"),
+        ("11-30-2021.txt", &auto(), "2021-11-30"),
+        ("05-11-2026.txt", &given, "2026-10-01"),
     ] {
         let want = rows(day);
         check(name, list, options, Format::Names, &want.each_ref().map(String::as_str));
     }
     assert!(matches!(problem("names.txt", list, &auto()), FeedProblem::NoDate));
     assert!(problem("names.txt", list, &auto()).to_string().contains("--drop-date"));
+}
+
+#[test]
+fn a_day_in_a_file_name_that_can_be_read_in_two_ways_is_refused() {
+    for (name, list, option) in [
+        ("05-11-2026.txt", "a.com\n", "--drop-date"),
+        ("nrd-5-11-2026.txt", "a.com\n", "--drop-date"),
+        ("pool_05-11-2026.txt", "a.com,12/4/2026 12:00:00 AM,AUC\n", "--observed-at"),
+        ("se-05-11-2026.txt", "alfa.se\t2026-12-20\n", "--observed-at"),
+        ("uk-05-11-2026.csv", "domain,drop_time\na.uk,2026-12-20\n", "--observed-at"),
+    ] {
+        let text = problem(name, list, &auto()).to_string();
+        assert!(text.contains("can be 2026-05-11 or 2026-11-05"), "{name}: {text}");
+        assert!(text.contains(option), "{name}: {text}");
+    }
+    // The day of a list whose rows have both dates decides nothing.
+    check("05-11-2026.csv", NATIVE, &auto(), Format::Native, &NATIVE_ROWS);
+    let zone = zone_day(Path::new("app-05-11-2026.txt.gz"), None).expect_err("ambiguous");
+    assert!(matches!(zone.problem, FeedProblem::AmbiguousDay { .. }), "{zone}");
+}
+
+#[test]
+fn a_day_ahead_of_the_observation_is_the_release() {
+    let free = ["a.com dropped 2026-11-21 free 2026-11-30"];
+    for name in ["11-30-2026.txt", "2026-11-30.txt", "30-11-2026.txt", "drops_20261130.txt"] {
+        check(name, "a.com\n", &auto(), Format::Names, &free);
+        let reason = read(name, "a.com\n", &auto()).expect("a list").reason;
+        assert!(reason.contains("2026-11-30 is after the day of the list, 2026-11-21"), "{reason}");
+    }
+    check("names.txt", "a.com\n", &dropped_on("2026-11-30"), Format::Names, &free);
+    check(
+        "list-2026-11-30.txt",
+        "alfa.cl\n",
+        &asked(Format::Released),
+        Format::Released,
+        &["alfa.cl dropped 2026-11-21 free 2026-11-30"],
+    );
+    let seen = ReadOptions { observed_at: Some(at("2026-11-25T10:00:00Z")), ..auto() };
+    let rows = ["a.com dropped 2026-11-25 free 2026-11-30"];
+    check("2026-11-30.txt", "a.com\n", &seen, Format::Names, &rows);
+    check("2026-11-21.txt", "a.com\n", &auto(), Format::Names, &["a.com dropped 2026-11-21"]);
+}
+
+#[test]
+fn a_release_before_the_observation_says_nothing_about_the_drop() {
+    let past = ["alfa.se was free 2026-10-20"];
+    for (name, list, format) in [
+        ("se.json", r#"{"data":[{"name":"alfa.se","release_at":"2026-10-20"}]}"#, Format::Json),
+        ("se.txt", "alfa.se\t2026-10-20\n", Format::Bardate),
+        ("pool.txt", "alfa.se,10/20/2026 12:00:00 AM,AUC\n", Format::Pool),
+        ("uk.csv", "roid,domain,drop_time\nD,alfa.se,2026-10-20T11:31:21Z\n", Format::Delimited),
+    ] {
+        check(name, list, &auto(), format, &past);
+    }
+    check("2026102009.txt", "alfa.it\n", &auto(), Format::Names, &["alfa.it was free 2026-10-20"]);
+    // On the day itself, or with a drop date, it does.
+    let today = ["alfa.se dropped 2026-11-21 free 2026-11-21"];
+    check("se.txt", "alfa.se\t2026-11-21\n", &auto(), Format::Bardate, &today);
+    let seen = ReadOptions { observed_at: Some(at("2026-09-30T10:00:00Z")), ..auto() };
+    let rows = ["alfa.se dropped 2026-09-30 free 2026-10-20"];
+    check("se.txt", "alfa.se\t2026-10-20\n", &seen, Format::Bardate, &rows);
+    let given = ["alfa.se dropped 2026-10-01 free 2026-10-20"];
+    check("se.txt", "alfa.se\t2026-10-20\n", &dropped_on("2026-10-01"), Format::Bardate, &given);
+    let both = "domain,drop_date,release_date\nalfa.se,2026-11-21,2026-10-20\n";
+    let rows = ["alfa.se dropped 2026-11-21 free 2026-10-20"];
+    check("own.csv", both, &auto(), Format::Native, &rows);
+}
+
+#[test]
+fn public_lists_of_new_registrations_are_never_drops() {
+    let rows = ["a.com registered 2026-11-20"];
+    for name in
+        ["nrd-2026-11-20.txt", "NRD_20261120.txt", "newly-registered-domains-2026-11-20.txt"]
+    {
+        check(name, "a.com\n", &auto(), Format::Registered, &rows);
+        let reason = read(name, "a.com\n", &auto()).expect("a list").reason;
+        assert!(
+            reason.contains("newly registered, so that drops up to 2026-11-20 are over"),
+            "{reason}"
+        );
+    }
+    let archive = zip(&[("domain-names.txt", b"a.com\n")]);
+    check("2026-11-20.zip", &archive, &auto(), Format::Registered, &rows);
+    let drops = ["a.com dropped 2026-11-20"];
+    check("dropped-2026-11-20.zip", &archive, &auto(), Format::Names, &drops);
+    check(
+        "nrd-14day.txt",
+        "a.com\n",
+        &auto(),
+        Format::Registered,
+        &["a.com registered 2026-11-07"],
+    );
+    // A column of dates in such a list is not one of releases.
+    for list in ["domain,date\na.com,2026-11-20\n", "a.com\t2026-11-20\n"] {
+        let text = problem("nrd-2026-11-20.csv", list, &auto()).to_string();
+        assert!(text.contains("newly registered") && text.contains("--format"), "{text}");
+    }
 }
 
 #[test]
@@ -577,7 +676,7 @@ fn delimited_rows_that_are_bad() {
         "4 missing-date a.com;",
         "5 too-few-columns a.com",
         "6 bad-date a.com;never",
-        "a.com dropped 2026-11-21 free 2026-06-13",
+        "a.com was free 2026-06-13",
     ];
     check("list.csv", list, &auto(), Format::Delimited, &rows);
 }
@@ -615,8 +714,8 @@ fn real_lists() {
     assert!(whole.rows.iter().all(|row| row.ends_with("free 2026-07-10")));
     let whole = read_path(&fixture("bardate_domains_nu.json"), &auto()).expect("a list");
     assert_eq!((whole.format, whole.rows.len()), (Format::Json, 100));
-    assert_eq!(whole.rows[0], "123usp.nu dropped 2026-11-21 free 2026-06-01");
-    assert!(whole.rows.iter().all(|row| row.contains(".nu dropped 2026-11-21 free 2026-0")));
+    assert_eq!(whole.rows[0], "123usp.nu was free 2026-06-01");
+    assert!(whole.rows.iter().all(|row| row.contains(".nu was free 2026-0")));
 }
 
 #[test]

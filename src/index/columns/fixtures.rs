@@ -1,5 +1,6 @@
 //! Random tables for tests.
 
+use crate::corpus::drops::DROP_RULES;
 use crate::index::columns::first_batches::BatchTimes;
 use crate::index::columns::part::Part;
 use crate::index::columns::rank_key::rank_key;
@@ -160,6 +161,7 @@ pub fn round_trip(
     write(&draft)?;
     let manifest = Manifest {
         format: INDEX_FORMAT,
+        drop_rules: DROP_RULES,
         generation: GenerationId(1),
         created: chrono::DateTime::UNIX_EPOCH,
         scorer_version: 1,

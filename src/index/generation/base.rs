@@ -11,6 +11,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::batch::Batch;
+use crate::corpus::drops::DROP_RULES;
 use crate::corpus::ranked::RankedList;
 use crate::index::columns::replaced::{Replaced, dates_without};
 use crate::index::columns::table::{Table, coverage};
@@ -29,7 +30,7 @@ pub enum WholeBecause {
     NoIndex,
     #[error("the index is small")]
     Small,
-    #[error("suffixes, tables or the scorer have changed")]
+    #[error("suffixes, tables, the scorer or the rules for drops have changed")]
     Tables,
     #[error("popularity lists have changed")]
     Popularity,
@@ -128,6 +129,7 @@ impl Base {
         let checks = [
             (rule.from > 0 && manifest.names >= rule.from, WholeBecause::Small),
             (manifest.scorer_version == SCORER_VERSION, WholeBecause::Tables),
+            (manifest.drop_rules == DROP_RULES, WholeBecause::Tables),
             (used == suffixes::installed(), WholeBecause::Tables),
             (manifest.tables == tables::versions(), WholeBecause::Tables),
             (popularity.eq(manifest.popularity.iter().cloned()), WholeBecause::Popularity),

@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::batch::Batch;
+use crate::corpus::drops::DROP_RULES;
 use crate::corpus::lock::{FolderLock, LockError};
 use crate::corpus::ranked::RankedList;
 use crate::index::columns::by_tld::ByTldBuilder;
@@ -458,6 +459,7 @@ fn describe(
 ) -> Manifest {
     Manifest {
         format: INDEX_FORMAT,
+        drop_rules: DROP_RULES,
         generation,
         created: now,
         scorer_version: SCORER_VERSION,

@@ -99,7 +99,7 @@ fn latest(name: &DomainName, drops: &BTreeMap<Day, Told>) -> (Day, Told) {
     for (next_date, next) in drops {
         let expected = Periods::for_tld(name.tld()).effective_release(date, None);
         let is_same = match (told.1, next.1) {
-            (None, None) => false,
+            (None, None) => !told.2 && next_date <= expected,
             (Some(one), Some(other)) => (-1..=1).contains(&one.days_since(other)),
             (Some(release), None) => !told.2 && next_date <= release,
             (None, Some(release)) => !told.2 && (date..=expected.plus(1)).contains(&release),

@@ -120,6 +120,9 @@ pub struct Manifest {
     pub created: DateTime<Utc>,
     /// Version of the scorer that made its scores.
     pub scorer_version: u32,
+    /// [`DROP_RULES`](crate::corpus::drops::DROP_RULES) by which records became drops; 0 if older.
+    #[serde(default)]
+    pub drop_rules: u32,
     /// Versions of the libraries that wrote its files.
     pub tantivy: String,
     pub fst: String,

@@ -871,7 +871,7 @@ impl Name {
         }
     }
 
-    /// Joins records of different dates that are about one release (§2): the first date stays, and what
+    /// Joins records of different dates that are about one drop (§2): the first date stays, and what
     /// was observed last counts, but a release date is not forgotten.
     fn unite(&mut self) {
         let (redemption_days, pending_delete_days) = self.periods;
@@ -880,7 +880,11 @@ impl Name {
         while let Some(date) = dates.pop() {
             let (one, other) = (self.records[&first], self.records[&date]);
             let is_same = match (one.release, other.release) {
-                (None, None) => false,
+                (None, None) => {
+                    let free = first.plus(redemption_days + pending_delete_days);
+                    let came_back = self.registered_on.iter().any(|&on| first <= on && on < date);
+                    !one.registered_again && date <= free && !came_back
+                }
                 (Some(one), Some(other)) => (-1..=1).contains(&one.days_since(other)),
                 (Some(release), None) => !one.registered_again && date <= release,
                 (None, Some(release)) => {

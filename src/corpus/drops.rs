@@ -1,0 +1,136 @@
+//! The records of a name in all lists → its drops (`data/docs/sources.md`, "What counts as one list, one
+//! drop, one release"). The result does not depend on the order in which lists were ingested.
+
+use crate::feeds::Sighting;
+use crate::vocab::day::Day;
+use crate::vocab::stage::Periods;
+
+/// One drop of a name, merged from all lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DropRecord {
+    /// The day the name was seen leaving its zone.
+    pub date: Day,
+    /// The day the registry releases it, if a list gives one.
+    pub release: Option<Day>,
+    /// Registered again after this drop, before any later one.
+    pub registered_again: bool,
+}
+
+/// A record of a drop in a list.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeenDrop {
+    drop: DropRecord,
+    /// No list saw the name leave its zone: the date follows from the release.
+    is_estimated: bool,
+    /// Unix seconds.
+    observed_at: i64,
+    /// Number of the list.
+    list: u32,
+}
+
+/// Version of the rules in this module. An index that was built by other rules is not extended.
+pub const DROP_RULES: u32 = 2;
+
+impl SeenDrop {
+    /// The record of a drop in list number `list`; `None` for a sighting of another kind.
+    pub(super) fn new(
+        sighting: Sighting,
+        observed_at: i64,
+        list: u32,
+        tld: impl Fn() -> Periods,
+    ) -> Option<SeenDrop> {
+        let (drop, is_estimated) = match sighting {
+            Sighting::Dropped { date, release, registered_again } => {
+                (DropRecord { date, release, registered_again }, false)
+            }
+            Sighting::Released { on } => {
+                let date = on.plus(-tld().days());
+                (DropRecord { date, release: Some(on), registered_again: false }, true)
+            }
+            Sighting::Registered { .. } | Sighting::Known { .. } => return None,
+        };
+        Some(SeenDrop { drop, is_estimated, observed_at, list })
+    }
+
+    pub(super) fn drop(&self) -> DropRecord {
+        self.drop
+    }
+}
+
+impl DropRecord {
+    /// Whether a record with a later date is about the same drop: a list that repeats it, a zone file that
+    /// shows it, or a list that says when a name that left its zone is released. A day's difference is the
+    /// same release.
+    fn is_repeated_by(
+        &self,
+        later: &DropRecord,
+        registrations: &[Day],
+        tld: impl Fn() -> Periods,
+    ) -> bool {
+        let expected = || tld().effective_release(self.date, None);
+        match (self.release, later.release) {
+            (Some(one), Some(other)) => one.days_since(other).abs() <= 1,
+            _ if self.registered_again => false,
+            (None, None) => {
+                let between = |on: &Day| (self.date..later.date).contains(on);
+                later.date <= expected() && !registrations.iter().any(between)
+            }
+            (Some(release), None) => later.date <= release,
+            (None, Some(release)) => (self.date..=expected().plus(1)).contains(&release),
+        }
+    }
+}
+
+/// Joins the records of a name to one record per drop, oldest first: of several with one drop date, the one
+/// observed last. Lists that repeat a drop do not move its date. Marks each drop that was followed by a
+/// registration before the next drop. Returns the number of the first list that had the last drop.
+pub(super) fn join(
+    seen: &mut Vec<SeenDrop>,
+    registrations: &[Day],
+    tld: impl Fn() -> Periods,
+    drops: &mut Vec<DropRecord>,
+) -> u32 {
+    // Stable: of two records observed in the same second, that of the later list stays last.
+    seen.sort_by_key(|seen| (seen.drop.date, seen.observed_at));
+    seen.dedup_by(|next, kept| {
+        let is_same = next.drop.date == kept.drop.date;
+        if is_same {
+            let list = kept.list.min(next.list);
+            let is_estimated = kept.is_estimated && next.is_estimated;
+            *kept = SeenDrop { list, is_estimated, ..*next };
+        }
+        is_same
+    });
+    drops.clear();
+    let (mut first_list, mut newest, mut is_estimated) = (0, i64::MIN, false);
+    for next in &*seen {
+        match drops.last_mut() {
+            Some(last) if last.is_repeated_by(&next.drop, registrations, &tld) => {
+                let (new, old) = if next.observed_at >= newest {
+                    (next.drop, *last)
+                } else {
+                    (*last, next.drop)
+                };
+                if is_estimated && !next.is_estimated {
+                    (last.date, is_estimated) = (next.drop.date, false);
+                }
+                last.release = new.release.or(old.release);
+                last.registered_again = new.registered_again;
+                newest = newest.max(next.observed_at);
+                first_list = first_list.min(next.list);
+            }
+            _ => {
+                drops.push(next.drop);
+                (first_list, newest, is_estimated) =
+                    (next.list, next.observed_at, next.is_estimated);
+            }
+        }
+    }
+    for &on in registrations {
+        let after = drops.partition_point(|drop| drop.date <= on);
+        if let Some(before) = after.checked_sub(1) {
+            drops[before].registered_again = true;
+        }
+    }
+    first_list
+}

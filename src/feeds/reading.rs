@@ -1,0 +1,165 @@
+//! What the days of a list are: from its format, the name of its file, the options and the time of its
+//! observation. Formats parse rows; the rules are here, and in `data/docs/sources.md` with examples.
+
+use chrono::{DateTime, Utc};
+
+use super::error::FeedProblem;
+use super::file_name::{FileNames, NameDay};
+use super::names::Names;
+use super::rejects::RejectReason;
+use super::sniff::Shape;
+use super::{Observation, ReadOptions, Sighting};
+use crate::vocab::day::Day;
+use crate::vocab::name::DomainName;
+
+/// Values for what rows do not give.
+#[derive(Clone, Copy)]
+pub(super) struct Given {
+    pub(super) observed_at: DateTime<Utc>,
+    /// From the options.
+    pub(super) drop_date: Option<Day>,
+}
+
+/// How a list is read.
+pub(super) struct Reading {
+    pub(super) given: Given,
+    /// Statement about all names, if rows are names alone.
+    pub(super) all: Option<Sighting>,
+    /// The day on which it rests: of all names, or that of the options for rows without one.
+    pub(super) day: Option<Day>,
+    /// The statement in words, for messages; empty if rows say it.
+    pub(super) clause: String,
+}
+
+impl Reading {
+    /// Decides what the days of a list are.
+    ///
+    /// # Errors
+    /// The list needs a day and has none, or one that can be read in two ways.
+    pub(super) fn new(
+        options: &ReadOptions,
+        shape: &Shape,
+        names: &FileNames,
+    ) -> Result<Reading, FeedProblem> {
+        let given = Given::new(options, shape, names)?;
+        let alone = |day| Reading { given, all: None, day, clause: String::new() };
+        let of_all = |all, day, clause| Reading { given, all: Some(all), day: Some(day), clause };
+        let observed = given.observed_on();
+        let day = || -> Result<Option<Day>, FeedProblem> {
+            match (given.drop_date, names.day()) {
+                (Some(day), _) | (None, NameDay::One(day)) => Ok(Some(day)),
+                (None, NameDay::None) => Ok(None),
+                (None, NameDay::Ambiguous(text, days)) => {
+                    Err(FeedProblem::AmbiguousDay { text, days, option: "--drop-date" })
+                }
+            }
+        };
+        Ok(match shape {
+            Shape::Names => {
+                if let Some(on) = names.it_release() {
+                    let clause = format!("released on {on}");
+                    return Ok(of_all(given.released(on, given.drop_date), on, clause));
+                }
+                let day = day()?.ok_or(FeedProblem::NoDate)?;
+                if day > observed {
+                    let all = given.released(day, None);
+                    let clause = format!(
+                        "{day} is after the day of the list, {observed}, so it is the release date"
+                    );
+                    return Ok(of_all(all, day, clause));
+                }
+                let all = Sighting::Dropped { date: day, release: None, registered_again: false };
+                of_all(all, day, format!("dropped on {day}"))
+            }
+            Shape::Registered => {
+                let day = day()?.unwrap_or(observed);
+                // A name of such a list may have dropped again since its registration; of a daily list
+                // that covers days, each name comes last on the first of them.
+                let on = day.plus(-i32::from(names.days_before()));
+                of_all(
+                    Sighting::Registered { on },
+                    day,
+                    format!("newly registered, so that drops up to {on} are over"),
+                )
+            }
+            Shape::Released => {
+                let day = day()?.unwrap_or(observed);
+                let date = day.min(observed);
+                let all = Sighting::Dropped { date, release: Some(day), registered_again: false };
+                of_all(all, day, format!("released on {day}"))
+            }
+            Shape::Native(_) | Shape::History(_) | Shape::Ranked(_) => alone(None),
+            Shape::Json
+            | Shape::Delimited(..)
+            | Shape::Pool
+            | Shape::Bardate
+            | Shape::Dynadot
+            | Shape::Stamped(_) => alone(given.drop_date),
+        })
+    }
+}
+
+impl Given {
+    /// Determines the time of the observation.
+    ///
+    /// # Errors
+    /// It would be the day in the file name, which can be read in two ways.
+    pub(super) fn new(
+        options: &ReadOptions,
+        shape: &Shape,
+        names: &FileNames,
+    ) -> Result<Given, FeedProblem> {
+        let ReadOptions { drop_date, now, .. } = *options;
+        let stamp = match shape {
+            Shape::Stamped(stamped) => Some(stamped.at),
+            _ => None,
+        };
+        let dated = match (options.observed_at.or(stamp), names.day()) {
+            (Some(at), _) => Some(at),
+            // A file name with a future day gives the subject of the list, not its time.
+            (None, NameDay::One(day)) => Some(day.start()).filter(|date| *date <= now),
+            (None, NameDay::Ambiguous(text, days)) if shape.dates_follow_observation() => {
+                return Err(FeedProblem::AmbiguousDay { text, days, option: "--observed-at" });
+            }
+            (None, _) => None,
+        };
+        Ok(Given { observed_at: dated.unwrap_or(now), drop_date })
+    }
+
+    /// UTC day of the observation, clamped to [`Day`].
+    pub(super) fn observed_on(&self) -> Day {
+        Day::nearest(self.observed_at)
+    }
+
+    /// Observation from a list of releases. Without a drop date in the row, the name dropped on the
+    /// day that the options give, or else on the day of the list.
+    pub(super) fn listed(
+        &self,
+        name: DomainName,
+        release: Option<Day>,
+        drop: Option<Day>,
+    ) -> Result<Observation, RejectReason> {
+        let drop = drop.or(self.drop_date);
+        let sighting = match (release, drop) {
+            (Some(release), drop) => self.released(release, drop),
+            (None, Some(date)) => Sighting::Dropped { date, release, registered_again: false },
+            (None, None) => return Err(RejectReason::MissingDate),
+        };
+        Ok(Observation { name, sighting, first_seen: None, observed_at: self.observed_at })
+    }
+
+    /// A release on `on`. A list that announces it shows the drop; one that comes after it does not tell
+    /// when the name left its zone.
+    fn released(&self, on: Day, drop: Option<Day>) -> Sighting {
+        let observed = self.observed_on();
+        if drop.is_none() && on < observed {
+            return Sighting::Released { on };
+        }
+        let date = drop.unwrap_or(observed);
+        Sighting::Dropped { date, release: Some(on), registered_again: false }
+    }
+
+    pub(super) fn all(&self, sighting: Sighting) -> Names {
+        Names { sighting, observed_at: self.observed_at }
+    }
+}
