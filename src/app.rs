@@ -104,6 +104,7 @@ pub fn serve(
         );
     }
     compare_tables(index.manifest());
+    config.clock.saw(index.manifest().newest_observed_at);
     // Computes the tables of the day here instead of in the first request.
     index.prepare(AsOf { today: config.clock.today(), catch_days: config.catch_days });
     let live = Arc::new(LiveIndex::new(Arc::new(index)));

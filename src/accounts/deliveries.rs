@@ -302,7 +302,8 @@ pub(super) fn check_test_limit(
     today: Day,
     more: usize,
 ) -> Result<(), WriteError> {
-    let (last, sent) = account.data.tests.filter(|(day, _)| *day >= today).unwrap_or((today, 0));
+    let (last, sent) =
+        account.data.tests.filter(|(day, _)| !today.replaces(*day)).unwrap_or((today, 0));
     if sent as usize + more <= TESTS_PER_DAY_MAX as usize {
         return Ok(());
     }

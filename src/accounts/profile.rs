@@ -118,7 +118,7 @@ impl Store {
             let wait = |until| Ok(Decided::new([], VerificationLink::Wait(until)));
             let today = Day::nearest(at.instant());
             match (links.newest, links.on) {
-                (_, Some((day, count))) if day >= today && count >= LINKS_PER_DAY_MAX => {
+                (_, Some((day, count))) if !today.replaces(day) && count >= LINKS_PER_DAY_MAX => {
                     wait(day.plus(1).start())
                 }
                 (Some((_, last)), _) if is_younger(last, LINK_PAUSE, at) => {

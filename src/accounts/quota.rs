@@ -97,9 +97,9 @@ impl Reserved {
 
 impl DayUsage {
     /// Merges another count. They may come in any order: the latest day wins, and its highest
-    /// count.
+    /// count. A day that only a wrong clock had is replaced ([`Day::replaces`]).
     pub fn merge(&mut self, other: DayUsage) {
-        if self.day < other.day {
+        if replaces(other.day, self.day) {
             *self = other;
         } else if self.day == other.day {
             self.requests = self.requests.max(other.requests);
@@ -116,10 +116,19 @@ impl DayUsage {
     }
 }
 
+/// Whether a count of the day `other` takes the place of one of the day `counted`.
+fn replaces(other: Option<Day>, counted: Option<Day>) -> bool {
+    match (other, counted) {
+        (Some(other), Some(counted)) => other.replaces(counted),
+        (other, None) => other.is_some(),
+        (None, Some(_)) => false,
+    }
+}
+
 impl Usage {
     /// Charges `counter` on `day` if fewer than `limit` were granted on that day.
     ///
-    /// If the account was charged on a later day before, that day is charged. `note` records the
+    /// If the account was charged a day or two later before, that day is charged. `note` records the
     /// count: it is called whenever a hundredth of `limit` has been granted since it last returned
     /// true.
     pub fn charge(
@@ -228,6 +237,11 @@ impl Usage {
         counts.noted.merge(noted);
     }
 
+    /// Forgets what was used on `day`, also what this node has reserved.
+    pub fn reset(&self, day: Day) {
+        self.lock().begin_again(day);
+    }
+
     /// Usage on the latest day charged.
     pub fn now(&self) -> DayUsage {
         self.lock().now
@@ -257,11 +271,16 @@ impl Usage {
 impl Counts {
     /// Begins a day, unless it is over.
     fn begin(&mut self, day: Day) {
-        if self.now.day < Some(day) {
-            let now = DayUsage { day: Some(day), ..DayUsage::default() };
-            let asked = self.reserved.asked;
-            *self = Counts { now, noted: now, reserved: Reserved { asked, ..Reserved::default() } };
+        if replaces(Some(day), self.now.day) {
+            self.begin_again(day);
         }
+    }
+
+    /// Counts a day from 0.
+    fn begin_again(&mut self, day: Day) {
+        let now = DayUsage { day: Some(day), ..DayUsage::default() };
+        let asked = self.reserved.asked;
+        *self = Counts { now, noted: now, reserved: Reserved { asked, ..Reserved::default() } };
     }
 
     /// The allowance of a node of a cluster: what other nodes have reserved counts as used.
@@ -313,6 +332,21 @@ mod tests {
         let back = usage.charge(Counter::Requests, first, 1, |_| true);
         assert!(!back.granted);
         assert_eq!(back.resets_at, second.plus(1).start());
+    }
+
+    #[test]
+    fn the_day_of_a_wrong_clock_is_left() {
+        for ahead in [3, 400, 40_000] {
+            let (usage, today) = (Usage::default(), day("2026-11-21"));
+            assert!(usage.charge(Counter::Requests, today.plus(ahead), 1, |_| true).granted);
+            let back = usage.charge(Counter::Requests, today, 1, |_| true);
+            assert_eq!((back.granted, back.resets_at), (true, today.plus(1).start()));
+            let noted = |day| DayUsage { day: Some(day), requests: 1, exports: 0 };
+            let usage = Usage::default();
+            usage.restore(noted(today.plus(ahead)));
+            usage.learn(noted(today));
+            assert_eq!(usage.now().day, Some(today));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -13,18 +14,23 @@ use super::work::Work;
 use crate::accounts::{OnServe, Publication, Store, StoreOptions};
 use crate::cluster::facts::NodeFacts;
 use crate::cluster::jetstream::{JetStream, RefusedStream};
-use crate::cluster::peers::Peers;
+use crate::cluster::peers::{Peer, Peers};
 use crate::config::Config;
 use crate::config::cluster::ClusterSettings;
 use crate::publication::ObjectKey;
 use crate::publication::store::FileStore;
 use crate::publication::transfer::Transfer;
+use crate::vocab::clock::Clock;
 use crate::workers::files::switch::Switch;
 use crate::workers::files::{Exchange, Held};
 use crate::workers::lead::Candidate;
 
 /// Pause before another attempt to reach the other nodes.
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
+/// The time of a node that was silent for longer is not compared.
+const SILENT_MAX: TimeDelta = TimeDelta::seconds(3);
+/// A node that was silent for longer is missed.
+const GONE_AFTER: Duration = Duration::from_secs(10);
 /// A node that takes the lead waits for so long for files that the one before has published.
 const FILES_WAIT: Duration = Duration::from_secs(600);
 
@@ -96,7 +102,11 @@ impl Member {
         let (may_lead, stop) = (settings.may_lead, || until(stopped.clone()));
         let facts = {
             let (store, switch) = (store.clone(), Arc::clone(&switch));
-            move || facts(&store, &switch)
+            let (peers, clock) = (Arc::clone(&peers), work.config.clock);
+            move || {
+                compare_clocks(&peers, &store, clock);
+                facts(&store, &switch, &peers)
+            }
         };
         tasks.spawn(meet(settings, facts, Arc::clone(&peers), stop()));
         tasks.spawn(Arc::clone(&exchange).fetch_all(stop()));
@@ -106,10 +116,23 @@ impl Member {
 }
 
 /// Position and health of this node.
-fn facts(store: &Store, switch: &Switch) -> Option<NodeFacts> {
+fn facts(store: &Store, switch: &Switch, peers: &Peers) -> Option<NodeFacts> {
     let facts = store.node_facts()?;
     let files = switch.newest().map(|Publication { list, .. }| ObjectKey(list).to_string());
-    Some(NodeFacts { files, behind: switch.is_behind(), ..facts })
+    let silent = peers.list().into_iter().filter(|peer| peer.at.elapsed() > GONE_AFTER);
+    let silent = silent.map(|peer| peer.facts.node).collect();
+    Some(NodeFacts { files, behind: switch.is_behind(), silent, ..facts })
+}
+
+/// Tells the clock what time the other nodes have.
+fn compare_clocks(peers: &Peers, store: &Store, clock: Clock) {
+    for Peer { facts, at, .. } in peers.list() {
+        let passed = TimeDelta::from_std(at.elapsed()).unwrap_or(TimeDelta::MAX);
+        let told = facts.unix_ms.and_then(DateTime::from_timestamp_millis);
+        if let Some(told) = told.filter(|_| !store.is_node(&facts.node) && passed < SILENT_MAX) {
+            clock.hear(&facts.node, told + passed);
+        }
+    }
 }
 
 /// Tells other nodes and operators how this one is, and notes what other nodes tell, until `stop` is done.

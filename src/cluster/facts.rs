@@ -13,6 +13,7 @@ pub struct NodeFacts {
     pub chain: String,
     /// Whether it does the work that is done once for all nodes.
     pub leads: bool,
+    /// Whether it has all records of the shared log.
     pub caught_up: bool,
     /// The newest files that it has, by the key of their list: in use, or ready to be.
     #[serde(default)]
@@ -24,6 +25,14 @@ pub struct NodeFacts {
     pub cut_off: Option<String>,
     /// Why the node accepts no more writes, if so.
     pub halted: Option<String>,
+    /// Its time, in Unix time, if its clock is trusted.
+    #[serde(default)]
+    pub unix_ms: Option<i64>,
+    #[serde(default)]
+    pub clock_untrusted: bool,
+    /// Nodes that it heard since its start, and not in the last seconds.
+    #[serde(default)]
+    pub silent: Vec<String>,
     /// Digests of the state at the last checkpoints, oldest first.
     pub checkpoints: Vec<Checkpoint>,
 }

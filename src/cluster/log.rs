@@ -26,9 +26,6 @@ use super::sequence::Sequencer;
 use super::stream::Stream;
 use crate::journal::{AppendError, Journal};
 
-/// Writes wait for so long while the stream cannot be reached: servers elect another leader within seconds.
-const WRITES_WAIT: Duration = Duration::from_secs(5);
-
 /// The handle.
 pub struct SharedLog<T> {
     commands: mpsc::Sender<Command<T>>,
@@ -124,8 +121,7 @@ impl<T: Send + 'static> SharedLog<T> {
     /// [`AppendError`].
     pub fn check_reachable(&self) -> Result<(), AppendError> {
         self.health()?;
-        let cut_off = self.condition.borrow().cut_off.as_ref().map(|it| it.since.elapsed());
-        if cut_off.is_some_and(|long| long > WRITES_WAIT) {
+        if self.condition.borrow().refuses_writes() {
             return Err(AppendError::Unreachable);
         }
         Ok(())

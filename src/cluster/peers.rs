@@ -33,7 +33,10 @@ impl Peers {
     /// Notes what a node told.
     pub fn hear(&self, facts: NodeFacts) {
         let at = Instant::now();
-        let leads = facts.leads && facts.cut_off.is_none() && facts.halted.is_none();
+        let leads = facts.leads
+            && facts.cut_off.is_none()
+            && facts.halted.is_none()
+            && !facts.clock_untrusted;
         let mut heard = self.heard();
         let before = heard.get(&facts.node).and_then(|peer| peer.led_at);
         let led_at = if leads { Some(at) } else { before };

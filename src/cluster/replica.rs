@@ -1,6 +1,6 @@
 //! Types that the parts of the shared log share: the state that they change, and the commands of the handle.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -10,6 +10,12 @@ use crate::journal::{AppendError, Appended, Kind, Position};
 /// Transactions that wait at most. More means that the stream does not keep up.
 pub(super) const WAITING_MAX: usize = 8_192;
 
+/// Writes wait for so long while the stream cannot be reached: servers elect another leader within seconds.
+const WRITES_WAIT: Duration = Duration::from_secs(5);
+
+/// A node that lacks a record for longer is behind.
+const LAG_MAX: Duration = Duration::from_secs(10);
+
 /// Records that wait to be copied at most, of up to a megabyte each.
 pub(super) const COPIES_MAX: usize = 64;
 
@@ -17,6 +23,12 @@ pub(super) const COPIES_MAX: usize = 64;
 pub trait Replica: Send + Sync + 'static {
     /// Changes that belong together.
     type Transaction: Send + 'static;
+
+    /// Returns the time for a record of this node, in Unix time.
+    fn now_ms(&self) -> u64;
+
+    /// Called when all records that the stream had at the start are taken in, with the time of the last of them.
+    fn caught_up(&self, newest_ms: Option<u64>);
 
     /// Decodes a transaction of another node.
     ///
@@ -64,6 +76,19 @@ pub struct CutOff {
     pub since: Instant,
 }
 
+impl Condition {
+    /// Whether this node has had all records within the last seconds.
+    pub fn is_complete(&self) -> bool {
+        self.is_caught_up && self.complete_at.is_some_and(|at| at.elapsed() < LAG_MAX)
+    }
+
+    /// Whether writes are refused because the stream cannot be reached. They wait for a moment first.
+    pub fn refuses_writes(&self) -> bool {
+        self.halted.is_some()
+            || self.cut_off.as_ref().is_some_and(|it| it.since.elapsed() > WRITES_WAIT)
+    }
+}
+
 /// Health of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
@@ -71,6 +96,8 @@ pub struct Condition {
     pub taken: SharedPosition,
     /// Whether all records that the stream had at the start are taken in.
     pub is_caught_up: bool,
+    /// When all records that the stream had were last taken in; `None` before the first time since the start.
+    pub complete_at: Option<Instant>,
     /// Why the stream cannot be written, and since when, if so.
     pub cut_off: Option<CutOff>,
     /// Why this node accepts no more writes, if so: its log and the stream differ.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -98,6 +98,8 @@ pub(super) struct Sequencer<S, R: Replica> {
     short_since: Option<Instant>,
     /// The end of the stream when it was first followed.
     caught_up_at: Option<u64>,
+    /// When the last record was made, by the clock of its node; `None` before one came.
+    newest_ms: Option<u64>,
     /// The last record that is known to be there.
     known_end: u64,
     /// When a record came last, or the stream was followed.
@@ -143,6 +145,7 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
             condition,
             short_since: None,
             caught_up_at: None,
+            newest_ms: None,
             known_end: position.seq,
             heard_at: Instant::now(),
             compare_at: Instant::now(),
@@ -323,6 +326,7 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
             if self.caught_up_at.is_some_and(|end| self.position.seq >= end)
                 && !self.condition.borrow().is_caught_up
             {
+                self.replica.caught_up(self.newest_ms);
                 self.condition.send_modify(|it| it.is_caught_up = true);
             }
         }
@@ -374,6 +378,9 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
             (self.known_end, self.heard_at) = (last, Instant::now());
         }
         if last >= position {
+            if self.position.seq >= last {
+                self.condition.send_modify(|it| it.complete_at = Some(Instant::now()));
+            }
             self.short_since = None;
             return Ok(());
         }
@@ -440,10 +447,9 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
             tracing::error!(error = %err, "the system's random source failed");
             return valid.into_iter().for_each(|it| (it.done)(Err(AppendError::Unreachable)));
         }
-        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let message = SharedRecord {
             id: RecordId(id),
-            unix_ms: since_epoch.map_or(0, |it| it.as_millis() as u64),
+            unix_ms: self.replica.now_ms(),
             before: self.position.chain,
             node: &self.node,
             parts: valid.iter().map(|it| (it.kind, it.payload.as_slice())).collect(),
@@ -555,6 +561,7 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
                 },
             )));
         }
+        self.newest_ms = Some(message.unix_ms);
         let own = self.in_flight.take_if(|it| it.id == message.id);
         let (transactions, done) = match own {
             Some(in_flight) => self.own(in_flight, seq),
@@ -566,7 +573,11 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
         if self.chains.len() > CHAINS_KEPT {
             self.chains.pop_front();
         }
-        self.condition.send_modify(|it| it.taken = position);
+        let is_complete = seq >= self.known_end;
+        self.condition.send_modify(|it| {
+            it.taken = position;
+            it.complete_at = is_complete.then(Instant::now).or(it.complete_at);
+        });
         let copy = Copy { bytes, position, transactions, done };
         if copies.send(copy).await.is_err() {
             return Err(Halt("its copies cannot be written".to_owned()));

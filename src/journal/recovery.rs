@@ -39,6 +39,8 @@ pub struct Recovery {
     pub segments: u64,
     /// The sequence number of the last sound record; 0 for a new journal.
     pub last_seq: u64,
+    /// When it was written, in Unix time; 0 for a new journal.
+    pub last_unix_ms: u64,
     /// Position after it, which the replayed state corresponds to.
     pub position: Position,
     /// The number of this open, from 1.
@@ -425,6 +427,7 @@ impl<'a> Reading<'a> {
             let seq = record.fields.seq;
             self.check_known(seq, &record.chain)?;
             report.records += 1;
+            report.last_unix_ms = record.fields.unix_ms;
             report.clean = record.fields.kind == Kind::CLOSED;
             if seq > snapshot_seq {
                 report.log_bytes += record_bytes(record.payload.len()) as u64;

@@ -1,25 +1,68 @@
 //! The one clock of the process.
 
-use chrono::{DateTime, Utc};
+mod trust;
+
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::vocab::day::Day;
+use trust::{Trust, Turn};
 
-/// Source of the time for all of dropdex, so that `--today` and tests can set it.
+/// The beginning of monotonic times.
+static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Source of the time for all of dropdex, so that `--today` and tests can set it. Copies are one clock.
+///
+/// The system's clock counts only while it can be trusted: see [`Clock::is_trusted`].
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Sent", into = "Sent")]
 pub struct Clock {
     pinned: Option<Day>,
+    /// Of a clock that was sent by another process: what that one adds to the system's clock.
+    ahead_ms: i64,
+    trust: Option<&'static Mutex<Trust>>,
+}
+
+/// A clock, for another process of this machine.
+#[derive(Serialize, Deserialize)]
+struct Sent {
+    pinned: Option<Day>,
+    #[serde(default)]
+    ahead_ms: i64,
+}
+
+impl From<Clock> for Sent {
+    fn from(clock: Clock) -> Sent {
+        let ahead = match clock.pinned {
+            Some(_) => TimeDelta::zero(),
+            None => clock.now() - system_now(),
+        };
+        // Both are read one after the other.
+        let ahead_ms = Some(ahead.num_milliseconds()).filter(|it| it.abs() > 1_000);
+        Sent { pinned: clock.pinned, ahead_ms: ahead_ms.unwrap_or(0) }
+    }
+}
+
+impl From<Sent> for Clock {
+    fn from(Sent { pinned, ahead_ms }: Sent) -> Clock {
+        Clock { pinned, ahead_ms, trust: None }
+    }
 }
 
 impl Clock {
-    /// The system's clock, in UTC.
+    /// The system's clock, in UTC. It is not trusted before [`Clock::start`].
     pub fn system() -> Clock {
-        Clock { pinned: None }
+        // One a process: it lives as long as the settings.
+        let trust = Box::leak(Box::default());
+        Clock { trust: Some(trust), ..Clock::default() }
     }
 
-    /// A clock whose day is always `today`; the time of day follows the system clock.
+    /// A clock whose day is always `today`; the time of day follows the system clock. It is always trusted.
     pub fn pinned_to(today: Day) -> Clock {
-        Clock { pinned: Some(today) }
+        Clock { pinned: Some(today), ..Clock::default() }
     }
 
     /// The day the clock is pinned to, if any.
@@ -27,18 +70,92 @@ impl Clock {
         self.pinned
     }
 
-    /// The current instant, UTC. A request reads it once and passes it on.
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
+    /// The current instant, UTC. A request reads it once and passes it on. While the system's clock cannot be
+    /// trusted, this goes on from the last time that could, or from the newest record.
     pub fn now(&self) -> DateTime<Utc> {
-        let now = Utc::now();
-        match self.pinned {
-            Some(day) => day.date().and_time(now.time()).and_utc(),
-            None => now,
+        let wall = system_now();
+        match (self.pinned, self.trust()) {
+            (Some(day), _) => day.date().and_time(wall.time()).and_utc(),
+            (None, None) => wall + TimeDelta::milliseconds(self.ahead_ms),
+            (None, Some(mut trust)) => {
+                let (now, turn) = trust.read(wall.timestamp_millis(), monotonic_ms());
+                drop(trust);
+                if turn.is_none() && now == wall.timestamp_millis() {
+                    return wall;
+                }
+                let now = DateTime::from_timestamp_millis(now).unwrap_or(wall);
+                report(turn, wall, now);
+                now
+            }
         }
     }
 
     /// The current UTC day. A system clock before 1985 or after 2164 reads as the nearest [`Day`].
     pub fn today(&self) -> Day {
         Day::nearest(self.now())
+    }
+
+    /// Compares the system's clock with the time of the newest record, once that is known. `None` without any record.
+    pub fn start(&self, newest: Option<DateTime<Utc>>) {
+        let Some(mut trust) = self.trust() else { return };
+        let newest = newest.map(|it| it.timestamp_millis());
+        trust.start(newest, system_now().timestamp_millis(), monotonic_ms());
+        if trust.is_trusted() {
+            return;
+        }
+        drop(trust);
+        report(Some(Turn::Distrusted), system_now(), self.now());
+    }
+
+    /// Notes the time of the newest list, before [`Clock::start`].
+    pub fn saw(&self, time: Option<DateTime<Utc>>) {
+        if let (Some(mut trust), Some(time)) = (self.trust(), time) {
+            trust.saw(time.timestamp_millis());
+        }
+    }
+
+    /// Notes the time of another node of the cluster whose clock is trusted.
+    pub fn hear(&self, node: &str, time: DateTime<Utc>) {
+        if let Some(mut trust) = self.trust() {
+            trust.hear(node, time.timestamp_millis(), monotonic_ms());
+        }
+    }
+
+    /// Whether the day may be stored, and the time of this process counts for others. Not before the program was
+    /// built, far from the newest record, or far from the clocks of most nodes.
+    pub fn is_trusted(&self) -> bool {
+        self.now();
+        self.trust().is_none_or(|trust| trust.is_trusted())
+    }
+
+    /// Whether stored days that are far ahead may be corrected: they are those of a wrong clock. Not in the first
+    /// seconds of a clock that is behind the newest record.
+    pub fn corrects(&self) -> bool {
+        self.is_trusted() && self.trust().is_none_or(|trust| trust.corrects(monotonic_ms()))
+    }
+
+    fn trust(&self) -> Option<MutexGuard<'static, Trust>> {
+        self.trust.map(|trust| trust.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
+fn system_now() -> DateTime<Utc> {
+    Utc::now()
+}
+
+fn monotonic_ms() -> i64 {
+    i64::try_from(BEGAN.elapsed().as_millis()).unwrap_or(i64::MAX)
+}
+
+fn report(turn: Option<Turn>, system: DateTime<Utc>, used: DateTime<Utc>) {
+    match turn {
+        None => {}
+        Some(Turn::Trusted) => tracing::info!(time = %system, "the system clock is trusted again"),
+        Some(Turn::Distrusted) => tracing::error!(
+            system = %system, used = %used,
+            "the system clock is wrong, or newer than all records by more than a month: its day is not stored; set it \
+             (`timedatectl`), or wait ten minutes if it is right"
+        ),
     }
 }

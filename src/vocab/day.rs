@@ -18,6 +18,9 @@ pub struct Day(NonZeroU16);
 /// Days from 0001-01-01 (chrono's day 1) to 1984-12-31.
 const EPOCH_FROM_CE: i32 = 724_641;
 
+/// See [`Day::replaces`].
+const CORRECTED_DAYS_MAX: i32 = 2;
+
 /// Rejects a text that is neither a [`Day`] nor a relative date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -51,11 +54,14 @@ impl Day {
 
     /// The UTC day of an instant, clamped to [`Day::MIN`]..=[`Day::MAX`].
     pub fn nearest(instant: DateTime<Utc>) -> Day {
-        Day::from_instant(instant).unwrap_or(if instant.timestamp() < 0 {
-            Day::MIN
-        } else {
-            Day::MAX
-        })
+        let nearest = if instant < Day::MIN.start() { Day::MIN } else { Day::MAX };
+        Day::from_instant(instant).unwrap_or(nearest)
+    }
+
+    /// Whether a count of the day `counted` ends when this day is today: it is later, or so much earlier that
+    /// `counted` was the day of a wrong clock. A clock that was corrected by a day or two opens no day again.
+    pub fn replaces(self, counted: Day) -> bool {
+        self > counted || self.plus(CORRECTED_DAYS_MAX) < counted
     }
 
     /// Inverse of [`Day::raw`]; `None` for 0.

@@ -16,11 +16,13 @@ pub struct Watermark {
 }
 
 impl Watermark {
-    /// Combines two watermarks: the later of each part. Progress never goes back, so that an older
-    /// generation or a clock that was set back fires no alert twice.
+    /// Combines a watermark with a newer one: the later of each part. Progress never goes back, so that an older
+    /// generation or a clock that was set back fires no alert twice. Only the day of a wrong clock is left
+    /// ([`Day::replaces`]).
     #[must_use]
     pub fn and(self, other: Watermark) -> Watermark {
-        Watermark { batch: self.batch.max(other.batch), day: self.day.max(other.day) }
+        let day = if other.day.replaces(self.day) { other.day } else { self.day };
+        Watermark { batch: self.batch.max(other.batch), day }
     }
 
     /// Returns true when everything that `other` covers is covered.
@@ -43,5 +45,7 @@ mod tests {
         let crossed = mark(5, "2026-11-19");
         assert!(!newer.covers(crossed) && !crossed.covers(newer));
         assert_eq!(newer.and(crossed), mark(5, "2026-11-21"));
+        let wrong = mark(4, "2028-01-01");
+        assert_eq!(wrong.and(crossed), mark(5, "2026-11-19"), "the day of a wrong clock");
     }
 }

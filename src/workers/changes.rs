@@ -104,7 +104,9 @@ impl Deriving {
                         break;
                     }
                     _ = ticks.tick() => {
-                        if self.log.mark().is_some_and(|mark| mark.day < self.clock.today()) {
+                        let today = self.clock.today();
+                        let is_due = |day| day < today || today.replaces(day) && self.clock.corrects();
+                        if self.log.mark().is_some_and(|mark| is_due(mark.day)) {
                             break;
                         }
                     }
@@ -127,6 +129,7 @@ impl Deriving {
             store: self.store.clone(),
             log: Arc::clone(&self.log),
             as_of: AsOf { today: self.clock.today(), catch_days: self.catch_days },
+            corrects: self.clock.corrects(),
         };
         Ok(tokio::task::spawn_blocking(move || derivation.run(base)).await??)
     }
@@ -139,6 +142,8 @@ struct Derivation {
     store: Store,
     log: Arc<Appender>,
     as_of: AsOf,
+    /// Whether a mark that is far ahead is that of a wrong clock.
+    corrects: bool,
 }
 
 impl Derivation {
@@ -159,6 +164,11 @@ impl Derivation {
             None if is_newer => self.open(mark.generation),
             base => base,
         };
+        if self.corrects && self.as_of.today < mark.day && self.as_of.today.replaces(mark.day) {
+            tracing::warn!(was = %mark.day, now = %self.as_of.today, "changes were derived up to the day of a wrong clock");
+            mark.day = self.as_of.today;
+            self.append(mark, &self.index, &[], &[])?;
+        }
         let first_missed = self.as_of.today.plus(-MISSED_DAYS_MAX);
         if mark.day < first_missed {
             mark.day = first_missed;

@@ -55,6 +55,11 @@ impl Gauges {
         gauge!("dropdex_cluster_cut_off").set(flag(log.cut_off.is_some()));
         gauge!("dropdex_cluster_halted").set(flag(log.halted.is_some()));
         gauge!("dropdex_cluster_behind").set(flag(self.live.is_behind()));
+        let is_complete = self.store.shared_log().is_none_or(|log| log.is_complete());
+        gauge!("dropdex_cluster_caught_up").set(flag(is_complete));
+        let age = self.store.data_age().unwrap_or_default();
+        gauge!("dropdex_cluster_data_age_seconds").set(age.as_secs_f64());
+        gauge!("dropdex_clock_trusted").set(flag(self.clock.is_trusted()));
     }
 
     fn accounts(&self) {
@@ -72,7 +77,7 @@ impl Gauges {
             .set(self.store.data_bytes_max().unwrap_or(u64::MAX) as f64);
         counter!("dropdex_journal_records_total").absolute(self.store.journal_records());
         gauge!("dropdex_journal_log_bytes").set(self.store.log_bytes_since_snapshot() as f64);
-        let writable = self.store.health().is_ok();
+        let writable = self.store.write_problem().is_none();
         gauge!("dropdex_journal_writable").set(f64::from(u8::from(writable)));
     }
 

@@ -36,7 +36,7 @@ impl Candidate {
         let mut looks = looks();
         loop {
             looks.tick().await;
-            if self.store.leads() && !self.is_cut_off() {
+            if self.store.leads() && self.is_able() {
                 return;
             }
             let lead = self.store.lead();
@@ -57,7 +57,7 @@ impl Candidate {
     /// Returns once this node no longer leads, or cannot tell.
     pub async fn lost(&self) {
         let mut looks = looks();
-        while self.store.leads() && !self.is_cut_off() {
+        while self.store.leads() && self.is_able() {
             looks.tick().await;
         }
         tracing::warn!("this node no longer leads; another does the work for all nodes");
@@ -78,7 +78,8 @@ impl Candidate {
         let is_able = condition.is_caught_up
             && condition.cut_off.is_none()
             && condition.halted.is_none()
-            && self.may_lead;
+            && self.may_lead
+            && self.store.is_clock_trusted();
         is_able && self.is_free(lead)
     }
 
@@ -88,10 +89,11 @@ impl Candidate {
         self.store.is_node(leader) || self.peers.has_not_led_for(leader) > SILENCE_MAX
     }
 
-    fn is_cut_off(&self) -> bool {
-        let Some(condition) = self.store.shared_log() else { return false };
-        condition.halted.is_some()
-            || condition.cut_off.is_some_and(|it| it.since.elapsed() > CUT_OFF_MAX)
+    /// Whether this node can lead on: what it does must reach the log, on the right day.
+    fn is_able(&self) -> bool {
+        let Some(condition) = self.store.shared_log() else { return true };
+        let is_cut_off = condition.cut_off.is_some_and(|it| it.since.elapsed() > CUT_OFF_MAX);
+        condition.halted.is_none() && !is_cut_off && self.store.is_clock_trusted()
     }
 }
 

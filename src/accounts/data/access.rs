@@ -64,6 +64,9 @@ pub enum SessionLife {
     Kept,
 }
 
+/// See [`is_younger`].
+const SET_BACK_MAX: TimeDelta = TimeDelta::days(2);
+
 /// Whether the e-mail address is known to belong to the account's owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Address {
@@ -157,7 +160,7 @@ impl Access {
         let day = Day::nearest(at.instant());
         links.newest = Some((digest, at));
         links.on = Some(match links.on {
-            Some((last, count)) if last >= day => (last, count.saturating_add(1)),
+            Some((last, count)) if !day.replaces(last) => (last, count.saturating_add(1)),
             _ => (day, 1),
         });
     }
@@ -171,9 +174,11 @@ impl Access {
     }
 }
 
-/// Whether less than `age` has passed since `from`. Also true if the clock was set back.
+/// Whether less than `age` has passed since `from`. Also true if the clock was set back by up to two days; a time
+/// further ahead is that of a wrong clock.
 pub fn is_younger(from: UnixMs, age: TimeDelta, now: UnixMs) -> bool {
-    now.instant() - from.instant() < age
+    let passed = now.instant() - from.instant();
+    passed < age && passed > -SET_BACK_MAX
 }
 
 #[cfg(test)]
@@ -197,6 +202,8 @@ mod tests {
         assert!(used.is_valid_at(at(719)) && !used.is_valid_at(at(720)), "12 hours in all");
         let ahead = Session { began: at(9), seen: at(9), ..session };
         assert!(ahead.is_valid_at(at(0)), "a clock that was set back ends no session");
+        let wrong = Session { began: at(3 * 1_440), seen: at(3 * 1_440), ..session };
+        assert!(!wrong.is_valid_at(at(0)), "a session of a clock that was years ahead has ended");
         let kept = Session { life: SessionLife::Kept, ..session };
         assert!(kept.is_valid_at(at(30 * 1_440 - 1)) && !kept.is_valid_at(at(30 * 1_440)));
         assert!(!session.is_to_be_noted(at(4)) && session.is_to_be_noted(at(5)));

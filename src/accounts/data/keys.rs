@@ -72,9 +72,10 @@ impl Key {
 
     /// Whether a use on `day` is the first of that day. True once a day.
     pub fn is_first_use(&self, day: Day) -> bool {
-        self.used.is_none_or(|used| used < day)
-            && self.noted.load(Ordering::Relaxed) < day.raw()
-            && self.noted.fetch_max(day.raw(), Ordering::Relaxed) < day.raw()
+        let is_first = |noted: Option<Day>| noted.is_none_or(|noted| day.replaces(noted));
+        is_first(self.used)
+            && is_first(Day::from_raw(self.noted.load(Ordering::Relaxed)))
+            && is_first(Day::from_raw(self.noted.swap(day.raw(), Ordering::Relaxed)))
     }
 }
 
@@ -137,7 +138,9 @@ impl Keys {
     /// Records a use.
     pub fn set_used(&mut self, id: KeyId, day: Day) {
         if let Some(key) = self.0.iter_mut().find(|key| key.id == id) {
-            key.used = key.used.max(Some(day));
+            if key.used.is_none_or(|used| day.replaces(used)) {
+                key.used = Some(day);
+            }
         }
     }
 }

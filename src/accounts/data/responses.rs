@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::data::access::is_younger;
 use crate::accounts::data::sorted::Sorted;
 use crate::vocab::time::UnixMs;
 
 /// How long a response is kept (`data/docs/api.md`, Idempotency).
-const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
+const KEPT: TimeDelta = TimeDelta::hours(24);
 
 /// Approximate memory of a response besides its body.
 const RESPONSE_BYTES: u64 = 256;
@@ -37,9 +39,9 @@ impl KeptResponse {
         RESPONSE_BYTES + self.body.len() as u64
     }
 
-    /// Whether its 24 hours are over at `now`.
+    /// Whether its 24 hours are over at `now`, or the clock was wrong when it was made.
     pub fn has_expired(&self, now: UnixMs) -> bool {
-        now.get() >= self.at.get().saturating_add(KEPT_MS)
+        !is_younger(self.at, KEPT, now)
     }
 }
 

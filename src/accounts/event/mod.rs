@@ -390,6 +390,15 @@ pub enum Event {
     FilesServed {
         publication: Publication,
     },
+    /// Today is `day`: the latest day so far was that of a wrong clock.
+    DayCorrected {
+        day: Day,
+    },
+    /// An operator let an account begin its allowances of `day` again.
+    UsageReset {
+        account: AccountId,
+        day: Day,
+    },
 }
 
 /// Changes of watched names for one channel of an account.

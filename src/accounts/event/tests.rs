@@ -621,6 +621,21 @@ fn the_bytes_of_nodes_never_change() {
     assert_eq!(lines(nodes()), include_str!("../../../tests/golden/journal-events-v14.hex"));
 }
 
+/// What a wrong clock needs afterwards.
+fn corrections() -> impl Iterator<Item = (String, Transaction)> {
+    let (account, day) = (AccountId(0x0203), day());
+    let all = [
+        ("day, corrected", Event::DayCorrected { day }),
+        ("usage, reset", Event::UsageReset { account, day }),
+    ];
+    all.into_iter().map(|(name, event)| (name.to_owned(), Transaction(vec![event])))
+}
+
+#[test]
+fn the_bytes_of_corrections_never_change() {
+    assert_eq!(lines(corrections()), include_str!("../../../tests/golden/journal-events-v15.hex"));
+}
+
 #[test]
 fn a_decision_concerns_its_account_and_address() {
     let touched = |events: Vec<Event>| Transaction(events).touched();

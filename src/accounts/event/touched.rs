@@ -41,6 +41,7 @@ impl Event {
         let account = match self {
             // Counted, or the latest wins: nothing is decided on them.
             Event::DayBegan { .. }
+            | Event::DayCorrected { .. }
             | Event::Checkpoint { .. }
             | Event::KeyUsed { .. }
             | Event::SessionSeen { .. }
@@ -56,7 +57,7 @@ impl Event {
             | Event::FilesServed { .. } => return,
             Event::LeadTaken { .. } => return keys.push(of_leader()),
             // What nodes reserve, while other data of the account changes.
-            Event::UsageNoted { account, .. } => return keys.push(key(&Key::Allowance(account))),
+            Event::UsageNoted { account, .. } | Event::UsageReset { account, .. } => return keys.push(key(&Key::Allowance(account))),
             Event::AccountAdded { account, email, .. }
             | Event::AccountSignedUp { account, email, .. } => {
                 keys.push(key(&Key::<()>::Email(email.as_str())));

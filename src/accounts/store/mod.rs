@@ -17,10 +17,11 @@ mod wakes;
 mod watched;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLockReadGuard};
 use std::time::Duration;
 
+use chrono::DateTime;
 use tokio::sync::{Mutex, Notify};
 
 use super::ceilings::{self, Ceilings};
@@ -82,9 +83,8 @@ pub struct Inner {
     pub(super) locks: AccountLocks,
     pub(super) hashing: Hashing,
     pub(super) last_account: AtomicU64,
-    /// The latest UTC day seen, as [`Day::raw`]; 0 before the first.
+    /// The last UTC day that this process has recorded, as [`Day::raw`]; 0 before the first.
     last_day: AtomicU16,
-    warned_of_clock: AtomicBool,
     /// Held while the matches of a list are recorded: the next list is decided on the result.
     pub(super) matching: Mutex<()>,
     /// Held while changes of watched names are recorded.
@@ -208,9 +208,14 @@ impl Store {
         let snapshot_bytes = recovery.snapshot.as_ref().map_or(0, |snapshot| snapshot.bytes);
         let chains = loader.take_chains();
         let state = loader.into_state(recovery.position);
-        let (last_account, last_day) = (state.last_account, state.last_day);
+        let last_account = state.last_account;
+        let newest = i64::try_from(recovery.last_unix_ms).ok().filter(|it| *it > 0);
+        // A node without a journal compares its clock with the shared log.
+        if node.is_none() || newest.is_some() {
+            clock.start(newest.and_then(DateTime::from_timestamp_millis));
+        }
         let journal = Arc::new(journal);
-        let replica = StateReplica::new(state);
+        let replica = StateReplica::new(state, clock);
         let log = share(&journal, replica.clone(), chains)?;
         let StateReplica { state, wakes, checkpoints, .. } = replica;
         let leadership = node.map(Leadership::of);
@@ -221,8 +226,7 @@ impl Store {
             locks: AccountLocks::new(),
             hashing: Hashing::default(),
             last_account: AtomicU64::new(last_account),
-            last_day: AtomicU16::new(Day::raw_or_zero(last_day)),
-            warned_of_clock: AtomicBool::new(false),
+            last_day: AtomicU16::new(0),
             matching: Mutex::default(),
             watching: Mutex::default(),
             wakes,
@@ -246,7 +250,8 @@ impl Store {
                 return None;
             }
             let caller = Caller { scopes: key.scopes, ..Caller::new(account) };
-            (caller, key.is_first_use(day).then_some(key.id))
+            let is_noted = self.0.clock.is_trusted() && key.is_first_use(day);
+            (caller, is_noted.then_some(key.id))
         };
         if let Some(id) = first_used {
             // If this fails, the next start records the next use.
@@ -351,6 +356,39 @@ impl Store {
         self.0.shared.health().map_err(|refusal| word(refusal).to_owned())
     }
 
+    /// Why writes are refused at the moment, if they are: a word of [`Store::health`], or `cut_off` while the shared log
+    /// cannot be reached.
+    pub fn write_problem(&self) -> Option<String> {
+        let cut_off = || {
+            let refuses = self.shared_log().is_some_and(|log| log.refuses_writes());
+            refuses.then(|| "cut_off".to_owned())
+        };
+        self.health().err().or_else(cut_off)
+    }
+
+    /// Whether this node has had all that other nodes wrote at a time since its start. Before that, a key that is not
+    /// known here may exist.
+    pub fn was_caught_up(&self) -> bool {
+        self.shared_log().is_none_or(|log| log.is_caught_up)
+    }
+
+    /// Whether the day and the time of this process may be stored.
+    pub fn is_clock_trusted(&self) -> bool {
+        self.0.clock.is_trusted()
+    }
+
+    /// How old the data of a node of a cluster is: the time since it last had all records of the shared log, or since
+    /// its newest record if it had not since the start. `None` for a single node, and without any record.
+    pub fn data_age(&self) -> Option<Duration> {
+        let complete_at = self.shared_log()?.complete_at;
+        let newest = i64::try_from(self.0.recovery.last_unix_ms).ok().filter(|it| *it > 0);
+        let of_newest = || {
+            let age = self.0.clock.now() - DateTime::from_timestamp_millis(newest?)?;
+            Some(age.to_std().unwrap_or_default())
+        };
+        complete_at.map(|at| at.elapsed()).or_else(of_newest)
+    }
+
     /// Returns the health of the shared log; `None` for a single node.
     pub fn shared_log(&self) -> Option<Condition> {
         self.0.shared.log.as_ref().map(SharedLog::condition)
@@ -381,7 +419,10 @@ impl Store {
     pub fn node_facts(&self) -> Option<NodeFacts> {
         let Shared { log, leadership, checkpoints, .. } = &*self.0.shared;
         let (log, leadership) = (log.as_ref()?, leadership.as_ref()?);
-        let Condition { is_caught_up, cut_off, halted, .. } = log.condition();
+        let condition = log.condition();
+        let caught_up = condition.is_complete();
+        let Condition { cut_off, halted, .. } = condition;
+        let now = self.0.clock.is_trusted().then(|| self.0.clock.now());
         let SharedPosition { seq, chain } = log.applied();
         Some(NodeFacts {
             node: leadership.node.to_string(),
@@ -390,9 +431,12 @@ impl Store {
             leads: self.leads(),
             files: None,
             behind: false,
-            caught_up: is_caught_up,
+            caught_up,
             cut_off: cut_off.map(|it| it.error),
             halted,
+            unix_ms: now.map(|now| now.timestamp_millis()),
+            clock_untrusted: now.is_none(),
+            silent: Vec::new(),
             checkpoints: checkpoints.list(),
         })
     }

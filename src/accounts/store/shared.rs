@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
 
+use chrono::DateTime;
 use compact_str::CompactString;
 use tokio::sync::oneshot;
 
@@ -19,6 +20,8 @@ use crate::cluster::log::{Replica, SharedLog, Submission};
 use crate::cluster::record::{Part, SharedPosition};
 use crate::journal::fs::Fs;
 use crate::journal::{AppendError, AppendFuture, Appended, Journal, Position};
+use crate::vocab::clock::Clock;
+use crate::vocab::time::UnixMs;
 
 /// Checkpoints whose digests a node keeps.
 const CHECKPOINTS_KEPT: usize = 8;
@@ -246,15 +249,17 @@ pub struct StateReplica {
     pub wakes: Wakes,
     pub checkpoints: Checkpoints,
     pub on_serve: OnServe,
+    pub clock: Clock,
 }
 
 impl StateReplica {
-    pub fn new(state: State) -> StateReplica {
+    pub fn new(state: State, clock: Clock) -> StateReplica {
         StateReplica {
             state: Arc::new(RwLock::new(state)),
             wakes: Wakes::default(),
             checkpoints: Checkpoints::default(),
             on_serve: Arc::new(|_, _| {}),
+            clock,
         }
     }
 }
@@ -287,6 +292,15 @@ impl Checkpoints {
 
 impl Replica for StateReplica {
     type Transaction = Transaction;
+
+    fn now_ms(&self) -> u64 {
+        UnixMs::from_instant(self.clock.now()).get()
+    }
+
+    fn caught_up(&self, newest_ms: Option<u64>) {
+        let newest = newest_ms.and_then(|it| i64::try_from(it).ok());
+        self.clock.start(newest.and_then(DateTime::from_timestamp_millis));
+    }
 
     fn decode(
         &self,

@@ -233,6 +233,15 @@ impl State {
                 });
             }
             Event::DayBegan { day } => self.see_day(day),
+            Event::DayCorrected { day } => {
+                if self.last_day.is_some_and(|last| day.replaces(last)) {
+                    self.last_day = Some(day);
+                }
+            }
+            Event::UsageReset { account, day } => self.change(account, |it| {
+                it.noted = DayUsage { day: Some(day), ..DayUsage::default() };
+                it.usage.reset(day);
+            }),
             Event::SessionBegan { account, digest, at } => {
                 self.change_access(account, |access| access.begin_session(digest, at));
             }
@@ -679,7 +688,7 @@ impl State {
         let (day, count) = (message.list_day, deliveries.len() as u32);
         self.change_data(account, |data| {
             data.tests = Some(match data.tests {
-                Some((last, before)) if last >= day => (last, before.saturating_add(count)),
+                Some((last, before)) if !day.replaces(last) => (last, before.saturating_add(count)),
                 _ => (day, count),
             });
         });

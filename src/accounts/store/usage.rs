@@ -147,28 +147,41 @@ impl Store {
         }
     }
 
-    /// The UTC day of `now`, or the latest day seen if that is later: setting the clock back does
-    /// not reopen a day.
+    /// The UTC day that counts at `now`: that of the clock, unless it is the day or two before the latest one that was
+    /// recorded: setting the clock back does not reopen a day. While the clock is not trusted, the recorded day counts.
     pub(in crate::accounts) fn day(&self, now: DateTime<Utc>) -> Day {
         let day = Day::nearest(now);
-        let last = &self.0.last_day;
-        if last.load(Ordering::Relaxed) == day.raw() {
+        let Some(recorded) = self.state().last_day else {
+            if self.0.clock.is_trusted() {
+                self.note_day(Event::DayBegan { day }, day);
+            }
             return day;
+        };
+        if recorded == day || !day.replaces(recorded) || !self.0.clock.is_trusted() {
+            return recorded;
         }
-        let before = last.fetch_max(day.raw(), Ordering::Relaxed);
-        if before < day.raw() {
-            // If this fails, the next record of usage carries the day.
-            let _ = self.note(Event::DayBegan { day });
-            return day;
-        }
-        let later = Day::from_raw(before).unwrap_or(day);
-        if later != day && !self.0.warned_of_clock.swap(true, Ordering::Relaxed) {
+        if day > recorded {
+            self.note_day(Event::DayBegan { day }, day);
+        } else if !self.0.clock.corrects() {
+            return recorded;
+        } else if self.note_day(Event::DayCorrected { day }, day) {
             tracing::warn!(
-                clock.day = %day, latest.day = %later,
-                "the clock is behind the latest day seen; allowances stay those of that day"
+                clock.day = %day, latest.day = %recorded,
+                "the latest day recorded was that of a wrong clock; allowances are those of today again"
             );
         }
-        later
+        day
+    }
+
+    /// Records a day, once while that is under way. If it fails, the next request records it, or the next record of
+    /// usage carries the day.
+    fn note_day(&self, event: Event, day: Day) -> bool {
+        let last = &self.0.last_day;
+        let is_new = last.swap(day.raw(), Ordering::Relaxed) != day.raw();
+        if is_new && self.note(event).is_err() {
+            last.store(0, Ordering::Relaxed);
+        }
+        is_new
     }
 
     /// Records all usage that is not recorded yet.
@@ -179,7 +192,9 @@ impl Store {
         }
         let accounts = self.state().accounts.clone();
         for account in accounts.values() {
-            let unnoted = account.usage.take_unnoted();
+            // Not the day of a wrong clock.
+            let is_over = |used: &DayUsage| used.day <= self.state().last_day;
+            let unnoted = account.usage.take_unnoted().filter(is_over);
             let note = unnoted.and_then(|used| usage_noted(account.id, used));
             if let Some(note) = note {
                 self.note_when_free(&note)?;

@@ -110,7 +110,8 @@ impl Matching {
             return Ok(());
         }
         // If the clock was set back, stages must not be reported twice.
-        let through = Watermark { day: today.max(before.day), ..through };
+        let known = Watermark { day: today.max(before.day), ..through };
+        let through = if self.clock.corrects() { before.and(through) } else { known };
         let as_of = AsOf { today, catch_days: self.catch_days };
         let rules = self.store.matchable_rules();
         let (count, begun) = (rules.len(), Instant::now());

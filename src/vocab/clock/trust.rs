@@ -1,0 +1,286 @@
+//! Whether the system clock can be trusted, and the time to use while it cannot.
+//!
+//! A board without a battery starts in 1970, and a wrong time server may set a clock years ahead. Times are
+//! stored and compared later, so one wrong reading would do harm for as long as it is off. The rules are in
+//! `data/docs/durability.md`, *Clock*. All values are milliseconds: of Unix time, or of the monotonic clock.
+
+use std::collections::BTreeMap;
+
+const SECOND: i64 = 1_000;
+const MINUTE: i64 = 60 * SECOND;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+/// 2026-11-01, before the first release: no server runs earlier. A constant, so that builds can be reproduced;
+/// raise it with a release.
+pub const BUILT: i64 = 1_793_491_200 * SECOND;
+
+/// A clock may be so far ahead of the newest record: the server was off, or an old backup was restored.
+const AHEAD_MAX: i64 = 31 * DAY;
+/// A clock may be set back by so much.
+const BEHIND_MAX: i64 = 2 * DAY;
+/// A clock that is further ahead is believed after this time. What is done too early cannot be undone.
+const AHEAD_SETTLES: i64 = 10 * MINUTE;
+/// A clock that is further behind is believed after this time.
+const BEHIND_SETTLES: i64 = 10 * SECOND;
+/// A clock that goes on within this bound is the same reading.
+const STEADY: i64 = HOUR;
+/// Clocks of nodes that differ by more do not agree.
+const NODES_DIFFER_MAX: i64 = HOUR;
+/// What a node told counts for this time.
+const VOTE_MAX: i64 = 10 * SECOND;
+
+/// The judgement about the system clock of this process.
+#[derive(Debug, Default)]
+pub struct Trust {
+    /// The time that is believed, as an offset to the monotonic clock. `None` before anything is known.
+    believed: Option<i64>,
+    /// Whether the system clock shows it.
+    trusted: bool,
+    /// When stored days that are later may be corrected: the system clock was behind the records at the start.
+    corrects_at: i64,
+    /// The time of the newest list: the system clock is not earlier.
+    seen: Option<i64>,
+    /// The offset of a system clock that shows another time, and since when it does.
+    settling: Option<(i64, i64)>,
+    /// Offsets of the clocks of other nodes, and when they told.
+    votes: BTreeMap<String, (i64, i64)>,
+}
+
+/// A change of [`Trust::is_trusted`], to be logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    Trusted,
+    Distrusted,
+}
+
+impl Trust {
+    /// Notes the time of a list, before the start.
+    pub fn saw(&mut self, time: i64) {
+        self.seen = self.seen.max(Some(time).filter(|it| *it >= BUILT));
+    }
+
+    /// Begins with the time of the newest record or list, or trusts any time after the build without one.
+    pub fn start(&mut self, newest: Option<i64>, wall: i64, mono: i64) {
+        // Older versions may have recorded the times of a clock that was not set.
+        let newest = newest.filter(|it| *it >= BUILT).max(self.seen);
+        if self.trusted || (newest.is_none() && self.believed.is_some()) {
+            return;
+        }
+        let known = newest.unwrap_or(wall);
+        if wall < BUILT || wall - known > AHEAD_MAX {
+            self.believed = Some(known.max(BUILT) - mono);
+            return;
+        }
+        self.accept(wall - mono);
+        if known - wall > BEHIND_MAX {
+            self.corrects_at = mono + BEHIND_SETTLES;
+        }
+    }
+
+    /// Notes the time of another node whose clock is trusted.
+    pub fn hear(&mut self, node: &str, time: i64, mono: i64) {
+        self.votes.insert(node.to_owned(), (time - mono, mono));
+    }
+
+    pub fn is_trusted(&self) -> bool {
+        self.trusted
+    }
+
+    /// Whether stored days that are far ahead are those of a wrong clock.
+    pub fn corrects(&self, mono: i64) -> bool {
+        self.trusted && mono >= self.corrects_at
+    }
+
+    /// Returns the time to use, where the system clock shows `wall`.
+    pub fn read(&mut self, wall: i64, mono: i64) -> (i64, Option<Turn>) {
+        let (before, offset) = (self.trusted, wall - mono);
+        self.votes.retain(|_, (_, at)| mono - *at <= VOTE_MAX);
+        let differs = |vote: &i64| (*vote - offset).abs() > NODES_DIFFER_MAX;
+        let mut others: Vec<i64> = self.votes.values().map(|(vote, _)| *vote).collect();
+        others.sort_unstable();
+        let differ: Vec<i64> = others.iter().copied().filter(differs).collect();
+        let agree = others.len() - differ.len() + 1;
+        // Of two clocks that differ, the earlier one does less harm.
+        let is_outvoted =
+            differ.len() > agree || differ.len() == agree && differ[differ.len() / 2] < offset;
+        if wall < BUILT {
+            self.distrust(None);
+        } else if is_outvoted {
+            self.believed = Some(differ[differ.len() / 2]);
+            self.distrust(None);
+        } else if agree > 1 && agree > differ.len() {
+            self.accept(offset);
+        } else if let Some(believed) = self.believed {
+            self.compare(offset, believed, mono);
+        }
+        let turn = match (before, self.trusted) {
+            (true, false) => Some(Turn::Distrusted),
+            (false, true) => Some(Turn::Trusted),
+            _ => None,
+        };
+        let is_used = wall >= BUILT && (self.trusted || self.believed.is_none());
+        (
+            if is_used {
+                wall
+            } else {
+                self.believed.map_or(self.seen.unwrap_or(BUILT), |it| it + mono)
+            },
+            turn,
+        )
+    }
+
+    fn compare(&mut self, offset: i64, believed: i64, mono: i64) {
+        if (-BEHIND_MAX..=AHEAD_MAX).contains(&(offset - believed)) {
+            return self.accept(offset);
+        }
+        let begun = self.settling.filter(|(seen, _)| (seen - offset).abs() <= STEADY);
+        let (seen, since) = begun.unwrap_or((offset, mono));
+        let settles = if offset > believed { AHEAD_SETTLES } else { BEHIND_SETTLES };
+        if mono - since >= settles {
+            return self.accept(offset);
+        }
+        self.distrust(Some((seen, since)));
+    }
+
+    fn accept(&mut self, offset: i64) {
+        (self.believed, self.trusted, self.settling) = (Some(offset), true, None);
+    }
+
+    fn distrust(&mut self, settling: Option<(i64, i64)>) {
+        (self.trusted, self.settling) = (false, settling);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-21.
+    const NOW: i64 = BUILT + 20 * DAY;
+
+    fn started(newest: Option<i64>, wall: i64) -> Trust {
+        let mut trust = Trust::default();
+        trust.start(newest, wall, 0);
+        trust
+    }
+
+    /// The time and the trust at each of these monotonic times, with a clock that is `ahead`.
+    fn reads(trust: &mut Trust, ahead: i64, at: &[i64]) -> Vec<(i64, bool)> {
+        let read = |mono: &i64| {
+            let (now, _) = trust.read(NOW + ahead + mono, *mono);
+            (now - NOW - mono, trust.is_trusted())
+        };
+        at.iter().map(read).collect()
+    }
+
+    #[test]
+    fn a_clock_before_the_build_is_never_believed() {
+        for wall in [-DAY, 0, DAY, BUILT - 1] {
+            let mut trust = started(Some(NOW), wall);
+            for mono in [0, MINUTE, HOUR, DAY] {
+                let (now, _) = trust.read(wall + mono.min(BUILT - 1 - wall), mono);
+                assert_eq!((now, trust.is_trusted()), (NOW + mono, false), "{wall}");
+            }
+            // The network has set it.
+            assert_eq!(trust.read(NOW + 3 * DAY, 2 * DAY), (NOW + 3 * DAY, Some(Turn::Trusted)));
+        }
+        let mut trust = started(None, 0);
+        assert_eq!(trust.read(5, 5), (BUILT + 5, None), "no record says better");
+    }
+
+    #[test]
+    fn a_clock_far_ahead_of_the_records_is_believed_when_it_stays() {
+        for ahead in [32 * DAY, 400 * DAY, 50_000 * DAY] {
+            let mut trust = started(Some(NOW), NOW + ahead);
+            let mut at = vec![0, 4 * SECOND, AHEAD_SETTLES - 1];
+            assert_eq!(reads(&mut trust, ahead, &at), [(0, false); 3], "{ahead}");
+            at = vec![AHEAD_SETTLES, AHEAD_SETTLES + 1];
+            assert_eq!(reads(&mut trust, ahead, &at), [(ahead, true); 2]);
+            // It was wrong after all, and is followed back.
+            let at = [HOUR, HOUR + BEHIND_SETTLES - 1, HOUR + BEHIND_SETTLES];
+            assert_eq!(reads(&mut trust, 0, &at), [(ahead, false), (ahead, false), (0, true)]);
+        }
+        let mut trust = started(Some(NOW), NOW + 20 * DAY);
+        assert_eq!(
+            reads(&mut trust, 20 * DAY, &[0]),
+            [(20 * DAY, true)],
+            "it was off for three weeks"
+        );
+    }
+
+    #[test]
+    fn a_running_server_ignores_a_jump() {
+        let mut trust = started(None, NOW);
+        assert_eq!(reads(&mut trust, 0, &[0, HOUR]), [(0, true); 2]);
+        assert_eq!(reads(&mut trust, 400 * DAY, &[HOUR, HOUR + 4 * SECOND]), [(0, false); 2]);
+        assert_eq!(reads(&mut trust, 0, &[2 * HOUR]), [(0, true)]);
+        assert_eq!(reads(&mut trust, -15 * DAY, &[2 * HOUR]), [(0, false)]);
+        assert_eq!(
+            reads(&mut trust, -DAY, &[2 * HOUR]),
+            [(-DAY, true)],
+            "a step of a day is believed"
+        );
+        // A clock that does not stay at one time is not believed.
+        let jumps = (1..100).map(|it| it * MINUTE);
+        for at in jumps {
+            assert_eq!(reads(&mut trust, 100 * DAY + 100 * at, &[2 * HOUR + at]), [(-DAY, false)]);
+        }
+    }
+
+    #[test]
+    fn records_of_a_wrong_future_are_left_behind() {
+        for ahead in [3 * DAY, 400 * DAY] {
+            let mut trust = started(Some(NOW + ahead), NOW);
+            // The system clock is used at once: the day of a record is never taken for today.
+            let at = [0, BEHIND_SETTLES - 1, BEHIND_SETTLES];
+            let corrects = at.map(|mono| {
+                assert_eq!(reads(&mut trust, 0, &[mono]), [(0, true)]);
+                trust.corrects(mono)
+            });
+            assert_eq!(corrects, [false, false, true]);
+            // And no other one is believed.
+            assert_eq!(reads(&mut trust, ahead + 100 * DAY, &[MINUTE]), [(0, false)]);
+        }
+        assert!(started(Some(NOW + DAY), NOW).corrects(0) && started(None, NOW).corrects(0));
+        // An older version may have recorded the times of a clock that was not set.
+        assert!(started(Some(5), NOW).corrects(0));
+    }
+
+    #[test]
+    fn nodes_outvote_a_clock() {
+        let mut trust = started(None, NOW);
+        let two = |trust: &mut Trust, ahead: i64, mono: i64| {
+            trust.hear("one", NOW + ahead + mono, mono);
+            trust.hear("two", NOW + ahead + mono + MINUTE, mono);
+        };
+        two(&mut trust, -400 * DAY, 0);
+        two(&mut trust, -DAY, 0);
+        let (now, turn) = trust.read(NOW, 0);
+        assert_eq!((now - NOW, turn), (MINUTE - DAY, Some(Turn::Distrusted)));
+        // For as long as they say so, and when they are silent for a moment.
+        two(&mut trust, -DAY, HOUR);
+        assert_eq!(reads(&mut trust, 0, &[HOUR]), [(MINUTE - DAY, false)]);
+        two(&mut trust, MINUTE, 2 * HOUR);
+        assert_eq!(reads(&mut trust, 0, &[2 * HOUR]), [(0, true)], "they agree");
+        // Of two, the earlier one is right.
+        for (other, is_trusted) in [(-DAY, false), (DAY, true)] {
+            let mut trust = started(None, NOW);
+            trust.hear("one", NOW + other, 0);
+            let _ = trust.read(NOW, 0);
+            assert_eq!(trust.is_trusted(), is_trusted, "{other}");
+        }
+        // Nodes that agree need not wait.
+        let mut trust = started(Some(NOW - 400 * DAY), NOW);
+        trust.hear("one", NOW, 0);
+        assert_eq!(reads(&mut trust, 0, &[0]), [(0, true)]);
+    }
+
+    #[test]
+    fn without_records_a_node_of_a_cluster_waits_for_the_log() {
+        let mut trust = Trust::default();
+        assert_eq!(reads(&mut trust, 400 * DAY, &[0]), [(400 * DAY, false)]);
+        trust.start(Some(NOW), NOW + 400 * DAY, SECOND);
+        assert_eq!(reads(&mut trust, 400 * DAY, &[SECOND]), [(-SECOND, false)]);
+    }
+}
