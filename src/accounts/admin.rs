@@ -14,11 +14,11 @@ use super::error::WriteError;
 use super::event::{Event, Transaction};
 use super::keys::{ApiKey, IssuedKey};
 use super::password::{Password, PasswordError, PasswordHash};
-use super::store::Store;
 use super::store::locks::AccountLock;
 use super::store::shared::Basis;
 use super::store::snapshotter::SnapshotError;
 use super::store::state::Counts;
+use super::store::{ROWS_MAX, Store};
 use crate::journal::{
     AppendError, Inspection, JournalError, SegmentFacts, SnapshotFacts, SnapshotReport,
 };
@@ -56,6 +56,10 @@ pub enum AdminCommand {
         email: Email,
         password: Secret,
     },
+    /// Let an account begin today's allowances again; all accounts without an address.
+    ResetUsage {
+        email: Option<Email>,
+    },
     /// Write everything to a new file.
     Backup {
         /// An absolute path, since the server has a working directory of its own.
@@ -81,6 +85,10 @@ pub enum AdminReply {
     /// In the order in which they were added.
     Accounts {
         accounts: Vec<AccountSummary>,
+    },
+    /// Allowances begin again.
+    Reset {
+        accounts: usize,
     },
     /// The command was carried out, or there was nothing to change.
     Done,
@@ -253,6 +261,9 @@ fn attempt(store: &Store, command: AdminCommand) -> Result<AdminReply, AdminErro
         AdminCommand::SetPassword { email, password } => {
             store.set_password(&email, Password::new(password)?.hash()?).map(done)?
         }
+        AdminCommand::ResetUsage { email } => {
+            AdminReply::Reset { accounts: store.reset_usage(email.as_ref())? }
+        }
         AdminCommand::Backup { path } if !path.is_absolute() => {
             return Err(AdminError::Relative(path));
         }
@@ -364,6 +375,28 @@ impl Store {
             check_enabled(account)?;
             Ok(vec![Event::PasswordSet { account: account.id, password }])
         })
+    }
+
+    /// Lets an account, or all, begin today's allowances again. Durable when it returns. Returns the number of accounts.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub fn reset_usage(&self, email: Option<&Email>) -> Result<usize, CommandError> {
+        let day = self.day(self.0.clock.now());
+        let accounts: Vec<_> = match email {
+            None => self.state().accounts.values().map(|account| account.id).collect(),
+            Some(email) => {
+                let account = self.state().by_email(email).map(|account| account.id);
+                vec![account.ok_or_else(|| Refusal::NoSuchAccount(email.clone()))?]
+            }
+        };
+        self.0.shared.barrier_blocking()?;
+        // What another node reserves meanwhile is decided again.
+        for some in accounts.chunks(ROWS_MAX) {
+            let reset = some.iter().map(|&account| Event::UsageReset { account, day });
+            self.0.shared.append_blocking(Transaction(reset.collect()), Basis::ANY, || {})?;
+        }
+        Ok(accounts.len())
     }
 
     /// All accounts, in the order in which they were added.

@@ -78,6 +78,15 @@ enum AccountCommand {
         #[arg(long, required = true)]
         password_stdin: bool,
     },
+    /// Let an account begin today's allowances of requests and exports again
+    ResetUsage {
+        /// E-mail address of the account
+        #[arg(required_unless_present = "all", conflicts_with = "all")]
+        email: Option<Email>,
+        /// All accounts
+        #[arg(long)]
+        all: bool,
+    },
     /// Disable an account permanently; its API key stops working immediately
     Disable {
         /// E-mail address of the account
@@ -141,6 +150,7 @@ fn admin_command(command: AccountCommand, input: &mut dyn Read) -> anyhow::Resul
         AccountCommand::SetPassword { email, .. } => {
             AdminCommand::SetPassword { email, password: read_password(input)? }
         }
+        AccountCommand::ResetUsage { email, .. } => AdminCommand::ResetUsage { email },
         AccountCommand::Disable { email } => AdminCommand::Disable { email },
     })
 }
@@ -176,6 +186,9 @@ fn print(
         (_, AdminReply::Accounts { accounts }) => print_table(&accounts, *output)?,
         (AdminCommand::SetPlan { email, plan }, AdminReply::Done) => {
             writeln!(output, "{email} is on plan {plan}")?;
+        }
+        (_, AdminReply::Reset { accounts }) => {
+            writeln!(output, "today's allowances begin again; accounts: {accounts}")?;
         }
         (AdminCommand::Disable { email }, AdminReply::Done) => {
             writeln!(output, "{email} is disabled; its key no longer works")?;
