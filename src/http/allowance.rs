@@ -218,7 +218,10 @@ fn authenticated(
 
 fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
     let key = bearer(headers).ok_or(ApiError::Unauthenticated)?;
-    app.store.authenticate(key).ok_or(ApiError::InvalidKey)
+    // What other nodes wrote is not here yet.
+    let unknown =
+        || if app.store.was_caught_up() { ApiError::InvalidKey } else { ApiError::Unread };
+    app.store.authenticate(key).ok_or_else(unknown)
 }
 
 /// The token of the only `Authorization` header. The scheme is case-insensitive (RFC 9110 §11.1).

@@ -88,6 +88,8 @@ pub enum ApiError {
     RequestTimeout,
     /// 503: this node has not applied yet what the request shows.
     NodeBehind,
+    /// 503: this node has not read since its start what the others wrote, so it cannot say that a credential is unknown.
+    Unread,
     /// 500: a bug or a failing machine.
     Internal(anyhow::Error),
 }
@@ -498,6 +500,12 @@ impl From<ApiError> for Refusal {
                 "node_behind",
                 "this node has not read yet what you wrote on another one; try again",
                 1,
+            ),
+            ApiError::Unread => Refusal::retry_later(
+                "node_behind",
+                "this node has not read yet what the other nodes wrote, so it may not know this key; try again, or another \
+                 node",
+                5,
             ),
             ApiError::CrossSite => Refusal::plain(
                 StatusCode::FORBIDDEN,

@@ -287,7 +287,8 @@ pub async fn read_feed(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (token, form) = path_id(address, parse)?;
-    let (caller, of, digest) = app.store.feed(&token).ok_or(ApiError::NotFound)?;
+    let unknown = || if app.store.was_caught_up() { ApiError::NotFound } else { ApiError::Unread };
+    let (caller, of, digest) = app.store.feed(&token).ok_or_else(unknown)?;
     current::set_account(caller.account.0);
     let _running = app.feed_limits.begin(caller.account, digest)?;
     let (index, as_of) = (app.live.current(), app.as_of(Now(app.clock.now())));

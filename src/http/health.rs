@@ -1,6 +1,7 @@
 //! Health, readiness and the index of endpoints. They need no key and take constant time.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
@@ -80,6 +81,9 @@ pub struct ReadyResponse {
     uptime: u64,
     /// Name of the instance.
     node: String,
+    /// Of a node of a cluster: seconds since it last had all that the other nodes wrote.
+    #[serde(rename = "dataAge", skip_serializing_if = "Option::is_none")]
+    data_age: Option<u64>,
     checks: Checks,
 }
 
@@ -94,35 +98,83 @@ struct Checks {
     /// serve newer lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<&'static str>,
+    /// Only while the clock of the machine is not trusted: `untrusted`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock: Option<&'static str>,
+}
+
+/// What an instance can serve.
+struct Readiness {
+    reads: bool,
+    writes: bool,
+    checks: Checks,
+}
+
+impl Readiness {
+    fn of(app: &App) -> Readiness {
+        let database = app.store.health().err();
+        let is_draining = app.is_draining();
+        let log = app.store.shared_log();
+        let (log, log_reads, log_writes) = match &log {
+            None => (None, true, true),
+            Some(log) => {
+                let check = log_check(log, app.live.is_behind());
+                let reads = log.is_caught_up && check != BEHIND;
+                let writes = check == "ok" || check == CUT_OFF && !is_cut_off_for_long(log);
+                (Some(check), reads, reads && writes)
+            }
+        };
+        let is_clock_trusted = app.clock.is_trusted();
+        Readiness {
+            reads: !is_draining && log_reads,
+            writes: database.is_none() && !is_draining && log_writes && is_clock_trusted,
+            checks: Checks {
+                database: database.unwrap_or_else(|| "ok".to_owned()),
+                // The instance stays ready while it serves an older generation than `CURRENT` names.
+                drops: if app.index_problem().is_some() { "older_generation" } else { "ok" },
+                environment: if is_draining { "draining" } else { "ok" },
+                log,
+                clock: (!is_clock_trusted).then_some("untrusted"),
+            },
+        }
+    }
 }
 
 /// `GET /api/ready`: 200 when this instance can serve reads and writes, else 503.
 pub async fn ready(State(app): State<App>) -> impl IntoResponse {
-    let database = app.store.health().err();
-    let is_draining = app.is_draining();
-    let log = app.store.shared_log().map(|log| log_check(&log, app.live.is_behind()));
-    let is_log_ready = log.is_none_or(|check| check == "ok" || check == CUT_OFF);
-    let ready = database.is_none() && !is_draining && is_log_ready;
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let checks = Checks {
-        database: database.unwrap_or_else(|| "ok".to_owned()),
-        // The instance stays ready while it serves an older generation than `CURRENT` names.
-        drops: if app.index_problem().is_some() { "older_generation" } else { "ok" },
-        environment: if is_draining { "draining" } else { "ok" },
-        log,
-    };
-    (status, Json(ReadyResponse { ready, uptime: app.uptime_s(), node: app.node.clone(), checks }))
+    let Readiness { writes, checks, .. } = Readiness::of(&app);
+    respond(&app, writes, checks)
 }
 
-/// All nodes are cut off together, and then still serve reads.
+/// `GET /api/ready/reads`: 200 when this instance can serve reads, else 503.
+pub async fn ready_reads(State(app): State<App>) -> impl IntoResponse {
+    let Readiness { reads, checks, .. } = Readiness::of(&app);
+    respond(&app, reads, checks)
+}
+
+fn respond(app: &App, ready: bool, checks: Checks) -> (StatusCode, Json<ReadyResponse>) {
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let data_age = app.store.data_age().map(|age| age.as_secs());
+    let (uptime, node) = (app.uptime_s(), app.node.clone());
+    (status, Json(ReadyResponse { ready, uptime, node, data_age, checks }))
+}
+
+const BEHIND: &str = "behind";
+/// For a moment, all nodes are cut off together while servers elect another leader.
 const CUT_OFF: &str = "cut_off";
+/// A node that was cut off for longer may be alone: others go on without it.
+const CUT_OFF_MAX: Duration = Duration::from_secs(120);
+
+fn is_cut_off_for_long(log: &Condition) -> bool {
+    log.cut_off.as_ref().is_some_and(|it| it.since.elapsed() > CUT_OFF_MAX)
+}
 
 fn log_check(log: &Condition, is_behind: bool) -> &'static str {
     match log {
         Condition { halted: Some(_), .. } => "halted",
-        _ if is_behind => "behind",
+        _ if is_behind => BEHIND,
         Condition { cut_off: Some(_), .. } => CUT_OFF,
-        Condition { is_caught_up: false, .. } => "catching_up",
+        log if !log.is_complete() => "catching_up",
         _ => "ok",
     }
 }

@@ -771,6 +771,14 @@ pub const OPERATIONS: &[Operation] = &[
             json::<health::ReadyResponse>(200, "Ready."),
             json::<health::ReadyResponse>(503, "Not ready; `checks` gives the reason."),
         ]),
+    Operation::get("/api/ready/reads", |of| get(guarded(of, health::ready_reads)))
+        .named(Group::Service, "getReadyReads", "Readiness of this instance for reads")
+        .description("For load balancers, when no instance is ready: 503 only when reads would fail or may miss what other nodes wrote before this one started. Each check is `ok` or a short reason.")
+        .access(Access::Everybody)
+        .responses(&[
+            json::<health::ReadyResponse>(200, "Ready for reads."),
+            json::<health::ReadyResponse>(503, "Not ready; `checks` gives the reason."),
+        ]),
     Operation::get("/api/ready/ingest", |of| get(guarded(of, health::ready_ingest)))
         .named(Group::Service, "getReadyIngest", "503 when the newest list is over 48 hours old")
         .description("For alerts on missing lists: the age of the newest list in hours.")

@@ -107,7 +107,7 @@ impl<'a> Service<'a> {
         let index = app.live.current();
         let observed = index.manifest().newest_observed_at;
         let age = observed.map(|observed| (now - observed).max(TimeDelta::zero()));
-        let (journal_problem, inbox) = (app.store.health().err(), app.inbox.counts());
+        let (journal_problem, inbox) = (app.store.write_problem(), app.inbox.counts());
         Service { app, now, index, queues, journal_problem, age, inbox }
     }
 
@@ -126,11 +126,23 @@ impl<'a> Service<'a> {
                  restarted."
             }
             "closed" => "The service is shutting down.",
+            "halted" => {
+                "This node and the log of the cluster differ, or the log has lost records. Changes are refused; reading \
+                 works. If all nodes say so, run dropdex cluster restore with a backup of one of them."
+            }
+            "cut_off" => {
+                "The shared log of the cluster cannot be written. Changes are refused until most of its servers are \
+                 back; reading works."
+            }
             _ => {
                 "A disk write failed. Changes are refused until the service is restarted; reading \
                  works."
             }
         });
+        let clock = (!self.app.clock.is_trusted()).then_some(
+            "The clock of this server is wrong, or was just set. Its day does not count until it is right or stays as it \
+             is; reading works.",
+        );
         let index = self.app.index_problem().map(|_| {
             "The newest index is invalid, so the previous one is served. See the log for the reason."
         });
@@ -153,7 +165,7 @@ impl<'a> Service<'a> {
         );
         let late = late(self.queues, self.now)
             .then_some("Alert deliveries are late. Receivers may not be responding.");
-        [journal, index, stale, inbox, sources, late].into_iter().flatten().collect()
+        [journal, clock, index, stale, inbox, sources, late].into_iter().flatten().collect()
     }
 }
 

@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::accounts::{Email, SessionLife, Token};
+use crate::http::error::ApiError;
 use crate::http::session;
 use crate::vocab::secret::Secret;
 use crate::web::Web;
@@ -73,7 +74,11 @@ pub async fn log_in(
     }
     let life = if is_kept { SessionLife::Kept } else { SessionLife::Short };
     let logged_in = web.app.store.log_in(&email, sent.password.clone(), life, viewer.now.0).await?;
-    let Some(token) = logged_in else { return Ok(refused()) };
+    let Some(token) = logged_in else {
+        // Other nodes may know the account.
+        let is_sure = web.app.store.was_caught_up();
+        return if is_sure { Ok(refused()) } else { Err(ApiError::Unread.into()) };
+    };
     web.throttle.remember(peer, &email);
     begin(&web, &headers, &token, life, local_path(sent.next.as_deref())).await
 }
