@@ -2,23 +2,25 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 use crate::accounts::admin::{AdminCommand, AdminReply};
-use crate::accounts::{Store, journal_folder};
+use crate::accounts::{Store, StoreOptions, journal_folder};
 use crate::cli::{WrongUsage, admin_client, journal, print_json};
 use crate::cluster::facts::NodeFacts;
-use crate::cluster::jetstream::JetStream;
+use crate::cluster::jetstream::{JetStream, RefusedStream};
 use crate::config::Config;
 use crate::config::cluster::ClusterSettings;
 use crate::journal::fs::Disk;
-use crate::journal::set_aside;
+use crate::journal::{JournalError, set_aside};
 use crate::publication::store::FileStore;
 use crate::publication::transfer::Transfer;
 
@@ -26,6 +28,9 @@ use crate::publication::transfer::Transfer;
 const ANSWERS_WAIT: Duration = Duration::from_secs(1);
 /// Time for all nodes to reach a checkpoint and compute its digest.
 const CHECKPOINT_WAIT: Duration = Duration::from_secs(30);
+
+/// Time for the servers to send more of the log to a node that leaves.
+const REST_WAIT: Duration = Duration::from_secs(20);
 
 /// Set up and compare several nodes that share one log
 #[derive(Args, Debug)]
@@ -38,7 +43,7 @@ pub struct ClusterArgs {
 enum ClusterCommand {
     /// Make the stream of the shared log, and check servers and stream
     Init,
-    /// Show the position and health of all nodes that answer
+    /// Show the position and health of all nodes that answer; exit code 1 if writes are refused or a node lacks data
     Status,
     /// Compare the data of all nodes after the same record; exit code 1 if it differs
     Compare {
@@ -66,7 +71,13 @@ enum ClusterCommand {
         i_accept_loss: bool,
     },
     /// Make this data folder that of a single node again; the server must be stopped
-    Leave,
+    ///
+    /// Reads first what the node lacks of the shared log, if the settings have `[cluster]`.
+    Leave {
+        /// Leave although the NATS servers are gone: what this node has not read is lost
+        #[arg(long)]
+        i_accept_loss: bool,
+    },
 }
 
 /// Runs a command.
@@ -74,8 +85,8 @@ enum ClusterCommand {
 /// # Errors
 /// The message to print before exit 1.
 pub fn run(args: ClusterArgs, config: &Config) -> anyhow::Result<()> {
-    if let ClusterCommand::Leave = args.command {
-        return leave(config);
+    if let ClusterCommand::Leave { i_accept_loss } = args.command {
+        return leave(config, i_accept_loss);
     }
     let Some(ClusterSettings { log, s3, bytes_per_second, .. }) = &config.cluster else {
         bail!("there is no section [cluster] in the settings file; choose one with --config");
@@ -100,7 +111,8 @@ pub fn run(args: ClusterArgs, config: &Config) -> anyhow::Result<()> {
                 "no node of the stream `{}` answers; are they running?",
                 log.stream
             );
-            nodes.iter().try_for_each(print_json)
+            nodes.iter().try_for_each(print_json)?;
+            report(&nodes, log.replicas.into(), runtime.block_on(stream.servers()))
         }
         ClusterCommand::Compare { nodes } => {
             let wanted = nodes.map_or(log.replicas.into(), usize::from);
@@ -116,7 +128,7 @@ pub fn run(args: ClusterArgs, config: &Config) -> anyhow::Result<()> {
         ClusterCommand::Restore { file, .. } => {
             restore(config, &file, &runtime, &stream, &transfer()?)
         }
-        ClusterCommand::Leave => Ok(()),
+        ClusterCommand::Leave { .. } => Ok(()),
     }
 }
 
@@ -250,11 +262,112 @@ async fn compare(stream: &JetStream, id: u64, wanted: usize) -> anyhow::Result<(
     Ok(())
 }
 
-fn leave(config: &Config) -> anyhow::Result<()> {
+/// Says what is wrong with nodes and servers.
+///
+/// # Errors
+/// Writes are refused on a node, or it lacks data of others.
+fn report(
+    nodes: &[NodeFacts],
+    wanted: usize,
+    servers: Result<Vec<String>, RefusedStream>,
+) -> anyhow::Result<()> {
+    let silent: BTreeSet<_> = nodes.iter().flat_map(|node| &node.silent).collect();
+    let silent = silent.into_iter().filter(|it| nodes.iter().all(|node| node.node != **it));
+    let mut remarks: Vec<_> = silent.map(|it| format!("the node `{it}` does not answer")).collect();
+    if nodes.len() < wanted {
+        remarks.push(format!("{} of {wanted} nodes answered", nodes.len()));
+    }
+    let (lacking, refused) = match servers {
+        Ok(lacking) => (lacking, None),
+        Err(err) => (Vec::new(), Some(err.to_string())),
+    };
+    remarks.extend(lacking);
+    for remark in remarks {
+        tracing::warn!("{remark}");
+    }
+    let newest = nodes.iter().map(|node| node.seq).max().unwrap_or(0);
+    let mut problems: Vec<String> = refused.into_iter().collect();
+    for NodeFacts { node, seq, caught_up, cut_off, halted, clock_untrusted, .. } in nodes {
+        let problem = match (halted, cut_off) {
+            (Some(reason), _) => {
+                format!("the node `{node}` is halted and refuses writes: {reason}")
+            }
+            (None, Some(reason)) => format!("the node `{node}` cannot write: {reason}"),
+            _ if !caught_up => {
+                format!("the node `{node}` is {} records behind or does not read", newest - seq)
+            }
+            _ if *clock_untrusted => format!("the clock of the node `{node}` is wrong"),
+            _ => continue,
+        };
+        problems.push(problem);
+    }
+    ensure!(problems.is_empty(), "{}", problems.join("\n"));
+    Ok(())
+}
+
+fn leave(config: &Config, accepts_loss: bool) -> anyhow::Result<()> {
+    let compared = match &config.cluster {
+        Some(cluster) if !accepts_loss => Some(read_rest(config, cluster).context(
+            "the rest of the shared log cannot be read, and leaving without it may lose acknowledged writes; start the \
+             NATS servers, or, if they are gone for good, add --i-accept-loss on the node with the highest position",
+        )?),
+        _ => None,
+    };
+    let position = match compared {
+        Some(position) => Some(position),
+        None => position(config)?,
+    };
     let (plans, clock) = (config.plans.clone(), config.clock);
     match admin_client::execute_command(&AdminCommand::Leave, &config.data, plans, clock)? {
-        AdminReply::Done => print_json(&json!({ "left": true })),
+        AdminReply::Done => {}
         AdminReply::Refused { error } => bail!(error),
-        _ => Err(admin_client::unexpected_reply()),
+        _ => return Err(admin_client::unexpected_reply()),
     }
+    if compared.is_none() {
+        tracing::warn!(
+            "the data was not compared with the shared log; what other nodes wrote after this position is not in it"
+        );
+    }
+    print_json(&json!({ "left": true, "position": position }))
+}
+
+/// The last record of the shared log in the data folder; `None` while a server runs.
+fn position(config: &Config) -> anyhow::Result<Option<u64>> {
+    match Store::open(&config.data, config.plans.clone(), config.clock) {
+        Ok(store) => {
+            let position = store.log_position();
+            store.close().context("cannot close the journal")?;
+            Ok(Some(position))
+        }
+        Err(JournalError::Locked { .. }) => Ok(None),
+        Err(err) => Err(err.into()),
+    }
+}
+
+/// Reads what this node lacks of the shared log. Returns the position that it has then.
+fn read_rest(config: &Config, cluster: &ClusterSettings) -> anyhow::Result<u64> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(JetStream::new(cluster.log.clone()).check())?;
+    let options = StoreOptions::new(&config.data, config.plans.clone(), config.clock);
+    let stream = JetStream::new(cluster.log.clone());
+    let store = Store::open_shared(options, &cluster.log.node, stream, Arc::new(|_, _| {}))?;
+    let mut last = (store.log_position(), Instant::now());
+    let read = loop {
+        let round = async { timeout(Duration::from_secs(1), store.caught_up()).await };
+        if runtime.block_on(round).is_ok() {
+            break Ok(store.log_position());
+        }
+        if let Err(word) = store.health() {
+            break Err(anyhow!(
+                "this node is {word}; see `dropdex cluster status` of another node"
+            ));
+        }
+        if store.log_position() > last.0 {
+            last = (store.log_position(), Instant::now());
+        } else if last.1.elapsed() > REST_WAIT {
+            break Err(anyhow!("the NATS servers do not answer; position {}", last.0));
+        }
+    };
+    store.close().context("cannot close the journal")?;
+    read
 }

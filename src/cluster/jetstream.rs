@@ -45,6 +45,8 @@ const VERSION_MIN: [u64; 3] = [2, 10, 27];
 pub enum RefusedStream {
     #[error("cannot use the NATS servers: {0}")]
     Unreachable(String),
+    #[error("writes are refused: {0}; check the NATS servers, their disks and their logs")]
+    NotWritable(String),
     #[error("cannot read the credentials {}: {source}", path.display())]
     Credentials { path: PathBuf, source: std::io::Error },
     #[error(
@@ -121,7 +123,7 @@ impl JetStream {
         if let Response::Err { error } = deleted
             && error.error_code() != jetstream::ErrorCode::STREAM_NOT_FOUND
         {
-            return Err(RefusedStream::Unreachable(error.to_string()));
+            return Err(unreachable(error));
         }
         self.create(&context).await?;
         self.check_stream(&context).await
@@ -132,7 +134,7 @@ impl JetStream {
         let wanted = Value::Object(wanted(&self.settings).into_iter().map(owned).collect());
         match context.request(subject, &wanted).await.map_err(unreachable)? {
             Response::<Value>::Ok(_) => Ok(()),
-            Response::Err { error } => Err(RefusedStream::Unreachable(error.to_string())),
+            Response::Err { error } => Err(unreachable(error)),
         }
     }
 
@@ -274,8 +276,20 @@ impl JetStream {
         Ok(found)
     }
 
+    /// Returns what the servers of the stream lack, in words; nothing if all have all records.
+    ///
+    /// # Errors
+    /// The stream cannot be written: most servers are gone, or do not answer.
+    pub async fn servers(&self) -> Result<Vec<String>, RefusedStream> {
+        let context = self.connect().await?;
+        let info = self.info(&context).await.map_err(|err| RefusedStream::NotWritable(err.0))?;
+        let info = info.ok_or_else(|| RefusedStream::NoStream(self.settings.stream.clone()))?;
+        check_majority(&info["cluster"]).map_err(|err| RefusedStream::NotWritable(err.0))?;
+        Ok(lacking(&info["cluster"]))
+    }
+
     async fn config(&self, context: &Context) -> Result<Value, RefusedStream> {
-        match self.info(context).await.map_err(|err| RefusedStream::Unreachable(err.0))? {
+        match self.info(context).await.map_err(|err| unreachable(err.0))? {
             Some(info) => Ok(info["config"].clone()),
             None => Err(RefusedStream::NoStream(self.settings.stream.clone())),
         }
@@ -389,6 +403,23 @@ fn check_majority(cluster: &Value) -> Result<(), StreamError> {
     )))
 }
 
+/// Returns the servers that are gone or lack records.
+fn lacking(cluster: &Value) -> Vec<String> {
+    let replicas = cluster["replicas"].as_array().into_iter().flatten();
+    let words = replicas.filter_map(|replica| {
+        let name = replica["name"].as_str().unwrap_or("?");
+        let lag = replica["lag"].as_u64().unwrap_or(0);
+        if replica["offline"] == true {
+            Some(format!("the NATS server {name} is gone"))
+        } else if replica["current"] == false || lag > 0 {
+            Some(format!("the NATS server {name} lacks {lag} records; check its disk and its log"))
+        } else {
+            None
+        }
+    });
+    words.collect()
+}
+
 /// The settings of the stream that matter, as the server tells them.
 fn wanted(settings: &Settings) -> Vec<(&'static str, Value)> {
     vec![
@@ -428,7 +459,20 @@ fn error(err: impl std::fmt::Display) -> StreamError {
 }
 
 fn unreachable(err: impl std::fmt::Display) -> RefusedStream {
-    RefusedStream::Unreachable(err.to_string())
+    RefusedStream::Unreachable(explained(&err.to_string()))
+}
+
+/// Adds to an error of the client what may be the reason.
+fn explained(error: &str) -> String {
+    let is_timeout =
+        ["deadline has elapsed", "timed out", "no responders"].iter().any(|it| error.contains(it));
+    if !is_timeout {
+        return error.to_owned();
+    }
+    format!(
+        "{error}: no answer; check that `cluster.servers` names NATS servers that run with `jetstream` enabled, that most \
+         of them have found each other (`routes`), and that no firewall is between"
+    )
 }
 
 #[cfg(test)]
@@ -446,6 +490,26 @@ mod tests {
         let no_leader = json!({ "replicas": [replica(false, 0), replica(false, 0)] });
         assert!(check_majority(&no_leader).is_err());
         assert!(check_majority(&json!({ "leader": "n1" })).is_ok(), "one server");
+    }
+
+    #[test]
+    fn servers_that_lack_records_are_named() {
+        let replicas = json!([
+            { "name": "n1", "current": true, "offline": false },
+            { "name": "n2", "current": false, "offline": true, "lag": 7 },
+            { "name": "n3", "current": false, "offline": false, "lag": 331 },
+        ]);
+        let said = lacking(&json!({ "leader": "n0", "replicas": replicas }));
+        assert_eq!(said[0], "the NATS server n2 is gone");
+        assert!(said[1].starts_with("the NATS server n3 lacks 331 records"), "{said:?}");
+        assert_eq!(said.len(), 2);
+        assert!(lacking(&json!({ "leader": "n1" })).is_empty(), "one server");
+    }
+
+    #[test]
+    fn a_timeout_says_what_to_check() {
+        assert!(explained("deadline has elapsed").contains("`cluster.servers`"));
+        assert_eq!(explained("authorization violation"), "authorization violation");
     }
 
     #[test]

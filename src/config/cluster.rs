@@ -82,6 +82,11 @@ impl ClusterFile {
             (1..=NODE_BYTES_MAX).contains(&node.len()),
             "cluster: set `node` to a name of at most {NODE_BYTES_MAX} bytes, another one on each node"
         );
+        let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        ensure!(
+            node.chars().all(fits),
+            "cluster: `node` is `{node}`, but may hold letters, digits, -, _ and . only, such as dropdex-1"
+        );
         ensure!(!servers.is_empty(), "cluster.servers: name at least one NATS server, best all");
         for server in &servers {
             let has_scheme = ["nats://", "tls://"].iter().any(|it| server.starts_with(it));
