@@ -9,6 +9,7 @@ mod browser;
 mod caches;
 mod changes;
 mod clients;
+mod clock;
 mod cluster;
 mod common;
 mod contract;

@@ -14,7 +14,7 @@ use super::damage::copy;
 use super::{SOON, create_stream_with};
 use crate::common::ledger::Shown;
 use crate::common::nats::Nats;
-use crate::common::{Client, Finished, Response, Server, Site, TODAY, runs, tools, wait};
+use crate::common::{Client, Finished, Response, Server, Site, TODAY, runs, wait};
 
 const STREAM: &str = "dropdex";
 pub(super) const EMAIL: &str = "owner@example.com";
@@ -68,15 +68,8 @@ impl Node {
     /// Starts a server whose clock stands at a time.
     fn serve_at(&self, time: &str) -> Server {
         let time: DateTime<Utc> = time.parse().expect("a time");
-        let clock = self.site.write("clock", time.timestamp().to_string());
-        let environment = [
-            ("LD_PRELOAD", tools::libfaketime().display().to_string()),
-            ("FAKETIME_TIMESTAMP_FILE", clock.display().to_string()),
-            ("FAKETIME_FMT", "%s".to_owned()),
-            ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
-            ("DONT_FAKE_MONOTONIC", "1".to_owned()),
-        ];
-        self.site.serve_in(&environment, &["--config", &self.settings])
+        let clock = self.site.write("clock", format!("{}\n", time.timestamp()));
+        self.site.serve_by(&clock, &["--config", &self.settings])
     }
 
     pub(super) fn serve_on(&self, address: SocketAddr) -> Server {
@@ -358,6 +351,13 @@ fn nodes_halt_when_the_stream_has_lost_records() {
             if ready.json()["checks"]["log"] == "halted" { Ok(ready) } else { Err("not halted") }
         });
         assert_eq!((ready.status, &ready.json()["checks"]["database"]), (503, &json!("halted")));
+        assert_eq!(
+            server.client().get("/api/ready/reads").status,
+            200,
+            "a balancer keeps it for reads"
+        );
+        let page = server.client().get("/status");
+        assert!(page.text().contains("dropdex cluster restore"), "{}", page.text());
         // Reads go on, and show what was written.
         assert_eq!(client.get("/api/health").status, 200);
         assert!(node.ok(&["account", "list"]).contains("pro"));
@@ -369,7 +369,9 @@ fn nodes_halt_when_the_stream_has_lost_records() {
 #[test]
 fn nodes_without_a_majority_serve_reads() {
     let nats = Nats::start(3);
-    let nodes = three(&nats);
+    let metrics = "[metrics]\nlisten = \"127.0.0.1:0\"\n";
+    let nodes = [0, 1, 2].map(|number| Node::with(&nats.urls(), number, metrics));
+    nodes[0].ok(&["cluster", "init"]);
     let servers = nodes.each_ref().map(Node::serve);
     let key = key(&nodes[0]);
     let mut clients = servers.each_ref().map(|server| server.client_with(&key));
@@ -384,7 +386,21 @@ fn nodes_without_a_majority_serve_reads() {
         assert_eq!(client.get("/api/v1/portfolio").status, 200);
         let refused = client.send("POST", "/api/v1/portfolio", &claim("solar.com"));
         assert_eq!((refused.status, &refused.json()["code"]), (503, &json!("writes_unavailable")));
+        assert_eq!(server.client().get("/api/ready/reads").status, 200);
     }
+    // Everything that an operator looks at says so.
+    let client = || servers[0].client();
+    wait::until(SOON, "the status page", || {
+        client().get("/status").text().contains("shared log of the cluster cannot be written")
+    });
+    wait::until(SOON, "the metric", || {
+        let metrics = servers[0].metrics().get("/metrics");
+        ["dropdex_journal_writable 0", "dropdex_cluster_cut_off 1"]
+            .iter()
+            .all(|it| metrics.text().contains(it))
+    });
+    let status = nodes[0].run(&["cluster", "status"]);
+    status.assert_failed(1, &["writes are refused", "`node-0` cannot write"]);
     // It does not come and go.
     for server in servers.iter().cycle().take(30) {
         assert_eq!(ready(server)["checks"]["log"], "cut_off");
@@ -412,4 +428,166 @@ fn a_stream_that_may_lose_records_is_refused() {
     create_stream_with(nats.address(0), STREAM, &config);
     node.run(&serve).assert_failed(1, &["`num_replicas` 1", "3 is needed"]);
     node.run(&["cluster", "init"]).assert_failed(1, &["`num_replicas` 1"]);
+}
+
+#[test]
+fn a_node_with_a_wrong_clock_moves_no_day() {
+    let nats = Nats::start(3);
+    let nodes = three(&nats);
+    let right = "2026-11-21T12:00:00Z";
+    let [one, two] = [0, 1].map(|at| nodes[at].serve_at(right));
+    let key = key(&nodes[0]);
+    let reset_at = |server: &Server| {
+        let mut client = server.client_with(&key);
+        let response = wait::until_ok(SOON, || {
+            let response = client.get("/api/v1/tlds");
+            if response.status == 200 { Ok(response) } else { Err(response.text().to_owned()) }
+        });
+        response.number("x-ratelimit-reset").and_then(|at| DateTime::from_timestamp(at, 0))
+    };
+    let today: DateTime<Utc> = "2026-11-22T00:00:00Z".parse().expect("a time");
+    assert_eq!(reset_at(&one), Some(today));
+    for wrong in [
+        "2027-12-26T12:00:00Z",
+        "2026-11-23T12:00:00Z",
+        "2164-01-01T00:00:00Z",
+        "1970-01-01T00:00:01Z",
+    ] {
+        let begun = Instant::now();
+        let three = nodes[2].serve_at(wrong);
+        wait::until(SOON, "its clock is not trusted", || {
+            ready(&three)["checks"]["clock"] == "untrusted"
+                && ready(&three)["checks"]["log"] == "ok"
+        });
+        runs::say(&format!("{wrong}: not trusted {:?} after the start", begun.elapsed()));
+        assert_eq!(three.client().get("/api/ready").status, 503);
+        assert_eq!(three.client().get("/api/ready/reads").status, 200);
+        // It answers, on the day of the others.
+        assert_eq!(reset_at(&three), Some(today), "{wrong}");
+        add_claim(&mut three.client_with(&key), "solar.com");
+        let status = nodes[0].run(&["cluster", "status"]);
+        status.assert_failed(1, &["the clock of the node `node-2` is wrong"]);
+        three.kill();
+        for server in [&one, &two] {
+            assert_eq!(reset_at(server), Some(today), "{wrong}");
+            assert_eq!(server.client().get("/api/ready").status, 200);
+        }
+    }
+    // It is set right.
+    let three = nodes[2].serve_at(right);
+    until_status(&mut three.client(), "/api/ready", 200);
+    assert_eq!(reset_at(&three), Some(today));
+    nodes[0].compare();
+}
+
+#[test]
+fn a_node_that_has_not_read_the_log_is_not_ready() {
+    let nats = Nats::start(3);
+    let nodes = three(&nats);
+    let server = nodes[0].serve();
+    let key = key(&nodes[0]);
+    until_status(&mut server.client_with(&key), "/api/v1/portfolio", 200);
+    assert_eq!(ready(&server)["dataAge"], 0);
+    // A new node with wrong addresses knows nothing, and does not say that a key is invalid.
+    let lost = Node::on(&["nats://127.0.0.1:9".to_owned()], 7);
+    let stray = lost.serve();
+    for target in ["/api/ready", "/api/ready/reads"] {
+        let response = stray.client().get(target);
+        assert_eq!((response.status, &response.json()["checks"]["log"]), (503, &json!("cut_off")));
+    }
+    let refused = stray.client_with(&key).get("/api/v1/portfolio");
+    assert_eq!((refused.status, &refused.json()["code"]), (503, &json!("node_behind")));
+    let unsubscribed =
+        stray.client().get("/feeds/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA.atom");
+    assert_ne!(unsubscribed.status, 404, "{}", unsubscribed.text());
+    // One that read before serves what it knows, and is not ready either.
+    server.stop();
+    for at in [0, 1, 2] {
+        nats.kill(at);
+    }
+    let server = nodes[0].serve();
+    let response = server.client().get("/api/ready");
+    assert_eq!((response.status, &response.json()["checks"]["log"]), (503, &json!("cut_off")));
+    assert!(response.json()["dataAge"].is_u64(), "{}", response.text());
+    assert_eq!(server.client_with(&key).get("/api/v1/portfolio").status, 200);
+    for at in [0, 1, 2] {
+        nats.start_again(at);
+    }
+    nats.wait_until_healthy();
+    until_status(&mut server.client(), "/api/ready", 200);
+    until_status(&mut server.client(), "/api/ready/reads", 200);
+}
+
+#[test]
+fn a_node_that_leaves_reads_the_rest_first() {
+    let nats = Nats::start(3);
+    let nodes = three(&nats);
+    let [one, two] = [0, 1].map(|at| nodes[at].serve());
+    let key = key(&nodes[0]);
+    until_status(&mut two.client_with(&key), "/api/v1/portfolio", 200);
+    let running = nodes[1].run(&["cluster", "leave"]);
+    running.assert_failed(1, &["`node-1` answers already"]);
+    two.stop();
+    // Acknowledged while the second is stopped.
+    add_claim(&mut one.client_with(&key), "solar.com");
+    one.stop();
+    let left: Value = serde_json::from_str(&nodes[1].ok(&["cluster", "leave"])).expect("JSON");
+    assert_eq!(left["left"], true);
+    assert!(left["position"].as_u64().is_some_and(|it| it > 0), "{left}");
+    let alone = nodes[1].site.settings("");
+    let server = nodes[1].site.serve_with(&["--today", TODAY, "--config", &alone]);
+    assert_eq!(Shown::read(&mut server.client_with(&key)).claims.len(), 1);
+    // Without the servers, it refuses.
+    for at in [0, 1, 2] {
+        nats.kill(at);
+    }
+    let refused = nodes[0].run(&["cluster", "leave"]);
+    refused.assert_failed(1, &["may lose acknowledged writes", "--i-accept-loss"]);
+    nodes[0].ok(&["cluster", "leave", "--i-accept-loss"]);
+}
+
+#[test]
+fn status_names_what_is_gone() {
+    let nats = Nats::start(3);
+    let nodes = three(&nats);
+    let servers = nodes.each_ref().map(Node::serve);
+    until_leader(&nodes, 0, |_| true);
+    let [one, two, three] = servers;
+    // All nodes hear each other once a second.
+    wait::until(SOON, "all answer", || {
+        nodes[0].run(&["cluster", "status"]).stdout.lines().count() == 3
+    });
+    thread::sleep(Duration::from_secs(2));
+    three.kill();
+    nats.kill(2);
+    let status = wait::until_ok(SOON, || {
+        let status = nodes[0].run(&["cluster", "status"]);
+        let says = |text: &str| status.stderr.contains(text);
+        let all = ["`node-2` does not answer", "2 of 3 nodes answered", "n3 is gone"]
+            .into_iter()
+            .all(says);
+        if all { Ok(status.code) } else { Err(status.to_string()) }
+    });
+    assert_eq!(status, Some(0), "writes go on");
+    drop((one, two));
+}
+
+#[test]
+fn a_name_that_is_no_name_is_refused() {
+    for name in ["a b.c*", "", "n\n", "é", "a/b", ">"] {
+        let site = Site::with_a_name_of_each_kind();
+        let settings =
+            format!("node = {}\n[cluster]\nservers = [\"nats://127.0.0.1:9\"]\n", json!(name));
+        let config = site.settings(&settings);
+        site.run(&["serve", "--config", &config]).assert_failed(1, &["node"]);
+    }
+}
+
+#[test]
+fn init_without_servers_says_what_to_check() {
+    let nats = Nats::start(3);
+    nats.kill(1);
+    nats.kill(2);
+    let node = Node::new(&nats, 0);
+    node.run(&["cluster", "init"]).assert_failed(1, &["`jetstream`", "`routes`"]);
 }

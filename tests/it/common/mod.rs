@@ -369,6 +369,11 @@ impl Site {
         });
     }
 
+    /// Starts a server on a free port whose clock is in the file `clock`: seconds of Unix time, at which it stands.
+    pub fn serve_by(&self, clock: &Path, args: &[&str]) -> Server {
+        self.serve_in(&tools::faketime(clock), args)
+    }
+
     /// Starts a server on a free port with more arguments and variables in its environment, and waits
     /// until it is ready.
     pub fn serve_in(&self, environment: &[(&str, String)], args: &[&str]) -> Server {

@@ -4,6 +4,19 @@ use std::path::{Path, PathBuf};
 
 const INSTALL: &str = "run tests/tools, which installs what the tests use";
 
+/// The environment of a program whose clock stands at the time in the file `clock`, in seconds of Unix time. Deadlines
+/// and waits are of the clock that only goes forth.
+pub fn faketime(clock: &Path) -> [(&'static str, String); 6] {
+    [
+        ("LD_PRELOAD", libfaketime().display().to_string()),
+        ("FAKETIME_TIMESTAMP_FILE", clock.display().to_string()),
+        ("FAKETIME_FMT", "%s".to_owned()),
+        ("FAKETIME_NO_CACHE", "1".to_owned()),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
+        ("DONT_FAKE_MONOTONIC", "1".to_owned()),
+    ]
+}
+
 /// Path of `knotd`, the name server.
 pub fn knotd() -> PathBuf {
     program("knotd", &["/usr/sbin/knotd", "/usr/local/sbin/knotd", "/usr/bin/knotd"])
