@@ -383,17 +383,19 @@ impl Stream for JetStream {
     }
 }
 
+/// Whether the leader of the stream hears a server.
+fn is_there(replica: &Value) -> bool {
+    let silent = replica["active"].as_u64().map(Duration::from_nanos);
+    replica["offline"] != true && silent.is_some_and(|silent| silent < SILENT_MAX)
+}
+
 /// Checks that most servers of the stream are there: others may answer, but store nothing.
 fn check_majority(cluster: &Value) -> Result<(), StreamError> {
     let Some(replicas) = cluster["replicas"].as_array() else { return Ok(()) };
     if cluster["leader"].as_str().is_none_or(str::is_empty) {
         return Err(StreamError("the servers of the stream have no leader".to_owned()));
     }
-    let is_there = |replica: &&Value| {
-        let silent = replica["active"].as_u64().map(Duration::from_nanos);
-        replica["offline"] != true && silent.is_some_and(|silent| silent < SILENT_MAX)
-    };
-    let there = 1 + replicas.iter().filter(is_there).count();
+    let there = 1 + replicas.iter().filter(|it| is_there(it)).count();
     let all = replicas.len() + 1;
     if there * 2 > all {
         return Ok(());
@@ -409,7 +411,7 @@ fn lacking(cluster: &Value) -> Vec<String> {
     let words = replicas.filter_map(|replica| {
         let name = replica["name"].as_str().unwrap_or("?");
         let lag = replica["lag"].as_u64().unwrap_or(0);
-        if replica["offline"] == true {
+        if !is_there(replica) {
             Some(format!("the NATS server {name} is gone"))
         } else if replica["current"] == false || lag > 0 {
             Some(format!("the NATS server {name} lacks {lag} records; check its disk and its log"))
@@ -495,14 +497,15 @@ mod tests {
     #[test]
     fn servers_that_lack_records_are_named() {
         let replicas = json!([
-            { "name": "n1", "current": true, "offline": false },
-            { "name": "n2", "current": false, "offline": true, "lag": 7 },
-            { "name": "n3", "current": false, "offline": false, "lag": 331 },
+            { "name": "n1", "current": true, "active": 5 },
+            { "name": "n2", "current": false, "active": 5, "offline": true, "lag": 7 },
+            { "name": "n3", "current": false, "active": 5, "lag": 331 },
+            { "name": "n4", "current": false, "active": 60_000_000_000_u64, "lag": 7 },
         ]);
         let said = lacking(&json!({ "leader": "n0", "replicas": replicas }));
         assert_eq!(said[0], "the NATS server n2 is gone");
         assert!(said[1].starts_with("the NATS server n3 lacks 331 records"), "{said:?}");
-        assert_eq!(said.len(), 2);
+        assert_eq!(said[2..], ["the NATS server n4 is gone"]);
         assert!(lacking(&json!({ "leader": "n1" })).is_empty(), "one server");
     }
 

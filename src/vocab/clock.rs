@@ -121,11 +121,23 @@ impl Clock {
         }
     }
 
-    /// Whether the day may be stored, and the time of this process counts for others. Not before the program was
+    /// Whether the time of this process counts for others. Not before the program was
     /// built, far from the newest record, or far from the clocks of most nodes.
     pub fn is_trusted(&self) -> bool {
         self.now();
         self.trust().is_none_or(|trust| trust.is_trusted())
+    }
+
+    /// Lets a node of a cluster store no day before the others can have told their time.
+    pub fn await_others(&self) {
+        if let Some(mut trust) = self.trust() {
+            trust.await_votes(monotonic_ms());
+        }
+    }
+
+    /// Whether the day may be stored: the clock is trusted, and other nodes have had time to contradict.
+    pub fn stores(&self) -> bool {
+        self.is_trusted() && self.trust().is_none_or(|trust| trust.stores(monotonic_ms()))
     }
 
     /// Whether stored days that are far ahead may be corrected: they are those of a wrong clock. Not in the first

@@ -210,6 +210,9 @@ impl Store {
         let state = loader.into_state(recovery.position);
         let last_account = state.last_account;
         let newest = i64::try_from(recovery.last_unix_ms).ok().filter(|it| *it > 0);
+        if node.is_some() {
+            clock.await_others();
+        }
         // A node without a journal compares its clock with the shared log.
         if node.is_none() || newest.is_some() {
             clock.start(newest.and_then(DateTime::from_timestamp_millis));
@@ -250,7 +253,7 @@ impl Store {
                 return None;
             }
             let caller = Caller { scopes: key.scopes, ..Caller::new(account) };
-            let is_noted = self.0.clock.is_trusted() && key.is_first_use(day);
+            let is_noted = self.0.clock.stores() && key.is_first_use(day);
             (caller, is_noted.then_some(key.id))
         };
         if let Some(id) = first_used {

@@ -299,6 +299,7 @@ impl Replica for StateReplica {
 
     fn caught_up(&self, newest_ms: Option<u64>) {
         let newest = newest_ms.and_then(|it| i64::try_from(it).ok());
+        self.clock.await_others();
         self.clock.start(newest.and_then(DateTime::from_timestamp_millis));
     }
 

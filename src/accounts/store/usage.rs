@@ -152,12 +152,12 @@ impl Store {
     pub(in crate::accounts) fn day(&self, now: DateTime<Utc>) -> Day {
         let day = Day::nearest(now);
         let Some(recorded) = self.state().last_day else {
-            if self.0.clock.is_trusted() {
+            if self.0.clock.stores() {
                 self.note_day(Event::DayBegan { day }, day);
             }
             return day;
         };
-        if recorded == day || !day.replaces(recorded) || !self.0.clock.is_trusted() {
+        if recorded == day || !day.replaces(recorded) || !self.0.clock.stores() {
             return recorded;
         }
         if day > recorded {

@@ -30,6 +30,9 @@ const NODES_DIFFER_MAX: i64 = HOUR;
 /// What a node told counts for this time.
 const VOTE_MAX: i64 = 10 * SECOND;
 
+/// Nodes tell their time once a second.
+const VOTES_WAIT: i64 = 3 * SECOND;
+
 /// The judgement about the system clock of this process.
 #[derive(Debug, Default)]
 pub struct Trust {
@@ -39,6 +42,8 @@ pub struct Trust {
     trusted: bool,
     /// When stored days that are later may be corrected: the system clock was behind the records at the start.
     corrects_at: i64,
+    /// When days may be stored: the other nodes have told their time by then.
+    stores_at: i64,
     /// The time of the newest list: the system clock is not earlier.
     seen: Option<i64>,
     /// The offset of a system clock that shows another time, and since when it does.
@@ -87,9 +92,19 @@ impl Trust {
         self.trusted
     }
 
+    /// Lets a node of a cluster store no day before the others can have told their time.
+    pub fn await_votes(&mut self, mono: i64) {
+        self.stores_at = mono + VOTES_WAIT;
+    }
+
+    /// Whether the day may be stored.
+    pub fn stores(&self, mono: i64) -> bool {
+        self.trusted && mono >= self.stores_at
+    }
+
     /// Whether stored days that are far ahead are those of a wrong clock.
     pub fn corrects(&self, mono: i64) -> bool {
-        self.trusted && mono >= self.corrects_at
+        self.stores(mono) && mono >= self.corrects_at
     }
 
     /// Returns the time to use, where the system clock shows `wall`.
@@ -104,12 +119,12 @@ impl Trust {
         // Of two clocks that differ, the earlier one does less harm.
         let is_outvoted =
             differ.len() > agree || differ.len() == agree && differ[differ.len() / 2] < offset;
-        if wall < BUILT {
-            self.distrust(None);
-        } else if is_outvoted {
-            self.believed = Some(differ[differ.len() / 2]);
+        let is_wrong = wall < BUILT;
+        if is_wrong || is_outvoted {
+            self.believed = differ.get(differ.len() / 2).copied().or(self.believed);
             self.distrust(None);
         } else if agree > 1 && agree > differ.len() {
+            self.stores_at = mono.min(self.stores_at);
             self.accept(offset);
         } else if let Some(believed) = self.believed {
             self.compare(offset, believed, mono);
@@ -274,6 +289,17 @@ mod tests {
         let mut trust = started(Some(NOW - 400 * DAY), NOW);
         trust.hear("one", NOW, 0);
         assert_eq!(reads(&mut trust, 0, &[0]), [(0, true)]);
+    }
+
+    #[test]
+    fn a_node_that_starts_stores_no_day_before_others_have_told_theirs() {
+        let mut trust = started(None, NOW);
+        trust.await_votes(0);
+        let _ = trust.read(NOW + SECOND, SECOND);
+        assert!(trust.is_trusted() && !trust.stores(SECOND) && trust.stores(VOTES_WAIT));
+        trust.hear("one", NOW + SECOND, SECOND);
+        let _ = trust.read(NOW + SECOND, SECOND);
+        assert!(trust.stores(SECOND), "they agree");
     }
 
     #[test]
