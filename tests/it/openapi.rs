@@ -98,7 +98,14 @@ fn answers_are_as_the_document_has_them() {
         all.get(&mut nobody, &path, &path);
         all.get(&mut owner, &path, &format!("{path}?limit=0"));
     }
-    for path in ["/api/v1", "/api/health", "/api/ready", "/api/ready/ingest", "/api/docs"] {
+    for path in [
+        "/api/v1",
+        "/api/health",
+        "/api/ready",
+        "/api/ready/reads",
+        "/api/ready/ingest",
+        "/api/docs",
+    ] {
         all.get(&mut nobody, path, path);
     }
     all.get(&mut nobody, "/unsubscribe/{delivery}", "/unsubscribe/none");
