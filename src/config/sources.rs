@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::config::number::Bounded;
 use crate::feeds::Format;
 use crate::outbound::settings::SecretSource;
-use crate::sources::presets::{Class, Flow, PRESETS, Packing, Terms};
+use crate::sources::presets::{Class, Flow, PRESETS, Packing, TRANSFER_MIB_MAX, Terms};
 use crate::sources::schedule::Schedule;
 use crate::sources::settings::{Address, Contact, Login, Settings, Source};
 use crate::vocab::day::Day;
@@ -161,7 +161,10 @@ impl SourceFile {
                 "url: axfr:// stands alone"
             );
             match (transfers > 0, source.flow) {
-                (true, _) => (source.flow, source.format) = (Flow::Transfer, Some(Format::Zone)),
+                (true, _) => {
+                    (source.flow, source.format) = (Flow::Transfer, Some(Format::Zone));
+                    source.max_bytes = u64::from(TRANSFER_MIB_MAX) << 20;
+                }
                 (false, Flow::Transfer) => source.flow = Flow::Direct,
                 (false, _) => {}
             }

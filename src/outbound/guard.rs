@@ -66,6 +66,27 @@ impl Guard {
         vetted
     }
 
+    /// Checks a server of another protocol than HTTP, which may have any port on a public address.
+    ///
+    /// # Errors
+    /// It is refused or cannot be resolved.
+    pub async fn vet_server(&self, host: &Host, port: u16) -> Result<Vetted, GuardError> {
+        let (ips, name) = match host {
+            Host::Ipv4(address) => (vec![IpAddr::from(*address)], None),
+            Host::Ipv6(address) => (vec![IpAddr::from(*address)], None),
+            Host::Domain(name) => (self.resolve(name).await?, Some(name)),
+        };
+        let addresses: Vec<SocketAddr> =
+            ips.into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
+        for &address in &addresses {
+            self.rules.check_network(address).map_err(|err| {
+                metrics::counter!("dropdex_calls_refused_total").increment(1);
+                told(err, name.map(String::as_str))
+            })?;
+        }
+        Ok(Vetted { addresses })
+    }
+
     async fn addresses(&self, url: &Url) -> Result<Vetted, GuardError> {
         if !matches!(url.scheme(), "https" | "http") {
             return Err(GuardError::Refused(WebhookUrlError::NotHttps));
@@ -96,13 +117,7 @@ impl Guard {
         if url.scheme() == "http" && !self.rules.allow.covers(address) {
             return Err(GuardError::Refused(WebhookUrlError::NotHttps));
         }
-        self.rules.check_address(address).map_err(|err| match (err, url.domain()) {
-            (WebhookUrlError::DeniedAddress(address), Some(name)) => {
-                tracing::info!(host = name, %address, "refused to call a host name with a private address");
-                GuardError::Refused(WebhookUrlError::DeniedName(name.to_owned()))
-            }
-            (err, _) => GuardError::Refused(err),
-        })
+        self.rules.check_address(address).map_err(|err| told(err, url.domain()))
     }
 
     async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, GuardError> {
@@ -121,5 +136,16 @@ impl Guard {
     fn http_first(&self, url: &Url, err: WebhookUrlError) -> GuardError {
         let plain = url.scheme() == "http";
         GuardError::Refused(if plain { WebhookUrlError::NotHttps } else { err })
+    }
+}
+
+/// The error about an address of `name`, without the address.
+fn told(err: WebhookUrlError, name: Option<&str>) -> GuardError {
+    match (err, name) {
+        (WebhookUrlError::DeniedAddress(address), Some(name)) => {
+            tracing::info!(host = name, %address, "refused to call a host name with a private address");
+            GuardError::Refused(WebhookUrlError::DeniedName(name.to_owned()))
+        }
+        (err, _) => GuardError::Refused(err),
     }
 }

@@ -164,6 +164,15 @@ impl Client {
         timeout(self.timeout, self.start(request)).await.unwrap_or(Err(head))
     }
 
+    /// Connects to a server of another protocol than HTTP.
+    ///
+    /// # Errors
+    /// The guard refuses the host, or there is no connection in time.
+    pub async fn dial(&self, host: &Host, port: u16) -> Result<TcpStream, CallError> {
+        let vetted = self.guard.vet_server(host, port).await.map_err(CallError::from_guard)?;
+        self.connect(&vetted.addresses).await
+    }
+
     async fn call(&self, request: Request, body: Body) -> Result<Answer, CallError> {
         let Stream { status, headers, body: stream, _sender, _driver } =
             self.start(request).await?;

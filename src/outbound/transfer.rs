@@ -1,20 +1,33 @@
 //! Zone transfers (AXFR, RFC 5936), signed with TSIG (RFC 8945) where the server wants that.
 //!
 //! The received records are written as a zone file. It is then read and checked for completeness
-//! like a downloaded file. Only records of delegations are kept.
+//! like a downloaded file. Only records of delegations are kept. Bytes and time are bounded.
 
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use hickory_proto::op::{DnsResponse, Message, MessageType, OpCode, Query, ResponseCode};
-use hickory_proto::rr::rdata::tsig::TsigAlgorithm;
-use hickory_proto::rr::{Name, RData, Record, RecordType, TSigVerifier, TSigner};
+use hickory_proto::ProtoError;
+use hickory_proto::op::{Message, MessageType, OpCode, Query, ResponseCode};
+use hickory_proto::rr::rdata::tsig::{TsigAlgorithm, TsigError};
+use hickory_proto::rr::{Name, RData, Record, RecordType, TSigner};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
+use url::Host;
 
-/// Deadline of the connection, and of each message.
+use crate::outbound::http::{CallError, Client};
+
+use signatures::Signatures;
+
+mod signatures;
+#[cfg(test)]
+mod tests;
+
+/// Deadline of each message.
 const IDLE_MAX: Duration = Duration::from_secs(60);
+/// Least bytes of a transfer in each [`RATE_WINDOW`]; any name server sends a thousand times as many.
+const RATE_BYTES_MIN: u64 = 60 << 10;
+const RATE_WINDOW: Duration = Duration::from_secs(60);
 /// Clocks of client and server may differ by this (RFC 8945 §10).
 const FUDGE: Duration = Duration::from_secs(300);
 /// Messages are numbered per connection; there is one request on it.
@@ -52,9 +65,18 @@ pub enum TransferError {
     #[error("`{0}` is no name of a zone")]
     ZoneName(String),
     #[error("cannot connect to {server}: {source}")]
-    Connect { server: String, source: io::Error },
+    Connect { server: String, source: CallError },
     #[error("the server sent nothing for {} s", IDLE_MAX.as_secs())]
     Timeout,
+    #[error(
+        "the server sent only {bytes} bytes in {} s, fewer than {RATE_BYTES_MIN}; try again later",
+        RATE_WINDOW.as_secs()
+    )]
+    Slow { bytes: u64 },
+    #[error(
+        "the zone has more than {0} bytes, the limit; raise `max_mib` in the settings if it is that large"
+    )]
+    TooLarge(u64),
     #[error("the connection ended in the middle of the transfer: {0}; try again later")]
     Ended(io::Error),
     #[error(
@@ -65,10 +87,23 @@ pub enum TransferError {
         "the server does not know the key, or its secret is another; see the registry's page for the present one"
     )]
     Key,
+    #[error(
+        "the clocks of the server and of this machine differ by more than {} s; set the clock of this machine",
+        FUDGE.as_secs()
+    )]
+    Clock,
     #[error("a message of the server is malformed or not signed as it should be: {0}")]
     Message(String),
+    #[error("the server sent a record of `{owner}`, which is outside the zone `{zone}`")]
+    OutsideZone { owner: String, zone: String },
     #[error("cannot write the zone file: {0}")]
     Write(io::Error),
+}
+
+impl From<ProtoError> for TransferError {
+    fn from(error: ProtoError) -> TransferError {
+        TransferError::Message(error.to_string())
+    }
 }
 
 /// A connection to a server of a zone.
@@ -76,26 +111,40 @@ pub struct Transfer {
     stream: TcpStream,
     zone: Name,
     key: Option<TransferKey>,
+    /// Maximum bytes that are received, and that are written.
+    max_bytes: u64,
+    received: u64,
+    rate: Rate,
+}
+
+/// Bytes since the start of a [`RATE_WINDOW`].
+struct Rate {
+    since: Instant,
+    bytes: u64,
 }
 
 impl Transfer {
-    /// Connects to a server (`zone.internet.ee:53`).
+    /// Connects to a server (`zone.internet.ee`, 53) behind the guard of `client`. At most `max_bytes` are
+    /// received.
     ///
     /// # Errors
-    /// No zone has that name, or there is no connection.
+    /// No zone has that name, the guard refuses the address, or there is no connection.
     pub async fn connect(
-        server: &str,
+        client: &Client,
+        (host, port): (&str, u16),
         zone: &str,
         key: Option<TransferKey>,
+        max_bytes: u64,
     ) -> Result<Transfer, TransferError> {
         let name = Name::from_ascii(zone).ok().filter(|name| !name.is_root());
         let mut zone = name.ok_or_else(|| TransferError::ZoneName(zone.to_owned()))?;
         zone.set_fqdn(true);
-        let connected = timeout(IDLE_MAX, TcpStream::connect(server)).await;
-        let stream = connected.map_err(|_| TransferError::Timeout)?;
-        let server = server.to_owned();
-        let stream = stream.map_err(|source| TransferError::Connect { server, source })?;
-        Ok(Transfer { stream, zone, key })
+        let failed = |source| TransferError::Connect { server: format!("{host}:{port}"), source };
+        let parsed =
+            Host::parse(host).map_err(|error| failed(CallError::BadRequest(error.to_string())))?;
+        let stream = client.dial(&parsed, port).await.map_err(failed)?;
+        let rate = Rate { since: Instant::now(), bytes: 0 };
+        Ok(Transfer { stream, zone, key, max_bytes, received: 0, rate })
     }
 
     /// Serial number of the zone. A zone whose number is known has nothing new.
@@ -103,8 +152,11 @@ impl Transfer {
     /// # Errors
     /// See [`TransferError`].
     pub async fn serial(&mut self) -> Result<u32, TransferError> {
-        let mut verifier = self.ask(RecordType::SOA).await?;
-        let answer = self.receive(verifier.as_mut()).await?;
+        let mut signatures = self.ask(RecordType::SOA).await?;
+        let answer = self.receive(signatures.as_mut()).await?;
+        if let Some(signatures) = &signatures {
+            signatures.check_end()?;
+        }
         let serial = answer.answers.iter().find_map(|record| match &record.data {
             RData::SOA(soa) => Some(soa.serial),
             _ => None,
@@ -117,47 +169,83 @@ impl Transfer {
     /// # Errors
     /// See [`TransferError`]. What was written is then no whole zone file.
     pub async fn run(mut self, into: &mut (impl Write + Send)) -> Result<(), TransferError> {
-        let mut verifier = self.ask(RecordType::AXFR).await?;
-        let mut soas = 0;
-        while soas < 2 {
-            let answer = self.receive(verifier.as_mut()).await?;
+        let malformed = |what: &str| TransferError::Message(what.to_owned());
+        let mut signatures = self.ask(RecordType::AXFR).await?;
+        let mut opening: Option<RData> = None;
+        let (mut is_closed, mut written) = (false, 0);
+        while !is_closed {
+            let answer = self.receive(signatures.as_mut()).await?;
             for record in &answer.answers {
-                soas += u8::from(record.record_type() == RecordType::SOA);
-                write_record(into, record).map_err(TransferError::Write)?;
+                let is_soa = record.record_type() == RecordType::SOA;
+                match &opening {
+                    _ if is_closed => return Err(malformed("records after the end of the zone")),
+                    None if !is_soa => return Err(malformed("no SOA record at the start")),
+                    None => opening = Some(record.data.clone()),
+                    Some(opening) if is_soa && *opening != record.data => {
+                        return Err(malformed(
+                            "the SOA record at the end is not that at the start",
+                        ));
+                    }
+                    Some(_) => is_closed = is_soa,
+                }
+                written += self.write(into, record)?;
+                if written > self.max_bytes {
+                    return Err(TransferError::TooLarge(self.max_bytes));
+                }
             }
-            if soas == 0 {
-                return Err(TransferError::Message("no SOA record at the start".to_owned()));
+            if opening.is_none() {
+                return Err(malformed("no SOA record at the start"));
             }
+        }
+        if let Some(signatures) = &signatures {
+            signatures.check_end()?;
         }
         into.flush().map_err(TransferError::Write)
     }
 
+    /// Writes a record that delegates, or opens and closes the zone; returns its bytes. Other records are
+    /// skipped, glue outside the zone too.
+    fn write(&self, into: &mut impl Write, record: &Record) -> Result<u64, TransferError> {
+        let is_within = match &record.data {
+            RData::SOA(_) => record.name == self.zone,
+            RData::NS(_) => self.zone.zone_of(&record.name),
+            _ => return Ok(0),
+        };
+        let owner = record.name.to_ascii();
+        if !is_within {
+            return Err(TransferError::OutsideZone { owner, zone: self.zone.to_ascii() });
+        }
+        let line =
+            format!("{owner}\t{}\tin\t{}\t{}\n", record.ttl, record.record_type(), record.data);
+        into.write_all(line.as_bytes()).map_err(TransferError::Write)?;
+        Ok(line.len() as u64)
+    }
+
     /// Sends a question; returns what checks the signatures of the answers.
-    async fn ask(&mut self, what: RecordType) -> Result<Option<TSigVerifier>, TransferError> {
-        let malformed =
-            |error: hickory_proto::ProtoError| TransferError::Message(error.to_string());
+    async fn ask(&mut self, what: RecordType) -> Result<Option<Signatures>, TransferError> {
         let mut message = Message::new(REQUEST_ID, MessageType::Query, OpCode::Query);
         message.add_query(Query::query(self.zone.clone(), what));
-        let verifier = match &self.key {
+        let signatures = match &self.key {
             Some(TransferKey(signer)) => {
-                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                message.finalize(signer, now.as_secs()).map_err(malformed)?
+                message.finalize(signer, now())?;
+                let signature = message.signature().map(|record| record.data.mac.clone());
+                Some(Signatures::of_response(signer.clone(), signature.unwrap_or_default()))
             }
             None => None,
         };
-        let bytes = message.to_vec().map_err(malformed)?;
+        let bytes = message.to_vec()?;
         let mut framed = (bytes.len() as u16).to_be_bytes().to_vec();
         framed.extend(bytes);
         let sent = timeout(IDLE_MAX, self.stream.write_all(&framed)).await;
         sent.map_err(|_| TransferError::Timeout)?.map_err(TransferError::Ended)?;
-        Ok(verifier)
+        self.rate = Rate { since: Instant::now(), bytes: 0 };
+        Ok(signatures)
     }
 
     async fn receive(
         &mut self,
-        verifier: Option<&mut TSigVerifier>,
-    ) -> Result<DnsResponse, TransferError> {
-        let malformed = |error: String| TransferError::Message(error);
+        signatures: Option<&mut Signatures>,
+    ) -> Result<Message, TransferError> {
         let read = async {
             let length = self.stream.read_u16().await?;
             let mut bytes = vec![0; length.into()];
@@ -165,28 +253,49 @@ impl Transfer {
         };
         let bytes = timeout(IDLE_MAX, read).await.map_err(|_| TransferError::Timeout)?;
         let bytes = bytes.map_err(TransferError::Ended)?;
+        self.count(bytes.len() as u64)?;
         // A refusal is not signed when the server does not know the key.
-        let message = Message::from_vec(&bytes).map_err(|error| malformed(error.to_string()))?;
+        let message =
+            Message::from_vec(&bytes).map_err(|error| TransferError::Message(error.to_string()))?;
+        let error = message.signature().and_then(|record| record.data.error);
         match message.response_code {
             ResponseCode::NoError => {}
-            ResponseCode::NotAuth if verifier.is_some() => return Err(TransferError::Key),
+            ResponseCode::NotAuth if signatures.is_some() => {
+                return Err(match error {
+                    Some(TsigError::BadTime) => TransferError::Clock,
+                    _ => TransferError::Key,
+                });
+            }
             code => return Err(TransferError::Refused(code)),
         }
         if message.id != REQUEST_ID || message.message_type != MessageType::Response {
-            return Err(malformed("it answers another question".to_owned()));
+            return Err(TransferError::Message("it answers another question".to_owned()));
         }
-        match verifier {
-            Some(verifier) => verifier.verify(&bytes).map_err(|error| malformed(error.to_string())),
-            None => DnsResponse::from_buffer(bytes).map_err(|error| malformed(error.to_string())),
+        if let Some(signatures) = signatures {
+            signatures.check(&bytes, message.signature().is_some(), now())?;
         }
+        Ok(message)
+    }
+
+    /// Counts the bytes of a message.
+    fn count(&mut self, bytes: u64) -> Result<(), TransferError> {
+        // With the length before it, which an empty message has too.
+        self.received += 2 + bytes;
+        if self.received > self.max_bytes {
+            return Err(TransferError::TooLarge(self.max_bytes));
+        }
+        self.rate.bytes += 2 + bytes;
+        if self.rate.since.elapsed() >= RATE_WINDOW {
+            if self.rate.bytes < RATE_BYTES_MIN {
+                return Err(TransferError::Slow { bytes: self.rate.bytes });
+            }
+            self.rate = Rate { since: Instant::now(), bytes: 0 };
+        }
+        Ok(())
     }
 }
 
-/// Writes a record that delegates, or opens and closes the zone.
-fn write_record(into: &mut impl Write, record: &Record) -> io::Result<()> {
-    if !matches!(record.data, RData::SOA(_) | RData::NS(_)) {
-        return Ok(());
-    }
-    let (kind, owner) = (record.record_type(), record.name.to_ascii());
-    writeln!(into, "{owner}\t{}\tin\t{kind}\t{}", record.ttl, record.data)
+/// Seconds since 1970 for signatures, which are not part of what a test sets the clock for.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

@@ -162,12 +162,16 @@ impl FetchError {
             | FetchError::NoLogin(_)
             | FetchError::Password(_)
             | FetchError::Transfer(
-                TransferError::Refused(_) | TransferError::Key | TransferError::ZoneName(_),
+                TransferError::Refused(_)
+                | TransferError::Key
+                | TransferError::ZoneName(_)
+                | TransferError::Connect { source: CallError::Refused(_), .. },
             )
             | FetchError::TransferKey(_) => Retry::OnRequest,
             FetchError::Missing(..)
             | FetchError::Status(_)
             | FetchError::TooLarge(..)
+            | FetchError::Transfer(TransferError::TooLarge(_))
             | FetchError::Redirects
             | FetchError::NoLink(_) => Retry::NextRun,
             FetchError::TooMany(_, pause) | FetchError::Server(_, Some(pause)) => {
@@ -369,7 +373,7 @@ impl Fetcher {
         folder: &Path,
     ) -> Result<Fetched, FetchError> {
         let zone = url.path().trim_matches('/');
-        let server = format!("{}:{}", url.host_str().unwrap_or_default(), url.port().unwrap_or(53));
+        let server = (url.host_str().unwrap_or_default(), url.port().unwrap_or(53));
         let key = match &source.login {
             Some(login) => {
                 let secret = login.password.read().map_err(FetchError::Password)?;
@@ -382,7 +386,8 @@ impl Fetcher {
             }
             None => None,
         };
-        let mut transfer = Transfer::connect(&server, zone, key).await?;
+        let mut transfer =
+            Transfer::connect(&self.client, server, zone, key, source.max_bytes).await?;
         let serial = transfer.serial().await?.to_string();
         if held.is_some_and(|held| held.etag.as_ref() == Some(&serial)) {
             return Ok(Fetched::Unchanged);

@@ -132,7 +132,10 @@ const RANKED: Preset = Preset {
 };
 
 /// A zone that a registry lets anybody transfer.
-const TRANSFER: Preset = Preset { flow: Flow::Transfer, format: Format::Zone, ..PLAIN };
+const TRANSFER: Preset =
+    Preset { flow: Flow::Transfer, format: Format::Zone, max_mib: TRANSFER_MIB_MAX, ..PLAIN };
+/// Size of a transfer: a signed zone has several times the bytes of the delegations that are kept.
+pub const TRANSFER_MIB_MAX: u32 = 4 << 10;
 
 /// A zone of Switch, with the key of its page.
 const SWITCH: Preset = Preset {

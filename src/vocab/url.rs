@@ -210,16 +210,22 @@ impl HostRules {
     /// # Errors
     /// The address is neither allowed, nor public with one of [`WEBHOOK_PORTS`] and not denied.
     pub fn check_address(&self, address: SocketAddr) -> Result<(), WebhookUrlError> {
-        if self.allow.covers(address) {
+        if !self.allow.covers(address) && !WEBHOOK_PORTS.contains(&address.port()) {
+            return Err(WebhookUrlError::Port(address.port()));
+        }
+        self.check_network(address)
+    }
+
+    /// Checks an address before it is dialled for another protocol than HTTP.
+    ///
+    /// # Errors
+    /// The address is neither allowed, nor public and not denied.
+    pub fn check_network(&self, address: SocketAddr) -> Result<(), WebhookUrlError> {
+        let is_denied = || self.deny_networks.iter().any(|denied| denied.covers(address.ip()));
+        if self.allow.covers(address) || net::is_global(address.ip()) && !is_denied() {
             Ok(())
-        } else if !WEBHOOK_PORTS.contains(&address.port()) {
-            Err(WebhookUrlError::Port(address.port()))
-        } else if !net::is_global(address.ip())
-            || self.deny_networks.iter().any(|denied| denied.covers(address.ip()))
-        {
-            Err(WebhookUrlError::DeniedAddress(address.ip()))
         } else {
-            Ok(())
+            Err(WebhookUrlError::DeniedAddress(address.ip()))
         }
     }
 

@@ -5,7 +5,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use base64::Engine;
+use dropdex::outbound::dns::Dns;
+use dropdex::outbound::guard::Guard;
+use dropdex::outbound::http::Client;
+use dropdex::outbound::settings;
 use dropdex::outbound::transfer::{Transfer, TransferError, TransferKey};
+use dropdex::vocab::url::HostRules;
+use serde_json::json;
 
 use crate::common::knot::{KEY, Knot};
 use crate::common::rng::Rng;
@@ -133,8 +139,14 @@ const SECRET: &[u8] = b"a secret that client and server share, of sixty-four byt
 /// Transfers the zone `ee` of a server; returns its serial number and the text.
 fn transferred(server: &str, key: Option<TransferKey>) -> Result<(u32, String), TransferError> {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let (host, port) = server.rsplit_once(':').expect("a port");
+    let allow = serde_json::from_value(json!([format!("{host}/32:{port}")])).expect("a list");
+    let dns = Dns::new(&settings::Dns { servers: Vec::new() }).expect("a resolver");
+    let guard = Guard::new(HostRules { allow, ..HostRules::default() }, dns);
+    let client = Client::new(guard, None).expect("a client");
     runtime.block_on(async {
-        let mut transfer = Transfer::connect(server, "ee", key).await?;
+        let server = (host, port.parse().expect("a port"));
+        let mut transfer = Transfer::connect(&client, server, "ee", key, 64 << 20).await?;
         let serial = transfer.serial().await?;
         let mut text = Vec::new();
         transfer.run(&mut text).await?;
@@ -212,8 +224,9 @@ fn a_source_transfers_its_zone() {
     let site = Site::new();
     let file = site.write("key", &secret);
     let settings = site.settings(&format!(
-        "[sources.ee-axfr]\nenabled = true\nurl = \"axfr://{}/ee\"\nusername = \"hmac-sha512:{KEY}\"\n\
+        "[sources]\nallow = [\"127.0.0.1/32:{}\"]\n[sources.ee-axfr]\nenabled = true\nurl = \"axfr://{}/ee\"\nusername = \"hmac-sha512:{KEY}\"\n\
          password_file = \"{}\"\n",
+        knot.address().port(),
         knot.address(),
         file.display()
     ));
