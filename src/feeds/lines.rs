@@ -226,6 +226,8 @@ pub(super) type Parsed<T = Observation> = Option<Result<T, RejectReason>>;
 pub(super) trait RowParser: Send {
     /// Content of a row: an observation or a rank.
     type Seen;
+    /// Whether fields that do not matter may hold bytes other than UTF-8 (RFC 1035 §5.1).
+    const IS_OCTETS: bool = false;
 
     fn parse(&mut self, row: &str) -> Parsed<Self::Seen>;
 }
@@ -268,6 +270,10 @@ impl<P: RowParser> LineRows<P> {
             let parsed = match (line.flaw, std::str::from_utf8(&line.bytes)) {
                 (Some(flaw), _) => Some(Err(flaw)),
                 (None, Ok(text)) => self.parser.parse(text),
+                (None, Err(_)) if P::IS_OCTETS => {
+                    let parsed = self.parser.parse(&String::from_utf8_lossy(&line.bytes));
+                    parsed.map(|seen| seen.map_err(|_| RejectReason::InvalidUtf8))
+                }
                 (None, Err(_)) => Some(Err(RejectReason::InvalidUtf8)),
             };
             match parsed {

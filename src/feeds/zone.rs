@@ -3,6 +3,7 @@
 //! A drop is a name with NS records in one file of a zone and none in the next; the corpus compares
 //! the two.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use chrono::DateTime;
@@ -36,6 +37,7 @@ impl Delegations {
 
 impl RowParser for Delegations {
     type Seen = Observation;
+    const IS_OCTETS: bool = true;
 
     fn parse(&mut self, row: &str) -> Parsed {
         match self.records.read(row) {
@@ -113,9 +115,10 @@ fn claimed_apex(head: &str) -> Option<String> {
 /// Returns true when the first row is a record or directive of a zone file.
 pub(super) fn looks_like<'a>(mut lines: impl Iterator<Item = &'a str>) -> bool {
     let Some(first) = lines.find(|line| !line.trim_start().starts_with(';')) else { return false };
-    let directive =
-        |word: &str| first.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word));
-    if directive("$ORIGIN ") || directive("$TTL ") {
+    let word = first.split_ascii_whitespace().next().unwrap_or_default();
+    if first.len() > word.len()
+        && ["$ORIGIN", "$TTL"].iter().any(|it| word.eq_ignore_ascii_case(it))
+    {
         return true;
     }
     let mut tokens = first.split_ascii_whitespace().skip(1).peekable();
@@ -128,8 +131,10 @@ pub(super) fn looks_like<'a>(mut lines: impl Iterator<Item = &'a str>) -> bool {
 }
 
 /// Types with which a zone file may start.
-const RECORD_TYPES: [&str; 10] =
-    ["SOA", "NS", "A", "AAAA", "DS", "DNSKEY", "RRSIG", "NSEC", "NSEC3", "TXT"];
+const RECORD_TYPES: [&str; 11] =
+    ["SOA", "NS", "A", "AAAA", "DS", "DNSKEY", "RRSIG", "NSEC", "NSEC3", "TXT", "TSIG"];
+/// Maximum bytes of a record on many lines. Its data has at most 64 KiB, and a byte takes at most four.
+const RECORD_BYTES_MAX: usize = 512 << 10;
 
 /// Type of a record, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +154,10 @@ pub struct ZoneRecords {
     /// Absolute owner of the last record in lower case, without a trailing dot.
     owner: String,
     open_parentheses: u32,
+    /// Bytes of the last record, or of what it has so far.
+    bytes: usize,
+    /// The last record goes on, and its type has not come yet.
+    awaits_type: bool,
 }
 
 impl ZoneRecords {
@@ -167,29 +176,49 @@ impl ZoneRecords {
         self.open_parentheses > 0
     }
 
-    /// Reads a line and sets [`ZoneRecords::owner`] to the owner of its record.
+    /// Sets the owner of records without one, when the caller has read lines by itself.
+    pub fn set_owner(&mut self, owner: &str) {
+        self.owner.clear();
+        self.owner.push_str(owner);
+        self.owner.make_ascii_lowercase();
+    }
+
+    /// Reads a line and sets [`ZoneRecords::owner`] to the owner of its record. Parentheses continue a
+    /// record anywhere; the line with its type returns its kind.
     ///
     /// # Errors
-    /// The line is no record, or a directive that is not supported.
+    /// The line is no record, or a directive that is not supported, or the record is too long.
     pub fn read(&mut self, line: &str) -> Result<RecordKind, RejectReason> {
-        let continued = self.is_open();
+        let goes_on = self.is_open();
         let record = self.without_comment(line);
-        if continued || record.trim().is_empty() {
-            return Ok(RecordKind::None);
+        self.bytes = line.len() + if goes_on { self.bytes } else { 0 };
+        if self.bytes > RECORD_BYTES_MAX {
+            (self.open_parentheses, self.awaits_type) = (0, false);
+            return Err(RejectReason::TooLong);
         }
         let mut tokens = record.split_ascii_whitespace();
-        if record.starts_with('$') {
-            return self.directive(tokens);
-        }
-        if !record.starts_with([' ', '\t']) {
-            let owner = tokens.next().unwrap_or_default();
-            absolute(owner, self.origin.as_deref(), &mut self.owner)?;
+        if !goes_on {
+            self.awaits_type = false;
+            if record.starts_with('$') {
+                return self.directive(tokens);
+            }
+            if !record.starts_with([' ', '\t']) {
+                let Some(owner) = tokens.next() else { return Ok(RecordKind::None) };
+                absolute(owner, self.origin.as_deref(), &mut self.owner)?;
+            } else if record.trim().is_empty() && !self.is_open() {
+                return Ok(RecordKind::None);
+            }
+        } else if !self.awaits_type {
+            return Ok(RecordKind::None);
         }
         let kind = tokens.find(|token| !is_ttl(token) && !is_class(token));
+        self.awaits_type = kind.is_none() && self.is_open();
         match kind {
             Some(kind) if kind.eq_ignore_ascii_case("NS") => Ok(RecordKind::Ns),
             Some(kind) if kind.eq_ignore_ascii_case("SOA") => Ok(RecordKind::Soa),
+            Some(kind) if is_meta(kind) => Ok(RecordKind::None),
             Some(kind) if is_type(kind) => Ok(RecordKind::Other),
+            None if self.awaits_type => Ok(RecordKind::None),
             _ => Err(RejectReason::BadRecord),
         }
     }
@@ -211,32 +240,52 @@ impl ZoneRecords {
         }
     }
 
-    /// Cuts off the comment of a line and counts parentheses outside quotes.
-    fn without_comment<'a>(&mut self, line: &'a str) -> &'a str {
+    /// Cuts off the comment of a line, and counts parentheses outside quotes, which become blanks.
+    fn without_comment<'a>(&mut self, line: &'a str) -> Cow<'a, str> {
         if !line.contains([';', '"', '(', ')']) {
-            return line;
+            return line.into();
         }
-        let (mut quoted, mut escaped) = (false, false);
+        let (mut quoted, mut escaped, mut end) = (false, false, line.len());
+        let mut parentheses = Vec::new();
         for (at, byte) in line.bytes().enumerate() {
             match byte {
                 _ if escaped => escaped = false,
                 b'\\' => escaped = true,
                 b'"' => quoted = !quoted,
-                b';' if !quoted => return &line[..at],
-                b'(' if !quoted => self.open_parentheses += 1,
-                b')' if !quoted => {
-                    self.open_parentheses = self.open_parentheses.saturating_sub(1);
+                b';' if !quoted => {
+                    end = at;
+                    break;
+                }
+                b'(' | b')' if !quoted => {
+                    self.open_parentheses = match byte {
+                        b'(' => self.open_parentheses + 1,
+                        _ => self.open_parentheses.saturating_sub(1),
+                    };
+                    parentheses.push(at);
                 }
                 _ => {}
             }
         }
-        line
+        if parentheses.is_empty() {
+            return line[..end].into();
+        }
+        let mut record = line[..end].to_owned();
+        parentheses.iter().for_each(|&at| record.replace_range(at..=at, " "));
+        // An owner may stand behind a parenthesis, but not behind blanks.
+        if parentheses[0] == 0 && line[1..].starts_with(|c: char| !c.is_ascii_whitespace()) {
+            record.remove(0);
+        }
+        record.into()
     }
 }
 
 /// Writes a name of a zone file in absolute form, lower case, without its trailing dot.
 fn absolute(name: &str, origin: Option<&str>, into: &mut String) -> Result<(), RejectReason> {
     into.clear();
+    // Bytes that are no text.
+    if name.contains(char::REPLACEMENT_CHARACTER) {
+        return Err(RejectReason::BadRecord);
+    }
     match (name.strip_suffix('.'), origin) {
         (Some(whole), _) => into.push_str(whole),
         (None, None) => return Err(RejectReason::BadRecord),
@@ -256,8 +305,22 @@ fn is_ttl(token: &str) -> bool {
             .all(|byte| byte.is_ascii_digit() || b"wdhms".contains(&byte.to_ascii_lowercase()))
 }
 
+/// A class by name or number (RFC 3597 §5). Records of `ANY` and `NONE` are in messages only.
 fn is_class(token: &str) -> bool {
-    ["IN", "CH", "HS"].iter().any(|class| token.eq_ignore_ascii_case(class))
+    let is_number = |prefix: &str| {
+        let number = token.get(prefix.len()..).filter(|rest| !rest.is_empty());
+        token.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+            && number.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let classes = ["IN", "CH", "HS", "ANY", "NONE"];
+    classes.iter().any(|class| token.eq_ignore_ascii_case(class)) || is_number("CLASS")
+}
+
+/// A record of a message and not of the zone, which `dig` prints among the others.
+fn is_meta(kind: &str) -> bool {
+    ["TSIG", "OPT", "TKEY", "TYPE250", "TYPE41", "TYPE249"]
+        .iter()
+        .any(|meta| kind.eq_ignore_ascii_case(meta))
 }
 
 fn is_type(token: &str) -> bool {
@@ -296,6 +359,59 @@ mod tests {
     }
 
     #[test]
+    fn parentheses_continue_a_record_anywhere() {
+        let kinds = |text: &str| {
+            let mut records = ZoneRecords::below("com");
+            let read = text.lines().map(|line| records.read(line).map_err(|_| ()));
+            let kinds: Vec<_> = read.filter(|kind| *kind != Ok(RecordKind::None)).collect();
+            assert!(!records.is_open(), "{text}");
+            (kinds, records.owner)
+        };
+        for text in [
+            "a.com. 900 IN NS ns1.x.",
+            "a.com. ( 900\n IN ; ( class\n NS\n ns1.x. )",
+            "a.com. (\n\n900 IN NS) ns1.x.",
+            "a 900 IN NS (\nns1.x.\n)",
+            "a.com.(900(IN)NS\nns1.x.)",
+            "(a.com. NS\n ns1.x.\n)",
+            "a.com. CLASS1 ( \nNS ns1.x. )",
+        ] {
+            assert_eq!(kinds(text), (vec![Ok(RecordKind::Ns)], "a.com".into()), "{text}");
+        }
+        for text in [
+            "a.com. 900 IN RRSIG NS 8 2 (\n 2026 com.\n NS== )",
+            "a.com. 900 IN TXT (\n\"( no\"\n\\( )",
+            "a.com. ( 900 IN\nDS\n 1 13 2 (\n AB ) CD )",
+        ] {
+            assert_eq!(kinds(text), (vec![Ok(RecordKind::Other)], "a.com".into()), "{text}");
+        }
+        assert_eq!(kinds("a.com. (\n900 IN\n)").0, [Err(())]);
+    }
+
+    #[test]
+    fn a_record_in_parentheses_is_bounded() {
+        let mut records = ZoneRecords::below("com");
+        assert_eq!(records.read("a TXT ("), Ok(RecordKind::Other));
+        let line = "x".repeat(1_000);
+        let read = (0..1_000).map(|_| records.read(&line)).find(Result::is_err);
+        assert_eq!(read, Some(Err(RejectReason::TooLong)));
+        assert_eq!(records.read("b NS ns1"), Ok(RecordKind::Ns));
+        assert_eq!(records.owner, "b.com");
+    }
+
+    #[test]
+    fn records_of_messages_are_skipped() {
+        let mut records = ZoneRecords::below("com");
+        for line in [
+            "key.example.\t0\tANY\tTSIG\thmac-sha256. 1795435200 300 32 AAAA= 1 NOERROR 0",
+            "key 0 CLASS255 TYPE250 \\# 0",
+            ". 0 CLASS4096 OPT",
+        ] {
+            assert_eq!(records.read(line), Ok(RecordKind::None), "{line}");
+        }
+    }
+
+    #[test]
     fn the_apex_is_the_soa_owner_or_the_origin() {
         assert_eq!(apex("app.\t60\tin\tsoa\tns.\thm.\t1 2 3 4 5\n"), Some("app".into()));
         assert_eq!(apex("$ORIGIN Com.\n@ SOA a. b. 1 2 3 4 5\n"), Some("com".into()));
@@ -307,6 +423,8 @@ mod tests {
     fn only_zone_files_are_recognised_as_such() {
         for line in [
             "$ORIGIN com.",
+            "$origin\tcom.",
+            "$TTL\t3600",
             "$TTL 3600",
             "app.\t21600\tin\tsoa\tns-tld1.x. hm. 1 2 3 4 5",
             "EXAMPLE NS NS1.EXAMPLE",

@@ -20,6 +20,10 @@ pub enum ZoneError {
     NoEnd,
     #[error("a line of the zone file is longer than 1 MiB: this is no zone file")]
     LongLine,
+    #[error(
+        "a SOA record of the zone file has more than seven fields, or a field that is too long: this is no zone file"
+    )]
+    LongSoa,
     #[error("the zone file holds bytes that are no text")]
     NotText,
     #[error(

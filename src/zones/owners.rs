@@ -17,6 +17,10 @@ use crate::feeds::{self, RecordKind, ZoneRecords};
 
 /// Bytes read at once. A longer line is no record.
 const READ_BYTES: usize = 1 << 20;
+/// Fields of a SOA record behind its type (RFC 1035 §3.3.13).
+const SOA_FIELDS: usize = 7;
+/// Maximum bytes of these fields: two names of 255 bytes, of which each may be `\\DDD`, and five numbers.
+const SOA_BYTES_MAX: usize = 2 * 4 * 255 + 5 * 20;
 /// Maximum lines that are not records: a file may contain warnings of a tool, but no other text.
 const BAD_LINES_MAX: u32 = 100;
 
@@ -43,6 +47,8 @@ struct Parser {
     end: Vec<u8>,
     /// The first field of the last line that delegated, as the file has it.
     last: Vec<u8>,
+    /// The record before had the owner `last`, and `records` has not seen it.
+    is_ahead: bool,
     owner: Vec<u8>,
     records: ZoneRecords,
     bad_lines: u32,
@@ -74,6 +80,7 @@ impl Owners {
                 records: ZoneRecords::below(&apex),
                 apex,
                 last: Vec::new(),
+                is_ahead: false,
                 owner: Vec::new(),
                 bad_lines: 0,
                 soa: Soa::default(),
@@ -148,49 +155,65 @@ impl Parser {
     /// Reads a line; true when it delegates an owner other than the one before.
     fn read(&mut self, line: &[u8]) -> Result<bool, ZoneError> {
         let Some(end) = memchr2(b' ', b'\t', line) else { return self.read_slowly(line) };
+        if self.records.is_open() || memchr(b'(', line).is_some() {
+            return self.read_slowly(line);
+        }
         let (name, rest) = line.split_at(end);
-        if name == self.last && !self.records.is_open() {
-            self.soa.is_closed = false;
+        if name == self.last && !name.is_empty() {
+            (self.soa.is_closed, self.is_ahead) = (false, true);
             return Ok(false);
         }
-        let is_whole = name.ends_with(b".") && !matches!(name[0], b';' | b'$' | b'@' | b'"' | b'(');
-        match kind(rest) {
-            Some(b"NS" | b"ns") if is_whole && !self.records.is_open() => {
-                self.soa.is_closed = false;
+        let is_whole = name.ends_with(b".") && !matches!(name[0], b';' | b'$' | b'@' | b'"');
+        if is_whole && matches!(kind(rest), Some(b"NS" | b"ns")) {
+            self.owner.clear();
+            self.owner.extend_from_slice(name);
+            self.owner.make_ascii_lowercase();
+            if self.is_below() {
                 self.last.clear();
                 self.last.extend_from_slice(name);
-                self.owner.clear();
-                self.owner.extend_from_slice(name);
-                self.owner.make_ascii_lowercase();
-                Ok(self.is_below())
+                (self.soa.is_closed, self.is_ahead) = (false, true);
+                return Ok(true);
             }
-            _ => self.read_slowly(line),
         }
+        self.read_slowly(line)
     }
 
-    /// Reads a line of any spelling.
+    /// Reads a line of any spelling. Comments and data may hold any bytes.
     fn read_slowly(&mut self, line: &[u8]) -> Result<bool, ZoneError> {
-        let text = std::str::from_utf8(line).map_err(|_| ZoneError::NotText)?;
+        let text = &*String::from_utf8_lossy(line);
         let goes_on = self.records.is_open();
+        if std::mem::take(&mut self.is_ahead) {
+            let owner = String::from_utf8_lossy(&self.last);
+            self.records.set_owner(owner.trim_end_matches('.'));
+        }
         match self.records.read(text) {
             Ok(RecordKind::Ns) => {
                 self.soa.is_closed = false;
                 self.owner.clear();
                 self.owner.extend_from_slice(self.records.owner().as_bytes());
                 self.owner.push(b'.');
-                // The next line may have no owner, and then goes on with this one.
                 let is_new = self.owner != self.last;
-                self.last.clone_from(&self.owner);
-                return Ok(is_new && self.is_below());
+                self.last.clear();
+                if self.is_below() {
+                    // The next line may have this owner, or none, and then goes on with this one.
+                    self.last.extend_from_slice(&self.owner);
+                    self.last.extend_from_slice(&self.end[1..]);
+                    return Ok(is_new);
+                }
+                return Ok(false);
             }
-            Ok(RecordKind::Soa) => self.soa.begin(text),
+            Ok(RecordKind::Soa) => self.soa.begin(text)?,
             Ok(RecordKind::Other) => self.soa.is_closed = false,
-            Ok(RecordKind::None) if goes_on => self.soa.go_on(text),
+            Ok(RecordKind::None) if goes_on => self.soa.go_on(text)?,
             Ok(RecordKind::None) => {}
+            Err(_) if std::str::from_utf8(line).is_err() => return Err(ZoneError::NotText),
             Err(_) if self.bad_lines == BAD_LINES_MAX => {
                 return Err(ZoneError::BadLine(text.chars().take(80).collect()));
             }
-            Err(_) => self.bad_lines += 1,
+            Err(_) => {
+                self.bad_lines += 1;
+                self.soa.open = None;
+            }
         }
         if !self.records.is_open() {
             self.soa.finish();
@@ -214,15 +237,28 @@ fn kind(rest: &[u8]) -> Option<&[u8]> {
 }
 
 impl Soa {
-    fn begin(&mut self, text: &str) {
+    fn begin(&mut self, text: &str) -> Result<(), ZoneError> {
         let is_kind = |field: &str| field.eq_ignore_ascii_case("SOA");
-        self.open = Some(fields(text).skip_while(|field| !is_kind(field)).skip(1).collect());
+        self.open = Some(Vec::new());
+        self.extend(fields(text).skip_while(|field| !is_kind(field)).skip(1))
     }
 
-    fn go_on(&mut self, text: &str) {
-        if let Some(open) = &mut self.open {
-            open.extend(fields(text));
+    fn go_on(&mut self, text: &str) -> Result<(), ZoneError> {
+        self.extend(fields(text))
+    }
+
+    /// Appends fields to the record that goes on, if one does.
+    fn extend<'a>(&mut self, more: impl Iterator<Item = &'a str>) -> Result<(), ZoneError> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let mut bytes: usize = open.iter().map(String::len).sum();
+        for field in more {
+            bytes += field.len();
+            if open.len() == SOA_FIELDS || bytes > SOA_BYTES_MAX {
+                return Err(ZoneError::LongSoa);
+            }
+            open.push(field.to_ascii_lowercase());
         }
+        Ok(())
     }
 
     fn finish(&mut self) {
@@ -234,9 +270,9 @@ impl Soa {
     }
 }
 
-/// Fields of a line without comment and parentheses, in lower case.
-fn fields(text: &str) -> impl Iterator<Item = String> {
+/// Fields of a line without comment and parentheses.
+fn fields(text: &str) -> impl Iterator<Item = &str> {
     let record = text.split(';').next().unwrap_or_default();
     let fields = record.split(|char: char| char.is_ascii_whitespace() || "()".contains(char));
-    fields.filter(|field| !field.is_empty()).map(str::to_ascii_lowercase)
+    fields.filter(|field| !field.is_empty())
 }

@@ -93,6 +93,68 @@ fn owners_are_read_in_every_spelling() {
     assert_eq!(owners(many_lines).expect("a zone"), (vec!["a.".to_owned()], 9));
 }
 
+/// What `dig +multiline -y … AXFR` prints.
+#[test]
+fn records_in_parentheses_with_repeated_owners_are_read() {
+    let soa = "com.\t\t900 IN SOA a.gtld. nstld. (\n\t\t\t7          ; serial\n\t\t\t1800 900\n\t\t\t604800 86400\n\t\t\t)\n";
+    let tsig =
+        "key.example.\t0 ANY TSIG hmac-sha256. 1795435200 300 32 (\n\t\t\tAAAA= ) 1 NOERROR 0\n";
+    let mut text = format!("; <<>> DiG 9.20 <<>> +multiline com AXFR\n\n{soa}{tsig}");
+    for at in 0..300 {
+        let _ = write!(
+            text,
+            "n{at:03}.com.\t900 IN NS ns1.x.\nn{at:03}.com.\t900 IN NS (\n\t\tns2.x. )\n\
+             n{at:03}.com.\t900 IN DS 1 13 2 (\n\t\t\t0123ABCD\n\t\t\t4567 ) ; key\n\
+             n{at:03}.com.\t900 IN RRSIG DS 13 2 900 (\n\t\t\t20261201 20261101 1 com.\n\t\t\tNS== )\n"
+        );
+    }
+    let (found, serial) = owners(&format!("{text}{soa}{tsig}\n;; XFR size: 1200\n")).expect("read");
+    assert_eq!((found.len(), serial), (300, 7));
+    assert_eq!((&*found[0], &*found[299]), ("n000.", "n299."));
+    // The apex may come last, and a line without owner has that of the line before.
+    let short = "com. 900 in soa a. b. 7 1 1 1 1\n";
+    let text = format!(
+        "{short}x.c.com. 900 in a 192.0.2.1\na.com. 900 in ns ns1.x.\n\tin ns ns2.x.\n\
+                        com. 900 in ns ns1.x.\ncom. 900 in ns ns2.x.\n{short}"
+    );
+    assert_eq!(owners(&text).expect("read"), (vec!["a.".to_owned()], 7));
+}
+
+#[test]
+fn comments_and_data_may_hold_any_bytes() {
+    let folder = Folder::new();
+    let path = folder.write("");
+    let soa: &[u8] = b"com. 900 in soa a. b. 7 1 1 1 1\n";
+    let read = |before: &[u8], line: &[u8]| {
+        fs::write(&path, [before, soa, line, soa].concat()).expect("written");
+        let mut owners = owners::Owners::open(&path)?;
+        let mut count = 0;
+        while owners.next()?.is_some() {
+            count += 1;
+        }
+        owners.serial().map(|_| count)
+    };
+    assert_eq!(read(b"; Zone f\xfcr com\n", b"a.com. in ns ns1.x. ; f\xfcr\n").expect("read"), 1);
+    assert_eq!(
+        read(b"$ORIGIN\tcom.\n", b"a\tin ns ns1\nb in txt \"\xff\xfe\"\n").expect("read"),
+        1
+    );
+    assert!(matches!(read(b"", b"\xfc\xfc in ns ns1.x.\n"), Err(ZoneError::NotText)));
+    assert!(matches!(read(b"", b"\xfc\xfc\xfc\n"), Err(ZoneError::NotText)));
+}
+
+#[test]
+fn a_soa_record_is_bounded() {
+    let endless = format!("com. 900 in soa ns h (\n{}", " 1\n".repeat(100_000));
+    assert!(matches!(owners(&endless), Err(ZoneError::LongSoa)));
+    let long = format!("com. 900 in soa {} h 7 1 1 1 1\n", "a".repeat(5_000));
+    assert!(matches!(owners(&long), Err(ZoneError::LongSoa)));
+    let soa = "com. 900 in soa a. b. 7 1 1 1 1\n";
+    let open =
+        format!("{soa}a.com. in ns ns1.x.\na.com. in txt (\n{}{soa}", " 1\n".repeat(300_000));
+    assert!(matches!(owners(&open), Err(ZoneError::BadLine(_) | ZoneError::NoEnd)));
+}
+
 #[test]
 fn half_a_zone_is_refused() {
     let whole = zone_text("com", 7, ["a", "b", "c"]);
