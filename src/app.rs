@@ -314,7 +314,7 @@ async fn run(
     // It may write to the store and block until the write is durable.
     tokio::task::block_in_place(|| ready(&format!("{scheme}://{}", bound.address), &store))?;
     if let Some(address) = metrics_at {
-        print_line(&format!("metrics on http://{address}/metrics"))?;
+        print_line(&format!("metrics on http://{address}/metrics"));
     }
     supervisor::ready();
     let stop = signals.next().await;
@@ -592,14 +592,14 @@ fn check_folder(data: &Path) -> anyhow::Result<()> {
 }
 
 /// Prints the line that reports the address once requests are served.
-///
-/// # Errors
-/// Standard output is closed.
-pub fn print_ready(address: &str) -> anyhow::Result<()> {
-    print_line(&format!("listening on {address}"))
+pub fn print_ready(address: &str) {
+    print_line(&format!("listening on {address}"));
 }
 
-fn print_line(line: &str) -> anyhow::Result<()> {
+/// Prints a line on standard output. A server goes on without it.
+fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}").and_then(|()| out.flush()).context("standard output")
+    if let Err(err) = writeln!(out, "{line}").and_then(|()| out.flush()) {
+        tracing::warn!(error = %err, line, "cannot write to standard output");
+    }
 }

@@ -91,7 +91,7 @@ pub fn run(args: DemoArgs, config: &Config) -> anyhow::Result<()> {
     };
     let account = prepare(&config, folder.path())?;
     app::serve(&config, |address, _| {
-        app::print_ready(address)?;
+        app::print_ready(address);
         print_welcome(address, &account)
     })
 }

@@ -98,10 +98,11 @@ impl Command {
 pub fn main() -> ExitCode {
     // Wrong usage ends the process here, with exit code 2.
     let cli = Cli::parse();
+    let prints_results = !matches!(cli.command, Command::Serve(_));
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         // A reader such as `head` closed the pipe.
-        Err(err) if is_broken_pipe(&err) => ExitCode::SUCCESS,
+        Err(err) if prints_results && is_broken_pipe(&err) => ExitCode::SUCCESS,
         Err(err) => {
             let _ = writeln!(io::stderr(), "dropdex: {}", one_line(err.as_ref()));
             exit_code(&err)

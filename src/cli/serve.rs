@@ -24,5 +24,8 @@ pub struct ServeArgs {
 /// # Errors
 /// The message to print before exit 1.
 pub fn run(config: &Config) -> anyhow::Result<()> {
-    app::serve(config, |address, _store| app::print_ready(address))
+    app::serve(config, |address, _store| {
+        app::print_ready(address);
+        Ok(())
+    })
 }

@@ -69,6 +69,7 @@ pub const METRICS: &[Metric] = &[
     metric(Kind::Counters, "dropdex_budget_refusals_total", "Requests refused because a byte budget was used up, by budget."),
     metric(Kind::Counter, "dropdex_request_timeouts_total", "Requests that exceeded their deadline."),
     metric(Kind::Counter, "dropdex_panics_total", "Requests that panicked."),
+    metric(Kind::Counter, "dropdex_log_lines_lost_total", "Log lines that could not be written to standard error."),
     // Index
     metric(Kind::Gauge, "dropdex_index_generation", "Number of the served index generation."),
     metric(Kind::Gauge, "dropdex_index_names", "Names in the index."),

@@ -3,14 +3,21 @@
 //! Fields may hold text from clients. Both formats bound the length of a field. JSON escapes it; the text
 //! format escapes line ends and terminal sequences, so that a client cannot forge a log line.
 //!
+//! A line that cannot be written is lost and counted; it never ends or delays a request ([`Output`]).
+//!
 //! The JSON format of `tracing-subscriber` neither bounds fields nor knows the request of a line
 //! ([`current`](crate::telemetry::current)) without a span per request.
 
 use std::fmt::{self, Debug, Write};
 use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
 use std::str::FromStr;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use metrics::counter;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
@@ -29,6 +36,11 @@ use crate::telemetry::current::{Line, with_current};
 const FIELD_BYTES_MAX: usize = 256;
 /// Maximum length of a message or an error, which may name a path and a remedy.
 const MESSAGE_BYTES_MAX: usize = 2048;
+
+/// Time that a line waits for a reader that does not read. Later lines do not wait until it reads again.
+const READER_WAIT: Duration = Duration::from_millis(100);
+/// Bytes that a pipe takes without blocking once it is writable (`PIPE_BUF`).
+const PIPE_BYTES: usize = 4096;
 
 /// The filter of the level `info`. Libraries log every segment or request at that level.
 const INFO: &str = "info,rmcp=warn,tantivy=warn";
@@ -53,7 +65,9 @@ pub fn start(logs: &Logs, default: &str) -> anyhow::Result<()> {
         Ok(filter) => filter,
         Err(_) => parse_level(level)?,
     };
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| STDERR.writer());
+    // Otherwise a line that fails is reported by `eprintln!`, which panics.
+    let builder = builder.log_internal_errors(false);
     if logs.json {
         builder.event_format(Json).init();
     } else {
@@ -62,6 +76,102 @@ pub fn start(logs: &Logs, default: &str) -> anyhow::Result<()> {
         builder.fmt_fields(fields).event_format(Text(format)).init();
     }
     Ok(())
+}
+
+/// Standard error, shared by all threads.
+static STDERR: Output<fn() -> io::Stderr> = Output::new(io::stderr);
+
+/// A file, pipe or terminal that takes whole lines, each of them or none. It never fails, and waits at
+/// most [`READER_WAIT`] for a reader that has stopped.
+struct Output<F> {
+    open: F,
+    state: Mutex<OutputState>,
+}
+
+#[derive(Default)]
+struct OutputState {
+    /// The reader did not read in time.
+    is_stalled: bool,
+    /// The last line was written in part.
+    is_cut: bool,
+}
+
+impl<F, T> Output<F>
+where
+    F: Fn() -> T,
+    T: AsFd,
+{
+    const fn new(open: F) -> Output<F> {
+        Output { open, state: Mutex::new(OutputState { is_stalled: false, is_cut: false }) }
+    }
+
+    fn writer(&self) -> Lines<'_, F> {
+        Lines(self)
+    }
+
+    /// Writes a line, or counts it as lost.
+    fn write_line(&self, line: &[u8]) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let patience = if state.is_stalled { Duration::ZERO } else { READER_WAIT };
+        let file = (self.open)();
+        let begun = if state.is_cut { write(&file, b"\n", patience) } else { Ok(()) };
+        let written =
+            begun.map_err(|(_, err)| (1, err)).and_then(|()| write(&file, line, patience));
+        state.is_cut = matches!(written, Err((1.., _)));
+        state.is_stalled = matches!(written, Err((_, Errno::AGAIN)));
+        if written.is_err() {
+            counter!("dropdex_log_lines_lost_total").increment(1);
+        }
+    }
+}
+
+/// Writes all bytes, waiting at most `patience` in all for a reader.
+///
+/// # Errors
+/// The number of bytes that were written, and the reason: [`Errno::AGAIN`] for a reader that does not read.
+fn write(file: &impl AsFd, bytes: &[u8], patience: Duration) -> Result<(), (usize, Errno)> {
+    let deadline = Instant::now() + patience;
+    let mut written = 0;
+    while written < bytes.len() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let piece = &bytes[written..bytes.len().min(written + PIPE_BYTES)];
+        let wrote = is_writable(file, left).and_then(|is_writable| match is_writable {
+            true => rustix::io::write(file, piece),
+            false => Err(Errno::AGAIN),
+        });
+        match wrote {
+            Ok(wrote) => written += wrote,
+            Err(Errno::INTR) => {}
+            // Another process that writes to the same pipe was faster.
+            Err(Errno::AGAIN) if !left.is_zero() => {}
+            Err(err) => return Err((written, err)),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a write would not block, now or within `wait`. A write to what is broken fails at once.
+fn is_writable(file: &impl AsFd, wait: Duration) -> Result<bool, Errno> {
+    let wait = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
+    Ok(poll(&mut [PollFd::new(file, PollFlags::OUT)], Some(&wait))? > 0)
+}
+
+/// Writer of `tracing-subscriber`, which writes an event as one line.
+struct Lines<'a, F>(&'a Output<F>);
+
+impl<F, T> io::Write for Lines<'_, F>
+where
+    F: Fn() -> T,
+    T: AsFd,
+{
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.write_line(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Parses the filter in the settings. The library takes a single unknown word for the name of a module
@@ -271,6 +381,37 @@ mod tests {
             let err = parse_level(level).expect_err(level).to_string();
             assert!(err.starts_with("log.level: "), "{level}: {err}");
         }
+    }
+
+    #[test]
+    fn a_log_line_is_lost_where_nobody_reads_and_written_once_there_is_room() {
+        let (mut reader, writer) = io::pipe().expect("a pipe");
+        let output = Output::new(|| writer.as_fd());
+        let line = [[b'x'; 1023].as_slice(), b"\n"].concat();
+        let began = Instant::now();
+        for _ in 0..2_000 {
+            output.write_line(&line);
+        }
+        assert!(began.elapsed() < READER_WAIT * 1_000, "only the first line waits");
+        assert!(output.state.lock().expect("no panic").is_stalled);
+        let mut held = vec![0; 8 << 10];
+        io::Read::read_exact(&mut reader, &mut held).expect("the pipe is full");
+        output.write_line(b"after\n");
+        assert!(!output.state.lock().expect("no panic").is_stalled);
+        drop(output);
+        drop(writer);
+        let mut rest = String::new();
+        io::Read::read_to_string(&mut reader, &mut rest).expect("whole lines");
+        assert!(rest.ends_with("x\nafter\n"), "{}", &rest[rest.len() - 20..]);
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_is_no_error() {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+        Output::new(|| full.as_fd()).write_line(b"line\n");
+        let (reader, writer) = io::pipe().expect("a pipe");
+        drop(reader);
+        Output::new(|| writer.as_fd()).write_line(b"line\n");
     }
 
     #[test]

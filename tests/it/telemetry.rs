@@ -3,5 +3,6 @@
 
 mod alerts;
 mod catalogue;
+mod log;
 mod metrics;
 mod requests;
