@@ -8,6 +8,7 @@ use super::decide::Decided;
 use super::email::Email;
 use super::error::WriteError;
 use super::event::Event;
+use super::hashing::Attempt;
 use super::password::Password;
 use super::sessions::Person;
 use super::store::{Caller, Store};
@@ -32,11 +33,12 @@ impl Store {
     pub async fn add_owner(
         &self,
         password: Option<Password>,
+        attempt: Attempt,
         now: DateTime<Utc>,
     ) -> Result<Option<Email>, WriteError> {
         let email: Email = EMAIL.parse().expect("an address");
         let password = match password {
-            Some(password) => Some(self.0.hashing.run(move || password.hash()).await??),
+            Some(password) => Some(self.0.hashing.run(attempt, move || password.hash()).await??),
             None => None,
         };
         let lock = self.0.locks.lock(&email, &self.0.shared).await?;
@@ -78,9 +80,10 @@ impl Store {
         &self,
         caller: &Caller,
         new: Password,
+        attempt: Attempt,
         now: DateTime<Utc>,
     ) -> Result<Token, WriteError> {
-        let password = self.0.hashing.run(move || new.hash()).await??;
+        let password = self.0.hashing.run(attempt, move || new.hash()).await??;
         let token = Token::generate().map_err(WriteError::Random)?;
         let (digest, at) = (token.digest(), UnixMs::from_instant(now));
         self.write(caller, |account, _| {

@@ -9,6 +9,7 @@ use super::decide::Decided;
 use super::email::Email;
 use super::error::WriteError;
 use super::event::Event;
+use super::hashing::Attempt;
 use super::password::{Password, PasswordHash, PasswordSeal};
 use super::store::{Caller, Store};
 use super::token::{Token, TokenDigest};
@@ -74,10 +75,11 @@ impl Store {
         plan: Plan,
         password: Password,
         is_verified: bool,
+        attempt: Attempt,
         now: DateTime<Utc>,
     ) -> Result<bool, WriteError> {
         // Hashed even if the address is taken, so that the response time does not reveal it.
-        let password = self.0.hashing.run(move || password.hash()).await??;
+        let password = self.0.hashing.run(attempt, move || password.hash()).await??;
         if self.is_full() {
             return Err(WriteError::ServerFull);
         }
@@ -102,6 +104,7 @@ impl Store {
         email: &Email,
         password: Secret,
         life: SessionLife,
+        attempt: Attempt,
         now: DateTime<Utc>,
     ) -> Result<Option<Token>, WriteError> {
         let found = {
@@ -109,7 +112,9 @@ impl Store {
             state.by_email(email).map(|account| (account.id, account.password.clone()))
         };
         let (id, hash) = found.unzip();
-        let Some(verified) = self.verify(hash.flatten(), password).await? else { return Ok(None) };
+        let Some(verified) = self.verify(hash.flatten(), password, attempt).await? else {
+            return Ok(None);
+        };
         let Some(id) = id else { return Ok(None) };
         let token = Token::generate().map_err(WriteError::Random)?;
         let (digest, at) = (token.digest(), UnixMs::from_instant(now));
@@ -166,16 +171,17 @@ impl Store {
         caller: &Caller,
         current: Secret,
         new: Password,
+        attempt: Attempt,
         now: DateTime<Utc>,
     ) -> Result<PasswordChange, WriteError> {
         let hash = {
             let state = self.state();
             state.account(caller.account).and_then(|account| account.password.clone())
         };
-        let Some(verified) = self.verify(hash, current).await? else {
+        let Some(verified) = self.verify(hash, current, attempt).await? else {
             return Ok(PasswordChange::WrongPassword);
         };
-        let password = self.0.hashing.run(move || new.hash()).await??;
+        let password = self.0.hashing.run(attempt, move || new.hash()).await??;
         let token = Token::generate().map_err(WriteError::Random)?;
         let (digest, at) = (token.digest(), UnixMs::from_instant(now));
         let is_changed = self
@@ -211,11 +217,12 @@ impl Store {
         email: &Email,
         seal: PasswordSeal,
         new: Password,
+        attempt: Attempt,
         now: DateTime<Utc>,
     ) -> Result<Option<Token>, WriteError> {
         let id = self.state().by_email(email).map(|account| account.id);
         let Some(id) = id else { return Ok(None) };
-        let password = self.0.hashing.run(move || new.hash()).await??;
+        let password = self.0.hashing.run(attempt, move || new.hash()).await??;
         let token = Token::generate().map_err(WriteError::Random)?;
         let (digest, at) = (token.digest(), UnixMs::from_instant(now));
         let is_reset = self
@@ -238,6 +245,7 @@ impl Store {
         &self,
         hash: Option<PasswordHash>,
         password: Secret,
+        attempt: Attempt,
     ) -> Result<Option<PasswordHash>, WriteError> {
         let work = move || match hash {
             Some(hash) => hash.matches(&password).then_some(hash),
@@ -246,7 +254,7 @@ impl Store {
                 None
             }
         };
-        self.0.hashing.run(work).await
+        self.0.hashing.run(attempt, work).await
     }
 }
 

@@ -81,7 +81,7 @@ impl Reading {
 
 /// Gives a request a body that is read on demand: within `deadline`, which every
 /// [`BODY_BYTES_PER_SECOND`] bytes extend by a second, and counted against `budget`. While a slow body
-/// arrives, the request gives up its slot; it gets one again with the last byte.
+/// arrives, the request gives up its slot; it gets one again with the last byte, unless it is a log-in.
 ///
 /// Returns the shared part, unless there is no body.
 pub(super) fn read_on_demand(
@@ -153,8 +153,13 @@ impl RequestBody {
         }
     }
 
-    /// Ends the body once the request has a slot again.
+    /// Ends the body once the request has a slot again. A log-in has its own queue from here on
+    /// (`accounts/hashing`), and needs none.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if self.reading.held().class == Class::LogIn {
+            drop(self.reading.take_slot());
+            return Poll::Ready(None);
+        }
         if self.has_slot {
             return Poll::Ready(None);
         }

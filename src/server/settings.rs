@@ -136,8 +136,8 @@ impl Default for AdmissionLimits {
             exports: 16,
             // Each costs a connection and some kilobytes, and work only when there are events.
             streams: 2_000,
-            // Two hash at a time (`accounts`); the others wait for their turn.
-            log_ins: 32,
+            // Held only until the form is read. Hashing has a queue of its own (`accounts/hashing`).
+            log_ins: 256,
             // Writes wait for the disk and share its syncs.
             writes: 256,
             visitors: VISITORS_PER_CORE * cores(),

@@ -14,7 +14,7 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 
-use crate::accounts::Email;
+use crate::accounts::{Attempt, Email};
 use crate::web::peer::Peer;
 
 /// Attempts per network for all accounts. Allows an office behind one address to log in at nine o'clock.
@@ -93,15 +93,21 @@ impl<C: Clock + Clone> Throttle<C> {
     ///
     /// # Errors
     /// [`Wait`] above a limit.
-    pub fn try_password(&self, peer: Peer, email: &Email) -> Result<(), Wait> {
+    pub fn try_password(&self, peer: Peer, email: &Email) -> Result<Attempt, Wait> {
         self.sweep();
-        let pair = self.hash(&(peer, email));
-        self.check(&self.per_address, self.hash(&peer))?;
-        self.check(&self.per_pair, pair)?;
-        if self.known().contains(&pair) {
-            return Ok(());
+        let attempt = self.attempt(peer, email);
+        self.check(&self.per_address, attempt.network)?;
+        self.check(&self.per_pair, self.hash(&(peer, email)))?;
+        if !attempt.is_known {
+            self.check(&self.per_account, self.hash(email))?;
         }
-        self.check(&self.per_account, self.hash(email))
+        Ok(attempt)
+    }
+
+    /// An attempt that is not counted.
+    pub fn attempt(&self, peer: Peer, email: &Email) -> Attempt {
+        let is_known = self.known().contains(&self.hash(&(peer, email)));
+        Attempt { network: self.hash(&peer), is_known }
     }
 
     /// Remembers a successful login: [`PER_ACCOUNT`] no longer applies to this pair.
@@ -189,7 +195,7 @@ mod tests {
         let seconds = wait.expect_err("nothing has passed").seconds;
         assert!(seconds <= PER_PAIR.refill_every.as_secs() + 1, "{seconds}");
         clock.advance(Duration::from_secs(seconds));
-        assert_eq!(throttle.try_password(peer(1), &email("ann@example.com")), Ok(()), "no lock");
+        assert!(throttle.try_password(peer(1), &email("ann@example.com")).is_ok(), "no lock");
     }
 
     #[test]
@@ -200,7 +206,7 @@ mod tests {
             made += 1;
         }
         assert_eq!(made, PER_ADDRESS.burst);
-        assert_eq!(throttle.try_password(peer(2), &email("a@example.com")), Ok(()));
+        assert!(throttle.try_password(peer(2), &email("a@example.com")).is_ok());
     }
 
     #[test]
@@ -211,8 +217,10 @@ mod tests {
         throttle.remember(peer(1), &ann);
         let made: u32 = (2..=40).map(|last| attempts(&throttle, peer(last), &ann)).sum();
         assert_eq!(made, PER_ACCOUNT.burst - 1, "from everywhere together");
-        assert_eq!(throttle.try_password(peer(1), &ann), Ok(()), "a known address goes on");
-        assert_eq!(throttle.try_password(peer(99), &email("bob@example.com")), Ok(()));
+        let known = throttle.try_password(peer(1), &ann).expect("a known network goes on");
+        assert!(known.is_known);
+        let other = throttle.try_password(peer(99), &email("bob@example.com")).expect("another");
+        assert!(!other.is_known && other.network != known.network);
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeZone, Utc};
 use dropdex::accounts::{
-    Caller, Email, NewClaim, Password, Post, Reply, SessionLife, Store, StoreOptions, Watch,
-    WatchPatch, WriteError,
+    Attempt, Caller, Email, NewClaim, Password, Post, Reply, SessionLife, Store, StoreOptions,
+    Watch, WatchPatch, WriteError,
 };
 use dropdex::vocab::claim::{ClaimStatus, Vote};
 use dropdex::vocab::clock::Clock;
@@ -103,10 +103,12 @@ async fn fill_account(store: &Store, number: usize) {
     let email: Email = format!("a{number}@example.com").parse().expect("an address");
     let secret = Secret::new("correct horse battery".into());
     let password = Password::new(secret.clone()).expect("long");
-    let added = store.sign_up(email.clone(), Plan::Free, password, false, now()).await;
+    let added = store
+        .sign_up(email.clone(), Plan::Free, password, false, Attempt::FIRST_VISIT, now())
+        .await;
     assert!(added.expect("written"), "account {number} was not added");
     let token = store
-        .log_in(&email, secret, SessionLife::Short, now())
+        .log_in(&email, secret, SessionLife::Short, Attempt::FIRST_VISIT, now())
         .await
         .expect("written")
         .expect("a session");

@@ -136,9 +136,10 @@ fn an_unverified_address_has_little_room_until_it_is_verified() {
     let address = email("new@example.com");
     let secret = Secret::new("a long pass phrase".into());
     let password = Password::new(secret.clone()).expect("long");
-    let added = world.store.sign_up(address.clone(), Plan::Free, password, false, noon());
+    let added = world.store.sign_up(address.clone(), Plan::Free, password, false, ATTEMPT, noon());
     assert!(world.wait(added).expect("written"));
-    let token = world.wait(world.store.log_in(&address, secret, SessionLife::Short, noon()));
+    let token =
+        world.wait(world.store.log_in(&address, secret, SessionLife::Short, ATTEMPT, noon()));
     let token = token.expect("written").expect("a session");
     let new = world.store.person(&token, noon()).expect("a session").caller;
     let (ids, refused) = world.fill(&new);
@@ -161,8 +162,14 @@ fn the_server_refuses_rows_and_accounts_above_its_limit() {
     assert!(world.store.data_bytes() < 620_000, "{}", world.store.data_bytes());
     assert!(matches!(world.add_claim(&bob, attempted("a.com")), Err(WriteError::ServerFull)));
     let password = || Password::new(Secret::new("a long pass phrase".into())).expect("long");
-    let new =
-        world.wait(world.store.sign_up(email("c@b.com"), Plan::Free, password(), false, noon()));
+    let new = world.wait(world.store.sign_up(
+        email("c@b.com"),
+        Plan::Free,
+        password(),
+        false,
+        ATTEMPT,
+        noon(),
+    ));
     assert!(matches!(new, Err(WriteError::ServerFull)));
     let new = world.store.add_account(&email("d@b.com"), Plan::Free, None);
     assert!(matches!(new, Err(CommandError::Refused(Refusal::Full))), "{new:?}");

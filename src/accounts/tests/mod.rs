@@ -30,6 +30,8 @@ struct World {
     runtime: tokio::runtime::Runtime,
 }
 
+const ATTEMPT: Attempt = Attempt { network: 1, is_known: false };
+
 fn noon() -> DateTime<Utc> {
     Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).single().expect("an instant")
 }

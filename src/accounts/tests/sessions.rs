@@ -20,14 +20,21 @@ fn after(minutes: i64) -> DateTime<Utc> {
 
 impl World {
     fn sign_up(&self, address: &str) -> Token {
-        let done = self.store.sign_up(email(address), Plan::Free, password(RIGHT), false, noon());
+        let done =
+            self.store.sign_up(email(address), Plan::Free, password(RIGHT), false, ATTEMPT, noon());
         assert!(self.wait(done).expect("written"), "{address} is taken");
         self.log_in(address, RIGHT, noon()).expect("the right password")
     }
 
     fn log_in(&self, address: &str, typed: &str, now: DateTime<Utc>) -> Option<Token> {
-        self.wait(self.store.log_in(&email(address), secret(typed), SessionLife::Short, now))
-            .expect("written")
+        self.wait(self.store.log_in(
+            &email(address),
+            secret(typed),
+            SessionLife::Short,
+            ATTEMPT,
+            now,
+        ))
+        .expect("written")
     }
 
     fn ask_link(&self, caller: &Caller, now: DateTime<Utc>) -> VerificationLink {
@@ -124,7 +131,8 @@ fn an_address_is_taken_once() {
     let world = World::new();
     let token = world.sign_up("ann@example.com");
     let again = |address: &str| {
-        let done = world.store.sign_up(email(address), Plan::Free, password(RIGHT), true, noon());
+        let done =
+            world.store.sign_up(email(address), Plan::Free, password(RIGHT), true, ATTEMPT, noon());
         world.wait(done).expect("written")
     };
     assert!(!again("Ann@example.com"));
@@ -139,7 +147,7 @@ fn an_address_is_taken_once() {
         let store = store.clone();
         world.runtime.spawn(async move {
             let eve = email("eve@example.com");
-            let done = store.sign_up(eve, Plan::Free, password(RIGHT), true, noon());
+            let done = store.sign_up(eve, Plan::Free, password(RIGHT), true, ATTEMPT, noon());
             done.await.expect("written")
         })
     });
@@ -159,7 +167,7 @@ fn a_new_password_ends_all_other_sessions() {
     let ann = world.store.person(&one, noon()).expect("a session").caller;
     let change = |present: &str, new: &str| {
         let new = password(new);
-        world.wait(world.store.change_password(&ann, secret(present), new, noon()))
+        world.wait(world.store.change_password(&ann, secret(present), new, ATTEMPT, noon()))
     };
     let wrong = change("wrong horse", "battery staple").expect("written");
     assert!(matches!(wrong, PasswordChange::WrongPassword));

@@ -69,15 +69,16 @@ pub async fn log_in(
     };
     let refused = || (StatusCode::BAD_REQUEST, again(REFUSED)).into_response();
     let Ok(email) = sent.email.parse::<Email>() else { return Ok(refused()) };
-    if let Err(wait) = web.throttle.try_password(peer, &email) {
-        return Ok(too_many(wait, again(&wait_text(wait))));
-    }
+    let attempt = match web.throttle.try_password(peer, &email) {
+        Ok(attempt) => attempt,
+        Err(wait) => return Ok(too_many(wait, again(&wait_text(wait)))),
+    };
     let life = if is_kept { SessionLife::Kept } else { SessionLife::Short };
-    let logged_in = web.app.store.log_in(&email, sent.password.clone(), life, viewer.now.0).await?;
+    let (store, typed) = (&web.app.store, sent.password.clone());
+    let logged_in = store.log_in(&email, typed, life, attempt, viewer.now.0).await?;
     let Some(token) = logged_in else {
         // Other nodes may know the account.
-        let is_sure = web.app.store.was_caught_up();
-        return if is_sure { Ok(refused()) } else { Err(ApiError::Unread.into()) };
+        return if store.was_caught_up() { Ok(refused()) } else { Err(ApiError::Unread.into()) };
     };
     web.throttle.remember(peer, &email);
     begin(&web, &headers, &token, life, local_path(sent.next.as_deref())).await

@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use crate::accounts::{Password, PasswordChange, Profile, SessionLife, TokenDigest};
+use crate::accounts::{Attempt, Password, PasswordChange, Profile, SessionLife, TokenDigest};
 use crate::vocab::secret::Secret;
 use crate::web::Web;
 use crate::web::account::login::begin;
@@ -60,16 +60,18 @@ pub async fn change_password(
         }
     };
     // Rate limited like a login: a session alone must not allow password guessing.
-    if let Err(wait) = web.throttle.try_password(peer, &member.email) {
-        return Ok(too_many(wait, again("present", &wait_text(wait))?));
-    }
+    let attempt = match web.throttle.try_password(peer, &member.email) {
+        // The session comes from a log-in.
+        Ok(attempt) => Attempt { is_known: true, ..attempt },
+        Err(wait) => return Ok(too_many(wait, again("present", &wait_text(wait))?)),
+    };
     let (caller, now) = (&member.caller, member.viewer.now.0);
     if member.session.is_none() {
-        let token = web.app.store.set_first_password(caller, new, now).await?;
+        let token = web.app.store.set_first_password(caller, new, attempt, now).await?;
         let path = format!("/account?notice={}", CHANGED.code);
         return begin(&web, &headers, &token, SessionLife::Short, &path).await;
     }
-    match web.app.store.change_password(caller, sent.present, new, now).await? {
+    match web.app.store.change_password(caller, sent.present, new, attempt, now).await? {
         PasswordChange::Done(token) => {
             let path = format!("/account?notice={}", CHANGED.code);
             begin(&web, &headers, &token, SessionLife::Short, &path).await

@@ -91,10 +91,12 @@ pub async fn set(
             return Ok((StatusCode::BAD_REQUEST, page).into_response());
         }
     };
-    if let Err(wait) = web.throttle.try_password(peer, &email) {
-        return Ok(too_many(wait, again(&wait_text(wait))));
-    }
-    match web.app.store.reset_password(&email, seal, password, viewer.now.0).await? {
+    let attempt = match web.throttle.try_password(peer, &email) {
+        Ok(attempt) => attempt,
+        Err(wait) => return Ok(too_many(wait, again(&wait_text(wait)))),
+    };
+    let (store, now) = (&web.app.store, viewer.now.0);
+    match store.reset_password(&email, seal, password, attempt, now).await? {
         Some(token) => {
             web.throttle.remember(peer, &email);
             begin(&web, &headers, &token, SessionLife::Short, "/").await

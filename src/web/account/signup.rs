@@ -86,7 +86,8 @@ pub async fn sign_up(
     };
     let (plan, now) = (web.settings.signup_plan, viewer.now.0);
     // The same response if the address is taken: its owner can log in.
-    web.app.store.sign_up(email, plan, password, false, now).await?;
+    let attempt = web.throttle.attempt(peer, &email);
+    web.app.store.sign_up(email, plan, password, false, attempt, now).await?;
     let parameters = [("notice", SIGNED_UP.code), ("next", next.unwrap_or_default())];
     Ok(Redirect::to(&query::with(&parameters, "/login")).into_response())
 }
@@ -121,15 +122,16 @@ pub async fn start(
             return Ok((StatusCode::BAD_REQUEST, page).into_response());
         }
     };
-    if let Err(wait) = web.throttle.try_password(peer, &email) {
-        return Ok(too_many(wait, again(&wait_text(wait))));
-    }
+    let attempt = match web.throttle.try_password(peer, &email) {
+        Ok(attempt) => attempt,
+        Err(wait) => return Ok(too_many(wait, again(&wait_text(wait)))),
+    };
     let (store, plan, now) = (&web.app.store, web.settings.signup_plan, viewer.now.0);
-    if !store.sign_up(email.clone(), plan, password, true, now).await? {
+    if !store.sign_up(email.clone(), plan, password, true, attempt, now).await? {
         return Ok(invalid_link(&viewer));
     }
     web.throttle.remember(peer, &email);
-    match store.log_in(&email, sent.password, SessionLife::Short, now).await? {
+    match store.log_in(&email, sent.password, SessionLife::Short, attempt, now).await? {
         Some(token) => begin(&web, &headers, &token, SessionLife::Short, "/").await,
         None => Ok(SIGNED_UP.at("/login").into_response()),
     }

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use crate::accounts::{Password, SessionLife};
+use crate::accounts::{Attempt, Password, SessionLife};
 use crate::http::error::ApiError;
 use crate::http::local::is_local;
 use crate::vocab::secret::Secret;
@@ -81,9 +81,9 @@ pub async fn start(
     if !first.0 {
         return Err(ApiError::NotFound.into());
     }
-    let now = viewer.now.0;
+    let (first, now) = (Attempt::FIRST_VISIT, viewer.now.0);
     if sent.lock != "password" {
-        web.app.store.add_owner(None, now).await?;
+        web.app.store.add_owner(None, first, now).await?;
         return Ok(Redirect::to("/").into_response());
     }
     let password = match Password::chosen(sent.password.clone(), None) {
@@ -93,10 +93,10 @@ pub async fn start(
             return Ok((StatusCode::BAD_REQUEST, page).into_response());
         }
     };
-    let Some(email) = web.app.store.add_owner(Some(password), now).await? else {
+    let Some(email) = web.app.store.add_owner(Some(password), first, now).await? else {
         return Err(ApiError::NotFound.into());
     };
-    match web.app.store.log_in(&email, sent.password, SessionLife::Short, now).await? {
+    match web.app.store.log_in(&email, sent.password, SessionLife::Short, first, now).await? {
         Some(token) => begin(&web, &headers, &token, SessionLife::Short, "/").await,
         None => Ok(Redirect::to("/login").into_response()),
     }

@@ -11,7 +11,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE};
 use axum::http::{HeaderName, HeaderValue, Request, Uri};
-use dropdex::accounts::{Email, Password, SessionLife, Store};
+use dropdex::accounts::{Attempt, Email, Password, SessionLife, Store};
 use dropdex::changes::Appender;
 use dropdex::corpus::Corpus;
 use dropdex::corpus::ingest::Source;
@@ -99,8 +99,13 @@ fn start() -> Service {
     let password = Password::new(secret()).and_then(|it| it.hash()).expect("a good password");
     store.add_account(&email, Plan::Api, Some(password)).expect("an account is added");
     let key = store.issue_key(&email).expect("a key is issued");
-    let token =
-        RUNTIME.block_on(store.log_in(&email, secret(), SessionLife::default(), clock.now()));
+    let token = RUNTIME.block_on(store.log_in(
+        &email,
+        secret(),
+        SessionLife::default(),
+        Attempt::FIRST_VISIT,
+        clock.now(),
+    ));
     let token = token.expect("a log-in is tried").expect("the password is right");
     let dns = Dns::new(&settings::Dns { servers: vec![nameless::address()] });
     let changes = Appender::open(&folder.path().join("changes"), clock.now());

@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 
 use chrono::{DateTime, Duration, TimeZone, Utc};
 use dropdex::accounts::{
-    Caller, CommandError, Email, Password, PasswordHash, SessionLife, Token, VerificationLink,
+    Attempt, Caller, CommandError, Email, Password, PasswordHash, SessionLife, Token,
+    VerificationLink,
 };
 use dropdex::vocab::day::Day;
 use dropdex::vocab::plan::Plan;
@@ -80,7 +81,14 @@ impl Run {
         let email: Email = format!("a{}@example.com", self.rng.below(5)).parse().expect("one");
         let store = self.store();
         let is_verified = self.rng.chance(50);
-        let done = store.sign_up(email.clone(), Plan::Core, password(), is_verified, self.now);
+        let done = store.sign_up(
+            email.clone(),
+            Plan::Core,
+            password(),
+            is_verified,
+            Attempt::FIRST_VISIT,
+            self.now,
+        );
         let is_taken = self.model.iter().any(|account| account.email == email.as_str());
         let is_added = self.runtime.block_on(done).expect("written");
         assert_eq!(is_added, !is_taken);
@@ -116,7 +124,7 @@ impl Run {
         let typed = Secret::new(if is_right { PASSWORD } else { "wrong horse" }.to_owned());
         let email = self.email(at);
         let done = self.store();
-        let done = done.log_in(&email, typed, life, self.now);
+        let done = done.log_in(&email, typed, life, Attempt::FIRST_VISIT, self.now);
         let token = self.runtime.block_on(done).expect("written");
         let account = &mut self.model[at];
         let may = is_right && account.people.has_password && !account.shut;

@@ -1,9 +1,11 @@
 //! Log-ins: who gets in and for how long.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::browser::Browser;
 use super::{PASSWORD, PLAIN, TOMORROW, add, logged_in, serve, serve_on, site};
+use crate::common::wait;
 
 #[test]
 fn the_cookie_is_for_this_host_over_tls() {
@@ -228,4 +230,47 @@ fn a_flood_of_log_ins_is_throttled_without_locking_accounts() {
     }
     assert!(statuses.ends_with(&[429]), "{statuses:?}");
     assert_eq!(server.client().get("/api/health").status, 200);
+}
+
+#[test]
+fn guesses_from_many_networks_do_not_keep_out_a_known_one() {
+    const GUESSERS: usize = 64;
+    let site = site(PLAIN);
+    add(&site, "ann@example.com", "core");
+    let server = serve(&site);
+    let owner = || {
+        let fields = [("email", "ann@example.com"), ("password", PASSWORD)];
+        let headers = [super::browser::SAME_ORIGIN, ("X-Forwarded-For", "192.0.2.1")];
+        Browser::new(&server).post_with("/login", &fields, &headers).status
+    };
+    assert_eq!(owner(), 303);
+    let (guesses, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let answers = std::thread::scope(|scope| {
+        for guesser in 0..GUESSERS {
+            let (guesses, is_over) = (&guesses, &is_over);
+            let mut browser = Browser::new(&server);
+            scope.spawn(move || {
+                for number in 0.. {
+                    let network = format!("10.{guesser}.{}.1", number % 250);
+                    let email = format!("a{guesser}.{number}@example.com");
+                    let headers =
+                        [super::browser::SAME_ORIGIN, ("X-Forwarded-For", network.as_str())];
+                    let fields = [("email", email.as_str()), ("password", "guess a word")];
+                    let status = browser.post_with("/login", &fields, &headers).status;
+                    assert!([400, 429, 503].contains(&status), "{status}");
+                    guesses.fetch_add(1, Ordering::Relaxed);
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+        }
+        wait::until(Duration::from_secs(60), "guesses are answered", || {
+            guesses.load(Ordering::Relaxed) > GUESSERS
+        });
+        let answers: Vec<u16> = (0..6).map(|_| owner()).collect();
+        is_over.store(true, Ordering::Relaxed);
+        answers
+    });
+    assert_eq!(answers, [303; 6]);
 }
