@@ -248,6 +248,7 @@ impl Reader {
             (self.today, self.asked) = (today, Arc::new(asked));
         }
         let (app, asked) = (self.app.clone(), Arc::clone(&self.asked));
+        let account = self.caller.account;
         let user = app.store.user_data(&self.caller);
         let as_of = AsOf { today, catch_days: app.catch_days };
         let is_filtered = asked.filter != Filter::default() || asked.view.is_some();
@@ -257,7 +258,7 @@ impl Reader {
         if is_long && !std::mem::take(&mut self.has_counted) {
             charge_more(&app, &self.caller, 1, app.clock.now()).await?;
         }
-        let _page = PAGES.enter((self.caller.account, is_long)).await;
+        let _page = PAGES.enter((account, is_long)).await;
         let make = move || {
             let index = app.live.current();
             let test = is_filtered.then(|| index.name_test(&asked.filter, asked.view, as_of));
@@ -266,7 +267,8 @@ impl Reader {
                     && test.as_ref().is_none_or(|test: &NameTest<'_>| test.passes(entry.name))
             })
         };
-        if is_long { work::scan(make).await } else { work::run_aside(make).await }
+        // A stream reads on when its request has long had its response.
+        if is_long { work::scan_for(account, make).await } else { work::run_aside(make).await }
     }
 }
 

@@ -606,6 +606,40 @@ mod tests {
     }
 
     #[test]
+    fn a_query_without_a_turn_is_told_how_long_it_would_wait() {
+        let told = |no_turn, is_visitor| {
+            let refusal = Refusal::from(ApiError::NoTurn { no_turn, is_visitor });
+            assert_eq!(refusal.status, StatusCode::SERVICE_UNAVAILABLE);
+            let wait = refusal.headers[RETRY_AFTER].to_str().expect("a number").to_owned();
+            (refusal.message().to_owned(), wait)
+        };
+        let expected = |message: &str, wait: &str| (message.to_owned(), wait.to_owned());
+        let seconds = Duration::from_secs_f64;
+        assert_eq!(
+            told(NoTurn::Refused { expected: seconds(11.2) }, false),
+            expected(
+                "the query would wait about 12 s for other queries of your account; send fewer at once",
+                "12",
+            )
+        );
+        assert_eq!(
+            told(NoTurn::TimedOut { waited: seconds(10.0) }, true),
+            expected(
+                "the query waited 10 s for those of other visitors; try again later, or log in",
+                "10",
+            )
+        );
+        assert_eq!(told(NoTurn::Refused { expected: Duration::ZERO }, false).1, "1");
+    }
+
+    #[test]
+    fn a_query_beyond_its_own_time_is_not_told_to_try_again() {
+        let refusal = Refusal::from(ApiError::from(Spent::Time));
+        assert_eq!(refusal.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(!refusal.headers.contains_key(RETRY_AFTER));
+    }
+
+    #[test]
     fn a_limit_common_to_all_plans_names_no_plan() {
         let err = ApiError::from(WriteError::TooMany { what: "claims", limit: 100_000 });
         assert_eq!(

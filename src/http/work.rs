@@ -20,6 +20,7 @@ use crate::http::params::Params;
 use crate::http::rows::push_number;
 use crate::telemetry::current::{self, Current};
 use crate::vocab::budget::{Budget, QUERY_TIME_MAX, Spent};
+use crate::vocab::ids::AccountId;
 use crate::vocab::turns::{Party, Turn, TurnLimits, Turns};
 
 /// Longest query, in microseconds, that runs on an async thread.
@@ -48,7 +49,8 @@ pub async fn run<T: Send + 'static>(
     if cost_us <= INLINE_US_MAX {
         return work();
     }
-    run_within(QUERY_TIME_MAX, Some(turn().await?), work).await
+    let party = current::account().map_or(Party::Visitors, Party::Account);
+    run_within(QUERY_TIME_MAX, Some(turn(party).await?), work).await
 }
 
 /// Parses the parameters of a request. A regular expression is compiled on the blocking pool, unless it
@@ -77,6 +79,17 @@ pub async fn scan<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     run(u32::MAX, work).await
+}
+
+/// [`scan`] in a turn of `account`, for work that goes on after its request has a response.
+///
+/// # Errors
+/// As [`run`].
+pub async fn scan_for<T: Send + 'static>(
+    account: AccountId,
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    run_within(QUERY_TIME_MAX, Some(turn(Party::Account(account)).await?), work).await
 }
 
 /// [`scan`] if `scans`, else [`run`].
@@ -124,13 +137,10 @@ static TURNS: LazyLock<Arc<Turns>> = LazyLock::new(|| {
     })
 });
 
-/// Waits for a turn of the request's account; requests without one share a turn.
-async fn turn() -> Result<Turn, ApiError> {
-    let account = current::account();
-    let turn = TURNS.take(account.map_or(Party::Visitors, Party::Account)).await;
-    turn.map_err(|no_turn| {
+async fn turn(party: Party) -> Result<Turn, ApiError> {
+    TURNS.take(party).await.map_err(|no_turn| {
         metrics::counter!("dropdex_queries_refused_total").increment(1);
-        ApiError::NoTurn { no_turn, is_visitor: account.is_none() }
+        ApiError::NoTurn { no_turn, is_visitor: party == Party::Visitors }
     })
 }
 

@@ -58,6 +58,9 @@ fn a_paying_key_is_served_during_an_anonymous_flood() {
     assert!(good * 100 >= asked * 95, "{good} of {asked}");
 }
 
+/// Sends one request and returns its status.
+type Ask = fn(&mut Client) -> u16;
+
 /// What one account may send at once without an end, until the guard is dropped.
 struct Flood {
     stop: Arc<AtomicBool>,
@@ -66,7 +69,7 @@ struct Flood {
 }
 
 impl Flood {
-    fn start(server: &Server, key: &str, clients: usize, ask: fn(&mut Client) -> u16) -> Flood {
+    fn start(server: &Server, key: &str, clients: usize, ask: Ask) -> Flood {
         let (stop, took) = (Arc::<AtomicBool>::default(), Arc::<Mutex<Vec<Duration>>>::default());
         let clients = (0..clients).map(|_| {
             let (stop, took) = (Arc::clone(&stop), Arc::clone(&took));
@@ -107,7 +110,7 @@ fn an_account_that_sends_all_it_may_delays_its_own_requests_alone() {
         .into();
     let names = (0..6_000).map(|number| format!("{:x}name{number:05}.com,{TODAY}", number * 7_919));
     let rows: Vec<_> = names.collect();
-    let list = site.write("list.csv", &format!("domain,drop_date\n{}\n", rows.join("\n")));
+    let list = site.write("list.csv", format!("domain,drop_date\n{}\n", rows.join("\n")));
     site.ingest(&list, &format!("{TODAY}T00:00:00Z"));
     let mut client = server.client_with(&neighbour);
     wait::until(Duration::from_secs(60), "the events", || {
@@ -125,7 +128,7 @@ fn an_account_that_sends_all_it_may_delays_its_own_requests_alone() {
             (0..5).map(|number| json!({"regex": format!(".*[a-f]1.*{number}.*q")})).collect();
         client.send("POST", "/api/v1/search/batch", &json!({"queries": queries})).status
     };
-    let floods: [(&str, usize, fn(&mut Client) -> u16); 3] =
+    let floods: [(&str, usize, Ask); 3] =
         [("searches", 32, regex), ("changes", 40, changes), ("batches", 32, batch)];
     for (what, clients, ask) in floods {
         let flood = Flood::start(&server, &greedy, clients, ask);
