@@ -159,7 +159,7 @@ pub fn on_all_cores<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Syn
     let mut done = Vec::with_capacity(items.len());
     let mut items = items.into_iter();
     while items.len() > 0 {
-        let round: Vec<T> = items.by_ref().take(pool.current_num_threads() * ROUND_ITEMS).collect();
+        let round: Vec<T> = items.by_ref().take(pool.current_num_threads()).collect();
         let (began, used) = (Instant::now(), share.as_ref().map(Share::used));
         done.extend(pool.install(|| {
             let done = round.into_par_iter().map(|item| match &share {
@@ -184,9 +184,6 @@ pub fn on_all_cores<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Syn
     });
     done
 }
-
-/// Items of a round for each core.
-const ROUND_ITEMS: usize = 2;
 
 /// Rest of a budget, shared by several threads.
 struct Share {
