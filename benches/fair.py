@@ -157,7 +157,7 @@ def attacks(port, key):
 
 
 def attack(port, key, which, stop):
-    """Sends requests until `stop` is set, whatever their status."""
+    """Sends requests until `stop` is set."""
     _, connections, make = attacks(port, key)[which]
     numbers = itertools.count()
 

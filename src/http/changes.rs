@@ -267,7 +267,7 @@ impl Reader {
                     && test.as_ref().is_none_or(|test: &NameTest<'_>| test.passes(entry.name))
             })
         };
-        // A stream reads on when its request has long had its response.
+        // The request of a stream already has its response, so it no longer names the account.
         if is_long { work::scan_for(account, make).await } else { work::run_aside(make).await }
     }
 }

@@ -81,7 +81,7 @@ pub async fn scan<T: Send + 'static>(
     run(u32::MAX, work).await
 }
 
-/// [`scan`] in a turn of `account`, for work that goes on after its request has a response.
+/// [`scan`] in a turn of `account`, for the pages of a stream: its request already has a response.
 ///
 /// # Errors
 /// As [`run`].

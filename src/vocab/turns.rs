@@ -23,7 +23,7 @@ pub const SLICE: Duration = Duration::from_millis(5);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Party {
     Account(AccountId),
-    /// Everybody without a valid key or session.
+    /// All requests without a valid key or session.
     Visitors,
 }
 
@@ -56,7 +56,7 @@ pub enum NoTurn {
 #[derive(Debug)]
 pub struct Turns {
     schedule: Mutex<Schedule<Wake>>,
-    /// Whether anybody may have to give way. Read without the lock.
+    /// Whether running work may have to give way. Read without the lock.
     is_contended: AtomicBool,
     wait_max: Duration,
 }
@@ -102,7 +102,7 @@ impl Turns {
         }
         woken.extend(schedule.evicted.drain(..).map(|(wake, no_turn)| (wake, Err(no_turn))));
         self.is_contended.store(schedule.is_contended(), Ordering::Relaxed);
-        // A turn that nobody receives ends when it is dropped, which takes the lock.
+        // A turn that is not received ends on drop, which takes the lock.
         drop(schedule);
         woken.into_iter().for_each(|(wake, turn)| drop(wake.send(turn)));
         changed
@@ -373,7 +373,7 @@ impl<W> Schedule<W> {
         self.forget_idle();
     }
 
-    /// Whether anybody waits, or more run than there are slots.
+    /// Whether work waits, or more runs than there are slots.
     fn is_contended(&self) -> bool {
         self.waiting + self.paused > 0 || self.running > self.limits.slots
     }
@@ -397,7 +397,7 @@ impl<W> Schedule<W> {
     }
 
     /// Forgets parties without work that would join at the current virtual time anyway. While a slot is free
-    /// nobody waits, so all are equal and the virtual time begins anew.
+    /// no work waits, so all parties are equal and the virtual time starts again at zero.
     fn forget_idle(&mut self) {
         let is_free = self.waiting + self.paused == 0 && self.running < self.limits.slots;
         if is_free {
@@ -561,7 +561,7 @@ mod tests {
         let ids: Vec<_> = (0..20).map(|_| machine.ask(account(1), 10 * MS)).collect();
         let ended: Vec<_> = ids.into_iter().map(|id| machine.latency(id)).collect();
         assert!(ended.is_sorted(), "{ended:?}");
-        // Nobody had to give way, so nothing was ever paused.
+        // No other party has work, so nothing is paused.
         assert_eq!(ended.last(), Some(&(100 * MS)));
     }
 
@@ -659,7 +659,7 @@ mod tests {
         let turns = Turns::new(TurnLimits { slots: 1, ..LIMITS });
         let take = |party| turns.take(party).now_or_never().expect("at once").expect("a turn");
         let mut long = take(account(1));
-        assert_eq!(long.give_way(Instant::now() + 2 * SLICE), None, "nobody else has work");
+        assert_eq!(long.give_way(Instant::now() + 2 * SLICE), None, "no other party has work");
         let other = take(account(2));
         let gives_way = std::thread::spawn(move || {
             let waited = long.give_way(Instant::now() + 2 * SLICE);

@@ -61,7 +61,7 @@ fn a_paying_key_is_served_during_an_anonymous_flood() {
 /// Sends one request and returns its status.
 type Ask = fn(&mut Client) -> u16;
 
-/// What one account may send at once without an end, until the guard is dropped.
+/// Clients of one account that repeat a request until they are stopped.
 struct Flood {
     stop: Arc<AtomicBool>,
     took: Arc<Mutex<Vec<Duration>>>,
@@ -100,8 +100,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// All requests are made by one account, and each costs milliseconds. Before there were turns by account, its
-/// neighbour waited as long as each of them.
+/// With one queue for all, a neighbour would wait as long as the account does itself.
 #[test]
 fn an_account_that_sends_all_it_may_delays_its_own_requests_alone() {
     let (site, server) = served(1, "");
