@@ -20,6 +20,7 @@ use crate::http::search::SearchResponse;
 use crate::http::work::push_member;
 use crate::http::{App, etag, work};
 use crate::index::filter::SearchFilter;
+use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::limits::BATCH_MAX;
 
@@ -111,7 +112,8 @@ pub async fn search_batch(
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let served = Arc::clone(&index);
     let body = work::scan(move || {
-        let asked = queries.iter().enumerate();
+        // Each may compile an expression, which takes a while.
+        let asked = queries.iter().enumerate().take_while(|_| !budget::spent());
         let asked = asked.map(|(at, query)| parse(at, query, known, as_of.today));
         let asked = asked.collect::<Result<Vec<_>, ApiError>>()?;
         let mut out = b"{\"results\":[".to_vec();
