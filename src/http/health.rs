@@ -118,10 +118,8 @@ impl Readiness {
         let (log, log_reads, log_writes) = match &log {
             None => (None, true, true),
             Some(log) => {
-                let check = log_check(log, app.live.is_behind());
-                let reads = log.is_caught_up && check != BEHIND;
-                let writes = check == "ok" || check == CUT_OFF && !is_cut_off_for_long(log);
-                (Some(check), reads, reads && writes)
+                let (check, reads, writes) = of_log(log, app.live.is_behind());
+                (Some(check), reads, writes)
             }
         };
         let is_clock_trusted = app.clock.is_trusted();
@@ -165,8 +163,12 @@ const CUT_OFF: &str = "cut_off";
 /// A node that was cut off for longer may be alone: others go on without it.
 const CUT_OFF_MAX: Duration = Duration::from_secs(120);
 
-fn is_cut_off_for_long(log: &Condition) -> bool {
-    log.cut_off.as_ref().is_some_and(|it| it.since.elapsed() > CUT_OFF_MAX)
+/// Returns the check of the shared log, and whether a node can serve reads and writes.
+fn of_log(log: &Condition, is_behind: bool) -> (&'static str, bool, bool) {
+    let check = log_check(log, is_behind);
+    let is_alone = log.cut_off.as_ref().is_some_and(|it| it.since.elapsed() > CUT_OFF_MAX);
+    let reads = log.is_caught_up && check != BEHIND;
+    (check, reads, reads && (check == "ok" || check == CUT_OFF && !is_alone))
 }
 
 fn log_check(log: &Condition, is_behind: bool) -> &'static str {
@@ -259,4 +261,42 @@ pub async fn api_docs(headers: HeaderMap) -> Response {
     const DOCS: &[u8] = include_bytes!("../../data/docs/api.md");
     static TAG: LazyLock<Tag> = LazyLock::new(|| Tag::for_bytes(DOCS));
     etag::constant(&TAG, &headers, "text/markdown; charset=utf-8", DOCS)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::cluster::log::CutOff;
+
+    fn ago(seconds: u64) -> Instant {
+        Instant::now().checked_sub(Duration::from_secs(seconds)).expect("after the boot")
+    }
+
+    #[test]
+    fn a_node_that_is_alone_for_minutes_is_ready_for_reads_only() {
+        let well =
+            Condition { is_caught_up: true, complete_at: Some(ago(1)), ..Condition::default() };
+        let cut_off = |log: &Condition, seconds| {
+            let since = ago(seconds);
+            Condition { cut_off: Some(CutOff { error: String::new(), since }), ..log.clone() }
+        };
+        let new = Condition::default();
+        let halted = Condition { halted: Some(String::new()), ..well.clone() };
+        let slow = Condition { complete_at: Some(ago(60)), ..well.clone() };
+        for (log, expected) in [
+            (&well, ("ok", true, true)),
+            (&cut_off(&well, 60), ("cut_off", true, true)),
+            (&cut_off(&well, 121), ("cut_off", true, false)),
+            (&cut_off(&new, 1), ("cut_off", false, false)),
+            (&new, ("catching_up", false, false)),
+            (&halted, ("halted", true, false)),
+            // It takes in no records, although nothing says why.
+            (&slow, ("catching_up", true, false)),
+        ] {
+            assert_eq!(of_log(log, false), expected, "{log:?}");
+        }
+        assert_eq!(of_log(&well, true), ("behind", false, false));
+    }
 }
