@@ -2,12 +2,13 @@
 //! is built for all of them.
 //!
 //! A file is taken once it is complete: its name does not start with a dot or end as that of a
-//! partial upload does, and it was unchanged between two scans. It then moves to `done/`, or to
-//! `refused/` with a note that gives the reason. A list is refused when it is not usable, or when its
+//! partial upload does, it was unchanged between two scans, and no writer is known to have it open. It
+//! then moves to `done/`, or to `refused/` with a note that gives the reason. If it is written to there,
+//! it was not complete after all: it moves back, and is taken again. A list is refused when it is not usable, or when its
 //! ingest failed [`TRIES_MAX`] times. Causes that may pass (a full disk, another ingest, a server that
 //! stops) leave it in place and are not counted.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -20,6 +21,7 @@ use chrono::{DateTime, Utc};
 use metrics::{Counter, counter};
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::intake::open_files::OpenFiles;
 use crate::intake::outcome::{ListOutcome, Outcome};
 use crate::intake::queue::{Queue, QueueError};
 use crate::intake::request::{Ingest, Lists, Rebuild, Task};
@@ -39,6 +41,10 @@ const UNFINISHED: [&str; 6] = ["part", "partial", "tmp", "temp", "crdownload", "
 const SCANS_SKIPPED: u32 = 12;
 /// A list is refused when its ingest failed this often, by a crash or an internal error.
 const TRIES_MAX: u32 = 3;
+/// Maximum lists that are checked for a late writer after they were moved.
+const PUT_AWAY_MAX: usize = 1_000;
+/// Ending of the note beside a refused list.
+const NOTE: &str = ".why.txt";
 
 /// The worker that watches the inbox.
 pub struct Inbox {
@@ -87,6 +93,21 @@ struct Memory {
     seen: Files,
     /// Failed tries of a file.
     failures: HashMap<PathBuf, (FileVersion, u32)>,
+    /// `None` if the system has no watch for us; size and times decide then.
+    open: Option<OpenFiles>,
+    /// Files whose open writer was logged.
+    awaited: HashSet<PathBuf>,
+    /// The last lists that were moved, oldest first.
+    put_away: VecDeque<PutAway>,
+}
+
+/// A list that was moved to `done/` or `refused/`.
+struct PutAway {
+    /// Its path in the inbox.
+    from: PathBuf,
+    to: PathBuf,
+    /// As it was ingested.
+    version: FileVersion,
 }
 
 /// The words by which metrics count a list.
@@ -102,6 +123,11 @@ impl Inbox {
         let mut ticks = interval(self.period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut memory, mut skipped) = (Memory::default(), 0);
+        memory.open = OpenFiles::new()
+            .inspect_err(|err| {
+                tracing::warn!(%err, "the inbox is not notified of writers; it compares sizes and times only");
+            })
+            .ok();
         // Registers the counters at 0 so that `rate()` sees the first increment.
         OUTCOMES.into_iter().for_each(|outcome| lists_total(outcome).increment(0));
         let mut stop = std::pin::pin!(stop);
@@ -135,20 +161,31 @@ impl Inbox {
     /// Takes the files that are unchanged since the last scan, then rebuilds once if any was new.
     async fn scan(&self, memory: &mut Memory) -> anyhow::Result<()> {
         let folder = self.folder();
+        take_back(&mut memory.put_away);
         let found = tokio::task::spawn_blocking(move || files(&folder)).await?;
         let found = found.with_context(|| format!("cannot read {}", self.folder().display()))?;
-        let complete: Vec<(PathBuf, FileVersion)> = found
+        memory.update_open(&self.folder());
+        let unchanged: Vec<(PathBuf, FileVersion)> = found
             .iter()
             .filter(|(path, version)| memory.seen.get(*path) == Some(*version))
             .map(|(path, version)| (path.clone(), *version))
             .collect();
+        memory.awaited.retain(|path| found.contains_key(path));
         memory.failures.retain(|path, (version, _)| found.get(path) == Some(version));
         self.status.lock().waiting = found.len();
         memory.seen = found;
         let mut all = Ok(());
-        for (path, version) in complete {
+        for (path, version) in unchanged {
+            if memory.is_open(&path) {
+                continue;
+            }
             match self.take(&path, version, &mut memory.failures).await {
-                Ok(()) => {
+                Ok(to) => {
+                    if memory.put_away.len() == PUT_AWAY_MAX {
+                        memory.put_away.pop_front();
+                    }
+                    let from = path.clone();
+                    memory.put_away.extend(to.map(|to| PutAway { from, to, version }));
                     memory.seen.remove(&path);
                     self.status.lock().waiting = memory.seen.len();
                 }
@@ -159,13 +196,14 @@ impl Inbox {
         all.and(self.rebuild().await)
     }
 
-    /// Ingests a list and moves it out of the way.
+    /// Ingests a list and moves it out of the way. Returns its new path, unless another file took its
+    /// place meanwhile.
     async fn take(
         &self,
         path: &Path,
         version: FileVersion,
         failures: &mut HashMap<PathBuf, (FileVersion, u32)>,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Option<PathBuf>> {
         // Written first: a server that dies right after an ingest must rebuild when it starts again.
         let marker = self.folder().join(BEHIND);
         let mut may_be_behind = marker.exists();
@@ -193,12 +231,16 @@ impl Inbox {
         }
         let file = path.file_name().unwrap_or_default().display();
         // A file that took its place meanwhile is taken at a later scan.
-        if FileVersion::read(path).is_ok_and(|now| now == version) {
-            self.put_away(path, &outcome)
-                .with_context(|| format!("{} cannot be moved out of the inbox", path.display()))?;
-        } else {
-            tracing::warn!(%file, "a list in the inbox was replaced during its ingest");
-        }
+        let place =
+            if FileVersion::read(path).is_ok_and(|now| now == version) {
+                let place = self.put_away(path, &outcome);
+                Some(place.with_context(|| {
+                    format!("{} cannot be moved out of the inbox", path.display())
+                })?)
+            } else {
+                tracing::warn!(%file, "a list in the inbox was replaced during its ingest");
+                None
+            };
         self.count(&outcome);
         match outcome {
             ListOutcome::Refused { reason } => {
@@ -212,7 +254,7 @@ impl Inbox {
                 tracing::info!(%file, "a list in the inbox was ingested before");
             }
         }
-        Ok(())
+        Ok(place)
     }
 
     async fn ingest(&self, path: &Path) -> Result<ListOutcome, Failed> {
@@ -248,16 +290,16 @@ impl Inbox {
         counts.last_at = Some(self.clock.now());
     }
 
-    fn put_away(&self, path: &Path, outcome: &ListOutcome) -> io::Result<()> {
+    fn put_away(&self, path: &Path, outcome: &ListOutcome) -> io::Result<PathBuf> {
         let name = path.file_name().unwrap_or(OsStr::new("list"));
-        let ListOutcome::Refused { reason } = outcome else {
-            return fs::rename(path, free_path(&self.folder().join(DONE), name));
-        };
-        let place = free_path(&self.folder().join(REFUSED), name);
-        let mut note = place.clone().into_os_string();
-        note.push(".why.txt");
-        fs::write(note, format!("{reason}\n"))?;
-        fs::rename(path, place)
+        let is_refused = matches!(outcome, ListOutcome::Refused { .. });
+        let folder = self.folder().join(if is_refused { REFUSED } else { DONE });
+        let place = free_path(&folder, name);
+        if let ListOutcome::Refused { reason } = outcome {
+            fs::write(note_of(&place), format!("{reason}\n"))?;
+        }
+        fs::rename(path, &place)?;
+        Ok(place)
     }
 
     async fn rebuild(&self) -> anyhow::Result<()> {
@@ -273,6 +315,62 @@ impl Inbox {
         }
         fs::remove_file(&marker).with_context(|| format!("{}", marker.display()))
     }
+}
+
+impl Memory {
+    /// Reads which files are open for writing.
+    fn update_open(&mut self, folder: &Path) {
+        let Some(open) = &mut self.open else { return };
+        if let Err(err) = open.watch(folder).and_then(|()| open.update()) {
+            tracing::warn!(%err, "the inbox cannot be watched for writers; it compares sizes and times only");
+            self.open = None;
+        }
+    }
+
+    /// Returns whether a writer has the file open; logs it once.
+    fn is_open(&mut self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default();
+        let is_open = self.open.as_ref().is_some_and(|open| open.contains(name));
+        if is_open && self.awaited.insert(path.to_owned()) {
+            tracing::info!(file = %name.display(), "a list in the inbox is still open for writing; it waits");
+        }
+        is_open
+    }
+}
+
+/// Moves lists back to the inbox that were written to after they had been moved.
+fn take_back(put_away: &mut VecDeque<PutAway>) {
+    put_away.retain(|PutAway { from, to, version }| {
+        // A list that was deleted or replaced is no concern of ours any more.
+        let Ok(now) = FileVersion::read(to) else { return false };
+        if !now.is_later_state_of(version) {
+            return now == *version;
+        }
+        let file = from.file_name().unwrap_or(OsStr::new("list"));
+        let folder = from.parent().unwrap_or(Path::new("."));
+        match fs::rename(to, free_path(folder, file)) {
+            Ok(()) => {
+                // There is none beside a list that was ingested.
+                let _ = fs::remove_file(note_of(to));
+                tracing::warn!(
+                    file = %file.display(),
+                    "a list was written to after it had been read; it is read again"
+                );
+                false
+            }
+            Err(err) => {
+                tracing::warn!(file = %to.display(), %err, "the list grew and cannot be moved back");
+                true
+            }
+        }
+    });
+}
+
+/// Path of the note beside a refused list.
+fn note_of(place: &Path) -> PathBuf {
+    let mut note = place.as_os_str().to_owned();
+    note.push(NOTE);
+    note.into()
 }
 
 /// Why a list was neither added nor refused.

@@ -14,6 +14,7 @@ pub mod compact;
 pub mod exchange;
 pub mod inbox;
 pub mod message;
+mod open_files;
 pub mod outcome;
 pub mod queue;
 pub mod request;

@@ -447,6 +447,11 @@ impl FileVersion {
             changed: (facts.mtime(), facts.mtime_nsec()),
         })
     }
+
+    /// Returns true for another state of the same file: it was written to.
+    pub fn is_later_state_of(&self, before: &FileVersion) -> bool {
+        self.inode == before.inode && self != before
+    }
 }
 
 fn version(path: &Path) -> anyhow::Result<FileVersion> {

@@ -1,7 +1,8 @@
 //! Lists beside a running server: commands that the server runs for clients, one at a time, and
 //! the folder in which lists arrive.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -149,6 +150,68 @@ fn the_inbox_ingests_lists_as_they_arrive() {
     arrive("a.csv", list(&["arrivedg.com"]).as_bytes());
     until("a second a.csv", || there("done", "a.csv.2"));
     server.stop();
+}
+
+/// A list, and its last row.
+fn in_halves(names: &[&str]) -> (String, String) {
+    let (last, others) = names.split_last().expect("names");
+    (list(others), format!("{last},2026-03-14\n"))
+}
+
+#[test]
+fn a_list_whose_writer_pauses_is_read_once_and_whole() {
+    let (site, key, server) = world();
+    let inbox = site.data().join("inbox");
+    until("the folder is made", || inbox.join("refused").exists());
+    let (first, second) = in_halves(&["slowone.com", "slowtwo.com"]);
+    let mut writer = File::create(inbox.join("slow.csv")).expect("created");
+    let empty = File::create(inbox.join("empty.csv")).expect("created");
+    writer.write_all(first.as_bytes()).expect("written");
+    // Each of these takes two scans.
+    for (file, name) in [("a.csv", "quickone.com"), ("b.csv", "quicktwo.com")] {
+        fs::write(inbox.join(file), list(&[name])).expect("written");
+        until("the other list is put away", || inbox.join("done").join(file).exists());
+    }
+    assert!(inbox.join("slow.csv").exists() && inbox.join("empty.csv").exists());
+    writer.write_all(second.as_bytes()).expect("written");
+    drop((writer, empty));
+    until("it is put away", || inbox.join("done/slow.csv").exists());
+    until("an empty list is refused", || inbox.join("refused/empty.csv").exists());
+    until_counted(&server, &["3 lists ingested", "1 refused"]);
+    wait::until(ARRIVAL_MAX, "it is found", || total(&server, &key, "slow") == 2);
+}
+
+/// The server cannot know of writers that were there before it.
+#[test]
+fn a_list_that_grows_after_it_was_moved_is_read_again() {
+    let (site, key, server) = world();
+    drop(server);
+    let inbox = site.data().join("inbox");
+    let (first, second) = in_halves(&["lateone.com", "latetwo.com"]);
+    let mut writers = ["half.csv", "empty.csv"].map(|name| {
+        let mut writer = File::create(inbox.join(name)).expect("created");
+        if name == "half.csv" {
+            writer.write_all(first.as_bytes()).expect("written");
+        }
+        writer
+    });
+    let settings = site.settings("[inbox]\nseconds = 1\n");
+    let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
+    until("half of it is put away", || inbox.join("done/half.csv").exists());
+    let note = inbox.join("refused/empty.csv.why.txt");
+    until("the empty one is refused", || inbox.join("refused/empty.csv").exists());
+    assert!(note.exists());
+    writers[0].write_all(second.as_bytes()).expect("written");
+    writers[1].write_all(list(&["emptynomore.com"]).as_bytes()).expect("written");
+    drop(writers);
+    until("both are put away", || {
+        let sizes = ["half.csv", "empty.csv"]
+            .map(|name| fs::metadata(inbox.join("done").join(name)).map_or(0, |facts| facts.len()));
+        sizes == [(first.len() + second.len()) as u64, list(&["emptynomore.com"]).len() as u64]
+    });
+    assert!(!note.exists() && !inbox.join("refused/empty.csv").exists());
+    let found = || (total(&server, &key, "late"), total(&server, &key, "emptynomore"));
+    wait::until(ARRIVAL_MAX, "both are found", || found() == (2, 1));
 }
 
 #[test]

@@ -1,0 +1,163 @@
+//! Files of a folder that a process on this machine has open for writing, by inotify.
+//!
+//! A writer that pauses leaves a file that looks complete by its size and times. The kernel reports when
+//! it closes the file, also when it was killed. There are no reports of other machines (NFS), and none of
+//! files that were opened before the watch began.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::io::Errno;
+
+/// Room for some hundred events.
+const EVENT_BYTES: usize = 16 << 10;
+
+/// A watch on one folder.
+pub(super) struct OpenFiles {
+    events: OwnedFd,
+    files: HashMap<OsString, State>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It appeared; a hard link is never opened.
+    Created,
+    /// Opened after it was created, most likely for writing.
+    Opened,
+    Written,
+}
+
+impl OpenFiles {
+    /// Creates the queue of events; [`OpenFiles::watch`] starts them.
+    ///
+    /// # Errors
+    /// The system refuses it, most likely because a user has too many of them.
+    pub(super) fn new() -> Result<OpenFiles, Errno> {
+        let events = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+        Ok(OpenFiles { events, files: HashMap::new() })
+    }
+
+    /// Watches the folder. Repeated calls change nothing, unless another folder is at its path now.
+    ///
+    /// # Errors
+    /// The folder cannot be watched.
+    pub(super) fn watch(&self, folder: &Path) -> Result<(), Errno> {
+        let events = WatchFlags::CREATE
+            | WatchFlags::OPEN
+            | WatchFlags::MODIFY
+            | WatchFlags::CLOSE
+            | WatchFlags::MOVED_FROM
+            | WatchFlags::DELETE
+            | WatchFlags::ONLYDIR;
+        inotify::add_watch(&self.events, folder, events).map(|_| ())
+    }
+
+    /// Reads the events up to now.
+    ///
+    /// # Errors
+    /// The events cannot be read.
+    pub(super) fn update(&mut self) -> Result<(), Errno> {
+        let mut buffer = [MaybeUninit::uninit(); EVENT_BYTES];
+        let mut reader = inotify::Reader::new(&self.events, &mut buffer);
+        loop {
+            match reader.next() {
+                Ok(event) => {
+                    let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
+                    record(&mut self.files, event.events(), name);
+                }
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(err) => return Err(err),
+            }
+        }
+    }
+
+    /// Returns whether a process has the file of this name open for writing.
+    pub(super) fn contains(&self, name: &OsStr) -> bool {
+        matches!(self.files.get(name), Some(State::Opened | State::Written))
+    }
+}
+
+fn record(files: &mut HashMap<OsString, State>, events: ReadFlags, name: Option<&OsStr>) {
+    if events.contains(ReadFlags::QUEUE_OVERFLOW) {
+        // Reports were lost, and a file whose end was lost would wait for ever.
+        return files.clear();
+    }
+    let Some(name) = name else { return };
+    let state = files.get(name).copied();
+    let ended = ReadFlags::CLOSE_WRITE | ReadFlags::MOVED_FROM | ReadFlags::DELETE;
+    if events.contains(ReadFlags::CREATE) {
+        files.insert(name.to_owned(), State::Created);
+    } else if events.contains(ReadFlags::MODIFY) {
+        files.insert(name.to_owned(), State::Written);
+    } else if events.contains(ReadFlags::OPEN) && state == Some(State::Created) {
+        files.insert(name.to_owned(), State::Opened);
+    } else if events.intersects(ended)
+        || events.contains(ReadFlags::CLOSE_NOWRITE) && state == Some(State::Opened)
+    {
+        files.remove(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::io::Write;
+
+    use super::*;
+
+    fn watched() -> (tempfile::TempDir, OpenFiles) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = OpenFiles::new().expect("inotify");
+        files.watch(folder.path()).expect("watched");
+        (folder, files)
+    }
+
+    fn is_open(files: &mut OpenFiles, name: &str) -> bool {
+        files.update().expect("events");
+        files.contains(OsStr::new(name))
+    }
+
+    #[test]
+    fn a_file_is_open_until_its_writer_closes_it() {
+        let (folder, mut files) = watched();
+        let path = folder.path().join("a.csv");
+        let mut writer = File::create(&path).expect("created");
+        assert!(is_open(&mut files, "a.csv"), "nothing was written yet");
+        writer.write_all(b"alphaone.com\n").expect("written");
+        drop(File::open(&path).expect("a reader"));
+        assert!(is_open(&mut files, "a.csv"), "a reader that leaves changes nothing");
+        drop(writer);
+        assert!(!is_open(&mut files, "a.csv"));
+        let mut writer = File::options().append(true).open(&path).expect("opened");
+        writer.write_all(b"alphatwo.com\n").expect("written");
+        assert!(is_open(&mut files, "a.csv"), "written to again");
+        fs::rename(&path, folder.path().join("b.csv")).expect("renamed");
+        assert!(!is_open(&mut files, "a.csv"));
+        writer.write_all(b"alphathree.com\n").expect("written");
+        assert!(is_open(&mut files, "b.csv"), "under its new name");
+        drop(writer);
+        assert!(!is_open(&mut files, "b.csv"));
+    }
+
+    #[test]
+    fn files_that_arrive_complete_are_not_open() {
+        let (folder, mut files) = watched();
+        let elsewhere = tempfile::tempdir_in(folder.path()).expect("a folder");
+        let list = elsewhere.path().join("list");
+        fs::write(&list, "alphaone.com\n").expect("written");
+        fs::hard_link(&list, folder.path().join("linked")).expect("linked");
+        fs::copy(&list, folder.path().join("copied")).expect("copied");
+        fs::rename(&list, folder.path().join("moved")).expect("moved");
+        for name in ["linked", "copied", "moved"] {
+            assert!(!is_open(&mut files, name), "{name}");
+            drop(File::open(folder.path().join(name)).expect("a reader"));
+            assert!(!is_open(&mut files, name), "{name}");
+        }
+    }
+}
