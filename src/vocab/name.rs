@@ -14,7 +14,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::vocab::limits::LABEL_CHARS_MAX;
-use crate::vocab::suffixes;
+use crate::vocab::suffixes::{self, Suffix};
 
 /// Maximum bytes of a name, without the trailing dot (RFC 1035 §2.3.4).
 pub const NAME_OCTETS_MAX: usize = 253;
@@ -54,9 +54,7 @@ pub enum NameError {
     UnknownSuffix,
     #[error("the name is a public suffix itself")]
     IsPublicSuffix,
-    #[error(
-        "the name is or lies under a private suffix (PRIVATE section of the Public Suffix List)"
-    )]
+    #[error("the name lies under a private suffix (PRIVATE section of the Public Suffix List)")]
     PrivateSuffix,
     #[error("the name is a host below a registrable name")]
     BelowRegistrable,
@@ -102,20 +100,30 @@ impl DomainName {
         Ok(DomainName { text: CompactString::new(name), label_len })
     }
 
-    /// Parses a host: the registrable name that it is or lies below.
+    /// Parses a name as people give it: also the address of a page, for the name that its host is or
+    /// lies below.
+    ///
+    /// # Errors
+    /// As [`DomainName::parse`].
+    pub fn parse_or_address(text: &str) -> Result<DomainName, NameError> {
+        host_of_address(text).map_or_else(|| DomainName::parse(text), DomainName::of_host)
+    }
+
+    /// Parses a host: the registrable name that it is or lies below. A host below a private suffix is
+    /// not one of its owner, so it counts for no name.
     ///
     /// # Errors
     /// As [`DomainName::parse`]: no part of the host is a name.
     pub fn of_host(host: &str) -> Result<DomainName, NameError> {
-        let parsed = DomainName::parse(host);
-        let mut rest = host;
-        while let (true, Some((_, parent))) = (parsed.is_err(), rest.split_once('.')) {
-            if let Ok(name) = DomainName::parse(parent) {
-                return Ok(name);
+        let whole = DomainName::parse(host);
+        let (mut parsed, mut rest) = (whole.clone(), host);
+        while let (Err(err), Some((_, parent))) = (&parsed, rest.split_once('.')) {
+            if *err == NameError::PrivateSuffix {
+                return parsed;
             }
-            rest = parent;
+            (parsed, rest) = (DomainName::parse(parent), parent);
         }
-        parsed
+        parsed.or(whole)
     }
 
     /// A name from a checksummed file, which [`DomainName::parse`] accepted when it was written. The
@@ -197,7 +205,7 @@ impl<'de> Deserialize<'de> for DomainName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<DomainName, D::Error> {
         if deserializer.is_human_readable() {
             let text = <Cow<'de, str>>::deserialize(deserializer)?;
-            return DomainName::parse(&text).map_err(D::Error::custom);
+            return DomainName::parse_or_address(&text).map_err(D::Error::custom);
         }
         let (label_len, text) = <(u8, CompactString)>::deserialize(deserializer)?;
         Some(text)
@@ -223,6 +231,31 @@ pub fn to_unicode(name: &str) -> Cow<'_, str> {
         Ok(()) => text,
         Err(_) => Cow::Borrowed(name),
     }
+}
+
+/// Returns the host in the address of a page: `https://me@www.example.com:8080/path?x#y`, and without a
+/// scheme what is before a slash, `example.com/`. `None` for a text that is no address.
+pub fn host_of_address(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let (scheme, rest) = match text.split_once("//") {
+        Some((scheme, rest)) => (Some(scheme), rest),
+        None => (None, text),
+    };
+    let is_web = |scheme: &str| {
+        ["", "http:", "https:"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
+    };
+    if scheme.is_some_and(|scheme| !is_web(scheme)) {
+        return None;
+    }
+    let end = rest.find(['/', '?', '#', '\\']);
+    let authority = &rest[..end.unwrap_or(rest.len())];
+    let is_address = scheme.is_some() || end.is_some() && authority.contains('.');
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    let host = match host.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => host,
+    };
+    is_address.then_some(host)
 }
 
 fn check_characters(text: &str) -> Result<(), NameError> {
@@ -283,19 +316,27 @@ fn registrable_label_len(name: &str) -> Result<u8, NameError> {
         return Err(if known { NameError::IsPublicSuffix } else { NameError::SingleLabel });
     }
     let suffix = suffixes::find(name);
-    match suffix.section {
-        Some(Type::Icann) => {}
-        Some(Type::Private) => return Err(NameError::PrivateSuffix),
+    let suffix_len = match suffix.section {
+        Some(Type::Icann) => suffix.len,
+        Some(Type::Private) => icann_suffix_above(name, suffix).ok_or(NameError::PrivateSuffix)?,
         None => return Err(NameError::UnknownSuffix),
-    }
-    if suffix.len >= name.len() {
+    };
+    if suffix_len >= name.len() {
         return Err(NameError::IsPublicSuffix);
     }
-    let label = &name[..name.len() - suffix.len - 1];
+    let label = &name[..name.len() - suffix_len - 1];
     if label.contains('.') {
         return Err(NameError::BelowRegistrable);
     }
     Ok(u8::try_from(label.len()).expect("labels are at most 63 octets"))
+}
+
+/// Length of the ICANN suffix directly above a name that is a private suffix itself, such as `uk.com`:
+/// somebody registered the name there, so it can drop.
+fn icann_suffix_above(name: &str, private: Suffix) -> Option<usize> {
+    let (_, parent) = name.split_once('.').filter(|_| private.len == name.len())?;
+    let above = suffixes::find(parent);
+    (above == Suffix { len: parent.len(), section: Some(Type::Icann) }).then_some(parent.len())
 }
 
 #[cfg(test)]
@@ -350,11 +391,46 @@ mod tests {
             ("com", Err(NameError::IsPublicSuffix)),
             ("co.uk", Err(NameError::IsPublicSuffix)),
             ("someone.github.io", Err(NameError::PrivateSuffix)),
+            ("_dmarc.someone.github.io", Err(NameError::PrivateSuffix)),
+            ("github.io", Ok("github.io")),
             ("router.lan", Err(NameError::UnknownSuffix)),
             ("a_b.com", Err(NameError::BadCharacter('_'))),
         ] {
             let found = DomainName::of_host(host).map(|name| name.to_string());
             assert_eq!(found, name.map(str::to_owned), "{host}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_pages_are_names() {
+        for text in [
+            "https://solar.com/",
+            "HTTP://WWW.Solar.COM",
+            " https://me:pw@a.b.solar.com:8080/path?x=1#y ",
+            "//solar.com/x",
+            "solar.com/",
+            "www.solar.com/path?x",
+            "solar.com?utm=1",
+            "https://solar.com.",
+            "solar.com.",
+        ] {
+            let name = DomainName::parse_or_address(text).map(|name| name.to_string());
+            assert_eq!(name, Ok("solar.com".to_owned()), "{text}");
+        }
+        for (text, reason) in [
+            ("http://", NameError::Empty),
+            ("https://someone.github.io/", NameError::PrivateSuffix),
+            ("http://192.0.2.1/", NameError::UnknownSuffix),
+            ("http://localhost:8080/", NameError::SingleLabel),
+            ("www.solar.com", NameError::BelowRegistrable),
+            ("solar.com:80", NameError::BadCharacter(':')),
+            ("ftp://solar.com/", NameError::BadCharacter(':')),
+            ("mailto:me@solar.com", NameError::BadCharacter(':')),
+            ("me@solar.com", NameError::BadCharacter('@')),
+            ("12/4/2026", NameError::BadCharacter('/')),
+            ("/solar.com", NameError::BadCharacter('/')),
+        ] {
+            assert_eq!(DomainName::parse_or_address(text), Err(reason), "{text}");
         }
     }
 
@@ -388,8 +464,9 @@ mod tests {
             ("localhost", NameError::SingleLabel),
             ("example.invalidtld", NameError::UnknownSuffix),
             ("192.0.2.1", NameError::UnknownSuffix),
-            ("github.io", NameError::PrivateSuffix),
             ("someone.github.io", NameError::PrivateSuffix),
+            ("a.b.uk.com", NameError::PrivateSuffix),
+            ("s3.amazonaws.com", NameError::PrivateSuffix),
             ("www.example.com", NameError::BelowRegistrable),
         ] {
             assert_eq!(parse(text), Err(reason), "{text}");
@@ -409,6 +486,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_private_suffix_below_an_icann_suffix_is_registrable() {
+        for (text, tld) in [
+            ("uk.com", "com"),
+            ("GR.com.", "com"),
+            ("github.io", "io"),
+            ("co.ca", "ca"),
+            ("blogspot.com", "com"),
+            ("co.com", "com"),
+            ("barsy.co.uk", "co.uk"),
+        ] {
+            let name = DomainName::parse(text).expect(text);
+            assert_eq!(name.tld(), tld, "{text}");
+            assert!(DomainName::is_registrable(name.as_str(), name.label_len()), "{text}");
+        }
+        for text in ["uk", "co.uk", "example.uk.com", "www.github.io", "example.barsy.co.uk"] {
+            assert!(DomainName::parse(text).is_err(), "{text}");
+        }
+    }
+
     proptest! {
         /// The fast path for plain ASCII agrees with the UTS 46 library.
         #[test]
@@ -418,11 +515,7 @@ mod tests {
                 .to_ascii(text.as_bytes(), AsciiDenyList::STD3, Hyphens::Check, DnsLength::Verify)
                 .map(|name| name.into_owned())
                 .ok();
-            match parse(&text) {
-                // Only the Public Suffix List rejects these (`cn.com`).
-                Err(NameError::PrivateSuffix) => prop_assert!(by_library.is_some()),
-                parsed => prop_assert_eq!(parsed.ok(), by_library),
-            }
+            prop_assert_eq!(parse(&text).ok(), by_library);
         }
 
         #[test]
