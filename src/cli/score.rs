@@ -116,7 +116,7 @@ struct Scoring<W: Write> {
 impl<W: Write> Scoring<W> {
     fn score(&mut self, text: &str) -> anyhow::Result<()> {
         self.rows += 1;
-        let name = match DomainName::parse(text) {
+        let name = match DomainName::parse_or_address(text) {
             Ok(name) => name,
             Err(err) => return self.refuse(text, err),
         };

@@ -80,7 +80,7 @@ enum AppraisalResponse<'a> {
 
 impl<'a> AppraisalResponse<'a> {
     fn new(text: &'a str, index: &Index) -> AppraisalResponse<'a> {
-        let domain = match DomainName::parse(text) {
+        let domain = match DomainName::parse_or_address(text) {
             Ok(domain) => domain,
             Err(err) => {
                 return AppraisalResponse::Refused { domain: text, error: err.to_string() };

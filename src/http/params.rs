@@ -297,7 +297,7 @@ impl<'a> Params<'a> {
     /// 400 if it is absent or not registrable.
     pub fn domain(&self, name: &'static str) -> Result<DomainName, ApiError> {
         let text = self.get(name)?.ok_or_else(|| ApiError::parameter(name, "is required"))?;
-        DomainName::parse(text).map_err(|err| ApiError::parameter(name, err))
+        DomainName::parse_or_address(text).map_err(|err| ApiError::parameter(name, err))
     }
 
     /// `sort` and `order`.

@@ -547,7 +547,7 @@ pub fn parse_names(
     if !(1..=WATCHES_PASTED_MAX).contains(&texts.len()) {
         return Err(ApiError::parameter(member, "must hold 1 to 1000 names"));
     }
-    Ok(texts.iter().map(|text| DomainName::parse(text)).collect())
+    Ok(texts.iter().map(|text| DomainName::parse_or_address(text)).collect())
 }
 
 fn tags(texts: Vec<String>) -> Result<Vec<Tag>, ApiError> {

@@ -11,6 +11,7 @@ use std::hash::{Hash, Hasher};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, LazyLock, Mutex};
 
+use icu_normalizer::ComposingNormalizerBorrowed;
 use levenshtein_automata::{DFA as EditDfa, Distance, LevenshteinAutomatonBuilder};
 use lru::LruCache;
 use regex_automata::dfa::{Automaton, dense};
@@ -472,6 +473,8 @@ fn compile_regex(text: &str) -> Result<Compiled, MatcherError> {
     };
     // Errors refer to the text as it was sent.
     parser().build().parse(text).map_err(syntax)?;
+    // Labels are in NFC. Syntax is ASCII, which that leaves as it is.
+    let text = &*ComposingNormalizerBorrowed::new_nfc().normalize(text);
     let ascii = with_ascii_classes(text)?;
     let hir = parser().build().parse(&ascii);
     let hir = hir.map_err(|_| MatcherError::Syntax { at: 1, what: "is not valid".to_owned() })?;

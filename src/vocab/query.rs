@@ -6,7 +6,7 @@ use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use serde::{Deserialize, Serialize};
 
 use crate::vocab::limits::{LABEL_CHARS_MAX, SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX};
-use crate::vocab::name::NAME_OCTETS_MAX;
+use crate::vocab::name::{DomainName, NAME_OCTETS_MAX, NameError, host_of_address};
 
 /// Reason why a text cannot be searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +19,9 @@ pub enum QueryError {
 
 /// The start of a name, normalised as names are: lower case, NFC, UTS 46-mapped.
 ///
-/// ASCII text matches the A-label and the Unicode form of names, other text only the Unicode form.
+/// ASCII text matches the A-label and the Unicode form of names, other text only the Unicode form. The
+/// address of a page, `www.` before a name and the dot of the root behind one are read as the name, since no
+/// name starts with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamePrefix(String);
 
@@ -32,7 +34,17 @@ impl NamePrefix {
     /// # Errors
     /// Empty after trimming, over 253 characters, or a control character inside.
     pub fn parse(text: &str) -> Result<NamePrefix, QueryError> {
-        normalise(text, SEARCH_QUERY_CHARS_MAX).map(NamePrefix)
+        let text = normalise(text, SEARCH_QUERY_CHARS_MAX)?;
+        let host = host_of_address(&text);
+        let name = match DomainName::parse(host.unwrap_or(&text)) {
+            Ok(_) => Some(host.unwrap_or(&text).trim_end_matches('.').to_owned()),
+            Err(NameError::BelowRegistrable) if host.is_some() || text.starts_with("www.") => {
+                let name = DomainName::of_host(host.unwrap_or(&text)).ok();
+                name.map(|name| name.unicode().into_owned())
+            }
+            Err(_) => host.filter(|host| !host.is_empty()).map(str::to_owned),
+        };
+        Ok(NamePrefix(name.unwrap_or(text)))
     }
 
     /// The normalised text, 1 character or more.
@@ -124,6 +136,20 @@ mod tests {
             ("XN--mn", "xn--mn"),
             ("ＡＢ", "ab"),
             ("straße", "straße"),
+            ("solar.com.", "solar.com"),
+            ("MÜNCHEN。de。", "münchen.de"),
+            ("solar.", "solar."),
+            ("http://solar.com/", "solar.com"),
+            ("HTTPS://Solar.com", "solar.com"),
+            ("https://www.solar.com/path?q=1#top", "solar.com"),
+            ("www.solar.com", "solar.com"),
+            ("www.mu\u{308}nchen.de/", "münchen.de"),
+            ("https://solar", "solar"),
+            ("http://solar.c", "solar.c"),
+            ("www", "www"),
+            ("www.", "www."),
+            ("www.com", "www.com"),
+            ("shop.solar.com", "shop.solar.com"),
         ] {
             assert_eq!(NamePrefix::parse(text).map(|prefix| prefix.0), Ok(prefix.into()), "{text}");
         }

@@ -217,6 +217,21 @@ fn literals_are_found_inside() {
 }
 
 #[test]
+fn decomposed_texts_match_like_composed_ones() {
+    let label = "caf\u{e9}-m\u{fc}nchen";
+    for text in
+        ["cafe\u{301}-mu\u{308}n", "^cafe\u{301}", "[u\u{308}]nchen$", "(e\u{301}|u\u{308})-"]
+    {
+        let matcher = Matcher::regex(text).unwrap_or_else(|err| panic!("{text}: {err}"));
+        assert!(matcher.matches("xn--caf-mnchen-j7a4l", label), "{text}");
+    }
+    let pattern = Matcher::pattern("*mu\u{308}nchen").expect("a pattern");
+    assert!(pattern.matches("xn--caf-mnchen-j7a4l", label));
+    let like = Matcher::like("cafe\u{301}-mu\u{308}nche", 1).expect("a label");
+    assert!(like.matches("xn--caf-mnchen-j7a4l", label));
+}
+
+#[test]
 fn invalid_expressions_are_refused_with_the_position() {
     for (regex, at, what) in [
         ("ab(c", 3, "unclosed group"),

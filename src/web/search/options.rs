@@ -48,5 +48,5 @@ pub fn list(asked: &Search, found: Option<&SearchPage<'_>>) -> Markup {
 
 /// The query as a full name, if the data does not contain it.
 fn unseen(asked: &Search, found: &SearchPage<'_>) -> Option<DomainName> {
-    DomainName::parse(&asked.text).ok().filter(|_| found.total == 0)
+    DomainName::parse_or_address(&asked.text).ok().filter(|_| found.total == 0)
 }

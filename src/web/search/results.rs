@@ -86,7 +86,7 @@ fn summary(found: &SearchPage<'_>, offset: u32) -> String {
 }
 
 fn nothing(asked: &Search, found: &SearchPage<'_>) -> Markup {
-    let whole = DomainName::parse(&asked.text).ok();
+    let whole = DomainName::parse_or_address(&asked.text).ok();
     html! {
         div.panel.empty {
             @if found.total > 0 {

@@ -87,7 +87,7 @@ impl Pasted {
         self.items += 1;
         let name = match sent.name.as_str() {
             "" => Err("the row has no name".to_owned()),
-            name => DomainName::parse(name).map_err(|err| err.to_string()),
+            name => DomainName::parse_or_address(name).map_err(|err| err.to_string()),
         };
         match name.and_then(|name| Ok((name, patch?))) {
             Ok((name, patch)) => self.names.push((sent, name, patch)),
