@@ -2,6 +2,7 @@
 //! hyphens between them. Diacritics are removed from Latin letters, as the dictionaries have none.
 
 use icu_normalizer::properties::{CanonicalDecompositionBorrowed, Decomposed};
+use unicode_security::mixed_script::AugmentedScriptSet;
 
 use super::words::Cut;
 use crate::vocab::name::{is_a_label, to_unicode};
@@ -50,18 +51,6 @@ pub struct Label {
     pub idn: bool,
     /// It mixes scripts that no language combines.
     pub mixed_scripts: bool,
-}
-
-/// Scripts for the check of mixed scripts. Han, kana, bopomofo and Hangul count as one, because
-/// Chinese, Japanese and Korean names combine them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Script {
-    Common,
-    Latin,
-    Greek,
-    Cyrillic,
-    EastAsian,
-    Other,
 }
 
 impl Label {
@@ -133,7 +122,6 @@ impl Label {
     fn read_unicode(&mut self) {
         let unicode = std::mem::take(&mut self.unicode);
         let mut joined = false;
-        let mut script = Script::Common;
         for (at, char) in unicode.chars().enumerate() {
             self.chars += 1;
             if char == '-' {
@@ -141,13 +129,10 @@ impl Label {
                 self.origin.push(u16::try_from(at).unwrap_or(u16::MAX));
                 continue;
             }
-            let own = script_of(char);
-            let clash = own != Script::Common && script != Script::Common && own != script;
-            self.mixed_scripts |= clash;
-            script = if own == Script::Common { script } else { own };
             fold(char, &mut |byte| joined = self.push(byte, joined));
             self.origin.resize(self.text.len(), u16::try_from(at).unwrap_or(u16::MAX));
         }
+        self.mixed_scripts = mixes_scripts(&unicode);
         self.unicode = unicode;
     }
 
@@ -206,17 +191,24 @@ fn fold_marked(char: char, push: &mut impl FnMut(u8)) {
     push(if base.is_ascii_alphanumeric() { base.to_ascii_lowercase() as u8 } else { OTHER });
 }
 
-fn script_of(char: char) -> Script {
-    match u32::from(char) {
-        0x00..=0x60 | 0x300..=0x36f => Script::Common,
-        0x61..=0x24f | 0x1e00..=0x1eff => Script::Latin,
-        0x370..=0x3ff | 0x1f00..=0x1fff => Script::Greek,
-        0x400..=0x52f => Script::Cyrillic,
-        0x1100..=0x11ff | 0x3005..=0x318f | 0x3400..=0x9fff | 0xac00..=0xd7ff | 0x20000.. => {
-            Script::EastAsian
+/// Returns true for a text in scripts that no language combines, beyond the level "highly restrictive" of
+/// UTS #39 §5.2: one script, or Latin letters in Chinese, Japanese or Korean text. Characters that belong
+/// to every script, such as digits and symbols, say nothing.
+///
+/// `unicode_security::RestrictionLevelDetection` also wants every character to be allowed in
+/// identifiers, which symbols are not, though some registries allow them in names.
+fn mixes_scripts(text: &str) -> bool {
+    let (mut all, mut but_latin) = (AugmentedScriptSet::default(), AugmentedScriptSet::default());
+    for char in text.chars() {
+        let scripts = AugmentedScriptSet::for_char(char);
+        all.intersect_with(scripts);
+        let mut latin = AugmentedScriptSet::for_char('a');
+        latin.intersect_with(scripts);
+        if latin.is_empty() {
+            but_latin.intersect_with(scripts);
         }
-        _ => Script::Other,
     }
+    all.is_empty() && !(but_latin.hanb || but_latin.jpan || but_latin.kore)
 }
 
 #[cfg(test)]
@@ -265,8 +257,48 @@ mod tests {
         let label = label("пример24");
         assert_eq!(runs(&label), ["??????", "24"]);
         assert_eq!((label.chars, label.digits, label.mixed_scripts), (8, 2, false));
-        assert!(!self::label("東京タワー").mixed_scripts, "Han and kana belong together");
-        assert!(self::label("pаypal").mixed_scripts, "a Cyrillic letter among Latin ones");
         assert_eq!(runs(&self::label("việtnam")), ["vietnam"], "two diacritics on one letter");
+    }
+
+    #[test]
+    fn scripts_that_languages_combine_are_not_mixed() {
+        for text in [
+            "love❤",
+            "❤",
+            "i❤ny",
+            "☕кофе",
+            "東京タワー",
+            "tokyo東京",
+            "ラーメンshop",
+            "ヶ丘",
+            "k팝",
+            "kpop뮤직",
+            "漢字한글",
+            "ㄅㄆ中文abc",
+            "münchen24",
+            "việtnam",
+            "日本語123",
+            "пример-24",
+            "αβγ",
+            "col·lecció",
+            "हिन्दी",
+            "ไทย",
+        ] {
+            assert!(!label(text).mixed_scripts, "{text}");
+        }
+        for text in [
+            "pаypal",
+            "раypal",
+            "❤pаypal",
+            "αpple",
+            "東京а",
+            "한글タワー",
+            "ㄅㄆ한글",
+            "हिन्दीabc",
+            "ไทยlatin",
+            "пример東京",
+        ] {
+            assert!(label(text).mixed_scripts, "{text}");
+        }
     }
 }

@@ -67,7 +67,7 @@ pub use words::Words;
 
 /// Version of the scorer. Any change to a score, a signal or the stored features raises it, and the
 /// next rebuild scores the whole corpus again. The wording of explanations is not part of it.
-pub const SCORER_VERSION: u32 = 7;
+pub const SCORER_VERSION: u32 = 8;
 
 /// Dictionaries, letter statistics, suffix weights and brands. Immutable.
 pub struct Scorer {
