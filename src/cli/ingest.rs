@@ -1,12 +1,17 @@
 //! `dropdex ingest`: adds lists to the corpus and builds a new generation.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read, stdin};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use clap::Args;
 use serde::Serialize;
+use tempfile::TempDir;
 
 use crate::cli::admin_client::{Local, run_task};
 use crate::cli::{WrongUsage, print_json};
@@ -25,7 +30,7 @@ use crate::vocab::day::Day;
 /// its queued tasks. Prints one line of JSON.
 #[derive(Args, Debug)]
 pub struct IngestArgs {
-    /// The lists; with --format zone-pair the older and the newer zone file
+    /// The lists, - for standard input; with --format zone-pair the older and the newer zone file
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Format of the lists: auto, native, names, pool, json, bardate, delimited, stamped, registered,
@@ -107,7 +112,9 @@ struct ListLine<'a> {
 /// # Errors
 /// The message to print before exit 1.
 pub fn run(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
-    let lists = lists(args.files, args.format)?;
+    let streams = Streams::new(&config.data);
+    let files = args.files.into_iter().map(|file| streams.keep(file)).collect::<Result<_, _>>()?;
+    let lists = lists(files, args.format)?;
     let IngestArgs { drop_date, observed_at, no_rebuild, local, .. } = args;
     let task = Ingest { lists, drop_date, observed_at, origin: None, rebuild: !no_rebuild };
     let outcome = run_task(Task::Ingest(task), &local, config)?;
@@ -116,6 +123,49 @@ pub fn run(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
         print_json(&Summary::new(&outcome))?;
     }
     outcome.error().map_or(Ok(()), |error| bail!(error.to_owned()))
+}
+
+/// Copies of streams, removed when the command ends: a list is read more than once, and not only by this
+/// process.
+struct Streams<'a> {
+    data: &'a Path,
+    folders: RefCell<Vec<TempDir>>,
+}
+
+impl Streams<'_> {
+    fn new(data: &Path) -> Streams<'_> {
+        Streams { data, folders: RefCell::default() }
+    }
+
+    /// The path itself for a file; otherwise that of a copy of the same name, `stdin` for `-`.
+    fn keep(&self, path: PathBuf) -> anyhow::Result<PathBuf> {
+        let is_stdin = ["-", "/dev/stdin"].iter().any(|stdin| path == Path::new(stdin));
+        let is_stream =
+            || fs::metadata(&path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir());
+        if !is_stdin && !is_stream() {
+            return Ok(path);
+        }
+        let name =
+            if is_stdin { OsStr::new("stdin") } else { path.file_name().unwrap_or_default() };
+        fs::create_dir_all(self.data)?;
+        let folder = tempfile::Builder::new().prefix(".stream-").tempdir_in(self.data);
+        let folder =
+            folder.with_context(|| format!("cannot keep a copy in {}", self.data.display()))?;
+        let copy = folder.path().join(name);
+        let mut input: Box<dyn Read> = if is_stdin {
+            Box::new(stdin().lock())
+        } else {
+            Box::new(File::open(&path).with_context(|| unreadable(&path))?)
+        };
+        let mut file = File::create(&copy).with_context(|| unreadable(&copy))?;
+        io::copy(&mut input, &mut file).with_context(|| unreadable(&path))?;
+        self.folders.borrow_mut().push(folder);
+        Ok(copy)
+    }
+}
+
+fn unreadable(path: &Path) -> String {
+    format!("{}: cannot be read or copied", path.display())
 }
 
 /// The files with absolute paths: the server has another working folder.

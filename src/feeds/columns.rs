@@ -122,20 +122,53 @@ impl<T> Fields<T> {
 }
 
 /// Names of the domain column; compared without case, spaces and punctuation.
-const NAME_ALIASES: [&str; 4] = ["domainname", "domain", "dominio", "name"];
+const NAME_ALIASES: [&str; 10] = [
+    "domainname",
+    "domain",
+    "dominio",
+    "nombrededominio",
+    "domaine",
+    "nomdedomaine",
+    "domeinnaam",
+    "domena",
+    "fqdn",
+    "name",
+];
 
 /// Names of columns of days, with the feed's order of day and month.
-const DAY_ALIASES: [(&str, Meaning, SlashOrder); 15] = [
+const DAY_ALIASES: [(&str, Meaning, SlashOrder); 37] = [
     ("releasedate", Meaning::Release, SlashOrder::Unknown),
     ("releaseat", Meaning::Release, SlashOrder::Unknown),
     ("dateavailable", Meaning::Release, SlashOrder::Unknown),
+    ("releasetime", Meaning::Release, SlashOrder::Unknown),
+    ("releaseon", Meaning::Release, SlashOrder::Unknown),
+    ("releasedat", Meaning::Release, SlashOrder::Unknown),
+    ("releasedon", Meaning::Release, SlashOrder::Unknown),
+    ("availabledate", Meaning::Release, SlashOrder::Unknown),
+    ("availabilitydate", Meaning::Release, SlashOrder::Unknown),
+    ("availablefrom", Meaning::Release, SlashOrder::Unknown),
+    ("availableat", Meaning::Release, SlashOrder::Unknown),
+    ("availableon", Meaning::Release, SlashOrder::Unknown),
     ("purgedate", Meaning::Release, SlashOrder::Unknown),
+    ("purgetime", Meaning::Release, SlashOrder::Unknown),
+    ("purgedat", Meaning::Release, SlashOrder::Unknown),
     ("purged", Meaning::Release, SlashOrder::Unknown),
     ("deletiondate", Meaning::Deletion, SlashOrder::Unknown),
     ("deletedate", Meaning::Deletion, SlashOrder::Unknown),
     ("deletiontime", Meaning::Deletion, SlashOrder::Unknown),
+    ("datedeleted", Meaning::Deletion, SlashOrder::Unknown),
+    ("deleteddate", Meaning::Deletion, SlashOrder::Unknown),
+    ("deletedat", Meaning::Deletion, SlashOrder::Unknown),
+    ("deletedon", Meaning::Deletion, SlashOrder::Unknown),
     ("dropdate", Meaning::DropOrRelease, SlashOrder::Unknown),
     ("droptime", Meaning::DropOrRelease, SlashOrder::Unknown),
+    ("dropat", Meaning::DropOrRelease, SlashOrder::Unknown),
+    ("dropon", Meaning::DropOrRelease, SlashOrder::Unknown),
+    ("datedropped", Meaning::DropOrRelease, SlashOrder::Unknown),
+    ("droppeddate", Meaning::DropOrRelease, SlashOrder::Unknown),
+    ("droppedat", Meaning::DropOrRelease, SlashOrder::Unknown),
+    ("droppedon", Meaning::DropOrRelease, SlashOrder::Unknown),
+    ("dropped", Meaning::DropOrRelease, SlashOrder::Unknown),
     ("auctionenddate", Meaning::End, SlashOrder::MonthFirst),
     ("auctionendtime", Meaning::End, SlashOrder::MonthFirst),
     ("enddate", Meaning::End, SlashOrder::Unknown),
@@ -145,8 +178,8 @@ const DAY_ALIASES: [(&str, Meaning, SlashOrder); 15] = [
 
 /// Accepted names of the required columns, for messages.
 pub(super) const NAME_WORDS: &str = "domain, domain_name, dominio, name";
-pub(super) const DATE_WORDS: &str = "drop_time, purged, deletion_time, release_at, release_date, \
-                                     date_available, auction end date, date";
+pub(super) const DATE_WORDS: &str = "drop_time, dropped, purged, deletion_time, deleted_at, release_at, release_date, date_available, \
+     available_from, auction end date, date";
 
 /// Column that identifies an .au list, whose `Date` is day first.
 const AU_COLUMN: &str = "eligiblepurgetimeutc";
@@ -210,7 +243,8 @@ impl Header {
         let declared = head.lines.first().and_then(|(_, line)| declared_delimiter(line));
         let candidates = || {
             let near = head.lines.iter().filter(|(line, _)| *line <= PREAMBLE_LINES_MAX);
-            near.skip(usize::from(declared.is_some())).flat_map(|(line, text)| {
+            let near = near.skip(usize::from(declared.is_some()));
+            near.flat_map(|(line, text)| {
                 let delimiters = DELIMITERS.into_iter();
                 delimiters
                     .filter(move |delimiter| declared.is_none_or(|declared| declared == *delimiter))
@@ -218,9 +252,10 @@ impl Header {
                     .filter(Header::names_domain)
             })
         };
-        let first = head.lines.get(usize::from(declared.is_some())).map(|(line, _)| *line);
+        let mut rows = head.lines.iter().skip(usize::from(declared.is_some()));
+        let first = rows.find(|(_, line)| !line.starts_with('#')).map(|(line, _)| *line);
         let complete = candidates().find(Header::names_date);
-        complete.or_else(|| candidates().find(|header| Some(header.line) == first))
+        complete.or_else(|| candidates().find(|header| Some(header.line) <= first))
     }
 
     fn cut(line: u64, text: &str, delimiter: u8) -> Header {
@@ -231,6 +266,11 @@ impl Header {
     fn names_domain(&self) -> bool {
         self.cells.len() > 1
             && self.cells.iter().any(|cell| matches!(role(cell), Some(Role::Name { .. })))
+    }
+
+    /// Whether more than one column has a name.
+    pub(super) fn names_several(&self) -> bool {
+        self.cells.iter().filter(|cell| !cell.is_empty()).count() > 1
     }
 
     fn names_date(&self) -> bool {
@@ -256,9 +296,21 @@ impl Header {
 
     /// Error for a missing column.
     pub(super) fn lacks(&self, column: &'static str) -> FeedProblem {
-        let aliases = if column == "domain" { NAME_WORDS } else { DATE_WORDS };
         let header: String = self.cells.join(", ").chars().take(200).collect();
-        FeedProblem::MissingColumn { column, aliases, line: self.line, header }
+        if column == "domain" {
+            return FeedProblem::MissingColumn {
+                column,
+                aliases: NAME_WORDS,
+                line: self.line,
+                header,
+            };
+        }
+        FeedProblem::NoDateColumn { aliases: DATE_WORDS, line: self.line, header }
+    }
+
+    /// Whether the first column has ranks, as that of a popularity list.
+    pub(super) fn starts_with_ranks(&self) -> bool {
+        self.cells.first().is_some_and(|cell| letters(cell).contains("rank"))
     }
 
     /// Error for a missing header.
@@ -287,11 +339,11 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Finds the columns in a header.
+    /// Finds the columns in a header. The day of all names may be given instead of a column.
     ///
     /// # Errors
-    /// [`FeedProblem::MissingColumn`] without a name column or without any date column.
-    pub(super) fn from_header(header: &Header) -> Result<Columns, FeedProblem> {
+    /// [`FeedProblem::MissingColumn`] without a name column, or [`FeedProblem::NoDateColumn`].
+    pub(super) fn from_header(header: &Header, day_is_given: bool) -> Result<Columns, FeedProblem> {
         let au = |cell: &String| {
             plain(cell, &mut [0; ALIAS_BYTES_MAX]).is_some_and(|name| name == AU_COLUMN.as_bytes())
         };
@@ -301,7 +353,7 @@ impl Columns {
             unused.extend(role(cell).and_then(|role| fields.put(role, at)));
         }
         let Resolved { name, release, drop, unused: rest } = fields.resolve();
-        if release.is_none() && drop.is_none() {
+        if release.is_none() && drop.is_none() && !day_is_given {
             return Err(header.lacks("drop_date"));
         }
         let name = name.ok_or_else(|| header.lacks("domain"))?;
@@ -356,7 +408,7 @@ mod tests {
 
     fn columns(text: &str) -> Columns {
         let header = Header::find(&Head::new(text.as_bytes(), true)).expect("a header");
-        Columns::from_header(&header).expect("complete")
+        Columns::from_header(&header, false).expect("complete")
     }
 
     #[test]
@@ -382,7 +434,7 @@ mod tests {
     /// Name, drop and release of a header.
     fn read(text: &str) -> String {
         let header = Header::find(&Head::new(text.as_bytes(), true)).expect("a header");
-        let columns = Columns::from_header(&header).expect("complete");
+        let columns = Columns::from_header(&header, false).expect("complete");
         let cell = |at: usize| header.cells[at].clone();
         let day = |day: Option<(usize, SlashOrder)>| day.map_or("-".into(), |(at, _)| cell(at));
         let unused: Vec<String> = columns.unused.iter().map(|&at| cell(at)).collect();
@@ -433,7 +485,7 @@ mod tests {
     fn columns_that_are_not_used_are_named() {
         let reason = |text: &str| {
             let header = Header::find(&Head::new(text.as_bytes(), true)).expect("a header");
-            Columns::from_header(&header).expect("complete").reason(&header)
+            Columns::from_header(&header, false).expect("complete").reason(&header)
         };
         let both = reason("name,dropDate,releaseDate,Date\n");
         let expected = "header has `name`, the drop date `dropDate` and the release date `releaseDate`; \
@@ -450,10 +502,10 @@ mod tests {
     #[test]
     fn errors_name_the_missing_column() {
         let header = Header::find(&Head::new(b"domain,status\na.com,x\n", true)).expect("a header");
-        let problem = Columns::from_header(&header).expect_err("no date");
+        let problem = Columns::from_header(&header, false).expect_err("no date");
         assert!(matches!(
             problem,
-            FeedProblem::MissingColumn { column: "drop_date", line: 1, ref header, .. }
+            FeedProblem::NoDateColumn { line: 1, ref header, .. }
                 if header == "domain, status"
         ));
         assert!(Header::find(&Head::new(b"domain\na.com\n", true)).is_none());

@@ -3,14 +3,14 @@
 //! The container format is recognised by its first bytes, never by the file name.
 
 use std::fs::File;
-use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use encoding_rs::UTF_16LE;
+use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 use encoding_rs_io::DecodeReaderBytesBuilder;
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use flate2::read::DeflateDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -54,7 +54,7 @@ pub(super) fn open(path: &Path) -> Result<Text, FeedProblem> {
     let (unpacked, inner_name) = container.unpack(file, &bytes_read)?;
     let (start, unpacked) = peek(unpacked, UTF16_BYTES)?;
     let decoded = DecodeReaderBytesBuilder::new()
-        .encoding(looks_like_utf16le(&start).then_some(UTF_16LE))
+        .encoding(utf16(&start))
         .utf8_passthru(true)
         .strip_bom(true)
         .build(unpacked);
@@ -74,9 +74,16 @@ fn peek(mut input: Input, bytes: usize) -> Result<(Vec<u8>, Input), FeedProblem>
 }
 
 /// Recognises UTF-16 without a byte-order mark by an ASCII start, where every second byte is 0.
-fn looks_like_utf16le(start: &[u8]) -> bool {
+fn utf16(start: &[u8]) -> Option<&'static Encoding> {
     let (units, _) = start.as_chunks::<2>();
-    units.len() >= 4 && units.iter().all(|&[low, high]| low != 0 && low.is_ascii() && high == 0)
+    let is_ascii = |low: u8, high: u8| low != 0 && low.is_ascii() && high == 0;
+    let all = |fits: fn(&[u8; 2]) -> (u8, u8)| {
+        units.len() >= 4 && units.iter().map(fits).all(|(low, high)| is_ascii(low, high))
+    };
+    if all(|&[first, second]| (first, second)) {
+        return Some(UTF_16LE);
+    }
+    all(|&[first, second]| (second, first)).then_some(UTF_16BE)
 }
 
 #[derive(Clone, Copy)]
@@ -91,7 +98,7 @@ impl Container {
     /// Recognises the container by its first bytes and rewinds the file.
     fn detect(file: &mut File) -> Result<Container, FeedProblem> {
         let mut magic = Vec::new();
-        file.take(6).read_to_end(&mut magic).map_err(FeedProblem::Read)?;
+        file.take(8).read_to_end(&mut magic).map_err(FeedProblem::Read)?;
         file.rewind().map_err(FeedProblem::Read)?;
         match magic[..] {
             [0x1f, 0x8b, ..] => Ok(Container::Gzip),
@@ -99,9 +106,13 @@ impl Container {
             // A skippable frame, with which parallel compressors start (RFC 8878 §3.1.2).
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Ok(Container::Zstd),
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Ok(Container::Zip),
-            [b'B', b'Z', b'h', b'1'..=b'9', b'1', b'A'] => Err(FeedProblem::Container("bzip2")),
-            [0xfd, b'7', b'z', b'X', b'Z', 0] => Err(FeedProblem::Container("xz")),
-            [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c] => Err(FeedProblem::Container("7-Zip")),
+            [b'B', b'Z', b'h', b'1'..=b'9', b'1', b'A', ..] => Err(FeedProblem::Container("bzip2")),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Err(FeedProblem::Container("xz")),
+            [b'7', b'z', 0xbc, 0xaf, 0x27, 0x1c, ..] => Err(FeedProblem::Container("7-Zip")),
+            // The container of Excel's files until 2007.
+            [0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1] => {
+                Err(FeedProblem::Spreadsheet("Excel, .xls"))
+            }
             _ => Ok(Container::Plain),
         }
     }
@@ -124,7 +135,7 @@ impl Container {
         let (decoder, inner_name): (Input, _) = match self {
             Container::Plain => (Box::new(Counted::new(file, bytes_read)), None),
             Container::Gzip => {
-                (Box::new(MultiGzDecoder::new(buffered(Counted::new(file, bytes_read)))), None)
+                (Box::new(GzipMembers::new(buffered(Counted::new(file, bytes_read)))), None)
             }
             Container::Zstd => {
                 (Box::new(ZstdFrames::new(buffered(Counted::new(file, bytes_read)))), None)
@@ -201,6 +212,47 @@ impl Read for Bounded {
     }
 }
 
+/// Skips the zero bytes with which tapes and some transfers pad a file. Returns whether it ends there.
+fn is_padding(input: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let held = input.fill_buf()?;
+        let zeros = held.iter().take_while(|&&byte| byte == 0).count();
+        if zeros == 0 {
+            return Ok(held.is_empty());
+        }
+        input.consume(zeros);
+    }
+}
+
+/// Reads all members of a gzip file (RFC 1952 §2.2). Zero bytes may follow the last one, other bytes may
+/// not: a damaged member looks the same.
+struct GzipMembers<R> {
+    /// `None` at the end.
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> GzipMembers<R> {
+    fn new(input: R) -> GzipMembers<R> {
+        GzipMembers { member: Some(GzDecoder::new(input)) }
+    }
+}
+
+impl<R: BufRead> Read for GzipMembers<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let got = member.read(buffer)?;
+            if got > 0 || buffer.is_empty() {
+                return Ok(got);
+            }
+            let mut input = self.member.take().expect("there is one").into_inner();
+            if !is_padding(&mut input)? {
+                self.member = Some(GzDecoder::new(input));
+            }
+        }
+        Ok(0)
+    }
+}
+
 /// Reads all frames of a zstd file and verifies their checksums.
 struct ZstdFrames<R> {
     input: BufReader<R>,
@@ -217,8 +269,7 @@ impl<R: Read> ZstdFrames<R> {
 
     /// Reads the next frame's header; returns false at the end of the file.
     fn start_frame(&mut self) -> io::Result<bool> {
-        use std::io::BufRead;
-        while !self.input.fill_buf()?.is_empty() {
+        while !is_padding(&mut self.input)? {
             match self.decoder.reset(&mut self.input) {
                 Ok(()) => {
                     self.in_frame = true;
@@ -279,6 +330,7 @@ impl<R: Read> Read for ZstdFrames<R> {
 fn zip_member(mut file: File, bytes_read: &Arc<AtomicU64>) -> Result<(Input, String), FeedProblem> {
     let member = ZipMember::find(&file).map_err(|error| match error {
         ZipRefusal::Files(files) => FeedProblem::ZipFiles { files },
+        ZipRefusal::Spreadsheet(kind) => FeedProblem::Spreadsheet(kind),
         ZipRefusal::Why(why) => FeedProblem::Zip(why),
     })?;
     file.seek(SeekFrom::Start(member.start)).map_err(FeedProblem::Read)?;
@@ -301,6 +353,7 @@ struct ZipMember {
 
 enum ZipRefusal {
     Files(usize),
+    Spreadsheet(&'static str),
     Why(String),
 }
 
@@ -313,11 +366,17 @@ impl From<zip::result::ZipError> for ZipRefusal {
 impl ZipMember {
     fn find(file: &File) -> Result<ZipMember, ZipRefusal> {
         let mut archive = ZipArchive::new(BufReader::new(file))?;
-        // macOS adds folders with metadata.
-        let is_content = |name: &str| !name.ends_with('/') && !name.starts_with("__MACOSX/");
-        let files: Vec<usize> = (0..archive.len())
-            .filter(|&at| archive.name_for_index(at).is_some_and(is_content))
-            .collect();
+        if let Some(kind) = spreadsheet(&archive) {
+            return Err(ZipRefusal::Spreadsheet(kind));
+        }
+        let filtered = |is_wanted: fn(&str) -> bool| -> Vec<usize> {
+            let wanted = |&at: &usize| archive.name_for_index(at).is_some_and(is_wanted);
+            (0..archive.len()).filter(wanted).collect()
+        };
+        let mut files = filtered(|name| !name.ends_with('/') && !is_hidden(name));
+        if files.is_empty() {
+            files = filtered(|name| !name.ends_with('/'));
+        }
         let [only] = files[..] else { return Err(ZipRefusal::Files(files.len())) };
         let member = archive.by_index_raw(only)?;
         if member.encrypted() {
@@ -336,6 +395,25 @@ impl ZipMember {
             method,
         })
     }
+}
+
+/// Returns the kind of a spreadsheet, which is a zip archive of XML files.
+fn spreadsheet<R: Read + Seek>(archive: &ZipArchive<R>) -> Option<&'static str> {
+    let has = |start: &str| archive.file_names().any(|name| name.starts_with(start));
+    if has("[Content_Types].xml") && has("xl/") {
+        return Some("Excel, .xlsx");
+    }
+    (has("mimetype") && has("content.xml")).then_some("OpenDocument, .ods")
+}
+
+/// Returns true for files that operating systems add: folders with metadata, thumbnails, and whatever is
+/// hidden.
+fn is_hidden(name: &str) -> bool {
+    const ADDED: [&str; 3] = ["__MACOSX", "Thumbs.db", "desktop.ini"];
+    name.split(['/', '\\']).any(|part| {
+        part.starts_with('.') && !matches!(part, "." | "..")
+            || ADDED.iter().any(|added| part.eq_ignore_ascii_case(added))
+    })
 }
 
 /// Verifies the CRC-32 from the archive at the end of the data.

@@ -4,6 +4,7 @@
 
 use chrono::{DateTime, FixedOffset, NaiveDate, NaiveTime, Utc};
 
+use super::file_name;
 use super::rejects::RejectReason;
 use crate::vocab::day::Day;
 
@@ -19,7 +20,8 @@ pub(super) enum SlashOrder {
 }
 
 /// The UTC day of a date or instant: `2026-10-03`, `2026-10-03T11:31:21Z`,
-/// `2026-10-03 18:00`, `12/4/2026 12:00:00 AM`, `16/12/2026`, `10/05/2026 08:00 AM (PDT)`.
+/// `2026-10-03 18:00`, `12/4/2026 12:00:00 AM`, `16/12/2026`, `10/05/2026 08:00 AM (PDT)`,
+/// `20261003`, `03.10.2026`, `3-Oct-2026`, `Sat, 03 Oct 2026 10:00:00 GMT`, `October 3, 2026`.
 ///
 /// # Errors
 /// [`RejectReason::MissingDate`] for an empty cell, [`RejectReason::AmbiguousDate`], or
@@ -37,7 +39,11 @@ pub(super) fn day(
         return Ok(day);
     }
     let bad = RejectReason::BadDate(column);
-    let (date, time) = split_date(text);
+    if let Some(day) = file_name::compact(text) {
+        return Ok(day);
+    }
+    let named = with_month_name(text);
+    let (date, time) = named.map_or_else(|| split_date(text), |(_, time)| ("", time));
     let clock = match time {
         "" => Clock { time: NaiveTime::MIN, twelve_hours: false, zone: None },
         time => Clock::parse(time).ok_or(bad.clone())?,
@@ -46,7 +52,7 @@ pub(super) fn day(
         SlashOrder::Unknown if clock.twelve_hours => SlashOrder::MonthFirst,
         order => order,
     };
-    let date = match slashed(date, order) {
+    let date = match named.map_or_else(|| slashed(date, order), |(date, _)| Slashed::Date(date)) {
         Slashed::Date(date) => date,
         Slashed::Either => return Err(RejectReason::AmbiguousDate),
         Slashed::No => date.parse::<Day>().map_err(|_| bad.clone())?.date(),
@@ -116,6 +122,59 @@ fn split_date(text: &str) -> (&str, &str) {
     }
 }
 
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+const WEEKDAYS: [&str; 7] =
+    ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+
+/// Returns the place, from 0, of the name that a word is or abbreviates to three letters or more.
+fn named(word: &str, names: &[&str]) -> Option<usize> {
+    let is_start = |name: &&str| {
+        let start = name.get(..word.len());
+        word.len() >= 3 && start.is_some_and(|start| start.eq_ignore_ascii_case(word))
+    };
+    names.iter().position(is_start)
+}
+
+/// Reads a date whose month is an English word, which shows the order of the parts: `27-Nov-2026`,
+/// `Friday, 27 November 2026`, `Nov 27, 2026`. Returns what follows, a time of day.
+fn with_month_name(text: &str) -> Option<(NaiveDate, &str)> {
+    let mut rest = text;
+    let mut word = || {
+        let start = rest.trim_start_matches(|char: char| " \t-/.,".contains(char));
+        let end = start.find(|char: char| !char.is_ascii_alphanumeric()).unwrap_or(start.len());
+        let (word, after) = start.split_at(end);
+        rest = after;
+        word
+    };
+    let mut first = word();
+    if named(first, &WEEKDAYS).is_some() {
+        first = word();
+    }
+    let (second, year) = (word(), word());
+    let (day, month) = match named(second, &MONTHS) {
+        Some(month) => (first, month),
+        None => (second, named(first, &MONTHS)?),
+    };
+    let day = ["st", "nd", "rd", "th"].iter().find_map(|end| day.strip_suffix(end)).unwrap_or(day);
+    let year = (year.len() == 4).then(|| digits(year)).flatten()?;
+    let day = (day.len() <= 2).then(|| digits(day)).flatten()?;
+    let date = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month as u32 + 1, day)?;
+    Some((date, rest.trim_start_matches([' ', '\t', ','])))
+}
+
 enum Slashed {
     Date(NaiveDate),
     Either,
@@ -123,7 +182,12 @@ enum Slashed {
 }
 
 fn slashed(text: &str, order: SlashOrder) -> Slashed {
-    let Some([first, second, year]) = numbers(text, '/') else { return Slashed::No };
+    // Dots stand between day, month and year, in this order.
+    let (parts, order) = match numbers(text, '.') {
+        Some(parts) => (Some(parts), SlashOrder::DayFirst),
+        None => (numbers(text, '/').or_else(|| numbers(text, '-')), order),
+    };
+    let Some([first, second, year]) = parts else { return Slashed::No };
     let date = |month, day| {
         let year = i32::try_from(year).ok().filter(|year| *year >= 1000)?;
         NaiveDate::from_ymd_opt(year, month, day)
@@ -283,6 +347,23 @@ mod tests {
             ("2026/10/03", Unknown, "2026-10-03"),
             ("10/05/2026 08:00 AM (PDT)", Unknown, "2026-10-05"),
             ("10/05/2026 10:00PM (PDT)", Unknown, "2026-10-06"),
+            ("03.10.2026", Unknown, "2026-10-03"),
+            ("3.1.2026", MonthFirst, "2026-01-03"),
+            ("27.11.2026 18:00", Unknown, "2026-11-27"),
+            ("2026.10.03", Unknown, "2026-10-03"),
+            ("20261003", Unknown, "2026-10-03"),
+            ("27-11-2026", Unknown, "2026-11-27"),
+            ("11-27-2026", Unknown, "2026-11-27"),
+            ("2026-1-3", Unknown, "2026-01-03"),
+            ("27-Nov-2026", Unknown, "2026-11-27"),
+            ("27 Nov 2026", MonthFirst, "2026-11-27"),
+            ("3-OCT-2026", Unknown, "2026-10-03"),
+            ("27/Nov/2026", Unknown, "2026-11-27"),
+            ("1 Sept 2026", Unknown, "2026-09-01"),
+            ("Nov 27, 2026", Unknown, "2026-11-27"),
+            ("November 27th, 2026 10:00 PM (PDT)", Unknown, "2026-11-28"),
+            ("Fri, 27 Nov 2026 23:30:00 -0200", Unknown, "2026-11-28"),
+            ("Saturday 3 October 2026", Unknown, "2026-10-03"),
         ] {
             assert_eq!(read(text, order), Ok(expected.into()), "{text}");
         }
@@ -302,6 +383,18 @@ mod tests {
             ("2026-10-03 13:00 PM", Unknown, "bad-date"),
             ("2026-10-03 10:00 XYZ", Unknown, "bad-date"),
             ("1790000000", Unknown, "bad-date"),
+            ("20261303", Unknown, "bad-date"),
+            ("12.25.2026", Unknown, "bad-date"),
+            ("12.4.26", Unknown, "bad-date"),
+            ("03-04-2026", Unknown, "ambiguous-date"),
+            ("31-Nov-2026", Unknown, "bad-date"),
+            ("27-No-2026", Unknown, "bad-date"),
+            ("27-Nov-26", Unknown, "bad-date"),
+            ("Nov 2026", Unknown, "bad-date"),
+            ("27 Nov 2026 soon", Unknown, "bad-date"),
+            ("Novem 27 Nov 2026", Unknown, "bad-date"),
+            ("2026-10", Unknown, "bad-date"),
+            ("1.2.3.4", Unknown, "bad-date"),
             ("tomorrow", Unknown, "bad-date"),
             ("1/2/3/4", Unknown, "bad-date"),
             ("0001-01-01T00:00:00+02:00", Unknown, "bad-date"),

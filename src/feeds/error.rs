@@ -48,6 +48,11 @@ pub enum FeedProblem {
         "packed with {0}, which is not supported; unpack it first, or pack it with gzip or zstd"
     )]
     Container(&'static str),
+    #[error(
+        "a spreadsheet ({0}), not a text list; open it, save the sheet with the names as CSV (UTF-8), \
+         and ingest that file"
+    )]
+    Spreadsheet(&'static str),
     #[error("holds NUL bytes: not a text list (and not UTF-16 either)")]
     Binary,
     #[error("the file is empty; fetch it again, or pass --format if a list may be empty")]
@@ -66,6 +71,12 @@ pub enum FeedProblem {
          --drop-date DATE"
     )]
     MissingColumn { column: &'static str, aliases: &'static str, line: u64, header: String },
+    #[error(
+        "no column of dates, such as `drop_date`, in the header on line {line} ({header}); name the \
+         column so, or use one of its other names ({aliases}); if all names dropped on one day, give \
+         it with --drop-date YYYY-MM-DD"
+    )]
+    NoDateColumn { aliases: &'static str, line: u64, header: String },
     #[error(
         "a list of names without a date; say when they dropped with --drop-date YYYY-MM-DD, or put \
          the date into the file name"

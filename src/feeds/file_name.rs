@@ -222,7 +222,7 @@ fn year_first([year, month, day]: [&str; 3]) -> Option<Day> {
 }
 
 /// `YYYYMMDD`.
-fn compact(run: &str) -> Option<Day> {
+pub(super) fn compact(run: &str) -> Option<Day> {
     let shaped = run.len() == 8 && run.bytes().all(|byte| byte.is_ascii_digit());
     shaped.then(|| ymd(&run[..4], &run[4..6], &run[6..])).flatten()
 }

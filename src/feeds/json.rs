@@ -18,7 +18,7 @@ use super::columns::{Fields, Resolved, role};
 use super::container::Input;
 use super::dates::{self, SlashOrder};
 use super::error::FeedProblem;
-use super::lines::ROW_BYTES_MAX;
+use super::lines::{Parsed, ROW_BYTES_MAX, RowParser, value};
 use super::rejects::{Reject, RejectReason};
 use super::{Given, Observation, Row};
 use crate::vocab::day::Day;
@@ -43,27 +43,49 @@ impl JsonRows {
 
     fn next_row(&mut self) -> Result<Option<Row>, FeedProblem> {
         let Some((line, whole)) = self.elements.next(&mut self.element)? else { return Ok(None) };
-        let seen = if whole { self.observation() } else { Err(RejectReason::TooLong) };
+        let seen =
+            if whole { observation(&self.element, self.given) } else { Err(RejectReason::TooLong) };
         Ok(Some(match seen {
             Ok(seen) => Row::Seen(seen),
             Err(reason) => Row::Rejected(Reject::new(line, reason, &self.element)),
         }))
     }
+}
 
-    fn observation(&self) -> Result<Observation, RejectReason> {
-        let Element(element) = serde_json::from_slice(&self.element)
-            .map_err(|error| RejectReason::BadJson(error.to_string()))?;
-        let Resolved { name: Some(Cell::Text(name)), release, drop, .. } = element.resolve() else {
-            return Err(RejectReason::MissingName);
-        };
-        let name = DomainName::parse(&name)?;
-        let day = |value: Option<(SlashOrder, Cell<'_>)>, column| {
-            value.map_or(Ok(None), |(order, cell)| cell.day(order, column))
-        };
-        let release = day(release, "release_date")?;
-        let drop = day(drop, "drop_date")?;
-        self.given.listed(name, release, drop)
+/// Lists of one object a line (NDJSON), such as exports of dropdex.
+pub(super) struct Lines(pub(super) Given);
+
+impl RowParser for Lines {
+    type Seen = Observation;
+
+    fn parse(&mut self, row: &str) -> Parsed {
+        (!row.trim().is_empty()).then(|| observation(row.as_bytes(), self.0))
     }
+}
+
+/// Returns true for a line that is an object with a domain name.
+pub(super) fn is_line(line: &str) -> bool {
+    let Ok(Element(fields)) = serde_json::from_str(line) else { return false };
+    let is_name = |cell: Cell<'_>| match cell {
+        Cell::Text(name) => DomainName::parse(&name).is_ok(),
+        Cell::Null | Cell::Other => false,
+    };
+    line.starts_with('{') && fields.resolve().name.is_some_and(is_name)
+}
+
+fn observation(element: &[u8], given: Given) -> Result<Observation, RejectReason> {
+    let Element(element) = serde_json::from_slice(element)
+        .map_err(|error| RejectReason::BadJson(error.to_string()))?;
+    let Resolved { name: Some(Cell::Text(name)), release, drop, .. } = element.resolve() else {
+        return Err(RejectReason::MissingName);
+    };
+    let name = DomainName::parse(&name)?;
+    let day = |value: Option<(SlashOrder, Cell<'_>)>, column| {
+        value.map_or(Ok(None), |(order, cell)| cell.day(order, column))
+    };
+    let release = day(release, "release_date")?;
+    let drop = day(drop, "drop_date")?;
+    given.listed(name, release, drop)
 }
 
 impl Iterator for JsonRows {
@@ -290,7 +312,7 @@ enum Cell<'a> {
 impl Cell<'_> {
     fn day(&self, order: SlashOrder, column: &'static str) -> Result<Option<Day>, RejectReason> {
         match self {
-            Cell::Text(text) => dates::optional_day(text, order, column),
+            Cell::Text(text) => dates::optional_day(value(text), order, column),
             Cell::Null => Ok(None),
             Cell::Other => Err(RejectReason::BadDate(column)),
         }

@@ -188,7 +188,26 @@ pub(super) fn split(row: &str, delimiter: u8) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the fields of a row at these positions, empty where it has none, and their total number.
+/// Returns true for a row of empty fields, which spreadsheets write below their data.
+fn is_blank(row: &[u8], delimiter: u8) -> bool {
+    row.iter().all(|byte| *byte == delimiter || *byte == b'"' || byte.is_ascii_whitespace())
+}
+
+/// Returns true for `# a comment` in a table, where `#1` may be a value.
+fn is_comment(row: &[u8]) -> bool {
+    row.first() == Some(&b'#') && !row.get(1).is_some_and(u8::is_ascii_digit)
+}
+
+/// Returns a field without marks by which programs write that there is no value.
+pub(super) fn value(field: &str) -> &str {
+    const NONE: [&str; 11] =
+        ["null", "none", "nil", "n/a", "na", "#n/a", "nan", "\\n", "-", "--", "0000-00-00"];
+    // Most fields are longer.
+    let is_mark = field.len() <= 10 && NONE.iter().any(|none| field.eq_ignore_ascii_case(none));
+    if is_mark || field == "\u{2013}" || field == "\u{2014}" { "" } else { field }
+}
+
+/// Returns the fields of a row at these positions, empty where it has none or no [`value`], and their total number.
 pub(super) fn pick<const N: usize>(
     row: &str,
     delimiter: u8,
@@ -197,7 +216,7 @@ pub(super) fn pick<const N: usize>(
     let (mut picked, mut count) = ([""; N], 0);
     for field in split(row, delimiter) {
         for (slot, _) in picked.iter_mut().zip(positions).filter(|(_, at)| *at == Some(count)) {
-            *slot = field;
+            *slot = value(field);
         }
         count += 1;
     }
@@ -267,6 +286,10 @@ impl<P: RowParser> LineRows<P> {
             if in_preamble {
                 continue;
             }
+            let is_blank = |delimiter| line.flaw.is_none() && is_blank(&line.bytes, delimiter);
+            if delimiter.is_some_and(is_blank) {
+                continue;
+            }
             let parsed = match (line.flaw, std::str::from_utf8(&line.bytes)) {
                 (Some(flaw), _) => Some(Err(flaw)),
                 (None, Ok(text)) => self.parser.parse(text),
@@ -278,6 +301,7 @@ impl<P: RowParser> LineRows<P> {
             };
             match parsed {
                 Some(Ok(seen)) => return Ok(Some(Row::Seen(seen))),
+                Some(Err(_)) if delimiter.is_some() && is_comment(&line.bytes) => {}
                 Some(Err(reason)) => {
                     let reject = Reject::new(line.number, reason, &line.bytes);
                     return Ok(Some(Row::Rejected(reject)));

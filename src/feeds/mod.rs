@@ -132,8 +132,8 @@ impl Feed {
         let names = FileNames::new(path, text.inner_name);
         let head = Head::new(&text.head, text.head.len() < HEAD_BYTES);
         let taken = match options.format {
-            Some(format) => sniff::requested(&head, format)?,
-            None => sniff::recognise(&head, &names)?,
+            Some(format) => sniff::requested(&head, format, options.drop_date.is_some())?,
+            None => sniff::recognise(&head, &names, options.drop_date.is_some())?,
         };
         let reading = Reading::new(options, &taken.shape, &names)?;
         let mut reason = taken.reason;
@@ -220,7 +220,7 @@ impl Feed<RankedName> {
         let text = container::open(path)?;
         let names = FileNames::new(path, text.inner_name);
         let head = Head::new(&text.head, text.head.len() < HEAD_BYTES);
-        let Taken { shape, reason } = sniff::requested(&head, Format::Ranked)?;
+        let Taken { shape, reason } = sniff::requested(&head, Format::Ranked, false)?;
         let given = Given::new(options, &shape, &names)?;
         let columns = match shape {
             Shape::Ranked(columns) => columns,
@@ -325,6 +325,7 @@ fn rows(shape: Shape, input: Input, reading: &Reading) -> Result<Rows, FeedProbl
     }
     Ok(match shape {
         Shape::Json => Box::new(json::JsonRows::new(input, given)),
+        Shape::JsonLines => Box::new(LineRows::new(input, json::Lines(given))),
         Shape::Pool => {
             Box::new(LineRows::new(input, pairs::Pairs { given, read: pairs::pool }).quoted(b','))
         }

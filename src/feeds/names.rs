@@ -2,7 +2,7 @@
 
 use super::lines::{Parsed, RowParser};
 use super::{Observation, Sighting};
-use crate::vocab::name::DomainName;
+use crate::vocab::name::{DomainName, NameError, host_of_address};
 use chrono::{DateTime, Utc};
 
 /// A list with one sighting for all names.
@@ -17,16 +17,38 @@ impl RowParser for Names {
     fn parse(&mut self, row: &str) -> Parsed {
         let row = row.trim();
         is_row(row).then(|| {
-            let name = DomainName::parse(row)?;
+            let name = name(row)?;
             let (sighting, observed_at) = (self.sighting, self.observed_at);
             Ok(Observation { name, sighting, first_seen: None, observed_at })
         })
     }
 }
 
+/// Starts of lines that are comments.
+const COMMENTS: [char; 2] = ['#', ';'];
+
 /// Returns false for a comment, a blank line, or a line without a dot (a heading, a count).
 pub(super) fn is_row(line: &str) -> bool {
-    !line.starts_with('#') && has_dot(line)
+    !line.starts_with(COMMENTS) && !line.starts_with("//") && has_dot(line)
+}
+
+/// Parses a row that is only a name: also in quotes, with empty columns or a comment behind it, or as the
+/// address of its front page.
+fn name(row: &str) -> Result<DomainName, NameError> {
+    let comment = row.match_indices(COMMENTS).map(|(at, _)| at);
+    let is_apart = |at: &usize| row[..*at].ends_with([' ', '\t']);
+    let row = comment.into_iter().find(is_apart).map_or(row, |at| &row[..at]);
+    let row = row.trim_end_matches([',', ';', '|', '\t', ' ']);
+    let quoted = row.strip_prefix('"').and_then(|row| row.strip_suffix('"'));
+    let row = quoted.unwrap_or(row).trim();
+    let Some((path, host)) = row.split_once("://").zip(host_of_address(row)) else {
+        return DomainName::parse(row);
+    };
+    let (_, rest) = path;
+    let is_front = rest.strip_suffix('/').unwrap_or(rest) == host;
+    let host = host.strip_prefix("www.").unwrap_or(host);
+    // The page of a list of pages is no statement about its name.
+    if is_front { DomainName::parse(host) } else { DomainName::parse(row) }
 }
 
 /// UTS 46 maps three more characters to the dot between labels.
@@ -34,9 +56,14 @@ fn has_dot(line: &str) -> bool {
     line.contains('.') || (!line.is_ascii() && line.contains(['\u{3002}', '\u{ff0e}', '\u{ff61}']))
 }
 
+/// Returns true for a name without anything beside it.
+pub(super) fn is_bare(row: &str) -> bool {
+    DomainName::parse(row).is_ok()
+}
+
 /// Returns true for a row that is only a name.
 pub(super) fn fits(row: &str) -> bool {
-    DomainName::parse(row).is_ok()
+    name(row).is_ok()
 }
 
 #[cfg(test)]
@@ -44,8 +71,41 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_name_is_read_as_lists_write_it() {
+        for row in [
+            "alphaone.com",
+            "alphaone.com # see example.com",
+            "alphaone.com\t; a comment",
+            "\"alphaone.com\"",
+            "\"alphaone.com\",,",
+            "alphaone.com;",
+            "alphaone.com\t\t",
+            "https://alphaone.com/",
+            "HTTP://www.AlphaOne.com",
+            "\"https://alphaone.com\"",
+            "alphaone.com.",
+        ] {
+            assert_eq!(name(row).map(|name| name.to_string()), Ok("alphaone.com".into()), "{row}");
+        }
+        for row in [
+            "alphaone.com#x",
+            "alphaone.com,12",
+            "\"alphaone.com",
+            "https://alphaone.com/page",
+            "https://shop.alphaone.com/",
+            "www.alphaone.com",
+            "ftp://alphaone.com/",
+            "alphaone.com beta.com",
+        ] {
+            assert!(name(row).is_err(), "{row}");
+        }
+    }
+
+    #[test]
     fn headings_and_comments_are_skipped() {
-        for line in ["", "# example.com", "domain", "12 names", "пример"] {
+        for line in
+            ["", "# example.com", "; example.com", "// a.com", "domain", "12 names", "пример"]
+        {
             assert!(!is_row(line), "{line}");
         }
         for line in ["example.com", "例え。jp"] {

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::columns::{self, Header};
-use super::dates;
+use super::dates::{self, SlashOrder};
 use super::error::FeedProblem;
 use super::lines::{Parsed, RowParser, pick};
 use super::rejects::RejectReason;
@@ -53,7 +53,7 @@ impl Columns {
     /// Whether the header has a release date by another name, which this format does not read.
     pub(super) fn loses_a_release(&self, header: &Header) -> bool {
         let [_, _, release, ..] = self.at;
-        let columns = columns::Columns::from_header(header);
+        let columns = columns::Columns::from_header(header, false);
         release.is_none() && columns.is_ok_and(|columns| columns.has_both(header))
     }
 }
@@ -98,12 +98,9 @@ impl RowParser for Native {
     }
 }
 
-/// Parses `YYYY-MM-DD`; `None` when empty.
+/// Parses a day; `None` when empty.
 fn day(text: &str, column: &'static str) -> Result<Option<Day>, RejectReason> {
-    match text {
-        "" => Ok(None),
-        text => text.parse().map(Some).map_err(|_| RejectReason::BadDate(column)),
-    }
+    dates::optional_day(text, SlashOrder::Unknown, column)
 }
 
 /// Parses a value of `currentStatus` (`data/docs/api.md`) in any case, or an empty cell.

@@ -53,6 +53,5 @@ pub(super) fn dynadot(row: &str) -> Result<(DomainName, Day), RejectReason> {
 pub(super) fn bardate(row: &str) -> Result<(DomainName, Day), RejectReason> {
     let (name, date) = row.split_once(['\t', ' ']).ok_or(RejectReason::TooFewColumns)?;
     let name = DomainName::parse(name)?;
-    let release = date.trim().parse().map_err(|_| RejectReason::BadDate("release_date"))?;
-    Ok((name, release))
+    Ok((name, dates::day(date, SlashOrder::Unknown, "release_date")?))
 }

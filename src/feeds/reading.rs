@@ -90,6 +90,7 @@ impl Reading {
             }
             Shape::Native(_) | Shape::History(_) | Shape::Ranked(_) => alone(None),
             Shape::Json
+            | Shape::JsonLines
             | Shape::Delimited(..)
             | Shape::Pool
             | Shape::Bardate

@@ -6,7 +6,7 @@ use super::file_name::FileNames;
 use super::format::Format;
 use super::head::{Head, Sample};
 use super::stamped::Stamped;
-use super::{history, names, native, pairs, ranked, zone};
+use super::{history, json, names, native, pairs, ranked, zone};
 
 /// The recognised shape of a list, and the reason for it.
 #[derive(Debug)]
@@ -21,6 +21,7 @@ pub(super) enum Shape {
     Native(native::Columns),
     Delimited(Header, Columns),
     Json,
+    JsonLines,
     Stamped(Stamped),
     Pool,
     Bardate,
@@ -36,8 +37,8 @@ impl Shape {
     /// Whether rows have days of release alone, so that the day of the list is that of the drop.
     pub(super) fn dates_follow_observation(&self) -> bool {
         match self {
-            Shape::Delimited(_, columns) => columns.drop.is_none(),
-            Shape::Json | Shape::Pool | Shape::Bardate | Shape::Dynadot => true,
+            Shape::Delimited(_, columns) => columns.drop.is_none() && columns.release.is_some(),
+            Shape::Json | Shape::JsonLines | Shape::Pool | Shape::Bardate | Shape::Dynadot => true,
             Shape::Ranked(_) => true,
             Shape::Native(_) | Shape::History(_) | Shape::Stamped(_) => false,
             Shape::Names | Shape::Registered | Shape::Released => false,
@@ -48,7 +49,7 @@ impl Shape {
         match self {
             Shape::Native(_) => Format::Native,
             Shape::Delimited(..) => Format::Delimited,
-            Shape::Json => Format::Json,
+            Shape::Json | Shape::JsonLines => Format::Json,
             Shape::Stamped(_) => Format::Stamped,
             Shape::Pool => Format::Pool,
             Shape::Bardate => Format::Bardate,
@@ -66,17 +67,25 @@ impl Shape {
 ///
 /// # Errors
 /// [`FeedProblem::NotFormat`] when it clearly has another one.
-pub(super) fn requested(head: &Head, format: Format) -> Result<Taken, FeedProblem> {
+pub(super) fn requested(
+    head: &Head,
+    format: Format,
+    day_is_given: bool,
+) -> Result<Taken, FeedProblem> {
     let reason = "requested with --format".to_owned();
-    let shape = shape(head, format, Demand::Any)?.shape;
+    let shape = shape(head, format, Demand::Any, day_is_given)?.shape;
     Ok(Taken { shape, reason })
 }
 
-/// Recognises the format of a list.
+/// Recognises the format of a list. `day_is_given` means that a table needs no column of dates.
 ///
 /// # Errors
 /// [`FeedProblem::UnknownFormat`], or the missing column of the format that nearly fits.
-pub(super) fn recognise(head: &Head, names: &FileNames) -> Result<Taken, FeedProblem> {
+pub(super) fn recognise(
+    head: &Head,
+    names: &FileNames,
+    day_is_given: bool,
+) -> Result<Taken, FeedProblem> {
     if head.lines.is_empty() {
         return Err(FeedProblem::Empty);
     }
@@ -95,9 +104,11 @@ pub(super) fn recognise(head: &Head, names: &FileNames) -> Result<Taken, FeedPro
         Format::Ranked,
         Format::Names,
     ] {
-        match shape(head, format, Demand::Most) {
+        match shape(head, format, Demand::Most, day_is_given) {
             Ok(taken) => return of_registrations(taken, names),
-            Err(problem @ FeedProblem::MissingColumn { .. }) => near_miss = Some(problem),
+            Err(
+                problem @ (FeedProblem::MissingColumn { .. } | FeedProblem::NoDateColumn { .. }),
+            ) => near_miss = Some(problem),
             Err(_) => {}
         }
     }
@@ -130,7 +141,12 @@ enum Demand {
     Most,
 }
 
-fn shape(head: &Head, format: Format, demand: Demand) -> Result<Taken, FeedProblem> {
+fn shape(
+    head: &Head,
+    format: Format,
+    demand: Demand,
+    day_is_given: bool,
+) -> Result<Taken, FeedProblem> {
     let taken = |shape, reason: String| Ok(Taken { shape, reason });
     let rows = |shape, fits: fn(&str) -> bool, what: &str| {
         let Sample { fit, rows } = head.fitting(fits);
@@ -149,6 +165,9 @@ fn shape(head: &Head, format: Format, demand: Demand) -> Result<Taken, FeedProbl
     };
     match format {
         Format::Json => match head.first().chars().next() {
+            Some('{') if json::is_line(head.first()) => {
+                taken(Shape::JsonLines, "each line is a JSON object with a name".into())
+            }
             Some(first @ ('{' | '[')) => taken(Shape::Json, format!("starts with `{first}`")),
             _ => {
                 let why = format!("it starts with `{}`, neither `{{` nor `[`", head.start());
@@ -177,7 +196,8 @@ fn shape(head: &Head, format: Format, demand: Demand) -> Result<Taken, FeedProbl
         }
         Format::Delimited => {
             let header = Header::find(head).ok_or_else(|| Header::absent(format))?;
-            let columns = Columns::from_header(&header)?;
+            let needs_no_day = day_is_given && !header.starts_with_ranks();
+            let columns = Columns::from_header(&header, needs_no_day)?;
             let reason = columns.reason(&header);
             taken(Shape::Delimited(header, columns), reason)
         }
@@ -191,7 +211,13 @@ fn shape(head: &Head, format: Format, demand: Demand) -> Result<Taken, FeedProbl
             |row| pairs::bardate(row).is_ok(),
             "a name and a date separated by a tab",
         ),
-        Format::Names => rows(Shape::Names, names::fits, "one name per line"),
+        Format::Names => {
+            // Below a header of several columns, a row with an empty one is no plain list.
+            let is_table = Header::find(head).is_some_and(|header| header.names_several());
+            let is_strict = demand == Demand::Most && is_table;
+            let fits: fn(&str) -> bool = if is_strict { names::is_bare } else { names::fits };
+            rows(Shape::Names, fits, "one name per line")
+        }
         Format::Registered => rows(Shape::Registered, names::fits, "one name per line"),
         Format::Released => rows(Shape::Released, names::fits, "one name per line"),
         Format::Dynadot => {
@@ -207,6 +233,13 @@ fn shape(head: &Head, format: Format, demand: Demand) -> Result<Taken, FeedProbl
         Format::Ranked => match ranked::Columns::find(head) {
             Some(columns) => {
                 taken(Shape::Ranked(columns), "header has `GlobalRank` and `Domain`".into())
+            }
+            // A number before each name is a rank only if no header calls it otherwise.
+            None if demand == Demand::Most
+                && Header::find(head).is_some_and(|header| !header.starts_with_ranks()) =>
+            {
+                let why = "its header has no column of ranks".to_owned();
+                Err(FeedProblem::NotFormat { format, why })
             }
             None => rows(
                 Shape::Ranked(ranked::Columns::PLAIN),

@@ -193,7 +193,7 @@ good\t.com\x1b,2026-10-03,,,
 last.com,2026-10-03,,,";
     let rows = [
         "good.com dropped 2026-10-03",
-        "3 bad-date good.com,03/10/2026,,,",
+        "3 ambiguous-date good.com,03/10/2026,,,",
         "4 too-few-columns good.com",
         "6 empty-name ,2026-10-03,,,",
         "7 below-registrable www.good.com,2026-10-03,,,",
@@ -210,23 +210,98 @@ last.com,2026-10-03,,,";
 
 #[test]
 fn a_missing_column_fails_the_file_and_is_named() {
-    for (list, column) in [
-        ("domain,status\na.com,registered\n", "drop_date"),
-        ("name,drop_date\na.com,2026-10-03\n", "domain"),
-    ] {
-        match problem("list.csv", list, &asked(Format::Native)) {
-            FeedProblem::MissingColumn { column: found, line: 1, .. } => assert_eq!(found, column),
-            other => panic!("{other}"),
-        }
-    }
+    assert!(matches!(
+        problem("list.csv", "domain,status\na.com,registered\n", &asked(Format::Native)),
+        FeedProblem::NoDateColumn { line: 1, .. }
+    ));
+    assert!(matches!(
+        problem("list.csv", "name,drop_date\na.com,2026-10-03\n", &asked(Format::Native)),
+        FeedProblem::MissingColumn { column: "domain", line: 1, .. }
+    ));
     let error = read("list.csv", "domain,status\na.com,registered\n", &auto()).err();
     let text = error.expect("no date column").to_string();
-    assert!(text.contains("list.csv: no column `drop_date` in the header on line 1"), "{text}");
+    assert!(
+        text.contains("list.csv: no column of dates, such as `drop_date`, in the header on line 1"),
+        "{text}"
+    );
     assert!(text.contains("(domain, status)") && text.contains("--drop-date"), "{text}");
     assert!(matches!(
         problem("list.csv", "Domain,Price\na.com,1\n", &asked(Format::Delimited)),
-        FeedProblem::MissingColumn { column: "drop_date", .. }
+        FeedProblem::NoDateColumn { .. }
     ));
+}
+
+#[test]
+fn a_table_without_dates_is_read_with_a_given_day() {
+    for (list, first) in [
+        ("id,domain,price\n1,alphaone.com,12\n2,alphatwo.com,9\n", "alphaone.com"),
+        ("Domain;Price\nalphaone.com;12\nalphatwo.com;\n", "alphaone.com"),
+        (
+            "# from a shop\nid,domain,price\n1,alphaone.com,\"1,200\"\n2,alphatwo.com,9\n",
+            "alphaone.com",
+        ),
+    ] {
+        let told = problem("list.csv", list, &auto()).to_string();
+        assert!(told.contains("no column of dates") && told.contains("--drop-date"), "{told}");
+        let rows =
+            [format!("{first} dropped 2026-11-20"), "alphatwo.com dropped 2026-11-20".into()];
+        let rows = rows.each_ref().map(String::as_str);
+        check("list.csv", list, &dropped_on("2026-11-20"), Format::Delimited, &rows);
+    }
+    let ranked = "Rank,Domain\n1,google.com\n2,github.com\n";
+    for options in [auto(), dropped_on("2026-11-20")] {
+        assert!(matches!(problem("list.csv", ranked, &options), FeedProblem::RankedList));
+    }
+}
+
+#[test]
+fn blank_rows_comments_and_marks_of_no_value_are_skipped() {
+    let native = "# exported 2026-11-21, by hand\ndomain,drop_date,release_date,status,first_seen\n\
+                  alphaone.com,2026-11-20,NULL,N/A,-\n,,,,\n# alphatwo.com,2026-11-20,,,\n\
+                  alphatwo.com,27-Nov-2026,none,\\N,n/a\n\"\",\"\",,,\n";
+    let rows = ["alphaone.com dropped 2026-11-20", "alphatwo.com dropped 2026-11-27"];
+    check("list.csv", native, &auto(), Format::Native, &rows);
+    let table = "\n\nsep=;\nDOMAIN;Dropped\nalphaone.com;20.12.2026\n;\n;;\nalphatwo.com;-\n";
+    let rows = ["alphaone.com dropped 2026-11-21 free 2026-12-20", "8 missing-date alphatwo.com;-"];
+    check("list.csv", table, &auto(), Format::Delimited, &rows);
+}
+
+#[test]
+fn plain_lists_have_quotes_comments_and_addresses() {
+    let list = "\"domain\"\n; a comment about example.com\n\"alphaone.com\"\nalphatwo.com # good\n\
+                https://alphathree.com/\nalphafour.com,,\n\nhttps://alphafive.com/page\n,\n";
+    let rows = [
+        "alphaone.com dropped 2026-11-20",
+        "alphatwo.com dropped 2026-11-20",
+        "alphathree.com dropped 2026-11-20",
+        "alphafour.com dropped 2026-11-20",
+        "8 bad-character https://alphafive.com/page",
+    ];
+    check("list.txt", list, &dropped_on("2026-11-20"), Format::Names, &rows);
+    let pages = "https://a.com/1\nhttps://b.com/2\n";
+    let problem = problem("2026-11-20.txt", pages, &auto());
+    assert!(matches!(problem, FeedProblem::UnknownFormat { .. }), "{problem}");
+}
+
+#[test]
+fn json_with_an_object_a_line_is_a_list() {
+    let list = "{\"domain\":\"alphaone.com\",\"dropDate\":\"2026-11-20\",\"releaseDate\":\"2026-12-25\"}\n\
+                {\"domain\":\"alphatwo.com\",\"dropDate\":\"2026-11-19\",\"releaseDate\":null}\n\
+                {\"domain\":\"alphathree.com\",\"drop";
+    let rows = [
+        "alphaone.com dropped 2026-11-20 free 2026-12-25",
+        "alphatwo.com dropped 2026-11-19",
+        "3 bad-json {\"domain\":\"alphathree.com\",\"drop",
+    ];
+    check("drops.ndjson", list, &auto(), Format::Json, &rows);
+    let whole = "{\"name\":\"Dropped names\",\"data\":[{\"name\":\"exempel.se\",\"release_at\":\"2026-12-20\"}]}";
+    check(
+        "x.json",
+        whole,
+        &auto(),
+        Format::Json,
+        &["exempel.se dropped 2026-11-21 free 2026-12-20"],
+    );
 }
 
 #[test]
@@ -500,7 +575,8 @@ fn the_se_and_nu_lists() {
         assert!(whole.rows[row].starts_with(start), "{}", whole.rows[row]);
     }
     let text = "exempel.se\t2026-12-20\nexempel.nu\t20261220\nexempel.nu\n\n# end\n";
-    let rows = [good, "2 bad-date exempel.nu\\t20261220", "3 too-few-columns exempel.nu"];
+    let rows =
+        [good, "exempel.nu dropped 2026-11-21 free 2026-12-20", "3 too-few-columns exempel.nu"];
     check("bardate.txt", text, &asked(Format::Bardate), Format::Bardate, &rows);
     check("bardate.txt", "exempel.se\t2026-12-20\n", &auto(), Format::Bardate, &rows[..1]);
 }
@@ -779,11 +855,61 @@ fn archives_that_are_not_one_list() {
     assert!(matches!(problem("x.zip", two, &auto()), FeedProblem::ZipFiles { files: 2 }));
     let none = zip(&[("folder/", b"")]);
     assert!(matches!(problem("x.zip", none, &auto()), FeedProblem::ZipFiles { files: 0 }));
+    let added: [(&str, &[u8]); 6] = [
+        ("__MACOSX/._list.csv", b"\0"),
+        (".DS_Store", b"\0"),
+        ("folder/Thumbs.db", b"\0"),
+        ("desktop.ini", b""),
+        (".hidden/x", b""),
+        ("folder/list.csv", NATIVE.as_bytes()),
+    ];
+    assert!(read("x.zip", zip(&added), &auto()).is_ok(), "one list, and what systems add");
+    assert!(read("x.zip", zip(&[(".list.csv", NATIVE.as_bytes())]), &auto()).is_ok());
+    let sheets = [
+        zip(&[("[Content_Types].xml", b"<"), ("xl/workbook.xml", b"<")]),
+        zip(&[("mimetype", b"application/"), ("content.xml", b"<")]),
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0\0".to_vec(),
+    ];
+    for sheet in sheets {
+        let problem = problem("list.csv", sheet, &auto());
+        assert!(matches!(problem, FeedProblem::Spreadsheet(_)), "{problem}");
+        assert!(problem.to_string().contains("as CSV"), "{problem}");
+    }
     let xz = b"\xfd7zXZ\0\0\x04";
     assert!(matches!(problem("x.xz", xz, &auto()), FeedProblem::Container("xz")));
     let nested = gzip(&gzip(NATIVE.as_bytes()));
     let inner = problem("x.gz", nested, &auto());
     assert!(matches!(inner, FeedProblem::Binary), "{inner}");
+}
+
+#[test]
+fn zero_bytes_behind_packed_data_are_padding() {
+    let gzip_list = gzip(NATIVE.as_bytes());
+    let zstd_list = fs::read(fixture("native.csv.zst")).expect("a fixture");
+    for packed in [gzip_list, zstd_list] {
+        for padding in [1, 512, 300_000] {
+            let padded = [&packed[..], &vec![0; padding]].concat();
+            read("list.csv.x", padded, &auto()).unwrap_or_else(|err| panic!("{padding}: {err}"));
+        }
+        for garbage in [&b"x"[..], b"\0\0\0garbage", b"\x1f\x8b"] {
+            let bytes = [&packed[..], garbage].concat();
+            let read = read("list.csv.x", bytes, &auto());
+            assert!(matches!(read, Err(FeedError { problem: FeedProblem::Unpack { .. }, .. })));
+        }
+    }
+}
+
+#[test]
+fn utf_16_of_either_byte_order_is_text() {
+    let units: Vec<u16> = NATIVE.encode_utf16().collect();
+    for mark in [None, Some(0xfeff)] {
+        let text = || mark.into_iter().chain(units.iter().copied());
+        let little: Vec<u8> = text().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = text().flat_map(u16::to_be_bytes).collect();
+        for bytes in [little, big] {
+            assert_eq!(read("x.csv", bytes, &auto()).expect("a list").format, Format::Native);
+        }
+    }
 }
 
 #[test]

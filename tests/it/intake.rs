@@ -358,6 +358,26 @@ fn work_ends_with_the_server_that_is_killed() {
 }
 
 /// Returns the manifest of the current generation without the members that differ in every generation.
+#[test]
+fn lists_are_read_from_standard_input_and_pipes() {
+    let (site, key, server) = world();
+    let args = ["--today", TODAY, "ingest", "-", "--drop-date", "2026-03-14"];
+    site.ok_with_input(&args, "stdinone.com\nstdintwo.com\n");
+    let pipe = site.data().join("names-2026-03-13.txt");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("it ran").success());
+    let writer = {
+        let pipe = pipe.clone();
+        thread::spawn(move || fs::write(pipe, "pipeone.com\n").expect("written"))
+    };
+    assert_eq!(ingest(&site, &pipe).code, Some(0));
+    writer.join().expect("it wrote");
+    let found = || (total(&server, &key, "stdin"), total(&server, &key, "pipeone"));
+    wait::until(ARRIVAL_MAX, "both are found", || found() == (2, 1));
+    let left = fs::read_dir(site.data()).expect("readable").flatten();
+    let left = left.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b".stream-"));
+    assert_eq!(left.count(), 0, "the copies are removed");
+}
+
 fn manifest(site: &Site) -> Value {
     let mut manifest = site.manifest();
     for member in ["generation", "created", "corpus"] {
