@@ -78,7 +78,7 @@ impl TryFrom<VoteRequest> for Option<Vote> {
 fn parse_name(path: Result<Path<String>, PathRejection>) -> Result<DomainName, ApiError> {
     let Path(name) =
         path.map_err(|_| ApiError::parameter("name", "is not percent-encoded UTF-8"))?;
-    DomainName::parse(&name).map_err(|err| ApiError::parameter("name", err))
+    DomainName::parse_or_address(&name).map_err(|err| ApiError::parameter("name", err))
 }
 
 /// `GET /api/v1/domain/{name}`: the dossier of a name, in any spelling.

@@ -243,7 +243,7 @@ fn parse_member(
             ("release_to", format!("+{days}d"))
         }
         (kind, Sent::Text(text)) if matches!(kind, Kind::Contains) || member.name == "q" => {
-            let text = Substring::parse(&text).map_err(|err| wrong(&err))?;
+            let text = Substring::of_name(&text).map_err(|err| wrong(&err))?;
             ("q", text.as_str().to_owned())
         }
         (_, Sent::Number(number)) => (member.parameter, number.to_string()),

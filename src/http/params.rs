@@ -174,7 +174,7 @@ impl<'a> Params<'a> {
     pub fn drops(&self, limits: Limits, today: Day) -> Result<DropFilter, ApiError> {
         let contains = match self.get("q")? {
             Some(text) => {
-                Some(Substring::parse(text).map_err(|err| ApiError::parameter("q", err))?)
+                Some(Substring::of_name(text).map_err(|err| ApiError::parameter("q", err))?)
             }
             None => None,
         };

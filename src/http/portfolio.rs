@@ -287,7 +287,8 @@ impl TryFrom<ClaimRequest> for NewClaim {
     fn try_from(request: ClaimRequest) -> Result<NewClaim, ApiError> {
         let domain = required(request.domain, "domain")?;
         Ok(NewClaim {
-            domain: DomainName::parse(&domain).map_err(|err| ApiError::parameter("domain", err))?,
+            domain: DomainName::parse_or_address(&domain)
+                .map_err(|err| ApiError::parameter("domain", err))?,
             status: status(&required(request.status, "status")?)?,
             registrar: request.registrar,
             acquired_price: request.acquired_price_usd.map(|price| price.0),

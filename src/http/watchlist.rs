@@ -606,7 +606,8 @@ pub async fn add_watch(
     PostBody { body, post }: PostBody<WatchRequest>,
 ) -> Result<Response, ApiError> {
     let text = required(body.domain_name, "domainName")?;
-    let name = DomainName::parse(&text).map_err(|err| ApiError::parameter("domainName", err))?;
+    let name = DomainName::parse_or_address(&text)
+        .map_err(|err| ApiError::parameter("domainName", err))?;
     let mut looked_up = look_up(&app, &caller, vec![(name, WatchPatch::default())], now).await?;
     let LookedUp { watch, facts } = looked_up.pop().expect("one name was looked up");
     let seen = app.store.observed([&watch.name]).pop().expect("one name was looked up");
@@ -637,7 +638,8 @@ pub async fn change_watch(
 ) -> Result<Response, ApiError> {
     let Path(name) =
         name.map_err(|_| ApiError::parameter("domain", "is not percent-encoded UTF-8"))?;
-    let name = DomainName::parse(&name).map_err(|err| ApiError::parameter("domain", err))?;
+    let name =
+        DomainName::parse_or_address(&name).map_err(|err| ApiError::parameter("domain", err))?;
     let owned = app.store.user_data(&caller);
     let patch = body.parse(channels(&app, &caller, &owned, now))?;
     let (entry, details) = app.store.change_watch(&caller, &name, &patch).await?;

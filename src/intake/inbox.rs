@@ -341,7 +341,7 @@ impl Memory {
 /// Moves lists back to the inbox that were written to after they had been moved.
 fn take_back(put_away: &mut VecDeque<PutAway>) {
     put_away.retain(|PutAway { from, to, version }| {
-        // A list that was deleted or replaced is no concern of ours any more.
+        // Forget a list that was deleted or replaced.
         let Ok(now) = FileVersion::read(to) else { return false };
         if !now.is_later_state_of(version) {
             return now == *version;
@@ -350,7 +350,7 @@ fn take_back(put_away: &mut VecDeque<PutAway>) {
         let folder = from.parent().unwrap_or(Path::new("."));
         match fs::rename(to, free_path(folder, file)) {
             Ok(()) => {
-                // There is none beside a list that was ingested.
+                // Only refused lists have a note.
                 let _ = fs::remove_file(note_of(to));
                 tracing::warn!(
                     file = %file.display(),

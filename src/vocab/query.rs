@@ -34,17 +34,7 @@ impl NamePrefix {
     /// # Errors
     /// Empty after trimming, over 253 characters, or a control character inside.
     pub fn parse(text: &str) -> Result<NamePrefix, QueryError> {
-        let text = normalise(text, SEARCH_QUERY_CHARS_MAX)?;
-        let host = host_of_address(&text);
-        let name = match DomainName::parse(host.unwrap_or(&text)) {
-            Ok(_) => Some(host.unwrap_or(&text).trim_end_matches('.').to_owned()),
-            Err(NameError::BelowRegistrable) if host.is_some() || text.starts_with("www.") => {
-                let name = DomainName::of_host(host.unwrap_or(&text)).ok();
-                name.map(|name| name.unicode().into_owned())
-            }
-            Err(_) => host.filter(|host| !host.is_empty()).map(str::to_owned),
-        };
-        Ok(NamePrefix(name.unwrap_or(text)))
+        part_of_name(text, SEARCH_QUERY_CHARS_MAX).map(NamePrefix)
     }
 
     /// The normalised text, 1 character or more.
@@ -60,6 +50,14 @@ impl Substring {
         normalise(text, SUBSTRING_CHARS_MAX).map(Substring)
     }
 
+    /// A part of a whole name with its suffix, which may also be an address, as for [`NamePrefix`].
+    ///
+    /// # Errors
+    /// As [`Substring::parse`].
+    pub fn of_name(text: &str) -> Result<Substring, QueryError> {
+        part_of_name(text, SUBSTRING_CHARS_MAX).map(Substring)
+    }
+
     /// A substring from a checksummed file, which [`Substring::parse`] accepted when it was written.
     pub fn from_stored(text: String) -> Substring {
         Substring(text)
@@ -69,6 +67,20 @@ impl Substring {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+fn part_of_name(text: &str, chars_max: usize) -> Result<String, QueryError> {
+    let host = host_of_address(text).filter(|host| !host.is_empty());
+    let text = normalise(host.unwrap_or(text), chars_max)?;
+    let is_host = host.is_some() || text.starts_with("www.");
+    Ok(match DomainName::parse(&text) {
+        Ok(_) => text.trim_end_matches('.').to_owned(),
+        Err(NameError::BelowRegistrable) if is_host => {
+            let name = DomainName::of_host(&text);
+            name.map_or(text, |name| name.unicode().into_owned())
+        }
+        Err(_) => text,
+    })
 }
 
 fn normalise(text: &str, chars_max: usize) -> Result<String, QueryError> {
@@ -160,6 +172,8 @@ mod tests {
         for text in ["", "  ", "\u{ad}", &"a".repeat(254)] {
             assert_eq!(NamePrefix::parse(text), Err(QueryError::Length(253)), "{text:?}");
         }
+        let long = format!("https://solar.com/{}", "a".repeat(80));
+        assert_eq!(Substring::of_name(&long).map(|part| part.0), Ok("solar.com".to_owned()));
         assert_eq!(Substring::parse(&"ü".repeat(64)), Err(QueryError::Length(63)));
         assert!(Substring::parse(&"ü".repeat(63)).is_ok());
         assert_eq!(NamePrefix::parse("a\0b"), Err(QueryError::Control));

@@ -220,6 +220,38 @@ fn suggestions_are_the_first_results_of_a_search() {
 }
 
 #[test]
+fn addresses_and_decomposed_texts_find_the_name() {
+    let site = Site::new();
+    let (_server, mut client) = served(&site);
+    for q in
+        ["solar.com.", "http://solar.com/", "HTTPS://www.Solar.com/path?x=1#y", "www.solar.com"]
+    {
+        let q = escape(q);
+        for (target, list, member) in [
+            (format!("/api/v1/search?q={q}"), "results", "domain"),
+            (format!("/api/v1/drops?q={q}"), "drops", "name"),
+        ] {
+            let (status, body) = client.get(&target).answer();
+            assert_eq!(status, 200, "{target}: {body}");
+            assert_eq!(names(&body, list, member), ["solar.com"], "{target}");
+        }
+        let (_, body) = client.get(&format!("/api/v1/suggest?q={q}")).answer();
+        assert_eq!(body["names"][0], "solar.com", "{q}");
+    }
+    for query in ["regex", "pattern", "starts", "contains", "like"] {
+        let text = if query == "regex" { "^mu\u{308}nchen" } else { "mu\u{308}nchen" };
+        let (_, body) = client.get(&format!("/api/v1/drops?{query}={}", escape(text))).answer();
+        assert_eq!(names(&body, "drops", "name"), ["xn--mnchen-3ya.de"], "{query}");
+    }
+    let sent =
+        json!({"domains": ["https://www.solar.com/path", "uk.com", "a.uk.com", "www.solar.com"]});
+    let (_, body) = client.send("POST", "/api/v1/appraise", &sent).answer();
+    let rows = body["appraisals"].as_array().unwrap_or_else(|| panic!("{body}"));
+    assert_eq!((&rows[0]["domain"], &rows[1]["domain"]), (&json!("solar.com"), &json!("uk.com")));
+    assert!(rows[2]["error"].is_string() && rows[3]["error"].is_string(), "{body}");
+}
+
+#[test]
 fn a_label_has_its_names_and_variants() {
     let site = Site::new();
     let (_server, mut client) = served(&site);

@@ -73,7 +73,7 @@ impl ClaimForm {
     /// # Errors
     /// The first invalid value.
     pub fn new_claim(&self) -> Result<NewClaim, ApiError> {
-        let domain = DomainName::parse(self.text("domain"));
+        let domain = DomainName::parse_or_address(self.text("domain"));
         Ok(NewClaim {
             domain: domain.map_err(|err| ApiError::parameter("domain", err))?,
             status: status(self.text("status"))?,
