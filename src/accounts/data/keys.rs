@@ -137,10 +137,10 @@ impl Keys {
 
     /// Records a use.
     pub fn set_used(&mut self, id: KeyId, day: Day) {
-        if let Some(key) = self.0.iter_mut().find(|key| key.id == id) {
-            if key.used.is_none_or(|used| day.replaces(used)) {
-                key.used = Some(day);
-            }
+        if let Some(key) = self.0.iter_mut().find(|key| key.id == id)
+            && key.used.is_none_or(|used| day.replaces(used))
+        {
+            key.used = Some(day);
         }
     }
 }
