@@ -1,13 +1,13 @@
 //! The claim form: values as sent, converted to [`NewClaim`] and [`ClaimPatch`].
 
 use crate::accounts::{Claim, ClaimPatch, NewClaim, WatchDetails};
-use crate::http::body::Money;
 use crate::http::error::ApiError;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::ids::RuleId;
 use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
+use crate::vocab::number::DecimalMark;
 use crate::vocab::time::UnixMs;
 use crate::web::form::Fields;
 
@@ -184,8 +184,7 @@ fn renews_on(value: &str) -> Result<Day, ApiError> {
 }
 
 fn price(value: &str, property: &'static str) -> Result<Usd, ApiError> {
-    let Money(price) = value.parse().map_err(|err| ApiError::parameter(property, err))?;
-    Ok(price)
+    Usd::from_text(value, DecimalMark::Point).map_err(|err| ApiError::parameter(property, err))
 }
 
 /// The start of a day.

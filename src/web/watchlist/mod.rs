@@ -29,6 +29,7 @@ use crate::vocab::day::Day;
 use crate::vocab::limits::WATCHES_PASTED_MAX;
 use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
+use crate::vocab::number::DecimalMark;
 use crate::vocab::stage::Stage;
 use crate::vocab::tag::Tag;
 use crate::web::Web;
@@ -335,7 +336,8 @@ pub(super) fn parse_tags(text: &str) -> Result<Vec<Tag>, PageError> {
 }
 
 pub(super) fn parse_bid(text: &str) -> Result<Usd, PageError> {
-    Ok(paste::bid(text).map_err(|err| ApiError::parameter("maxBidUsd", err))?.0)
+    let bid = Usd::from_text(text, DecimalMark::Point);
+    bid.map_err(|err| ApiError::parameter("maxBidUsd", err).into())
 }
 
 pub(super) fn parse_name(text: &str) -> Result<DomainName, PageError> {

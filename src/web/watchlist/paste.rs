@@ -3,9 +3,10 @@
 use rustc_hash::FxHashMap;
 
 use crate::accounts::{Tags, WatchPatch};
-use crate::http::body::Money;
 use crate::vocab::cell::unguarded;
+use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
+use crate::vocab::number::DecimalMark;
 
 /// Columns of a CSV file with names.
 const NAME_COLUMNS: [&str; 2] = ["domain", "name"];
@@ -171,21 +172,20 @@ impl Columns {
             let text = at.and_then(|at| row.get(at)).unwrap_or_default().trim();
             (!text.is_empty()).then(|| unguarded(text))
         };
-        let bid = cell(self.max_bid).map(bid).transpose();
+        let decimals = match self.delimiter {
+            b';' => DecimalMark::Comma,
+            _ => DecimalMark::Point,
+        };
+        let bid = cell(self.max_bid).map(|text| Usd::from_text(text, decimals)).transpose();
         let tags = cell(self.tags).map(tags).transpose()?;
         Ok(WatchPatch {
             note: cell(self.note).map(|text| Some(text.to_owned())),
             tags: tags.map(Tags::Add),
-            max_bid: bid.map_err(|err| format!("column max_bid_usd {err}"))?.map(|it| Some(it.0)),
+            max_bid: bid.map_err(|err| format!("column max_bid_usd {err}"))?.map(Some),
             venue: cell(self.venue).map(|text| Some(text.to_owned())),
             alerts: None,
         })
     }
-}
-
-/// Parses a bid as people write it: `$1,200`.
-pub fn bid(text: &str) -> Result<Money, <Money as std::str::FromStr>::Err> {
-    text.trim_start_matches('$').replace(',', "").parse()
 }
 
 /// Parses tags separated by commas.
@@ -202,7 +202,6 @@ fn items(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vocab::money::Usd;
 
     /// Line, text and reason of each rejected item.
     fn rejected(pasted: &Pasted) -> Vec<(usize, &str, &str)> {
@@ -279,5 +278,40 @@ mod tests {
         assert_eq!(Pasted::parse("name\ttags\na.com\tflip\n").names.len(), 1);
         // A list that begins with no header.
         assert_eq!(Pasted::parse("name.com;domain.com").names.len(), 2);
+    }
+
+    #[test]
+    fn bids_are_read_by_the_separator_of_their_file() {
+        let bid = |header: &str, row: &str| {
+            let pasted = Pasted::parse(&format!("{header}\n{row}\n"));
+            let bid = pasted.names.first().and_then(|(_, _, patch)| patch.max_bid.flatten());
+            bid.map(Usd::cents).ok_or_else(|| pasted.rejected[0].why.clone())
+        };
+        let semicolons = "domain;max_bid_usd";
+        for (row, cents) in [
+            ("a.com;12,50", 1250),
+            ("a.com;12,5", 1250),
+            ("a.com;1.250,00", 125_000),
+            ("a.com;\"12,50\"", 1250),
+            ("a.com;12.50", 1250),
+            ("a.com;1250", 125_000),
+        ] {
+            assert_eq!(bid(semicolons, row), Ok(cents), "{row}");
+        }
+        for row in ["a.com;1,250", "a.com;1.250", "a.com;12,50,0"] {
+            assert!(bid(semicolons, row).is_err(), "{row}");
+        }
+        for header in ["domain,max_bid_usd", "domain\tmax_bid_usd"] {
+            let row = |bid: &str| match header.contains(',') {
+                true => format!("a.com,\"{bid}\""),
+                false => format!("a.com\t{bid}"),
+            };
+            assert_eq!(bid(header, &row("1,250.00")), Ok(125_000));
+            assert_eq!(bid(header, &row("1,250")), Ok(125_000));
+            let refused = bid(header, &row("12,50")).expect_err("a decimal comma");
+            assert!(refused.ends_with("write 12.50, not \"12,50\""), "{refused}");
+        }
+        // An unquoted decimal comma is one cell too many.
+        assert!(bid("domain,max_bid_usd", "a.com,12,50").is_err());
     }
 }
