@@ -6,35 +6,49 @@ use std::borrow::Cow;
 /// four are the full-width forms that spreadsheets of East Asian locales read alike.
 const FORMULA_STARTS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
-/// Puts a `'` before text that a spreadsheet would evaluate as a formula (OWASP, CSV Injection).
+/// Puts a `'` before text that a spreadsheet would evaluate as a formula (OWASP, CSV Injection), and before
+/// text that looks guarded already, so that [`unguarded`] returns every text as it was.
 pub fn without_formula(text: &str) -> Cow<'_, str> {
-    if text.starts_with(FORMULA_STARTS) {
-        Cow::Owned(format!("'{text}"))
-    } else {
-        Cow::Borrowed(text)
-    }
+    if is_guarded_or_formula(text) { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
 }
 
-/// The text that [`without_formula`] was given.
+/// The text that [`without_formula`] was given: takes one `'` away.
 pub fn unguarded(text: &str) -> &str {
-    let rest = text.strip_prefix('\'');
-    rest.filter(|rest| rest.starts_with(FORMULA_STARTS)).unwrap_or(text)
+    text.strip_prefix('\'').filter(|rest| is_guarded_or_formula(rest)).unwrap_or(text)
+}
+
+/// Any number of `'`, then the start of a formula.
+fn is_guarded_or_formula(text: &str) -> bool {
+    text.trim_start_matches('\'').starts_with(FORMULA_STARTS)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
     fn formulas_become_text() {
         for start in FORMULA_STARTS {
-            let text = format!("{start}1");
-            assert_eq!(without_formula(&text), format!("'{text}"));
-            assert_eq!(unguarded(&without_formula(&text)), text);
+            for quotes in ["", "'", "''"] {
+                let text = format!("{quotes}{start}1");
+                assert_eq!(without_formula(&text), format!("'{text}"));
+                assert_eq!(unguarded(&without_formula(&text)), text);
+            }
         }
-        for text in ["", "1=1", " =1", "a@b", "'=1"] {
+        for text in ["", "1=1", " =1", "a@b", "'", "'a", "''", "' =1"] {
             assert_eq!(without_formula(text), text);
-            assert!(text.starts_with('\'') || unguarded(text) == text);
+            assert_eq!(unguarded(text), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn guarded_texts_come_back_as_they_were(text in "['=+@\t\r\n＝－a -]{0,6}|.*") {
+            let cell = without_formula(&text);
+            prop_assert_eq!(unguarded(&cell), text.as_str());
+            prop_assert!(!cell.starts_with(FORMULA_STARTS));
         }
     }
 }
