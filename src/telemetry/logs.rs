@@ -398,7 +398,6 @@ mod tests {
         io::Read::read_exact(&mut reader, &mut held).expect("the pipe is full");
         output.write_line(b"after\n");
         assert!(!output.state.lock().expect("no panic").is_stalled);
-        drop(output);
         drop(writer);
         let mut rest = String::new();
         io::Read::read_to_string(&mut reader, &mut rest).expect("whole lines");

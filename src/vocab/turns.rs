@@ -585,7 +585,7 @@ mod tests {
     fn refusal(limits: TurnLimits, waiting: usize, average: Duration) -> Option<NoTurn> {
         let mut schedule = Schedule::new(limits);
         let before = limits.slots + waiting;
-        (0..before).for_each(|id| drop(schedule.ask(account(1), id).expect("room")));
+        (0..before).for_each(|id| _ = schedule.ask(account(1), id).expect("room"));
         schedule.line(account(1)).average = average;
         schedule.ask(account(1), before).err()
     }
@@ -606,7 +606,7 @@ mod tests {
     fn a_full_line_makes_room_for_an_account_with_less() {
         let limits = TurnLimits { waiting: 8, ..LIMITS };
         let mut schedule = Schedule::new(limits);
-        (0..10).for_each(|id| drop(schedule.ask(account(1), id).expect("room")));
+        (0..10).for_each(|id| _ = schedule.ask(account(1), id).expect("room"));
         assert!(schedule.ask(account(1), 10).is_err(), "it has all of it");
         // Two begin beside the slots.
         for id in 20..22 {
