@@ -347,8 +347,8 @@ impl RowMaker<'_> {
                     }
                 }
                 Sighting::Known { registered } => row.registered = registered,
-                Sighting::Registered { .. } => {
-                    unreachable!("the generator makes no negative lists")
+                Sighting::Registered { .. } | Sighting::Released { .. } => {
+                    unreachable!("the generator makes no lists of these")
                 }
             }
         }
