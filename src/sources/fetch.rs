@@ -31,7 +31,7 @@ use crate::outbound::http::{AGENT, CallError, Client, Request, Stream};
 use crate::outbound::transfer::{Transfer, TransferError, TransferKey};
 use crate::sources::presets::{Flow, Packing};
 use crate::sources::settings::{Contact, Settings, Source, shown};
-use crate::sources::state::{Held, Known, Retry};
+use crate::sources::state::{Held, Known, Partial, Retry};
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::popularity::{ListId, ListRank};
@@ -127,6 +127,8 @@ pub enum FetchError {
     TooLarge(u64, u64),
     #[error("the download ended after {0} of {1} bytes")]
     Short(u64, u64),
+    #[error("the list changed while it was downloaded")]
+    Changed,
     #[error("the server resumed the download in the wrong place")]
     BadRange,
     #[error("the file does not match its checksum: SHA-256 is {found}, published is {expected}")]
@@ -184,6 +186,7 @@ impl FetchError {
             | FetchError::NotPacked(_)
             | FetchError::Short(..)
             | FetchError::BadRange
+            | FetchError::Changed
             | FetchError::Checksum { .. }
             | FetchError::Transfer(_)
             | FetchError::Io(_) => Retry::Soon,
@@ -501,8 +504,25 @@ impl Fetcher {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Downloads to the part file; `None` if nothing changed.
+    /// Downloads to the part file; `None` if nothing changed. Starts anew when the rest of a download
+    /// that was cut is of another version.
     async fn download(
+        &self,
+        source: &Source,
+        url: &Url,
+        target: &Url,
+        known: &mut Known,
+        folder: &Path,
+    ) -> Result<Option<Held>, FetchError> {
+        match self.download_once(source, url, target, known, folder).await {
+            Err(FetchError::Changed) => {
+                self.download_once(source, url, target, known, folder).await
+            }
+            done => done,
+        }
+    }
+
+    async fn download_once(
         &self,
         source: &Source,
         url: &Url,
@@ -512,9 +532,9 @@ impl Fetcher {
     ) -> Result<Option<Held>, FetchError> {
         let part = part_of(url, folder);
         let have = fs::metadata(&part).map_or(0, |facts| facts.len());
-        let resumed = known.validator.take().filter(|_| have > 0);
+        let resumed = known.partial.take().filter(|it| have > 0 && it.validator().is_some());
         let mut headers = HeaderMap::new();
-        if let Some(validator) = &resumed {
+        if let Some(validator) = resumed.as_ref().and_then(Partial::validator) {
             put(&mut headers, RANGE, &format!("bytes={have}-"));
             put(&mut headers, IF_RANGE, validator);
         } else if let Some(held) = &known.held {
@@ -531,12 +551,20 @@ impl Fetcher {
         };
         let stream = &mut response.stream;
         let length = header(&stream.headers, CONTENT_LENGTH).and_then(|text| text.parse().ok());
+        let etag = header(&stream.headers, ETAG);
+        let last_modified = header(&stream.headers, LAST_MODIFIED);
+        let version =
+            |total| Partial { etag: etag.clone(), last_modified: last_modified.clone(), total };
         let (from, total): (u64, Option<u64>) = match stream.status {
             StatusCode::NOT_MODIFIED => return Ok(None),
             StatusCode::PARTIAL_CONTENT => {
                 let range = header(&stream.headers, CONTENT_RANGE);
-                match range.as_deref().and_then(parse_range) {
-                    Some((from, total)) if from == have && resumed.is_some() => (have, total),
+                match (range.as_deref().and_then(parse_range), &resumed) {
+                    (Some((_, total)), Some(first)) if !first.fits(&version(total)) => {
+                        fs::remove_file(&part)?;
+                        return Err(FetchError::Changed);
+                    }
+                    (Some((from, total)), Some(_)) if from == have => (have, total),
                     _ => {
                         fs::remove_file(&part)?;
                         return Err(FetchError::BadRange);
@@ -548,10 +576,7 @@ impl Fetcher {
         if total.is_some_and(|total| total > source.max_bytes) {
             return Err(FetchError::TooLarge(total.unwrap_or(0), source.max_bytes));
         }
-        let etag = header(&stream.headers, ETAG);
-        let last_modified = header(&stream.headers, LAST_MODIFIED);
-        let strong = etag.clone().filter(|tag| !tag.starts_with("W/"));
-        let validator = strong.or_else(|| last_modified.clone());
+        let version = version(total);
         let mut file = OpenOptions::new()
             .create(true)
             .write(true)
@@ -564,7 +589,7 @@ impl Fetcher {
             _ => Ok(bytes),
         });
         if let Err(FetchError::Call(_) | FetchError::Short(..)) = &read {
-            known.validator = validator;
+            known.partial = Some(version).filter(|version| version.validator().is_some());
         } else if read.is_err() {
             fs::remove_file(&part)?;
         }

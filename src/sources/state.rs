@@ -69,8 +69,66 @@ pub struct Approval {
 pub struct Known {
     /// The list that was ingested last.
     pub held: Option<Held>,
-    /// Of a download that was cut: the strong ETag or the date that the rest must have.
-    pub validator: Option<String>,
+    /// A download that was cut.
+    pub partial: Option<Partial>,
+}
+
+/// The version of a list whose download was cut. The rest must be of the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", from = "StoredPartial")]
+pub struct Partial {
+    pub etag: Option<String>,
+    pub last_modified: Option<String>,
+    /// Bytes of the whole.
+    pub total: Option<u64>,
+}
+
+/// As stored: until 2026-11 the validator only.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredPartial {
+    Validator(String),
+    #[serde(rename_all = "camelCase")]
+    Version {
+        etag: Option<String>,
+        last_modified: Option<String>,
+        total: Option<u64>,
+    },
+}
+
+impl From<StoredPartial> for Partial {
+    fn from(stored: StoredPartial) -> Partial {
+        match stored {
+            StoredPartial::Validator(tag) if tag.starts_with('"') => {
+                Partial { etag: Some(tag), ..Partial::default() }
+            }
+            StoredPartial::Validator(date) => {
+                Partial { last_modified: Some(date), ..Partial::default() }
+            }
+            StoredPartial::Version { etag, last_modified, total } => {
+                Partial { etag, last_modified, total }
+            }
+        }
+    }
+}
+
+impl Partial {
+    /// The value of `If-Range`: a strong ETag or the date; without one, the download cannot be resumed.
+    pub fn validator(&self) -> Option<&str> {
+        let strong = self.etag.as_deref().filter(|tag| !tag.starts_with("W/"));
+        strong.or(self.last_modified.as_deref())
+    }
+
+    /// Whether a part with these facts may be of the same version. A fact that one of them lacks says
+    /// nothing.
+    pub fn fits(&self, other: &Partial) -> bool {
+        fn same<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
+            one.is_none() || other.is_none() || one == other
+        }
+        same(&self.etag, &other.etag)
+            && same(&self.last_modified, &other.last_modified)
+            && same(&self.total, &other.total)
+    }
 }
 
 /// Why the last run failed.
@@ -108,9 +166,9 @@ pub struct State {
     pub addresses: Vec<String>,
     /// The last ingested list of each address.
     pub held: BTreeMap<String, Held>,
-    /// Validators of downloads that were cut, by address.
+    /// Downloads that were cut, by address.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub partials: BTreeMap<String, String>,
+    pub partials: BTreeMap<String, Partial>,
     /// Zones of CZDS; empty for other sources.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<Approval>,
@@ -147,8 +205,8 @@ impl State {
 
     /// Returns the stored state of the list at an address.
     pub fn known(&self, url: &Url) -> Known {
-        let (held, validator) = (self.held.get(url.as_str()), self.partials.get(url.as_str()));
-        Known { held: held.cloned(), validator: validator.cloned() }
+        let (held, partial) = (self.held.get(url.as_str()), self.partials.get(url.as_str()));
+        Known { held: held.cloned(), partial: partial.cloned() }
     }
 
     /// Stores the findings of a fetch.
@@ -156,8 +214,8 @@ impl State {
         if let Some(held) = known.held {
             self.held.insert(url.as_str().to_owned(), held);
         }
-        match known.validator {
-            Some(validator) => self.partials.insert(url.as_str().to_owned(), validator),
+        match known.partial {
+            Some(partial) => self.partials.insert(url.as_str().to_owned(), partial),
             None => self.partials.remove(url.as_str()),
         };
     }
@@ -412,6 +470,32 @@ pub(super) fn write(folder: &Path, name: &str, value: &impl Serialize) -> anyhow
 mod tests {
     use super::*;
     use crate::sources::presets;
+
+    #[test]
+    fn parts_of_two_versions_are_told_apart() {
+        let part = |etag: Option<&str>, date: Option<&str>, total| Partial {
+            etag: etag.map(str::to_owned),
+            last_modified: date.map(str::to_owned),
+            total,
+        };
+        let first = part(Some("\"a\""), Some("Mon"), Some(9));
+        assert!(first.fits(&first) && first.fits(&Partial::default()));
+        assert!(first.fits(&part(None, Some("Mon"), None)));
+        for other in [
+            part(Some("\"b\""), Some("Mon"), Some(9)),
+            part(Some("\"a\""), Some("Tue"), Some(9)),
+            part(Some("\"a\""), Some("Mon"), Some(8)),
+            part(None, None, Some(8)),
+        ] {
+            assert!(!first.fits(&other), "{other:?}");
+        }
+        assert_eq!(first.validator(), Some("\"a\""));
+        assert_eq!(part(Some("W/\"a\""), Some("Mon"), None).validator(), Some("Mon"));
+        let read = |text: &str| serde_json::from_str::<Partial>(text).expect("stored");
+        assert_eq!(read(r#""\"a\"""#), part(Some("\"a\""), None, None));
+        assert_eq!(read(r#""Mon""#), part(None, Some("Mon"), None));
+        assert_eq!(read(&serde_json::to_string(&first).expect("JSON")), first);
+    }
 
     fn at(text: &str) -> DateTime<Utc> {
         text.parse().expect("a time")

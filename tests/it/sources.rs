@@ -635,6 +635,39 @@ fn a_download_resumed_in_the_wrong_place_starts_anew() {
 }
 
 #[test]
+fn two_versions_of_a_list_are_never_joined() {
+    let good = fixture("pl-deleted", "good");
+    let length = good.len();
+    for (other, total) in [
+        (("ETag", "\"b\""), length),
+        (("Last-Modified", "Tue, 24 Nov 2026 00:00:00 GMT"), length),
+        (("ETag", "\"a\""), length + 1),
+    ] {
+        let good = good.clone();
+        let server = Receiver::http(move |before, seen| match before {
+            0 => {
+                let date = "Mon, 23 Nov 2026 00:00:00 GMT".to_owned();
+                let headers = vec![("ETag", "\"a\"".to_owned()), ("Last-Modified", date)];
+                Reply::Cut(headers, vec![b'#'; 9], length)
+            }
+            1 => {
+                let range = format!("bytes 9-{}/{total}", total - 1);
+                let headers = vec![(other.0, other.1.to_owned()), ("Content-Range", range)];
+                Reply::Answer(206, headers, vec![b'#'; total - 9])
+            }
+            _ => {
+                assert_eq!(seen.header("range"), "");
+                Reply::Answer(200, Vec::new(), good.clone())
+            }
+        });
+        let (site, settings) = one_source(&server, "/pl.txt", "");
+        fails(&site, &settings, &["connection failed"]);
+        assert_eq!(fetch(&site, &settings, "lists")["outcome"], "added");
+        assert_eq!(batches(&site)[0].source_sha256, sha256(&fixture("pl-deleted", "good")));
+    }
+}
+
+#[test]
 fn a_silent_server_is_given_up_after_the_idle_time() {
     let server = Receiver::http(|_, _| Reply::Stall(Vec::new(), b"2026-11-23".to_vec(), 9_000));
     let (site, settings) = one_source(&server, "/pl.txt", "");
