@@ -94,6 +94,14 @@ pub struct BatchMeta {
     /// Where the list was fetched from; `None` for a local file or a compacted batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
+    /// The day on which the reading of the list rests, if it needs one
+    /// ([`Feed::day`](crate::feeds::Feed::day)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub day: Option<Day>,
+    /// Numbers of the lists, from 1, that are the same bytes read in another way. Their entries no longer
+    /// count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<u32>,
     /// The lists of a compacted batch, in their order; otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lists: Vec<BatchMeta>,

@@ -1,6 +1,6 @@
 //! Ingests one list: its rows become one batch, or nothing changes and the error gives the reason.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -37,6 +37,10 @@ pub struct Source {
     pub ingested_at: DateTime<Utc>,
     /// Where the list was fetched from; `None` for a local file.
     pub origin: Option<Origin>,
+    /// [`BatchMeta::day`].
+    pub day: Option<Day>,
+    /// [`BatchMeta::replaces`].
+    pub replaces: Vec<u32>,
 }
 
 /// The result of an ingest.
@@ -78,13 +82,20 @@ pub enum IngestError {
 }
 
 impl Corpus {
-    /// Finds the list with this SHA-256.
+    /// Returns the lists with this SHA-256 and their numbers, oldest first, without those that another
+    /// reading replaces. A list of bare names may be there once for each day that a file name gave it.
     ///
     /// # Errors
     /// A batch is missing or unreadable.
-    pub fn find(&self, sha256: &[u8; 32]) -> Result<Option<BatchMeta>, CorpusError> {
+    pub fn find(&self, sha256: &[u8; 32]) -> Result<Vec<(u32, BatchMeta)>, CorpusError> {
         let sha256 = hex::encode(sha256);
-        Ok(self.metas()?.into_iter().find(|meta| meta.source_sha256 == sha256))
+        let metas = self.metas()?;
+        let replaced: BTreeSet<u32> =
+            metas.iter().flat_map(|meta| meta.replaces.iter().copied()).collect();
+        let found = (1..)
+            .zip(metas)
+            .filter(|(number, meta)| meta.source_sha256 == sha256 && !replaced.contains(number));
+        Ok(found.collect())
     }
 
     /// Adds a list, completely or not at all. Rejected rows are written to `rejects/` beside the
@@ -203,6 +214,8 @@ impl Corpus {
             names,
             scorer_version: SCORER_VERSION,
             origin: source.origin.clone(),
+            day: source.day,
+            replaces: source.replaces.clone(),
             lists: Vec::new(),
         };
         let file = draft.writer.finish(&meta).at(&draft.path)?;

@@ -40,6 +40,10 @@ pub struct Merge<'a> {
     cursors: Vec<Cursor<'a>>,
     /// The number of the first list of each batch, from 1.
     first_lists: Vec<u32>,
+    /// Numbers of lists that another reading replaces: their entries are skipped.
+    replaced: Vec<u32>,
+    /// Number of entries skipped.
+    skipped: u64,
     /// A binary heap of positions in `cursors`, the one with the first name on top.
     heap: Vec<usize>,
 }
@@ -54,23 +58,40 @@ impl<'a> Merge<'a> {
         from: &[u8],
     ) -> Result<Merge<'a>, BatchError> {
         let (mut cursors, mut first_lists, mut next) = (Vec::new(), Vec::new(), 1);
+        let mut replaced = Vec::new();
         for batch in batches {
             cursors.push(batch.cursor(from)?);
             first_lists.push(next);
             next += batch.lists().len() as u32;
+            replaced.extend(batch.lists().iter().flat_map(|list| &list.replaces));
         }
-        let mut merge = Merge { cursors, first_lists, heap: Vec::new() };
-        merge.make_heap();
+        let mut merge = Merge { cursors, first_lists, replaced, skipped: 0, heap: Vec::new() };
+        merge.make_heap()?;
         Ok(merge)
     }
 
-    fn make_heap(&mut self) {
+    fn make_heap(&mut self) -> Result<(), BatchError> {
         self.heap.clear();
         let cursors = &self.cursors;
         self.heap.extend((0..cursors.len()).filter(|&at| cursors[at].fields().is_some()));
         for place in (0..self.heap.len() / 2).rev() {
             self.sift_down(place);
         }
+        self.skip_replaced()
+    }
+
+    /// Moves to the next entry of a list that no other reading replaces.
+    fn skip_replaced(&mut self) -> Result<(), BatchError> {
+        while !self.replaced.is_empty() && self.replaced.contains(&self.number()) {
+            self.skipped += 1;
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    /// Number of entries of replaced lists that were passed over.
+    pub fn skipped(&self) -> u64 {
+        self.skipped
     }
 
     /// Moves to the first entry whose name is `from` or later, unless the current one is.
@@ -79,8 +100,7 @@ impl<'a> Merge<'a> {
     /// A batch does not decode.
     pub fn seek(&mut self, from: &[u8]) -> Result<(), BatchError> {
         self.cursors.iter_mut().try_for_each(|cursor| cursor.seek(from))?;
-        self.make_heap();
-        Ok(())
+        self.make_heap()
     }
 
     /// The current entry; `None` at the end.
@@ -103,6 +123,11 @@ impl<'a> Merge<'a> {
     /// # Errors
     /// A batch does not decode.
     pub fn advance(&mut self) -> Result<(), BatchError> {
+        self.step()?;
+        self.skip_replaced()
+    }
+
+    fn step(&mut self) -> Result<(), BatchError> {
         let Some(&top) = self.heap.first() else { return Ok(()) };
         if !self.cursors[top].advance()? {
             self.heap.swap_remove(0);

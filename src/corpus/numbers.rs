@@ -83,6 +83,8 @@ mod tests {
             observed_at: now,
             ingested_at: now,
             origin: None,
+            day: None,
+            replaces: Vec::new(),
         };
         let name = DomainName::parse(name).expect("a name");
         let sighting = Sighting::Known { registered: true };

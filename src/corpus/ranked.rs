@@ -250,6 +250,8 @@ mod tests {
             observed_at: DateTime::UNIX_EPOCH,
             ingested_at: DateTime::UNIX_EPOCH,
             origin: None,
+            day: None,
+            replaces: Vec::new(),
         };
         let edition = ListEdition {
             list: PopularityList::Tranco,

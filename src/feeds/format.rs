@@ -44,6 +44,13 @@ named_enum! {
     }
 }
 
+impl Format {
+    /// Whether a list is names alone, of one day.
+    pub fn is_of_one_day(self) -> bool {
+        matches!(self, Format::Names | Format::Registered | Format::Released)
+    }
+}
+
 /// Rejects a text that is no [`Format`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a list format; the formats are {words}", words = words())]

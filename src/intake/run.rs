@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
+use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 
+use crate::corpus::batch::BatchMeta;
 use crate::corpus::ingest::{IngestError, Ingested, Source};
 use crate::corpus::ranked::RankedMeta;
 use crate::corpus::{Corpus, CorpusError};
@@ -204,25 +206,37 @@ impl<'a> Work<'a> {
             feed => feed,
         };
         let sha256 = sha256(path)?;
-        if let Some(held) = self.find(corpus, path, &sha256)? {
-            return Ok(held);
-        }
+        let held = corpus.find(&sha256)?;
         let feed = match feed {
             Err(FeedError { problem: FeedProblem::RankedList, .. }) => {
                 let (edition, feed) = Feed::open_ranked(path, &options)?;
                 if let Some(held) = self.find_ranked(corpus, path, &sha256, &edition)? {
                     return Ok(held);
                 }
-                let source = self.source(ingest, path, (opened, sha256), &feed)?;
+                let source = self.source(ingest, path, (opened, sha256), &feed, Vec::new())?;
                 let reading = feed.reason().to_owned();
                 let progress = self.progress(path, feed.bytes_read())?;
                 let rows = feed.inspect(|_| progress());
                 let ingested = corpus.ingest_ranked(&source, edition, rows)?;
                 return Ok(self.added(source, reading, ingested));
             }
+            // It was ingested, and is not to be read in another way.
+            Err(_) if (drop_date, observed_at) == (None, None) && is_held_as(&held, format) => {
+                return Ok(self.already_held(path, &held[0].1));
+            }
             feed => feed?,
         };
-        let source = self.source(ingest, path, (opened, sha256), &feed)?;
+        let asked = Asked {
+            format,
+            day: drop_date.and(feed.day()),
+            observed_at,
+            of_day: feed.day().filter(|_| feed.format().is_of_one_day()),
+        };
+        let replaces = match asked.identify(&held, &file_name(path)) {
+            Identity::Held(held) => return Ok(self.already_held(path, held)),
+            Identity::New { replaces } => replaces,
+        };
+        let source = self.source(ingest, path, (opened, sha256), &feed, replaces)?;
         let reading = feed.reason().to_owned();
         let progress = self.progress(path, feed.bytes_read())?;
         let ingested = corpus.ingest(&source, feed.inspect(|_| progress()))?;
@@ -236,6 +250,7 @@ impl<'a> Work<'a> {
         path: &Path,
         (opened, sha256): (FileVersion, [u8; 32]),
         feed: &Feed<T>,
+        replaces: Vec<u32>,
     ) -> anyhow::Result<Source> {
         // The batch would carry the hash of another file.
         if version(path)? != opened {
@@ -243,6 +258,14 @@ impl<'a> Work<'a> {
         }
         let format = feed.format().to_string();
         self.note(format!("{}: read as {format} ({})", path.display(), feed.reason()));
+        if !replaces.is_empty() {
+            let numbers: Vec<String> = replaces.iter().map(u32::to_string).collect();
+            self.note(format!(
+                "{}: the same bytes were read in another way; this reading replaces list {}",
+                path.display(),
+                numbers.join(", ")
+            ));
+        }
         Ok(Source {
             name: file_name(path),
             sha256,
@@ -250,6 +273,8 @@ impl<'a> Work<'a> {
             observed_at: feed.observed_at(),
             ingested_at: self.site.clock.now(),
             origin: ingest.origin.clone(),
+            day: feed.day(),
+            replaces,
         })
     }
 
@@ -341,10 +366,18 @@ impl<'a> Work<'a> {
         // The pair is one list, identified by both files in their order.
         let sha256 = Sha256::new().chain_update(sha256(older)?).chain_update(sha256(newer)?);
         let sha256 = sha256.finalize().into();
-        if let Some(held) = self.find(corpus, Path::new(name), &sha256)? {
-            return Ok(held);
-        }
         let day = feeds::zone_day(newer, ingest.drop_date)?;
+        let held = corpus.find(&sha256)?;
+        let asked = Asked {
+            format: None,
+            day: ingest.drop_date,
+            observed_at: ingest.observed_at,
+            of_day: None,
+        };
+        let replaces = match asked.identify(&held, name) {
+            Identity::Held(held) => return Ok(self.already_held(Path::new(name), held)),
+            Identity::New { replaces } => replaces,
+        };
         let (zone_before, before) = Feed::open_zone(older)?;
         let (zone, after) = Feed::open_zone(newer)?;
         ensure!(
@@ -362,6 +395,8 @@ impl<'a> Work<'a> {
             observed_at: ingest.observed_at.unwrap_or_else(|| day.start()),
             ingested_at: self.site.clock.now(),
             origin: ingest.origin.clone(),
+            day: Some(day),
+            replaces,
         };
         let first = self.progress(older, before.bytes_read())?;
         let second = self.progress(newer, after.bytes_read())?;
@@ -371,20 +406,17 @@ impl<'a> Work<'a> {
     }
 
     /// The outcome of a list that the corpus already holds.
-    fn find(
-        &mut self,
-        corpus: &Corpus,
-        path: &Path,
-        sha256: &[u8; 32],
-    ) -> anyhow::Result<Option<ListOutcome>> {
-        let Some(held) = corpus.find(sha256)? else { return Ok(None) };
+    fn already_held(&mut self, path: &Path, held: &BatchMeta) -> ListOutcome {
+        let day = held.day.map(|day| format!(" with the day {day}")).unwrap_or_default();
         self.note(format!(
-            "{}: already held as {}, ingested on {}; nothing changes",
+            "{}: already held as {}, read as {}{day}, ingested on {}; nothing changes. To read it in another \
+             way, say how (--format, --drop-date, --observed-at)",
             path.display(),
             held.source,
+            held.format,
             held.ingested_at.format("%Y-%m-%d")
         ));
-        Ok(Some(ListOutcome::AlreadyHeld { format: held.format }))
+        ListOutcome::AlreadyHeld { format: held.format.clone() }
     }
 
     fn added(&mut self, source: Source, reading: String, ingested: Ingested) -> ListOutcome {
@@ -405,6 +437,59 @@ impl<'a> Work<'a> {
         let size = fs::metadata(path).with_context(|| unreadable(path))?.len();
         let observer = self.observer;
         Ok(move || observer.progress(read.load(Ordering::Relaxed), size))
+    }
+}
+
+/// Whether one of these lists was read in this format, or in any without one.
+fn is_held_as(held: &[(u32, BatchMeta)], format: Option<Format>) -> bool {
+    let is_same = |meta: &BatchMeta| format.is_none_or(|format| meta.format == format.as_str());
+    held.iter().any(|(_, meta)| is_same(meta))
+}
+
+/// How a list is to be read, by its options.
+struct Asked {
+    format: Option<Format>,
+    /// The day of `--drop-date`, if the format uses it.
+    day: Option<Day>,
+    observed_at: Option<DateTime<Utc>>,
+    /// The day of a list of bare names, from wherever.
+    of_day: Option<Day>,
+}
+
+/// Whether the corpus holds a list.
+enum Identity<'a> {
+    Held(&'a BatchMeta),
+    New { replaces: Vec<u32> },
+}
+
+impl Asked {
+    /// Compares with the lists of the same bytes (`data/docs/sources.md`). What the options say about the
+    /// reading decides; without options the list is held. The exception is a list of bare names of another
+    /// day by its file name: a publisher repeats names.
+    fn identify<'a>(&self, held: &'a [(u32, BatchMeta)], file: &str) -> Identity<'a> {
+        let is_asked = |meta: &BatchMeta| {
+            self.format.is_none_or(|format| meta.format == format.as_str())
+                && self.day.is_none_or(|day| meta.day == Some(day))
+                && self.observed_at.is_none_or(|at| meta.observed_at == at)
+        };
+        let is_of_day = |meta: &BatchMeta| {
+            self.of_day.is_none() || meta.day.is_none() || meta.day == self.of_day
+        };
+        let asked = || held.iter().filter(|(_, meta)| is_asked(meta));
+        if let Some((_, meta)) = asked().find(|(_, meta)| is_of_day(meta)) {
+            return Identity::Held(meta);
+        }
+        if asked().next().is_some() {
+            return Identity::New { replaces: Vec::new() };
+        }
+        // Of several days, the one of this file is corrected.
+        let is_same = |(_, meta): &&(u32, BatchMeta)| meta.source == file;
+        let all = || held.iter();
+        let numbers = match all().any(|held| is_same(&held)) {
+            true => all().filter(is_same).map(|(number, _)| *number).collect(),
+            false => all().map(|(number, _)| *number).collect(),
+        };
+        Identity::New { replaces: numbers }
     }
 }
 

@@ -29,6 +29,7 @@ mod journal;
 mod journal_cli;
 mod limits;
 mod linters;
+mod lists;
 mod mcp;
 mod midnight;
 mod model;

@@ -38,6 +38,8 @@ pub enum WholeBecause {
     Corpus,
     #[error("no list is new")]
     NothingNew,
+    #[error("a list was read in another way")]
+    Replaced,
     #[error("the lists since the last whole index are large")]
     ManyNew,
     #[error("the estimate of the market has changed")]
@@ -135,6 +137,7 @@ impl Base {
             (popularity.eq(manifest.popularity.iter().cloned()), WholeBecause::Popularity),
             (corpus_digest(&batches[..held], ranked) == manifest.corpus, WholeBecause::Corpus),
             (held < batches.len(), WholeBecause::NothingNew),
+            (!replaces(&batches[held..]), WholeBecause::Replaced),
             (
                 new * 100 <= u64::from(manifest.names) * u64::from(rule.percent),
                 WholeBecause::ManyNew,
@@ -227,6 +230,11 @@ impl Extended {
             ..own
         }
     }
+}
+
+/// Whether one of the lists replaces another reading, whose names are in the base.
+fn replaces(batches: &[Batch]) -> bool {
+    batches.iter().flat_map(Batch::lists).any(|list| !list.replaces.is_empty())
 }
 
 /// Reads the manifest of the current generation, or of its base.

@@ -475,7 +475,7 @@ fn describe(
         coverage: table.coverage,
         internal_lists: internal_lists(batches),
         popularity: ranked.iter().map(|list| UsedList::from(list.meta())).collect(),
-        newest_observed_at: batches.iter().map(|batch| batch.meta().observed_at).max(),
+        newest_observed_at: newest_observed_at(batches),
         extends: None,
         names: table.len(),
         dropped: table.dropped(),
@@ -487,6 +487,14 @@ fn describe(
 }
 
 /// The numbers of the lists whose terms allow internal use only.
+/// Returns when the newest list was observed, of those that no other reading replaces.
+fn newest_observed_at(batches: &[Batch]) -> Option<DateTime<Utc>> {
+    let lists = || batches.iter().flat_map(Batch::lists);
+    let replaced: Vec<u32> = lists().flat_map(|list| list.replaces.iter().copied()).collect();
+    let live = (1..).zip(lists()).filter(|(number, _)| !replaced.contains(number));
+    live.map(|(_, list)| list.observed_at).max()
+}
+
 fn internal_lists(batches: &[Batch]) -> Vec<u32> {
     let lists = (1..).zip(batches.iter().flat_map(Batch::lists));
     let internal = lists

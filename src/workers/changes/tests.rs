@@ -91,6 +91,8 @@ impl World {
             observed_at: now,
             ingested_at: now,
             origin: None,
+            day: None,
+            replaces: Vec::new(),
         };
         corpus.ingest(&source, feed).expect("taken");
         let batches = corpus.batches().expect("batches");

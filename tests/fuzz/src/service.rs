@@ -159,6 +159,8 @@ fn index(folder: &std::path::Path, clock: Clock) -> dropdex::index::Index {
         observed_at: now,
         ingested_at: now,
         origin: None,
+        day: None,
+        replaces: Vec::new(),
     };
     corpus.ingest(&source, feed).expect("the list is taken");
     let batches = corpus.batches().expect("one batch");
