@@ -444,13 +444,15 @@ mod tests {
             |owner, apex| delegated(owner, apex).map(|name| name.map(|name| name.to_string()));
         assert_eq!(name("example.com", "com"), Some(Ok("example.com".into())));
         assert_eq!(name("example.co.uk", "co.uk"), Some(Ok("example.co.uk".into())));
+        // Registrable, though the private section lists it.
+        assert_eq!(name("blogspot.com", "com"), Some(Ok("blogspot.com".into())));
         for (owner, apex) in [
             ("com", "com"),
             ("ns1.example.com", "com"),
             ("examplecom", "com"),
             ("example.net", "com"),
             ("co.uk", "uk"),
-            ("blogspot.com", "com"),
+            ("example.uk.com", "uk.com"),
         ] {
             assert_eq!(name(owner, apex), None, "{owner}");
         }
