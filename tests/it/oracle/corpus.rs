@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 
 use dropdex::vocab::day::Day;
-use dropdex::vocab::name::DomainName;
+use dropdex::vocab::name::{DomainName, NameError};
 
 use super::model::{Fact, Ranks, Said, periods};
 use crate::common::rng::Rng;
@@ -542,7 +542,10 @@ fn popular(rng: &mut Rng, names: &[DomainName]) -> Vec<Popular> {
 impl Popular {
     /// Writes a name, in Umbrella's list with hosts of it, as rows that come in any order.
     fn tell(&mut self, rng: &mut Rng, name: &DomainName) {
-        let hosts = if self.ranks.list == "umbrella" { rng.between(1, 3) } else { 1 };
+        // Hosts below a private suffix such as `cn.com` count for no name.
+        let has_hosts = DomainName::parse(&format!("www.{name}")) != Err(NameError::PrivateSuffix);
+        let is_umbrella = self.ranks.list == "umbrella" && has_hosts;
+        let hosts = if is_umbrella { rng.between(1, 3) } else { 1 };
         for _ in 0..hosts {
             let rank = match rng.below(3) {
                 0 => rng.between(1, 200),

@@ -127,6 +127,11 @@ pub fn search(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
     let filter = if rng.chance(50) { Filter::default() } else { filter(rng, model, &mut sent) };
     let limit = limit(rng, 100, &mut sent);
     let offset = offset(rng, 60, &mut sent);
+    // The dot of the root behind a whole name says nothing; behind anything else it is literal.
+    let prefix = match DomainName::parse(&prefix) {
+        Ok(_) => prefix.trim_end_matches('.').to_owned(),
+        Err(_) => prefix,
+    };
     let query = SearchQuery { sent: q, prefix, filter, limit, offset };
     Ask { target: target(rng, "/api/v1/search", sent), query }
 }
@@ -554,7 +559,6 @@ fn prefix(rng: &mut Rng, model: &Model) -> String {
         _ => 1 + rng.below(chars.len()),
     };
     let prefix: String = chars[..length.min(chars.len())].iter().collect();
-    // A dot at the end is literal: `abc.com.` starts `abc.com.pl` and is no spelling of `abc.com`.
     if length == chars.len() && rng.chance(15) { prefix + "." } else { prefix }
 }
 
