@@ -31,6 +31,8 @@ pub fn build(
         observed_at: now,
         ingested_at: now,
         origin: None,
+        day: None,
+        replaces: Vec::new(),
     };
     corpus.ingest(&source, drops.observations(names).map(|seen| Ok(Row::Seen(seen))))?;
     let settings = generation::BuildSettings::default();

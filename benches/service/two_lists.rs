@@ -46,6 +46,8 @@ pub fn make(
             observed_at: now,
             ingested_at: now,
             origin: None,
+            day: None,
+            replaces: Vec::new(),
         };
         let drops = Drops::new(seed, day, mix);
         let seen = drops.observations(of_list.map(|at| names.get(at)));
