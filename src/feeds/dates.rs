@@ -4,7 +4,6 @@
 
 use chrono::{DateTime, FixedOffset, NaiveDate, NaiveTime, Utc};
 
-use super::file_name;
 use super::rejects::RejectReason;
 use crate::vocab::day::Day;
 
@@ -39,7 +38,7 @@ pub(super) fn day(
         return Ok(day);
     }
     let bad = RejectReason::BadDate(column);
-    if let Some(day) = file_name::compact(text) {
+    if let Some(day) = compact(text) {
         return Ok(day);
     }
     let named = with_month_name(text);
@@ -315,6 +314,18 @@ fn zone(name: &str) -> Option<FixedOffset> {
     };
     let seconds = (hours <= 14 && minutes < 60).then_some(hours * 3600 + minutes * 60)?;
     FixedOffset::east_opt(sign * i32::try_from(seconds).ok()?)
+}
+
+/// `YYYYMMDD`.
+pub(super) fn compact(run: &str) -> Option<Day> {
+    let shaped = run.len() == 8 && run.bytes().all(|byte| byte.is_ascii_digit());
+    shaped.then(|| ymd(&run[..4], &run[4..6], &run[6..])).flatten()
+}
+
+/// A day of its three numbers.
+pub(super) fn ymd(year: &str, month: &str, day: &str) -> Option<Day> {
+    let year = i32::try_from(digits(year)?).ok()?;
+    Day::from_date(NaiveDate::from_ymd_opt(year, digits(month)?, digits(day)?)?)
 }
 
 #[cfg(test)]

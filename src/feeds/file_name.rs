@@ -3,9 +3,7 @@
 
 use std::path::Path;
 
-use chrono::NaiveDate;
-
-use super::dates::digits;
+use super::dates::{compact, digits, ymd};
 use crate::vocab::day::Day;
 
 /// Maximum days that a list of the last days covers.
@@ -219,17 +217,6 @@ fn joined<'a>(name: &str, runs: &[(usize, &'a str)]) -> Option<[&'a str; 3]> {
 fn year_first([year, month, day]: [&str; 3]) -> Option<Day> {
     let shaped = (year.len(), month.len(), day.len()) == (4, 2, 2);
     shaped.then(|| ymd(year, month, day)).flatten()
-}
-
-/// `YYYYMMDD`.
-pub(super) fn compact(run: &str) -> Option<Day> {
-    let shaped = run.len() == 8 && run.bytes().all(|byte| byte.is_ascii_digit());
-    shaped.then(|| ymd(&run[..4], &run[4..6], &run[6..])).flatten()
-}
-
-fn ymd(year: &str, month: &str, day: &str) -> Option<Day> {
-    let year = i32::try_from(digits(year)?).ok()?;
-    Day::from_date(NaiveDate::from_ymd_opt(year, digits(month)?, digits(day)?)?)
 }
 
 #[cfg(test)]

@@ -415,7 +415,11 @@ impl World {
         let mut rows = String::from("domain,drop_date\n");
         let mut drop = |world: &mut World, name: String, date: Day| {
             rows.push_str(&format!("{name},{date}\n"));
-            world.names.insert(name.clone(), date);
+            // A record within the lifecycle of the drop before is about the same drop.
+            let tld = name.split_once('.').expect("a TLD").1;
+            let over = |before: Day| Periods::for_tld(tld).effective_release(before, None);
+            let before = world.names.get(&name).copied().filter(|&before| date <= over(before));
+            world.names.insert(name.clone(), before.unwrap_or(date));
             world.fresh.insert(name);
         };
         drop(self, format!("list{}.net", self.lists), self.day);

@@ -151,7 +151,9 @@ impl Store {
     /// recorded: setting the clock back does not reopen a day. While the clock is not trusted, the recorded day counts.
     pub(in crate::accounts) fn day(&self, now: DateTime<Utc>) -> Day {
         let day = Day::nearest(now);
-        let Some(recorded) = self.state().last_day else {
+        // The record of a day may be under way.
+        let noted = Day::from_raw(self.0.last_day.load(Ordering::Relaxed));
+        let Some(recorded) = self.state().last_day.max(noted) else {
             if self.0.clock.stores() {
                 self.note_day(Event::DayBegan { day }, day);
             }

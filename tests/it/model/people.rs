@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use chrono::{DateTime, Duration, TimeZone, Utc};
+use chrono::{DateTime, Duration, Utc};
 use dropdex::accounts::{
     Attempt, Caller, CommandError, Email, Password, PasswordHash, SessionLife, Token,
     VerificationLink,
@@ -68,12 +68,6 @@ impl ModelPeople {
         }
         self.sessions.push(ModelSession { token, began: now, seen: now, life });
     }
-}
-
-/// Before everything that happens, on the day that allowances are of: to a clock that stepped back
-/// nothing is over, so every session that is kept shows.
-fn first() -> DateTime<Utc> {
-    Utc.with_ymd_and_hms(2026, 11, 21, 0, 0, 0).single().expect("an instant")
 }
 
 impl Run {
@@ -161,7 +155,7 @@ impl Run {
             people.sessions.retain(|session| session.holds(now));
             // Written without waiting: what is compared next is to have it.
             let is_noted = || {
-                let profile = store.profile(&person.caller, first()).expect("there");
+                let profile = store.profile(&person.caller, now).expect("there");
                 profile.sessions.iter().any(|it| {
                     person.session.is_some_and(|own| it.digest.is(&own)) && it.seen.instant() == now
                 })
@@ -245,7 +239,7 @@ impl Run {
     }
 
     pub fn compare_people(&self, at: usize, caller: &Caller) {
-        let (profile, people) = (self.store().profile(caller, first()), &self.model[at].people);
+        let (profile, people) = (self.store().profile(caller, self.now), &self.model[at].people);
         let profile = profile.expect("there");
         let found: Vec<_> = profile
             .sessions
@@ -253,7 +247,8 @@ impl Run {
             .rev()
             .map(|it| (it.began.instant(), it.seen.instant(), it.life))
             .collect();
-        let kept: Vec<_> = people.sessions.iter().map(|it| (it.began, it.seen, it.life)).collect();
+        let kept = people.sessions.iter().filter(|it| it.holds(self.now));
+        let kept: Vec<_> = kept.map(|it| (it.began, it.seen, it.life)).collect();
         assert_eq!(found, kept);
         assert_eq!(profile.is_verified, people.unverified.is_none());
         assert_eq!(profile.telegram_chat, people.chat);

@@ -98,6 +98,8 @@ fn forms_and_the_api_return_the_same_errors() {
         assert_eq!(page.status, 400, "{fields:?}");
         let error = page.error_of(field).unwrap_or_else(|| panic!("{field}: {}", page.visible()));
         let error = error.trim_end_matches('.').to_lowercase();
+        // A page repeats an amount that it cannot read.
+        let error = error.split(", not \"").next().expect("a text");
         assert_eq!(error, what(&body).to_lowercase(), "{field}");
         assert!(page.text.contains("aria-invalid=\"true\""), "{field}");
         if field == "domain" {
