@@ -70,7 +70,8 @@ struct Account {
     plan: Plan,
     shut: bool,
     key: Option<String>,
-    requests: u32,
+    /// The day of the last request, and how many were granted on it.
+    requests: (Day, u32),
     claims: Vec<ModelClaim>,
     watches: Vec<ModelWatch>,
     rules: Vec<ModelRule>,
@@ -134,6 +135,8 @@ struct Run {
     store: Option<Store>,
     runtime: tokio::runtime::Runtime,
     now: DateTime<Utc>,
+    /// The day on which the store was opened.
+    opened: Day,
     model: Vec<Account>,
     outside: Outside,
     added: u64,
@@ -186,8 +189,8 @@ fn plans() -> Plans {
     plans
 }
 
-fn open(dir: &Path) -> Store {
-    let clock = Clock::pinned_to(TODAY.parse().expect("a day"));
+fn open(dir: &Path, today: Day) -> Store {
+    let clock = Clock::pinned_to(today);
     let options = StoreOptions {
         segment_bytes: 6_000,
         snapshot_after_bytes: 9_000,
@@ -254,7 +257,7 @@ impl Account {
     fn new(email: String, plan: Plan) -> Account {
         let (claims, watches, rules) = (Vec::new(), Vec::new(), Vec::new());
         let (votes, replies) = (Vec::new(), Vec::new());
-        let (shut, key, requests) = (false, None, 0);
+        let (shut, key, requests) = (false, None, (Day::MIN, 0));
         Account {
             email,
             plan,
@@ -314,10 +317,11 @@ impl Run {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let mut run = Run {
             rng: Rng::new(seed),
-            store: Some(open(dir.path())),
+            store: Some(open(dir.path(), TODAY.parse().expect("a day"))),
             dir,
             runtime: runtime.expect("a runtime"),
             now: Utc.with_ymd_and_hms(2026, 11, 21, 0, 0, 0).single().expect("an instant"),
+            opened: TODAY.parse().expect("a day"),
             model: Vec::new(),
             outside: Outside::default(),
             added: 0,
@@ -330,6 +334,10 @@ impl Run {
     fn steps(&mut self, steps: usize) -> Seen {
         for _ in 0..steps {
             self.now += Duration::milliseconds(self.rng.below(1_200_000) as i64);
+            // The clock of the store stands still while it is open.
+            if Day::nearest(self.now) > self.opened.plus(1) {
+                self.close();
+            }
             self.step();
         }
         self.close();
@@ -440,9 +448,12 @@ impl Run {
 
     fn charge(&mut self) {
         let Some((at, caller)) = self.someone() else { return };
-        let noon = Utc.with_ymd_and_hms(2026, 11, 21, 12, 0, 0).single().expect("an instant");
-        let allowance = self.store().charge_request(&caller, noon);
-        let requests = &mut self.model[at].requests;
+        let allowance = self.store().charge_request(&caller, self.now);
+        let today = Day::nearest(self.now);
+        let (day, requests) = &mut self.model[at].requests;
+        if *day < today {
+            (*day, *requests) = (today, 0);
+        }
         assert_eq!(allowance.granted, *requests < REQUESTS_PER_DAY);
         *requests += u32::from(allowance.granted);
         assert_eq!(allowance.remaining, REQUESTS_PER_DAY - *requests);
@@ -987,16 +998,19 @@ impl Run {
         let disk = dropdex::journal::fs::Disk;
         dropdex::journal::restore(&disk, &file, &elsewhere.path().join("journal"))
             .expect("restored");
-        let restored = open(elsewhere.path());
+        let restored = open(elsewhere.path(), self.opened);
         assert_eq!(restored.state_digest(), report.state_digest, "a backup is what was backed up");
         std::fs::remove_file(file).expect("removed");
     }
 
     fn reopen(&mut self, digest: [u8; 32]) {
-        let store = open(self.dir.path());
+        self.opened = Day::nearest(self.now);
+        let store = open(self.dir.path(), self.opened);
         assert_eq!(store.state_digest(), digest, "what is read is what was written");
         let requests: Vec<u32> = store.list().iter().map(|it| it.requests_today).collect();
-        let expected: Vec<u32> = self.model.iter().map(|account| account.requests).collect();
+        let of_today =
+            |&(day, requests): &(Day, u32)| if day == self.opened { requests } else { 0 };
+        let expected: Vec<u32> = self.model.iter().map(|it| of_today(&it.requests)).collect();
         assert_eq!(requests, expected);
         self.seen.from_snapshots += usize::from(store.recovery().snapshot.is_some());
         self.store = Some(store);

@@ -38,13 +38,14 @@ const QUESTIONS: [&str; 6] = [
     "/api/v1/domain/swapped0.com",
 ];
 
-/// Names of generation `number`: more in each, under a TLD of its own, and the first one dropped in
-/// another year.
+/// Names of generation `number`: more in each, under a TLD of its own, and the first one released on
+/// another day.
 fn list(number: u64) -> String {
     let tld = ["de", "net", "org", "io"][number as usize % 4];
     let rows: String =
-        (0..12 * number).map(|at| format!("swapped{number}x{at}.{tld},2026-03-10\n")).collect();
-    format!("domain,drop_date\nswapped0.com,{}-03-02\n{rows}", 2020 + number)
+        (0..12 * number).map(|at| format!("swapped{number}x{at}.{tld},2026-03-10,\n")).collect();
+    let first = format!("swapped0.com,2026-03-0{},2026-04-{}", number + 1, 10 + 3 * number);
+    format!("domain,drop_date,release_date\n{first}\n{rows}")
 }
 
 /// Two servers on one index, each with accounts of its own.
