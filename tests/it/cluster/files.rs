@@ -85,10 +85,11 @@ fn all_nodes_serve_the_files_of_the_leader() {
     // Another node goes on from there, and the first one gets what it missed.
     servers[0].take().expect("it runs").kill();
     let second = until_leader(&nodes, 1, |it| it != 0);
-    wait::until(FETCHED_SOON, "it takes lists", || {
+    wait::until_ok(FETCHED_SOON, || {
         let list =
             nodes[second].site.write("second.csv", "domain,drop_date\nfresh-two.com,2026-03-14\n");
-        nodes[second].run(&["ingest", list.to_str().expect("UTF-8")]).code == Some(0)
+        let ingest = nodes[second].run(&["ingest", list.to_str().expect("UTF-8")]);
+        if ingest.code == Some(0) { Ok(()) } else { Err(ingest.stderr) }
     });
     servers[0] = Some(nodes[0].serve());
     for server in &servers {
