@@ -186,7 +186,7 @@ fn what_a_client_writes_on_one_node_it_reads_on_all() {
 }
 
 /// Returns the position of the node that leads, as node `asked` sees it.
-fn leader(nodes: &[Node; 3], asked: usize) -> Option<usize> {
+pub(super) fn leader(nodes: &[Node; 3], asked: usize) -> Option<usize> {
     let status = nodes[asked].run(&["cluster", "status"]).stdout;
     let facts = status.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let mut leaders = facts.filter(|fact| fact["leads"] == true);
@@ -562,7 +562,7 @@ fn status_names_what_is_gone() {
     let status = wait::until_ok(SOON, || {
         let status = nodes[0].run(&["cluster", "status"]);
         let says = |text: &str| status.stderr.contains(text);
-        let all = ["`node-2` does not answer", "2 of 3 nodes answered", "n3 is gone"]
+        let all = ["`node-2` does not answer", "2 of 3 nodes answered", "the NATS server n3 "]
             .into_iter()
             .all(says);
         if all { Ok(status.code) } else { Err(status.to_string()) }
