@@ -109,6 +109,8 @@ impl FromStr for ListenAddress {
 /// All settings.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// The settings file, if there is one.
+    pub file: Option<PathBuf>,
     /// Folder of the corpus, the journal and rejected rows.
     pub data: PathBuf,
     /// Folder of the index generations.
@@ -293,6 +295,7 @@ impl Config {
             calls: file.outbound,
         };
         Ok(Config {
+            file: given.config,
             data,
             index_life: file.index.settings(),
             index: given.index.or(file.index.folder).unwrap_or_else(|| "index".into()),

@@ -16,6 +16,7 @@ pub mod changes;
 pub mod journal;
 pub mod cluster;
 pub mod accounts;
+pub mod backup;
 // The service.
 pub mod telemetry;
 pub mod outbound;

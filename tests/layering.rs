@@ -30,6 +30,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("cluster", &["journal"]),
     // Never the index: facts about names cross as arguments.
     ("accounts", &["vocab", "journal", "cluster"]),
+    // Files in, an archive out; knows paths, no content.
+    ("backup", &["vocab"]),
     // Stands around the journal's disk; counting goes through the macros of `metrics`.
     ("telemetry", &["vocab", "journal"]),
     ("outbound", &["vocab"]),
@@ -115,6 +117,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "changes",
             "journal",
             "accounts",
+            "backup",
             "telemetry",
             "outbound",
             "publication",
@@ -139,6 +142,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "journal",
             "cluster",
             "accounts",
+            "backup",
             "telemetry",
             "outbound",
             "sources",

@@ -50,12 +50,14 @@ enum JournalCommand {
         #[arg(long, value_name = "SEQ", default_value_t = u64::MAX)]
         to: u64,
     },
-    /// Write a backup of all data to one new file; works beside a running server
+    /// Write a backup of the users' data alone to one new file; works beside a running server
+    ///
+    /// Lists, sources, zone days, the change log and settings are not in it: see `dropdex backup`.
     Backup {
         /// The backup file, which must not exist yet
         file: PathBuf,
     },
-    /// Create the journal from a backup, in a data folder without one
+    /// Create the journal from a backup of the users' data, in a data folder without one
     Restore {
         /// The backup file
         file: PathBuf,

@@ -3,6 +3,7 @@
 
 pub mod account;
 mod admin_client;
+pub mod backup;
 #[cfg(feature = "cluster")]
 mod cluster;
 pub mod demo;
@@ -76,6 +77,8 @@ enum Command {
     Account(account::AccountArgs),
     Export(export::ExportArgs),
     Journal(journal::JournalArgs),
+    Backup(backup::BackupArgs),
+    Restore(backup::RestoreArgs),
     #[cfg(feature = "cluster")]
     Cluster(cluster::ClusterArgs),
     Openapi(openapi::OpenapiArgs),
@@ -184,6 +187,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         }
         Command::Export(args) => export::run(args, &config),
         Command::Journal(args) => journal::run(args, &config),
+        Command::Backup(args) => backup::run(&args, &config),
+        Command::Restore(args) => backup::restore(&args, &config),
         #[cfg(feature = "cluster")]
         Command::Cluster(args) => cluster::run(args, &config),
         Command::Openapi(args) => openapi::run(args),

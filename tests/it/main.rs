@@ -5,6 +5,7 @@ mod alerts;
 mod alerts_crash;
 mod api;
 mod appraise;
+mod backup;
 mod browser;
 mod caches;
 mod changes;

@@ -1,0 +1,131 @@
+//! The folders of an installation that a backup holds.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::{BackupError, Member};
+
+/// Folders of the data folder, in the order in which they are saved (see the module).
+pub const FOLDERS: [&str; 5] = ["changes", "sources", "zones", "tables", "corpus"];
+/// How often the files of a folder are listed until no file came or went meanwhile.
+const TRIES_MAX: u32 = 100;
+
+/// Links the files of all folders into the folder `to`, which is on the same disk: they stay as they are,
+/// whatever is written. Returns them in the order of the archive.
+///
+/// # Errors
+/// A folder cannot be read, or its files do not stay the same for long enough.
+pub fn link(data: &Path, to: &Path) -> Result<Vec<Member>, BackupError> {
+    let mut members = Vec::new();
+    for folder in FOLDERS {
+        members.extend(link_folder(data, folder, to)?);
+    }
+    Ok(members)
+}
+
+/// Files are only added, removed or replaced as a whole. So the links of a folder show one moment if the
+/// folder has the same files before and after.
+fn link_folder(data: &Path, folder: &str, to: &Path) -> Result<Vec<Member>, BackupError> {
+    let from = data.join(folder);
+    for _ in 0..TRIES_MAX {
+        let before = files_in(&from, folder).map_err(BackupError::at(&from))?;
+        let links = to.join(folder);
+        match fs::remove_dir_all(&links) {
+            Err(err) if err.kind() != io::ErrorKind::NotFound => {
+                return Err(BackupError::Io { path: links, source: err });
+            }
+            _ => {}
+        }
+        let mut members = Vec::new();
+        let mut is_whole = true;
+        for (name, _) in &before {
+            let member = Member { name: format!("{folder}/{name}"), path: links.join(name) };
+            let parent = member.path.parent().unwrap_or(&links);
+            fs::create_dir_all(parent).map_err(BackupError::at(parent))?;
+            match fs::hard_link(from.join(name), &member.path) {
+                Ok(()) => members.push(member),
+                Err(err) if err.kind() == io::ErrorKind::NotFound => is_whole = false,
+                Err(source) => return Err(BackupError::Io { path: from.join(name), source }),
+            }
+        }
+        if is_whole && files_in(&from, folder).map_err(BackupError::at(&from))? == before {
+            return Ok(members);
+        }
+    }
+    Err(BackupError::Moved(from))
+}
+
+/// Returns the files below a folder in order, each with its inode. A folder that is not there has none.
+fn files_in(folder: &Path, kind: &str) -> io::Result<Vec<(String, u64)>> {
+    let (mut files, mut folders) = (Vec::new(), vec![String::new()]);
+    while let Some(prefix) = folders.pop() {
+        let entries = match fs::read_dir(folder.join(&prefix)) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => continue,
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| !is_private(name)) else { continue };
+            let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
+            match entry.metadata() {
+                Ok(found) if found.is_dir() => folders.push(path),
+                Ok(found) if found.is_file() && is_kept(kind, name) => {
+                    files.push((path, found.ino()));
+                }
+                Ok(_) => {}
+                Err(err) if err.kind() == io::ErrorKind::NotFound => {}
+                Err(err) => return Err(err),
+            }
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// Whether a file or folder is a lock, a draft or set aside.
+fn is_private(name: &str) -> bool {
+    name.starts_with('.') || name == "LOCK" || name == "lock" || name.ends_with(".damaged")
+}
+
+/// Whether a file is saved. Of the sources these are the choices and the states: unfinished downloads
+/// and refused lists are not.
+fn is_kept(folder: &str, name: &str) -> bool {
+    folder != "sources" || matches!(name, "enabled.json" | "state.json")
+}
+
+/// Whether the folder has no entries or does not exist.
+///
+/// # Errors
+/// It cannot be read.
+pub fn is_empty(folder: &Path) -> Result<bool, BackupError> {
+    match fs::read_dir(folder) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(true),
+        entries => Ok(entries.map_err(BackupError::at(folder))?.next().is_none()),
+    }
+}
+
+/// Whether an archive may contain a file with this path.
+pub(super) fn has_a_place(name: &str) -> bool {
+    let mut parts = name.split('/');
+    let is_known = parts.next().is_some_and(|first| FOLDERS.contains(&first));
+    let rest: Vec<&str> = parts.collect();
+    is_known && !rest.is_empty() && rest.iter().all(|part| !part.is_empty() && !is_private(part))
+}
+
+/// Moves the folders of a restored archive from `from` to the data folder, where they must be missing or
+/// empty.
+///
+/// # Errors
+/// A disk operation fails.
+pub fn put_in_place(from: &Path, data: &Path) -> Result<(), BackupError> {
+    for folder in FOLDERS {
+        let (new, place) = (from.join(folder), data.join(folder));
+        if new.exists() {
+            fs::rename(&new, &place).map_err(BackupError::at(&place))?;
+        }
+    }
+    fs::File::open(data).and_then(|data| data.sync_all()).map_err(BackupError::at(data))
+}

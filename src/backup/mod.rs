@@ -1,0 +1,118 @@
+//! A backup: one archive of everything that an installation cannot make again. All but the index, which
+//! is built from the lists.
+//!
+//! The archive is a plain tar file, written and read front to back in constant memory:
+//!
+//! ```text
+//! backup.json        format, version, time, last record and state digest
+//! settings.toml      the settings file, if there is one
+//! journal/users.snap accounts and all that users wrote: a snapshot of the journal
+//! changes/ sources/ zones/ tables/ corpus/
+//! SHA256SUMS         a line a file, as `sha256sum --check` reads them; last, so that it proves completeness
+//! ```
+//!
+//! A backup is consistent while a server works, because later parts may only be ahead of earlier ones. The
+//! journal comes first: it holds up to which list rules were matched. Sources and zones hold which lists
+//! the corpus has, so the corpus comes last. A list that only the corpus has is processed once more.
+
+mod archive;
+mod files;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+pub use archive::{read, write};
+pub use files::{FOLDERS, is_empty, link, put_in_place};
+
+/// Raised when the content of an archive changes so that an older version could not restore it.
+const FORMAT: u32 = 1;
+const FACTS: &str = "backup.json";
+const SUMS: &str = "SHA256SUMS";
+/// The settings file in an archive.
+pub const SETTINGS: &str = "settings.toml";
+/// The snapshot of the journal in an archive.
+pub const USERS: &str = "journal/users.snap";
+/// The file in the data folder that is replaced after each backup: its time is that of the backup.
+pub const LAST: &str = "last-backup";
+
+/// Identity of a backup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Facts {
+    pub format: u32,
+    /// The version of dropdex that wrote it.
+    pub version: String,
+    /// RFC 3339.
+    pub created: String,
+    /// The last record of the journal that it contains.
+    pub seq: u64,
+    /// Of the users' data, 64 hexadecimal digits.
+    pub state_digest: String,
+}
+
+impl Facts {
+    /// Facts of a backup that this version writes.
+    pub fn new(created: String, seq: u64, state_digest: String) -> Facts {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Facts { format: FORMAT, version, created, seq, state_digest }
+    }
+}
+
+/// A file for an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its path in the archive, with slashes.
+    pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// Result of writing or reading an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    pub facts: Facts,
+    /// Files and their bytes.
+    pub files: u64,
+    pub bytes: u64,
+}
+
+/// Why a backup was not written or not read.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    #[error("{}: {source}", path.display())]
+    Io { path: PathBuf, source: io::Error },
+    #[error("cannot write the backup: {0}")]
+    Write(io::Error),
+    #[error("cannot read the backup: {0}")]
+    Read(io::Error),
+    #[error(
+        "this is not a backup of `dropdex backup`: it does not begin with {FACTS}; a file of `dropdex journal \
+         backup` is restored by `dropdex journal restore`"
+    )]
+    NotABackup,
+    #[error(
+        "the backup has format {0}, and this version reads {FORMAT}; restore it with a newer dropdex"
+    )]
+    Newer(u32),
+    #[error("the backup is cut short: it ends before {SUMS}; use another one")]
+    CutShort,
+    #[error("{0}: its bytes differ from those that were saved ({SUMS}); use another backup")]
+    Changed(String),
+    #[error("the backup lacks {0}, which {SUMS} lists; use another one")]
+    Lost(String),
+    #[error("the backup contains {0:?}, which has no place in a data folder; use another one")]
+    Foreign(String),
+    #[error("{}: it changed while it was saved; run the command again", .0.display())]
+    Moved(PathBuf),
+}
+
+impl BackupError {
+    fn at(path: &Path) -> impl FnOnce(io::Error) -> BackupError + use<'_> {
+        move |source| BackupError::Io { path: path.to_owned(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! `dropdex backup` and `dropdex restore`: everything but the index in one file.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use serde::Serialize;
+use tempfile::{NamedTempFile, TempDir};
+
+use crate::accounts::Counts;
+use crate::accounts::admin::{AdminCommand, Saved};
+use crate::backup::{self, Done, FOLDERS, Facts, LAST, Member, SETTINGS, USERS};
+use crate::cli::{journal, print_json};
+use crate::config::Config;
+use crate::vocab::whole_file;
+
+/// Stands for standard input or output.
+const STANDARD: &str = "-";
+/// Prefixes of the names of temporary folders in the data folder.
+const LINKS: &str = ".backup-";
+const ARRIVING: &str = ".restore-";
+/// Temporary folders of killed commands are removed when they are older.
+const LEFTOVER_AFTER: Duration = Duration::from_secs(24 * 3600);
+/// The settings file of a backup, in the restored data folder.
+const RESTORED_SETTINGS: &str = "settings-of-backup.toml";
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Write everything but the index to one file; works beside a running server
+///
+/// The file holds accounts and all that users wrote, the lists, the choice and state of the sources with
+/// the accepted terms, the zone files of the last days, popularity lists, tables of suffixes, the change
+/// log and the settings file. It is a tar file that ends with SHA256SUMS. It does not hold the index,
+/// which is built from the lists, files that the settings name (certificates, passwords), environment
+/// variables, and lists that wait in the inbox.
+#[derive(Args, Debug)]
+pub struct BackupArgs {
+    /// The backup file, which must not exist yet; `-` for standard output
+    file: PathBuf,
+}
+
+/// Restore a backup of `dropdex backup` into a data folder without data, with no server running
+///
+/// Every file is verified before any is put in place. The server builds the index when it starts.
+#[derive(Args, Debug)]
+pub struct RestoreArgs {
+    /// The backup file; `-` for standard input
+    file: PathBuf,
+    /// Only verify the backup
+    #[arg(long)]
+    check: bool,
+}
+
+/// The output of `backup`.
+#[derive(Serialize)]
+struct Written {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<PathBuf>,
+    files: u64,
+    bytes: u64,
+    seq: u64,
+    state_digest: String,
+    counts: Counts,
+}
+
+/// Runs `dropdex backup`.
+///
+/// # Errors
+/// The message to print before exit 1.
+pub fn run(args: &BackupArgs, config: &Config) -> anyhow::Result<()> {
+    let data = &config.site().data;
+    if args.file.as_os_str() == STANDARD {
+        let (done, _) = write(config, data, io::stdout().lock())?;
+        return note_time(data, &done.facts);
+    }
+    let file = std::path::absolute(&args.file).context("the name of the file")?;
+    ensure!(!file.exists(), "{} exists already; give each backup a new name", file.display());
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let mut draft = NamedTempFile::with_prefix_in(".dropdex-backup-", folder)
+        .with_context(|| format!("cannot write to the folder {}", folder.display()))?;
+    let (done, saved) = write(config, data, draft.as_file_mut())?;
+    draft.as_file().sync_all().context("cannot write the backup")?;
+    draft.persist_noclobber(&file).with_context(|| format!("cannot make {}", file.display()))?;
+    File::open(folder).and_then(|folder| folder.sync_all()).context("cannot write the backup")?;
+    note_time(data, &done.facts)?;
+    print_json(&Written {
+        path: Some(file),
+        files: done.files,
+        bytes: done.bytes,
+        seq: saved.seq,
+        state_digest: saved.state_digest,
+        counts: saved.counts,
+    })
+}
+
+fn write(config: &Config, data: &Path, out: impl Write) -> anyhow::Result<(Done, Saved)> {
+    remove_leftovers(data);
+    let folder = temporary(data, LINKS)?;
+    // First: see the order in `backup`.
+    let path = folder.path().join("users.snap");
+    let saved = journal::saved(config, AdminCommand::Backup { path: path.clone() })?;
+    let mut members = Vec::new();
+    if let Some(settings) = &config.file {
+        members.push(Member { name: SETTINGS.to_owned(), path: settings.clone() });
+    }
+    members.push(Member { name: USERS.to_owned(), path });
+    members.extend(backup::link(data, folder.path())?);
+    let created = config.clock.now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
+    let facts = Facts::new(created, saved.seq, saved.state_digest.clone());
+    let done = backup::write(BufWriter::with_capacity(BUFFER_BYTES, out), facts, &members)?;
+    Ok((done, saved))
+}
+
+/// For the metric that reports the age of the newest backup.
+fn note_time(data: &Path, facts: &Facts) -> anyhow::Result<()> {
+    let text = format!("{}\n", facts.created);
+    let path = data.join(LAST);
+    whole_file::replace(&path, text.as_bytes()).with_context(|| {
+        format!("the backup is complete, but {} cannot be written", path.display())
+    })
+}
+
+fn temporary(data: &Path, prefix: &str) -> anyhow::Result<TempDir> {
+    let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(data);
+    folder.with_context(|| format!("cannot make a folder in {}", data.display()))
+}
+
+/// Removes what killed commands have left. Failures do not matter here: disk space is their only cost.
+fn remove_leftovers(data: &Path) {
+    for entry in fs::read_dir(data).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_old = || {
+            let modified = entry.metadata().and_then(|found| found.modified()).ok()?;
+            SystemTime::now().duration_since(modified).ok()
+        };
+        if (name.starts_with(LINKS) || name.starts_with(ARRIVING))
+            && is_old().is_some_and(|age| age > LEFTOVER_AFTER)
+        {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// The output of `restore`.
+#[derive(Serialize)]
+struct Restored {
+    created: String,
+    version: String,
+    files: u64,
+    bytes: u64,
+    seq: u64,
+    state_digest: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counts: Option<Counts>,
+    /// Where the settings file of the backup is, if it is not the one in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settings: Option<PathBuf>,
+}
+
+/// Runs `dropdex restore`.
+///
+/// # Errors
+/// The message to print before exit 1.
+pub fn restore(args: &RestoreArgs, config: &Config) -> anyhow::Result<()> {
+    let archive: Box<dyn Read> = if args.file.as_os_str() == STANDARD {
+        Box::new(io::stdin().lock())
+    } else {
+        let file = File::open(&args.file);
+        Box::new(file.with_context(|| format!("cannot read the backup {}", args.file.display()))?)
+    };
+    let archive = BufReader::with_capacity(BUFFER_BYTES, archive);
+    if args.check {
+        return report(backup::read(archive, None)?, None, None);
+    }
+    let data = &config.site().data;
+    fs::create_dir_all(data).with_context(|| format!("cannot make {}", data.display()))?;
+    if journal::has_journal(config)? {
+        bail!(
+            "there is data in {}; move the folder away, or choose another with --data",
+            data.display()
+        );
+    }
+    for folder in FOLDERS {
+        let folder = data.join(folder);
+        ensure!(
+            backup::is_empty(&folder)?,
+            "{} is not empty; move the data folder away, or choose another with --data",
+            folder.display()
+        );
+    }
+    let arriving = temporary(data, ARRIVING)?;
+    let done = backup::read(archive, Some(arriving.path()))?;
+    backup::put_in_place(arriving.path(), data)?;
+    // Last: a data folder with a journal is complete.
+    let users = journal::restored(config, &arriving.path().join(USERS))?;
+    ensure!(
+        users.state_digest == done.facts.state_digest,
+        "the digest of the restored users' data is {}, expected {}; keep the backup and report this",
+        users.state_digest,
+        done.facts.state_digest
+    );
+    let settings = keep_settings(config, &arriving.path().join(SETTINGS), data)?;
+    report(done, Some(users.counts), settings)
+}
+
+/// Puts the settings file of the backup into the data folder, unless the one in use is the same.
+fn keep_settings(config: &Config, from: &Path, data: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let Ok(bytes) = fs::read(from) else { return Ok(None) };
+    if config.file.as_ref().is_some_and(|file| fs::read(file).is_ok_and(|used| used == bytes)) {
+        return Ok(None);
+    }
+    let path = data.join(RESTORED_SETTINGS);
+    whole_file::replace(&path, &bytes)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(Some(path))
+}
+
+fn report(done: Done, counts: Option<Counts>, settings: Option<PathBuf>) -> anyhow::Result<()> {
+    let Done { facts, files, bytes } = done;
+    let Facts { version, created, seq, state_digest, .. } = facts;
+    print_json(&Restored { created, version, files, bytes, seq, state_digest, counts, settings })
+}
