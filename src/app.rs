@@ -105,6 +105,14 @@ pub fn serve(
     }
     compare_tables(index.manifest());
     config.clock.saw(index.manifest().newest_observed_at);
+    if config.cluster.is_none() && !fetches_lists(config)? && Corpus::has_lists(&config.site().data)
+    {
+        tracing::warn!(
+            "there are lists, but no source is enabled: new ones come from the inbox and from `dropdex \
+             ingest` alone; `dropdex sources enable` fetches public ones, also after a backup without \
+             the choice of sources was restored"
+        );
+    }
     // Computes the tables of the day here instead of in the first request.
     index.prepare(AsOf { today: config.clock.today(), catch_days: config.catch_days });
     let live = Arc::new(LiveIndex::new(Arc::new(index)));
@@ -188,6 +196,7 @@ pub fn serve(
         started: Instant::now(),
         inbox: Arc::default(),
         sources: Arc::default(),
+        jobs: Arc::default(),
         index_problem: Arc::new(Mutex::new(fallback.map(|problem| problem.to_string()))),
         draining: Arc::default(),
     });
@@ -227,16 +236,23 @@ fn compare_tables(manifest: &Manifest) {
     }
 }
 
-/// Opens the current generation. Builds the first one for an installation that fetches its lists, so that
-/// it can be served before they are there.
+/// Opens the current generation. Without any, builds one from the lists; an installation that fetches its
+/// lists is served before they are there.
 fn open_index(config: &Config) -> anyhow::Result<Opened> {
     match open::open_current(&config.index) {
         // A node of a cluster gets its lists from the others.
-        Err(OpenError::Missing(_)) if config.cluster.is_some() || fetches_lists(config)? => {
+        Err(OpenError::Missing(_))
+            if config.cluster.is_some()
+                || Corpus::has_lists(&config.site().data)
+                || fetches_lists(config)? =>
+        {
             let task = Task::Rebuild(Rebuild { compact: false, only_if_behind: false });
             let outcome = intake::run::run(&IntakeRequest { site: config.site(), task }, &());
             if let Some(error) = outcome.error() {
-                bail!("cannot build the first index: {error}");
+                bail!(
+                    "there is no index in {}, and none can be built: {error}",
+                    config.index.display()
+                );
             }
             Ok(open::open_current(&config.index)?)
         }
@@ -424,7 +440,8 @@ impl Workers {
     ) -> anyhow::Result<()> {
         let Workers { tasks, stopped, .. } = self;
         let stop = || until(stopped.clone());
-        let queue = Queue::new(config.site(), config.telemetry.logs.json, stopped.clone());
+        let log_json = config.telemetry.logs.json;
+        let queue = Queue::new(config.site(), log_json, Arc::clone(&app.jobs), stopped.clone());
         let backend = Backend { store: app.store.clone(), queue: queue.clone() };
         tasks.spawn(admin.serve(backend, stop()));
         let Switching { published, member } = switching;

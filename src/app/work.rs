@@ -53,6 +53,7 @@ impl Work {
             tasks.spawn(self.inbox().run(stop()));
         }
         tasks.spawn(self.sources()?.run(stop()));
+        tasks.spawn(self.queue.clone().keep_built(stop()));
         let deriving = self.deriving();
         deriving.begin().await?;
         tasks.spawn(deriving.run(stop()));

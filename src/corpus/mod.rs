@@ -79,6 +79,12 @@ impl Corpus {
         Ok(corpus)
     }
 
+    /// Whether there are lists in the data folder `data`, by the names of files. Takes no lock.
+    pub fn has_lists(data: &Path) -> bool {
+        let entries = fs::read_dir(data.join(FOLDER)).into_iter().flatten().flatten();
+        entries.into_iter().any(|entry| BatchFile::from_path(&entry.path()).is_some())
+    }
+
     /// Opens and verifies every batch, oldest first. A batch of an older scorer, or of a format
     /// without score features, is scored again and replaced first.
     ///

@@ -59,6 +59,7 @@ use crate::http::session::CookieKind;
 use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
 use crate::intake::inbox::InboxStatus;
+use crate::intake::queue::JobStatus;
 use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::checks::Checks;
 use crate::outbound::guard::Guard;
@@ -113,6 +114,8 @@ pub struct AppParts {
     pub inbox: Arc<InboxStatus>,
     /// The sources that the server fetches.
     pub sources: Arc<SourcesStatus>,
+    /// How ingests and rebuilds do.
+    pub jobs: Arc<JobStatus>,
     /// Why the served generation is not the one that `CURRENT` names; `None` if it is.
     pub index_problem: Arc<Mutex<Option<String>>>,
     /// Whether the server is shutting down, so that load balancers should stop routing to it.

@@ -309,7 +309,11 @@ impl Inbox {
         }
         // The list that the marker was written for may have failed.
         let task = Rebuild { compact: false, only_if_behind: true };
-        let outcome = self.queue.run(Task::Rebuild(task)).await?;
+        let outcome = match self.queue.run(Task::Rebuild(task)).await {
+            // The queue tries again by itself; the marker stays until a later scan finds nothing to do.
+            Err(QueueError::Paused(_)) => return Ok(()),
+            outcome => outcome?,
+        };
         if let Some(error) = outcome.error() {
             bail!("the index was not rebuilt: {error}");
         }

@@ -1,17 +1,27 @@
 //! Requests beside a server, one at a time, each in a [`worker`] process.
+//!
+//! A worker that ends without an outcome, whatever the reason, is logged and counted. The corpus may then
+//! hold lists that no generation does, as after a failed rebuild and after a server that was killed.
+//! [`Queue::keep_built`] builds what is missing, with growing pauses.
 
 use std::io;
 use std::process::ChildStdin;
 use std::sync::Arc;
+use std::sync::MutexGuard;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use tokio::sync::{Mutex, oneshot, watch};
+use chrono::{DateTime, TimeDelta, Utc};
+use tokio::sync::{Mutex, Notify, oneshot, watch};
 
 use crate::intake::message;
-use crate::intake::outcome::Outcome;
-use crate::intake::request::{Request, Site, Task};
-use crate::intake::worker;
+use crate::intake::outcome::{Outcome, Step};
+use crate::intake::request::{Rebuild, Request, Site, Task};
+use crate::intake::{run, worker};
+
+/// Pauses before a failed rebuild is tried again; the last one repeats. Memory or disk space that lacked
+/// may be there later.
+const PAUSES_SECONDS: [u64; 5] = [10, 60, 300, 900, 3600];
 
 /// Why there is no outcome.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +32,74 @@ pub enum QueueError {
     Start(#[from] io::Error),
     #[error("the worker process crashed ({0:#}); the log of the server may give the reason")]
     Crashed(anyhow::Error),
+    #[error("the last rebuild failed; the next try is at {}", .0.format("%Y-%m-%d %H:%M:%S UTC"))]
+    Paused(DateTime<Utc>),
+}
+
+/// A failure of the last job that should have built an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobProblem {
+    /// One line. It may name files.
+    pub text: String,
+    /// First of the failures in a row.
+    pub since: DateTime<Utc>,
+    /// Failures in a row.
+    pub failures: u32,
+    pub next_try: DateTime<Utc>,
+}
+
+/// How the jobs of a server do, shared with the pages that show it.
+#[derive(Debug, Default)]
+pub struct JobStatus {
+    state: std::sync::Mutex<JobState>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct JobState {
+    problem: Option<JobProblem>,
+    next_try: Option<Instant>,
+}
+
+impl JobStatus {
+    /// Why lists are not in the index yet; `None` while nothing failed.
+    pub fn problem(&self) -> Option<JobProblem> {
+        self.lock().problem.clone()
+    }
+
+    fn failed(&self, text: String, now: DateTime<Utc>) {
+        let mut state = self.lock();
+        let before = state.problem.as_ref();
+        let failures = before.map_or(0, |before| before.failures) + 1;
+        let since = before.map_or(now, |before| before.since);
+        let at = (failures as usize).min(PAUSES_SECONDS.len()) - 1;
+        let pause = PAUSES_SECONDS[at];
+        let next_try = now + TimeDelta::seconds(pause.try_into().unwrap_or(i64::MAX));
+        state.problem = Some(JobProblem { text, since, failures, next_try });
+        state.next_try = Some(Instant::now() + Duration::from_secs(pause));
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    fn succeeded(&self) {
+        *self.lock() = JobState::default();
+    }
+
+    /// When the next try is due, if any is planned.
+    fn next_try(&self) -> Option<Instant> {
+        self.lock().next_try
+    }
+
+    fn lock(&self) -> MutexGuard<'_, JobState> {
+        self.state.lock().expect("no code panics holding this lock")
+    }
+}
+
+/// The words by which metrics count a job.
+const OUTCOMES: [&str; 3] = ["ok", "failed", "crashed"];
+
+fn jobs_total(outcome: &'static str) -> metrics::Counter {
+    metrics::counter!("dropdex_jobs_total", "outcome" => outcome)
 }
 
 /// The queue of a server. Clones share it.
@@ -31,15 +109,23 @@ pub struct Queue {
     /// Whether workers log as JSON lines.
     log_json: bool,
     turn: Arc<Mutex<()>>,
+    status: Arc<JobStatus>,
     stopped: watch::Receiver<()>,
 }
 
 impl Queue {
-    /// An empty queue for the installation `site`. It ends when the sender of `stopped` is dropped.
-    pub fn new(site: Site, log_json: bool, stopped: watch::Receiver<()>) -> Queue {
+    /// An empty queue for the installation `site`, which reports to `status`. It ends when the sender of
+    /// `stopped` is dropped.
+    pub fn new(
+        site: Site,
+        log_json: bool,
+        status: Arc<JobStatus>,
+        stopped: watch::Receiver<()>,
+    ) -> Queue {
         // Exported before the first job.
         drop(metrics::gauge!("dropdex_jobs"));
-        Queue { site, log_json, turn: Arc::default(), stopped }
+        OUTCOMES.into_iter().for_each(|outcome| jobs_total(outcome).increment(0));
+        Queue { site, log_json, turn: Arc::default(), status, stopped }
     }
 
     /// The installation that the server serves.
@@ -59,16 +145,92 @@ impl Queue {
     ///
     /// # Errors
     /// The worker cannot be started or crashes, or the server stops: then the worker is killed, and
-    /// nothing is half done.
+    /// nothing is half done. A rebuild that is only wanted if lists are missing waits after a failure.
     pub async fn run_request(&self, request: Request) -> Result<Outcome, QueueError> {
+        if matches!(&request.task, Task::Rebuild(Rebuild { only_if_behind: true, .. }))
+            && self.status.next_try().is_some_and(|next| next > Instant::now())
+            && let Some(problem) = self.status.problem()
+        {
+            return Err(QueueError::Paused(problem.next_try));
+        }
         let _counted = Counted::new();
         let mut stopped = self.stopped.clone();
         let stop = async move { while stopped.changed().await.is_ok() {} };
-        tokio::select! {
+        let is_own = request.site.index == self.site.index;
+        let is_rebuild = matches!(request.task, Task::Rebuild(_));
+        let outcome = tokio::select! {
             biased;
             () = stop => Err(QueueError::Stopping),
             outcome = self.run_in_turn(request) => outcome,
+        };
+        self.note(&outcome, is_own, is_rebuild);
+        outcome
+    }
+
+    /// Logs, counts and plans what follows from an outcome.
+    fn note(&self, outcome: &Result<Outcome, QueueError>, is_own: bool, is_rebuild: bool) {
+        let [ok, failed, crashed] = OUTCOMES;
+        let (word, problem) = match outcome {
+            Err(QueueError::Stopping | QueueError::Paused(_)) => return,
+            Err(err) => (crashed, Some(err.to_string())),
+            Ok(Outcome { failure: Some(failure), .. }) => {
+                let is_unbuilt = failure.step == Step::Rebuild || is_rebuild;
+                (failed, is_unbuilt.then(|| failure.message.clone()))
+            }
+            Ok(_) => (ok, None),
+        };
+        jobs_total(word).increment(1);
+        match (problem, outcome) {
+            (Some(text), _) if is_own => {
+                self.status.failed(text, self.site.clock.now());
+                if let Some(JobProblem { text, failures, next_try, .. }) = self.status.problem() {
+                    let next_try = next_try.format("%Y-%m-%dT%H:%M:%SZ");
+                    tracing::error!(
+                        error = text, failures, %next_try,
+                        "an ingest or rebuild failed; lists may be missing from the index, which is \
+                         built again at the next try"
+                    );
+                }
+            }
+            (Some(error), _) => tracing::error!(error, "an ingest or rebuild failed"),
+            (None, Ok(done))
+                if is_own && (is_rebuild || done.generation.is_some()) && word == ok =>
+            {
+                self.status.succeeded();
+            }
+            _ => {}
         }
+    }
+
+    /// Builds a generation whenever the corpus holds lists that none does: at the start, and after jobs
+    /// that failed. Runs until `stop` is done.
+    pub async fn keep_built(self, stop: impl Future<Output = ()>) {
+        let work = async {
+            let site = self.site.clone();
+            let is_behind = tokio::task::spawn_blocking(move || run::lacks_lists(&site)).await;
+            if is_behind.unwrap_or(false) {
+                tracing::info!("the lists hold more than the index; building it");
+                self.build().await;
+            }
+            loop {
+                self.status.changed.notified().await;
+                while let Some(next) = self.status.next_try() {
+                    tokio::time::sleep_until(next.into()).await;
+                    self.build().await;
+                }
+            }
+        };
+        tokio::select! {
+            () = stop => {}
+            () = work => {}
+        }
+    }
+
+    /// Builds what is missing. Failures are planned by [`Queue::note`].
+    async fn build(&self) {
+        let task = Rebuild { compact: false, only_if_behind: true };
+        // Paused: another failure came meanwhile.
+        let _ = self.run(Task::Rebuild(task)).await;
     }
 
     async fn run_in_turn(&self, request: Request) -> Result<Outcome, QueueError> {

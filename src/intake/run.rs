@@ -493,6 +493,13 @@ impl Asked {
     }
 }
 
+/// Whether the corpus of an installation holds lists that no generation does. A corpus that is in use or
+/// unreadable counts as current: whoever uses it builds the index.
+pub fn lacks_lists(site: &Site) -> bool {
+    Corpus::has_lists(&site.data)
+        && Corpus::open(&site.data).is_ok_and(|corpus| is_behind(&corpus, &site.index))
+}
+
 /// Whether the corpus holds lists that no generation does. An unreadable index folder counts as
 /// current here: `rebuild` and `index verify` report it.
 fn is_behind(corpus: &Corpus, index: &Path) -> bool {

@@ -10,7 +10,8 @@
 //! folder stay sound whenever that happens.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 
 use anyhow::{Context, ensure};
@@ -63,8 +64,20 @@ pub fn collect(mut worker: Child) -> anyhow::Result<Outcome> {
         BufReader::new(stdout).read_until(b'\n', &mut line).context("its output")?;
     }
     let status = worker.wait()?;
-    ensure!(!line.is_empty(), "{status}");
+    // A line that was cut is no outcome either.
+    ensure!(line.ends_with(b"\n"), "{}", cause(status));
     decode(&line)
+}
+
+/// How a worker ended, with the usual cause.
+fn cause(status: ExitStatus) -> String {
+    if status.signal() == Some(Signal::KILL.as_raw()) {
+        return format!(
+            "{status}: most likely out of memory; give the machine or the control group of the service \
+             more, or lower index.rebuild_memory_mib"
+        );
+    }
+    status.to_string()
 }
 
 /// Uses the tables of the server.

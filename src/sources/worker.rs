@@ -22,7 +22,7 @@ use crate::vocab::clock::Clock;
 const PERIOD: Duration = Duration::from_secs(2);
 /// New lists wait this long for the sources that still run, so that one index is built for all.
 const GATHER_MAX: Duration = Duration::from_secs(60);
-/// Pause after a failed rebuild or an unusable folder.
+/// Pause after an unusable folder.
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// The worker.
@@ -97,8 +97,8 @@ impl Worker {
         let mut ticks = interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut runs, mut running) = (Runs::new(), HashMap::<Id, String>::new());
-        // A server that was killed may have left lists that no generation holds.
-        let mut behind_since = self.look().iter().any(View::is_enabled).then(Instant::now);
+        self.look();
+        let mut behind_since = None;
         loop {
             tokio::select! {
                 _ = ticks.tick() => {}
@@ -122,10 +122,9 @@ impl Worker {
             let is_time = |since: Instant| runs.is_empty() || since.elapsed() > GATHER_MAX;
             if behind_since.is_some_and(is_time) {
                 behind_since = None;
+                // The queue tries again by itself.
                 if let Err(err) = self.rebuild().await {
                     tracing::warn!(error = format!("{err:#}"), "fetched lists wait for a rebuild");
-                    behind_since = Some(Instant::now());
-                    tokio::time::sleep(PAUSE).await;
                 }
             }
         }

@@ -87,6 +87,7 @@ pub const METRICS: &[Metric] = &[
     metric(Kind::Gauge, "dropdex_source_rows", "Rows of the lists of a source's last successful ingest, by source."),
     metric(Kind::Gauge, "dropdex_source_success_timestamp_seconds", "Last successful run of a source, in Unix time, by source; 0 before the first."),
     metric(Kind::Gauge, "dropdex_jobs", "Ingests and rebuilds that run or wait."),
+    metric(Kind::Counters, "dropdex_jobs_total", "Ingests and rebuilds that ended, by outcome: `crashed` without a result, which is retried."),
     metric(Kind::Histogram, "dropdex_job_duration_seconds", "Time of ingests and rebuilds."),
     // Accounts
     metric(Kind::Histogram, "dropdex_journal_sync_duration_seconds", "Time of journal syncs, which writes wait for."),

@@ -158,6 +158,9 @@ impl<'a> Service<'a> {
         let inbox = self.inbox.problem.as_ref().map(|_| {
             "Lists in the inbox cannot be ingested. They are retried automatically; see the log for the reason."
         });
+        let jobs = self.app.jobs.problem().map(|_| {
+            "The newest lists may be missing from the index, because an ingest or rebuild failed. It is retried automatically; see the log for the reason."
+        });
         let is_bad =
             |view: &View| matches!(view.standing(self.now), Standing::Late | Standing::Stopped);
         let sources = self.app.sources.views().iter().any(is_bad).then_some(
@@ -165,7 +168,7 @@ impl<'a> Service<'a> {
         );
         let late = late(self.queues, self.now)
             .then_some("Alert deliveries are late. Receivers may not be responding.");
-        [journal, clock, index, stale, inbox, sources, late].into_iter().flatten().collect()
+        [journal, clock, index, jobs, stale, inbox, sources, late].into_iter().flatten().collect()
     }
 }
 

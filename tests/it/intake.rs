@@ -357,6 +357,85 @@ fn work_ends_with_the_server_that_is_killed() {
     assert_eq!(ingest(&site, &list).code, Some(0), "the lists are unlocked");
 }
 
+/// Names whose index takes seconds to build here.
+fn many(prefix: &str) -> (usize, String) {
+    let names: Vec<String> = (0..120_000).map(|at| format!("{prefix}{at}.com")).collect();
+    (names.len(), list(&names.iter().map(String::as_str).collect::<Vec<_>>()))
+}
+
+/// Finds the worker process of a server.
+fn worker_of(parent: u32) -> Option<u32> {
+    let parent = format!("PPid:\t{parent}\n");
+    fs::read_dir("/proc").expect("Linux has it").find_map(|entry| {
+        let path = entry.ok()?.path();
+        let pid = path.file_name()?.to_str()?.parse().ok()?;
+        let is_child = fs::read_to_string(path.join("status")).ok()?.contains(&parent);
+        let command = fs::read_to_string(path.join("cmdline")).ok()?;
+        (is_child && command.contains("intake-worker")).then_some(pid)
+    })
+}
+
+/// Whether the list of this number is in the corpus.
+fn has_batch(site: &Site, number: u32) -> bool {
+    site.data().join(format!("corpus/batch-{number:010}.ddb")).exists()
+}
+
+#[test]
+fn a_killed_worker_is_noticed_and_its_lists_are_built_later() {
+    let site = Site::new();
+    let key = site.account("owner@example.com", "api");
+    assert_eq!(ingest(&site, &site.write("first.csv", list(&["first.com"]))).code, Some(0));
+    let settings = site.settings("[metrics]\nlisten = \"127.0.0.1:0\"\n");
+    let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
+    let metric = |line: &str| server.metrics().get("/metrics").text().contains(line);
+    assert!(metric("dropdex_jobs_total{outcome=\"crashed\"} 0"));
+    let (count, text) = many("killed");
+    let path = site.write("many.csv", text);
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| ingest(&site, &path));
+        until("the list is in the corpus", || has_batch(&site, 2));
+        let pid = worker_of(server.pid()).expect("it builds the index");
+        assert!(signal(pid, "KILL"));
+        asked.join().expect("no panic").assert_failed(1, &["SIGKILL", "out of memory"]);
+    });
+    assert_eq!(generation(&site), 1, "it was killed before the index was built");
+    let log = server.logged("an ingest or rebuild failed");
+    assert!(log.contains("SIGKILL") && log.contains("next_try"), "{log}");
+    assert!(metric("dropdex_jobs_total{outcome=\"crashed\"} 1"));
+    let page = || server.client().get("/status").text().to_owned();
+    let problem = "an ingest or rebuild failed";
+    assert!(page().contains(problem), "{}", page());
+    until("the index is built", || total(&server, &key, "killed") == count as u64);
+    until("the status page is as before", || !page().contains(problem));
+}
+
+#[test]
+fn a_restart_builds_the_index_of_lists_that_an_ingest_left() {
+    let (site, key, server) = world();
+    server.stop();
+    let (count, text) = many("left");
+    let path = site.write("many.csv", text);
+    let mut command = site.command(&["--today", TODAY, "ingest"]);
+    let mut running = command.arg(&path).spawn().expect("started");
+    until("the list is in the corpus", || has_batch(&site, 2));
+    running.kill().expect("killed");
+    running.wait().expect("reaped");
+    assert_eq!(generation(&site), 1, "it was killed before the index was built");
+    let server = site.serve(TODAY);
+    until("the index is built", || total(&server, &key, "left") == count as u64);
+}
+
+#[test]
+fn an_installation_that_lost_its_index_builds_it_at_the_start() {
+    let (site, key, server) = world();
+    server.stop();
+    fs::remove_dir_all(site.index()).expect("removed");
+    let server = site.serve(TODAY);
+    assert_eq!(total(&server, &key, "first"), 1);
+    let log = server.log();
+    assert!(log.contains("no source is enabled"), "{log}");
+}
+
 #[test]
 fn lists_are_read_from_standard_input_and_pipes() {
     let (site, key, server) = world();

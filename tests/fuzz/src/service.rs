@@ -132,6 +132,7 @@ fn start() -> Service {
         inbox: Arc::default(),
         exports_internal: false,
         sources: Arc::default(),
+        jobs: Arc::default(),
         index_problem: Arc::new(Mutex::new(None)),
         draining: Arc::default(),
     });
