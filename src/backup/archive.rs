@@ -101,7 +101,7 @@ pub fn read(archive: impl Read, into: Option<&Path>) -> Result<Done, BackupError
     let mut archive = Archive::new(archive);
     let mut entries = archive.entries().map_err(BackupError::Read)?;
     let mut sums = BTreeMap::<String, String>::new();
-    // Whatever does not begin with the facts is another kind of file, or none that tar can read.
+    // An archive without the facts at the start is another kind of file.
     let first = entries.next().and_then(Result::ok).ok_or(BackupError::NotABackup)?;
     if name_of(&first) != FACTS {
         return Err(BackupError::NotABackup);

@@ -12,8 +12,8 @@ pub const FOLDERS: [&str; 5] = ["changes", "sources", "zones", "tables", "corpus
 /// How often the files of a folder are listed until no file came or went meanwhile.
 const TRIES_MAX: u32 = 100;
 
-/// Links the files of all folders into the folder `to`, which is on the same disk: they stay as they are,
-/// whatever is written. Returns them in the order of the archive.
+/// Links the files of all folders into the folder `to`, which is on the same disk: later writes do not
+/// change them. Returns them in the order of the archive.
 ///
 /// # Errors
 /// A folder cannot be read, or its files do not stay the same for long enough.

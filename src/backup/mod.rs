@@ -13,7 +13,7 @@
 //!
 //! A backup is consistent while a server works, because later parts may only be ahead of earlier ones. The
 //! journal comes first: it holds up to which list rules were matched. Sources and zones hold which lists
-//! the corpus has, so the corpus comes last. A list that only the corpus has is processed once more.
+//! the corpus has, so the corpus comes last. A list that only the corpus has is processed again.
 
 mod archive;
 mod files;

@@ -128,7 +128,7 @@ fn files_without_a_place_in_a_data_folder_are_refused() {
 }
 
 #[test]
-fn a_file_that_goes_while_a_folder_is_linked_begins_it_anew() {
+fn a_folder_that_changes_while_it_is_linked_is_linked_again() {
     let data = tempfile::tempdir().expect("a folder");
     let corpus = data.path().join("corpus");
     let name = |number: u32| corpus.join(format!("batch-{number:010}.ddb"));

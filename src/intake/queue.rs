@@ -1,6 +1,6 @@
 //! Requests beside a server, one at a time, each in a [`worker`] process.
 //!
-//! A worker that ends without an outcome, whatever the reason, is logged and counted. The corpus may then
+//! A worker that ends without an outcome, by a signal or an error, is logged and counted. The corpus may then
 //! hold lists that no generation does, as after a failed rebuild and after a server that was killed.
 //! [`Queue::keep_built`] builds what is missing, with growing pauses.
 
