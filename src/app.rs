@@ -9,7 +9,7 @@ mod cluster;
 mod cluster;
 mod work;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +65,7 @@ use crate::vocab::suffixes;
 use crate::vocab::tables::{self, Table};
 use crate::vocab::url::BaseUrl;
 use crate::web::{self, Web};
-use crate::workers::admin::{AdminSocket, Backend};
+use crate::workers::admin::{AdminSocket, Backend, Inviter};
 use crate::workers::bootstrap::Registry;
 use crate::workers::deliver::Deliver;
 use crate::workers::deliver::schedule::Schedule;
@@ -90,6 +90,7 @@ pub fn serve(
     config: &Config,
     ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), data = %config.data.display(), "dropdex starts");
     remove_leftovers(config);
     let Telemetry { listen, slow, .. } = &config.telemetry;
     // Before the first counter is used.
@@ -304,9 +305,12 @@ async fn run(
     ready: impl FnOnce(&str, &Store) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let bound = Bound::bind(config, metrics, &app).await?;
+    let mailer = config.outbound.smtp.as_ref().map(Mailer::new).transpose()?;
+    let web = Web::with_mailer(app.clone(), config.web.clone(), mailer);
     let mut workers = Workers::new();
     let parts = (deliver, bootstrap, changes);
-    workers.spawn_all(config, &app, parts, switching, bound.admin).await?;
+    let admin = (bound.admin, inviter(&web));
+    workers.spawn_all(config, &app, parts, switching, admin).await?;
     let metrics_at = bound.metrics.as_ref().map(MetricsListener::address).transpose()?;
     if let Some(listener) = bound.metrics {
         workers.tasks.spawn(listener.run(until(workers.stopped.clone())));
@@ -315,7 +319,7 @@ async fn run(
     let hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
     let scheme = if bound.tls.is_some() { "https" } else { "http" };
     let (store, draining) = (app.store.clone(), Arc::clone(&app.draining));
-    let serving = Serving::start(config, app, bound.listeners, bound.tls.clone())?;
+    let serving = Serving::start(config, app, web, bound.listeners, bound.tls.clone());
     tokio::spawn(supervisor::feed_watchdog());
     tokio::spawn(reload_on_hang_up(bound.tls.clone(), hang_up));
     if let Some(tls) = bound.tls {
@@ -341,6 +345,16 @@ async fn run(
     Ok(())
 }
 
+/// Mails invitations with the links that the pages check; `None` without mail.
+fn inviter(web: &Web) -> Option<Inviter> {
+    let web = web::account::can_mail(web).then(|| web.clone())?;
+    Some(Arc::new(move |email| {
+        let web = web.clone();
+        let now = web.app.clock.now();
+        Box::pin(async move { web::account::send_invitation(&web, &email, now).await })
+    }))
+}
+
 /// Everything that the server listens on.
 struct Bound {
     tls: Option<Tls>,
@@ -363,9 +377,10 @@ impl Bound {
         let address = listeners[0].local_addr().context("the listener has no address")?;
         let admin = AdminSocket::bind(&config.data)?;
         let metrics = match (metrics, &config.telemetry.listen) {
-            (Some(handle), Some(listen)) => {
-                Some(MetricsListener::bind(listen.as_str(), handle, sample(config, app)).await?)
-            }
+            (Some(handle), Some(listen)) => Some(
+                MetricsListener::bind(listen.as_str(), handle, sample(config, app, tls.as_ref()))
+                    .await?,
+            ),
             _ => None,
         };
         Ok(Bound { tls, listeners, address, admin, metrics })
@@ -373,7 +388,7 @@ impl Bound {
 }
 
 /// Samples the gauges for a scrape.
-fn sample(config: &Config, app: &App) -> Sample {
+fn sample(config: &Config, app: &App, tls: Option<&Tls>) -> Sample {
     let started = Started::now();
     let (sources, clock) = (Arc::clone(&app.sources), config.clock);
     let gauges = Gauges {
@@ -382,8 +397,14 @@ fn sample(config: &Config, app: &App) -> Sample {
         store: app.store.clone(),
         clock: config.clock,
         index_problem: Arc::clone(&app.index_problem),
+        data: config.data.clone(),
+        index: config.index.clone(),
     };
+    let tls = tls.cloned();
     Arc::new(move || {
+        if let Some(ends) = tls.as_ref().and_then(Tls::expires) {
+            metrics::gauge!("dropdex_certificate_expires_timestamp_seconds").set(ends as f64);
+        }
         started.sample();
         gauges.sample();
         sources.sample(clock);
@@ -399,12 +420,7 @@ async fn listeners(config: &Config) -> anyhow::Result<Vec<TcpListener>> {
     }
     if listeners.is_empty() {
         let address = config.listen.as_str();
-        listeners.push(server::bind(address).await.with_context(|| {
-            format!(
-                "cannot listen on {address}; stop the process that uses it or choose another address \
-                 with --listen (127.0.0.1:0 takes a free port)"
-            )
-        })?);
+        listeners.push(server::bind(address).await.map_err(|err| not_bound(address, err))?);
     }
     for listener in &listeners {
         let address = listener.local_addr().context("the listener has no address")?;
@@ -415,6 +431,23 @@ async fn listeners(config: &Config) -> anyhow::Result<Vec<TcpListener>> {
         );
     }
     Ok(listeners)
+}
+
+/// The error for an address that cannot be listened on, with what to do.
+fn not_bound(address: &str, err: std::io::Error) -> anyhow::Error {
+    let port = address.rsplit_once(':').map_or(address, |(_, port)| port);
+    let remedy = match err.kind() {
+        ErrorKind::AddrInUse => format!(
+            "port {port} is in use: `ss -ltnp` shows by which process; stop it, or choose another port with \
+             --listen (127.0.0.1:0 takes a free one)"
+        ),
+        ErrorKind::PermissionDenied => format!(
+            "port {port} is for root and processes with CAP_NET_BIND_SERVICE, which the systemd unit gives; \
+             or choose one from 1024 on with --listen"
+        ),
+        _ => "choose an address of this machine with --listen".to_owned(),
+    };
+    anyhow::Error::from(err).context(format!("cannot listen on {address}; {remedy}"))
 }
 
 /// The background tasks. They end when `stopping` is dropped.
@@ -436,13 +469,13 @@ impl Workers {
         app: &App,
         (deliver, bootstrap, changes): (Deliver, Arc<LiveBootstrap>, Appender),
         switching: Switching,
-        admin: AdminSocket,
+        (admin, inviter): (AdminSocket, Option<Inviter>),
     ) -> anyhow::Result<()> {
         let Workers { tasks, stopped, .. } = self;
         let stop = || until(stopped.clone());
         let log_json = config.telemetry.logs.json;
         let queue = Queue::new(config.site(), log_json, Arc::clone(&app.jobs), stopped.clone());
-        let backend = Backend { store: app.store.clone(), queue: queue.clone() };
+        let backend = Backend { store: app.store.clone(), queue: queue.clone(), inviter };
         tasks.spawn(admin.serve(backend, stop()));
         let Switching { published, member } = switching;
         let reload = Reload {
@@ -488,11 +521,11 @@ impl Serving {
     fn start(
         config: &Config,
         app: App,
+        web: Web,
         listeners: Vec<TcpListener>,
         tls: Option<Tls>,
-    ) -> anyhow::Result<Serving> {
+    ) -> Serving {
         let draining = Arc::clone(&app.draining);
-        let mailer = config.outbound.smtp.as_ref().map(Mailer::new).transpose()?;
         let identify = Arc::new({
             let app = app.clone();
             move |request: &mut Request| allowance::identify(&app, request)
@@ -503,7 +536,7 @@ impl Serving {
             cookie: config.web.cookie(),
         });
         let public_host = config.outbound.public_url.as_ref().map(BaseUrl::authority);
-        let router = web::router(Web::with_mailer(app, config.web.clone(), mailer));
+        let router = web::router(web);
         let parts = server::ServerParts {
             router: router.layer(MapRequestLayer::new(requests::record_route)),
             error_renderer: web::refusals,
@@ -524,7 +557,7 @@ impl Serving {
             let (server, closed) = (Arc::clone(&server), closed.clone());
             accepting.spawn(async move { server.run(listener, until(closed)).await });
         }
-        Ok(Serving { server, accepting, closing })
+        Serving { server, accepting, closing }
     }
 }
 

@@ -86,6 +86,7 @@ impl Service {
             inbox: Arc::default(),
             exports_internal: false,
             sources: Arc::default(),
+            jobs: Arc::default(),
             index_problem: Arc::new(Mutex::new(None)),
             draining: Arc::default(),
         });

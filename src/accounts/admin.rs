@@ -36,6 +36,9 @@ pub enum AdminCommand {
         email: Email,
         plan: Plan,
         password: Option<Secret>,
+        /// Mail a link that sets a password. Only a running server can.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        invite: bool,
     },
     ListAccounts,
     SetPlan {
@@ -243,8 +246,9 @@ pub fn execute(store: &Store, command: AdminCommand) -> AdminReply {
 fn attempt(store: &Store, command: AdminCommand) -> Result<AdminReply, AdminError> {
     let done = |()| AdminReply::Done;
     Ok(match command {
-        AdminCommand::AddAccount { email, plan, password } => {
-            let password = password.map(Password::new).transpose()?;
+        AdminCommand::AddAccount { email, plan, password, invite: _ } => {
+            let chosen = |password| Password::chosen(password, Some(&email));
+            let password = password.map(chosen).transpose()?;
             let hash = password.map(|password| password.hash()).transpose()?;
             AdminReply::Added { account: store.add_account(&email, plan, hash)? }
         }
@@ -259,7 +263,8 @@ fn attempt(store: &Store, command: AdminCommand) -> Result<AdminReply, AdminErro
         }
         AdminCommand::Disable { email } => store.disable(&email).map(done)?,
         AdminCommand::SetPassword { email, password } => {
-            store.set_password(&email, Password::new(password)?.hash()?).map(done)?
+            let password = Password::chosen(password, Some(&email))?;
+            store.set_password(&email, password.hash()?).map(done)?
         }
         AdminCommand::ResetUsage { email } => {
             AdminReply::Reset { accounts: store.reset_usage(email.as_ref())? }

@@ -200,11 +200,11 @@ impl Store {
         Ok(if is_changed { PasswordChange::Done(token) } else { PasswordChange::WrongPassword })
     }
 
-    /// The seal of the password of an address; `None` without an enabled account that has one.
+    /// The seal of the password of an address, or of its lack; `None` without an enabled account.
     pub fn password_seal(&self, email: &Email) -> Option<PasswordSeal> {
         let state = self.state();
         let account = state.by_email(email).filter(|account| !account.disabled)?;
-        Some(account.password.as_ref()?.seal())
+        Some(seal_of(account))
     }
 
     /// Replaces the password of an address if it still has this seal. All sessions end and a new one
@@ -227,8 +227,7 @@ impl Store {
         let (digest, at) = (token.digest(), UnixMs::from_instant(now));
         let is_reset = self
             .write_to(id, |account, _| {
-                let has_seal = account.password.as_ref().is_some_and(|hash| hash.seal() == seal);
-                let is_allowed = has_seal && !account.disabled;
+                let is_allowed = seal_of(account) == seal && !account.disabled;
                 let events = [
                     Event::PasswordSet { account: id, password },
                     Event::SessionBegan { account: id, digest, at },
@@ -256,6 +255,11 @@ impl Store {
         };
         self.0.hashing.run(attempt, work).await
     }
+}
+
+/// The seal of the account's password. Accounts without one share a seal, which no password has.
+fn seal_of(account: &Account) -> PasswordSeal {
+    account.password.as_ref().map_or_else(|| PasswordHash::unknown().seal(), PasswordHash::seal)
 }
 
 /// Whether the password that was verified is still the account's, and the account enabled: either

@@ -40,6 +40,9 @@ enum AccountCommand {
         /// Read a password of 8 to 128 characters from standard input
         #[arg(long)]
         password_stdin: bool,
+        /// Mail the owner a link to choose a password; the server must be running and have [smtp]
+        #[arg(long, conflicts_with = "password_stdin")]
+        invite: bool,
     },
     /// List all accounts, in the order they were added
     List {
@@ -130,15 +133,21 @@ pub fn run_with(
 ) -> anyhow::Result<()> {
     let as_json = matches!(args.command, AccountCommand::List { json: true });
     let command = admin_command(args.command, streams.input)?;
-    let reply = admin_client::execute_command(&command, data_dir, plans, clock)?;
+    let reply = match &command {
+        // The server has the mail settings and checks the link.
+        AdminCommand::AddAccount { invite: true, .. } => {
+            admin_client::execute_on_server(&command, data_dir)?
+        }
+        _ => admin_client::execute_command(&command, data_dir, plans, clock)?,
+    };
     print(&command, reply, as_json, streams)
 }
 
 fn admin_command(command: AccountCommand, input: &mut dyn Read) -> anyhow::Result<AdminCommand> {
     Ok(match command {
-        AccountCommand::Add { email, plan, password_stdin } => {
+        AccountCommand::Add { email, plan, password_stdin, invite } => {
             let password = password_stdin.then(|| read_password(input)).transpose()?;
-            AdminCommand::AddAccount { email, plan, password }
+            AdminCommand::AddAccount { email, plan, password, invite }
         }
         AccountCommand::List { .. } => AdminCommand::ListAccounts,
         AccountCommand::SetPlan { email, plan } => AdminCommand::SetPlan { email, plan },
@@ -175,8 +184,17 @@ fn print(
 ) -> anyhow::Result<()> {
     let Streams { output, notes, .. } = streams;
     match (command, reply) {
-        (AdminCommand::AddAccount { email, plan, .. }, AdminReply::Added { .. }) => {
+        (AdminCommand::AddAccount { email, plan, password, invite }, AdminReply::Added { .. }) => {
             writeln!(output, "added {email} on plan {plan}")?;
+            if *invite {
+                writeln!(notes, "a link to choose a password was mailed to {email}")?;
+            } else if password.is_none() {
+                writeln!(
+                    notes,
+                    "nothing was mailed: --invite mails a link to choose a password, as does \"Forgot your \
+                     password?\" on the login page of a server with mail"
+                )?;
+            }
             writeln!(notes, "`dropdex account key {email}` creates its API key")?;
         }
         (_, AdminReply::Accounts { accounts }) if as_json => {

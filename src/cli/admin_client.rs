@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::accounts::Store;
 use crate::accounts::admin::{AdminCommand, AdminReply, execute};
+use crate::cli::owner;
 use crate::config::Config;
 use crate::intake::outcome::Outcome;
 use crate::intake::request::{Request, Site, Task};
@@ -49,6 +50,7 @@ pub fn execute_command(
                 );
             }
         }
+        owner::check(data_dir)?;
         match Store::open(data_dir, plans.clone(), clock) {
             Ok(store) if store.is_copy() && *command != AdminCommand::Leave => {
                 store.close().context("cannot close the journal")?;
@@ -78,9 +80,8 @@ pub fn execute_command(
 ///
 /// # Errors
 /// No server runs, or it does not answer. A refusal is a reply.
-#[cfg(feature = "cluster")]
 pub fn execute_on_server(command: &AdminCommand, data_dir: &Path) -> anyhow::Result<AdminReply> {
-    admin::ask(data_dir, command).context("the server of this node must be running")
+    admin::ask(data_dir, command).context("the server must be running for this; start it")
 }
 
 fn execute_on(store: Store, command: AdminCommand) -> anyhow::Result<AdminReply> {
@@ -121,6 +122,8 @@ pub fn run_task(task: Task, local: &Local, config: &Config) -> anyhow::Result<Ou
         outcome.notes.iter().try_for_each(|note| writeln!(stderr(), "{note}"))?;
         return Ok(outcome);
     }
+    owner::check(&config.data)?;
+    owner::check(&config.index)?;
     Ok(run::run(&Request { site: config.site(), task }, &Terminal::new()))
 }
 

@@ -29,6 +29,13 @@ enum IndexCommand {
     Rollback,
 }
 
+impl IndexArgs {
+    /// Whether the command writes to the index folder.
+    pub fn writes_files(&self) -> bool {
+        matches!(self.command, IndexCommand::Rollback)
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors

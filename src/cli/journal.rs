@@ -75,6 +75,13 @@ enum JournalCommand {
     },
 }
 
+impl JournalArgs {
+    /// Whether the command itself writes to the data folder.
+    pub fn writes_files(&self) -> bool {
+        matches!(self.command, JournalCommand::Restore { .. } | JournalCommand::Repair { .. })
+    }
+}
+
 /// Exit codes of `verify` besides 0 and 1; 2 is wrong usage.
 const BLEMISHED: u8 = 3;
 const DAMAGED: u8 = 4;

@@ -6,12 +6,15 @@ mod admin_client;
 pub mod backup;
 #[cfg(feature = "cluster")]
 mod cluster;
+mod corpus;
 pub mod demo;
+mod environment;
 pub mod export;
 pub mod index;
 pub mod ingest;
 pub mod journal;
 pub mod openapi;
+mod owner;
 pub mod rebuild;
 pub mod score;
 pub mod serve;
@@ -76,6 +79,7 @@ enum Command {
     Score(score::ScoreArgs),
     Account(account::AccountArgs),
     Export(export::ExportArgs),
+    Corpus(corpus::CorpusArgs),
     Journal(journal::JournalArgs),
     Backup(backup::BackupArgs),
     Restore(backup::RestoreArgs),
@@ -88,6 +92,18 @@ enum Command {
 }
 
 impl Command {
+    /// Whether the command itself writes to the data folder, also beside a running server. Those that may
+    /// send their work to the server check the owner when they do not.
+    fn writes_files(&self) -> bool {
+        match self {
+            Command::Backup(_) | Command::Restore(_) => true,
+            Command::Sources(args) => args.writes_files(),
+            Command::Index(args) => args.writes_files(),
+            Command::Journal(args) => args.writes_files(),
+            _ => false,
+        }
+    }
+
     /// Log level unless `RUST_LOG` sets one: a server logs what it does, other commands only warnings.
     fn log_level(&self) -> &'static str {
         match self {
@@ -102,12 +118,13 @@ pub fn main() -> ExitCode {
     // Wrong usage ends the process here, with exit code 2.
     let cli = Cli::parse();
     let prints_results = !matches!(cli.command, Command::Serve(_));
+    let log_json = cli.global.log_json;
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         // A reader such as `head` closed the pipe.
         Err(err) if prints_results && is_broken_pipe(&err) => ExitCode::SUCCESS,
         Err(err) => {
-            let _ = writeln!(io::stderr(), "dropdex: {}", one_line(err.as_ref()));
+            logs::report_error(&one_line(err.as_ref()), log_json || logs::is_json());
             exit_code(&err)
         }
     }
@@ -174,6 +191,10 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     for error in &config.table_problems {
         tracing::error!(error, "a fetched table is damaged; an older one is in use");
     }
+    environment::warn_about_unknown();
+    if cli.command.writes_files() {
+        owner::check(&config.data)?;
+    }
     match cli.command {
         Command::Demo(args) => demo::run(args, &config),
         Command::Serve(_) => serve::run(&config),
@@ -186,6 +207,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             account::run(args, &config.data, config.plans.clone(), config.clock)
         }
         Command::Export(args) => export::run(args, &config),
+        Command::Corpus(args) => corpus::run(&args, &config),
         Command::Journal(args) => journal::run(args, &config),
         Command::Backup(args) => backup::run(&args, &config),
         Command::Restore(args) => backup::restore(&args, &config),

@@ -102,6 +102,14 @@ pub fn run(args: SourcesArgs, config: &Config) -> anyhow::Result<()> {
     }
 }
 
+impl SourcesArgs {
+    /// Whether the command writes to the data folder.
+    pub fn writes_files(&self) -> bool {
+        use SourcesCommand::{Disable, Enable, Fetch};
+        matches!(self.command, Enable { .. } | Disable { .. } | Fetch { .. })
+    }
+}
+
 /// The sources with these names, in their order.
 fn named(views: Vec<View>, names: &[String]) -> anyhow::Result<Vec<View>> {
     let known = |name: &&String| !views.iter().any(|view| view.source.name == **name);

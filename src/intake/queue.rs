@@ -99,7 +99,7 @@ impl JobStatus {
 const OUTCOMES: [&str; 3] = ["ok", "failed", "crashed"];
 
 fn jobs_total(outcome: &'static str) -> metrics::Counter {
-    metrics::counter!("dropdex_jobs_total", "outcome" => outcome)
+    metrics::counter!("dropdex_jobs_ended_total", "outcome" => outcome)
 }
 
 /// The queue of a server. Clones share it.

@@ -38,6 +38,7 @@ use crate::server::state::ConnectionState;
 use crate::server::visitors::Visitors;
 use crate::server::{ErrorRenderer, Identify, SelectErrorRenderer, ServerParts};
 use crate::telemetry::requests::Observer;
+use crate::telemetry::security::ClientAddress;
 
 /// Two years, the minimum of the browsers' preload lists.
 const HSTS: &str = "max-age=63072000";
@@ -136,6 +137,7 @@ impl Gateway {
         let client = Client::from_headers(peer.ip(), &parts.headers, &self.proxies);
         parts.extensions.insert(ConnectInfo(peer));
         parts.extensions.insert(client);
+        parts.extensions.insert(ClientAddress(client.address));
         let (version, request) = (parts.version, Request::from_parts(parts, body));
         let gateway = Arc::clone(self);
         async move {

@@ -65,6 +65,14 @@ impl Tls {
         &self.acceptor
     }
 
+    /// The end of the certificate in use, in Unix seconds; `None` if it cannot be read.
+    pub fn expires(&self) -> Option<i64> {
+        let key = self.current.0.load();
+        let (_, certificate) =
+            x509_parser::parse_x509_certificate(key.end_entity_cert().ok()?).ok()?;
+        Some(certificate.validity().not_after.timestamp())
+    }
+
     /// Reloads the files whenever they change. Never returns.
     pub async fn watch_files(self) {
         let (mut loaded, mut seen) = (self.stamp(), self.stamp());

@@ -6,6 +6,7 @@ use anyhow::Context;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use crate::telemetry::query;
+use crate::telemetry::security::SecurityEvent;
 use crate::vocab::change::ChangeKind;
 use crate::vocab::plan::Plan;
 
@@ -87,7 +88,7 @@ pub const METRICS: &[Metric] = &[
     metric(Kind::Gauge, "dropdex_source_rows", "Rows of the lists of a source's last successful ingest, by source."),
     metric(Kind::Gauge, "dropdex_source_success_timestamp_seconds", "Last successful run of a source, in Unix time, by source; 0 before the first."),
     metric(Kind::Gauge, "dropdex_jobs", "Ingests and rebuilds that run or wait."),
-    metric(Kind::Counters, "dropdex_jobs_total", "Ingests and rebuilds that ended, by outcome: `crashed` without a result, which is retried."),
+    metric(Kind::Counters, "dropdex_jobs_ended_total", "Ingests and rebuilds that ended, by outcome: `crashed` without a result, which is retried."),
     metric(Kind::Histogram, "dropdex_job_duration_seconds", "Time of ingests and rebuilds."),
     // Accounts
     metric(Kind::Histogram, "dropdex_journal_sync_duration_seconds", "Time of journal syncs, which writes wait for."),
@@ -102,6 +103,8 @@ pub const METRICS: &[Metric] = &[
     metric(Kind::Gauge, "dropdex_rules", "Alert rules of all accounts."),
     metric(Kind::Gauge, "dropdex_account_data_bytes", "Approximate memory of all accounts and their rows."),
     metric(Kind::Gauge, "dropdex_account_data_limit_bytes", "Value of `dropdex_account_data_bytes` above which new accounts and rows are refused."),
+    metric(Kind::Counters, "dropdex_security_events_total", "Log-ins, failed log-ins and changes of accounts, keys and passwords, by event."),
+    metric(Kind::Gauge, "dropdex_backup_timestamp_seconds", "Time of the last `dropdex backup`, in Unix time; absent before the first."),
     // Workers
     metric(Kind::Gauge, "dropdex_deliveries_waiting", "Pending alert deliveries."),
     metric(Kind::Gauge, "dropdex_deliveries_late_seconds", "Time since the oldest pending delivery was due; 0 without one."),
@@ -135,6 +138,9 @@ pub const METRICS: &[Metric] = &[
     metric(Kind::Gauge, "dropdex_resident_bytes", "Resident memory."),
     metric(Kind::Gauge, "dropdex_open_fds", "Open file descriptors."),
     metric(Kind::Gauge, "dropdex_max_fds", "Maximum open file descriptors."),
+    metric(Kind::Gauge, "dropdex_disk_free_bytes", "Free space of the disk of a folder, `data` or `index`."),
+    metric(Kind::Gauge, "dropdex_disk_bytes", "Size of the disk of a folder, `data` or `index`."),
+    metric(Kind::Gauge, "dropdex_certificate_expires_timestamp_seconds", "End of the TLS certificate in use, in Unix time; absent without TLS."),
     metric(Kind::Gauge, "dropdex_threads", "Threads."),
     metric(Kind::Counter, "dropdex_cpu_seconds_total", "CPU time, user and system."),
     metric(Kind::Histogram, "dropdex_scrape_duration_seconds", "Time to sample the gauges for a scrape."),
@@ -144,7 +150,8 @@ pub const METRICS: &[Metric] = &[
 type Labels = &'static [(&'static str, &'static [&'static str])];
 
 /// Counters whose label values are known beforehand. Every combination exists from the start.
-const LABELS: [(&str, Labels); 4] = [
+const LABELS: [(&str, Labels); 5] = [
+    ("dropdex_security_events_total", &[("event", &SecurityEvent::NAMES)]),
     ("dropdex_changes_total", &[("kind", &ChangeKind::NAMES)]),
     (
         "dropdex_usage_total",

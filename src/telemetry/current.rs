@@ -83,6 +83,7 @@ pub struct Current {
     method: &'static str,
     route: OnceLock<MatchedPath>,
     account: OnceLock<u64>,
+    client: Option<IpAddr>,
 }
 
 /// The fields of a request in a log line.
@@ -100,8 +101,14 @@ thread_local! {
 }
 
 impl Current {
-    pub(super) fn new(id: RequestId, method: &'static str) -> Arc<Current> {
-        Arc::new(Current { id, method, route: OnceLock::new(), account: OnceLock::new() })
+    pub(super) fn new(id: RequestId, method: &'static str, client: Option<IpAddr>) -> Arc<Current> {
+        let (route, account) = (OnceLock::new(), OnceLock::new());
+        Arc::new(Current { id, method, route, account, client })
+    }
+
+    /// The address of the client, for the security log.
+    pub(super) fn client(&self) -> Option<IpAddr> {
+        self.client
     }
 
     /// Makes this the request of the current thread until the guard is dropped.
@@ -215,7 +222,7 @@ mod tests {
     fn entered_requests_nest() {
         let id = || with_current(|it| it.map(|it| it.id.as_str().to_owned()));
         let [outer, inner] = ["outer", "inner"]
-            .map(|name| Current::new(RequestId(HeaderValue::from_static(name)), "GET"));
+            .map(|name| Current::new(RequestId(HeaderValue::from_static(name)), "GET", None));
         assert_eq!(id(), None);
         let entered = outer.enter();
         let unwound = std::panic::catch_unwind(|| {

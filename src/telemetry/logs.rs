@@ -12,7 +12,7 @@ use std::fmt::{self, Debug, Write};
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use metrics::counter;
@@ -45,6 +45,14 @@ const PIPE_BYTES: usize = 4096;
 /// The filter of the level `info`. Libraries log every segment or request at that level.
 const INFO: &str = "info,rmcp=warn,tantivy=warn";
 
+/// Whether the log of this process is JSON lines.
+static IS_JSON: OnceLock<bool> = OnceLock::new();
+
+/// Whether the log was started, as JSON lines.
+pub fn is_json() -> bool {
+    IS_JSON.get().copied().unwrap_or(false)
+}
+
 /// Settings of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logs {
@@ -68,11 +76,18 @@ pub fn start(logs: &Logs, default: &str) -> anyhow::Result<()> {
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| STDERR.writer());
     // Otherwise a line that fails is reported by `eprintln!`, which panics.
     let builder = builder.log_internal_errors(false);
+    let fields = debug_fn(write_field).delimited(" ");
+    let format = Format::default().with_target(false).with_ansi(io::stderr().is_terminal());
+    // Set once: a process starts one log.
+    let _ = IS_JSON.set(logs.json);
     if logs.json {
         builder.event_format(Json).init();
+        // The default hook writes plain text.
+        std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
+    } else if is_journald() {
+        // journald stores the time of each line.
+        builder.fmt_fields(fields).event_format(Text(format.without_time())).init();
     } else {
-        let format = Format::default().with_target(false).with_ansi(io::stderr().is_terminal());
-        let fields = debug_fn(write_field).delimited(" ");
         builder.fmt_fields(fields).event_format(Text(format)).init();
     }
     Ok(())
@@ -174,6 +189,38 @@ where
     }
 }
 
+/// Whether standard error is the stream that systemd connected to its journal: `JOURNAL_STREAM` names its
+/// device and inode (systemd.exec(5)).
+fn is_journald() -> bool {
+    let Ok(stream) = std::env::var("JOURNAL_STREAM") else { return false };
+    rustix::fs::fstat(io::stderr())
+        .is_ok_and(|found| stream == format!("{}:{}", found.st_dev, found.st_ino))
+}
+
+/// Reports the error that ends a process: as a line of the log if that is JSON, else as plain text.
+pub fn report_error(error: &str, json: bool) {
+    let line = if json { error_line(error) } else { format!("dropdex: {error}\n") };
+    STDERR.write_line(line.as_bytes());
+}
+
+fn error_line(error: &str) -> String {
+    let mut timestamp = String::new();
+    // Writing to a `String` cannot fail.
+    let _ = SystemTime.format_time(&mut Writer::new(&mut timestamp));
+    let fields = Map::from_iter([
+        ("message".to_owned(), Value::from("the command failed")),
+        ("error".to_owned(), Value::from(error)),
+    ]);
+    let line = JsonLine {
+        timestamp: &timestamp,
+        level: "ERROR",
+        target: "dropdex",
+        fields: &fields,
+        request: None,
+    };
+    serde_json::to_string(&line).map_or_else(|_| format!("dropdex: {error}\n"), |line| line + "\n")
+}
+
 /// Parses the filter in the settings. The library takes a single unknown word for the name of a module
 /// and logs nothing else; here it is an error.
 fn parse_level(level: &str) -> anyhow::Result<EnvFilter> {
@@ -198,12 +245,13 @@ pub(super) fn milliseconds(time: Duration) -> f64 {
 }
 
 /// The text format. A line ends with the fields of its request.
-struct Text(Format<Full>);
+struct Text<T>(Format<Full, T>);
 
-impl<S, N> FormatEvent<S, N> for Text
+impl<S, N, T> FormatEvent<S, N> for Text<T>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
+    T: FormatTime,
 {
     fn format_event(
         &self,

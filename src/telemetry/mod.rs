@@ -17,3 +17,4 @@ pub mod logs;
 pub mod process;
 pub mod query;
 pub mod requests;
+pub mod security;

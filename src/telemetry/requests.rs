@@ -18,6 +18,7 @@ use tracing::Level;
 
 use crate::telemetry::current::{Current, HEADER, NO_ROUTE, RequestId};
 use crate::telemetry::logs;
+use crate::telemetry::security::ClientAddress;
 
 /// Settings of request telemetry.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +56,8 @@ impl Observer {
         let started = Instant::now();
         let method = request.method().clone();
         let id = RequestId::for_request(&request, &self.settings.proxies);
-        let current = Current::new(id, methods::name(&method));
+        let client = request.extensions().get::<ClientAddress>().map(|client| client.0);
+        let current = Current::new(id, methods::name(&method), client);
         request.extensions_mut().insert(Arc::clone(&current));
         let mut response = pin!(handle(request));
         let mut response = poll_fn(|cx| {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
@@ -21,12 +22,13 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::accounts::Store;
 use crate::accounts::admin::{AdminCommand, AdminReply, execute};
+use crate::accounts::{Email, Store};
 use crate::intake::message;
 use crate::intake::outcome::Outcome;
 use crate::intake::queue::Queue;
 use crate::intake::request::{Request, Site, Task};
+use crate::telemetry::security::{self, SecurityEvent};
 use crate::vocab::clock::Clock;
 
 /// The socket's name in the data folder.
@@ -71,7 +73,12 @@ pub enum IntakeReply {
 pub struct Backend {
     pub store: Store,
     pub queue: Queue,
+    /// `None` if the server cannot send mail with links.
+    pub inviter: Option<Inviter>,
 }
+
+/// Mails the owner of an account the link that sets its first password.
+pub type Inviter = Arc<dyn Fn(Email) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 /// The path of the socket of a server with this data folder.
 pub fn socket_path(data_dir: &Path) -> PathBuf {
@@ -203,7 +210,7 @@ async fn read_line(read: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<Vec<
 async fn reply(backend: &Backend, line: &[u8]) -> serde_json::Result<Vec<u8>> {
     // serde's error may quote a value, such as a password: it is not echoed.
     if let Ok(command) = serde_json::from_slice(line) {
-        return json_line(&execute_admin(&backend.store, command).await);
+        return json_line(&execute_admin(backend, command).await);
     }
     if let Ok(command) = message::decode(line) {
         return message::encode(&run_intake(backend, command).await);
@@ -218,15 +225,65 @@ fn json_line(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     Ok(line)
 }
 
-async fn execute_admin(store: &Store, command: AdminCommand) -> AdminReply {
-    let store = store.clone();
+async fn execute_admin(backend: &Backend, command: AdminCommand) -> AdminReply {
+    let refused = |error: String| AdminReply::Refused { error };
+    let invited = match &command {
+        AdminCommand::AddAccount { email, invite: true, .. } => Some(email.clone()),
+        _ => None,
+    };
+    if invited.is_some() && backend.inviter.is_none() {
+        return refused(
+            "no account was added: an invitation is sent by mail, and [smtp] or public_url is not set".into(),
+        );
+    }
+    let event = security_event(&command);
+    let store = backend.store.clone();
     let done = tokio::task::spawn_blocking(move || execute(&store, command)).await;
-    done.unwrap_or_else(|_| AdminReply::Refused {
-        error: "the command panicked in the server; its log has the details".into(),
+    let reply = done.unwrap_or_else(|_| {
+        refused("the command panicked in the server; its log has the details".into())
+    });
+    if let AdminReply::Refused { .. } = reply {
+        return reply;
+    }
+    if let Some((event, email, detail)) = event {
+        security::record_with(event, email.as_str(), &detail);
+    }
+    let (Some(email), Some(inviter)) = (invited, &backend.inviter) else { return reply };
+    match inviter(email.clone()).await {
+        Ok(()) => {
+            security::record(SecurityEvent::AccountInvited, email.as_str());
+            reply
+        }
+        Err(err) => refused(format!(
+            "the account for {email} was added, but the invitation was not sent: {err}; once mail works, \
+             its owner gets a link from \"Forgot your password?\" on the login page"
+        )),
+    }
+}
+
+/// The event to log for a command that was executed, with the account and a detail.
+fn security_event(command: &AdminCommand) -> Option<(SecurityEvent, Email, String)> {
+    Some(match command {
+        AdminCommand::AddAccount { email, plan, .. } => {
+            (SecurityEvent::AccountAdded, email.clone(), format!("plan {plan}"))
+        }
+        AdminCommand::SetPlan { email, plan } => {
+            (SecurityEvent::PlanSet, email.clone(), format!("plan {plan}"))
+        }
+        AdminCommand::IssueKey { email, .. } => {
+            (SecurityEvent::KeyMade, email.clone(), String::new())
+        }
+        AdminCommand::Disable { email } => {
+            (SecurityEvent::AccountDisabled, email.clone(), String::new())
+        }
+        AdminCommand::SetPassword { email, .. } => {
+            (SecurityEvent::PasswordChanged, email.clone(), String::new())
+        }
+        _ => return None,
     })
 }
 
-async fn run_intake(Backend { store, queue }: &Backend, command: IntakeCommand) -> IntakeReply {
+async fn run_intake(Backend { store, queue, .. }: &Backend, command: IntakeCommand) -> IntakeReply {
     let IntakeCommand { task, index, clock } = command;
     if !store.leads() {
         let error = match store.lead().node {

@@ -1,11 +1,15 @@
 //! Gauges of the served index and of the users' data, for `/metrics`. They are set when metrics are
 //! scraped, so that an installation without a scraper pays nothing.
 
+use std::fs;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use chrono::{DateTime, Utc};
 use metrics::{counter, gauge};
 
 use crate::accounts::Store;
+use crate::backup::LAST;
 use crate::changes::ChangeLog;
 use crate::index::generation::live::LiveIndex;
 use crate::vocab::clock::Clock;
@@ -20,6 +24,8 @@ pub struct Gauges {
     pub clock: Clock,
     /// Why the server does not serve the newest generation.
     pub index_problem: Arc<Mutex<Option<String>>>,
+    pub data: PathBuf,
+    pub index: PathBuf,
 }
 
 impl Gauges {
@@ -29,6 +35,20 @@ impl Gauges {
         self.accounts();
         self.queues();
         self.cluster();
+        self.disks();
+    }
+
+    fn disks(&self) {
+        for (name, folder) in [("data", &self.data), ("index", &self.index)] {
+            let Ok(disk) = rustix::fs::statvfs(folder) else { continue };
+            let bytes = |blocks: u64| blocks as f64 * disk.f_frsize as f64;
+            gauge!("dropdex_disk_free_bytes", "folder" => name).set(bytes(disk.f_bavail));
+            gauge!("dropdex_disk_bytes", "folder" => name).set(bytes(disk.f_blocks));
+        }
+        let last = fs::read_to_string(self.data.join(LAST)).ok();
+        if let Some(at) = last.and_then(|text| text.trim().parse::<DateTime<Utc>>().ok()) {
+            gauge!("dropdex_backup_timestamp_seconds").set(at.timestamp() as f64);
+        }
     }
 
     fn index(&self) {

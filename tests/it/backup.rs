@@ -21,16 +21,16 @@ fn world() -> (Site, String, Server) {
         let rows: String = (0..names)
             .map(|at| format!("zoned{at:04}.com.\t172800\tin\tns\tns.x.net.\n"))
             .collect();
-        let soa = format!("com.\t900\tin\tsoa\ta.nic.com. b.nic.com. {day} 1 1 1 1\n");
+        let soa = format!("com. 900 in soa a.nic.com. b.nic.com. {day} 1800 900 604800 86400\n");
         let path =
-            site.write(&format!("com-{day}.zone.gz"), gzip(format!("{soa}{rows}").as_bytes()));
+            site.write(&format!("com-{day}.zone.gz"), gzip(format!("{soa}{rows}{soa}").as_bytes()));
         let day = format!("2026-03-{:02}T00:00:00Z", day % 100);
         let path = path.to_str().expect("UTF-8").to_owned();
         site.ok(&["ingest", "--observed-at", &day, &path]);
     }
     let ranks = site.write("tranco.csv", "1,solar.com\n2,example.org\n");
     site.ok(&["ingest", ranks.to_str().expect("UTF-8")]);
-    site.ok(&["sources", "enable", "uk", "--yes"]);
+    site.ok(&["sources", "enable", "psl", "--yes"]);
     let server = site.serve(TODAY);
     let mut client = server.client_with(&key);
     let body = serde_json::json!({ "domainName": "kept.org" });

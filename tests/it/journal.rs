@@ -1784,8 +1784,11 @@ mod accounts {
             zone_names: Default::default(),
             tables: Vec::new(),
         };
-        let served =
-            Backend { store: store.clone(), queue: Queue::new(site, false, Arc::default(), over) };
+        let served = Backend {
+            store: store.clone(),
+            queue: Queue::new(site, false, Arc::default(), over),
+            inviter: None,
+        };
         let serving = tokio::spawn(socket.serve(served, async {
             stopped.await.expect("told to stop");
         }));

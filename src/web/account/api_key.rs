@@ -7,6 +7,7 @@ use maud::{Markup, html};
 
 use crate::accounts::{ApiKey, Key, NewKey, Profile, Replaced, WriteError};
 use crate::http::error::ApiError;
+use crate::telemetry::security::{self, SecurityEvent};
 use crate::vocab::day::Day;
 use crate::vocab::ids::KeyId;
 use crate::vocab::limits::RULE_NAME_CHARS_MAX;
@@ -59,6 +60,8 @@ pub async fn issue(
     headers: HeaderMap,
 ) -> Result<Markup, PageError> {
     let issued = web.app.store.issue_own_key(&member.caller, member.viewer.now.0).await?;
+    let event = if issued.replaced { SecurityEvent::KeyReplaced } else { SecurityEvent::KeyMade };
+    security::record(event, member.email.as_str());
     let before = if issued.replaced { "Your previous key no longer works." } else { "" };
     shown_once(&web, &member, &headers, &issued.key, before)
 }
@@ -87,7 +90,10 @@ pub async fn make(
     };
     let new = NewKey { name: fields.text("name").trim().to_owned(), scopes, days };
     match web.app.store.make_key(&member.caller, new, member.viewer.now.0).await {
-        Ok(key) => Ok(shown_once(&web, &member, &headers, &key, "")?.into_response()),
+        Ok(key) => {
+            security::record(SecurityEvent::KeyMade, member.email.as_str());
+            Ok(shown_once(&web, &member, &headers, &key, "")?.into_response())
+        }
         Err(WriteError::Invalid { what, .. }) => again(&format!("The name {what}.")),
         Err(err @ WriteError::TooMany { .. }) => again(&format!("Revoke a key first: {err}.")),
         Err(err) => Err(err.into()),
@@ -108,7 +114,10 @@ pub async fn replace(
         (Replaced::AfterGrace, "The old key works for 24 hours more.")
     };
     match web.app.store.replace_key(&member.caller, id, old, member.viewer.now.0).await {
-        Ok(key) => Ok(shown_once(&web, &member, &headers, &key, before)?.into_response()),
+        Ok(key) => {
+            security::record(SecurityEvent::KeyReplaced, member.email.as_str());
+            Ok(shown_once(&web, &member, &headers, &key, before)?.into_response())
+        }
         Err(err @ WriteError::TooMany { .. }) => {
             let problem = format!("Revoke a key first, or replace this one at once: {err}.");
             let page =
@@ -127,7 +136,10 @@ pub async fn revoke(
 ) -> Result<Redirect, PageError> {
     let id = KeyId::parse(fields.text("id")).ok_or(ApiError::NotFound)?;
     let notice = match web.app.store.revoke_key(&member.caller, id).await {
-        Ok(()) => REVOKED,
+        Ok(()) => {
+            security::record(SecurityEvent::KeyRevoked, member.email.as_str());
+            REVOKED
+        }
         Err(WriteError::NotFound) => GONE,
         Err(err) => return Err(err.into()),
     };

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use crate::accounts::{Email, SessionLife, Token};
 use crate::http::error::ApiError;
 use crate::http::session;
+use crate::telemetry::security::{self, SecurityEvent};
 use crate::vocab::secret::Secret;
 use crate::web::Web;
 use crate::web::account::{SIGNED_UP, SignUps, form_page, mail, too_many, wait_text};
@@ -71,15 +72,20 @@ pub async fn log_in(
     let Ok(email) = sent.email.parse::<Email>() else { return Ok(refused()) };
     let attempt = match web.throttle.try_password(peer, &email) {
         Ok(attempt) => attempt,
-        Err(wait) => return Ok(too_many(wait, again(&wait_text(wait)))),
+        Err(wait) => {
+            security::record(SecurityEvent::LogInLimited, email.as_str());
+            return Ok(too_many(wait, again(&wait_text(wait))));
+        }
     };
     let life = if is_kept { SessionLife::Kept } else { SessionLife::Short };
     let (store, typed) = (&web.app.store, sent.password.clone());
     let logged_in = store.log_in(&email, typed, life, attempt, viewer.now.0).await?;
     let Some(token) = logged_in else {
+        security::record(SecurityEvent::LogInFailed, email.as_str());
         // Other nodes may know the account.
         return if store.was_caught_up() { Ok(refused()) } else { Err(ApiError::Unread.into()) };
     };
+    security::record(SecurityEvent::LogIn, email.as_str());
     web.throttle.remember(peer, &email);
     begin(&web, &headers, &token, life, local_path(sent.next.as_deref())).await
 }
@@ -108,6 +114,7 @@ pub async fn log_out(
 ) -> Result<Response, PageError> {
     if let ("yes", Some(member)) = (fields.text("everywhere"), &viewer.member) {
         web.app.store.log_out_everywhere(&member.caller).await?;
+        security::record(SecurityEvent::LogOutEverywhere, member.email.as_str());
     } else if let Some(token) = session::token(&web.app, &headers) {
         web.app.store.log_out(&token).await?;
     }

@@ -10,7 +10,7 @@ use crate::accounts::{Caller, Email, LINK_AGE_MAX, Token, VerificationLink};
 use crate::outbound::SendError;
 use crate::outbound::email::Mail;
 use crate::web::Web;
-use crate::web::account::mailed_links::{Purpose, RESET_AGE_MAX};
+use crate::web::account::mailed_links::{INVITE_AGE_MAX, Purpose, RESET_AGE_MAX};
 use crate::web::error::PageError;
 
 /// Maximum time a page waits for the mail server. A slower delivery continues in the background.
@@ -78,7 +78,19 @@ pub fn send_sign_up(web: &Web, email: Email, now: DateTime<Utc>) {
     });
 }
 
-/// E-mails, in the background, the link that sets a new password, if the address has an account with one.
+/// E-mails the link that sets the first password of an account that an operator added.
+///
+/// # Errors
+/// The mail was not accepted; the account stays.
+pub async fn send_invitation(web: &Web, email: &Email, now: DateTime<Utc>) -> Result<(), String> {
+    let seal = web.app.store.password_seal(email).ok_or("the account is disabled")?;
+    let link = web.mailed_links.link(Purpose::Invite(seal), email, now);
+    let link = link.ok_or("the system has no random bytes")?;
+    let letter = Letter::invitation(&format!("/reset/{link}"));
+    letter.send(web, email, now).await.map_err(|err| err.to_string())
+}
+
+/// E-mails, in the background, the link that sets a new password, if the address has an account.
 /// An address that got many e-mails lately gets none.
 pub fn send_reset(web: &Web, email: Email, now: DateTime<Utc>) {
     let web = web.clone();
@@ -142,6 +154,20 @@ impl Letter {
         }
     }
 
+    fn invitation(path: &str) -> Letter {
+        let days = INVITE_AGE_MAX.num_days();
+        Letter {
+            subject: "Your dropdex account",
+            before: format!(
+                "An account was created for you on dropdex. Open this link within {days} days to choose a \
+                 password and log in:"
+            ),
+            path: path.to_owned(),
+            after: "If the link no longer works, ask for another with \"Forgot your password?\" on the login \
+                    page. If you did not expect this e-mail, ignore it.",
+        }
+    }
+
     fn existing_account() -> Letter {
         Letter {
             subject: "You already have a dropdex account",
@@ -199,7 +225,12 @@ mod tests {
     #[test]
     fn both_parts_contain_the_link() {
         let link = "https://drops.example/verify/00ff";
-        let letters = [Letter::verification(""), Letter::sign_up(""), Letter::reset("")];
+        let letters = [
+            Letter::verification(""),
+            Letter::sign_up(""),
+            Letter::reset(""),
+            Letter::invitation(""),
+        ];
         for letter in letters.into_iter().chain([Letter::existing_account()]) {
             assert!(letter.text(link).lines().any(|line| line == link), "on a line of its own");
             assert!(letter.html(link).contains(&format!("<a href=\"{link}\">{link}</a>")));

@@ -13,6 +13,8 @@ const CODE_BYTES: usize = blake3::OUT_LEN;
 const EXPIRY_BYTES: usize = size_of::<i64>();
 /// Lifetime of a link that sets a new password.
 pub const RESET_AGE_MAX: TimeDelta = TimeDelta::hours(1);
+/// Lifetime of the link of an invitation.
+pub const INVITE_AGE_MAX: TimeDelta = TimeDelta::days(7);
 
 /// The purpose of a link. A link for one purpose is not valid for another.
 #[derive(Clone, Copy)]
@@ -21,6 +23,8 @@ pub enum Purpose {
     SignUp,
     /// Replaces the password with this seal, and no later one: the link works once.
     Reset(PasswordSeal),
+    /// As [`Purpose::Reset`], sent by an operator, who cannot know when it is read.
+    Invite(PasswordSeal),
 }
 
 impl Purpose {
@@ -28,6 +32,7 @@ impl Purpose {
         match self {
             Purpose::SignUp => LINK_AGE_MAX,
             Purpose::Reset(_) => RESET_AGE_MAX,
+            Purpose::Invite(_) => INVITE_AGE_MAX,
         }
     }
 
@@ -35,7 +40,8 @@ impl Purpose {
     fn seal(&self) -> &[u8] {
         match self {
             Purpose::SignUp => b"sign up",
-            Purpose::Reset(seal) => seal.as_bytes(),
+            // Both lead to the same page.
+            Purpose::Reset(seal) | Purpose::Invite(seal) => seal.as_bytes(),
         }
     }
 }

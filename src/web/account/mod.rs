@@ -28,6 +28,7 @@ use crate::web::logged_in::LoggedIn;
 use crate::web::notice::Notice;
 use crate::web::throttle::Wait;
 use crate::web::viewer::Viewer;
+pub use mail::{is_set_up as can_mail, send_invitation};
 pub use mailed_links::MailedLinks;
 pub use welcome::redirect as first_visit;
 
@@ -46,11 +47,11 @@ enum SignUps {
 }
 
 impl SignUps {
-    /// Follows the setting `signup`. Without it, sign-up is open if mail is set up.
+    /// Follows the setting `signup` alone: a mail server for alerts must not open the server to everybody.
     fn of(web: &Web) -> SignUps {
         match (web.settings.signup, mail::is_set_up(web)) {
-            (Some(false), _) | (None, false) => SignUps::Closed,
-            (_, true) => SignUps::ByMail,
+            (None | Some(false), _) => SignUps::Closed,
+            (Some(true), true) => SignUps::ByMail,
             (Some(true), false) => SignUps::AtOnce,
         }
     }

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::accounts::{Attempt, Password, PasswordChange, Profile, SessionLife, TokenDigest};
+use crate::telemetry::security::{self, SecurityEvent};
 use crate::vocab::secret::Secret;
 use crate::web::Web;
 use crate::web::account::login::begin;
@@ -68,15 +69,18 @@ pub async fn change_password(
     let (caller, now) = (&member.caller, member.viewer.now.0);
     if member.session.is_none() {
         let token = web.app.store.set_first_password(caller, new, attempt, now).await?;
+        security::record(SecurityEvent::PasswordChanged, member.email.as_str());
         let path = format!("/account?notice={}", CHANGED.code);
         return begin(&web, &headers, &token, SessionLife::Short, &path).await;
     }
     match web.app.store.change_password(caller, sent.present, new, attempt, now).await? {
         PasswordChange::Done(token) => {
+            security::record(SecurityEvent::PasswordChanged, member.email.as_str());
             let path = format!("/account?notice={}", CHANGED.code);
             begin(&web, &headers, &token, SessionLife::Short, &path).await
         }
         PasswordChange::WrongPassword => {
+            security::record(SecurityEvent::PasswordChangeFailed, member.email.as_str());
             let page = again("present", "Wrong password. Your password was not changed.")?;
             Ok((StatusCode::BAD_REQUEST, page).into_response())
         }

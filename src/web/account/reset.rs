@@ -1,6 +1,6 @@
 //! `/forgot` and `/reset/{link}`: a new password by mail. No response says which addresses have an
 //! account. The link is valid for an hour and for the password that it replaces; GET only shows the form,
-//! because mail scanners open every link.
+//! because mail scanners open every link. An account without a password gets its first one the same way.
 
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use crate::accounts::{Email, Password, PasswordSeal, SessionLife};
+use crate::telemetry::security::{self, SecurityEvent};
 use crate::web::Web;
 use crate::web::account::login::{Credentials, begin};
 use crate::web::account::mailed_links::Purpose;
@@ -55,6 +56,7 @@ pub async fn send(
     if let Err(wait) = web.throttle.sign_up(peer) {
         return too_many(wait, again(&wait_text(wait)));
     }
+    security::record(SecurityEvent::PasswordResetRequested, email.as_str());
     mail::send_reset(&web, email, viewer.now.0);
     MAILED.at("/forgot").into_response()
 }
@@ -98,6 +100,7 @@ pub async fn set(
     let (store, now) = (&web.app.store, viewer.now.0);
     match store.reset_password(&email, seal, password, attempt, now).await? {
         Some(token) => {
+            security::record(SecurityEvent::PasswordReset, email.as_str());
             web.throttle.remember(peer, &email);
             begin(&web, &headers, &token, SessionLife::Short, "/").await
         }

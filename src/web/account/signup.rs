@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use crate::accounts::{Email, Password, SessionLife};
+use crate::telemetry::security::{self, SecurityEvent};
 use crate::web::Web;
 use crate::web::account::login::{Credentials, begin, next_of, with_next};
 use crate::web::account::mailed_links::Purpose;
@@ -87,7 +88,9 @@ pub async fn sign_up(
     let (plan, now) = (web.settings.signup_plan, viewer.now.0);
     // The same response if the address is taken: its owner can log in.
     let attempt = web.throttle.attempt(peer, &email);
-    web.app.store.sign_up(email, plan, password, false, attempt, now).await?;
+    if web.app.store.sign_up(email.clone(), plan, password, false, attempt, now).await? {
+        security::record(SecurityEvent::SignUp, email.as_str());
+    }
     let parameters = [("notice", SIGNED_UP.code), ("next", next.unwrap_or_default())];
     Ok(Redirect::to(&query::with(&parameters, "/login")).into_response())
 }
@@ -130,6 +133,7 @@ pub async fn start(
     if !store.sign_up(email.clone(), plan, password, true, attempt, now).await? {
         return Ok(invalid_link(&viewer));
     }
+    security::record(SecurityEvent::SignUp, email.as_str());
     web.throttle.remember(peer, &email);
     match store.log_in(&email, sent.password, SessionLife::Short, attempt, now).await? {
         Some(token) => begin(&web, &headers, &token, SessionLife::Short, "/").await,

@@ -9,7 +9,7 @@ use crate::common::mailbox::{Mail, Mailbox};
 
 /// Settings of a server that mails through it, and lets people sign up.
 fn settings(mailbox: &Mailbox) -> String {
-    mailbox.settings(PLAIN)
+    mailbox.settings(SIGN_UP)
 }
 
 /// The path of the link in a mail.
@@ -155,6 +155,50 @@ fn a_link_is_over_after_a_day() {
         browser.post(&link, &[]).header("location"),
         Some("/account/notifications?notice=verified")
     );
+}
+
+#[test]
+fn an_invitation_and_a_forgotten_password_reach_accounts_without_a_password() {
+    let mailbox = Mailbox::new();
+    let site = site(&mailbox.settings(PLAIN));
+    // Without a server there is nobody to check the link.
+    let invite = |email: &str| site.run(&["account", "add", email, "--plan", "core", "--invite"]);
+    invite("early@example.com").assert_failed(1, &["the server must be running"]);
+    assert_eq!(site.ok(&["account", "list", "--json"]).trim(), "[]");
+    let server = serve(&site);
+    let mut mate = Browser::new(&server);
+    assert_eq!(mate.get("/signup").status, 403, "a mail server does not open sign-up");
+
+    assert_eq!(invite("mate@example.com").code, Some(0));
+    let mail = mailbox.next();
+    assert!(mail.to.contains("<mate@example.com>"), "{}", mail.to);
+    assert!(mail.text.contains("choose a password"), "{}", mail.text);
+    let link = link(&mail);
+    assert_eq!(mate.get(&link).status, 200);
+    assert_eq!(mate.post(&link, &[("password", "password1")]).status, 400, "too easy to guess");
+    assert_eq!(mate.post(&link, &[("password", PASSWORD)]).header("location"), Some("/"));
+    assert!(mate.is_in());
+    assert_eq!(Browser::new(&server).get(&link).status, 404, "the link works once");
+
+    site.account("silent@example.com", "core");
+    let mut silent = Browser::new(&server);
+    silent.post("/forgot", &[("email", "silent@example.com")]);
+    let link = self::link(&mailbox.next());
+    assert_eq!(silent.post(&link, &[("password", PASSWORD)]).header("location"), Some("/"));
+    assert_eq!(silent.log_in("silent@example.com", PASSWORD).status, 303);
+    invite("mate@example.com").assert_failed(1, &["there is an account"]);
+    let log = server.stop();
+    assert!(log.contains("event=account_invited email=mate@example.com"), "{log}");
+}
+
+#[test]
+fn an_invitation_without_mail_adds_no_account() {
+    let site = site(PLAIN);
+    let server = serve(&site);
+    let invited = site.run(&["account", "add", "mate@example.com", "--plan", "core", "--invite"]);
+    invited.assert_failed(1, &["no account was added", "[smtp]"]);
+    assert_eq!(site.ok(&["account", "list", "--json"]).trim(), "[]");
+    drop(server);
 }
 
 #[test]

@@ -1,0 +1,64 @@
+//! Variables that are named like settings of dropdex and are none: most likely a mistyped name.
+
+use crate::cli::Cli;
+use crate::vocab::similar;
+use clap::CommandFactory;
+
+const PREFIX: &str = "DROPDEX_";
+/// Secrets, which are not options.
+pub const SECRETS: [&str; 4] = [
+    "DROPDEX_SMTP_PASSWORD",
+    "DROPDEX_TELEGRAM_TOKEN",
+    "DROPDEX_CZDS_PASSWORD",
+    "DROPDEX_S3_SECRET_ACCESS_KEY",
+];
+
+/// Logs a warning for each variable that no version of dropdex reads.
+pub fn warn_about_unknown() {
+    let known = known();
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in names.filter(|name| is_unknown(name, &known)) {
+        let nearest = similar::nearest(&name.to_lowercase(), known.iter().map(String::as_str));
+        let hint = nearest.map_or_else(
+            || format!("variables that count: {}", known.join(", ").to_uppercase()),
+            |nearest| format!("did you mean {}?", nearest.to_uppercase()),
+        );
+        tracing::warn!("the environment variable {name} has no effect; {hint}");
+    }
+}
+
+/// All names, in lower case.
+fn known() -> Vec<String> {
+    let mut known: Vec<String> = SECRETS.iter().map(|name| name.to_lowercase()).collect();
+    let mut commands = vec![Cli::command()];
+    while let Some(command) = commands.pop() {
+        let names = command.get_arguments().filter_map(|option| option.get_env());
+        known.extend(names.map(|name| name.to_string_lossy().to_lowercase()));
+        commands.extend(command.get_subcommands().cloned());
+    }
+    known.sort_unstable();
+    known.dedup();
+    known
+}
+
+fn is_unknown(name: &str, known: &[String]) -> bool {
+    name.starts_with(PREFIX) && !known.contains(&name.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_options_and_secrets_are_known_and_others_are_not() {
+        let known = known();
+        for name in ["DROPDEX_DATA", "DROPDEX_LISTEN", "DROPDEX_LOG_JSON", "DROPDEX_SMTP_PASSWORD"]
+        {
+            assert!(!is_unknown(name, &known), "{name}");
+        }
+        assert!(is_unknown("DROPDEX_DATAA", &known) && is_unknown("DROPDEX_X", &known));
+        assert!(!is_unknown("PATH", &known) && !is_unknown("DROPDE", &known));
+        let nearest = similar::nearest("DROPDEX_DATAA", known.iter().map(String::as_str));
+        assert_eq!(nearest.map(str::to_uppercase).as_deref(), Some("DROPDEX_DATA"));
+    }
+}

@@ -1,0 +1,64 @@
+//! Files that root makes in the folders of a service cannot be used by the service. So commands that write
+//! such files do not run as root where another user owns the folders.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use rustix::process::geteuid;
+
+/// Folders of a data folder that show who uses it, whoever made the data folder.
+const USED: [&str; 2] = ["journal", "corpus"];
+
+/// Checks that this process may write to `folder`: everybody but root may, and root where nobody else
+/// owns the files.
+///
+/// # Errors
+/// The process runs as root, and the files of the folder belong to another user.
+pub fn check(folder: &Path) -> anyhow::Result<()> {
+    if !geteuid().is_root() {
+        return Ok(());
+    }
+    let folder = std::path::absolute(folder)?;
+    let Some((path, uid)) = owner_of(&folder).filter(|(_, uid)| *uid != 0) else { return Ok(()) };
+    let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = name_of(uid, &passwd).unwrap_or_else(|| format!("\\#{uid}"));
+    bail!(
+        "this runs as root, but {} belongs to {name} (uid {uid}), who could not use files that root makes \
+         there; run it as that user, `sudo -u {name} dropdex ...`, or give the folder to root with chown",
+        path.display()
+    )
+}
+
+/// The owner of the files in a folder: of what a server or an ingest made in it, else of the folder, else
+/// of the folder that it will be made in.
+fn owner_of(folder: &Path) -> Option<(PathBuf, u32)> {
+    let used = USED.iter().map(|name| folder.join(name));
+    let parent = folder.parent().map(Path::to_owned);
+    let mut places = used.chain([folder.to_owned()]).chain(parent);
+    places.find_map(|place| Some((place.clone(), fs::metadata(&place).ok()?.uid())))
+}
+
+/// The name of a user in the text of `/etc/passwd`.
+fn name_of(uid: u32, passwd: &str) -> Option<String> {
+    passwd.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_found_by_their_number() {
+        let passwd =
+            "root:x:0:0:root:/root:/bin/sh\ndropdex:x:998:997::/var/lib/dropdex:/bin/false\n";
+        assert_eq!(name_of(998, passwd).as_deref(), Some("dropdex"));
+        assert_eq!(name_of(997, passwd), None);
+        assert_eq!(name_of(0, "broken\n"), None);
+    }
+}

@@ -1,0 +1,62 @@
+//! The security log: who logged in or failed to, and who changed accounts, keys and passwords. Every line
+//! has the target [`TARGET`], the address of the client, and no secret.
+
+use std::net::IpAddr;
+
+use metrics::counter;
+
+use crate::telemetry::current::with_current;
+use crate::vocab::named::named_enum;
+
+/// Target and message of the lines, to filter by: `[log] level = "warn,security=info"`.
+pub const TARGET: &str = "security";
+/// Stands for the address of commands, which come through the admin socket.
+const LOCAL: &str = "local";
+
+named_enum! {
+    /// A security event.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum SecurityEvent {
+        LogIn = "log_in",
+        LogInFailed = "log_in_failed",
+        /// Not tried: too many attempts.
+        LogInLimited = "log_in_limited",
+        LogOutEverywhere = "log_out_everywhere",
+        SignUp = "sign_up",
+        PasswordChanged = "password_changed",
+        PasswordChangeFailed = "password_change_failed",
+        PasswordResetRequested = "password_reset_requested",
+        PasswordReset = "password_reset",
+        KeyMade = "key_made",
+        KeyReplaced = "key_replaced",
+        KeyRevoked = "key_revoked",
+        AccountAdded = "account_added",
+        AccountInvited = "account_invited",
+        AccountDisabled = "account_disabled",
+        PlanSet = "plan_set",
+    }
+}
+
+/// The client of a request, which the server puts into the request's extensions.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientAddress(pub IpAddr);
+
+/// Logs and counts an event of the account of `email`, with the client of the request that this thread
+/// works on.
+pub fn record(event: SecurityEvent, email: &str) {
+    record_with(event, email, "");
+}
+
+/// As [`record`], with a detail: the plan that was set, the name of a key.
+pub fn record_with(event: SecurityEvent, email: &str, detail: &str) {
+    let name = event.as_str();
+    counter!("dropdex_security_events_total", "event" => name).increment(1);
+    let client = with_current(|current| current.and_then(|current| current.client()));
+    let address =
+        client.map_or_else(|| LOCAL.to_owned(), |address| address.to_canonical().to_string());
+    if detail.is_empty() {
+        tracing::info!(target: TARGET, event = %name, email = %email, %address, "security");
+    } else {
+        tracing::info!(target: TARGET, event = %name, email = %email, %address, detail = %detail, "security");
+    }
+}
