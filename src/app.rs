@@ -402,9 +402,8 @@ fn sample(config: &Config, app: &App, tls: Option<&Tls>) -> Sample {
     };
     let tls = tls.cloned();
     Arc::new(move || {
-        if let Some(ends) = tls.as_ref().and_then(Tls::expires) {
-            metrics::gauge!("dropdex_certificate_expires_timestamp_seconds").set(ends as f64);
-        }
+        let ends = tls.as_ref().and_then(Tls::expires).unwrap_or(0);
+        metrics::gauge!("dropdex_certificate_expires_timestamp_seconds").set(ends as f64);
         started.sample();
         gauges.sample();
         sources.sample(clock);

@@ -48,6 +48,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "changes",
             "cluster",
             "accounts",
+            "backup",
             "telemetry",
             "outbound",
             "publication",

@@ -66,10 +66,12 @@ pub enum BatchError {
     )]
     Version { path: PathBuf, found: u16 },
     #[error(
-        "{path}: damaged: BLAKE3 is {found}, expected {expected}; restore the file from a backup, or remove it and ingest its list again"
+        "{path}: damaged: BLAKE3 is {found}, expected {expected}; restore the file from a backup, or remove it and all later ones and ingest their lists again"
     )]
     Checksum { path: PathBuf, found: String, expected: String },
-    #[error("{path}: damaged at byte {offset}: {what}")]
+    #[error(
+        "{path}: damaged at byte {offset}: {what}; restore the file from a backup, or remove it and all later ones and ingest their lists again"
+    )]
     Malformed { path: PathBuf, offset: usize, what: &'static str },
 }
 

@@ -27,6 +27,7 @@ use crate::corpus::scored::{Features, ScoredRow};
 use crate::scorer::SCORER_VERSION;
 use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::name::DomainName;
+use crate::vocab::popularity::PopularityList;
 
 /// Why the corpus cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +86,41 @@ impl Corpus {
         entries.into_iter().any(|entry| BatchFile::from_path(&entry.path()).is_some())
     }
 
+    /// Verifies every byte of all files in the data folder `data`, without a lock and without a change.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn verify(data: &Path) -> Result<Verified, CorpusError> {
+        let folder = data.join(FOLDER);
+        let mut found = Verified::default();
+        if !folder.exists() {
+            return Ok(found);
+        }
+        let mut next = 1;
+        for file in files_and_superseded(&folder)?.0 {
+            if file.first != next {
+                let gap = CorpusError::Gap { folder: folder.clone(), missing: next };
+                found.damaged.push(gap.to_string());
+            }
+            next = file.last + 1;
+            let opened = Batch::open(&file.path).and_then(|batch| {
+                file.check(batch.meta())?;
+                Ok(batch.meta().lists().len() as u64)
+            });
+            // A compaction beside this has replaced it.
+            if opened.is_ok() || file.path.exists() {
+                found.note(opened);
+            }
+        }
+        for list in PopularityList::ALL {
+            let path = ranked::path_in(&folder, list);
+            if path.exists() {
+                found.note(ranked::RankedList::open(&path).map(|_| 1));
+            }
+        }
+        Ok(found)
+    }
+
     /// Opens and verifies every batch, oldest first. A batch of an older scorer, or of a format
     /// without score features, is scored again and replaced first.
     ///
@@ -134,20 +170,7 @@ impl Corpus {
 
     /// Returns the files of batches, oldest first, and those whose lists another file holds too.
     fn files_and_superseded(&self) -> Result<(Vec<BatchFile>, Vec<BatchFile>), CorpusError> {
-        let mut all = Vec::new();
-        for entry in fs::read_dir(&self.folder).at(&self.folder)? {
-            all.extend(BatchFile::from_path(&entry.at(&self.folder)?.path()));
-        }
-        // Of files that start with the same list, the one with the most lists comes first.
-        all.sort_unstable_by_key(|file| (file.first, Reverse(file.last)));
-        let (mut files, mut superseded) = (Vec::<BatchFile>::new(), Vec::new());
-        for file in all {
-            match files.last() {
-                Some(before) if file.last <= before.last => superseded.push(file),
-                _ => files.push(file),
-            }
-        }
-        Ok((files, superseded))
+        files_and_superseded(&self.folder)
     }
 
     fn path(&self, number: u64) -> PathBuf {
@@ -265,6 +288,46 @@ const FOLDER: &str = "corpus";
 const LOCK: &str = "LOCK";
 /// Rows per chunk when a batch is scored again.
 const RESCORE_CHUNK: usize = 200_000;
+
+/// See [`Corpus::files_and_superseded`].
+fn files_and_superseded(folder: &Path) -> Result<(Vec<BatchFile>, Vec<BatchFile>), CorpusError> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).at(folder)? {
+        all.extend(BatchFile::from_path(&entry.at(folder)?.path()));
+    }
+    // Of files that start with the same list, the one with the most lists comes first.
+    all.sort_unstable_by_key(|file| (file.first, Reverse(file.last)));
+    let (mut files, mut superseded) = (Vec::<BatchFile>::new(), Vec::new());
+    for file in all {
+        match files.last() {
+            Some(before) if file.last <= before.last => superseded.push(file),
+            _ => files.push(file),
+        }
+    }
+    Ok((files, superseded))
+}
+
+/// Result of [`Corpus::verify`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Files and lists that are sound.
+    pub files: u64,
+    pub lists: u64,
+    /// What is wrong with the others, and what to do.
+    pub damaged: Vec<String>,
+}
+
+impl Verified {
+    fn note(&mut self, opened: Result<u64, BatchError>) {
+        match opened {
+            Ok(lists) => {
+                self.files += 1;
+                self.lists += lists;
+            }
+            Err(err) => self.damaged.push(err.to_string()),
+        }
+    }
+}
 
 /// The file of a batch, by its name: `batch-NUMBER.ddb`, or `batch-FIRST-LAST.ddb` for a compacted
 /// batch.

@@ -188,13 +188,18 @@ impl Corpus {
     }
 
     fn ranked_path(&self, list: PopularityList) -> PathBuf {
-        self.folder.join(format!("ranks-{list}.ddr"))
+        path_in(&self.folder, list)
     }
 
     fn ranked_paths(&self) -> impl Iterator<Item = PathBuf> {
         let paths = PopularityList::ALL.into_iter().map(move |list| self.ranked_path(list));
         paths.filter(|path| path.exists())
     }
+}
+
+/// The file of the newest list of a kind.
+pub(super) fn path_in(folder: &Path, list: PopularityList) -> PathBuf {
+    folder.join(format!("ranks-{list}.ddr"))
 }
 
 fn write(path: &Path, meta: &RankedMeta, ranked: &[RankedName]) -> io::Result<BufWriter<File>> {

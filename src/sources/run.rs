@@ -266,7 +266,8 @@ impl<I: Intake> Runner<I> {
             (state.last_list, state.rows, state.rejected) =
                 (Some(now), report.rows, report.rejected);
         }
-        report.next_run = state.next_run;
+        let waits = state.problem.as_ref().is_some_and(|problem| problem.waits);
+        report.next_run = state.next_run.filter(|_| !waits);
         self.folder.set_state(&source.name, &state)?;
         Ok(report)
     }
@@ -435,7 +436,11 @@ impl Report {
         let next = next_run.map(|next| next.to_rfc3339()).unwrap_or_default();
         match (outcome, error) {
             (RunOutcome::Failed, Some(error)) => {
-                tracing::warn!(source, error, next, "a source was not fetched");
+                if next.is_empty() {
+                    tracing::warn!(source, error, "a source is stopped until an operator acts");
+                } else {
+                    tracing::warn!(source, error, next, "a source was not fetched");
+                }
             }
             (RunOutcome::Added, _) if *lists == 0 => {
                 tracing::info!(

@@ -104,7 +104,7 @@ pub const METRICS: &[Metric] = &[
     metric(Kind::Gauge, "dropdex_account_data_bytes", "Approximate memory of all accounts and their rows."),
     metric(Kind::Gauge, "dropdex_account_data_limit_bytes", "Value of `dropdex_account_data_bytes` above which new accounts and rows are refused."),
     metric(Kind::Counters, "dropdex_security_events_total", "Log-ins, failed log-ins and changes of accounts, keys and passwords, by event."),
-    metric(Kind::Gauge, "dropdex_backup_timestamp_seconds", "Time of the last `dropdex backup`, in Unix time; absent before the first."),
+    metric(Kind::Gauge, "dropdex_backup_timestamp_seconds", "Time of the last `dropdex backup`, in Unix time; 0 before the first."),
     // Workers
     metric(Kind::Gauge, "dropdex_deliveries_waiting", "Pending alert deliveries."),
     metric(Kind::Gauge, "dropdex_deliveries_late_seconds", "Time since the oldest pending delivery was due; 0 without one."),
@@ -140,7 +140,7 @@ pub const METRICS: &[Metric] = &[
     metric(Kind::Gauge, "dropdex_max_fds", "Maximum open file descriptors."),
     metric(Kind::Gauge, "dropdex_disk_free_bytes", "Free space of the disk of a folder, `data` or `index`."),
     metric(Kind::Gauge, "dropdex_disk_bytes", "Size of the disk of a folder, `data` or `index`."),
-    metric(Kind::Gauge, "dropdex_certificate_expires_timestamp_seconds", "End of the TLS certificate in use, in Unix time; absent without TLS."),
+    metric(Kind::Gauge, "dropdex_certificate_expires_timestamp_seconds", "End of the TLS certificate in use, in Unix time; 0 without TLS."),
     metric(Kind::Gauge, "dropdex_threads", "Threads."),
     metric(Kind::Counter, "dropdex_cpu_seconds_total", "CPU time, user and system."),
     metric(Kind::Histogram, "dropdex_scrape_duration_seconds", "Time to sample the gauges for a scrape."),

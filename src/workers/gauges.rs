@@ -46,9 +46,9 @@ impl Gauges {
             gauge!("dropdex_disk_bytes", "folder" => name).set(bytes(disk.f_blocks));
         }
         let last = fs::read_to_string(self.data.join(LAST)).ok();
-        if let Some(at) = last.and_then(|text| text.trim().parse::<DateTime<Utc>>().ok()) {
-            gauge!("dropdex_backup_timestamp_seconds").set(at.timestamp() as f64);
-        }
+        let at = last.and_then(|text| text.trim().parse::<DateTime<Utc>>().ok());
+        let at = at.map_or(0, |at| at.timestamp());
+        gauge!("dropdex_backup_timestamp_seconds").set(at as f64);
     }
 
     fn index(&self) {

@@ -35,6 +35,7 @@ mod mcp;
 mod midnight;
 mod model;
 mod openapi;
+mod operation;
 mod oracle;
 mod owned_pages;
 mod pages;

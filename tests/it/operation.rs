@@ -1,0 +1,251 @@
+//! What an operator meets: errors at the start, the log, users and their rights, weak passwords.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::{Site, TODAY, runs, wait};
+use crate::pages::browser::Browser;
+
+const PASSWORD: &str = "correct horse battery";
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    fs::read_to_string(&path).unwrap_or_else(|err| panic!("{}: {err}", path.display()))
+}
+
+#[test]
+fn log_ins_keys_and_changes_of_accounts_are_in_the_security_log() {
+    let site = Site::with_a_name_of_each_kind();
+    site.account_with_password("ann@example.com", "api", PASSWORD);
+    let toml = "[web]\nplain_http = true\n[metrics]\nlisten = \"127.0.0.1:0\"\n";
+    let settings = site.settings(toml);
+    let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
+    let mut ann = Browser::new(&server);
+    assert_eq!(ann.log_in("ann@example.com", "wrong horse battery").status, 400);
+    assert_eq!(ann.log_in("nobody@example.com", PASSWORD).status, 400);
+    assert_eq!(ann.log_in("ann@example.com", PASSWORD).status, 303);
+    assert_eq!(ann.post("/account/key", &[]).status, 200);
+    let change = [("present", PASSWORD), ("password", "staple staple battery")];
+    assert_eq!(ann.post("/account/password", &change).status, 303);
+    site.account("bob@example.com", "free");
+    site.ok(&["account", "set-plan", "bob@example.com", "core"]);
+    site.ok(&["account", "disable", "bob@example.com"]);
+    let failed = "dropdex_security_events_total{event=\"log_in_failed\"} 2";
+    assert!(server.metrics().get("/metrics").text().contains(failed));
+    let log = server.stop();
+    let lines: Vec<&str> = log.lines().filter(|line| line.contains(" security ")).collect();
+    for wanted in [
+        "event=log_in_failed email=ann@example.com address=127.0.0.1",
+        "event=log_in_failed email=nobody@example.com address=127.0.0.1",
+        "event=log_in email=ann@example.com address=127.0.0.1",
+        "event=key_made email=ann@example.com address=127.0.0.1",
+        "event=password_changed email=ann@example.com address=127.0.0.1",
+        "event=account_added email=bob@example.com address=local detail=plan free",
+        "event=plan_set email=bob@example.com address=local detail=plan core",
+        "event=account_disabled email=bob@example.com address=local",
+    ] {
+        let is_there = lines.iter().any(|line| line.contains(wanted));
+        assert!(is_there, "{wanted} is not in\n{}", lines.join("\n"));
+    }
+}
+
+#[test]
+fn a_json_log_has_nothing_but_json_and_begins_with_the_version() {
+    let site = Site::with_a_name_of_each_kind();
+    let server = site.serve_with(&["--today", TODAY, "--log-json"]);
+    let log = server.stop();
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|err| panic!("{err}: {line}")))
+        .collect();
+    assert_eq!(lines[0]["fields"]["version"], env!("CARGO_PKG_VERSION"), "{}", lines[0]);
+    // An error that ends the process is a line of the log as well, from the first setting on.
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    for args in [
+        &["serve", "--log-json", "--listen", &address][..],
+        &["serve", "--log-json", "--config", "/nonexistent.toml"],
+    ] {
+        let failed = site.run(args);
+        assert_eq!(failed.code, Some(1));
+        for line in failed.stderr.lines() {
+            let line: Value =
+                serde_json::from_str(line).unwrap_or_else(|err| panic!("{err}: {line}"));
+            assert!(line["level"].is_string(), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_log_for_journald_has_no_times_of_its_own() {
+    let site = Site::with_a_name_of_each_kind();
+    let path = site.lists().join("log");
+    let file = File::create(&path).expect("made");
+    let found = file.metadata().expect("there");
+    let run = |stream: String| {
+        let mut command = site.command(&["serve", "--listen", "256.0.0.1:1"]);
+        let file = File::options().append(true).open(&path).expect("there");
+        command.env("JOURNAL_STREAM", stream).stderr(file);
+        assert!(!command.status().expect("it runs").success());
+        let text = fs::read_to_string(&path).expect("readable");
+        text.lines().rfind(|line| line.contains("dropdex starts")).expect("a line").to_owned()
+    };
+    let line = run(format!("{}:{}", found.dev(), found.ino()));
+    assert!(line.trim_start().starts_with("INFO"), "{line}");
+    let line = run("1:1".to_owned());
+    assert!(line.starts_with('2'), "standard error is not that stream: {line}");
+}
+
+#[test]
+fn a_taken_port_is_named_with_the_remedy() {
+    let site = Site::with_a_name_of_each_kind();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address");
+    let port = format!("port {} is in use", address.port());
+    let failed = site.run(&["serve", "--listen", &address.to_string()]);
+    failed.assert_failed(1, &[&address.to_string(), &port, "ss -ltnp", "--listen"]);
+}
+
+#[test]
+fn commands_of_root_do_not_write_where_another_user_serves() {
+    let site = Site::with_a_name_of_each_kind();
+    let data = site.data();
+    let list = site.write("new.csv", "domain,drop_date\nnew.com,2026-03-14\n");
+    let list = list.to_str().expect("UTF-8");
+    let backup = site.lists().join("b.tar");
+    let backup = backup.to_str().expect("UTF-8");
+    let folders = [data.clone(), data.join("corpus"), site.index()];
+    if folders.iter().any(|folder| chown(folder, Some(12_345), None).is_err()) {
+        runs::say("not root: no file can be given to another user");
+        return;
+    }
+    let add = ["account", "add", "a@example.com", "--plan", "free"];
+    for args in [
+        &add[..],
+        &["ingest", list],
+        &["rebuild"],
+        &["sources", "enable", "psl", "--yes"],
+        &["index", "rollback"],
+        &["journal", "restore", list],
+        &["backup", backup],
+        &["restore", backup],
+    ] {
+        let failed = site.run(args);
+        failed.assert_failed(1, &["runs as root", "12345", "sudo -u"]);
+    }
+    assert!(!data.join("journal").exists() && !data.join("sources").exists());
+    // Reading is allowed, and so is everything where root owns the files.
+    site.ok(&["corpus", "verify"]);
+    site.ok(&["index", "list"]);
+    folders.iter().for_each(|folder| chown(folder, Some(0), None).expect("given back"));
+    site.ok(&add);
+    site.ok(&["ingest", list]);
+    // A new data folder in a folder of the service's user would be root's.
+    let home = site.lists().join("home");
+    fs::create_dir(&home).expect("made");
+    chown(&home, Some(12_345), None).expect("root");
+    let new = home.join("data");
+    let failed = site.run(&["--data", new.to_str().expect("UTF-8"), "account", "list"]);
+    failed.assert_failed(1, &["runs as root"]);
+    assert!(!new.exists());
+}
+
+#[test]
+fn weak_passwords_are_refused_on_the_command_line_too() {
+    let site = Site::new();
+    for (password, words) in [
+        ("password", "too common"),
+        ("aaaaaaaa", "too common"),
+        ("ann@example.com", "too common"),
+        ("short", "8 to 128"),
+    ] {
+        let mut command = site.command(&[
+            "account",
+            "add",
+            "ann@example.com",
+            "--plan",
+            "free",
+            "--password-stdin",
+        ]);
+        command.stdin(File::open(site.write("typed", password)).expect("there"));
+        let output = command.output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(words), "{password}: {said}");
+    }
+    site.account_with_password("ann@example.com", "free", PASSWORD);
+    let set = ["account", "set-password", "ann@example.com", "--password-stdin"];
+    let mut command = site.command(&set);
+    command.stdin(File::open(site.write("typed", "password\n")).expect("there"));
+    assert!(!command.status().expect("it runs").success());
+}
+
+#[test]
+fn damaged_and_missing_batches_are_named_with_the_remedy() {
+    let site = Site::with_a_name_of_each_kind();
+    let list = site.write("two.csv", "domain,drop_date\ntwo.com,2026-03-14\n");
+    site.ok(&["ingest", list.to_str().expect("UTF-8")]);
+    let sound: Value = serde_json::from_str(&site.ok(&["corpus", "verify"])).expect("JSON");
+    assert_eq!((&sound["status"], &sound["lists"]), (&"sound".into(), &2.into()));
+    let path = site.data().join("corpus/batch-0000000001.ddb");
+    let whole = fs::read(&path).expect("readable");
+    let mut bytes = whole.clone();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&path, bytes).expect("written");
+    let remedy = "restore the file from a backup, or remove it and all later ones";
+    site.run(&["corpus", "verify"]).assert_failed(4, &["batch-0000000001.ddb", remedy]);
+    fs::remove_file(&path).expect("removed");
+    site.run(&["corpus", "verify"]).assert_failed(4, &["batch 1 is missing"]);
+}
+
+#[test]
+fn mistyped_environment_variables_are_reported() {
+    let site = Site::with_a_name_of_each_kind();
+    let mut command = site.command(&["index", "list"]);
+    command.env("DROPDEX_DATAA", "/nowhere").env("DROPDEX_SMPT_PASSWORD", "x");
+    let output = command.output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("DROPDEX_DATAA has no effect; did you mean DROPDEX_DATA?"), "{said}");
+    assert!(said.contains("did you mean DROPDEX_SMTP_PASSWORD?"), "{said}");
+}
+
+#[test]
+fn disks_certificates_and_backups_are_measured() {
+    let site = Site::with_a_name_of_each_kind();
+    site.account("a@example.com", "free");
+    let settings = site.settings("[metrics]\nlisten = \"127.0.0.1:0\"\n");
+    let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
+    let metrics = || server.metrics().get("/metrics").text().to_owned();
+    let text = metrics();
+    for name in ["dropdex_disk_free_bytes{folder=\"data\"}", "dropdex_disk_bytes{folder=\"index\"}"]
+    {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+    for none in
+        ["dropdex_backup_timestamp_seconds 0", "dropdex_certificate_expires_timestamp_seconds 0"]
+    {
+        assert!(text.lines().any(|line| line == none), "{none}: {text}");
+    }
+    site.ok(&["backup", site.lists().join("b.tar").to_str().expect("UTF-8")]);
+    wait::until(std::time::Duration::from_secs(30), "the backup is measured", || {
+        metrics().contains("\ndropdex_backup_timestamp_seconds 17")
+    });
+}
+
+#[test]
+fn the_unit_survives_a_killed_worker_and_a_taken_port_and_names_a_file_that_is_installed() {
+    let unit = read("data/dropdex.service");
+    for line in ["OOMPolicy=continue", "RestartSec=5", "StartLimitIntervalSec=0"] {
+        assert!(unit.lines().any(|other| other == line), "{line}");
+    }
+    let named = unit.lines().find_map(|line| line.strip_prefix("Documentation=file://"));
+    let named = named.expect("a file").to_owned();
+    let install = read("data/docs/operating.md");
+    let is_installed = |line: &str| line.starts_with("install ") && line.ends_with(&named);
+    assert!(install.lines().any(is_installed), "operating.md does not install {named}");
+}
