@@ -53,8 +53,7 @@ async fn status(viewer: Viewer, web: Web, cache: Arc<Cache>) -> Result<Markup, P
         "State of the service: freshness of the data, queues and the latest lists.",
     )
     .styles(&["status.css"]);
-    let shows_reasons = viewer.member.as_ref().is_some_and(|member| member.is_owner);
-    Ok(page.show(Some(&viewer), main(&service, &totals, shows_reasons)))
+    Ok(page.show(Some(&viewer), main(&service, &totals)))
 }
 
 /// The last computed totals, and when.
@@ -177,7 +176,7 @@ fn late(queues: &Queues, now: DateTime<Utc>) -> bool {
     queues.first_due.is_some_and(|due| now - due.instant() > LATE_AFTER)
 }
 
-fn main(service: &Service<'_>, totals: &Totals, shows_reasons: bool) -> Markup {
+fn main(service: &Service<'_>, totals: &Totals) -> Markup {
     let problems = service.problems();
     html! {
         div.head {
@@ -194,14 +193,14 @@ fn main(service: &Service<'_>, totals: &Totals, shows_reasons: bool) -> Markup {
             (queues_panel(service))
             (service_panel(service))
         }
-        (sources_table(service, shows_reasons))
+        (sources_table(service))
         (lists_table(&totals.lists))
     }
 }
 
 /// The sources that are enabled. The reasons of problems may have paths in them, so only the owner of the
 /// machine sees them here.
-fn sources_table(service: &Service<'_>, shows_reasons: bool) -> Markup {
+fn sources_table(service: &Service<'_>) -> Markup {
     let views = service.app.sources.views();
     let mut views = views.iter().filter(|view| view.is_enabled()).peekable();
     if views.peek().is_none() {
@@ -230,7 +229,7 @@ fn sources_table(service: &Service<'_>, shows_reasons: bool) -> Markup {
                                     (standing(view.standing(service.now)))
                                     @if let Some(problem) = &view.state.problem {
                                         " "
-                                        @if shows_reasons { (problem.text) }
+                                        @if service.app.single_user { (problem.text) }
                                         @else { "since " (time_of(problem.since)) }
                                     }
                                 }
