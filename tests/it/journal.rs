@@ -1721,7 +1721,8 @@ mod accounts {
         let text = |line: &str| cli(dir, line, "").map(|(output, _)| output).expect(line);
         let error = |line: &str| format!("{:#}", cli(dir, line, "").expect_err(line));
         assert_eq!(text("add ann@example.com --plan pro"), "added ann@example.com on plan pro\n");
-        cli(dir, "add bob@example.com --plan free --password-stdin", "plain tea leaves\n").expect("added");
+        cli(dir, "add bob@example.com --plan free --password-stdin", "plain tea leaves\n")
+            .expect("added");
         let short = cli(dir, "add c@example.com --plan free --password-stdin", "1234567\r\n");
         let short = short.expect_err("too short").to_string();
         assert_eq!(short, "a password has 8 to 128 characters, this has 7");
