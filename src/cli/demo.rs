@@ -134,6 +134,7 @@ fn ingest(config: &Config, folder: &Path, list: &[u8], at: DateTime<Utc>) -> any
         drop_date: None,
         observed_at: Some(at),
         origin: None,
+        zone: None,
         rebuild: true,
     });
     let outcome = run::run(&Request { site: config.site(), task }, &());

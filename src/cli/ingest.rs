@@ -116,7 +116,8 @@ pub fn run(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
     let files = args.files.into_iter().map(|file| streams.keep(file)).collect::<Result<_, _>>()?;
     let lists = lists(files, args.format)?;
     let IngestArgs { drop_date, observed_at, no_rebuild, local, .. } = args;
-    let task = Ingest { lists, drop_date, observed_at, origin: None, rebuild: !no_rebuild };
+    let task =
+        Ingest { lists, drop_date, observed_at, origin: None, zone: None, rebuild: !no_rebuild };
     let outcome = run_task(Task::Ingest(task), &local, config)?;
     let is_built = outcome.failure.as_ref().is_none_or(|failure| failure.step == Step::Ingest);
     if outcome.error().is_none() || outcome.added().next().is_some() && is_built {

@@ -259,8 +259,14 @@ impl Inbox {
 
     async fn ingest(&self, path: &Path) -> Result<ListOutcome, Failed> {
         let lists = Lists::Files { files: vec![path.to_owned()], format: None };
-        let task =
-            Ingest { lists, drop_date: None, observed_at: None, origin: None, rebuild: false };
+        let task = Ingest {
+            lists,
+            drop_date: None,
+            observed_at: None,
+            origin: None,
+            zone: None,
+            rebuild: false,
+        };
         let Outcome { mut lists, failure, .. } = match self.queue.run(Task::Ingest(task)).await {
             Ok(outcome) => outcome,
             Err(err @ QueueError::Crashed(_)) => return Err(Failed::Hard(err.into())),

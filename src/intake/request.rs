@@ -55,6 +55,9 @@ pub struct Ingest {
     pub observed_at: Option<DateTime<Utc>>,
     /// Where the lists were fetched from.
     pub origin: Option<Origin>,
+    /// The zone that a zone file must hold; `None` takes any.
+    #[serde(default)]
+    pub zone: Option<String>,
     /// Whether a generation is built when the corpus holds lists that no generation does.
     pub rebuild: bool,
 }

@@ -323,6 +323,10 @@ impl<'a> Work<'a> {
                 (zone.clone(), zone, Kind::Zone)
             }
         };
+        if let Some(expected) = ingest.zone.as_ref().filter(|expected| **expected != zone) {
+            let expected = expected.clone();
+            return Err(ZoneError::WrongZone { found: zone, expected }.into());
+        }
         let observed_on = || Day::nearest(ingest.observed_at.unwrap_or(self.site.clock.now()));
         let day = match feeds::zone_day(path, ingest.drop_date) {
             Err(FeedError { problem: FeedProblem::NoZoneDay, .. }) => observed_on(),

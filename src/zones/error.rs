@@ -35,6 +35,11 @@ pub enum ZoneError {
     )]
     OtherZone { found: String, expected: String },
     #[error(
+        "a file of the zone `{found}` in place of `{expected}`; the names of {expected} stay as they are until the \
+         publisher has its own file there"
+    )]
+    WrongZone { found: String, expected: String },
+    #[error(
         "the zone file has serial number {found}, and {held} was taken before; the server is behind, try again later"
     )]
     OldSerial { found: u32, held: u32 },

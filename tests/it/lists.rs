@@ -68,7 +68,8 @@ impl Folder {
             zone_names: dropdex::zones::Keep::default(),
             tables: Vec::new(),
         };
-        let task = Ingest { lists, drop_date, observed_at, origin: None, rebuild: false };
+        let task =
+            Ingest { lists, drop_date, observed_at, origin: None, zone: None, rebuild: false };
         run::run(&Request { site, task: Task::Ingest(task) }, &())
     }
 

@@ -32,6 +32,7 @@ fn ingest(site: &Site, name: &str, names: &str) {
         drop_date: Some(today()),
         observed_at: None,
         origin: None,
+        zone: None,
         rebuild: true,
     };
     let outcome = run::run(&Request { site: site.clone(), task: Task::Ingest(ingest) }, &());
