@@ -132,7 +132,7 @@ struct Listed<'a> {
     about: &'a str,
     class: &'static str,
     enabled: bool,
-    /// `off`, `waiting`, `ok`, `failing`, `late` or `stopped`.
+    /// `off`, `waiting`, `ok`, `doubtful`, `failing`, `late` or `stopped`.
     status: &'static str,
     /// Whether the settings file decides if it is enabled.
     fixed: bool,
@@ -152,6 +152,7 @@ struct Listed<'a> {
     late_seconds: i64,
     #[serde(skip_serializing_if = "<[Approval]>::is_empty")]
     approvals: &'a [Approval],
+    warnings: Vec<String>,
     problem: Option<&'a str>,
     problem_since: Option<DateTime<Utc>>,
 }
@@ -179,6 +180,7 @@ impl<'a> Listed<'a> {
             next_run: view.next_run(now),
             late_seconds: view.late_by(now).map_or(0, |late| late.num_seconds()),
             approvals: &state.approvals,
+            warnings: state.warnings(),
             problem: state.problem.as_ref().map(|problem| problem.text.as_str()),
             problem_since: state.problem.as_ref().map(|problem| problem.since),
         }
@@ -254,6 +256,9 @@ fn print_view(out: &mut impl Write, view: &View, now: DateTime<Utc>) -> anyhow::
     }
     if !state.approvals.is_empty() {
         writeln!(out, "{pad}{}", approvals(view))?;
+    }
+    for warning in state.warnings() {
+        writeln!(out, "{pad}WARNING: {warning}")?;
     }
     if let Some(problem) = &state.problem {
         writeln!(out, "{pad}FAILED since {}: {}", time(Some(problem.since)), problem.text)?;
@@ -472,6 +477,9 @@ fn print_report(report: &Report) -> anyhow::Result<()> {
         RunOutcome::Failed => format!("FAILED: {}", error.as_deref().unwrap_or_default()),
     };
     writeln!(stdout(), "{source:<12} {text}")?;
+    for warning in &report.warnings {
+        writeln!(stdout(), "{source:<12} WARNING: {warning}")?;
+    }
     Ok(())
 }
 

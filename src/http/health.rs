@@ -205,7 +205,7 @@ pub struct IngestResponse {
 #[schema(as = IngestSource)]
 struct SourceResponse {
     name: String,
-    /// `waiting` before the first run, `ok`, `failing` while it is retried, `late` without a success for
+    /// `waiting` before the first run, `ok`, `doubtful` when the lists were fetched and are odd, `failing` while it is retried, `late` without a success for
     /// two of its intervals, or `stopped` until the operator acts.
     status: &'static str,
     /// When the source last had no fault.

@@ -5,6 +5,7 @@
 //! eight log-ins in five minutes. It is only sent to `*.icann.org` and to the host of the configured
 //! address. Links are used as the service gives them.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::sources::fetch::{Ask, FetchError, Fetcher};
-use crate::sources::settings::Source;
+use crate::sources::settings::{Source, shown};
 use crate::sources::state::{self, Approval};
 use crate::vocab::secret::Secret;
 
@@ -31,6 +32,10 @@ const LIFE_DEFAULT: TimeDelta = TimeDelta::hours(1);
 const REPORT: &str = "/czds/requests/report";
 /// Maximum characters of a cell of the report.
 const CELL_MAX: usize = 70;
+/// Links that lead to no zone file and are named in full.
+const ODD_NAMED: usize = 3;
+/// Maximum characters of such a link in a message.
+const ODD_CHARS_MAX: usize = 100;
 /// Maximum bytes of the list of links: several times that of all zones.
 const LINKS_MAX: usize = 4 << 20;
 
@@ -41,8 +46,17 @@ struct Token {
     expires: DateTime<Utc>,
 }
 
+/// The links of an account.
+#[derive(Debug, Default)]
+pub struct Links {
+    /// One to each zone that is wanted.
+    pub zones: Vec<Url>,
+    /// What the list of links has or lacks otherwise, in words.
+    pub warnings: Vec<String>,
+}
+
 /// Logs in, unless the token in `folder` is still good, and returns the links to the zone files that the
-/// account may download.
+/// account may download. A link that leads elsewhere is a warning and does not stop the others.
 ///
 /// # Errors
 /// The service refuses, or responds with something else.
@@ -50,9 +64,9 @@ pub async fn zone_links(
     fetcher: &Fetcher,
     source: &Source,
     folder: &Path,
-) -> Result<Vec<Url>, FetchError> {
+) -> Result<Links, FetchError> {
     use_token(fetcher, source, folder).await?;
-    let links = match links(fetcher, source).await {
+    let mut links = match links(fetcher, source).await {
         // The token was withdrawn.
         Err(FetchError::Unauthorized) => {
             log_in(fetcher, source, folder).await?;
@@ -60,16 +74,27 @@ pub async fn zone_links(
         }
         links => links?,
     };
-    let is_wanted = |url: &Url| {
-        let zone = zone_of(url).unwrap_or_default();
-        source.zones.is_empty() || source.zones.contains(&zone)
-    };
-    let mut links: Vec<Url> = links.into_iter().filter(is_wanted).collect();
-    if links.is_empty() {
-        let why = "the account may download none of the wanted zones; request access on the portal";
-        return Err(FetchError::NoLink(why.to_owned()));
+    let linked = |zone: &String| links.zones.iter().any(|url| zone_of(url).as_ref() == Some(zone));
+    let missing: Vec<&str> =
+        source.zones.iter().filter(|zone| !linked(zone)).map(String::as_str).collect();
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        links.warnings.push(format!("no link to {missing}; request access on the portal"));
     }
-    fastrand::shuffle(&mut links);
+    let is_wanted = |url: &Url| {
+        source.zones.is_empty() || zone_of(url).is_some_and(|zone| source.zones.contains(&zone))
+    };
+    links.zones.retain(is_wanted);
+    if links.zones.is_empty() {
+        let mut why =
+            "the account may download none of the wanted zones; request access on the portal"
+                .to_owned();
+        for warning in &links.warnings {
+            why = format!("{why}; {warning}");
+        }
+        return Err(FetchError::NoLink(why));
+    }
+    fastrand::shuffle(&mut links.zones);
     Ok(links)
 }
 
@@ -108,26 +133,52 @@ pub fn zone_of(url: &Url) -> Option<String> {
     (!zone.is_empty() && zone.bytes().all(is_plain)).then(|| zone.to_ascii_lowercase())
 }
 
-async fn links(fetcher: &Fetcher, source: &Source) -> Result<Vec<Url>, FetchError> {
-    let no_link = |err: &dyn std::fmt::Display| FetchError::NoLink(err.to_string());
-    let mut found = Vec::new();
+async fn links(fetcher: &Fetcher, source: &Source) -> Result<Links, FetchError> {
+    let mut listed = Vec::new();
     for address in &source.addresses {
         let url = address.on(fetcher.today());
         let text = fetcher.text(source, Ask::get(&url), LINKS_MAX).await?;
         if text.trim_start().starts_with('<') {
             return Err(FetchError::WebPage);
         }
-        let links: Vec<String> = serde_json::from_str(&text).map_err(|err| no_link(&err))?;
-        for link in links {
-            let link = Url::parse(&link).map_err(|err| no_link(&err))?;
-            if !source.may_have_token(&link) || zone_of(&link).is_none() {
-                let host = link.host_str().unwrap_or_default();
-                return Err(no_link(&format!("it leads to {host}, or to no zone")));
-            }
-            found.push(link);
-        }
+        let links: Vec<serde_json::Value> =
+            serde_json::from_str(&text).map_err(|err| FetchError::NoLink(err.to_string()))?;
+        listed.extend(links);
     }
-    Ok(found)
+    Ok(sort_out(source, &listed))
+}
+
+/// One link to each zone, whatever the case and the query of others to it. What is no link to a zone file of
+/// the service is named.
+fn sort_out(source: &Source, listed: &[serde_json::Value]) -> Links {
+    let (mut links, mut zones, mut odd) = (Links::default(), HashSet::new(), Vec::new());
+    for link in listed {
+        let text = link.as_str().map_or_else(|| link.to_string(), str::to_owned);
+        let url = link.as_str().and_then(|link| Url::parse(link.trim()).ok());
+        let why = match url.as_ref().map(|url| (url, zone_of(url))) {
+            None => "which is no address",
+            Some((url, _)) if !source.may_have_token(url) => "which leads elsewhere",
+            Some((_, None)) => "which is no zone file",
+            Some((_, Some(zone))) => {
+                if zones.insert(zone) {
+                    links.zones.extend(url);
+                }
+                continue;
+            }
+        };
+        let shown = url.as_ref().map_or(text, shown);
+        let shown: String = shown.chars().filter(|c| !c.is_control()).take(ODD_CHARS_MAX).collect();
+        odd.push(format!("`{shown}`, {why}"));
+    }
+    if !odd.is_empty() {
+        let more = odd.len().saturating_sub(ODD_NAMED);
+        let mut named = odd[..odd.len() - more].join("; ");
+        if more > 0 {
+            named = format!("{named}; and {more} more");
+        }
+        links.warnings.push(format!("not downloaded from the list of links: {named}"));
+    }
+    links
 }
 
 /// Uses the token in `folder`, or logs in.
@@ -225,6 +276,33 @@ mod tests {
         assert_eq!(parse_report(text), Some(expected));
         assert_eq!(parse_report("<!DOCTYPE html>\n"), None);
         assert_eq!(parse_report(""), None);
+    }
+
+    #[test]
+    fn links_are_sorted_out_one_to_a_zone() {
+        let mut source = Source::from(crate::sources::presets::find("czds").expect("a preset"));
+        source.name = "czds".to_owned();
+        let base = "https://czds-download-api.icann.org/czds/downloads";
+        let listed = serde_json::json!([
+            format!("{base}/com.zone"),
+            format!("{base}/COM.zone"),
+            format!("{base}/com.zone?token=1"),
+            format!(" {base}/net.zone "),
+            format!("{base}/guide.pdf"),
+            "http://czds-download-api.icann.org/czds/downloads/org.zone",
+            "https://evil.example/czds/downloads/app.zone?key=secret",
+            "nonsense",
+            null,
+        ]);
+        let links = sort_out(&source, listed.as_array().expect("an array"));
+        let zones: Vec<_> = links.zones.iter().filter_map(zone_of).collect();
+        assert_eq!(zones, ["com", "net"]);
+        let [warning] = &links.warnings[..] else { panic!("one warning: {:?}", links.warnings) };
+        for part in ["guide.pdf`, which is no zone file", "org.zone`, which leads elsewhere"] {
+            assert!(warning.contains(part), "{warning}");
+        }
+        assert!(warning.contains("evil.example") && !warning.contains("secret"), "{warning}");
+        assert!(warning.ends_with("; and 2 more"), "{warning}");
     }
 
     #[test]

@@ -26,6 +26,8 @@ use crate::vocab::tables::{Published, Table};
 /// Files in the folder of a source that stay from run to run.
 const KEPT: [&str; 3] = [state::STATE, state::LOCK, czds::TOKEN];
 const REFUSED: &str = "refused";
+/// Failures of a run that are told in full.
+const FAILURES_NAMED: usize = 5;
 /// Pages of a list that are followed.
 const PAGES_MAX: u32 = 100;
 
@@ -95,6 +97,8 @@ pub struct Report {
     /// most days.
     pub compared: u32,
     pub error: Option<String>,
+    /// What is odd about the lists that were fetched.
+    pub warnings: Vec<String>,
     pub next_run: Option<DateTime<Utc>>,
 }
 
@@ -136,6 +140,46 @@ impl From<anyhow::Error> for Failed {
     }
 }
 
+/// The failures of a run. One list of many that fails does not hide another.
+#[derive(Default)]
+struct Failures(Vec<Failed>);
+
+impl From<Failed> for Failures {
+    fn from(failed: Failed) -> Failures {
+        Failures(vec![failed])
+    }
+}
+
+impl Failures {
+    fn add(&mut self, failed: Failed) {
+        if self.0.iter().all(|before| before.text != failed.text) {
+            self.0.push(failed);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All failures in words, and when to try again: what needs an operator or a pause goes before what may
+    /// pass, and that before the next run.
+    fn summary(&self) -> Option<(String, Retry)> {
+        let retry = self.0.iter().map(|failed| failed.retry).max_by_key(|retry| match retry {
+            Retry::NextRun => (0, TimeDelta::zero()),
+            Retry::Soon => (1, TimeDelta::zero()),
+            Retry::After(pause) => (2, *pause),
+            Retry::OnRequest => (3, TimeDelta::zero()),
+        })?;
+        let named = self.0.iter().take(FAILURES_NAMED).map(|failed| failed.text.as_str());
+        let mut text = named.collect::<Vec<_>>().join("; ");
+        let more = self.0.len().saturating_sub(FAILURES_NAMED);
+        if more > 0 {
+            text = format!("{text}; and {more} more");
+        }
+        Some((text, retry))
+    }
+}
+
 impl<I: Intake> Runner<I> {
     /// Fetches all lists of a source and ingests the new ones, without a rebuild. The failure of one
     /// list does not stop the others.
@@ -151,6 +195,7 @@ impl<I: Intake> Runner<I> {
             rejected: 0,
             compared: 0,
             error: None,
+            warnings: Vec::new(),
             next_run: None,
         };
         let Some(lease) = self.folder.lease(&source.name)? else { return Ok(report) };
@@ -162,21 +207,28 @@ impl<I: Intake> Runner<I> {
             state.version = None;
         }
         let version = state.version.clone();
-        let (mut failed, mut early) = (None::<Failed>, 0);
+        state.odd.clear();
+        let (mut failed, mut early) = (Failures::default(), 0);
         let urls = match source.flow {
-            Flow::Czds => czds::zone_links(&self.fetcher, source, &lease.folder).await,
+            Flow::Czds => {
+                let links = czds::zone_links(&self.fetcher, source, &lease.folder).await;
+                links.map(|links| {
+                    state.odd = links.warnings;
+                    links.zones
+                })
+            }
             _ => Ok(source.urls(self.clock.today())),
         };
         let mut urls = urls.map_or_else(
             |err| {
-                failed = Some(err.into());
+                failed.add(err.into());
                 VecDeque::new()
             },
             VecDeque::from,
         );
         let all = urls.len();
         if source.flow == Flow::Czds
-            && failed.is_none()
+            && failed.is_empty()
             && let Some(approvals) = czds::approvals(&self.fetcher, source).await
         {
             state.approvals = approvals;
@@ -228,7 +280,7 @@ impl<I: Intake> Runner<I> {
                     if logins == 0 {
                         logins = 1;
                         if let Err(err) = czds::log_in(&self.fetcher, source, &lease.folder).await {
-                            failed = Some(err.into());
+                            failed = Failures::from(Failed::from(err));
                             break;
                         }
                     }
@@ -238,16 +290,16 @@ impl<I: Intake> Runner<I> {
                     let is_final = source.flow == Flow::Czds && err.concerns_all();
                     let err = err.about(czds::zone_of(&url).filter(|_| source.flow == Flow::Czds));
                     if is_final {
-                        failed = Some(err);
+                        failed = Failures::from(err);
                         break;
                     }
-                    failed.get_or_insert(err);
+                    failed.add(err);
                 }
             }
         }
         let (now, jitter) = (self.clock.now(), fastrand::f64());
-        report.outcome = match failed {
-            Some(Failed { text, retry, .. }) => {
+        report.outcome = match failed.summary() {
+            Some((text, retry)) => {
                 state.failed(source, text.clone(), retry, now, jitter);
                 report.error = Some(text);
                 RunOutcome::Failed
@@ -265,7 +317,11 @@ impl<I: Intake> Runner<I> {
         if report.outcome == RunOutcome::Added || report.lists + report.compared > 0 {
             (state.last_list, state.rows, state.rejected) =
                 (Some(now), report.rows, report.rejected);
+            if report.lists > 0 && report.compared == 0 {
+                state.grew(report.rows / u64::from(report.lists));
+            }
         }
+        report.warnings = state.warnings();
         let waits = state.problem.as_ref().is_some_and(|problem| problem.waits);
         report.next_run = state.next_run.filter(|_| !waits);
         self.folder.set_state(&source.name, &state)?;
@@ -293,7 +349,10 @@ impl<I: Intake> Runner<I> {
         };
         let Download { path, held } = match fetched {
             Fetched::New(download) => download,
-            Fetched::Unchanged => return Ok(Taken::Done { next_page: None }),
+            Fetched::Unchanged => match state.refused.get(url.as_str()) {
+                Some(reason) => return Err(Failed::new(reason.clone(), Retry::NextRun)),
+                None => return Ok(Taken::Done { next_page: None }),
+            },
             Fetched::Early => return Ok(Taken::Early),
         };
         if let Some(table) = source.table {
@@ -323,6 +382,7 @@ impl<I: Intake> Runner<I> {
             let is_limited = source.pause > TimeDelta::zero();
             if is_limited {
                 state.held.insert(url.as_str().to_owned(), held);
+                state.refused.insert(url.as_str().to_owned(), text.clone());
             }
             let retry = if is_limited { Retry::NextRun } else { Retry::Soon };
             return Err(Failed::new(text, retry));
@@ -340,6 +400,7 @@ impl<I: Intake> Runner<I> {
             }
         }
         state.held.insert(url.as_str().to_owned(), held);
+        state.refused.remove(url.as_str());
         Ok(Taken::Done { next_page })
     }
 
@@ -365,11 +426,13 @@ impl<I: Intake> Runner<I> {
             Err(err) => {
                 state.held.insert(url.as_str().to_owned(), held);
                 let text = format!("the table is not used, and the one before stays: {err}");
+                state.refused.insert(url.as_str().to_owned(), text.clone());
                 return Err(Failed::new(text, Retry::NextRun));
             }
             Ok(kept) => kept,
         };
         state.held.insert(url.as_str().to_owned(), held);
+        state.refused.remove(url.as_str());
         if kept.is_new {
             (report.rows, state.version) = (kept.entries, Some(kept.version));
         }
@@ -387,6 +450,7 @@ impl<I: Intake> Runner<I> {
             drop_date: None,
             observed_at: None,
             origin: Some(source.origin(url)),
+            zone: source.zone_at(url),
             rebuild: false,
         };
         let Outcome { lists, failure, .. } = self.intake.run_task(Task::Ingest(task)).await?;
@@ -432,7 +496,8 @@ pub fn runs_total(source: &str, outcome: RunOutcome) -> metrics::Counter {
 impl Report {
     /// Logs and counts the run of a server.
     pub fn record(&self) {
-        let Report { source, outcome, lists, rows, rejected, compared, error, next_run } = self;
+        let Report { source, outcome, lists, rows, rejected, compared, error, warnings, next_run } =
+            self;
         let next = next_run.map(|next| next.to_rfc3339()).unwrap_or_default();
         match (outcome, error) {
             (RunOutcome::Failed, Some(error)) => {
@@ -456,6 +521,9 @@ impl Report {
                 tracing::info!(source, compared, "a source has new zone files, and no drops yet");
             }
             _ => tracing::debug!(source, outcome = outcome.as_str(), "a source has nothing new"),
+        }
+        for warning in warnings {
+            tracing::warn!(source, warning, "a source is doubtful");
         }
         runs_total(source, *outcome).increment(1);
     }
@@ -531,7 +599,7 @@ pub async fn check(
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let mut checked = Vec::new();
     let urls = match source.flow {
-        Flow::Czds => czds::zone_links(fetcher, source, folder.path()).await?,
+        Flow::Czds => czds::zone_links(fetcher, source, folder.path()).await?.zones,
         _ => source.urls(clock.today()),
     };
     if source.flow == Flow::Czds {

@@ -6,11 +6,13 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
+use indexmap::IndexSet;
 use serde::Deserialize;
 use url::Url;
 
 use crate::feeds::Format;
 use crate::outbound::settings::SecretSource;
+use crate::sources::czds;
 use crate::sources::presets::{CZDS_LOGIN_URL, Class, Flow, Packing, Preset, Terms};
 use crate::sources::schedule::Schedule;
 use crate::vocab::day::Day;
@@ -132,9 +134,8 @@ impl Source {
             true => days().map(|day| address.on(day)).collect(),
             false => vec![address.on(today)],
         });
-        let mut urls: Vec<Url> = urls.collect();
-        // The days of a month have one address.
-        urls.dedup();
+        // The days of a month have one address, and settings may repeat one.
+        let mut urls: Vec<Url> = urls.collect::<IndexSet<_>>().into_iter().collect();
         if self.newest_only {
             urls.reverse();
         }
@@ -144,6 +145,15 @@ impl Source {
     /// Whether each list has an address of its own, so that one that was ingested is not fetched again.
     pub fn is_dated(&self) -> bool {
         self.addresses.iter().all(Address::is_dated)
+    }
+
+    /// The zone whose file is at `url`, if the address says so.
+    pub fn zone_at(&self, url: &Url) -> Option<String> {
+        match self.flow {
+            Flow::Czds => czds::zone_of(url),
+            Flow::Transfer => Some(url.path().trim_matches(['/', '.']).to_ascii_lowercase()),
+            Flow::Direct | Flow::Link(_) | Flow::Tranco | Flow::Pages => None,
+        }
     }
 
     /// Whether the token of a log-in may be sent there.

@@ -28,6 +28,11 @@ pub(super) const LOCK: &str = "lock";
 const HELD_MAX: usize = 80;
 /// Pauses before the second, third and fourth try, after failures that may pass.
 const RETRY_SECONDS: [i64; 3] = [15, 60, 300];
+/// Runs whose rows say what is usual.
+const SIZES_MAX: usize = 15;
+/// A list with the usual rows divided by this, or fewer, has shrunk, unless few are usual.
+const SHRUNK_TIMES: u64 = 10;
+const USUAL_LEAST: u64 = 20;
 /// Shortest and longest pause that a server may ask for.
 const PAUSE_MIN: TimeDelta = TimeDelta::seconds(15);
 const PAUSE_MAX: TimeDelta = TimeDelta::hours(24);
@@ -166,9 +171,15 @@ pub struct State {
     pub addresses: Vec<String>,
     /// The last ingested list of each address.
     pub held: BTreeMap<String, Held>,
+    /// Why the list that is held for an address was refused: the one before stays in use.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<String, String>,
     /// Downloads that were cut, by address.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub partials: BTreeMap<String, Partial>,
+    /// What the last run found odd, although it fetched the lists.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub odd: Vec<String>,
     /// Zones of CZDS; empty for other sources.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<Approval>,
@@ -181,6 +192,9 @@ pub struct State {
     pub last_list: Option<DateTime<Utc>>,
     pub rows: u64,
     pub rejected: u64,
+    /// Rows for each list of the latest runs that brought one, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sizes: Vec<u64>,
     /// Version of the table that is held for the next start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -260,6 +274,34 @@ impl State {
         self.next_run = Some(next);
         self.last_failure = Some(now);
         self.problem = Some(Problem { text, since, tries, waits: retry == Retry::OnRequest });
+    }
+
+    /// Notes how many rows each list of a run had.
+    pub fn grew(&mut self, rows: u64) {
+        if self.sizes.len() >= SIZES_MAX {
+            self.sizes.remove(0);
+        }
+        self.sizes.push(rows);
+    }
+
+    /// Says how far the last list fell short of the ones before.
+    fn shrunk(&self) -> Option<String> {
+        let (&last, before) = self.sizes.split_last()?;
+        let mut before = before.to_vec();
+        before.sort_unstable();
+        let &usual = before.get(before.len() / 2)?;
+        let is_short = usual >= USUAL_LEAST && last.saturating_mul(SHRUNK_TIMES) <= usual;
+        is_short.then(|| {
+            let percent = last * 100 / usual;
+            format!(
+                "{last} rows, {percent} % of the usual {usual}; check the list of the publisher"
+            )
+        })
+    }
+
+    /// What an operator should look at, although the last run fetched the lists.
+    pub fn warnings(&self) -> Vec<String> {
+        self.odd.iter().cloned().chain(self.shrunk()).collect()
     }
 
     /// Makes the source due, whatever its last run was.
@@ -376,6 +418,8 @@ named_enum! {
         /// Never fetched yet.
         Waiting = "waiting",
         Ok = "ok",
+        /// The last run fetched the lists, with warnings.
+        Doubtful = "doubtful",
         /// The last run failed, and is retried.
         Failing = "failing",
         /// Without a success for two intervals of its schedule.
@@ -418,6 +462,7 @@ impl View {
             _ if self.late_by(now).is_some() => Standing::Late,
             Some(_) => Standing::Failing,
             None if self.state.last_success.is_none() => Standing::Waiting,
+            None if !self.state.warnings().is_empty() => Standing::Doubtful,
             None => Standing::Ok,
         }
     }
@@ -527,6 +572,22 @@ mod tests {
         assert_eq!(state.problem.as_ref().expect("one").since, at("2026-11-23T10:00:00Z"));
         state.succeeded(&source, now, 0.5);
         assert_eq!((next(&state).as_str(), &state.problem), ("25 03:45:00", &None));
+    }
+
+    #[test]
+    fn a_list_with_a_tenth_of_its_usual_rows_is_doubtful() {
+        let shrunk = |sizes: &[u64]| {
+            let mut state = State::default();
+            sizes.iter().for_each(|rows| state.grew(*rows));
+            state.shrunk()
+        };
+        for sizes in [&[][..], &[2], &[200, 150], &[200, 21], &[19, 1], &[0, 2], &[2, 200]] {
+            assert_eq!(shrunk(sizes), None, "{sizes:?}");
+        }
+        let text = shrunk(&[190, 210, 5_000, 1, 200, 2]).expect("shrunk");
+        assert!(text.starts_with("2 rows, 1 % of the usual 200;"), "{text}");
+        assert!(shrunk(&[20, 2]).is_some() && shrunk(&[200, 0]).is_some());
+        assert_eq!(shrunk(&[200, 2, 210]), None, "until a whole list comes");
     }
 
     #[test]

@@ -53,6 +53,8 @@ impl SourcesStatus {
             gauge!("dropdex_source_late_seconds", "source" => name()).set(late as f64);
             let failing = view.state.problem.is_some();
             gauge!("dropdex_source_failing", "source" => name()).set(f64::from(u8::from(failing)));
+            let warnings = view.state.warnings().len();
+            gauge!("dropdex_source_warnings", "source" => name()).set(warnings as f64);
             gauge!("dropdex_source_rows", "source" => name()).set(view.state.rows as f64);
             let at = view.state.last_success.map_or(0, |at| at.timestamp());
             gauge!("dropdex_source_success_timestamp_seconds", "source" => name()).set(at as f64);

@@ -85,6 +85,7 @@ pub const METRICS: &[Metric] = &[
     metric(Kind::Counters, "dropdex_source_runs_total", "Runs of fetched sources, by source and outcome."),
     metric(Kind::Gauge, "dropdex_source_late_seconds", "Time by which a source is overdue by its own schedule, by source; 0 when on time."),
     metric(Kind::Gauge, "dropdex_source_failing", "1 while the last run of a source failed, by source."),
+    metric(Kind::Gauge, "dropdex_source_warnings", "Warnings about the lists that a source fetched last, by source: odd links, far fewer rows than usual."),
     metric(Kind::Gauge, "dropdex_source_rows", "Rows of the lists of a source's last successful ingest, by source."),
     metric(Kind::Gauge, "dropdex_source_success_timestamp_seconds", "Last successful run of a source, in Unix time, by source; 0 before the first."),
     metric(Kind::Gauge, "dropdex_jobs", "Ingests and rebuilds that run or wait."),

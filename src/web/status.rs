@@ -232,6 +232,9 @@ fn sources_table(service: &Service<'_>) -> Markup {
                                         @if service.app.single_user { (problem.text) }
                                         @else { "since " (time_of(problem.since)) }
                                     }
+                                    @if service.app.single_user {
+                                        @for warning in view.state.warnings() { " " (warning) }
+                                    }
                                 }
                                 td {
                                     (time(view.state.last_list))
@@ -253,7 +256,7 @@ fn sources_table(service: &Service<'_>) -> Markup {
 fn standing(standing: Standing) -> Markup {
     let class = match standing {
         Standing::Ok => "good",
-        Standing::Off | Standing::Waiting | Standing::Failing => "warn",
+        Standing::Off | Standing::Waiting | Standing::Failing | Standing::Doubtful => "warn",
         Standing::Late | Standing::Stopped => "bad",
     };
     html! { span.badge.(class) { (standing.as_str()) } }
