@@ -171,7 +171,8 @@ fn read_password(input: &mut dyn Read) -> anyhow::Result<Secret> {
         .read_to_string(&mut text)
         .context("cannot read the password from standard input as UTF-8 text")?;
     // The line end comes from the terminal or `echo`.
-    let password = text.strip_suffix('\n').unwrap_or(&text);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let password = text.strip_suffix('\n').unwrap_or(text);
     let password = password.strip_suffix('\r').unwrap_or(password);
     Ok(Secret::new(password.to_owned()))
 }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::vocab::net::{AllowList, Network};
 use crate::vocab::secret::Secret;
+use crate::vocab::text_file;
 use crate::vocab::url::{BaseUrl, DeniedName, HostRules};
 
 /// IANA's registry of RDAP servers by TLD (RFC 9224).
@@ -76,7 +77,7 @@ impl SecretSource {
         match self {
             SecretSource::Text(secret) => Ok(secret.clone()),
             SecretSource::File(path) => {
-                let text = std::fs::read_to_string(path)?;
+                let text = text_file::read_text(path)?;
                 let text = text.trim_end_matches(['\r', '\n']);
                 if text.is_empty() {
                     return Err(std::io::Error::new(

@@ -15,6 +15,7 @@ use rustls::sign::CertifiedKey;
 use tokio_rustls::TlsAcceptor;
 
 use crate::server::settings::TlsFiles;
+use crate::vocab::text_file;
 
 /// Interval between two checks of the files.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -114,15 +115,18 @@ impl Tls {
 
 fn read(files: &TlsFiles, provider: &CryptoProvider) -> anyhow::Result<CertifiedKey> {
     let TlsFiles { certificate, key } = files;
-    let chain = CertificateDer::pem_file_iter(certificate)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+    let chain = text_file::read(certificate)
+        .map_err(anyhow::Error::from)
+        .and_then(|pem| Ok(CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>()?))
         .with_context(|| format!("server.tls_certificate: {}", certificate.display()))?;
     anyhow::ensure!(
         !chain.is_empty(),
         "server.tls_certificate: {} contains no PEM certificate",
         certificate.display()
     );
-    let private = PrivateKeyDer::from_pem_file(key)
+    let private = text_file::read(key)
+        .map_err(anyhow::Error::from)
+        .and_then(|pem| Ok(PrivateKeyDer::from_pem_slice(&pem)?))
         .with_context(|| format!("server.tls_key: {}", key.display()))?;
     CertifiedKey::from_der(chain, private, provider).with_context(|| {
         format!("server.tls_key: {} is not the key of {}", key.display(), certificate.display())

@@ -40,6 +40,7 @@ pub mod stage;
 pub mod suffixes;
 pub mod tables;
 pub mod tag;
+pub mod text_file;
 pub mod time;
 pub mod turns;
 pub mod url;
