@@ -16,7 +16,8 @@ pub const SECRETS: [&str; 4] = [
 /// Logs a warning for each variable that no version of dropdex reads.
 pub fn warn_about_unknown() {
     let known = known();
-    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());
+    let names = set.filter_map(|(name, _)| name.into_string().ok());
     for name in names.filter(|name| is_unknown(name, &known)) {
         let nearest = similar::nearest(&name.to_lowercase(), known.iter().map(String::as_str));
         let hint = nearest.map_or_else(
@@ -25,6 +26,15 @@ pub fn warn_about_unknown() {
         );
         tracing::warn!("the environment variable {name} has no effect; {hint}");
     }
+}
+
+/// The command without the variables that are set to nothing, which are as good as absent.
+pub fn without_empty(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|option| {
+        let set = option.get_env().and_then(std::env::var_os);
+        if set.is_some_and(|value| value.is_empty()) { option.env(None) } else { option }
+    });
+    command.mut_subcommands(without_empty)
 }
 
 /// All names, in lower case.

@@ -24,7 +24,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde::Serialize;
 
 use crate::config::outbound::GivenSecrets;
@@ -116,7 +116,8 @@ impl Command {
 /// Parses the arguments and runs the command.
 pub fn main() -> ExitCode {
     // Wrong usage ends the process here, with exit code 2.
-    let cli = Cli::parse();
+    let command = environment::without_empty(Cli::command());
+    let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|err| err.exit());
     let prints_results = !matches!(cli.command, Command::Serve(_));
     let log_json = cli.global.log_json;
     match run(cli) {

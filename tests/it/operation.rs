@@ -215,6 +215,22 @@ fn mistyped_environment_variables_are_reported() {
 }
 
 #[test]
+fn empty_environment_variables_are_absent() {
+    let site = crate::common::Site::new();
+    let mut command = site.command(&["journal", "stat"]);
+    for name in
+        ["DROPDEX_TODAY", "DROPDEX_LOG_JSON", "DROPDEX_INDEX", "DROPDEX_LISTEN", "DROPDEX_X"]
+    {
+        command.env(name, "");
+    }
+    let ended = command.output().expect("it runs");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(!said.contains("DROPDEX_") && !said.contains("invalid value"), "{said}");
+    let help = site.command(&["serve", "--help"]).env("DROPDEX_DRAIN_DELAY", "").output();
+    assert!(help.expect("it runs").status.success());
+}
+
+#[test]
 fn disks_certificates_and_backups_are_measured() {
     let site = Site::with_a_name_of_each_kind();
     site.account("a@example.com", "free");
