@@ -15,7 +15,9 @@ use lettre::{Address, AsyncTransport, Message, Tokio1Executor};
 use tokio::time::timeout;
 
 use crate::outbound::settings::{Smtp, SmtpTls};
+use crate::outbound::tls;
 use crate::outbound::{Failure, SendError};
+use crate::vocab::text_file;
 
 /// Timeout of an SMTP command.
 const COMMAND_MAX: Duration = Duration::from_secs(10);
@@ -118,7 +120,7 @@ fn header(name: &'static str, value: &str) -> HeaderValue {
 fn tls(settings: &Smtp, host: &str) -> anyhow::Result<TlsParameters> {
     let mut parameters = TlsParameters::builder(host.to_owned());
     if let Some(path) = &settings.ca_file {
-        let certificates = std::fs::read(path)
+        let certificates = text_file::read(path)
             .map_err(anyhow::Error::from)
             .and_then(|pem| Certificate::from_pem(&pem).map_err(anyhow::Error::from));
         let certificates = certificates
@@ -126,19 +128,6 @@ fn tls(settings: &Smtp, host: &str) -> anyhow::Result<TlsParameters> {
         parameters = parameters.add_root_certificate(certificates);
     }
     parameters.build_rustls().context("smtp.host is not a valid name for a certificate")
-}
-
-/// Returns true when TLS caused a connection error.
-fn is_of_rustls(err: &Error) -> bool {
-    let mut below = std::error::Error::source(err);
-    while let Some(err) = below {
-        let inner = err.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        if err.is::<rustls::Error>() || inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
-            return true;
-        }
-        below = err.source();
-    }
-    false
 }
 
 /// Classifies an SMTP error. A missing mailbox is permanent; a failed login is for the operator to
@@ -150,7 +139,7 @@ fn classify(err: &Error) -> SendError {
         Some(500..600) => Failure::Rejected,
         Some(code) => Failure::Status(code),
         None if err.is_timeout() => Failure::Timeout,
-        None if err.is_tls() || is_of_rustls(err) => Failure::Tls,
+        None if err.is_tls() || tls::cause(err).is_some() => Failure::Tls,
         None if err.is_client() => Failure::NotConfigured,
         None => Failure::Unreachable,
     };

@@ -1,8 +1,8 @@
 //! HTTP client for all calls to the outside, with a bounded response, or one that arrives in pieces.
 //!
 //! Each request uses a new connection to an address that [`Guard`] checked, with TLS for the host name.
-//! Redirects, proxies, cookies, compression and connection pools are absent on purpose: each could
-//! lead a call to another server or return more data than allowed.
+//! Redirects, proxies, cookies and connection pools are absent on purpose: each could lead a call to another
+//! server. Bodies are decoded within the bound of the caller ([`coding`]).
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -14,7 +14,10 @@ use chrono::{DateTime, Utc};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1;
-use hyper::header::{HOST, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
+use hyper::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, RETRY_AFTER,
+    USER_AGENT,
+};
 use hyper::{Method, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::pem::PemObject;
@@ -27,7 +30,10 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
+use crate::outbound::coding::{self, CodingError, Codings};
 use crate::outbound::guard::{Guard, GuardError};
+use crate::outbound::tls;
+use crate::vocab::text_file;
 
 /// Timeout for connecting to one address.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
@@ -52,7 +58,7 @@ pub struct Client {
     timeout: Duration,
 }
 
-/// A request. The client adds `Host`, and `User-Agent` if it is absent. There is no `Debug`, because URLs and headers
+/// A request. The client adds `Host`, and `User-Agent` and `Accept-Encoding` if they are absent. There is no `Debug`, because URLs and headers
 /// may hold secrets.
 pub struct Request {
     pub method: Method,
@@ -104,12 +110,14 @@ pub enum CallError {
     Unreachable(std::io::Error),
     #[error("connected to {got} instead of {expected}")]
     WrongPeer { expected: SocketAddr, got: SocketAddr },
-    #[error("TLS failed: {0}")]
+    #[error("TLS failed: {}", tls::told(.0))]
     Tls(std::io::Error),
     #[error("invalid HTTP response: {0}")]
     Http(hyper::Error),
     #[error("the response has more than {0} bytes")]
     TooLarge(usize),
+    #[error(transparent)]
+    Coding(#[from] CodingError),
     #[error("the request cannot be sent: {0}")]
     BadRequest(String),
 }
@@ -174,15 +182,23 @@ impl Client {
     }
 
     async fn call(&self, request: Request, body: Body) -> Result<Answer, CallError> {
-        let Stream { status, headers, body: stream, _sender, _driver } =
+        let Stream { status, mut headers, body: stream, _sender, _driver } =
             self.start(request).await?;
+        let codings = Codings::of(&headers);
         let body = match body {
-            Body::Whole(most) => read(stream, most, true).await?,
+            Body::Whole(most) => {
+                let body = read(stream, most, true).await?;
+                if body.is_empty() { body } else { codings?.decode(body, most)? }
+            }
             Body::Glance(most) => {
                 let glance = timeout(IDLE_BODY_MAX, read(stream, most, false)).await;
-                glance.ok().and_then(Result::ok).unwrap_or_default()
+                let glance = glance.ok().and_then(Result::ok).unwrap_or_default();
+                codings.and_then(|codings| codings.decode(glance, most)).unwrap_or_default()
             }
         };
+        if headers.remove(CONTENT_ENCODING).is_some() {
+            headers.remove(CONTENT_LENGTH);
+        }
         Ok(Answer { status, headers, body })
     }
 
@@ -247,6 +263,14 @@ impl Stream {
         }
     }
 
+    /// How the body is coded; its pieces are as they were sent.
+    ///
+    /// # Errors
+    /// A coding is unknown.
+    pub fn codings(&self) -> Result<Codings, CodingError> {
+        Codings::of(&self.headers)
+    }
+
     /// `Retry-After`, as [`Answer::retry_after`].
     pub fn retry_after(&self, now: DateTime<Utc>) -> Option<Duration> {
         retry_after(&self.headers, now)
@@ -291,7 +315,7 @@ fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
 
 fn add_roots(roots: &mut RootCertStore, path: &Path) -> anyhow::Result<()> {
     let mut added = 0;
-    for certificate in CertificateDer::pem_file_iter(path)? {
+    for certificate in CertificateDer::pem_slice_iter(&text_file::read(path)?) {
         roots.add(certificate?)?;
         added += 1;
     }
@@ -353,6 +377,7 @@ fn prepare(request: Request) -> Result<hyper::Request<Full<Bytes>>, CallError> {
         .map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
     headers.insert(HOST, HeaderValue::try_from(host).map_err(|_| bad("invalid host"))?);
     headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(AGENT));
+    headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static(coding::ACCEPTED));
     let mut sent = hyper::Request::new(Full::new(body));
     *sent.method_mut() = method;
     *sent.uri_mut() = target.parse().map_err(|_| bad("invalid path"))?;

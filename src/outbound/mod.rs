@@ -6,6 +6,7 @@ pub mod alert;
 pub mod bootstrap;
 pub mod chat;
 pub mod checks;
+pub mod coding;
 pub mod dns;
 pub mod email;
 pub mod guard;
@@ -14,6 +15,7 @@ pub mod rdap;
 pub mod settings;
 pub mod switched_off;
 pub mod telegram;
+pub mod tls;
 pub mod transfer;
 pub mod webhook;
 
@@ -91,6 +93,7 @@ impl From<CallError> for SendError {
             | CallError::Unreachable(_)
             | CallError::Http(_)
             | CallError::TooLarge(_)
+            | CallError::Coding(_)
             | CallError::BadRequest(_) => Failure::Unreachable,
         };
         SendError { is_down: err.is_unconnected(), ..SendError::new(failure, err) }

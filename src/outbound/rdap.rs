@@ -71,6 +71,8 @@ pub enum Unusable {
     Status(u16),
     #[error("more than {RESPONSE_BYTES_MAX} bytes")]
     TooLong,
+    #[error("{0}")]
+    Coding(String),
     #[error("not UTF-8")]
     NotText,
     #[error("nested more than {DEPTH_MAX} levels deep")]

@@ -7,6 +7,7 @@ use anyhow::Context;
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
 use hyper::body::Bytes;
+use hyper::header::{ACCEPT_ENCODING, HeaderValue};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
@@ -142,7 +143,10 @@ impl HttpService for Caller {
                 collected.map_err(|err| HttpError::new(HttpErrorKind::Request, err))?.to_bytes()
             }
         };
-        let request = Request { method: head.method, url, headers: head.headers, body };
+        // Objects are read as they were written, in parts too.
+        let mut headers = head.headers;
+        headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
+        let request = Request { method: head.method, url, headers, body };
         let answer = self.0.send(request, Body::Whole(RESPONSE_BYTES_MAX)).await.map_err(kind)?;
         let mut response = HttpResponse::new(HttpResponseBody::from(answer.body));
         *response.status_mut() = answer.status;

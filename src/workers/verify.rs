@@ -556,6 +556,9 @@ impl Work {
             }
             Ok(Reply::Unusable(reason)) => self.unusable(ask, &reason, now),
             Err(CallError::TooLarge(_)) => self.unusable(ask, &Unusable::TooLong, now),
+            Err(CallError::Coding(err)) => {
+                self.unusable(ask, &Unusable::Coding(err.to_string()), now);
+            }
             Err(err) => self.pause(ask.due.name, &ask.server, &err.to_string(), now),
         }
     }

@@ -119,6 +119,8 @@ fn watchlists_show_registry_states() {
         ("garbage.com", Says::Body(garbage), Some("unknown")),
         ("huge.com", Says::Body(huge), Some("unknown")),
         ("forbidden.com", Says::Status(403), Some("unknown")),
+        ("packed.com", Says::Coded("gzip"), Some("registered")),
+        ("brotli.com", Says::Coded("br"), Some("unknown")),
         // Known to no registry that speaks RDAP, and to no name server.
         ("nobody.de", Says::NotFound, Some("unknown")),
         ("circle.com", Says::Elsewhere(here), None),
@@ -163,6 +165,7 @@ fn watchlists_show_registry_states() {
     assert!(row.contains(",registered-again,2026-11-21T"), "{row}");
     let log = server.stop();
     assert!(!log.contains("panicked"), "{log}");
+    assert!(log.contains("the server sent Content-Encoding: br"), "{log}");
 }
 
 /// Each of these is answered by a server that takes note of when it is asked.

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::gzip;
+
 /// A client that is silent for this long is not dropdex.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
@@ -28,6 +30,8 @@ pub enum Says {
     NotNow { status: u16, retry_after_s: Option<u64> },
     /// These bytes as the body of a 200.
     Body(Vec<u8>),
+    /// The name is registered, in a body with this `Content-Encoding`: packed if it is gzip.
+    Coded(&'static str),
     /// A response about another name.
     About(String),
     /// The response, one byte a second.
@@ -291,6 +295,11 @@ fn render(name: &str, says: &Says) -> Vec<u8> {
             response(*status, &Vec::from_iter(header), b"")
         }
         Says::Body(body) => response(200, &[], body),
+        Says::Coded(coding) => {
+            let body = held(name, "2000-01-01", &[]);
+            let body = if *coding == "gzip" { gzip(&body) } else { body };
+            response(200, &[("Content-Encoding", (*coding).to_owned())], &body)
+        }
         Says::Elsewhere(to) => response(302, &[("Location", to.replace("{name}", name))], b""),
         Says::Slowly | Says::Nothing => Vec::new(),
     }
