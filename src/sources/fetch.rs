@@ -11,21 +11,24 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use axum_extra::extract::cookie::Cookie;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, TimeDelta, Utc};
 use hyper::body::Bytes;
 use hyper::header::{
-    AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderName, HeaderValue,
-    IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, LOCATION, RANGE, USER_AGENT,
+    ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, COOKIE, ETAG, HeaderMap,
+    HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, LOCATION,
+    RANGE, SET_COOKIE, USER_AGENT,
 };
 use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use url::Url;
+use url::{Origin, Url};
 
 use crate::feeds;
+use crate::outbound::coding::{CodingError, Codings};
 use crate::outbound::guard::Guard;
 use crate::outbound::http::{AGENT, CallError, Client, Request, Stream};
 use crate::outbound::transfer::{Transfer, TransferError, TransferKey};
@@ -44,6 +47,8 @@ const PART_CHARS: usize = 16;
 pub(super) const CZDS_LANES: usize = 4;
 /// Redirects that are followed.
 const REDIRECTS_MAX: usize = 5;
+/// Cookies that are kept while redirects are followed.
+const COOKIES_MAX: usize = 10;
 /// Maximum bytes of a checksum file or of a response with a link.
 const SMALL_MAX: usize = 64 << 10;
 /// Maximum bytes of an ETag or date that is sent back.
@@ -115,6 +120,8 @@ pub enum FetchError {
     Server(u16, Option<TimeDelta>),
     #[error("the server responded with status {0}, which is not expected here")]
     Status(u16),
+    #[error(transparent)]
+    Coding(CodingError),
     #[error("the server sent a web page instead of the list, perhaps for maintenance")]
     WebPage,
     #[error("the list is empty")]
@@ -135,6 +142,11 @@ pub enum FetchError {
     Checksum { found: String, expected: String },
     #[error("more than {REDIRECTS_MAX} redirects, or one that leads nowhere")]
     Redirects,
+    #[error(
+        "the server redirects again and again although its cookie `{0}` was sent back; it may expect a browser: ask the \
+         publisher for an address for programs"
+    )]
+    Cookie(String),
     #[error("the response has no link to the list: {0}")]
     NoLink(String),
     #[error("the download cannot be stored: {0}")]
@@ -175,6 +187,8 @@ impl FetchError {
             | FetchError::TooLarge(..)
             | FetchError::Transfer(TransferError::TooLarge(_))
             | FetchError::Redirects
+            | FetchError::Cookie(_)
+            | FetchError::Coding(CodingError::Unknown(_))
             | FetchError::NoLink(_) => Retry::NextRun,
             FetchError::TooMany(_, pause) | FetchError::Server(_, Some(pause)) => {
                 Retry::After(*pause)
@@ -184,12 +198,22 @@ impl FetchError {
             | FetchError::WebPage
             | FetchError::Empty
             | FetchError::NotPacked(_)
+            | FetchError::Coding(_)
             | FetchError::Short(..)
             | FetchError::BadRange
             | FetchError::Changed
             | FetchError::Checksum { .. }
             | FetchError::Transfer(_)
             | FetchError::Io(_) => Retry::Soon,
+        }
+    }
+}
+
+impl From<CodingError> for FetchError {
+    fn from(err: CodingError) -> FetchError {
+        match err {
+            CodingError::TooLarge(most) => FetchError::TooLarge(most, most),
+            err => FetchError::Coding(err),
         }
     }
 }
@@ -241,6 +265,38 @@ struct Response {
     stream: Stream,
     url: Url,
     turn: Turn,
+}
+
+/// The cookies of a chain of redirects: some servers set one and redirect to the same address. Each goes to the
+/// origin that set it, and none outlives the chain.
+#[derive(Default)]
+struct Cookies(Vec<(Origin, Cookie<'static>)>);
+
+impl Cookies {
+    fn keep(&mut self, headers: &HeaderMap, from: &Url) {
+        for line in headers.get_all(SET_COOKIE) {
+            let cookie = line.to_str().ok().and_then(|line| Cookie::parse(line.to_owned()).ok());
+            let Some(cookie) = cookie else { continue };
+            self.0
+                .retain(|(origin, held)| *origin != from.origin() || held.name() != cookie.name());
+            if self.0.len() < COOKIES_MAX {
+                self.0.push((from.origin(), cookie));
+            }
+        }
+    }
+
+    /// The value of `Cookie`.
+    fn of(&self, url: &Url) -> Option<String> {
+        let own = self.0.iter().filter(|(origin, _)| *origin == url.origin());
+        let pairs: Vec<String> =
+            own.map(|(_, cookie)| format!("{}={}", cookie.name(), cookie.value())).collect();
+        (!pairs.is_empty()).then(|| pairs.join("; "))
+    }
+
+    /// The name of the first cookie.
+    fn first(&self) -> Option<String> {
+        self.0.first().map(|(_, cookie)| cookie.name().to_owned())
+    }
 }
 
 /// A request.
@@ -352,11 +408,14 @@ impl Fetcher {
             list.set_path(&format!("/download/{id}/{}", ListRank::MAX));
             new = self.download(source, url, &list, known, folder).await;
         }
-        let Some(mut new) = new? else { return Ok(Fetched::Unchanged) };
-        let (packing, now) = (source.packing, self.clock.now());
+        let Some((mut new, codings)) = new? else { return Ok(Fetched::Unchanged) };
+        let (packing, max, now) = (source.packing, source.max_bytes, self.clock.now());
         let (part, path) = (part_of(url, folder), folder.join(file_name(&target)));
         let file = path.clone();
-        let checked = tokio::task::spawn_blocking(move || finish(&part, &file, packing, expected));
+        let checked = tokio::task::spawn_blocking(move || {
+            decode(&part, &codings, packing, max)?;
+            finish(&part, &file, packing, expected)
+        });
         new.sha256 = checked.await.map_err(io::Error::other)??;
         new.at = now;
         if held.is_some_and(|held| held.sha256 == new.sha256) {
@@ -501,6 +560,7 @@ impl Fetcher {
             }
             bytes.extend_from_slice(&piece);
         }
+        let bytes = response.stream.codings()?.decode(bytes, max)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -513,7 +573,7 @@ impl Fetcher {
         target: &Url,
         known: &mut Known,
         folder: &Path,
-    ) -> Result<Option<Held>, FetchError> {
+    ) -> Result<Option<(Held, Codings)>, FetchError> {
         match self.download_once(source, url, target, known, folder).await {
             Err(FetchError::Changed) => {
                 self.download_once(source, url, target, known, folder).await
@@ -529,11 +589,13 @@ impl Fetcher {
         target: &Url,
         known: &mut Known,
         folder: &Path,
-    ) -> Result<Option<Held>, FetchError> {
+    ) -> Result<Option<(Held, Codings)>, FetchError> {
         let part = part_of(url, folder);
         let have = fs::metadata(&part).map_or(0, |facts| facts.len());
         let resumed = known.partial.take().filter(|it| have > 0 && it.validator().is_some());
         let mut headers = HeaderMap::new();
+        // A body that is compressed on the way cannot be resumed, and its ETag differs from that of the list.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if let Some(validator) = resumed.as_ref().and_then(Partial::validator) {
             put(&mut headers, RANGE, &format!("bytes={have}-"));
             put(&mut headers, IF_RANGE, validator);
@@ -550,6 +612,10 @@ impl Fetcher {
             response => response?,
         };
         let stream = &mut response.stream;
+        let codings = match stream.status {
+            StatusCode::NOT_MODIFIED => Codings::default(),
+            _ => stream.codings()?,
+        };
         let length = header(&stream.headers, CONTENT_LENGTH).and_then(|text| text.parse().ok());
         let etag = header(&stream.headers, ETAG);
         let last_modified = header(&stream.headers, LAST_MODIFIED);
@@ -559,6 +625,11 @@ impl Fetcher {
             StatusCode::NOT_MODIFIED => return Ok(None),
             StatusCode::PARTIAL_CONTENT => {
                 let range = header(&stream.headers, CONTENT_RANGE);
+                // A rest in a coding is not the rest of the part, which has none.
+                if !codings.is_empty() {
+                    fs::remove_file(&part)?;
+                    return Err(FetchError::Changed);
+                }
                 match (range.as_deref().and_then(parse_range), &resumed) {
                     (Some((_, total)), Some(first)) if !first.fits(&version(total)) => {
                         fs::remove_file(&part)?;
@@ -589,18 +660,20 @@ impl Fetcher {
             _ => Ok(bytes),
         });
         if let Err(FetchError::Call(_) | FetchError::Short(..)) = &read {
-            known.partial = Some(version).filter(|version| version.validator().is_some());
+            let can_resume =
+                |version: &Partial| codings.is_empty() && version.validator().is_some();
+            known.partial = Some(version).filter(can_resume);
         } else if read.is_err() {
             fs::remove_file(&part)?;
         }
-        Ok(Some(Held { etag, last_modified, bytes: read?, ..Held::default() }))
+        Ok(Some((Held { etag, last_modified, bytes: read?, ..Held::default() }, codings)))
     }
 
     /// Sends a request and follows redirects. A status that is neither success nor 304 is an error.
     async fn ask(&self, source: &Source, ask: Ask<'_>) -> Result<Response, FetchError> {
-        let mut url = ask.url.clone();
+        let (mut url, mut cookies) = (ask.url.clone(), Cookies::default());
         for _ in 0..=REDIRECTS_MAX {
-            let response = self.ask_once(source, &ask, &url).await?;
+            let response = self.ask_once(source, &ask, &url, &cookies).await?;
             let status = response.stream.status;
             if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
                 return self.judge(response);
@@ -609,11 +682,12 @@ impl Fetcher {
             if ask.method == Method::POST {
                 return Err(FetchError::Redirects);
             }
+            cookies.keep(&response.stream.headers, &url);
             let location = header(&response.stream.headers, LOCATION);
             let next = location.and_then(|location| url.join(&location).ok());
             url = next.ok_or(FetchError::Redirects)?;
         }
-        Err(FetchError::Redirects)
+        Err(cookies.first().map_or(FetchError::Redirects, FetchError::Cookie))
     }
 
     async fn ask_once(
@@ -621,8 +695,10 @@ impl Fetcher {
         source: &Source,
         ask: &Ask<'_>,
         url: &Url,
+        cookies: &Cookies,
     ) -> Result<Response, FetchError> {
         let mut headers = ask.headers.clone();
+        cookies.of(url).iter().for_each(|cookies| put(&mut headers, COOKIE, cookies));
         headers.insert(USER_AGENT, self.agent.clone());
         // Never to another host.
         let is_own = source
@@ -701,6 +777,36 @@ async fn receive(
     Ok(bytes)
 }
 
+/// Decodes a download. A file that is packed as it should be stays so: servers name the packing of a file
+/// as its coding.
+fn decode(part: &Path, codings: &Codings, packing: Packing, max: u64) -> Result<(), FetchError> {
+    if codings.is_empty() {
+        return Ok(());
+    }
+    let decoded = || {
+        let is_packed =
+            |path: &Path| Ok::<_, io::Error>(check_start(&start_of(path)?, packing).is_ok());
+        let draft = part.with_extension("decoded");
+        let mut into = io::BufWriter::new(File::create(&draft)?);
+        codings.copy(io::BufReader::new(File::open(part)?), &mut into, max)?;
+        into.into_inner().map_err(io::IntoInnerError::into_error)?;
+        if packing != Packing::Any && !is_packed(&draft)? && is_packed(part)? {
+            fs::remove_file(&draft)?;
+        } else {
+            fs::rename(&draft, part)?;
+        }
+        Ok(())
+    };
+    decoded().inspect_err(|_| drop(fs::remove_file(part)))
+}
+
+/// The first bytes of a file.
+fn start_of(path: &Path) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    File::open(path)?.take(512).read_to_end(&mut start)?;
+    Ok(start)
+}
+
 /// Syncs and checks a download, and gives it its name. Returns its SHA-256. A bad download is removed.
 fn finish(
     part: &Path,
@@ -709,11 +815,8 @@ fn finish(
     expected: Option<String>,
 ) -> Result<String, FetchError> {
     let checked = || {
-        let mut file = File::open(part)?;
-        file.sync_all()?;
-        let mut start = Vec::new();
-        (&mut file).take(512).read_to_end(&mut start)?;
-        check_start(&start, packing)?;
+        File::open(part)?.sync_all()?;
+        check_start(&start_of(part)?, packing)?;
         let found = hex::encode(feeds::file_sha256(part)?);
         match expected.filter(|expected| *expected != found) {
             Some(expected) => Err(FetchError::Checksum { found, expected }),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Cursor, Write};
+use std::io::{Cursor, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -692,7 +692,7 @@ fn redirects_are_followed_but_never_with_the_password_or_into_a_private_network(
         _ => Reply::Answer(307, vec![("Location", "/loop".to_owned())], Vec::new()),
     });
     let site = Site::new();
-    let secret = site.write("secret", "hunter42\n");
+    let secret = site.write("secret", "\u{feff}hunter42\r\n");
     let settings = |path: &str| {
         site.settings(&format!(
             "[sources]\nallow = [\"{}\", \"{}\"]\n[sources.lists]\nurl = \"{}\"\nusername = \"me\"\n\
@@ -1008,6 +1008,205 @@ fn drops_are_found_in_the_zone_files_of_czds() {
     assert!(exported(&open).contains("name7.com,com"), "{}", exported(&open));
 }
 
+/// Odd links are named, and each zone of the others is downloaded once.
+#[test]
+fn odd_links_of_czds_do_not_stop_the_zones() {
+    let other = Receiver::http(|_, _| Reply::status(200));
+    let foreign = other.url("/czds/downloads/org.zone");
+    let server = Receiver::http(move |_, seen| match seen.target.as_str() {
+        "/api/authenticate" => {
+            let body = serde_json::json!({ "accessToken": token_text(1) }).to_string();
+            Reply::Answer(200, Vec::new(), body.into_bytes())
+        }
+        "/czds/downloads/links" => {
+            let base = format!("http://{}/czds/downloads", seen.header("host"));
+            let links =
+                ["com.zone", "com.zone", "COM.zone", "com.zone?v=2", "app.zone", "guide.pdf"];
+            let mut links: Vec<Value> = links.map(|it| format!("{base}/{it}").into()).to_vec();
+            links.extend([foreign.as_str().into(), "no link".into(), Value::Null]);
+            Reply::Answer(200, Vec::new(), serde_json::to_vec(&links).expect("JSON"))
+        }
+        "/czds/requests/report" => Reply::status(404),
+        target => Reply::Answer(200, Vec::new(), zone(&target.to_lowercase(), 23)),
+    });
+    let (site, settings) = with_czds(&server, "hunter42", "");
+    let report = fetch(&site, &settings, "czds");
+    assert_eq!((&report["error"], &report["compared"]), (&Value::Null, &2.into()), "{report}");
+    let mut asked = asked(&server, 0);
+    asked.retain(|line| line.contains(".zone"));
+    asked.sort();
+    assert_eq!(asked, ["GET /czds/downloads/app.zone", "GET /czds/downloads/com.zone"]);
+    assert_eq!(other.seen().len(), 0);
+    let warning = report["warnings"][0].as_str().expect("a warning");
+    assert!(warning.contains("guide.pdf") && warning.contains("/org.zone`"), "{warning}");
+    let listed = listed(&site, &settings, "czds");
+    assert_eq!((&listed["status"], &listed["warnings"][0]), (&"doubtful".into(), &warning.into()));
+    assert!(run(&site, &settings, &["list"]).stdout.contains("WARNING: not downloaded"));
+}
+
+/// The file of another zone is refused, and that is told until the zone's own file comes.
+#[test]
+fn a_zone_file_of_another_zone_leaves_the_zone_stale() {
+    let wrong = Arc::new(AtomicUsize::new(1));
+    let is_wrong = Arc::clone(&wrong);
+    let server = Receiver::http(move |_, seen| match seen.target.as_str() {
+        "/api/authenticate" => {
+            let body = serde_json::json!({ "accessToken": token_text(1) }).to_string();
+            Reply::Answer(200, Vec::new(), body.into_bytes())
+        }
+        "/czds/downloads/links" => {
+            let base = format!("http://{}/czds/downloads", seen.header("host"));
+            let links = ["com", "net"].map(|zone| format!("{base}/{zone}.zone"));
+            Reply::Answer(200, Vec::new(), serde_json::to_vec(&links).expect("JSON"))
+        }
+        "/czds/requests/report" => Reply::status(404),
+        "/czds/downloads/com.zone" if is_wrong.load(Ordering::SeqCst) == 1 => {
+            let headers = vec![("Last-Modified", "Mon, 23 Nov 2026 02:00:00 GMT".to_owned())];
+            Reply::Answer(200, headers, zone("net.zone", 23))
+        }
+        target => Reply::Answer(200, Vec::new(), zone(target, 24)),
+    });
+    let (site, settings) = with_czds(&server, "hunter42", "");
+    let words = "a file of the zone `net` in place of `com`";
+    let report = fetch(&site, &settings, "czds");
+    assert!(report["error"].as_str().is_some_and(|text| text.contains(words)), "{report}");
+    assert!(report["error"].as_str().is_some_and(|text| text.starts_with("com: ")), "{report}");
+    let kept = |zone: &str| site.data().join("zones").join(zone).exists();
+    assert!(kept("net") && !kept("com"), "the other zone is compared");
+    // Two days later the service still has that file, and no download tells that anew.
+    let on = |day: &str| {
+        let args = ["--today", day, "--config", &settings, "sources", "fetch", "czds", "--json"];
+        let printed: Value = serde_json::from_str(&site.run(&args).stdout).expect("JSON");
+        printed["sources"][0]["error"].clone()
+    };
+    assert!(on("2026-11-25").as_str().is_some_and(|text| text.contains(words)), "still stale");
+    let zones =
+        || asked(&server, 0).iter().filter(|it| *it == "GET /czds/downloads/com.zone").count();
+    assert_eq!(zones(), 1);
+    wrong.store(0, Ordering::SeqCst);
+    assert_eq!((on("2026-11-27"), kept("com")), (Value::Null, true));
+}
+
+/// Servers that compress although nobody asked: the list is read, or the coding is named.
+#[test]
+fn compressed_responses_are_read_or_named() {
+    let list =
+        |coding: &str| format!("domain,drop_date\n{coding}name.com,2026-11-20\n").into_bytes();
+    let packed = |coding: &str, body: &[u8]| {
+        let mut packed = Vec::new();
+        let level = flate2::Compression::default();
+        match coding {
+            "gzip" => packed = gzip(body),
+            "deflate" => {
+                let mut encoder = flate2::read::ZlibEncoder::new(body, level);
+                encoder.read_to_end(&mut packed).expect("memory");
+            }
+            _ => packed = body.to_vec(),
+        }
+        packed
+    };
+    for coding in ["gzip", "deflate"] {
+        let server = Receiver::http(move |_, _| {
+            let headers = vec![("Content-Encoding", coding.to_owned()), ("ETag", "\"a\"".into())];
+            Reply::Answer(200, headers, packed(coding, &list(coding)))
+        });
+        let (site, settings) = one_source(&server, "/list.csv", "");
+        let report = fetch(&site, &settings, "lists");
+        assert_eq!((&report["rows"], &report["error"]), (&1.into(), &Value::Null), "{coding}");
+        assert_eq!(server.seen()[0].header("accept-encoding"), "identity");
+    }
+    for (coding, words) in [
+        ("br", "the server sent Content-Encoding: br, which dropdex neither asked for nor reads"),
+        ("zstd", "the server sent Content-Encoding: zstd, but the body is not coded so"),
+    ] {
+        let server = Receiver::http(move |_, _| {
+            Reply::Answer(200, vec![("Content-Encoding", coding.to_owned())], list(coding))
+        });
+        let (site, settings) = one_source(&server, "/list.csv", "");
+        fails(&site, &settings, &[words]);
+    }
+}
+
+/// A file that is packed, and whose server names the packing as a coding, stays as its checksum says.
+#[test]
+fn the_packing_of_a_file_is_no_coding_of_its_response() {
+    let body = fixture("uk-nominet", "good");
+    let server = Receiver::http(move |_, seen| match seen.target.ends_with(".sha256") {
+        true => Reply::Answer(200, Vec::new(), sha256(&body).into_bytes()),
+        false => Reply::Answer(200, vec![("Content-Encoding", "x-gzip".to_owned())], body.clone()),
+    });
+    let site = Site::new();
+    let settings = settings(&site, &server);
+    run(&site, &settings, &["enable", "uk-nominet"]);
+    let report = fetch(&site, &settings, "uk-nominet");
+    assert_eq!((&report["rows"], &report["error"]), (&3.into(), &Value::Null), "{report}");
+}
+
+/// A server that sets a cookie and redirects to the same address: it gets the cookie back, and no other does.
+#[test]
+fn a_cookie_is_sent_back_while_redirects_are_followed() {
+    let other =
+        Receiver::http(|_, _| Reply::Answer(200, Vec::new(), fixture("pl-deleted", "good")));
+    let elsewhere = other.url("/pl.txt");
+    for is_let_in in [true, false] {
+        let elsewhere = elsewhere.clone();
+        let server = Receiver::http(move |_, seen| match seen.header("cookie") {
+            "seen=1; b=2" if is_let_in => {
+                Reply::Answer(302, vec![("Location", elsewhere.clone())], Vec::new())
+            }
+            _ => {
+                let cookie = |text: &str| ("Set-Cookie", format!("{text}; Path=/; HttpOnly"));
+                let headers = vec![cookie("seen=1"), cookie("b=2"), ("Location", "/pl.txt".into())];
+                Reply::Answer(302, headers, Vec::new())
+            }
+        });
+        let (site, settings) = one_source(&server, "/pl.txt", "");
+        let toml = fs::read_to_string(&settings).expect("settings");
+        let allow = format!("allow = [\"{}\", ", other.address());
+        let settings = site.settings(&toml.replace("allow = [", &allow));
+        match is_let_in {
+            true => assert_eq!(fetch(&site, &settings, "lists")["rows"], 2),
+            false => drop(fails(&site, &settings, &["its cookie `seen` was sent back"])),
+        }
+        assert_eq!(server.seen()[0].header("cookie"), "");
+    }
+    assert_eq!(other.seen()[0].header("cookie"), "", "cookies go to their own server");
+}
+
+/// A compressed body that grows beyond `max_mib`.
+#[test]
+fn a_compressed_response_is_bounded() {
+    let server = Receiver::http(move |_, _| {
+        let body = gzip(&vec![b'a'; 3 << 20]);
+        Reply::Answer(200, vec![("Content-Encoding", "gzip".to_owned())], body)
+    });
+    let (site, settings) = one_source(&server, "/list.csv", "max_mib = 1\n");
+    fails(&site, &settings, &["above the limit of 1048576", "max_mib"]);
+}
+
+/// A list that lost nearly all its rows is taken, and the source says so.
+#[test]
+fn a_list_that_shrank_is_doubtful() {
+    let server = Receiver::http(|before, _| {
+        let rows = if before == 1 { 2 } else { 200 };
+        let rows: String =
+            (0..rows).map(|at| format!("name{before}x{at}.com,2026-11-2{before}\n")).collect();
+        Reply::Answer(200, Vec::new(), format!("domain,drop_date\n{rows}").into_bytes())
+    });
+    let (site, settings) = one_source(&server, "/list.csv", "");
+    let status = || {
+        assert_eq!(fetch(&site, &settings, "lists")["outcome"], "added");
+        let listed = listed(&site, &settings, "lists");
+        (listed["status"].clone(), listed["warnings"].clone())
+    };
+    assert_eq!(status(), ("ok".into(), Value::Array(Vec::new())));
+    let (standing, warnings) = status();
+    assert_eq!(standing, "doubtful");
+    let warning = warnings[0].as_str().expect("a warning");
+    assert!(warning.starts_with("2 rows, 1 % of the usual 200"), "{warning}");
+    assert_eq!(status(), ("ok".into(), Value::Array(Vec::new())));
+}
+
 /// Errors of CZDS requests. The table of errors in `data/docs/contributing.md` names a test for
 /// each row.
 #[test]
@@ -1176,7 +1375,9 @@ fn the_token_of_czds_goes_to_no_other_host() {
     let (site, settings) = with_czds(&server, "hunter42", "");
     let report = fetch(&site, &settings, "czds");
     assert!(
-        report["error"].as_str().is_some_and(|text| text.contains("leads to 127.0.0.1")),
+        report["error"]
+            .as_str()
+            .is_some_and(|text| text.contains("com.zone`, which leads elsewhere")),
         "{report}"
     );
     assert_eq!(other.seen().len(), 0);
