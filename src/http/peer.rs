@@ -4,6 +4,7 @@
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use axum::http::HeaderMap;
+use axum::http::header::FORWARDED;
 
 /// The client of a request. The server puts it into the request's extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub struct Client {
     pub address: IpAddr,
     /// Whether a trusted proxy forwarded the request, so that its headers can be trusted.
     pub through_proxy: bool,
+    /// Whether that proxy names no usable address, such as `unknown`, so that the address is the proxy's.
+    pub is_hidden: bool,
 }
 
 impl Client {
@@ -20,13 +23,17 @@ impl Client {
     pub fn from_headers(connected: IpAddr, headers: &HeaderMap, proxies: &[IpAddr]) -> Client {
         let is_proxy = |address: &IpAddr| proxies.contains(&address.to_canonical());
         if !is_proxy(&connected) {
-            return Client { address: connected, through_proxy: false };
+            return Client { address: connected, through_proxy: false, is_hidden: false };
         }
         let mut address = connected;
+        // A proxy that knows only the newer header forwards for somebody, too.
+        let mut is_hidden =
+            headers.contains_key(FORWARDED) && !headers.contains_key("x-forwarded-for");
         let lines = headers.get_all("x-forwarded-for").iter().rev();
         // Bytes, because forged entries may not be valid text.
         for named in lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b',')) {
             let Some(next) = str::from_utf8(named).ok().and_then(|text| parse(text.trim())) else {
+                is_hidden = true;
                 break;
             };
             address = next;
@@ -34,7 +41,7 @@ impl Client {
                 break;
             }
         }
-        Client { address, through_proxy: true }
+        Client { address, through_proxy: true, is_hidden }
     }
 
     /// The network that limits apply to.
@@ -51,8 +58,9 @@ pub fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// An address with or without a port.
+/// An address with or without a port, in quotes or not.
 fn parse(text: &str) -> Option<IpAddr> {
+    let text = text.trim_matches('"');
     let bare = text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     bare.ok().or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()))
 }
@@ -95,5 +103,31 @@ mod tests {
             assert_eq!(client.address, ip(expected), "{forwarded}");
             assert_eq!(client.through_proxy, connected != "192.0.2.1");
         }
+    }
+
+    #[test]
+    fn a_client_that_its_proxy_hides_counts_as_the_proxy() {
+        let proxies = [ip("127.0.0.1"), ip("10.0.0.1")];
+        let client = |name: &'static str, value: &str| {
+            let value = HeaderValue::from_bytes(value.as_bytes()).expect("a value");
+            let headers =
+                HeaderMap::from_iter([(axum::http::HeaderName::from_static(name), value)]);
+            Client::from_headers(ip("10.0.0.1"), &headers, &proxies)
+        };
+        let xff = "x-forwarded-for";
+        for hidden in
+            ["unknown", "_hidden", "", " ", "1.2.3.4, unknown", "1.2.3.4, 10.0.0.1:1:2", "a.b"]
+        {
+            let client = client(xff, hidden);
+            assert!(client.is_hidden && client.address == ip("10.0.0.1"), "{hidden}");
+        }
+        assert!(client(xff, "unknown, 127.0.0.1").is_hidden, "behind a second proxy");
+        assert!(client("forwarded", "for=unknown").is_hidden);
+        for named in
+            ["198.51.100.1", "[2001:db8::1]:80", "\"[2001:db8::1]:80\"", "unknown, 1.2.3.4"]
+        {
+            assert!(!client(xff, named).is_hidden, "{named}");
+        }
+        assert!(!client("via", "1.1 a").is_hidden, "a request of the proxy itself");
     }
 }

@@ -38,14 +38,15 @@ impl Visitors {
         }
     }
 
-    /// Counts a request. Loopback and proxies are exempt.
+    /// Counts a request. Loopback and proxies are exempt, but not those whose client a proxy hides.
     ///
     /// # Errors
     /// 429 above the limit.
     pub(super) fn check(&self, client: Option<&Client>) -> Result<(), ApiError> {
         let Some(client) = client else { return Ok(()) };
         let address = client.address.to_canonical();
-        if address.is_loopback() || self.proxies.contains(&address) {
+        let is_exempt = address.is_loopback() || self.proxies.contains(&address);
+        if is_exempt && !client.is_hidden {
             return Ok(());
         }
         self.limiter.check_key(&client.network()).map_err(|until| {
@@ -89,7 +90,8 @@ mod tests {
     use super::*;
 
     fn client(address: &str) -> Client {
-        Client { address: address.parse().expect("an address"), through_proxy: true }
+        let address = address.parse().expect("an address");
+        Client { address, through_proxy: true, is_hidden: false }
     }
 
     #[test]

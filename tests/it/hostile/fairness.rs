@@ -181,6 +181,11 @@ fn a_network_may_send_so_many_requests_a_minute_without_a_key() {
     let answers = ask(&[("X-Forwarded-For", &one), ("Authorization", &auth)]);
     assert!(answers.iter().all(|answer| answer.status == 200));
     assert!(ask(&[]).iter().all(|answer| answer.status == 401));
+    // Nor does a proxy that hides its clients: they share the limit of the proxy.
+    for hidden in ["unknown", "_hidden"] {
+        let answers = ask(&[("X-Forwarded-For", hidden)]);
+        assert!(answers.iter().any(|answer| answer.status == 429), "{hidden}");
+    }
     // An invalid key does not help.
     let answers = ask(&[("X-Forwarded-For", &one), ("Authorization", "Bearer ddx_0")]);
     assert!(answers.iter().any(|answer| answer.status == 429));
