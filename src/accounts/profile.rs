@@ -7,15 +7,18 @@ use super::data::access::{
 };
 use super::data::account::Account;
 use super::data::keys::Key;
+use super::data::rules::{Channel, Rule};
+use super::data::watch_alerts::WatchSender;
 use super::decide::{Decided, invalid};
 use super::email::Email;
 use super::error::{Field, WriteError};
 use super::event::Event;
-use super::rules::{CHAT_ID_INVALID, is_chat_id};
+use super::rules::{CHAT_ID_INVALID, details_set, is_chat_id};
 use super::store::{Caller, Store};
 use super::token::{Token, TokenDigest};
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
+use crate::vocab::ids::AccountId;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 
@@ -78,6 +81,66 @@ impl Store {
             let chat = chat.map(Into::into);
             let set = Event::TelegramChatSet { account: account.id, chat };
             Ok(Decided::new(is_new.then_some(set), ()))
+        })
+        .await
+    }
+
+    /// Replaces a chat that got another id wherever the account uses it. Does nothing while messages are queued for
+    /// the old one, since a change of channels ends those; returns whether the new one is stored.
+    ///
+    /// # Errors
+    /// [`WriteError::NotFound`] without such an account, [`WriteError::Journal`].
+    pub async fn move_telegram_chat(
+        &self,
+        account: AccountId,
+        from: &str,
+        to: &str,
+    ) -> Result<bool, WriteError> {
+        let moved = |channels: &[Channel]| {
+            let mut moved: Vec<Channel> = Vec::new();
+            for channel in channels {
+                let channel = match channel {
+                    Channel::Telegram { chat_id } if chat_id == from => {
+                        Channel::Telegram { chat_id: to.to_owned() }
+                    }
+                    other => other.clone(),
+                };
+                if !moved.contains(&channel) {
+                    moved.push(channel);
+                }
+            }
+            (moved != channels).then_some(moved)
+        };
+        self.write_to(account, |account, _| {
+            let (id, data) = (account.id, &account.data);
+            let is_old = |channel: &Channel| {
+                matches!(channel, Channel::Telegram { chat_id } if chat_id == from)
+            };
+            let mut queued = data.outbox.iter().flat_map(|(_, outbox)| {
+                outbox.pending().filter_map(|(_, delivery)| outbox.get(delivery))
+            });
+            if queued.any(|delivery| is_old(&delivery.channel)) {
+                return Ok(Decided::new([], false));
+            }
+            let mut events = Vec::new();
+            for rule in data.rules() {
+                if let Some(channels) = moved(&rule.channels) {
+                    let rule = Rule { channels, ..rule.clone() };
+                    let details = details_set(account, &rule);
+                    events.push(Event::RuleChanged { account: id, rule: Box::new(rule) });
+                    events.extend(details);
+                }
+            }
+            let WatchSender { alerts, rule } = data.watch_sender();
+            if let Some(channels) = moved(&rule.channels) {
+                let (secrets, at, alerts) = (rule.secrets.clone(), rule.created_at, *alerts);
+                events.push(Event::WatchAlertsSet { account: id, alerts, channels, secrets, at });
+            }
+            if account.access.telegram_chat.as_deref() == Some(from) {
+                let chat = Some(to.into());
+                events.push(Event::TelegramChatSet { account: id, chat });
+            }
+            Ok(Decided::new(events, true))
         })
         .await
     }

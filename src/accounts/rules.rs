@@ -179,7 +179,7 @@ fn change(
 }
 
 /// The event with what that of a rule does not hold; `None` if there is nothing.
-fn details_set(account: &Account, rule: &Rule) -> Option<Event> {
+pub(super) fn details_set(account: &Account, rule: &Rule) -> Option<Event> {
     let (more, search) = (rule.filter.more.clone(), rule.search);
     (!more.is_empty() || search.is_some()).then_some(Event::RuleDetailsSet {
         account: account.id,

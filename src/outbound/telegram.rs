@@ -52,6 +52,8 @@ struct Reply {
 #[serde(default)]
 struct Parameters {
     retry_after: Option<u32>,
+    /// The group became a supergroup, which has another id.
+    migrate_to_chat_id: Option<i64>,
 }
 
 impl Bot {
@@ -70,7 +72,7 @@ impl Bot {
         Ok(Bot { client, base: settings.base.clone(), token })
     }
 
-    /// Sends an alert. `home` is the URL of this server.
+    /// Sends an alert. `home` is the URL of this server. Returns the id of the chat if it has a new one.
     ///
     /// # Errors
     /// The message was not accepted.
@@ -79,16 +81,24 @@ impl Bot {
         chat_id: &str,
         alert: &Alert,
         home: Option<&str>,
-    ) -> Result<(), SendError> {
+    ) -> Result<Option<String>, SendError> {
         let head = alert.headline() + "\n";
         let link = home.map(|home| alert.link(home));
         let link = link.as_deref();
         let layout = Layout { bytes_max: TEXT_BYTES_MAX, head: &head, between: "\n", link };
-        let message = SendMessage {
-            chat_id,
-            text: &alert.chat(layout),
-            link_preview_options: LinkPreview { is_disabled: true },
+        let text = alert.chat(layout);
+        let answer = self.post(chat_id, &text).await?;
+        let Some(moved) = Reply::of(&answer).parameters.migrate_to_chat_id else {
+            return classify(&answer).map(|()| None);
         };
+        let moved = moved.to_string();
+        classify(&self.post(&moved, &text).await?)?;
+        Ok(Some(moved))
+    }
+
+    async fn post(&self, chat_id: &str, text: &str) -> Result<Answer, SendError> {
+        let link_preview_options = LinkPreview { is_disabled: true };
+        let message = SendMessage { chat_id, text, link_preview_options };
         let body = serde_json::to_vec(&message).expect("text is JSON");
         let address = format!("{}/bot{}/sendMessage", self.base.as_str(), self.token.reveal());
         let url = Url::parse(&address)
@@ -96,13 +106,20 @@ impl Bot {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let request = Request { method: Method::POST, url, headers, body: Bytes::from(body) };
-        classify(&self.client.send(request, Body::Whole(BODY_MAX)).await?)
+        Ok(self.client.send(request, Body::Whole(BODY_MAX)).await?)
+    }
+}
+
+impl Reply {
+    /// Reads a response; one that is not of the Bot API says nothing.
+    fn of(answer: &Answer) -> Reply {
+        serde_json::from_slice(&answer.body).unwrap_or_default()
     }
 }
 
 /// Classifies a response. A chat that does not exist or blocks the bot is permanent.
 fn classify(answer: &Answer) -> Result<(), SendError> {
-    let reply: Reply = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let reply = Reply::of(answer);
     match answer.status.as_u16() {
         200 if reply.ok => Ok(()),
         status @ (400 | 403) => Err(SendError::new(Failure::Rejected, status)),

@@ -9,13 +9,15 @@ pub mod schedule;
 pub mod send;
 
 use std::collections::HashMap;
+use std::mem;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use metrics::counter;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use crate::accounts::{AttemptOutcome, ClosedChannel, PendingDelivery, Store};
+use crate::accounts::{AttemptOutcome, Channel, ClosedChannel, PendingDelivery, Store};
 use crate::outbound::{Failure, SendError};
 use crate::vocab::clock::Clock;
 use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
@@ -46,7 +48,8 @@ pub struct Deliver {
     pub clock: Clock,
 }
 
-type Sent = Result<(), SendError>;
+/// The new id of a Telegram chat that has one.
+type Sent = Result<Option<String>, SendError>;
 type Outcome = (AccountId, RuleId, DeliveryId, AttemptOutcome);
 
 /// The state of the worker.
@@ -54,8 +57,10 @@ struct Work {
     deliver: Deliver,
     queue: Queue,
     tasks: JoinSet<Sent>,
-    /// Key, number of the attempt, and kind of the channel.
-    in_flight: HashMap<Id, (Key, u16, &'static str)>,
+    /// Key, number of the attempt, and the channel.
+    in_flight: HashMap<Id, (Key, u16, Arc<Channel>)>,
+    /// Telegram chats with a new id, which is stored once their outcomes are written.
+    moved: Vec<(AccountId, Arc<Channel>, String)>,
     /// Mails about channels that were switched off.
     reports: JoinSet<()>,
     /// Outcomes to write before anything else is sent.
@@ -95,6 +100,17 @@ async fn report(senders: Senders, closed: ClosedChannel, clock: Clock) {
     }
 }
 
+/// Stores the new id of a Telegram chat, after the last message that is queued for the old one. Until then, each
+/// message finds it again.
+async fn move_chat(store: &Store, account: AccountId, channel: &Channel, to: &str) {
+    let Channel::Telegram { chat_id } = channel else { return };
+    match store.move_telegram_chat(account, chat_id, to).await {
+        Ok(true) => tracing::info!(from = chat_id, to, "a Telegram group became a supergroup"),
+        Ok(false) => {}
+        Err(err) => tracing::warn!(error = %err, "the new id of a Telegram chat is not stored"),
+    }
+}
+
 /// Counts an attempt.
 fn count(channel: &'static str, settled: &AttemptOutcome) {
     let outcome = match settled {
@@ -111,7 +127,7 @@ impl Work {
         let queue = Queue::new(deliver.schedule.shortest());
         let (tasks, reports) = Default::default();
         let (in_flight, unwritten) = (HashMap::new(), Vec::new());
-        Work { deliver, queue, tasks, in_flight, reports, unwritten }
+        Work { deliver, queue, tasks, in_flight, moved: Vec::new(), reports, unwritten }
     }
 
     /// Reads the pending deliveries from the store.
@@ -138,10 +154,10 @@ impl Work {
                 continue;
             };
             let attempts = pending.delivery.attempts.saturating_add(1);
-            let kind = send::kind(&pending.delivery.channel);
             let (senders, now) = (self.deliver.senders.clone(), self.deliver.clock.now());
+            let channel = Arc::clone(&pending.delivery.channel);
             let task = self.tasks.spawn(async move { senders.send(pending, now).await });
-            self.in_flight.insert(task.id(), (key, attempts, kind));
+            self.in_flight.insert(task.id(), (key, attempts, channel));
         }
     }
 
@@ -173,7 +189,11 @@ impl Work {
                 (err.id(), Err(SendError::new(Failure::NotConfigured, "sending it panicked")))
             }
         };
-        let Some((key, attempts, kind)) = self.in_flight.remove(&id) else { return };
+        let Some((key, attempts, channel)) = self.in_flight.remove(&id) else { return };
+        let kind = send::kind(&channel);
+        let sent = sent.map(|moved| {
+            self.moved.extend(moved.map(|chat| (key.account, channel, chat)));
+        });
         let settled =
             self.deliver.schedule.settle(key.id, attempts, &sent, self.deliver.clock.now());
         let health = send::health(&sent);
@@ -209,6 +229,9 @@ impl Work {
         match self.deliver.store.settle(self.unwritten.clone(), at).await {
             Ok(closed) => {
                 self.unwritten.clear();
+                for (account, channel, chat) in mem::take(&mut self.moved) {
+                    move_chat(&self.deliver.store, account, &channel, &chat).await;
+                }
                 // Ended ones are dropped.
                 while self.reports.try_join_next().is_some() {}
                 for closed in closed {

@@ -72,7 +72,7 @@ impl Senders {
         })
     }
 
-    /// Sends a delivery.
+    /// Sends a delivery. Returns the new id of a Telegram chat that has one.
     ///
     /// # Errors
     /// The receiver did not accept it.
@@ -80,7 +80,7 @@ impl Senders {
         &self,
         pending: PendingDelivery,
         now: DateTime<Utc>,
-    ) -> Result<(), SendError> {
+    ) -> Result<Option<String>, SendError> {
         let mut alert = self::alert(&pending);
         match &*pending.delivery.channel {
             Channel::Webhook { url } => {
@@ -98,10 +98,11 @@ impl Senders {
             }
             Channel::Telegram { chat_id } => {
                 let bot = self.bot.as_ref().ok_or_else(|| not_configured("telegram.token"))?;
-                bot.send(chat_id, &alert, self.home.as_deref()).await
+                return bot.send(chat_id, &alert, self.home.as_deref()).await;
             }
             Channel::Chat(chat) => self.chats.send(chat, &alert, now).await,
-        }
+        }?;
+        Ok(None)
     }
 
     /// Tells the owner by mail, where mail is set up, that a channel was switched off.

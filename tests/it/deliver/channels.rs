@@ -204,6 +204,64 @@ fn telegram_messages_respect_its_rate_limits() {
     assert!(!log.contains("SECRET"), "{log}");
 }
 
+/// A group that became a supergroup: the message goes to the new chat at once, and the rule names that from then on.
+#[test]
+fn a_telegram_group_that_moved_is_followed() {
+    const NEW: i64 = -1_001_234_567_890;
+    let api = Receiver::http(|_, seen| {
+        let sent: Value = serde_json::from_slice(&seen.body).expect("JSON");
+        let (status, reply) = match sent["chat_id"].as_str() {
+            Some("-77") => (
+                400,
+                json!({"ok": false, "error_code": 400,
+                       "description": "Bad Request: group chat was upgraded to a supergroup chat",
+                       "parameters": {"migrate_to_chat_id": NEW}}),
+            ),
+            _ => (200, json!({"ok": true, "result": {}})),
+        };
+        Reply::Answer(status, vec![], reply.to_string().into_bytes())
+    });
+    let settings = format!(
+        "[telegram]\ntoken = \"123456:SECRET-token\"\nbase = \"{}\"\nallow = [\"{}\"]\n",
+        api.url(""),
+        api.address()
+    );
+    let mut world = World::new(&settings, &[]);
+    let channel = json!({"type": "telegram", "chatId": -77});
+    let (rule, _) = world.rule("to a group", channel.clone());
+    let (other, _) = world.rule("to the same", channel.clone());
+    let saved = json!({"kinds": [], "channels": [channel]});
+    let watching = world.client.send("PUT", "/api/v1/watchlist/alerts", &saved);
+    assert_eq!(watching.status, 200, "{}", watching.text());
+    world.list();
+    for rule in [rule, other] {
+        assert_eq!(world.wait(rule, "delivered")["attempts"], 1);
+    }
+    let chats = |seen: &[crate::common::receiver::Seen]| {
+        let chat = |seen: &crate::common::receiver::Seen| {
+            let sent: Value = serde_json::from_slice(&seen.body).expect("JSON");
+            sent["chat_id"].as_str().expect("an id").to_owned()
+        };
+        seen.iter().map(chat).collect::<Vec<_>>()
+    };
+    let before = api.seen().len();
+    assert!(chats(&api.seen()).contains(&NEW.to_string()));
+    for rule in [rule, other] {
+        crate::common::wait::until_ok(std::time::Duration::from_secs(30), || {
+            let shown = world.client.get(&format!("/api/v1/alerts/{rule}")).json();
+            let chat = shown["alert"]["channels"][0]["chatId"].as_str();
+            let is_new = chat.and_then(|chat| chat.parse().ok()) == Some(NEW);
+            if is_new { Ok(()) } else { Err(shown.to_string()) }
+        });
+    }
+    let watching = world.client.get("/api/v1/watchlist/alerts").json();
+    assert_eq!(watching["alerts"]["channels"][0]["chatId"], NEW.to_string(), "{watching}");
+    world.list();
+    world.wait(rule, "delivered");
+    world.wait(other, "delivered");
+    assert!(!chats(&api.seen()[before..]).contains(&"-77".to_owned()), "stored");
+}
+
 #[test]
 fn the_owner_is_mailed_when_a_channel_is_switched_off() {
     let receiver = Receiver::https(&["127.0.0.1"], |_, _| Reply::status(410));
