@@ -31,6 +31,7 @@ use crate::config::Config;
 use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
 use crate::http::feeds::FeedLimits;
+use crate::http::mount::Mount;
 use crate::http::position::Positions;
 use crate::http::work::PAUSED_PER_CORE;
 use crate::http::{App, AppParts, ConfiguredChannels, allowance};
@@ -179,7 +180,7 @@ pub fn serve(
             telegram: config.outbound.telegram.is_some(),
         },
         guard,
-        cookie: config.web.cookie(),
+        cookie: config.web.cookie(config.outbound.public_url.as_ref()),
         single_user: config.listen.is_loopback()
             && config.outbound.public_url.is_none()
             && config.server.tls.is_none(),
@@ -188,6 +189,7 @@ pub fn serve(
         checks: config.outbound.rdap.enabled.then(Arc::default),
         catch_days: config.catch_days,
         home: config.outbound.public_url.clone(),
+        mount: Mount::new(config.outbound.public_url.as_ref()),
         feed_limits: FeedLimits::default(),
         exports: Arc::default(),
         streams: Arc::default(),
@@ -532,16 +534,17 @@ impl Serving {
         let positions = config.cluster.as_ref().map(|_| Positions {
             store: app.store.clone(),
             live: Arc::clone(&app.live),
-            cookie: config.web.cookie(),
+            cookie: config.web.cookie(config.outbound.public_url.as_ref()),
         });
         let public_host = config.outbound.public_url.as_ref().map(BaseUrl::authority);
-        let router = web::router(web);
+        let (router, mount) = (web::router(web), app.mount.clone());
         let parts = server::ServerParts {
             router: router.layer(MapRequestLayer::new(requests::record_route)),
             error_renderer: web::refusals,
             identify,
             positions,
             public_host,
+            mount,
             tls,
             observing: requests::Settings {
                 proxies: config.server.proxies.as_slice().into(),

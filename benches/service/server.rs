@@ -16,6 +16,7 @@ use axum::routing::get;
 use dropdex::accounts::Store;
 use dropdex::changes::Appender;
 use dropdex::http::feeds::FeedLimits;
+use dropdex::http::mount::Mount;
 use dropdex::http::session::CookieKind;
 use dropdex::http::{App, AppParts, ConfiguredChannels, allowance};
 use dropdex::index::Index;
@@ -77,6 +78,7 @@ impl Service {
             checks: None,
             catch_days: CATCH_DAYS_DEFAULT,
             home: None,
+            mount: Mount::default(),
             feed_limits: FeedLimits::default(),
             exports: Arc::default(),
             streams: Arc::default(),
@@ -131,6 +133,7 @@ impl Service {
                     }),
                     positions: None,
                     public_host: None,
+                    mount: Mount::default(),
                     tls: None,
                     observing: requests::Settings::default(),
                     draining: Arc::default(),

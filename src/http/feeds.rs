@@ -28,6 +28,8 @@ use crate::http::body::JsonBody;
 use crate::http::error::ApiError;
 use crate::http::etag::Tag;
 use crate::http::filter::drops;
+use crate::http::home::Home;
+use crate::http::mount::Mount;
 use crate::http::params::{Params, path_id};
 use crate::http::searches::split;
 use crate::http::watchlist::{WatchRow, WatchSort, sorted_rows};
@@ -167,8 +169,9 @@ pub struct FeedAddresses {
 }
 
 impl FeedAddresses {
-    pub fn new(token: &Token) -> FeedAddresses {
-        let path = |kind| format!("/feeds/{}.{kind}", token.reveal());
+    /// The addresses on a server at `mount`.
+    pub fn new(mount: &Mount, token: &Token) -> FeedAddresses {
+        let path = |kind| mount.at(&format!("/feeds/{}.{kind}", token.reveal()));
         FeedAddresses { atom: path("atom"), calendar: path("ics") }
     }
 }
@@ -195,7 +198,7 @@ pub async fn make_feed(
 ) -> Result<Response, ApiError> {
     let of = feed_of(body.search_id, body.rule_id, "ruleId")?;
     let token = app.store.make_feed(&caller, of, now.0).await?;
-    Ok((StatusCode::CREATED, Json(FeedAddresses::new(&token))).into_response())
+    Ok((StatusCode::CREATED, Json(FeedAddresses::new(&app.mount, &token))).into_response())
 }
 
 /// A feed that was revoked.
@@ -293,7 +296,7 @@ pub async fn read_feed(
     let _running = app.feed_limits.begin(caller.account, digest)?;
     let (index, as_of) = (app.live.current(), app.as_of(Now(app.clock.now())));
     let owned = app.store.user_data(&caller);
-    let home = app.base_url(request.headers());
+    let Home(home) = Home::of(&app, request.extensions());
     let path = request.uri().path().to_owned();
     let is_atom = form == Form::Atom;
     let store = app.store.clone();

@@ -19,9 +19,11 @@ pub mod feeds;
 pub mod filter;
 pub mod health;
 pub mod hidden;
+pub mod home;
 pub mod label;
 pub mod local;
 pub mod mcp;
+pub mod mount;
 mod openapi;
 pub mod operation;
 pub mod operations;
@@ -47,14 +49,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use axum::http::HeaderMap;
-use axum::http::header::HOST;
-
 use crate::accounts::Store;
 use crate::changes::ChangeLog;
 use crate::http::account_turns::AccountTurns;
 use crate::http::allowance::Now;
 use crate::http::feeds::FeedLimits;
+use crate::http::mount::Mount;
 use crate::http::session::CookieKind;
 use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
@@ -98,6 +98,8 @@ pub struct AppParts {
     pub catch_days: u16,
     /// Public address of this server, if it has one.
     pub home: Option<BaseUrl>,
+    /// The path of that address.
+    pub mount: Mount,
     /// Rate limits of feeds.
     pub feed_limits: FeedLimits,
     /// CSV exports in progress, and long polls and streams of events.
@@ -139,19 +141,6 @@ impl App {
     pub fn as_of(&self, now: Now) -> AsOf {
         let today = Day::from_instant(now.0).unwrap_or_else(|| self.clock.today());
         AsOf { today, catch_days: self.catch_days }
-    }
-
-    /// Base URL of this server: the public one, or else the one that this client uses.
-    pub fn base_url(&self, headers: &HeaderMap) -> String {
-        if let Some(home) = &self.home {
-            return home.as_str().to_owned();
-        }
-        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-        let scheme = match self.cookie {
-            CookieKind::Secure => "https",
-            CookieKind::PlainHttp => "http",
-        };
-        format!("{scheme}://{}", host.unwrap_or("localhost:8080"))
     }
 
     /// Seconds since the server started.

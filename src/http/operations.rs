@@ -1,8 +1,9 @@
 //! Every operation of the API, in one table. The router, the index of endpoints, the OpenAPI document
 //! and the reference page are made from it; there is no other route.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, patch, post, put};
@@ -838,24 +839,37 @@ struct IndexResponse {
     /// How to authenticate.
     auth: &'static str,
     /// Path of the documentation.
-    docs: &'static str,
+    docs: String,
 }
 
 /// `GET /api/v1`: the index of endpoints.
-async fn api_index() -> impl IntoResponse {
+async fn api_index(State(app): State<App>) -> impl IntoResponse {
     Json(IndexResponse {
         name: "dropdex",
         version: "1.0",
         endpoints: endpoints().collect(),
         auth: "Send your API key with every request, in the header `Authorization: Bearer <API_KEY>`.",
-        docs: "/api/docs",
+        docs: app.mount.at("/api/docs"),
     })
 }
 
 /// `GET /api/openapi.json`: the OpenAPI document.
-async fn openapi_json(headers: HeaderMap) -> Response {
+async fn openapi_json(State(app): State<App>, headers: HeaderMap) -> Response {
     static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| document().to_string().into_bytes());
     static TAG: LazyLock<Tag> = LazyLock::new(|| Tag::for_bytes(&BYTES));
+    if !app.mount.is_root() {
+        // A process has one public address.
+        static MOVED: OnceLock<(Vec<u8>, Tag)> = OnceLock::new();
+        let (bytes, tag) = MOVED.get_or_init(|| {
+            let mut document = document().clone();
+            document["servers"][0]["url"] = app.mount.at("").into();
+            document["components"]["securitySchemes"]["session"]["name"] = app.cookie.name().into();
+            let bytes = document.to_string().into_bytes();
+            let tag = Tag::for_bytes(&bytes);
+            (bytes, tag)
+        });
+        return etag::constant(tag, &headers, "application/json", bytes);
+    }
     etag::constant(&TAG, &headers, "application/json", &BYTES)
 }
 

@@ -78,7 +78,7 @@ impl Positions {
     pub fn tell(&self, request: &HeaderMap, response: &mut HeaderMap) {
         let position = LogPosition(self.store.log_position()).to_string();
         if !request.contains_key(AUTHORIZATION) {
-            let secure = if self.cookie == CookieKind::Secure { "; Secure" } else { "" };
+            let secure = if self.cookie.is_secure() { "; Secure" } else { "" };
             let cookie = format!(
                 "{COOKIE}={position}; Path=/; Max-Age={COOKIE_LIFE_S}; HttpOnly; SameSite=Strict{secure}"
             );

@@ -17,6 +17,8 @@ pub enum CookieKind {
     /// (RFC 6265bis §4.1.3.2).
     #[default]
     Secure,
+    /// As `Secure`, for a server below a path of a host that it shares. That prefix requires the path `/`.
+    SecureBelow,
     /// Plain HTTP too, for a server on loopback without TLS.
     PlainHttp,
 }
@@ -25,8 +27,14 @@ impl CookieKind {
     pub fn name(self) -> &'static str {
         match self {
             CookieKind::Secure => "__Host-dropdex",
+            CookieKind::SecureBelow => "__Secure-dropdex",
             CookieKind::PlainHttp => "dropdex",
         }
+    }
+
+    /// Whether browsers send it over TLS only.
+    pub fn is_secure(self) -> bool {
+        self != CookieKind::PlainHttp
     }
 
     /// The cookie that carries `token`. It ends with the browser session unless the owner keeps it; the
@@ -51,7 +59,7 @@ impl CookieKind {
             .path("/")
             .http_only(true)
             .same_site(SameSite::Strict)
-            .secure(self == CookieKind::Secure)
+            .secure(self.is_secure())
             .build()
     }
 }

@@ -20,11 +20,14 @@ use axum::http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::{Body as _, Incoming};
 use metrics::{Counter, counter};
 use tokio::time::timeout_at;
+use tower::util::MapResponseLayer;
 
 use crate::http::account_turns::ServerSlot;
 use crate::http::caching::Caching;
 use crate::http::changes;
 use crate::http::error::ApiError;
+use crate::http::home::Origin;
+use crate::http::mount::Mount;
 use crate::http::peer::Client;
 use crate::http::position::{self, Positions};
 use crate::server::admission::{Admission, Admitted, Class};
@@ -55,6 +58,7 @@ pub(super) struct Gateway {
     identify: Identify,
     positions: Option<Positions>,
     hosts: Hosts,
+    mount: Mount,
     proxies: Vec<IpAddr>,
     error_renderer: SelectErrorRenderer,
     draining: Arc<AtomicBool>,
@@ -70,6 +74,14 @@ struct RequestPolicy {
     body_deadline: Instant,
     deadline: Instant,
     render_error: ErrorRenderer,
+    mount: Mount,
+}
+
+impl RequestPolicy {
+    /// The response for an error.
+    fn refuse(&self, err: ApiError) -> Response<Body> {
+        self.mount.page((self.render_error)(err))
+    }
 }
 
 impl Gateway {
@@ -80,10 +92,13 @@ impl Gateway {
             identify,
             positions,
             public_host,
+            mount,
             tls,
             observing,
             draining,
         } = parts;
+        let moved = mount.clone();
+        let router = router.layer(MapResponseLayer::new(move |response| moved.page(response)));
         let budget = |name, limit| ByteBudget::new(name, limit);
         Gateway {
             observer: Observer::new(observing),
@@ -97,6 +112,7 @@ impl Gateway {
             identify,
             positions,
             hosts: Hosts::new(public_host),
+            mount,
             proxies: settings.proxies.clone(),
             error_renderer,
             draining,
@@ -115,6 +131,7 @@ impl Gateway {
     ) -> impl Future<Output = Response<ResponseBody>> + Send + use<> {
         let (mut parts, body) = request.into_parts();
         host::use_authority(&mut parts);
+        self.mount.enter(&mut parts.uri);
         let (now, deadlines) = (Instant::now(), state.deadlines());
         let class = match Class::of(&parts.method, parts.uri.path()) {
             Class::Read if changes::waits(&parts.uri, &parts.headers) => Class::Stream,
@@ -131,18 +148,21 @@ impl Gateway {
             body_deadline: now + deadlines.body,
             deadline: now + allowed,
             render_error: (self.error_renderer)(&parts.uri, &parts.headers),
+            mount: self.mount.clone(),
         };
         let in_flight = InFlight::begin(state, policy.deadline);
         let caching = Caching::of(parts.uri.path());
         let client = Client::from_headers(peer.ip(), &parts.headers, &self.proxies);
         parts.extensions.insert(ConnectInfo(peer));
         parts.extensions.insert(client);
+        parts.extensions.insert(Origin::new(&parts.headers, self.has_tls, &client));
         parts.extensions.insert(ClientAddress(client.address));
         let (version, request) = (parts.version, Request::from_parts(parts, body));
         let gateway = Arc::clone(self);
         async move {
             let handle = |request| gateway.with_cors(&policy, request);
             let mut response = gateway.observer.observe(request, handle).await;
+            gateway.mount.head(response.headers_mut());
             caching.finish(response.status(), response.headers_mut());
             gateway.finish_headers(&mut response, version);
             let counted = response.extensions_mut().remove::<Arc<Counted>>();
@@ -200,7 +220,7 @@ impl Gateway {
                 response.extensions_mut().insert(Arc::new(counted));
                 response
             }
-            None => (policy.render_error)(self.admission.shed(policy.class).into()),
+            None => policy.refuse(self.admission.shed(policy.class).into()),
         }
     }
 
@@ -217,7 +237,7 @@ impl Gateway {
         // Before the request is identified: another node may have made the key or the session.
         let moment = match positions.reach(request.headers()).await {
             Ok(moment) => moment,
-            Err(err) => return (policy.class, (policy.render_error)(err)),
+            Err(err) => return (policy.class, policy.refuse(err)),
         };
         // A client that shows a position also learns that of its reads, so that none goes back.
         if request.method().is_safe() && !request.headers().contains_key(position::HEADER) {
@@ -231,7 +251,7 @@ impl Gateway {
         positions.tell(&headers, response.headers_mut());
         // A write has happened, whatever index it looked at.
         if is_read && !positions.saw_one_index(moment) {
-            return (class, (policy.render_error)(ApiError::NodeBehind));
+            return (class, policy.refuse(ApiError::NodeBehind));
         }
         (class, response)
     }
@@ -273,7 +293,7 @@ impl Gateway {
             }
             Err(err) => {
                 drop(request);
-                (policy.render_error)(err)
+                policy.refuse(err)
             }
         };
         drop(reading.as_ref().and_then(|reading| reading.take_slot()));
@@ -333,11 +353,11 @@ impl Gateway {
             Ok(Ok(response)) => response,
             Ok(Err(Panicked)) => {
                 self.panics.increment(1);
-                (policy.render_error)(ApiError::Internal(anyhow::anyhow!("a request panicked")))
+                policy.refuse(ApiError::Internal(anyhow::anyhow!("a request panicked")))
             }
             Err(_) => {
                 self.timeouts.increment(1);
-                (policy.render_error)(ApiError::RequestTimeout)
+                policy.refuse(ApiError::RequestTimeout)
             }
         };
         if is_head { without_body(response) } else { response }

@@ -40,6 +40,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::http::error::ApiError;
+use crate::http::mount::Mount;
 use crate::http::position::Positions;
 use crate::server::connection::Protocols;
 use crate::server::gateway::Gateway;
@@ -124,6 +125,7 @@ pub struct ServerParts {
     pub positions: Option<Positions>,
     /// Host and port at which people reach the pages; `None` accepts any.
     pub public_host: Option<String>,
+    pub mount: Mount,
     /// `None` serves plain HTTP.
     pub tls: Option<Tls>,
     pub observing: requests::Settings,

@@ -294,6 +294,12 @@ impl BaseUrl {
         format!("{}://{}:{port}", url.scheme(), url.host_str().unwrap_or_default())
     }
 
+    /// The path below the host, without a slash at its end: empty, or `/drops`.
+    pub fn path(&self) -> &str {
+        let (_, rest) = self.0.split_once("://").unwrap_or_default();
+        rest.find('/').map_or("", |slash| &rest[slash..])
+    }
+
     /// Returns true for https.
     pub fn is_https(&self) -> bool {
         self.0.starts_with("https:")

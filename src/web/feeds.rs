@@ -2,7 +2,6 @@
 
 use axum::Router;
 use axum::extract::{FromRequestParts, RawQuery, State};
-use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Redirect;
 use axum::routing::{get, post};
@@ -11,6 +10,8 @@ use maud::{Markup, html};
 use crate::accounts::{FeedOf, WriteError};
 use crate::http::error::ApiError;
 use crate::http::feeds::FeedAddresses;
+use crate::http::home::Home;
+use crate::http::mount::Mount;
 use crate::vocab::ids::{RuleId, SearchId};
 use crate::web::Web;
 use crate::web::account::WITH_TABLES;
@@ -100,15 +101,11 @@ async fn show(names: Names, RawQuery(query): RawQuery) -> Markup {
 }
 
 /// `POST …/feed`: makes the addresses, and shows them once.
-async fn make(
-    names: Names,
-    State(web): State<Web>,
-    headers: HeaderMap,
-) -> Result<Markup, PageError> {
+async fn make(names: Names, State(web): State<Web>, Home(home): Home) -> Result<Markup, PageError> {
     let now = names.member.viewer.now.0;
     let token = web.app.store.make_feed(&names.member.caller, names.of, now).await?;
-    let FeedAddresses { atom, calendar } = FeedAddresses::new(&token);
-    let home = web.app.base_url(&headers);
+    // The base URL has the path of the server already.
+    let FeedAddresses { atom, calendar } = FeedAddresses::new(&Mount::default(), &token);
     let address = |id: &str, label: &str, path: &str, help: &str| {
         html! {
             section.panel {

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use crate::http::session::CookieKind;
 use crate::vocab::plan::Plan;
+use crate::vocab::url::BaseUrl;
 use crate::web::links::Links;
 
 /// Settings of the pages.
@@ -42,8 +43,12 @@ impl Default for WebSettings {
 }
 
 impl WebSettings {
-    /// Kind of the session cookie.
-    pub fn cookie(&self) -> CookieKind {
-        if self.plain_http { CookieKind::PlainHttp } else { CookieKind::Secure }
+    /// Kind of the session cookie of a server with this public address.
+    pub fn cookie(&self, home: Option<&BaseUrl>) -> CookieKind {
+        match home {
+            _ if self.plain_http => CookieKind::PlainHttp,
+            Some(home) if !home.path().is_empty() => CookieKind::SecureBelow,
+            _ => CookieKind::Secure,
+        }
     }
 }

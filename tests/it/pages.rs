@@ -7,6 +7,7 @@ mod cross_site;
 mod keys;
 mod log_in;
 mod mails;
+mod mounted;
 mod welcome;
 
 use crate::common::{Server, Site};

@@ -40,6 +40,12 @@ impl Desk {
         answer.json()
     }
 
+    /// The links of a feed for a client that sends these headers.
+    fn links(&self, path: &str, headers: &[(&str, &str)]) -> String {
+        let answer = self.server.client().request("GET", path, headers);
+        answer.text().to_owned()
+    }
+
     /// Checks the page that a feed leads to, and that it exists.
     fn leads_to(&self, read: &Value, path: &str) {
         let address = format!("//{}{path}", self.server.address());
@@ -242,4 +248,28 @@ fn a_feed_is_read_twenty_times_at_once_and_no_more() {
         (429, Some("too_many_feed_requests"))
     );
     assert!(refused.number("retry-after").is_some_and(|seconds| (1..=60).contains(&seconds)));
+}
+
+/// Without a public address, links have the scheme and host that the client used.
+#[test]
+fn links_have_the_scheme_of_the_request() {
+    let mut desk = Desk::new();
+    desk.post("/api/v1/watchlist", &json!({ "domainName": "solarpanel.com" }));
+    let addresses = desk.post("/api/v1/feeds", &json!({}));
+    let here = desk.server.address();
+    let https: &[(&str, &str)] =
+        &[("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-Proto", "https")];
+    let other = [https, &[("X-Forwarded-Host", "drops.example")]].concat();
+    for form in ["atom", "calendar"] {
+        let path = addresses[form].as_str().expect("an address");
+        for (headers, home) in [
+            (&[][..], format!("http://{here}")),
+            (https, format!("https://{here}")),
+            (&other, "https://drops.example".to_owned()),
+        ] {
+            let text = desk.links(path, headers);
+            let link = format!("{home}/domain/solarpanel.com");
+            assert!(text.contains(&link), "{form}: no {link} in {text}");
+        }
+    }
 }

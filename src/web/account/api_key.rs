@@ -1,12 +1,13 @@
 //! `/account/api`: makes, replaces and revokes API keys, shows each once, and lists code examples.
 
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use crate::accounts::{ApiKey, Key, NewKey, Profile, Replaced, WriteError};
 use crate::http::error::ApiError;
+use crate::http::home::Home;
 use crate::telemetry::security::{self, SecurityEvent};
 use crate::vocab::day::Day;
 use crate::vocab::ids::KeyId;
@@ -46,10 +47,10 @@ pub async fn show(
     State(web): State<Web>,
     member: LoggedIn,
     RawQuery(query): RawQuery,
-    headers: HeaderMap,
+    Home(home): Home,
 ) -> Result<Markup, PageError> {
     let notice = notice::shown(&NOTICES, query.as_deref());
-    page(&web, &member, &headers, &notice, None)
+    page(&web, &member, &home, &notice, None)
 }
 
 /// `POST /account/key`: makes the first key, or replaces it, and shows it once. The key before stops
@@ -57,24 +58,24 @@ pub async fn show(
 pub async fn issue(
     State(web): State<Web>,
     member: LoggedIn,
-    headers: HeaderMap,
+    Home(home): Home,
 ) -> Result<Markup, PageError> {
     let issued = web.app.store.issue_own_key(&member.caller, member.viewer.now.0).await?;
     let event = if issued.replaced { SecurityEvent::KeyReplaced } else { SecurityEvent::KeyMade };
     security::record(event, member.email.as_str());
     let before = if issued.replaced { "Your previous key no longer works." } else { "" };
-    shown_once(&web, &member, &headers, &issued.key, before)
+    shown_once(&web, &member, &home, &issued.key, before)
 }
 
 /// `POST /account/keys`: makes a key with a name, scopes and an expiry.
 pub async fn make(
     State(web): State<Web>,
     member: LoggedIn,
-    headers: HeaderMap,
+    Home(home): Home,
     Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
     let again = |problem: &str| {
-        let page = page(&web, &member, &headers, &html! {}, Some((&fields, problem)))?;
+        let page = page(&web, &member, &home, &html! {}, Some((&fields, problem)))?;
         Ok((StatusCode::BAD_REQUEST, page).into_response())
     };
     let scopes: Result<Vec<Scope>, _> = fields.all("scope").map(str::parse).collect();
@@ -92,7 +93,7 @@ pub async fn make(
     match web.app.store.make_key(&member.caller, new, member.viewer.now.0).await {
         Ok(key) => {
             security::record(SecurityEvent::KeyMade, member.email.as_str());
-            Ok(shown_once(&web, &member, &headers, &key, "")?.into_response())
+            Ok(shown_once(&web, &member, &home, &key, "")?.into_response())
         }
         Err(WriteError::Invalid { what, .. }) => again(&format!("The name {what}.")),
         Err(err @ WriteError::TooMany { .. }) => again(&format!("Revoke a key first: {err}.")),
@@ -104,7 +105,7 @@ pub async fn make(
 pub async fn replace(
     State(web): State<Web>,
     member: LoggedIn,
-    headers: HeaderMap,
+    Home(home): Home,
     Form(fields): Form<Fields>,
 ) -> Result<Response, PageError> {
     let id = KeyId::parse(fields.text("id")).ok_or(ApiError::NotFound)?;
@@ -116,12 +117,11 @@ pub async fn replace(
     match web.app.store.replace_key(&member.caller, id, old, member.viewer.now.0).await {
         Ok(key) => {
             security::record(SecurityEvent::KeyReplaced, member.email.as_str());
-            Ok(shown_once(&web, &member, &headers, &key, before)?.into_response())
+            Ok(shown_once(&web, &member, &home, &key, before)?.into_response())
         }
         Err(err @ WriteError::TooMany { .. }) => {
             let problem = format!("Revoke a key first, or replace this one at once: {err}.");
-            let page =
-                page(&web, &member, &headers, &html! {}, Some((&Fields::default(), &problem)))?;
+            let page = page(&web, &member, &home, &html! {}, Some((&Fields::default(), &problem)))?;
             Ok((StatusCode::BAD_REQUEST, page).into_response())
         }
         Err(err) => Err(err.into()),
@@ -150,7 +150,7 @@ pub async fn revoke(
 fn page(
     web: &Web,
     member: &LoggedIn,
-    headers: &HeaderMap,
+    home: &str,
     notice: &Markup,
     refused: Option<(&Fields, &str)>,
 ) -> Result<Markup, PageError> {
@@ -160,7 +160,7 @@ fn page(
         (plan_hint(web, &profile))
         (key_panel(&profile, now))
         @if !profile.keys.is_empty() || refused.is_some() { (new_key_form(refused)) }
-        (examples(&web.app.base_url(headers), None))
+        (examples(home, None))
     };
     Ok(tab_page(&member.viewer, Tab::Api, notice, &main))
 }
@@ -169,12 +169,12 @@ fn page(
 fn shown_once(
     web: &Web,
     member: &LoggedIn,
-    headers: &HeaderMap,
+    home: &str,
     key: &ApiKey,
     before: &str,
 ) -> Result<Markup, PageError> {
     let profile = profile_of(web, member)?;
-    let (home, key) = (web.app.base_url(headers), key.reveal());
+    let key = key.reveal();
     let main = html! {
         (plan_hint(web, &profile))
         section.panel {
@@ -188,7 +188,7 @@ fn shown_once(
             }
             p { a href="/account/api" { "Back to your keys" } }
         }
-        (examples(&home, Some(key)))
+        (examples(home, Some(key)))
     };
     Ok(tab_page(&member.viewer, Tab::Api, &html! {}, &main))
 }

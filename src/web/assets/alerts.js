@@ -1,6 +1,8 @@
 // Updates the preview of the rule editor on input, adds an empty line when the last one is filled, and
 // refreshes pending deliveries.
 
+import { BASE } from "./base.js";
+
 const form = document.querySelector("form#rule");
 const preview = document.querySelector("#preview");
 const PAUSE_MS = 250;
@@ -13,7 +15,7 @@ async function look() {
   asked?.abort();
   asked = new AbortController();
   try {
-    const response = await fetch("/alerts/preview", {
+    const response = await fetch(`${BASE}alerts/preview`, {
       method: "POST",
       body: new URLSearchParams(new FormData(form)),
       headers: { "X-Fragment": "1" },

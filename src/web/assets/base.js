@@ -1,6 +1,11 @@
 // Enhancements of every page: `/` focuses the search field, `data-copy` buttons copy, and `data-confirm`
 // forms ask for confirmation.
 
+/** The path of the server on its host, with a slash at its end: scripts are at `assets/VERSION/`. */
+export const BASE = new URL("../../", import.meta.url).pathname;
+/** A path of this page or of a link as the server knows it, which is reached below `BASE`. */
+export const below = (path) => path.slice(BASE.length - 1);
+
 const isTyping = (element) => element.matches?.("input:not([type=checkbox]):not([type=radio]):not([type=range]), textarea, select, [contenteditable]");
 
 document.addEventListener("keydown", (event) => {
@@ -13,19 +18,19 @@ document.addEventListener("keydown", (event) => {
 });
 
 // `g`, then the letter of a page. Single keys can be turned off in the list of shortcuts.
-const PAGES = { d: "/", w: "/watchlist", a: "/alerts", p: "/portfolio" };
+const PAGES = { d: "", w: "watchlist", a: "alerts", p: "portfolio" };
 const singleKeys = () => { try { return localStorage.getItem("single-keys") !== "off"; } catch { return true; } };
 /** Whether a key is a shortcut and not part of a text. */
 export const isShortcut = (event) => !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event.target) && singleKeys();
 let goes = 0;
 document.addEventListener("keydown", (event) => {
   if (!isShortcut(event)) return;
-  const page = event.timeStamp < goes && PAGES[event.key];
+  const page = event.timeStamp < goes ? PAGES[event.key] : undefined;
   goes = event.key === "g" ? event.timeStamp + 2000 : 0;
-  if (!page) return;
+  if (page === undefined) return;
   event.preventDefault();
   event.stopImmediatePropagation();
-  location.assign(page);
+  location.assign(BASE + page);
 });
 
 document.addEventListener("click", async (event) => {
@@ -70,9 +75,9 @@ const LIST = "list";
 
 // Keeps the names of a table when one of them is opened: the page of a name leads on to the next.
 document.addEventListener("click", (event) => {
-  const table = event.target.closest("a[href^='/domain/']")?.closest("table");
+  const table = event.target.closest(`a[href^='${BASE}domain/']`)?.closest("table");
   if (!table) return;
-  const links = [...table.querySelectorAll("a[href^='/domain/']")];
+  const links = [...table.querySelectorAll(`a[href^='${BASE}domain/']`)];
   const paths = [...new Set(links.map((link) => link.pathname))];
   try {
     sessionStorage.setItem(LIST, JSON.stringify({ paths, from: location.pathname + location.search }));

@@ -1,6 +1,6 @@
 // Dossier: votes and watch buttons without reloading the page, and shortcuts.
 
-import { isShortcut, openedFrom, say } from "./base.js";
+import { BASE, below, isShortcut, openedFrom, say } from "./base.js";
 import { watchInPlace } from "./names.js";
 
 document.addEventListener("submit", async (event) => {
@@ -16,8 +16,8 @@ document.addEventListener("submit", async (event) => {
       document.getElementById("votes").replaceWith(fresh);
       fresh.querySelector("form")?.elements[pressed]?.focus();
       say(body.get("vote") === "none" ? "Your vote was removed" : "Your vote was saved");
-    } else if (new URL(response.url).pathname === "/login") {
-      location.assign(`/login?${new URLSearchParams({ next: location.pathname })}`);
+    } else if (new URL(response.url).pathname === `${BASE}login`) {
+      location.assign(`${BASE}login?${new URLSearchParams({ next: below(location.pathname) })}`);
     } else {
       say(page.querySelector(".problem")?.textContent.trim() ?? "Something went wrong. Nothing was changed.");
     }

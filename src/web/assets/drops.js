@@ -1,7 +1,7 @@
 // Drops page: links change the list in place, the URL holds the state, names are selected, and shortcuts
 // move through the rows. Without this file, the links and the forms work as usual.
 
-import { say } from "./base.js";
+import { BASE, below, say } from "./base.js";
 import { problem, watchInPlace } from "./names.js";
 
 const list = () => document.querySelector("#list");
@@ -50,7 +50,7 @@ function show(page) {
   field.value = "";
   field.removeAttribute("aria-invalid");
   const next = document.querySelector("#watch [name=next]");
-  if (next) next.value = frame().dataset.path ?? "/";
+  if (next) next.value = below(frame().dataset.path ?? BASE);
   selected();
 }
 
@@ -63,12 +63,12 @@ function sameAs(element, within) {
 /** The address that a form stands for. */
 function address(form) {
   const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
-  return query.size ? `/?${query}` : "/";
+  return query.size ? `${BASE}?${query}` : BASE;
 }
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
-  if (form.method !== "get" || new URL(form.action).pathname !== "/") return;
+  if (form.method !== "get" || new URL(form.action).pathname !== BASE) return;
   event.preventDefault();
   if (await load(address(form), { push: true })) say(list().querySelector("[role=alert], [role=status]")?.textContent ?? "List updated");
 });
@@ -154,7 +154,7 @@ async function copySelected(row) {
     const names = picked();
     return copy(names.length || !row ? names : [row.dataset.name]);
   }
-  const response = await fetch("/selected.txt", { method: "POST", body: sent() }).catch(() => null);
+  const response = await fetch(`${BASE}selected.txt`, { method: "POST", body: sent() }).catch(() => null);
   if (!response) return say("The server is not responding.");
   if (!response.ok) return say((await problem(response)) ?? "Nothing was copied.");
   copy((await response.text()).trim().split("\n"));
@@ -241,7 +241,7 @@ function stand(row) {
 async function explain(row) {
   if (!row) return;
   if (row.nextElementSibling?.matches(".parts-row")) return row.nextElementSibling.remove();
-  const response = await fetch(`/domain/${row.dataset.name}`, { headers: { "X-Fragment": "parts" } }).catch(() => null);
+  const response = await fetch(`${BASE}domain/${row.dataset.name}`, { headers: { "X-Fragment": "parts" } }).catch(() => null);
   if (!response?.ok) return say("The server is not responding.");
   const parts = document.createElement("tr");
   parts.className = "parts-row";
@@ -287,7 +287,7 @@ const actions = {
   h: hide,
   c: copySelected,
   s: saveSearch,
-  a: () => list().querySelector(".tools a[href^='/alerts/new']")?.click(),
+  a: () => list().querySelector(`.tools a[href^='${BASE}alerts/new']`)?.click(),
   "?": () => keys.showModal(),
 };
 

@@ -1,6 +1,6 @@
 // Watch buttons on every page that lists names.
 
-import { say } from "./base.js";
+import { BASE, below, say } from "./base.js";
 
 /** Submits the buttons of `form#watch` without reloading the page. */
 export function watchInPlace() {
@@ -12,9 +12,9 @@ export function watchInPlace() {
     const body = new URLSearchParams(new FormData(event.target, button));
     button.setAttribute("aria-busy", "true");
     try {
-      const response = await fetch(stops ? "/unwatch" : "/watch", { method: "POST", body, headers: { "X-Fragment": "1" } });
-      if (response.redirected && new URL(response.url).pathname === "/login") {
-        location.assign(`/login?${new URLSearchParams({ next: location.pathname + location.search })}`);
+      const response = await fetch(BASE + (stops ? "unwatch" : "watch"), { method: "POST", body, headers: { "X-Fragment": "1" } });
+      if (response.redirected && new URL(response.url).pathname === `${BASE}login`) {
+        location.assign(`${BASE}login?${new URLSearchParams({ next: below(location.pathname) + location.search })}`);
       } else if (response.ok) {
         turn(button, !stops);
       } else {
@@ -36,7 +36,7 @@ function turn(button, watched) {
   const words = button.closest(".star") ? ["★", "☆"] : ["Watching", "Watch"];
   button.textContent = words[watched ? 0 : 1];
   button.setAttribute("aria-label", watched ? `Watching ${name}: stop` : `Watch ${name}`);
-  if (watched) button.setAttribute("formaction", "/unwatch");
+  if (watched) button.setAttribute("formaction", `${BASE}unwatch`);
   else button.removeAttribute("formaction");
   say(watched ? `Watching ${name}` : `No longer watching ${name}`);
 }

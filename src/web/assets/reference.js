@@ -1,11 +1,11 @@
 // Inserts the API key and the server URL into the examples, and copies them. The key is not sent or
 // stored.
-import { say } from "./base.js";
+import { BASE, say } from "./base.js";
 
 const field = document.getElementById("key");
 const examples = [...document.querySelectorAll("[data-example]")].map((code) => ({ code, text: code.textContent }));
 
-const filled = (text, key) => text.replaceAll("$DROPDEX_URL", location.origin).replaceAll("$DROPDEX_KEY", key || "$DROPDEX_KEY");
+const filled = (text, key) => text.replaceAll("$DROPDEX_URL", location.origin + BASE.slice(0, -1)).replaceAll("$DROPDEX_KEY", key || "$DROPDEX_KEY");
 
 function show() {
   const key = field.value.trim();

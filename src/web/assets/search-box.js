@@ -1,6 +1,8 @@
 // Suggestions below the search field (WAI-ARIA combobox). Only the latest request counts. Without this
 // file, the field is a plain form.
 
+import { BASE } from "./base.js";
+
 const field = document.querySelector("#find");
 const box = field.form;
 const KEPT = 50;
@@ -26,7 +28,7 @@ async function ask(text) {
   if (cache.has(text)) return show(cache.get(text));
   const request = (pending = new AbortController());
   try {
-    const response = await fetch(`/search?${new URLSearchParams({ q: text })}`, { headers: { "X-Fragment": "options" }, signal: request.signal });
+    const response = await fetch(`${BASE}search?${new URLSearchParams({ q: text })}`, { headers: { "X-Fragment": "options" }, signal: request.signal });
     const html = response.ok ? await response.text() : undefined;
     if (request.signal.aborted) return;
     // The server may be overloaded. The next input tries again.

@@ -1,7 +1,7 @@
 // Search page: results update on input, the URL holds the query, and the arrow keys move between the
 // field and the results.
 
-import { say } from "./base.js";
+import { BASE, below, say } from "./base.js";
 import { watchInPlace } from "./names.js";
 
 const field = document.querySelector("#q");
@@ -22,7 +22,7 @@ async function load(path, { push = false } = {}) {
     const shown = fresh.dataset.path ?? path;
     if (push) history.pushState(null, "", shown);
     else history.replaceState(null, "", shown);
-    document.querySelector("#watch [name=next]").value = shown;
+    document.querySelector("#watch [name=next]").value = below(shown);
     return true;
   } catch (error) {
     if (error.name !== "AbortError") say("The server is not responding. The results were not updated.");
@@ -33,7 +33,7 @@ async function load(path, { push = false } = {}) {
 const address = () => {
   const query = new URLSearchParams();
   for (const [name, value] of new FormData(field.form)) if (value.trim()) query.append(name, value.trim());
-  return query.size ? `/search?${query}` : "/search";
+  return query.size ? `${BASE}search?${query}` : `${BASE}search`;
 };
 
 field.form.addEventListener("input", () => load(address()));

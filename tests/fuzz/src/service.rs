@@ -18,6 +18,7 @@ use dropdex::corpus::ingest::Source;
 use dropdex::feeds::{Feed, ReadOptions};
 use dropdex::http::cursor::{self, QueryDigest};
 use dropdex::http::feeds::FeedLimits;
+use dropdex::http::mount::Mount;
 use dropdex::http::session::CookieKind;
 use dropdex::http::{App, AppParts, ConfiguredChannels};
 use dropdex::index::filter::{RowPosition, SortKey};
@@ -123,6 +124,7 @@ fn start() -> Service {
         checks: None,
         catch_days: 5,
         home: None,
+        mount: Mount::default(),
         feed_limits: FeedLimits::default(),
         exports: Arc::default(),
         streams: Arc::default(),
