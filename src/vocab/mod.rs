@@ -26,6 +26,7 @@ pub mod money;
 pub mod name;
 pub mod named;
 pub mod net;
+pub mod new_file;
 pub mod number;
 pub mod observation;
 pub mod origin;
