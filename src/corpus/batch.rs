@@ -29,6 +29,7 @@ use crate::feeds::Sighting;
 use crate::scorer::Base;
 use crate::vocab::day::Day;
 use crate::vocab::file_error::{AtPath, FileError};
+use crate::vocab::new_file;
 use crate::vocab::origin::Origin;
 
 const MAGIC: &[u8; 8] = b"DDXBATCH";
@@ -831,7 +832,7 @@ fn read_blocks(path: &Path, bytes: &[u8], layout: &Layout) -> Result<Vec<Block>,
 /// The file exists or cannot be created.
 pub fn create(path: &Path, compacted: bool) -> Result<BatchWriter<BufWriter<File>>, BatchError> {
     let version = if compacted { VERSION_WITH_LISTS } else { VERSION_WITH_FEATURES };
-    let out = BufWriter::with_capacity(1 << 20, File::create_new(path).at(path)?);
+    let out = BufWriter::with_capacity(1 << 20, new_file::create_new(path).at(path)?);
     Ok(BatchWriter::new(out, version).at(path)?)
 }
 

@@ -1,9 +1,8 @@
 //! Ingests one list: its rows become one batch, or nothing changes and the error gives the reason.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
@@ -20,6 +19,7 @@ use crate::vocab::cell::without_formula;
 use crate::vocab::day::Day;
 use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::name::DomainName;
+use crate::vocab::new_file;
 use crate::vocab::origin::Origin;
 
 /// A list with more than one bad row in this many is refused: it is not in the assumed format.
@@ -291,15 +291,9 @@ impl RowTally {
 
     fn open_rejects(&self) -> io::Result<csv::Writer<File>> {
         if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder)?;
+            new_file::create_folder(folder)?;
         }
-        // A file of an earlier try may have another mode.
-        match fs::remove_file(&self.path) {
-            Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),
-            _ => {}
-        }
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&self.path)?;
-        let mut rejects = csv::Writer::from_writer(file);
+        let mut rejects = csv::Writer::from_writer(new_file::create(&self.path)?);
         rejects.write_record(["line", "reason", "explanation", "text"])?;
         Ok(rejects)
     }

@@ -1,10 +1,12 @@
 //! Locks on folders that one process at a time may change.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::vocab::new_file;
 
 /// Time to wait for a held lock. A server that starts holds each lock for a moment to remove leftover
 /// files, and a worker releases its lock a moment after its server was killed: neither should fail
@@ -51,9 +53,9 @@ impl FolderLock {
     fn take_within(wait_max: Duration, folder: &Path, name: &str) -> Result<FolderLock, LockError> {
         let until = Instant::now() + wait_max;
         let failed = |source| LockError::Io { path: folder.to_owned(), source };
-        fs::create_dir_all(folder).map_err(failed)?;
+        new_file::create_folder(folder).map_err(failed)?;
         let path = folder.join(name);
-        let file = File::create(&path).map_err(failed)?;
+        let file = new_file::open(&path).map_err(failed)?;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(FolderLock { _file: file }),
@@ -69,6 +71,8 @@ impl FolderLock {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const MINUTE: Duration = Duration::from_secs(60);

@@ -2,7 +2,7 @@
 //! matched. The file [`LAST`] keeps the last number given. After an operator removed the newest
 //! batches, the next list still gets a new number, and empty batches fill the gap.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, Write};
 
 use chrono::{DateTime, Utc};
@@ -11,6 +11,7 @@ use crate::corpus::batch::{self, BatchMeta};
 use crate::corpus::{Corpus, CorpusError};
 use crate::scorer::SCORER_VERSION;
 use crate::vocab::file_error::AtPath;
+use crate::vocab::new_file;
 
 /// The file with the last number given, beside the batches.
 const LAST: &str = "LAST";
@@ -37,7 +38,7 @@ impl Corpus {
     /// An I/O error.
     pub(super) fn note_number(&self, number: u64) -> Result<(), CorpusError> {
         let (draft, path) = (self.folder.join(".new-last"), self.folder.join(LAST));
-        let mut file = BufWriter::new(File::create(&draft).at(&draft)?);
+        let mut file = BufWriter::new(new_file::create(&draft).at(&draft)?);
         writeln!(file, "{number}").and_then(|()| file.flush()).at(&draft)?;
         self.publish(file, &draft, &path)
     }

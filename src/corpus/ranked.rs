@@ -21,6 +21,7 @@ use crate::corpus::ingest::{IngestError, Ingested, RowTally, Source};
 use crate::corpus::{Corpus, CorpusError, Unpublished};
 use crate::feeds::{FeedError, RankedName, Row};
 use crate::vocab::file_error::AtPath;
+use crate::vocab::new_file;
 use crate::vocab::origin::Origin;
 use crate::vocab::popularity::{ListEdition, ListRank, PopularityList};
 
@@ -215,7 +216,7 @@ fn write(path: &Path, meta: &RankedMeta, ranked: &[RankedName]) -> io::Result<Bu
         bytes.extend_from_slice(&rank.get().to_le_bytes());
     }
     let checksum = blake3::hash(&bytes);
-    let mut file = BufWriter::new(File::create_new(path)?);
+    let mut file = BufWriter::new(new_file::create_new(path)?);
     file.write_all(&bytes)?;
     file.write_all(checksum.as_bytes())?;
     file.flush()?;

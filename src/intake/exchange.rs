@@ -22,6 +22,7 @@ use crate::index::generation::build;
 use crate::index::storage::manifest::{self, GenerationId, Manifest};
 use crate::intake::request::Site;
 use crate::vocab::file_error::AtPath;
+use crate::vocab::new_file;
 
 /// Folders of the data folder that are exchanged.
 const FOLDERS: [&str; 4] = [CORPUS, "zones", "tables", CHANGES];
@@ -154,7 +155,7 @@ fn set_lists_aside(site: &Site, received: &Path) -> anyhow::Result<Vec<String>> 
         if unknown.is_empty() {
             continue;
         }
-        fs::create_dir_all(&aside).at(&aside)?;
+        new_file::create_folder(&aside).at(&aside)?;
         let to = (0..).map(|number| aside.join(format!("{path}.{number}"))).find(|to| !to.exists());
         let to = to.unwrap_or_else(|| aside.join(&path));
         fs::rename(corpus.join(&path), &to).at(&to)?;
@@ -175,7 +176,7 @@ fn replace(from: &Path, to: &Path) -> anyhow::Result<()> {
     for path in &new {
         let target = to.join(path);
         if let Some(parent) = target.parent() {
-            fs::create_dir_all(parent).at(parent)?;
+            new_file::create_folder(parent).at(parent)?;
         }
         // Two links to one file stay as they are.
         fs::rename(from.join(path), &target).at(&target)?;
@@ -196,14 +197,14 @@ fn replace(from: &Path, to: &Path) -> anyhow::Result<()> {
 fn emptied(folder: &Path) -> io::Result<PathBuf> {
     match fs::remove_dir_all(folder) {
         Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),
-        _ => fs::create_dir_all(folder)?,
+        _ => new_file::create_folder(folder)?,
     }
     Ok(folder.to_owned())
 }
 
 fn link_to(from: &Path, to: &Path) -> anyhow::Result<PathBuf> {
     if let Some(parent) = to.parent() {
-        fs::create_dir_all(parent).at(parent)?;
+        new_file::create_folder(parent).at(parent)?;
     }
     fs::hard_link(from, to).at(from)?;
     Ok(to.to_owned())

@@ -10,8 +10,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io;
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -27,6 +27,7 @@ use crate::intake::queue::{Queue, QueueError};
 use crate::intake::request::{Ingest, Lists, Rebuild, Task};
 use crate::intake::run::FileVersion;
 use crate::vocab::clock::Clock;
+use crate::vocab::new_file;
 
 /// The folder in the data folder.
 const FOLDER: &str = "inbox";
@@ -207,7 +208,7 @@ impl Inbox {
         // Written first: a server that dies right after an ingest must rebuild when it starts again.
         let marker = self.folder().join(BEHIND);
         let mut may_be_behind = marker.exists();
-        File::create(&marker).with_context(|| format!("cannot write {}", marker.display()))?;
+        new_file::open(&marker).with_context(|| format!("cannot write {}", marker.display()))?;
         let outcome = match self.ingest(path).await {
             Ok(outcome) => outcome,
             Err(Failed::Passing(err)) => return Err(err.context(path.display().to_string())),
@@ -302,7 +303,7 @@ impl Inbox {
         let folder = self.folder().join(if is_refused { REFUSED } else { DONE });
         let place = free_path(&folder, name);
         if let ListOutcome::Refused { reason } = outcome {
-            fs::write(note_of(&place), format!("{reason}\n"))?;
+            new_file::create(&note_of(&place))?.write_all(format!("{reason}\n").as_bytes())?;
         }
         fs::rename(path, &place)?;
         Ok(place)
@@ -404,8 +405,8 @@ fn free_path(folder: &Path, name: &OsStr) -> PathBuf {
 
 /// The files that may be lists. Creates the folders that are missing.
 fn files(folder: &Path) -> io::Result<Files> {
-    fs::create_dir_all(folder.join(DONE))?;
-    fs::create_dir_all(folder.join(REFUSED))?;
+    new_file::create_folder(&folder.join(DONE))?;
+    new_file::create_folder(&folder.join(REFUSED))?;
     let mut files = Files::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();

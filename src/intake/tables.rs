@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::vocab::day::Day;
+use crate::vocab::new_file;
 use crate::vocab::tables::{Published, Table, TableError};
 use crate::vocab::whole_file;
 
@@ -159,7 +160,7 @@ impl TablesFolder {
         }
         let sum = &published.sha256[..SUM_CHARS];
         let path = self.0.join(format!("{table}-{}-{sum}{ENDING}", version.as_str()));
-        fs::create_dir_all(&self.0)
+        new_file::create_folder(&self.0)
             .and_then(|()| whole_file::replace(&path, bytes))
             .map_err(|source| KeepError::Io { path, source })?;
         Ok(kept(true))

@@ -19,6 +19,7 @@ use crate::index::columns::part::{ColumnMover, Part, Section};
 use crate::index::error::BuildError;
 use crate::index::storage::space::Space;
 use crate::vocab::file_error::AtPath;
+use crate::vocab::new_file;
 
 /// Name of the temporary file in its folder until it is open.
 const FILE: &str = "table";
@@ -55,7 +56,7 @@ impl Room {
     /// The file cannot be created.
     pub fn limited(bytes: u64, folder: &Path) -> Result<Room, BuildError> {
         let path = folder.join(FILE);
-        let file = File::options().read(true).write(true).create_new(true).open(&path);
+        let file = new_file::create_new(&path);
         let file = file.at(&path)?;
         fs::remove_file(&path).at(&path)?;
         let space = Space::for_folder(folder).ok();

@@ -27,6 +27,7 @@ use crate::index::columns::trigrams::{FOLDER, GRAM, GRAM_CHARS, is_idn, is_over_
 use crate::index::error::BuildError;
 use crate::index::storage::draft::Draft;
 use crate::vocab::file_error::AtPath;
+use crate::vocab::new_file;
 
 const LETTERS: usize = ALPHABET.len();
 /// Number of trigrams of the alphabet.
@@ -48,7 +49,7 @@ pub fn write(
 ) -> Result<(), BuildError> {
     char_docs::write(records, tld, tlds, draft)?;
     let folder = draft.folder().join(FOLDER);
-    std::fs::create_dir(&folder).at(&folder)?;
+    new_file::create_new_folder(&folder).at(&folder)?;
     let texts = IndexedNames { records, tld, tlds };
     for file in write_segment(&texts, &folder)? {
         draft.adopt(&format!("{FOLDER}/{}", file.display()))?;

@@ -2,7 +2,7 @@
 //! needs no second read.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -13,6 +13,7 @@ use crate::index::error::BuildError;
 use crate::index::storage::manifest::{self, FileSum};
 use crate::index::storage::space::Space;
 use crate::vocab::file_error::AtPath;
+use crate::vocab::new_file;
 
 /// Size of the write buffer.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -73,7 +74,7 @@ impl Draft {
     /// # Errors
     /// The folder cannot be created.
     pub fn new(folder: PathBuf) -> io::Result<Draft> {
-        fs::create_dir(&folder)?;
+        new_file::create_new_folder(&folder)?;
         let space = Space::for_folder(&folder).ok();
         Ok(Draft { folder, space, sums: Mutex::default(), side_by_side: true })
     }
@@ -111,7 +112,7 @@ impl Draft {
     pub fn create(&self, name: &str) -> Result<DraftFile<'_>, BuildError> {
         let path = self.folder.join(name);
         let parent = path.parent().unwrap_or(&self.folder);
-        let made = fs::create_dir_all(parent).and_then(|()| File::create_new(&path));
+        let made = new_file::create_folder(parent).and_then(|()| new_file::create_new(&path));
         let (file, space) = (made.at(&path)?, self.space.clone());
         let hashed = Hashed { file, hasher: blake3::Hasher::new(), len: 0, space };
         let out = BufWriter::with_capacity(BUFFER_BYTES, hashed);

@@ -23,6 +23,7 @@ use crate::index::error::GenerationError;
 use crate::scorer::Coverage;
 use crate::vocab::day::Day;
 use crate::vocab::file_error::AtPath;
+use crate::vocab::new_file;
 use crate::vocab::popularity::ListEdition;
 
 /// Version of the file formats, raised when one changes. Other versions are rejected; a rebuild
@@ -200,7 +201,7 @@ impl Manifest {
         text.push('\n');
         text.push_str(sum.as_str());
         text.push('\n');
-        let mut file = File::create_new(folder.join(MANIFEST))?;
+        let mut file = new_file::create_new(&folder.join(MANIFEST))?;
         file.write_all(text.as_bytes())?;
         file.sync_all()
     }
