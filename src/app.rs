@@ -638,7 +638,7 @@ impl Signals {
 }
 
 fn check_folder(data: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(data).and_then(|()| std::fs::read_dir(data).map(drop)).with_context(
+    new_file::create_folder(data).and_then(|()| std::fs::read_dir(data).map(drop)).with_context(
         || format!("cannot use the data folder {}; choose another with --data", data.display()),
     )
 }

@@ -1,7 +1,7 @@
 //! The archive: members in, a tar file out, and back.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use tar::{Archive, Builder, EntryType, Header};
 
 use super::files::has_a_place;
 use super::{BackupError, Done, FACTS, FORMAT, Facts, Member, SETTINGS, SUMS, USERS};
+use crate::vocab::new_file;
 
 /// Maximum bytes of the files that are read into memory: names and sums of 100,000 files.
 const SMALL_BYTES_MAX: u64 = 16 << 20;
@@ -196,8 +197,8 @@ fn compare(found: &BTreeMap<String, String>, list: &[u8]) -> Result<(), BackupEr
 
 fn extract(reader: &mut impl Read, path: &Path, mode: u32) -> Result<(), BackupError> {
     let parent: PathBuf = path.parent().unwrap_or(Path::new(".")).to_owned();
-    fs::create_dir_all(&parent).map_err(BackupError::at(&parent))?;
-    let mut file = File::create_new(path).map_err(BackupError::at(path))?;
+    new_file::create_folder(&parent).map_err(BackupError::at(&parent))?;
+    let mut file = new_file::create_new(path).map_err(BackupError::at(path))?;
     file.set_permissions(Permissions::from_mode(mode)).map_err(BackupError::at(path))?;
     copy(reader, &mut file, path)?;
     file.sync_all().map_err(BackupError::at(path))

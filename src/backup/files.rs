@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::{BackupError, Member};
+use crate::vocab::new_file;
 
 /// Folders of the data folder, in the order in which they are saved (see the module).
 pub const FOLDERS: [&str; 5] = ["changes", "sources", "zones", "tables", "corpus"];
@@ -43,7 +44,7 @@ fn link_folder(data: &Path, folder: &str, to: &Path) -> Result<Vec<Member>, Back
         for (name, _) in &before {
             let member = Member { name: format!("{folder}/{name}"), path: links.join(name) };
             let parent = member.path.parent().unwrap_or(&links);
-            fs::create_dir_all(parent).map_err(BackupError::at(parent))?;
+            new_file::create_folder(parent).map_err(BackupError::at(parent))?;
             match fs::hard_link(from.join(name), &member.path) {
                 Ok(()) => members.push(member),
                 Err(err) if err.kind() == io::ErrorKind::NotFound => is_whole = false,

@@ -15,6 +15,7 @@ use crate::accounts::admin::{AdminCommand, Saved};
 use crate::backup::{self, Done, FOLDERS, Facts, LAST, Member, SETTINGS, USERS};
 use crate::cli::{journal, print_json};
 use crate::config::Config;
+use crate::vocab::new_file;
 use crate::vocab::whole_file;
 
 /// Stands for standard input or output.
@@ -176,7 +177,7 @@ pub fn restore(args: &RestoreArgs, config: &Config) -> anyhow::Result<()> {
         return report(backup::read(archive, None)?, None, None);
     }
     let data = &config.site().data;
-    fs::create_dir_all(data).with_context(|| format!("cannot make {}", data.display()))?;
+    new_file::create_folder(data).with_context(|| format!("cannot make {}", data.display()))?;
     if journal::has_journal(config)? {
         bail!(
             "there is data in {}; move the folder away, or choose another with --data",

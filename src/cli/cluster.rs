@@ -23,6 +23,7 @@ use crate::journal::fs::Disk;
 use crate::journal::{JournalError, set_aside};
 use crate::publication::store::FileStore;
 use crate::publication::transfer::Transfer;
+use crate::vocab::new_file;
 
 /// Time for all nodes to answer.
 const ANSWERS_WAIT: Duration = Duration::from_secs(1);
@@ -208,7 +209,7 @@ fn restore(
 
 /// A folder beside the journal: a backup may be as large.
 fn temporary_folder(config: &Config) -> anyhow::Result<TempDir> {
-    std::fs::create_dir_all(&config.data)
+    new_file::create_folder(&config.data)
         .and_then(|()| tempfile::Builder::new().prefix(".backup-").tempdir_in(&config.data))
         .with_context(|| format!("cannot make a folder in {}", config.data.display()))
 }

@@ -20,6 +20,7 @@ use crate::feeds::{self, Format};
 use crate::intake::outcome::{ListOutcome, ListReport, Outcome, Step};
 use crate::intake::request::{Ingest, Lists, Task};
 use crate::vocab::day::Day;
+use crate::vocab::new_file;
 
 /// Add lists to the corpus, then build and activate a new index
 ///
@@ -148,7 +149,7 @@ impl Streams<'_> {
         }
         let name =
             if is_stdin { OsStr::new("stdin") } else { path.file_name().unwrap_or_default() };
-        fs::create_dir_all(self.data)?;
+        new_file::create_folder(self.data)?;
         let folder = tempfile::Builder::new().prefix(".stream-").tempdir_in(self.data);
         let folder =
             folder.with_context(|| format!("cannot keep a copy in {}", self.data.display()))?;
@@ -158,7 +159,7 @@ impl Streams<'_> {
         } else {
             Box::new(File::open(&path).with_context(|| unreadable(&path))?)
         };
-        let mut file = File::create(&copy).with_context(|| unreadable(&copy))?;
+        let mut file = new_file::create_new(&copy).with_context(|| unreadable(&copy))?;
         io::copy(&mut input, &mut file).with_context(|| unreadable(&path))?;
         self.folders.borrow_mut().push(folder);
         Ok(copy)

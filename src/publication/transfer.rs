@@ -1,7 +1,7 @@
 //! Moves files between an installation and an object store.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::num::NonZeroU32;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -18,6 +18,7 @@ use tokio::task::spawn_blocking;
 
 use super::objects::{ObjectError, Objects};
 use super::{FileList, FileParts, ObjectKey, PART_BYTES_MAX, RelativePath, StoredBackup};
+use crate::vocab::new_file;
 
 /// Parts that are on their way at once.
 const PARTS_AT_ONCE: usize = 4;
@@ -390,9 +391,8 @@ fn read_part(file: &File, place: u64, len: u64) -> io::Result<Bytes> {
 fn open_sized(path: &Path, len: u64) -> Result<Arc<File>, TransferError> {
     let open = || {
         let folder = path.parent().unwrap_or(path);
-        fs::create_dir_all(folder)?;
-        let file =
-            File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+        new_file::create_folder(folder)?;
+        let file = new_file::open(path)?;
         let facts = file.metadata()?;
         let free = rustix::fs::statvfs(folder)?;
         Ok((file, facts, free.f_bavail * free.f_frsize))

@@ -5,8 +5,8 @@
 //! synced, checked and renamed. Waits are bounded between two pieces of a body, not in all, since zone files take hours.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -37,6 +37,7 @@ use crate::sources::settings::{Contact, Settings, Source, shown};
 use crate::sources::state::{Held, Known, Partial, Retry};
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
+use crate::vocab::new_file;
 use crate::vocab::popularity::{ListId, ListRank};
 use crate::vocab::secret::Secret;
 
@@ -455,7 +456,7 @@ impl Fetcher {
             return Ok(Fetched::Unchanged);
         }
         let (part, path) = (part_of(url, folder), folder.join(format!("{zone}.zone")));
-        let mut file = io::BufWriter::new(File::create(&part)?);
+        let mut file = io::BufWriter::new(new_file::create(&part)?);
         transfer.run(&mut file).await?;
         let bytes = file.into_inner().map_err(io::IntoInnerError::into_error)?.metadata()?.len();
         let file = path.clone();
@@ -648,12 +649,11 @@ impl Fetcher {
             return Err(FetchError::TooLarge(total.unwrap_or(0), source.max_bytes));
         }
         let version = version(total);
-        let mut file = OpenOptions::new()
-            .create(true)
-            .write(true)
-            .append(from > 0)
-            .truncate(from == 0)
-            .open(&part)?;
+        let mut file = match from {
+            0 => new_file::create(&part)?,
+            _ => new_file::open(&part)?,
+        };
+        file.seek(SeekFrom::Start(from))?;
         let read = receive(stream, &mut file, from, source.max_bytes, self.idle).await;
         let read = read.and_then(|bytes| match total {
             Some(total) if bytes != total => Err(FetchError::Short(bytes, total)),

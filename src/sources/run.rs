@@ -21,6 +21,7 @@ use crate::sources::settings::{Source, shown};
 use crate::sources::state::{Folder, Known, Retry, State};
 use crate::sources::{czds, fetch, state};
 use crate::vocab::clock::Clock;
+use crate::vocab::new_file;
 use crate::vocab::tables::{Published, Table};
 
 /// Files in the folder of a source that stay from run to run.
@@ -550,7 +551,7 @@ fn keep_refused(path: &Path) -> std::io::Result<()> {
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
-    fs::create_dir_all(&folder)?;
+    new_file::create_folder(&folder)?;
     fs::rename(path, folder.join(path.file_name().unwrap_or_default()))
 }
 

@@ -17,6 +17,7 @@ use url::Url;
 
 use crate::sources::settings::{Settings, Source};
 use crate::vocab::named::named_enum;
+use crate::vocab::new_file;
 use crate::vocab::tables;
 use crate::vocab::whole_file;
 
@@ -384,8 +385,8 @@ impl Folder {
     pub fn lease(&self, name: &str) -> anyhow::Result<Option<Lease>> {
         let folder = self.0.join(name);
         let locked = || {
-            fs::create_dir_all(&folder)?;
-            let lock = File::create(folder.join(LOCK))?;
+            new_file::create_folder(&folder)?;
+            let lock = new_file::open(&folder.join(LOCK))?;
             match lock.try_lock() {
                 Ok(()) => Ok(Some(Lease { folder: folder.clone(), _lock: lock })),
                 Err(TryLockError::WouldBlock) => Ok(None),
@@ -507,7 +508,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Option<T>> {
 pub(super) fn write(folder: &Path, name: &str, value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_vec_pretty(value)?;
     let path = folder.join(name);
-    let replaced = fs::create_dir_all(folder).and_then(|()| whole_file::replace(&path, &text));
+    let replaced = new_file::create_folder(folder).and_then(|()| whole_file::replace(&path, &text));
     replaced.with_context(|| format!("cannot write {}", path.display()))
 }
 

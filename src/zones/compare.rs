@@ -9,6 +9,7 @@ use super::names::{NamesReader, NamesWriter};
 use crate::vocab::day::Day;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::name::DomainName;
+use crate::vocab::new_file;
 use crate::vocab::stage::Periods;
 
 /// Consecutive zone files without a name after which it has dropped.
@@ -280,7 +281,7 @@ impl DropList {
     /// # Errors
     /// The file cannot be created.
     pub fn create(path: &Path, apex: &str, kind: Kind) -> Result<DropList, ZoneError> {
-        let file = csv::Writer::from_writer(std::fs::File::create(path).at(path)?);
+        let file = csv::Writer::from_writer(new_file::create(path).at(path)?);
         let (path, apex) = (path.to_owned(), apex.to_owned());
         let mut list = DropList { file, path, apex, kind, rows: 0 };
         list.record(["domain", "drop_date", "status", "registered_again"], "release_date")?;

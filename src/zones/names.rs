@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::ZoneError;
 use crate::vocab::file_error::AtPath;
+use crate::vocab::new_file;
 
 const HEAD: [u8; 5] = *b"DDZN\x01";
 const END: u8 = 0xff;
@@ -54,7 +55,7 @@ impl<const N: usize> NamesWriter<N> {
     /// # Errors
     /// The file cannot be created.
     pub fn create(path: &Path) -> Result<NamesWriter<N>, ZoneError> {
-        let file = File::create(path).at(path)?;
+        let file = new_file::create(path).at(path)?;
         let mut chunk = Vec::with_capacity(2 * BUFFER_BYTES);
         chunk.extend_from_slice(&HEAD);
         chunk.push(N as u8);

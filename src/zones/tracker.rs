@@ -13,6 +13,7 @@ use super::registry::Registry;
 use super::snapshot;
 use crate::vocab::day::Day;
 use crate::vocab::file_error::AtPath;
+use crate::vocab::new_file;
 use crate::vocab::whole_file;
 
 const STATE: &str = "state.json";
@@ -162,7 +163,7 @@ impl Tracker {
     /// # Errors
     /// The folder cannot be read, or is damaged.
     pub fn open(folder: &Path) -> Result<Tracker, ZoneError> {
-        fs::create_dir_all(folder).at(folder)?;
+        new_file::create_folder(folder).at(folder)?;
         let path = folder.join(STATE);
         let state = match fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| ZoneError::Damaged {

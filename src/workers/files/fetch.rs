@@ -19,6 +19,7 @@ use crate::intake::request::Site;
 use crate::publication::objects::Objects;
 use crate::publication::transfer::is_like;
 use crate::publication::{FileList, ObjectKey};
+use crate::vocab::new_file;
 
 /// Pause after a failure.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
@@ -174,7 +175,7 @@ fn link_what_is_there(site: &Site, held: &Held, list: &FileList) -> anyhow::Resu
             _ => {}
         }
         if let Some(folder) = arrival.parent() {
-            fs::create_dir_all(folder)?;
+            new_file::create_folder(folder)?;
         }
         fs::hard_link(place, arrival)?;
     }
