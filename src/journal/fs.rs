@@ -10,9 +10,9 @@
 //!
 //! Nothing else survives a loss of power in any guaranteed order. [`Disk`] is the real file system.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Folders and names.
@@ -134,10 +134,14 @@ pub struct Disk;
 
 /// Mode of new files, which hold private data and password hashes.
 const PRIVATE: u32 = 0o600;
+/// Mode of new folders.
+const PRIVATE_FOLDER: u32 = 0o750;
+/// Flag that refuses a link in place of a file.
+const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 impl Fs for Disk {
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        fs::create_dir_all(dir)
+        DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(dir)
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
@@ -158,12 +162,12 @@ impl Fs for Disk {
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn FsFile>> {
         let mut file = File::options();
-        file.write(true).create(true).truncate(true).mode(PRIVATE);
+        file.write(true).create(true).truncate(true).mode(PRIVATE).custom_flags(NO_FOLLOW);
         Ok(Box::new(file.open(path)?))
     }
 
     fn open(&self, path: &Path) -> io::Result<Box<dyn FsFile>> {
-        Ok(Box::new(File::options().write(true).open(path)?))
+        Ok(Box::new(File::options().write(true).custom_flags(NO_FOLLOW).open(path)?))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -183,7 +187,9 @@ impl Fs for Disk {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>> {
-        let file = File::options().create(true).truncate(false).write(true).open(path)?;
+        let mut options = File::options();
+        options.create(true).truncate(false).write(true).mode(PRIVATE).custom_flags(NO_FOLLOW);
+        let file = options.open(path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(FileLock { file, path: path.to_owned() }))),
             Err(TryLockError::WouldBlock) => Ok(None),
