@@ -15,6 +15,7 @@ pub mod ingest;
 pub mod journal;
 pub mod openapi;
 mod owner;
+mod process;
 pub mod rebuild;
 pub mod score;
 pub mod serve;
@@ -128,6 +129,7 @@ pub fn main() -> ExitCode {
             logs::report_error(&one_line(err.as_ref()), log_json || logs::is_json());
             exit_code(&err)
         }
+    process::prepare();
     }
 }
 

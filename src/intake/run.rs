@@ -25,6 +25,7 @@ use crate::intake::compact::compact_if_many;
 use crate::intake::outcome::{Failure, ListOutcome, ListReport, Outcome, Step, one_line};
 use crate::intake::request::{Ingest, Lists, Rebuild, Request, Site, Task};
 use crate::vocab::day::Day;
+use crate::vocab::file_error::is_full;
 use crate::vocab::popularity::ListEdition;
 use crate::vocab::tables::Table;
 use crate::zones::{self, Kind, Tracker, ZoneError};
@@ -85,9 +86,6 @@ fn is_refusal(err: &anyhow::Error) -> bool {
 
 /// Whether the cause lies outside the list and may pass.
 fn is_transient(err: &anyhow::Error) -> bool {
-    let is_full = |err: &io::Error| {
-        matches!(err.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-    };
     err.chain().any(|cause| {
         cause.is::<Changed>()
             || cause.downcast_ref().is_some_and(is_full)

@@ -11,6 +11,12 @@ pub struct FileError {
     pub source: io::Error,
 }
 
+/// Whether a write failed because of space, a quota or a limit on the size of files. It may succeed later.
+pub fn is_full(err: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(err.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
 /// Adds the file to an I/O error.
 pub trait AtPath<T> {
     /// Adds `path` to the error.
