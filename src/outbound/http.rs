@@ -32,6 +32,7 @@ use url::{Host, Url};
 
 use crate::outbound::coding::{self, CodingError, Codings};
 use crate::outbound::guard::{Guard, GuardError};
+use crate::outbound::rate::{LeastRate, TooSlow};
 use crate::outbound::tls;
 use crate::vocab::text_file;
 
@@ -89,6 +90,8 @@ pub struct Stream {
     pub status: StatusCode,
     pub headers: HeaderMap,
     body: Incoming,
+    /// The rate of the body, once a piece of it was asked for.
+    rate: Option<LeastRate>,
     /// The connection ends when these are dropped.
     _sender: http1::SendRequest<Full<Bytes>>,
     _driver: Driver,
@@ -106,6 +109,8 @@ pub enum CallError {
     ConnectTimeout(&'static str),
     #[error("timed out: {0}")]
     Timeout(&'static str),
+    #[error(transparent)]
+    Slow(#[from] TooSlow),
     #[error("cannot connect: {0}")]
     Unreachable(std::io::Error),
     #[error("connected to {got} instead of {expected}")]
@@ -182,7 +187,7 @@ impl Client {
     }
 
     async fn call(&self, request: Request, body: Body) -> Result<Answer, CallError> {
-        let Stream { status, mut headers, body: stream, _sender, _driver } =
+        let Stream { status, mut headers, body: stream, _sender, _driver, .. } =
             self.start(request).await?;
         let codings = Codings::of(&headers);
         let body = match body {
@@ -251,13 +256,15 @@ impl Stream {
     /// The next piece of the body; `None` at its end.
     ///
     /// # Errors
-    /// Nothing arrives for `idle`, or the connection breaks before the end of the body.
+    /// Nothing arrives for `idle`, or too little, or the connection breaks before the end of the body.
     pub async fn piece(&mut self, idle: Duration) -> Result<Option<Bytes>, CallError> {
+        let rate = self.rate.get_or_insert_with(|| LeastRate::new(idle));
         loop {
             let silent = CallError::Timeout("the next bytes of the body");
             let frame = timeout(idle, self.body.frame()).await.map_err(|_| silent)?;
             let Some(frame) = frame else { return Ok(None) };
             if let Ok(data) = frame.map_err(CallError::Http)?.into_data() {
+                rate.count(data.len() as u64)?;
                 return Ok(Some(data));
             }
         }
@@ -362,7 +369,7 @@ where
     let answer = sender.send_request(prepare(request)?).await.map_err(CallError::Http)?;
     let (head, body) = answer.into_parts();
     let (status, headers) = (head.status, head.headers);
-    Ok(Stream { status, headers, body, _sender: sender, _driver: driver })
+    Ok(Stream { status, headers, body, rate: None, _sender: sender, _driver: driver })
 }
 
 /// Builds the request in origin form with its standard headers.

@@ -11,6 +11,7 @@ pub mod dns;
 pub mod email;
 pub mod guard;
 pub mod http;
+pub mod rate;
 pub mod rdap;
 pub mod settings;
 pub mod switched_off;
@@ -86,7 +87,9 @@ impl From<CallError> for SendError {
         let failure = match &err {
             CallError::Refused(GuardError::Refused(_) | GuardError::Excess { .. })
             | CallError::WrongPeer { .. } => Failure::Refused,
-            CallError::Timeout(_) | CallError::ConnectTimeout(_) => Failure::Timeout,
+            CallError::Timeout(_) | CallError::ConnectTimeout(_) | CallError::Slow(_) => {
+                Failure::Timeout
+            }
             CallError::Tls(_) => Failure::Tls,
             CallError::Refused(GuardError::Unresolved { .. })
             | CallError::Unresolved(_)

@@ -12,10 +12,11 @@ use hickory_proto::rr::rdata::tsig::{TsigAlgorithm, TsigError};
 use hickory_proto::rr::{Name, RData, Record, RecordType, TSigner};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use url::Host;
 
 use crate::outbound::http::{CallError, Client};
+use crate::outbound::rate::{LeastRate, TooSlow};
 
 use signatures::Signatures;
 
@@ -25,8 +26,7 @@ mod tests;
 
 /// Deadline of each message.
 const IDLE_MAX: Duration = Duration::from_secs(60);
-/// Least bytes of a transfer in each [`RATE_WINDOW`]; any name server sends a thousand times as many.
-const RATE_BYTES_MIN: u64 = 60 << 10;
+/// Window over which the rate of a transfer is checked.
 const RATE_WINDOW: Duration = Duration::from_secs(60);
 /// Clocks of client and server may differ by this (RFC 8945 §10).
 const FUDGE: Duration = Duration::from_secs(300);
@@ -68,11 +68,8 @@ pub enum TransferError {
     Connect { server: String, source: CallError },
     #[error("the server sent nothing for {} s", IDLE_MAX.as_secs())]
     Timeout,
-    #[error(
-        "the server sent only {bytes} bytes in {} s, fewer than {RATE_BYTES_MIN}; try again later",
-        RATE_WINDOW.as_secs()
-    )]
-    Slow { bytes: u64 },
+    #[error(transparent)]
+    Slow(#[from] TooSlow),
     #[error(
         "the zone has more than {0} bytes, the limit; raise `max_mib` in the settings if it is that large"
     )]
@@ -114,13 +111,7 @@ pub struct Transfer {
     /// Maximum bytes that are received, and that are written.
     max_bytes: u64,
     received: u64,
-    rate: Rate,
-}
-
-/// Bytes since the start of a [`RATE_WINDOW`].
-struct Rate {
-    since: Instant,
-    bytes: u64,
+    rate: LeastRate,
 }
 
 impl Transfer {
@@ -143,7 +134,7 @@ impl Transfer {
         let parsed =
             Host::parse(host).map_err(|error| failed(CallError::BadRequest(error.to_string())))?;
         let stream = client.dial(&parsed, port).await.map_err(failed)?;
-        let rate = Rate { since: Instant::now(), bytes: 0 };
+        let rate = LeastRate::new(RATE_WINDOW);
         Ok(Transfer { stream, zone, key, max_bytes, received: 0, rate })
     }
 
@@ -238,7 +229,7 @@ impl Transfer {
         framed.extend(bytes);
         let sent = timeout(IDLE_MAX, self.stream.write_all(&framed)).await;
         sent.map_err(|_| TransferError::Timeout)?.map_err(TransferError::Ended)?;
-        self.rate = Rate { since: Instant::now(), bytes: 0 };
+        self.rate = LeastRate::new(RATE_WINDOW);
         Ok(signatures)
     }
 
@@ -284,14 +275,7 @@ impl Transfer {
         if self.received > self.max_bytes {
             return Err(TransferError::TooLarge(self.max_bytes));
         }
-        self.rate.bytes += 2 + bytes;
-        if self.rate.since.elapsed() >= RATE_WINDOW {
-            if self.rate.bytes < RATE_BYTES_MIN {
-                return Err(TransferError::Slow { bytes: self.rate.bytes });
-            }
-            self.rate = Rate { since: Instant::now(), bytes: 0 };
-        }
-        Ok(())
+        Ok(self.rate.count(2 + bytes)?)
     }
 }
 
