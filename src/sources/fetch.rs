@@ -137,8 +137,11 @@ pub enum FetchError {
     Short(u64, u64),
     #[error("the list changed while it was downloaded")]
     Changed,
-    #[error("the server resumed the download in the wrong place")]
-    BadRange,
+    #[error(
+        "the server sent a part of the list from the wrong place ({0}); the next try starts from the \
+         beginning"
+    )]
+    BadRange(String),
     #[error("the file does not match its checksum: SHA-256 is {found}, published is {expected}")]
     Checksum { found: String, expected: String },
     #[error("more than {REDIRECTS_MAX} redirects, or one that leads nowhere")]
@@ -201,7 +204,7 @@ impl FetchError {
             | FetchError::NotPacked(_)
             | FetchError::Coding(_)
             | FetchError::Short(..)
-            | FetchError::BadRange
+            | FetchError::BadRange(_)
             | FetchError::Changed
             | FetchError::Checksum { .. }
             | FetchError::Transfer(_)
@@ -606,9 +609,9 @@ impl Fetcher {
         }
         let response = self.ask(source, Ask { headers, ..Ask::get(target) }).await;
         let mut response = match response {
-            Err(FetchError::Status(416)) => {
-                fs::remove_file(&part)?;
-                return Err(FetchError::BadRange);
+            Err(err @ FetchError::BadRange(_)) => {
+                remove(&part)?;
+                return Err(err);
             }
             response => response?,
         };
@@ -633,13 +636,13 @@ impl Fetcher {
                 }
                 match (range.as_deref().and_then(parse_range), &resumed) {
                     (Some((_, total)), Some(first)) if !first.fits(&version(total)) => {
-                        fs::remove_file(&part)?;
+                        remove(&part)?;
                         return Err(FetchError::Changed);
                     }
                     (Some((from, total)), Some(_)) if from == have => (have, total),
                     _ => {
-                        fs::remove_file(&part)?;
-                        return Err(FetchError::BadRange);
+                        remove(&part)?;
+                        return Err(bad_range(stream));
                     }
                 }
             }
@@ -664,7 +667,7 @@ impl Fetcher {
                 |version: &Partial| codings.is_empty() && version.validator().is_some();
             known.partial = Some(version).filter(can_resume);
         } else if read.is_err() {
-            fs::remove_file(&part)?;
+            remove(&part)?;
         }
         Ok(Some((Held { etag, last_modified, bytes: read?, ..Held::default() }, codings)))
     }
@@ -676,7 +679,7 @@ impl Fetcher {
             let response = self.ask_once(source, &ask, &url, &cookies).await?;
             let status = response.stream.status;
             if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
-                return self.judge(response);
+                return self.judge(response, ask.headers.contains_key(RANGE));
             }
             // A log-in is not sent on.
             if ask.method == Method::POST {
@@ -732,13 +735,17 @@ impl Fetcher {
         Ok(Response { stream, url: url.clone(), turn })
     }
 
-    fn judge(&self, response: Response) -> Result<Response, FetchError> {
+    /// Tells what a status means for a request, of which a part was asked for or the whole.
+    fn judge(&self, response: Response, of_part: bool) -> Result<Response, FetchError> {
         let now = self.clock.now();
         let status = response.stream.status;
         let asked = response.stream.retry_after(now);
         let asked = asked.and_then(|pause| TimeDelta::from_std(pause).ok());
         Err(match status.as_u16() {
-            200 | 206 | 304 => return Ok(response),
+            200 | 304 => return Ok(response),
+            206 if of_part => return Ok(response),
+            206 => bad_range(&response.stream),
+            416 if of_part => bad_range(&response.stream),
             401 => FetchError::Unauthorized,
             403 => FetchError::Forbidden,
             409 | 428 => FetchError::NewTerms(status.as_u16()),
@@ -756,6 +763,21 @@ impl Fetcher {
 
 fn too_many(until: DateTime<Utc>, now: DateTime<Utc>) -> FetchError {
     FetchError::TooMany(until.format("%Y-%m-%d %H:%M UTC").to_string(), until - now)
+}
+
+/// The error for a part that was not asked for.
+fn bad_range(stream: &Stream) -> FetchError {
+    let range = header(&stream.headers, CONTENT_RANGE);
+    let range = range.map_or("no Content-Range".to_owned(), |it| format!("Content-Range: {it}"));
+    FetchError::BadRange(format!("{}, {range}", stream.status.as_u16()))
+}
+
+/// Removes a file, if it is there.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
+        _ => Ok(()),
+    }
 }
 
 /// Appends the body to a file. Returns the size of the file.
