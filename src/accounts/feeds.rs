@@ -6,7 +6,7 @@ use super::data::feeds::{Feed, FeedOf};
 use super::decide::Decided;
 use super::error::WriteError;
 use super::event::Event;
-use super::store::{Caller, Store};
+use super::store::{Caller, Credential, Store};
 use super::token::{Token, TokenDigest};
 use crate::vocab::day::Day;
 
@@ -63,6 +63,6 @@ impl Store {
         let digest = token.digest();
         let state = self.state();
         let (account, feed) = state.by_feed(&digest)?;
-        Some((Caller::new(account), feed.of, digest))
+        Some((Caller::new(account, Credential::Feed(digest)), feed.of, digest))
     }
 }

@@ -11,7 +11,7 @@ use super::error::WriteError;
 use super::event::Event;
 use super::hashing::Attempt;
 use super::password::{Password, PasswordHash, PasswordSeal};
-use super::store::{Caller, Store};
+use super::store::{Caller, Credential, Store};
 use super::token::{Token, TokenDigest};
 use crate::vocab::day::Day;
 use crate::vocab::plan::Plan;
@@ -47,7 +47,7 @@ impl Store {
             if account.disabled || !session.is_valid_at(now) {
                 return None;
             }
-            let caller = Caller::new(account);
+            let caller = Caller::new(account, Credential::Session(digest));
             let (email, is_owner) = (account.email.clone(), state.owner == Some(account.id));
             let person = Person { caller, email, session: Some(digest), is_owner };
             (person, session.is_to_be_noted(now))

@@ -31,8 +31,9 @@ use super::decide::{Decided, random_bytes};
 use super::error::WriteError;
 use super::event::{Event, Transaction};
 use super::hashing::Hashing;
-use super::keys;
+use super::keys::{self, KeyDigest};
 use super::quota::Usage;
+use super::token::TokenDigest;
 use crate::cluster::facts::NodeFacts;
 use crate::cluster::log::{Condition, SharedLog};
 use crate::cluster::record::{Chain, SharedPosition};
@@ -135,13 +136,23 @@ pub struct Caller {
     /// Scopes of the key; all scopes without a key.
     pub scopes: Scopes,
     usage: Arc<Usage>,
+    credential: Credential,
+}
+
+/// How a caller was recognized, so that it can be looked up again.
+#[derive(Clone, Copy)]
+pub(super) enum Credential {
+    Key(KeyDigest),
+    Session(TokenDigest),
+    Feed(TokenDigest),
 }
 
 impl Caller {
-    /// An account whose owner is logged in.
-    pub(super) fn new(account: &Account) -> Caller {
+    /// An account with all scopes: its owner is logged in, or a feed is read.
+    pub(super) fn new(account: &Account, credential: Credential) -> Caller {
         let usage = Arc::clone(&account.usage);
-        Caller { account: account.id, plan: account.plan, scopes: Scopes::ALL, usage }
+        let (account, plan) = (account.id, account.plan);
+        Caller { account, plan, scopes: Scopes::ALL, usage, credential }
     }
 }
 
@@ -252,7 +263,8 @@ impl Store {
             if !key.works_at(UnixMs::from_instant(now)) {
                 return None;
             }
-            let caller = Caller { scopes: key.scopes, ..Caller::new(account) };
+            let caller = Caller::new(account, Credential::Key(digest));
+            let caller = Caller { scopes: key.scopes, ..caller };
             let is_noted = self.0.clock.stores() && key.is_first_use(day);
             (caller, is_noted.then_some(key.id))
         };
@@ -261,6 +273,23 @@ impl Store {
             let _ = self.note(Event::KeyUsed { account: caller.account, id, day });
         }
         Some(caller)
+    }
+
+    /// Looks a caller up again, for a response that takes long to send. `None` once the key was revoked,
+    /// replaced or expired, the session was ended, the address of the feed was withdrawn, or the account
+    /// was disabled. A session that is idle does not end what its owner downloads.
+    pub fn renew(&self, caller: &Caller) -> Option<Caller> {
+        let (credential, state) = (caller.credential, self.state());
+        let account = match &credential {
+            Credential::Key(digest) => {
+                let (account, key) = state.by_key(digest)?;
+                key.works_at(UnixMs::from_instant(self.0.clock.now())).then_some(account)
+            }
+            Credential::Session(digest) => state.by_session(digest).map(|(account, _)| account),
+            Credential::Feed(digest) => state.by_feed(digest).map(|(account, _)| account),
+        };
+        let account = account.filter(|account| !account.disabled)?;
+        Some(Caller { scopes: caller.scopes, ..Caller::new(account, credential) })
     }
 
     /// Everything that the caller's account owns, at one moment.
