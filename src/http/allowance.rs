@@ -116,6 +116,12 @@ pub fn admit_export(app: &App, parts: &Parts, now: DateTime<Utc>) -> Result<Call
     let caller = match is_person && !headers.contains_key(AUTHORIZATION) {
         true if !origin::is_same_origin_or_direct(headers) => return Err(ApiError::CrossSite),
         true => session::of_request(app, parts, now).ok_or(ApiError::Unauthenticated)?.caller,
+    check_export(&caller)?;
+    Ok(caller)
+}
+
+/// Checks that the caller has CSV exports, and the scope.
+fn check_export(caller: &Caller) -> Result<(), ApiError> {
         false => authenticated(app, extensions, headers)?,
     };
     if caller.plan < Plan::Core {
@@ -140,6 +146,20 @@ pub fn admit_agent(
 }
 
 fn check_scope(caller: &Caller, scope: Scope) -> Result<(), ApiError> {
+/// Checks a caller again whose response takes long to send: its key may have been revoked, or its account
+/// disabled or moved to another plan.
+///
+/// # Errors
+/// As before the response began.
+pub fn readmit(app: &App, caller: &Caller, scope: Scope) -> Result<Caller, ApiError> {
+    let caller = app.store.renew(caller).ok_or(ApiError::InvalidKey)?;
+    match scope {
+        Scope::Export => check_export(&caller)?,
+        scope => check_json(&caller, Some(scope))?,
+    }
+    Ok(caller)
+}
+
     if caller.scopes.holds(scope) { Ok(()) } else { Err(ApiError::ScopeRequired(scope)) }
 }
 

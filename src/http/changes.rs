@@ -24,7 +24,7 @@ use utoipa::ToSchema;
 use crate::accounts::{Caller, UserData};
 use crate::changes::{ChangeLog, Entry, ReadError};
 use crate::http::account_turns::{AccountTurn, OneAtATime, ServerSlot};
-use crate::http::allowance::{Now, charge_more};
+use crate::http::allowance::{Now, charge_more, readmit};
 use crate::http::error::ApiError;
 use crate::http::params::{ChangesQuery, Params, sequence};
 use crate::http::rows::{push_number, push_quoted_day};
@@ -36,10 +36,11 @@ use crate::vocab::change::{ChangeKind, ChangeKinds, ChangeSource};
 use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 use crate::vocab::limits::STREAMS_PER_ACCOUNT;
+use crate::vocab::scope::Scope;
 
 /// The path of the operation.
 pub const PATH: &str = "/api/v1/changes";
-/// Time after which a stream of events ends. Its client comes back, with a key that is checked again.
+/// Time after which a stream of events ends. Its client comes back, to any node.
 pub const STREAM_TIME_MAX: Duration = Duration::from_secs(3600);
 /// Time between two signs of life of a stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -240,7 +241,11 @@ impl Reader {
     }
 
     /// Makes one page. A long one needs a turn of the account, and counts as a request.
+    ///
+    /// # Errors
+    /// 401 once the key does not work any more, 403 once the plan does not include the API.
     async fn page(&mut self, since: u64, form: Form) -> Result<Page, ApiError> {
+        self.caller = readmit(&self.app, &self.caller, Scope::Read)?;
         let today = self.app.clock.today();
         if today != self.today {
             // Relative dates have moved.
@@ -400,6 +405,9 @@ impl Streamed {
                 Ok(Ok(())) => {}
                 // The server stops.
                 Ok(Err(_)) => return None,
+                Err(_) if readmit(&self.reader.app, &self.reader.caller, Scope::Read).is_err() => {
+                    return None;
+                }
                 // Without data it is no event, but moves the number from which the client reads on.
                 Err(_) => return Some(format!(":\nid: {}\n\n", self.since).into()),
             }

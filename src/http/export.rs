@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRef, FromRequestParts, RawQuery, State};
@@ -18,7 +17,7 @@ use tokio::sync::mpsc::{self, Sender};
 
 use crate::accounts::{Allowance, Caller, Claim};
 use crate::http::account_turns::{AccountTurn, ServerSlot};
-use crate::http::allowance::{Now, admit_export, charge_export};
+use crate::http::allowance::{Now, admit_export, charge_export, readmit};
 use crate::http::error::{ApiError, Refusal};
 use crate::http::params::{Limits, Params};
 use crate::http::portfolio::ClaimFilter;
@@ -35,6 +34,7 @@ use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
 use crate::vocab::name::DomainName;
 use crate::vocab::named::{named_enum, parse_named};
+use crate::vocab::scope::Scope;
 use crate::vocab::tag::Tag;
 
 const LIMITS: Limits = Limits { default: EXPORT_ROWS_MAX, max: EXPORT_ROWS_MAX };
@@ -258,8 +258,9 @@ pub struct Export {
 
 /// A counted export.
 struct Started {
+    app: App,
+    caller: Caller,
     allowance: Allowance,
-    stall: Duration,
     slots: Slots,
 }
 
@@ -304,7 +305,7 @@ impl Export {
         let running = running.ok_or(ApiError::TooManyExports { plan: caller.plan, limit })?;
         let allowance = charge_export(app, &caller, now.0).await?;
         let slots = Slots(Arc::new(Mutex::new(Some((running, slot)))));
-        Ok(Started { allowance, stall: app.stall, slots })
+        Ok(Started { app: app.clone(), caller, allowance, slots })
     }
 }
 
@@ -368,6 +369,10 @@ async fn send_chunks<P: Send + Sync + 'static>(
     let rows = Arc::new((places, write));
     let mut start = 0;
     loop {
+        // The connection is aborted, as for every export without an end.
+        if readmit(&started.app, &started.caller, Scope::Export).is_err() {
+            return;
+        }
         let end = rows.0.len().min(start + ROWS_PER_CHUNK);
         let shared = Arc::clone(&rows);
         let header = if start == 0 { std::mem::take(&mut header) } else { Cow::Borrowed("") };
@@ -385,7 +390,7 @@ async fn send_chunks<P: Send + Sync + 'static>(
             Err(err) => return drop(Refusal::from(err)),
         };
         // Fails when the client is gone or has stalled.
-        if sender.send_timeout(item, started.stall).await.is_err() {
+        if sender.send_timeout(item, started.app.stall).await.is_err() {
             return;
         }
         start = end;
@@ -393,7 +398,7 @@ async fn send_chunks<P: Send + Sync + 'static>(
             break;
         }
     }
-    let _ = sender.send_timeout(Sent::End, started.stall).await;
+    let _ = sender.send_timeout(Sent::End, started.app.stall).await;
 }
 
 #[cfg(test)]
