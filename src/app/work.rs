@@ -45,7 +45,7 @@ impl Work {
     /// watchlists begin with the lists and changes that come from now on.
     ///
     /// # Errors
-    /// A setting is invalid, or the log of changes cannot be written.
+    /// A setting is invalid.
     pub async fn start(&self, stopped: &watch::Receiver<()>) -> anyhow::Result<JoinSet<()>> {
         let stop = || until(stopped.clone());
         let mut tasks = JoinSet::new();
@@ -55,7 +55,7 @@ impl Work {
         tasks.spawn(self.sources()?.run(stop()));
         tasks.spawn(self.queue.clone().keep_built(stop()));
         let deriving = self.deriving();
-        deriving.begin().await?;
+        deriving.begin().await;
         tasks.spawn(deriving.run(stop()));
         if let Some(verify) = self.verify()? {
             tasks.spawn(verify.run(stop()));

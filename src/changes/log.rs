@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use crate::changes::segment::{Entry, Mark, Segment, SegmentError, SegmentWriter};
 use crate::vocab::change::Change;
 use crate::vocab::file_error::{AtPath, FileError};
+use crate::vocab::new_file;
 
 /// Days for which events are kept.
 pub const KEPT_DAYS: i32 = 90;
@@ -47,9 +48,15 @@ pub struct ChangeLog {
     /// Oldest first, without gaps; never empty once there is a mark.
     segments: Arc<ArcSwap<Vec<Arc<Segment>>>>,
     newest: watch::Receiver<u64>,
+    is_failing: Arc<AtomicBool>,
 }
 
 impl ChangeLog {
+    /// Whether the last write failed: events are missing until the next one succeeds.
+    pub fn is_failing(&self) -> bool {
+        self.is_failing.load(Ordering::Relaxed)
+    }
+
     /// Sequence number of the newest event; one less than that of the first, before there is any.
     pub fn newest(&self) -> u64 {
         self.segments.load().last().map_or(0, |last| last.next() - 1)
@@ -158,22 +165,27 @@ pub struct Appender {
     begin: u64,
     /// Whether events are shown as soon as they are written.
     shows: AtomicBool,
+    is_failing: Arc<AtomicBool>,
 }
 
 impl Appender {
-    /// Opens the log in `folder`, which is created if it is missing. Files that are damaged, and those
-    /// before them, are set aside: a reader that needs them learns that they are no longer kept.
+    /// Opens the log in `folder`, which the first write creates. Files that are damaged, and those before
+    /// them, are set aside: a reader that needs them learns that they are no longer kept.
     ///
     /// # Errors
-    /// The folder cannot be used, or a file is of a newer format.
+    /// The folder cannot be read, or a file is of a newer format.
     pub fn open(folder: &Path, now: DateTime<Utc>) -> Result<(Appender, ChangeLog), SegmentError> {
-        fs::create_dir_all(folder).at(folder)?;
         let segments = Arc::new(Appender::read(folder)?);
         let begin = u64::try_from(now.timestamp()).unwrap_or_default().max(1) * NUMBERS_A_SECOND;
         let newest = segments.last().map_or(begin, |last| last.next()) - 1;
         let (newest, receiver) = watch::channel(newest);
         let shown = Arc::new(ArcSwap::new(Arc::clone(&segments)));
-        let log = ChangeLog { segments: Arc::clone(&shown), newest: receiver };
+        let is_failing = Arc::new(AtomicBool::new(false));
+        let log = ChangeLog {
+            segments: Arc::clone(&shown),
+            newest: receiver,
+            is_failing: Arc::clone(&is_failing),
+        };
         let appender = Appender {
             folder: folder.to_owned(),
             written: ArcSwap::new(segments),
@@ -181,6 +193,7 @@ impl Appender {
             newest,
             begin,
             shows: AtomicBool::new(true),
+            is_failing,
         };
         Ok((appender, log))
     }
@@ -188,7 +201,11 @@ impl Appender {
     /// Opens the files of a folder.
     fn read(folder: &Path) -> Result<Vec<Arc<Segment>>, SegmentError> {
         let mut paths = Vec::new();
-        for entry in fs::read_dir(folder).at(folder)? {
+        let entries = match fs::read_dir(folder) {
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.at(folder)?,
+        };
+        for entry in entries {
             let path = entry.at(folder)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with(DRAFT) {
@@ -269,6 +286,17 @@ impl Appender {
         mark: Mark,
         fill: impl FnOnce(&mut SegmentWriter) -> io::Result<()>,
     ) -> Result<u64, SegmentError> {
+        let written = self.write(mark, fill);
+        self.is_failing.store(written.is_err(), Ordering::Relaxed);
+        written
+    }
+
+    fn write(
+        &self,
+        mark: Mark,
+        fill: impl FnOnce(&mut SegmentWriter) -> io::Result<()>,
+    ) -> Result<u64, SegmentError> {
+        new_file::create_folder(&self.folder).at(&self.folder)?;
         let before = self.written.load_full();
         let last = before.last();
         let grown = last.filter(|last| last.bytes() < GROWING_BYTES);

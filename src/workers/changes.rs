@@ -69,15 +69,14 @@ impl Deriving {
         }
     }
 
-    /// At the very first start, sets the mark to the current lists and the day.
-    ///
-    /// # Errors
-    /// The log cannot be written.
-    pub async fn begin(&self) -> Result<(), DeriveError> {
-        if self.log.mark().is_none() {
-            self.derive(None).await?;
+    /// At the very first start, sets the mark to the current lists and the day. Where the disk is full,
+    /// [`Deriving::run`] does, as soon as there is room.
+    pub async fn begin(&self) {
+        if self.log.mark().is_none()
+            && let Err(err) = self.derive(None).await
+        {
+            failed(&err);
         }
-        Ok(())
     }
 
     async fn derive_all(&mut self) {
@@ -90,8 +89,7 @@ impl Deriving {
             match self.derive(base.clone()).await {
                 Ok(derived) => base = derived,
                 Err(err) => {
-                    tracing::error!(error = %err, "deriving changes of names failed; trying again");
-                    metrics::counter!("dropdex_change_failures_total").increment(1);
+                    failed(&err);
                     sleep(RETRY_AFTER).await;
                     continue;
                 }
@@ -133,6 +131,11 @@ impl Deriving {
         };
         Ok(tokio::task::spawn_blocking(move || derivation.run(base)).await??)
     }
+}
+
+fn failed(err: &DeriveError) {
+    tracing::error!(error = %err, "deriving changes of names failed; trying again");
+    metrics::counter!("dropdex_change_failures_total").increment(1);
 }
 
 /// One derivation.
