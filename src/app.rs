@@ -60,6 +60,8 @@ use crate::telemetry::listener::{Listener as MetricsListener, Sample};
 use crate::telemetry::process::Started;
 use crate::telemetry::requests;
 use crate::telemetry::{catalogue, query};
+use crate::vocab::file_error::is_full;
+use crate::vocab::new_file;
 use crate::vocab::plan::AccountLimits;
 use crate::vocab::rdap::Bootstrap;
 use crate::vocab::suffixes;
@@ -363,7 +365,8 @@ struct Bound {
     listeners: Vec<TcpListener>,
     /// The address of the first listener.
     address: SocketAddr,
-    admin: AdminSocket,
+    /// `None` if the disk has no room for it.
+    admin: Option<AdminSocket>,
     metrics: Option<MetricsListener>,
 }
 
@@ -377,7 +380,16 @@ impl Bound {
         let tls = config.server.tls.as_ref().map(Tls::open).transpose()?;
         let listeners = listeners(config).await?;
         let address = listeners[0].local_addr().context("the listener has no address")?;
-        let admin = AdminSocket::bind(&config.data)?;
+        let admin = match AdminSocket::bind(&config.data) {
+            Err(err) if err.chain().any(|cause| cause.downcast_ref().is_some_and(is_full)) => {
+                tracing::error!(
+                    error = format!("{err:#}"),
+                    "the disk is full: there is no admin socket until the next start"
+                );
+                None
+            }
+            bound => Some(bound?),
+        };
         let metrics = match (metrics, &config.telemetry.listen) {
             (Some(handle), Some(listen)) => Some(
                 MetricsListener::bind(listen.as_str(), handle, sample(config, app, tls.as_ref()))
@@ -470,14 +482,16 @@ impl Workers {
         app: &App,
         (deliver, bootstrap, changes): (Deliver, Arc<LiveBootstrap>, Appender),
         switching: Switching,
-        (admin, inviter): (AdminSocket, Option<Inviter>),
+        (admin, inviter): (Option<AdminSocket>, Option<Inviter>),
     ) -> anyhow::Result<()> {
         let Workers { tasks, stopped, .. } = self;
         let stop = || until(stopped.clone());
         let log_json = config.telemetry.logs.json;
         let queue = Queue::new(config.site(), log_json, Arc::clone(&app.jobs), stopped.clone());
         let backend = Backend { store: app.store.clone(), queue: queue.clone(), inviter };
-        tasks.spawn(admin.serve(backend, stop()));
+        if let Some(admin) = admin {
+            tasks.spawn(admin.serve(backend, stop()));
+        }
         let Switching { published, member } = switching;
         let reload = Reload {
             index: config.index.clone(),

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use rustix::fs::Mode;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{UnixListener, UnixSocket, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -36,6 +37,8 @@ const SOCKET_FILE: &str = "admin.sock";
 /// Maximum bytes of a command. The paths of a thousand lists fit.
 const COMMAND_BYTES_MAX: u64 = 256 << 10;
 /// Maximum bytes of a reply. A list of 100,000 accounts takes about 30 MB.
+/// Connections that wait to be accepted.
+const BACKLOG: u32 = 128;
 const REPLY_BYTES_MAX: u64 = 256 << 20;
 /// Maximum connections served at once; more wait.
 const CONNECTIONS_MAX: usize = 16;
@@ -153,16 +156,19 @@ impl Drop for AdminSocket {
 /// Binds in a folder that only the owner can enter, and moves the socket out once its mode is set: at
 /// no time can another user connect.
 fn bind_for_owner(data_dir: &Path, path: &Path) -> io::Result<UnixListener> {
-    let private = tempfile::Builder::new()
-        .prefix(".a")
-        .rand_bytes(4)
-        .permissions(Permissions::from_mode(0o700))
-        .tempdir_in(data_dir)?;
-    let hidden = private.path().join("s");
-    let listener = UnixListener::bind(&hidden)?;
-    fs::set_permissions(&hidden, Permissions::from_mode(0o600))?;
-    fs::rename(&hidden, path)?;
-    Ok(listener)
+    let hidden = data_dir.join(format!(".a{:08x}", fastrand::u32(..)));
+    let socket = UnixSocket::new_stream()?;
+    rustix::fs::fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    socket.bind(&hidden)?;
+    let bound = socket.listen(BACKLOG).and_then(|listener| {
+        fs::rename(&hidden, path)?;
+        Ok(listener)
+    });
+    if bound.is_err() {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&hidden);
+    }
+    bound
 }
 
 async fn accept(
