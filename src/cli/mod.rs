@@ -105,6 +105,18 @@ impl Command {
         }
     }
 
+    /// Whether the command reads or writes the data folder, or talks to the server that does.
+    fn uses_data(&self) -> bool {
+        !matches!(
+            self,
+            Command::Demo(_)
+                | Command::Score(_)
+                | Command::Export(_)
+                | Command::Openapi(_)
+                | Command::IntakeWorker
+        )
+    }
+
     /// Log level unless `RUST_LOG` sets one: a server logs what it does, other commands only warnings.
     fn log_level(&self) -> &'static str {
         match self {
@@ -116,6 +128,7 @@ impl Command {
 
 /// Parses the arguments and runs the command.
 pub fn main() -> ExitCode {
+    process::prepare();
     // Wrong usage ends the process here, with exit code 2.
     let command = environment::without_empty(Cli::command());
     let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|err| err.exit());
@@ -129,7 +142,6 @@ pub fn main() -> ExitCode {
             logs::report_error(&one_line(err.as_ref()), log_json || logs::is_json());
             exit_code(&err)
         }
-    process::prepare();
     }
 }
 
@@ -195,6 +207,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         tracing::error!(error, "a fetched table is damaged; an older one is in use");
     }
     environment::warn_about_unknown();
+    if cli.command.uses_data() {
+        owner::check_private(&config.data)?;
+    }
     if cli.command.writes_files() {
         owner::check(&config.data)?;
     }

@@ -31,6 +31,22 @@ pub fn check(folder: &Path) -> anyhow::Result<()> {
     )
 }
 
+/// Checks that only the owner of a folder and its group may write there: others could put a socket or files
+/// of their own in place of those of the server.
+///
+/// # Errors
+/// Others may write there.
+pub fn check_private(folder: &Path) -> anyhow::Result<()> {
+    let is_open = fs::metadata(folder).is_ok_and(|facts| facts.mode() & 0o002 != 0);
+    let folder = folder.display();
+    anyhow::ensure!(
+        !is_open,
+        "all users of this machine may write to the data folder {folder}; run `chmod o-w {folder}`, or \
+         choose a folder within it with --data"
+    );
+    Ok(())
+}
+
 /// The owner of the files in a folder: of what a server or an ingest made in it, else of the folder, else
 /// of the folder that it will be made in.
 fn owner_of(folder: &Path) -> Option<(PathBuf, u32)> {

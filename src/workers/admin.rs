@@ -4,18 +4,17 @@
 //! or sends an [`IntakeCommand`], work on lists, and receives an [`IntakeReply`] when it is done.
 //! [`AdminSocket`] is the server's end, [`ask`] and [`ask_for_intake`] the client's.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::future::Future;
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream as StdUnixStream;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use rustix::fs::Mode;
 use futures_util::future::BoxFuture;
+use rustix::fs::Mode;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixSocket, UnixStream};
@@ -37,9 +36,9 @@ const SOCKET_FILE: &str = "admin.sock";
 /// Maximum bytes of a command. The paths of a thousand lists fit.
 const COMMAND_BYTES_MAX: u64 = 256 << 10;
 /// Maximum bytes of a reply. A list of 100,000 accounts takes about 30 MB.
+const REPLY_BYTES_MAX: u64 = 256 << 20;
 /// Connections that wait to be accepted.
 const BACKLOG: u32 = 128;
-const REPLY_BYTES_MAX: u64 = 256 << 20;
 /// Maximum connections served at once; more wait.
 const CONNECTIONS_MAX: usize = 16;
 /// Time limit for a client to send its next command.
@@ -153,8 +152,9 @@ impl Drop for AdminSocket {
     }
 }
 
-/// Binds in a folder that only the owner can enter, and moves the socket out once its mode is set: at
-/// no time can another user connect.
+/// Binds a socket and moves it to `path`, where it replaces what is there. Linux gives the file the mode
+/// that the socket has when it is bound, so at no time can another user connect. A folder of its own would
+/// keep them out as well, but needs a block of a disk that may be full.
 fn bind_for_owner(data_dir: &Path, path: &Path) -> io::Result<UnixListener> {
     let hidden = data_dir.join(format!(".a{:08x}", fastrand::u32(..)));
     let socket = UnixSocket::new_stream()?;
@@ -327,6 +327,18 @@ pub enum AskError {
         /// The socket.
         path: PathBuf,
     },
+    /// A process of another user listens. Nothing was sent to it.
+    #[error(
+        "{} belongs to a process of the user {uid}, who is neither you, nor root, nor the owner of the \
+         folder; nothing was sent to it. If no server of yours runs there, remove the file",
+        path.display()
+    )]
+    Stranger {
+        /// The socket.
+        path: PathBuf,
+        /// The user of the process.
+        uid: u32,
+    },
     /// The connection failed. The command may have been executed.
     #[error("no valid reply from the server on {}: {reason:#}", path.display())]
     NoReply {
@@ -366,16 +378,31 @@ fn exchange<R>(
     decode: impl FnOnce(&[u8]) -> anyhow::Result<R>,
 ) -> Result<R, AskError> {
     let path = socket_path(data_dir);
-    let connection = match StdUnixStream::connect(&path) {
-        Ok(connection) => connection,
-        Err(err) if is_not_running(&err) => return Err(AskError::NotRunning { path }),
-        Err(err) => return Err(AskError::NoReply { path, reason: err.into() }),
-    };
-    let reply = encode().and_then(|line| send(&connection, &line, wait_max));
-    let reply = reply.and_then(|reply| {
-        decode(&reply).context("unexpected reply; is the server of the same version?")
-    });
-    reply.map_err(|reason| AskError::NoReply { path, reason })
+    let no_reply = |reason| AskError::NoReply { path: path.clone(), reason };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|err| no_reply(err.into()))?;
+    let reply = runtime.block_on(async {
+        let connection = match UnixStream::connect(&path).await {
+            Ok(connection) => connection,
+            Err(err) if is_not_running(&err) => {
+                return Err(AskError::NotRunning { path: path.clone() });
+            }
+            Err(err) => return Err(no_reply(err.into())),
+        };
+        let uid = connection.peer_cred().map_err(|err| no_reply(err.into()))?.uid();
+        if !may_serve(uid, data_dir) {
+            return Err(AskError::Stranger { path: path.clone(), uid });
+        }
+        let line = encode().map_err(no_reply)?;
+        send(connection, &line, wait_max).await.map_err(no_reply)
+    })?;
+    decode(&reply).context("unexpected reply; is the server of the same version?").map_err(no_reply)
+}
+
+/// Whether a process of this user may be the server of a data folder: commands carry passwords.
+fn may_serve(uid: u32, data_dir: &Path) -> bool {
+    let owner = fs::metadata(data_dir).map(|folder| folder.uid());
+    uid == 0 || uid == rustix::process::geteuid().as_raw() || owner.is_ok_and(|owner| owner == uid)
 }
 
 fn is_not_running(err: &io::Error) -> bool {
@@ -395,20 +422,23 @@ fn reply_wait_max(command: &AdminCommand) -> Duration {
 }
 
 /// Sends a line and returns the line that comes back.
-fn send(
-    mut connection: &StdUnixStream,
+async fn send(
+    mut connection: UnixStream,
     line: &[u8],
     wait_max: Option<Duration>,
 ) -> anyhow::Result<Vec<u8>> {
-    connection.set_read_timeout(wait_max)?;
-    connection.set_write_timeout(Some(REPLY_WAIT_MAX))?;
     if line.len() as u64 > COMMAND_BYTES_MAX {
         return Err(anyhow!("the command is too long; give fewer files at once"));
     }
-    connection.write_all(line)?;
+    let late = "it did not answer in time";
+    timeout(REPLY_WAIT_MAX, connection.write_all(line)).await.context(late)??;
     let mut reply = Vec::new();
-    let read = io::Read::take(connection, REPLY_BYTES_MAX);
-    BufReader::new(read).read_until(b'\n', &mut reply)?;
+    let mut read = tokio::io::BufReader::new(connection.take(REPLY_BYTES_MAX));
+    let read = read.read_until(b'\n', &mut reply);
+    match wait_max {
+        Some(wait_max) => timeout(wait_max, read).await.context(late)??,
+        None => read.await?,
+    };
     if reply.is_empty() {
         return Err(anyhow!("it closed the connection"));
     }
