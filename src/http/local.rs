@@ -1,32 +1,107 @@
 //! Requests from the machine of a single-user server: on loopback, without a proxy.
+//!
+//! Nothing that a request says proves that no proxy forwarded it. So this only decides who may be the first
+//! visitor, whose browser then gets a cookie (`web/account/welcome`).
 
 use std::net::IpAddr;
 
-use axum::http::header::{FORWARDED, HOST, VIA};
-use axum::http::{Extensions, HeaderMap};
+use axum::http::header::{CONNECTION, HOST, ORIGIN, REFERER};
+use axum::http::{Extensions, HeaderMap, Version};
 
 use crate::http::App;
 use crate::http::peer::Client;
 
-/// Whether a request came from this machine to a server that is for its owner alone. A name in `Host`
-/// other than that of this machine is refused: a page of another site could have it resolve to loopback
-/// (DNS rebinding). So is a request that a proxy forwarded.
-pub fn is_local(app: &App, extensions: &Extensions, headers: &HeaderMap) -> bool {
-    app.single_user
-        && extensions
-            .get::<Client>()
-            .is_some_and(|client| client.address.to_canonical().is_loopback())
-        && !is_forwarded(headers)
-        && headers.get(HOST).and_then(|host| host.to_str().ok()).is_some_and(is_this_machine)
+/// Headers that proxies, load balancers and content networks add to what they forward.
+const FORWARDING: [&str; 26] = [
+    "ali-cdn-real-ip",
+    "cdn-loop",
+    "cf-connecting-ip",
+    "cf-connecting-ipv6",
+    "cf-ipcountry",
+    "cf-ray",
+    "cf-visitor",
+    "client-ip",
+    "cloudfront-viewer-address",
+    "eo-connecting-ip",
+    "fastly-client-ip",
+    "fly-client-ip",
+    "forwarded",
+    "forwarded-for",
+    "proxy-connection",
+    "remote-addr",
+    "true-client-ip",
+    "via",
+    "wl-proxy-client-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-envoy-external-address",
+    "x-nf-client-connection-ip",
+    "x-original-forwarded-for",
+    "x-original-host",
+    "x-real-ip",
+];
+/// How further ones begin.
+const FORWARDING_PREFIXES: [&str; 10] = [
+    "x-forwarded",
+    "x-appengine-",
+    "x-arr-",
+    "x-azure-",
+    "x-envoy-",
+    "x-amzn-",
+    "x-amz-cf-",
+    "x-vercel-",
+    "x-original-url",
+    "tailscale-",
+];
+
+/// Whether a request came from this machine to a server that is for its owner alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Local {
+    Yes,
+    /// The server has users, or the request is of another machine.
+    No,
+    /// From this machine, but not from a browser on it.
+    Forwarded,
 }
 
-/// Whether a proxy says that it forwarded the request.
-fn is_forwarded(headers: &HeaderMap) -> bool {
-    headers.contains_key(FORWARDED)
-        || headers.contains_key(VIA)
-        || headers
-            .keys()
-            .any(|name| name.as_str().starts_with("x-forwarded-") || name == "x-real-ip")
+/// Judges a request. A name in `Host` other than that of this machine is refused: a page of another site
+/// could have it resolve to loopback (DNS rebinding).
+pub fn judge(app: &App, extensions: &Extensions, headers: &HeaderMap, version: Version) -> Local {
+    let is_near = app.single_user
+        && extensions
+            .get::<Client>()
+            .is_some_and(|client| client.address.to_canonical().is_loopback());
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    match host.filter(|_| is_near) {
+        Some(_) if is_forwarded(headers, version) => Local::Forwarded,
+        Some(host) if is_this_machine(host) => Local::Yes,
+        _ => Local::No,
+    }
+}
+
+/// Whether a proxy says that it forwarded the request, or it is none that a browser on this machine
+/// sends. A proxy without settings speaks HTTP/1.0 or closes each connection, as nginx does, and its visitors'
+/// browsers name the host that they see.
+fn is_forwarded(headers: &HeaderMap, version: Version) -> bool {
+    let is_added = |name: &str| {
+        FORWARDING.contains(&name) || FORWARDING_PREFIXES.iter().any(|it| name.starts_with(it))
+    };
+    let closes =
+        headers.get(CONNECTION).is_some_and(|it| it.as_bytes().eq_ignore_ascii_case(b"close"));
+    let names_other = [ORIGIN, REFERER].iter().any(|name| {
+        let address = headers.get(name).map(|it| it.to_str().unwrap_or_default());
+        address.is_some_and(|address| address != "null" && !is_this_machine(authority(address)))
+    });
+    version < Version::HTTP_11
+        || closes
+        || names_other
+        || headers.keys().any(|name| is_added(name.as_str()))
+}
+
+/// The host and port of a URL.
+fn authority(address: &str) -> &str {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    rest.split('/').next().unwrap_or_default()
 }
 
 /// Whether a `Host` is a loopback address or `localhost`, with or without a port.
@@ -43,6 +118,13 @@ fn is_this_machine(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn forwarded(pairs: &[(&'static str, &'static str)], version: Version) -> bool {
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| (name.parse().expect("a name"), value.parse().expect("a value")));
+        is_forwarded(&HeaderMap::from_iter(pairs), version)
+    }
 
     #[test]
     fn only_hosts_of_this_machine_are_local() {
@@ -65,13 +147,35 @@ mod tests {
 
     #[test]
     fn forwarded_requests_are_recognized() {
-        for name in ["x-forwarded-for", "x-forwarded-host", "forwarded", "via", "x-real-ip"] {
-            let headers = HeaderMap::from_iter([(
-                name.parse().expect("a name"),
-                "x".parse().expect("a value"),
-            )]);
-            assert!(is_forwarded(&headers), "{name}");
+        for name in FORWARDING.into_iter().chain([
+            "x-forwarded-for",
+            "x-forwarded-host",
+            "x-forwarded",
+            "x-amzn-trace-id",
+            "x-arr-ssl",
+        ]) {
+            assert!(forwarded(&[(name, "x")], Version::HTTP_11), "{name}");
         }
-        assert!(!is_forwarded(&HeaderMap::new()));
+        for (pairs, version) in [
+            (vec![], Version::HTTP_10),
+            (vec![("connection", "Close")], Version::HTTP_11),
+            (vec![("origin", "https://drops.example")], Version::HTTP_11),
+            (vec![("referer", "https://drops.example/login")], Version::HTTP_2),
+        ] {
+            assert!(forwarded(&pairs, version), "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn browsers_on_this_machine_are_not_forwarded() {
+        for pairs in [
+            vec![],
+            vec![("connection", "keep-alive"), ("sec-fetch-site", "none")],
+            vec![("origin", "http://localhost:8080"), ("referer", "http://localhost:8080/welcome")],
+            vec![("origin", "http://[::1]:8080")],
+            vec![("origin", "null")],
+        ] {
+            assert!(!forwarded(&pairs, Version::HTTP_11), "{pairs:?}");
+        }
     }
 }
