@@ -4,13 +4,13 @@ use std::sync::atomic::Ordering;
 
 use chrono::{DateTime, Utc};
 
+use super::data::account::Account;
 use super::decide::Decided;
 use super::email::Email;
 use super::error::WriteError;
 use super::event::Event;
 use super::hashing::Attempt;
 use super::password::Password;
-use super::sessions::Person;
 use super::store::{Caller, Store};
 use super::token::Token;
 use crate::vocab::day::Day;
@@ -52,18 +52,39 @@ impl Store {
         Ok(Some(email))
     }
 
-    /// The owner, if the account is enabled and has no password: every user of this machine then
-    /// acts as the owner.
-    pub fn open_owner(&self) -> Option<Person> {
+    /// Whether there is an owner without a password, whose browser is known by its cookie alone.
+    pub fn has_open_owner(&self) -> bool {
         let state = self.state();
-        let account = state.account(state.owner?)?;
-        let is_open = account.password.is_none() && !account.disabled;
-        is_open.then(|| Person {
-            caller: Caller::new(account),
-            email: account.email.clone(),
-            session: None,
-            is_owner: true,
-        })
+        let owner = state.owner.and_then(|owner| state.account(owner));
+        owner.is_some_and(|owner| is_open(owner))
+    }
+
+    /// Lets a browser in as the owner without a password, and begins a session that is kept. Without the
+    /// link that the server printed, only while no other browser has one. Returns `None` otherwise.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`].
+    pub async fn open_to_browser(
+        &self,
+        has_link: bool,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Token>, WriteError> {
+        let Some(id) = self.state().owner else { return Ok(None) };
+        let token = Token::generate().map_err(WriteError::Random)?;
+        let (digest, at) = (token.digest(), UnixMs::from_instant(now));
+        let is_let_in = self
+            .write_to(id, |account, _| {
+                let is_taken = account.access.sessions.iter().any(|it| it.is_valid_at(at));
+                let is_let_in = is_open(account) && (has_link || !is_taken);
+                let events = [
+                    Event::SessionBegan { account: id, digest, at },
+                    Event::SessionKept { account: id, digest },
+                ];
+                let events = is_let_in.then_some(events).into_iter().flatten();
+                Ok(Decided::new(events, is_let_in))
+            })
+            .await?;
+        Ok(is_let_in.then_some(token))
     }
 
     /// The owner's address, if this server has one.
@@ -99,4 +120,8 @@ impl Store {
         })
         .await
     }
+}
+
+fn is_open(owner: &Account) -> bool {
+    owner.password.is_none() && !owner.disabled
 }

@@ -23,7 +23,8 @@ use crate::vocab::time::UnixMs;
 pub struct Person {
     pub caller: Caller,
     pub email: Email,
-    /// The session of the request; `None` for the owner of a single-user server without a password.
+    /// The session of the request, which its owner can end; `None` for the owner of a single-user server
+    /// without a password, who could not log in again.
     pub session: Option<TokenDigest>,
     /// Whether it is the owner of a single-user server, to whom plans mean nothing.
     pub is_owner: bool,
@@ -49,7 +50,8 @@ impl Store {
             }
             let caller = Caller::new(account, Credential::Session(digest));
             let (email, is_owner) = (account.email.clone(), state.owner == Some(account.id));
-            let person = Person { caller, email, session: Some(digest), is_owner };
+            let is_open = is_owner && account.password.is_none();
+            let person = Person { caller, email, session: (!is_open).then_some(digest), is_owner };
             (person, session.is_to_be_noted(now))
         };
         if is_to_be_noted {

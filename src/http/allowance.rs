@@ -14,7 +14,6 @@ use chrono::{DateTime, Utc};
 
 use crate::accounts::{Allowance, Caller, Counter, Person};
 use crate::http::error::ApiError;
-use crate::http::local::is_local;
 use crate::http::operation::{Access, Operation};
 use crate::http::params::refuse_unknown;
 use crate::http::rate_limit::rate_limit_headers;
@@ -111,24 +110,22 @@ fn check_json(caller: &Caller, scope: Option<Scope>) -> Result<(), ApiError> {
 /// the scope.
 pub fn admit_export(app: &App, parts: &Parts, now: DateTime<Utc>) -> Result<Caller, ApiError> {
     let Parts { headers, extensions, .. } = parts;
-    // By a cookie, or from the machine of a single-user server.
     let is_person = session::token(app, headers).is_some() || extensions.get::<Person>().is_some();
     let caller = match is_person && !headers.contains_key(AUTHORIZATION) {
         true if !origin::is_same_origin_or_direct(headers) => return Err(ApiError::CrossSite),
         true => session::of_request(app, parts, now).ok_or(ApiError::Unauthenticated)?.caller,
+        false => authenticated(app, extensions, headers)?,
+    };
     check_export(&caller)?;
     Ok(caller)
 }
 
 /// Checks that the caller has CSV exports, and the scope.
 fn check_export(caller: &Caller) -> Result<(), ApiError> {
-        false => authenticated(app, extensions, headers)?,
-    };
     if caller.plan < Plan::Core {
         return Err(ApiError::ExportPlanRequired(caller.plan));
     }
-    check_scope(&caller, Scope::Export)?;
-    Ok(caller)
+    check_scope(caller, Scope::Export)
 }
 
 /// The caller of a tool for agents, authenticated by key. Each tool counts as its operation does.
@@ -146,6 +143,9 @@ pub fn admit_agent(
 }
 
 fn check_scope(caller: &Caller, scope: Scope) -> Result<(), ApiError> {
+    if caller.scopes.holds(scope) { Ok(()) } else { Err(ApiError::ScopeRequired(scope)) }
+}
+
 /// Checks a caller again whose response takes long to send: its key may have been revoked, or its account
 /// disabled or moved to another plan.
 ///
@@ -158,9 +158,6 @@ pub fn readmit(app: &App, caller: &Caller, scope: Scope) -> Result<Caller, ApiEr
         scope => check_json(&caller, Some(scope))?,
     }
     Ok(caller)
-}
-
-    if caller.scopes.holds(scope) { Ok(()) } else { Err(ApiError::ScopeRequired(scope)) }
 }
 
 /// Counts more requests than the one that was admitted; `None` for none.
@@ -204,8 +201,6 @@ pub fn identify(app: &App, request: &mut Request) -> bool {
     } else {
         let has_cookie = headers.contains_key(COOKIE);
         let person = has_cookie.then(|| session::find(app, headers, app.clock.now())).flatten();
-        let is_local = || is_local(app, request.extensions(), headers);
-        let person = person.or_else(|| is_local().then(|| app.store.open_owner()).flatten());
         let Some(person) = person else { return false };
         current::set_account(person.caller.account.0);
         request.extensions_mut().insert(person);

@@ -49,7 +49,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::accounts::Store;
+use crate::accounts::{Store, Token};
 use crate::changes::ChangeLog;
 use crate::http::account_turns::AccountTurns;
 use crate::http::allowance::Now;
@@ -89,6 +89,8 @@ pub struct AppParts {
     /// Whether the server is for the owner of this machine alone: it listens on loopback, without TLS
     /// and without a public URL.
     pub single_user: bool,
+    /// Secret of the link that lets a browser in as the owner of such a server. Drawn at each start.
+    pub owner_link: Token,
     pub clock: Clock,
     /// RDAP servers by suffix: the names that can be verified.
     pub bootstrap: Arc<LiveBootstrap>,

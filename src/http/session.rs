@@ -71,13 +71,21 @@ pub fn of_request(app: &App, parts: &Parts, now: DateTime<Utc>) -> Option<Person
 
 /// The user of the cookie, if the session is valid at `now`.
 pub fn find(app: &App, headers: &HeaderMap, now: DateTime<Utc>) -> Option<Person> {
-    app.store.person(&token(app, headers)?, now)
+    tokens(app, headers).find_map(|token| app.store.person(&token, now))
 }
 
 /// The token in the request's cookie, valid or not.
 pub fn token(app: &App, headers: &HeaderMap) -> Option<Token> {
     let jar = CookieJar::from_headers(headers);
-    Token::parse(jar.get(app.cookie.name())?.value())
+    tokens(app, headers).next()
+}
+
+/// The browser of the owner of a single-user server has a cookie for plain HTTP, which not every browser
+/// keeps otherwise.
+fn tokens(app: &App, headers: &HeaderMap) -> impl Iterator<Item = Token> {
+    let of_owner = app.single_user.then_some(CookieKind::PlainHttp);
+    let kinds = [Some(app.cookie), of_owner.filter(|kind| *kind != app.cookie)];
+    kinds.into_iter().flatten().filter_map(move |kind| Token::parse(jar.get(kind.name())?.value()))
 }
 
 #[cfg(test)]
