@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use axum::extract::Request;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
@@ -25,7 +25,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tower::util::MapRequestLayer;
 
-use crate::accounts::{Publication, Store, StoreOptions};
+use crate::accounts::{Publication, Store, StoreOptions, Token};
 use crate::changes::{Appender, ChangeLog};
 use crate::config::Config;
 use crate::config::telemetry::Telemetry;
@@ -186,6 +186,8 @@ pub fn serve(
         single_user: config.listen.is_loopback()
             && config.outbound.public_url.is_none()
             && config.server.tls.is_none(),
+        owner_link: Token::generate()
+            .map_err(|err| anyhow!("the system's random source failed: {err}"))?,
         clock: config.clock,
         bootstrap: Arc::clone(&bootstrap),
         checks: config.outbound.rdap.enabled.then(Arc::default),
@@ -323,6 +325,8 @@ async fn run(
     let hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
     let scheme = if bound.tls.is_some() { "https" } else { "http" };
     let (store, draining) = (app.store.clone(), Arc::clone(&app.draining));
+    let app_opens = app.single_user && (store.has_open_owner() || web::account::makes_owner(&web));
+    let app_link = app.owner_link.clone();
     let serving = Serving::start(config, app, web, bound.listeners, bound.tls.clone());
     tokio::spawn(supervisor::feed_watchdog());
     tokio::spawn(reload_on_hang_up(bound.tls.clone(), hang_up));
@@ -336,7 +340,11 @@ async fn run(
         );
     }
     // It may write to the store and block until the write is durable.
-    tokio::task::block_in_place(|| ready(&format!("{scheme}://{}", bound.address), &store))?;
+    let base = format!("{scheme}://{}", bound.address);
+    tokio::task::block_in_place(|| ready(&base, &store))?;
+    if app_opens {
+        print_line(&format!("open {base}/welcome?key={} on this machine", app_link.reveal()));
+    }
     if let Some(address) = metrics_at {
         print_line(&format!("metrics on http://{address}/metrics"));
     }

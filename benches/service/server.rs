@@ -13,7 +13,7 @@ use axum::body::Bytes;
 use axum::extract::Request;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
-use dropdex::accounts::Store;
+use dropdex::accounts::{Store, Token};
 use dropdex::changes::Appender;
 use dropdex::http::feeds::FeedLimits;
 use dropdex::http::mount::Mount;
@@ -73,6 +73,7 @@ impl Service {
             channels: ConfiguredChannels { email: true, webhook: true, telegram: true },
             cookie: CookieKind::Secure,
             single_user: false,
+            owner_link: Token::generate().expect("random"),
             clock,
             bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
             checks: None,

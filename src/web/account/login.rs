@@ -48,6 +48,10 @@ pub async fn ask(State(web): State<Web>, viewer: Viewer, RawQuery(query): RawQue
     if viewer.member.is_some() {
         return Redirect::to(local_path(next.as_deref())).into_response();
     }
+    if web.app.single_user && web.app.store.has_open_owner() {
+        return form_page(&viewer, "Another browser opens dropdex", &unknown_browser())
+            .into_response();
+    }
     let notice = notice::shown(&NOTICES, query.as_deref());
     let owner = web.app.store.owner_email().filter(|_| web.app.single_user);
     let email = owner.as_ref().map_or("", |email| email.as_str());
@@ -120,6 +124,22 @@ pub async fn log_out(
     }
     let jar = CookieJar::new().add(web.app.cookie.removal());
     Ok((jar, LOGGED_OUT.at("/login")).into_response())
+}
+
+/// What a browser is shown that does not have the cookie of an owner without a password.
+fn unknown_browser() -> Markup {
+    html! {
+        p {
+            "This server is for one person on this machine, and recognizes their browser by a cookie that this "
+            "browser does not have. To open dropdex here, use the link that " code { "dropdex serve" }
+            " printed when it started, or set a password with "
+            code { "dropdex account set-password owner@localhost --password-stdin" } "."
+        }
+        p.soft {
+            "If you came through a proxy, the server is not set up for that: set " code { "public_url" }
+            " and a password."
+        }
+    }
 }
 
 /// The `next` parameter of a query string.

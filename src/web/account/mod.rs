@@ -30,7 +30,7 @@ use crate::web::throttle::Wait;
 use crate::web::viewer::Viewer;
 pub use mail::{is_set_up as can_mail, send_invitation};
 pub use mailed_links::MailedLinks;
-pub use welcome::redirect as first_visit;
+pub use welcome::{let_in as first_visit, makes_owner};
 
 /// Shown on the login page, also if the address had an account before.
 const SIGNED_UP: Notice =

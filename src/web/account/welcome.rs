@@ -1,15 +1,21 @@
 //! `/welcome`: the first visit to a single-user server makes the account of its owner.
 
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, StatusCode};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::extract::{Query, Request, State};
+use axum::http::header::ACCEPT;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
+use axum_extra::extract::CookieJar;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use crate::accounts::{Attempt, Password, SessionLife};
+use crate::accounts::{Attempt, Password, Person, SessionLife, Token};
 use crate::http::error::ApiError;
-use crate::http::local::is_local;
+use crate::http::local::{Local, judge};
+use crate::http::session::CookieKind;
 use crate::vocab::secret::Secret;
 use crate::web::Web;
 use crate::web::account::SignUps;
@@ -19,6 +25,7 @@ use crate::web::error::{PageError, sentence};
 use crate::web::field::{Field, Input};
 use crate::web::form::Form;
 use crate::web::layout::Page;
+use crate::web::next::local_path;
 use crate::web::viewer::Viewer;
 
 /// The form.
@@ -31,8 +38,8 @@ pub struct Choice {
 }
 
 /// Whether the first visit creates an account: no account exists, and sign-ups are closed.
-fn makes_owner(web: &Web) -> bool {
-    !web.app.store.has_accounts() && SignUps::of(web) == SignUps::Closed
+pub fn makes_owner(web: &Web) -> bool {
+    web.app.single_user && !web.app.store.has_accounts() && SignUps::of(web) == SignUps::Closed
 }
 
 /// Whether the request is from the machine of a single-user server that has no account yet.
@@ -42,32 +49,101 @@ impl axum::extract::FromRequestParts<Web> for FirstVisit {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(
-        parts: &mut axum::http::request::Parts,
+        parts: &mut Parts,
         web: &Web,
     ) -> Result<FirstVisit, Self::Rejection> {
-        Ok(FirstVisit(makes_owner(web) && is_local(&web.app, &parts.extensions, &parts.headers)))
+        Ok(FirstVisit(makes_owner(web) && judge_parts(web, parts) == Local::Yes))
     }
 }
 
-/// Leads the first visit from the list to the welcome page. Programs get the list.
-pub async fn redirect(State(web): State<Web>, request: Request, next: Next) -> Response {
-    let is_page = request.uri().path() == "/" && request.method() == Method::GET;
-    if is_page && makes_owner(&web) {
-        let (extensions, headers) = (request.extensions(), request.headers());
-        let is_browser = headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate");
-        if is_browser && is_local(&web.app, extensions, headers) {
-            return Redirect::to("/welcome").into_response();
+fn judge_parts(web: &Web, parts: &Parts) -> Local {
+    judge(&web.app, &parts.extensions, &parts.headers, parts.version)
+}
+
+/// Leads the first visit from the list to the welcome page; programs get the list. The browser of an owner
+/// without a password gets its cookie, if no browser has one: after the welcome page, when the server was
+/// updated, and when the cookie has expired.
+pub async fn let_in(State(web): State<Web>, request: Request, next: Next) -> Response {
+    if !web.app.single_user || !is_navigation(&request) {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let local = judge_parts(&web, &parts);
+    if local == Local::Forwarded {
+        warn_of_proxy();
+    }
+    if local == Local::Yes && parts.uri.path() == "/" && makes_owner(&web) {
+        return Redirect::to("/welcome").into_response();
+    }
+    let is_unknown = parts.extensions.get::<Person>().is_none();
+    if local == Local::Yes && is_unknown && web.app.store.has_open_owner() {
+        match web.app.store.open_to_browser(false, web.app.clock.now()).await {
+            Ok(Some(token)) => return with_cookie(&token, &shown_path(&parts.uri)),
+            Ok(None) => {}
+            // Most likely a full disk. Pages that need no account are served.
+            Err(err) => tracing::error!(error = %err, "cannot let the owner in"),
         }
     }
-    next.run(request).await
+    next.run(Request::from_parts(parts, body)).await
 }
 
-/// `GET /welcome`.
-pub async fn ask(State(web): State<Web>, viewer: Viewer, first: FirstVisit) -> Response {
-    match first {
-        FirstVisit(true) => page(&web, &viewer, None).into_response(),
-        FirstVisit(false) => Redirect::to("/").into_response(),
+/// Whether a browser opens a page, which keeps the cookie that it gets.
+fn is_navigation(request: &Request) -> bool {
+    let headers = request.headers();
+    let accepts_pages = || {
+        let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+        accept.is_some_and(|accept| accept.contains("text/html"))
+    };
+    request.method() == Method::GET
+        && headers.get("sec-fetch-mode").map_or_else(accepts_pages, |mode| mode == "navigate")
+}
+
+fn shown_path(uri: &Uri) -> String {
+    uri.path_and_query().map_or("/", |it| it.as_str()).to_owned()
+}
+
+/// Sets the cookie of an owner without a password, and leads on.
+fn with_cookie(token: &Token, to: &str) -> Response {
+    let jar = CookieJar::new().add(CookieKind::PlainHttp.with(token, SessionLife::Kept));
+    (jar, Redirect::to(local_path(Some(to)))).into_response()
+}
+
+/// Logs once that there is a proxy.
+fn warn_of_proxy() {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if !WARNED.swap(true, Ordering::Relaxed) {
+        tracing::warn!(
+            "a proxy forwards requests to this server, which was started for one person on this machine; set \
+             `public_url`, so that every visitor has to log in, and a password under Account"
+        );
     }
+}
+
+/// The query of the link that the server printed.
+#[derive(Deserialize)]
+pub struct Link {
+    key: Option<String>,
+}
+
+/// `GET /welcome`: with the key of the link, lets the browser in.
+pub async fn ask(
+    State(web): State<Web>,
+    viewer: Viewer,
+    first: FirstVisit,
+    Query(link): Query<Link>,
+) -> Result<Response, PageError> {
+    if first.0 {
+        return Ok(page(&web, &viewer, None).into_response());
+    }
+    let key = link.key.as_deref().and_then(Token::parse);
+    let is_right = key.is_some_and(|key| key.digest().is(&web.app.owner_link.digest()));
+    if web.app.single_user && is_right && viewer.member.is_none() {
+        let let_in = web.app.store.open_to_browser(true, viewer.now.0).await?;
+        if let Some(token) = let_in {
+            return Ok(with_cookie(&token, "/"));
+        }
+    }
+    Ok(Redirect::to("/").into_response())
 }
 
 /// `POST /welcome`: adds the owner and leads to the list.
@@ -84,7 +160,9 @@ pub async fn start(
     let (first, now) = (Attempt::FIRST_VISIT, viewer.now.0);
     if sent.lock != "password" {
         web.app.store.add_owner(None, first, now).await?;
-        return Ok(Redirect::to("/").into_response());
+        let token = web.app.store.open_to_browser(true, now).await?;
+        return Ok(token
+            .map_or_else(|| Redirect::to("/").into_response(), |token| with_cookie(&token, "/")));
     }
     let password = match Password::chosen(sent.password.clone(), None) {
         Ok(password) => password,
@@ -119,7 +197,7 @@ fn page(web: &Web, viewer: &Viewer, problem: Option<&str>) -> Markup {
                             legend { "Who can open it?" }
                             label.choice {
                                 input type="radio" name="lock" value="open" checked[!wants_password];
-                                span { b { "No password, this machine only" } " Anyone who can use this computer can open dropdex." }
+                                span { b { "No password, this machine only" } " This browser keeps a cookie that opens dropdex." }
                             }
                             label.choice {
                                 input type="radio" name="lock" value="password" checked[wants_password];

@@ -11,7 +11,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE};
 use axum::http::{HeaderName, HeaderValue, Request, Uri};
-use dropdex::accounts::{Attempt, Email, Password, SessionLife, Store};
+use dropdex::accounts::{Attempt, Email, Password, SessionLife, Store, Token};
 use dropdex::changes::Appender;
 use dropdex::corpus::Corpus;
 use dropdex::corpus::ingest::Source;
@@ -119,6 +119,7 @@ fn start() -> Service {
         channels: ConfiguredChannels { email: true, webhook: true, telegram: true },
         cookie: CookieKind::Secure,
         single_user: false,
+        owner_link: Token::generate().expect("random"),
         clock,
         bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
         checks: None,
