@@ -58,7 +58,7 @@ pub use audit::{Audit, audit, journal_folder};
 pub use changes::WatchMatch;
 pub use claims::{ClaimPatch, NewClaim};
 pub use data::UserData;
-pub use data::access::{LINK_AGE_MAX, SessionLife};
+pub use data::access::{LINK_AGE_MAX, SESSION_KEPT_MAX, SessionLife};
 pub use data::claims::{Attribution, Claim, Trade};
 pub use data::deliveries::{
     AttemptOutcome, Content, Delivery, DeliveryStatus, MatchedName, Message, MessageKind,

@@ -6,8 +6,9 @@ use axum::http::request::Parts;
 use axum_extra::extract::CookieJar;
 use axum_extra::extract::cookie::{Cookie, SameSite};
 use chrono::{DateTime, Utc};
+use time::Duration;
 
-use crate::accounts::{Person, SessionLife, Token};
+use crate::accounts::{Person, SESSION_KEPT_MAX, SessionLife, Token};
 use crate::http::App;
 
 /// Attributes of the session cookie.
@@ -42,7 +43,7 @@ impl CookieKind {
     pub fn with(self, token: &Token, life: SessionLife) -> Cookie<'static> {
         let mut cookie = self.build(token.reveal().to_owned());
         if life == SessionLife::Kept {
-            cookie.make_permanent();
+            cookie.set_max_age(Duration::seconds(SESSION_KEPT_MAX.num_seconds()));
         }
         cookie
     }
@@ -76,13 +77,13 @@ pub fn find(app: &App, headers: &HeaderMap, now: DateTime<Utc>) -> Option<Person
 
 /// The token in the request's cookie, valid or not.
 pub fn token(app: &App, headers: &HeaderMap) -> Option<Token> {
-    let jar = CookieJar::from_headers(headers);
     tokens(app, headers).next()
 }
 
 /// The browser of the owner of a single-user server has a cookie for plain HTTP, which not every browser
 /// keeps otherwise.
 fn tokens(app: &App, headers: &HeaderMap) -> impl Iterator<Item = Token> {
+    let jar = CookieJar::from_headers(headers);
     let of_owner = app.single_user.then_some(CookieKind::PlainHttp);
     let kinds = [Some(app.cookie), of_owner.filter(|kind| *kind != app.cookie)];
     kinds.into_iter().flatten().filter_map(move |kind| Token::parse(jar.get(kind.name())?.value()))
@@ -104,7 +105,7 @@ mod tests {
         let text = CookieKind::PlainHttp.with(&token, SessionLife::Short).to_string();
         assert_eq!(text, format!("dropdex={value}; HttpOnly; SameSite=Strict; Path=/"));
         let text = CookieKind::Secure.with(&token, SessionLife::Kept).to_string();
-        assert!(text.contains("; Max-Age=") && !text.contains("Max-Age=0"), "{text}");
+        assert!(text.contains("; Max-Age=2592000") && !text.contains("Expires"), "{text}");
         let text = CookieKind::Secure.removal().to_string();
         assert!(text.starts_with("__Host-dropdex=; HttpOnly; SameSite=Strict; Secure; Path=/;"));
         assert!(text.contains("Max-Age=0"), "{text}");

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum_extra::extract::CookieJar;
 use axum_extra::extract::cookie::{Cookie, SameSite};
 use maud::{Markup, html};
+use time::Duration;
 
 use crate::accounts::UserData;
 use crate::http::error::ApiError;
@@ -24,6 +25,8 @@ use crate::web::viewer::Viewer;
 
 /// Name of the cookie. It says nothing about the visitor.
 const COOKIE: &str = "columns";
+/// How long browsers keep the cookie: the most that they allow (RFC 6265bis §5.5).
+const KEPT: Duration = Duration::days(400);
 
 /// The columns that a viewer chose: those of the account `owned`, or of this browser.
 pub fn chosen(owned: Option<&UserData>, headers: &HeaderMap) -> Columns {
@@ -179,7 +182,7 @@ pub async fn choose(
     if is_reset || viewer.member.is_some() {
         cookie.make_removal();
     } else {
-        cookie.make_permanent();
+        cookie.set_max_age(KEPT);
     }
     let next = Redirect::to(local_path(Some(sent.text("next"))));
     Ok((CookieJar::new().add(cookie), next).into_response())
