@@ -35,6 +35,22 @@ impl Email {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The mailbox that mail to this address arrives in, as far as its spelling shows: without what
+    /// follows `+`, and for Google without dots. For limits alone; other addresses may share a mailbox
+    /// too.
+    pub fn mailbox(&self) -> String {
+        let (user, host) = self.0.split_once('@').unwrap_or((&self.0, ""));
+        let user = user.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(user);
+        let user = match user.split_once('+') {
+            Some((user, _)) if !user.is_empty() => user,
+            _ => user,
+        };
+        match host.trim_end_matches('.') {
+            "gmail.com" | "googlemail.com" => format!("{}@gmail.com", user.replace('.', "")),
+            host => format!("{user}@{host}"),
+        }
+    }
 }
 
 impl FromStr for Email {
@@ -86,6 +102,22 @@ mod tests {
     fn case_and_surrounding_space_are_ignored() {
         for text in ["ann@example.com", " Ann@Example.COM\n", "ANN@EXAMPLE.com"] {
             assert_eq!(text.parse::<Email>().map(String::from), Ok("ann@example.com".into()));
+        }
+    }
+
+    #[test]
+    fn spellings_of_a_mailbox_are_recognized() {
+        let mailbox = |text: &str| text.parse::<Email>().expect(text).mailbox();
+        for text in
+            ["ann@example.com", "Ann+1@Example.com", "ann++@example.com.", "\"ann\"@example.com"]
+        {
+            assert_eq!(mailbox(text), "ann@example.com", "{text}");
+        }
+        for text in ["a.n.n@gmail.com", "ann+x.y@googlemail.com", "AN.N@GMAIL.COM."] {
+            assert_eq!(mailbox(text), "ann@gmail.com", "{text}");
+        }
+        for text in ["a.nn@example.com", "+ann@example.com", "ann@mail.example.com"] {
+            assert_eq!(mailbox(text), text, "{text}");
         }
     }
 

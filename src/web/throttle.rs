@@ -26,8 +26,11 @@ const PER_PAIR: Limit = Limit { burst: 20, refill_every: Duration::from_secs(30)
 const PER_ACCOUNT: Limit = Limit { burst: 30, refill_every: Duration::from_secs(60) };
 /// Sign-ups per network.
 const SIGN_UPS: Limit = Limit { burst: 10, refill_every: Duration::from_secs(300) };
-/// Mails by sign-ups to one address, so that no mailbox is flooded.
+/// Mails by sign-ups and resets to one mailbox, so that none is flooded.
 const SIGN_UP_MAILS: Limit = Limit { burst: 3, refill_every: Duration::from_secs(4 * 3_600) };
+/// Verification mails to one mailbox: as many as an account may ask for, whatever the number of accounts.
+const VERIFICATION_MAILS: Limit =
+    Limit { burst: 5, refill_every: Duration::from_secs(24 * 3_600 / 5) };
 /// Maximum remembered pairs of account and network. Beyond it, all are dropped; their owners then count
 /// towards [`PER_ACCOUNT`] until the next login.
 const KNOWN_MAX: usize = 200_000;
@@ -50,6 +53,7 @@ pub struct Throttle<C: Clock = DefaultClock> {
     per_account: Limiter<C>,
     sign_ups: Limiter<C>,
     sign_up_mails: Limiter<C>,
+    verification_mails: Limiter<C>,
     /// Pairs of account and network with a successful login. Locked for a lookup only.
     known: Mutex<HashSet<u64>>,
     hasher: RandomState,
@@ -82,6 +86,7 @@ impl<C: Clock + Clone> Throttle<C> {
             per_account: limiter(PER_ACCOUNT),
             sign_ups: limiter(SIGN_UPS),
             sign_up_mails: limiter(SIGN_UP_MAILS),
+            verification_mails: limiter(VERIFICATION_MAILS),
             known: Mutex::default(),
             hasher: RandomState::new(),
             clock,
@@ -128,12 +133,20 @@ impl<C: Clock + Clone> Throttle<C> {
         self.check(&self.sign_ups, self.hash(&peer))
     }
 
-    /// Counts a mail by a sign-up.
+    /// Counts a mail by a sign-up or a reset.
     ///
     /// # Errors
     /// [`Wait`] above the limit.
     pub fn sign_up_mail(&self, email: &Email) -> Result<(), Wait> {
-        self.check(&self.sign_up_mails, self.hash(email))
+        self.check(&self.sign_up_mails, self.hash(&email.mailbox()))
+    }
+
+    /// Counts a mail with a verification link.
+    ///
+    /// # Errors
+    /// [`Wait`] above the limit.
+    pub fn verification_mail(&self, email: &Email) -> Result<(), Wait> {
+        self.check(&self.verification_mails, self.hash(&email.mailbox()))
     }
 
     fn check(&self, limiter: &Limiter<C>, key: u64) -> Result<(), Wait> {
@@ -152,6 +165,7 @@ impl<C: Clock + Clone> Throttle<C> {
                 &self.per_account,
                 &self.sign_ups,
                 &self.sign_up_mails,
+                &self.verification_mails,
             ] {
                 limiter.retain_recent();
             }

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use maud::html;
 use tokio::time::timeout;
 
-use crate::accounts::{Caller, Email, LINK_AGE_MAX, Token, VerificationLink};
+use crate::accounts::{Email, LINK_AGE_MAX, Person, Token, VerificationLink};
 use crate::outbound::SendError;
 use crate::outbound::email::Mail;
 use crate::web::Web;
@@ -39,11 +39,14 @@ pub fn is_set_up(web: &Web) -> bool {
 ///
 /// # Errors
 /// The journal refuses writes.
-pub async fn send(web: &Web, caller: &Caller, now: DateTime<Utc>) -> Result<Sent, PageError> {
+pub async fn send(web: &Web, person: &Person, now: DateTime<Utc>) -> Result<Sent, PageError> {
     if !is_set_up(web) {
         return Ok(Sent::NotSetUp);
     }
-    let (token, email) = match web.app.store.ask_verification(caller, now).await? {
+    if web.throttle.verification_mail(&person.email).is_err() {
+        return Ok(Sent::Wait);
+    }
+    let (token, email) = match web.app.store.ask_verification(&person.caller, now).await? {
         VerificationLink::Made { token, email } => (token, email),
         VerificationLink::Verified => return Ok(Sent::Verified),
         VerificationLink::Wait(_) => return Ok(Sent::Wait),

@@ -47,7 +47,7 @@ pub async fn show(
 
 /// `POST /account/email/send`: e-mails a verification link.
 pub async fn send_link(State(web): State<Web>, member: LoggedIn) -> Result<Redirect, PageError> {
-    let sent = mail::send(&web, &member.caller, member.viewer.now.0).await?;
+    let sent = mail::send(&web, &member, member.viewer.now.0).await?;
     let notice = match sent {
         Sent::Done => SENT,
         Sent::Verified => VERIFIED,
