@@ -31,7 +31,10 @@ impl Scope {
             Scope::Watchlist => "watchlist, hidden names, saved searches, votes",
             Scope::Alerts => "alert rules and their messages",
             Scope::Portfolio => "backorder claims",
-            Scope::Feeds => "feeds and calendars",
+            Scope::Feeds => {
+                "feeds and calendars; their addresses show the names of your watchlist, saved searches and rules, \
+                 and your notes"
+            }
             Scope::Mcp => "tools for agents",
         }
     }
