@@ -149,6 +149,7 @@ impl Config {
             index: absolute(&self.index),
             build: self.index_life.build,
             compact_above: self.index_life.compact_above,
+            worker: self.index_life.worker,
             clock: self.clock,
             zone_names: self.zone_names,
             tables: self.tables.clone(),
@@ -350,6 +351,7 @@ mod tests {
     use crate::index::generation::base::ExtendRule;
     use crate::index::generation::build::{BuildSettings, Keep};
     use crate::index::generation::memory::MemoryBound;
+    use crate::intake::request::WorkerMemory;
 
     fn load(text: &str, given: Given) -> anyhow::Result<Config> {
         let folder = tempfile::tempdir().expect("a folder");
@@ -388,7 +390,10 @@ mod tests {
         let memory = MemoryBound::from_mib(100).expect("in range");
         let extend = ExtendRule { from: 9, percent: 50 };
         let build = BuildSettings { keep: keep(7), memory, extend };
-        assert_eq!(section.index_life, IndexSettings { build, compact_above: 0 });
+        let worker = WorkerMemory::for_rebuild(memory);
+        assert_eq!(section.index_life, IndexSettings { build, compact_above: 0, worker });
+        let bounded = settings("[index]\nworker_memory_mib = 300\n").index_life.worker;
+        assert_eq!(bounded, WorkerMemory::from_mib(300));
         assert_eq!(settings("[index]\nfolder = \"c\"").index, Path::new("c"));
         for bad in [
             "keep = 0",
@@ -396,6 +401,7 @@ mod tests {
             "keeps = 2",
             "compact_above = -1",
             "rebuild_memory_mib = 15",
+            "worker_memory_mib = 31",
             "extend_percent = 101",
         ] {
             assert!(load(&format!("[index]\n{bad}"), Given::default()).is_err(), "{bad}");

@@ -8,6 +8,7 @@ use crate::config::number::Bounded;
 use crate::index::generation::base::ExtendRule;
 use crate::index::generation::build::{BuildSettings, Keep};
 use crate::index::generation::memory::MemoryBound;
+use crate::intake::request::WorkerMemory;
 
 /// A rebuild merges all batches side by side, and each is one more file to verify.
 const COMPACT_ABOVE_DEFAULT: u32 = 64;
@@ -19,11 +20,15 @@ pub struct IndexSettings {
     pub build: BuildSettings,
     /// Number of batches above which a rebuild compacts them; 0 never compacts.
     pub compact_above: u32,
+    /// Memory of a worker process.
+    pub worker: WorkerMemory,
 }
 
 impl Default for IndexSettings {
     fn default() -> IndexSettings {
-        IndexSettings { build: BuildSettings::default(), compact_above: COMPACT_ABOVE_DEFAULT }
+        let build = BuildSettings::default();
+        let worker = WorkerMemory::for_rebuild(build.memory);
+        IndexSettings { build, compact_above: COMPACT_ABOVE_DEFAULT, worker }
     }
 }
 
@@ -35,6 +40,7 @@ pub struct IndexFile {
     keep: Option<Bounded<1, { Keep::MAX as u32 }>>,
     compact_above: Option<u32>,
     rebuild_memory_mib: Option<Bounded<{ MemoryBound::MIN_MIB }, { MemoryBound::MAX_MIB }>>,
+    worker_memory_mib: Option<Bounded<{ WorkerMemory::MIN_MIB }, { MemoryBound::MAX_MIB }>>,
     extend_from: Option<u32>,
     extend_percent: Option<Bounded<0, 100>>,
 }
@@ -42,19 +48,20 @@ pub struct IndexFile {
 impl IndexFile {
     pub fn settings(&self) -> IndexSettings {
         let default = IndexSettings::default();
+        let memory = self.rebuild_memory_mib.and_then(|mib| MemoryBound::from_mib(mib.get()));
+        let memory = memory.unwrap_or_default();
+        let worker = self.worker_memory_mib.map(|mib| WorkerMemory::from_mib(mib.get()));
         IndexSettings {
             build: BuildSettings {
                 keep: self.keep.and_then(|keep| Keep::new(keep.get())).unwrap_or_default(),
-                memory: self
-                    .rebuild_memory_mib
-                    .and_then(|mib| MemoryBound::from_mib(mib.get()))
-                    .unwrap_or_default(),
+                memory,
                 extend: ExtendRule {
                     from: self.extend_from.unwrap_or(default.build.extend.from),
                     percent: self.extend_percent.map_or(default.build.extend.percent, Bounded::get),
                 },
             },
             compact_above: self.compact_above.unwrap_or(default.compact_above),
+            worker: worker.unwrap_or_else(|| WorkerMemory::for_rebuild(memory)),
         }
     }
 }

@@ -235,6 +235,7 @@ impl Queue {
 
     async fn run_in_turn(&self, request: Request) -> Result<Outcome, QueueError> {
         let _turn = self.turn.lock().await;
+        let memory = request.site.worker;
         let request = message::encode(&request).map_err(io::Error::from)?;
         let (begun, started) = oneshot::channel::<io::Result<Option<ChildStdin>>>();
         let (ended, outcome) = oneshot::channel();
@@ -247,7 +248,7 @@ impl Queue {
                 Err(err) => return drop(begun.send(Err(err))),
             };
             let _ = begun.send(Ok(child.stdin.take()));
-            let outcome = worker::collect(child);
+            let outcome = worker::collect(child, memory);
             metrics::histogram!("dropdex_job_duration_seconds")
                 .record(began.elapsed().as_secs_f64());
             let _ = ended.send(outcome);

@@ -1,5 +1,6 @@
 //! Requests: work for the pipeline. A request is complete, so that running it reads no settings.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::feeds::Format;
 use crate::index::generation::build::BuildSettings;
+use crate::index::generation::memory::MemoryBound;
 use crate::intake::tables::TableFile;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
@@ -28,6 +30,9 @@ pub struct Site {
     pub build: BuildSettings,
     /// A rebuild compacts the corpus first when it has more batches than this; 0 never compacts.
     pub compact_above: u32,
+    /// Memory of the process that runs a request for a server.
+    #[serde(default)]
+    pub worker: WorkerMemory,
     pub clock: Clock,
     /// Names of zones that become names of the corpus.
     #[serde(default)]
@@ -35,6 +40,49 @@ pub struct Site {
     /// Tables that replace the compiled ones.
     #[serde(default)]
     pub tables: Vec<TableFile>,
+}
+
+/// Maximum memory of a worker process, in MiB: a list that takes more than a rebuild ever does is damaged, or
+/// made to exhaust the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WorkerMemory {
+    mib: u32,
+}
+
+impl WorkerMemory {
+    /// Less does not start the threads of a rebuild.
+    pub const MIN_MIB: u32 = 32;
+    /// Dictionaries, threads, and the new index that a rebuild opens to verify it.
+    const BESIDES_MIB: u64 = 2 << 10;
+
+    /// A limit of at least [`WorkerMemory::MIN_MIB`].
+    pub fn from_mib(mib: u32) -> WorkerMemory {
+        WorkerMemory { mib: mib.max(WorkerMemory::MIN_MIB) }
+    }
+
+    /// Twice what a rebuild may take, and what any worker needs.
+    pub fn for_rebuild(bound: MemoryBound) -> WorkerMemory {
+        let mib = 2 * (bound.bytes() >> 20) + WorkerMemory::BESIDES_MIB;
+        WorkerMemory::from_mib(u32::try_from(mib).unwrap_or(u32::MAX))
+    }
+
+    pub fn bytes(self) -> u64 {
+        u64::from(self.mib) << 20
+    }
+}
+
+impl Default for WorkerMemory {
+    fn default() -> WorkerMemory {
+        WorkerMemory::for_rebuild(MemoryBound::default())
+    }
+}
+
+/// In MiB, as the setting is.
+impl fmt::Display for WorkerMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} MiB", self.mib)
+    }
 }
 
 /// A piece of work.

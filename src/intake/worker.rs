@@ -9,17 +9,20 @@
 //! pipe closes, because the server stops or dies, the worker kills itself. The corpus and the index
 //! folder stay sound whenever that happens.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 
 use anyhow::{Context, ensure};
-use rustix::process::{Signal, getpid, kill_process, setpriority_process};
+use rustix::process::{
+    Resource, Rlimit, Signal, getpid, getrlimit, kill_process, setpriority_process, setrlimit,
+};
 
 use crate::intake::message::{decode, encode};
 use crate::intake::outcome::Outcome;
-use crate::intake::request::Request;
+use crate::intake::request::{Request, WorkerMemory};
 use crate::intake::run::run;
 use crate::intake::tables::TableFile;
 
@@ -46,6 +49,9 @@ pub fn start(request: &[u8], log_json: bool) -> io::Result<Child> {
             command.env_remove(name);
         }
     }
+    // The allocator otherwise reserves a gibibyte at once, which would count towards the memory limit; and
+    // a backtrace needs memory: a worker that has none left would hang.
+    command.env("MIMALLOC_ARENA_EAGER_COMMIT", "0").env("RUST_BACKTRACE", "0");
     let mut worker = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     if let Some(stdin) = &mut worker.stdin {
         // A worker that does not read has died, which `collect` reports.
@@ -58,26 +64,45 @@ pub fn start(request: &[u8], log_json: bool) -> io::Result<Child> {
 ///
 /// # Errors
 /// The worker ended without one.
-pub fn collect(mut worker: Child) -> anyhow::Result<Outcome> {
+pub fn collect(mut worker: Child, memory: WorkerMemory) -> anyhow::Result<Outcome> {
     let mut line = Vec::new();
     if let Some(stdout) = worker.stdout.take() {
         BufReader::new(stdout).read_until(b'\n', &mut line).context("its output")?;
     }
     let status = worker.wait()?;
     // A line that was cut is no outcome either.
-    ensure!(line.ends_with(b"\n"), "{}", cause(status));
+    ensure!(line.ends_with(b"\n"), "{}", cause(status, memory));
     decode(&line)
 }
 
 /// How a worker ended, with the usual cause.
-fn cause(status: ExitStatus) -> String {
+fn cause(status: ExitStatus, memory: WorkerMemory) -> String {
+    // The standard library aborts when there is no memory.
+    if status.signal() == Some(Signal::ABORT.as_raw()) {
+        return format!(
+            "{status}: most likely its memory was limited to too little, {memory}; if the list is not damaged, \
+             raise index.worker_memory_mib"
+        );
+    }
     if status.signal() == Some(Signal::KILL.as_raw()) {
         return format!(
             "{status}: most likely out of memory; give the machine or the control group of the service \
              more, or lower index.rebuild_memory_mib"
         );
     }
-    status.to_string()
+    format!("{status}; its memory was limited to {memory} (index.worker_memory_mib)")
+}
+
+/// Keeps the worker from taking the memory of others: the system ends it first, and its own limit before.
+fn bound_memory(memory: WorkerMemory) {
+    let before = getrlimit(Resource::Data);
+    let bytes = memory.bytes().min(before.maximum.unwrap_or(u64::MAX));
+    let limit = Rlimit { current: Some(bytes), ..before };
+    let limited = setrlimit(Resource::Data, limit).map_err(io::Error::from);
+    let first_to_go = fs::write("/proc/self/oom_score_adj", "1000");
+    if let Err(err) = limited.and(first_to_go) {
+        tracing::warn!(error = %err, "cannot limit the memory of the intake worker");
+    }
 }
 
 /// Uses the tables of the server.
@@ -98,6 +123,7 @@ pub fn serve() -> anyhow::Result<()> {
     let mut stdin = BufReader::new(io::stdin());
     stdin.read_until(b'\n', &mut line).context("cannot read the request")?;
     let request: Request = decode(&line).context("the request")?;
+    bound_memory(request.site.worker);
     thread::spawn(move || {
         let _ = io::copy(&mut stdin, &mut io::sink());
         let _ = kill_process(getpid(), Signal::KILL);

@@ -36,6 +36,11 @@ impl MemoryBound {
         (mib >= MemoryBound::MIN_MIB).then(|| MemoryBound { bytes: u64::from(mib) << 20 })
     }
 
+    /// The bound in bytes.
+    pub fn bytes(self) -> u64 {
+        self.bytes
+    }
+
     /// Creates a bound that no setting allows.
     #[cfg(test)]
     pub fn tiny() -> MemoryBound {

@@ -18,6 +18,7 @@ fn site(folder: &Path) -> Site {
         index: folder.join("index"),
         build: BuildSettings::default(),
         compact_above: 0,
+        worker: Default::default(),
         clock: Clock::pinned_to(today()),
         zone_names: zones::Keep::default(),
         tables: Vec::new(),
