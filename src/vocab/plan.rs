@@ -57,7 +57,7 @@ pub struct PlanLimits {
     pub active_rules: u32,
     /// Maximum watchlist names outside the corpus.
     pub external_names: u32,
-    /// Approximate memory of the rows of an account, in MiB. Every cap on rows can be reached with
+    /// Approximate memory of the rows of an account, in MiB. With 64, every cap on rows can be reached with
     /// ordinary notes.
     pub data_mb: u32,
     /// Writes per account and minute, by API and pages together. As many may come at once.
@@ -110,10 +110,10 @@ impl Default for Plans {
                 price_usd,
             };
         Plans([
-            limits(0, 0, 1, 0, (64, 120), 0),
-            limits(0, 20, 5, 10, (96, 300), 12),
-            limits(100, 50, 25, 100, (128, 600), 29),
-            limits(10_000, 500, 250, 1_000, (256, 6_000), 99),
+            limits(0, 0, 1, 0, (16, 120), 0),
+            limits(0, 20, 5, 10, (16, 300), 12),
+            limits(100, 50, 25, 100, (64, 600), 29),
+            limits(10_000, 500, 250, 1_000, (64, 6_000), 99),
         ])
     }
 }
