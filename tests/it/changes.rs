@@ -378,6 +378,43 @@ fn an_account_cannot_take_all_streams() {
 }
 
 #[test]
+fn a_key_that_stops_working_ends_its_streams() {
+    // A sign of life comes after half of it.
+    let mut world = World::new("[server]\nwrite_stall_seconds = 4\n");
+    let mut client_of = |email: &str| (email.to_owned(), world.site.account(email, "api"));
+    let accounts =
+        ["disabled@example.com", "replaced@example.com", "moved@example.com", "quiet@example.com"]
+            .map(&mut client_of);
+    let server = world.serve(0);
+    let open = |key: &str| Stream::open(&server, key, "/api/v1/changes", None);
+    let mut streams = accounts.each_ref().map(|(_, key)| open(key));
+    let mut kept = open(&world.key);
+    let newest = world.client(&server).get("/api/v1/changes").json()["newest"].clone();
+    let poll = {
+        let mut client = server.client_with(&accounts[0].1);
+        thread::spawn(move || client.get(&format!("/api/v1/changes?since={newest}&wait=30")))
+    };
+    let [disabled, replaced, moved, quiet] = &accounts;
+    wait::until(WAIT_MAX, "the poll waits", || {
+        let text = server.client_with(&disabled.1).get("/api/v1/changes?wait=1&since=0");
+        text.status == 200
+    });
+    // Without an event, the stream ends at the next sign of life.
+    world.site.ok(&["account", "disable", &quiet.0]);
+    while streams[3].block().is_some() {}
+    world.site.ok(&["account", "disable", &disabled.0]);
+    world.site.ok(&["account", "key", &replaced.0]);
+    world.site.ok(&["account", "set-plan", &moved.0, "core"]);
+    world.ingest(0, &[row("solar.com", 0, 35)]);
+    assert_eq!(kept.event().map(|event| event.event), Some("left_zone".to_owned()));
+    for (stream, (email, _)) in streams[..3].iter_mut().zip(&accounts) {
+        assert_eq!(stream.event(), None, "{email}");
+    }
+    let poll = poll.join().expect("no panic");
+    assert_eq!((poll.status, poll.json()["code"].as_str()), (401, Some("invalid_key")));
+}
+
+#[test]
 fn streams_have_every_event_and_go_on_where_they_were() {
     let clients = figure(50, 1_000);
     let mut world =

@@ -110,3 +110,30 @@ fn an_account_runs_two_exports_and_a_stalled_one_gives_its_slot_back() {
     });
     assert_eq!(ended.ok(), Some(StatusCode::OK));
 }
+
+#[test]
+fn an_export_ends_when_its_account_is_disabled() {
+    let site = Site::with_names((0..6_000).map(|number| format!("name{number:05}.com")), TODAY);
+    let key = site.account("leaver@example.com", "api");
+    let server = site.serve(TODAY);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let (_send, unread) = runtime.block_on(async {
+        let send = speak(&server).await;
+        let response = ask(&send, &key).await.await.expect("a response");
+        assert_eq!(response.status(), StatusCode::OK);
+        (send, response)
+    });
+    site.ok(&["account", "disable", "leaver@example.com"]);
+    let is_aborted = runtime.block_on(async {
+        let mut body = unread.into_body();
+        while let Some(data) = body.data().await {
+            match data {
+                Ok(data) => _ = body.flow_control().release_capacity(data.len()),
+                Err(_) => return true,
+            }
+        }
+        false
+    });
+    assert!(is_aborted, "the rest of the rows was sent");
+}
