@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::json;
 
 use crate::common::ledger::{Ledger, check, check_votes};
@@ -59,6 +60,59 @@ fn a_full_disk_stops_only_writes_until_there_is_room() {
     }
     say(&format!("disk filled and freed {rounds} times, {refused} writes refused"));
     assert!(refused >= rounds, "writes refused: {refused}");
+}
+
+/// As after an update from a version without a change log.
+#[test]
+fn a_first_start_on_a_full_disk_serves_reads() {
+    if !mounts::may_mount() {
+        return mounts::run_where_mounting_works(
+            "disk_full::a_first_start_on_a_full_disk_serves_reads",
+        );
+    }
+    let world = World::new(seed());
+    world.serve().stop();
+    let changes = world.site.data().join("changes");
+    fs::remove_dir_all(&changes).expect("it was there");
+    world.fill();
+    let server = world.serve();
+    world.assert_reads(&server);
+    let checks = || server.client().get("/api/ready").json()["checks"]["changes"].clone();
+    assert_eq!(checks(), "unwritable");
+    assert_eq!(server.client().get("/api/ready/reads").status, 200);
+    let mut client = server.client_with(&world.key);
+    assert_eq!(client.get("/api/v1/changes").json()["data"], json!([]));
+    world.free();
+    wait::until(RESUME_MAX, "the change log is written", || checks() == "ok");
+    assert!(fs::read_dir(&changes).expect("a folder").next().is_some());
+}
+
+/// The signal for it would end a server that does not ignore it.
+#[test]
+fn a_limit_on_the_size_of_files_is_a_full_disk() {
+    let site = Site::with_names(["known0.com".to_owned()].into_iter(), TODAY);
+    let key = site.account("owner@example.com", "api");
+    let server = site.serve(TODAY);
+    let mut client = server.client_with(&key);
+    let mut watch =
+        |domain: &str| client.send("POST", "/api/v1/watchlist", &json!({"domainName": domain}));
+    assert_eq!(watch("one.com").status, 201);
+    let limit = |bytes| {
+        let pid = Pid::from_raw(server.pid().cast_signed());
+        let limit = Rlimit { current: bytes, maximum: None };
+        prlimit(pid, Resource::Fsize, limit).expect("the process is ours");
+    };
+    limit(Some(1));
+    let refused = wait::until_ok(RESUME_MAX, || {
+        let response = watch("two.com");
+        if response.status == 503 { Ok(response) } else { Err(response.status) }
+    });
+    assert_refusal(&refused);
+    assert_eq!(server.client().get("/api/ready").json()["checks"]["database"], "disk_full");
+    assert_eq!(server.client_with(&key).get("/api/v1/drops").status, 200);
+    limit(None);
+    wait::until(RESUME_MAX, "a write is taken", || watch("three.com").status == 201);
+    server.stop();
 }
 
 struct World {
