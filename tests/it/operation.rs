@@ -1,16 +1,20 @@
 //! What an operator meets: errors at the start, the log, users and their rights, weak passwords.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::os::unix::fs::{MetadataExt, chown};
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Site, TODAY, runs, wait};
+use crate::common::{Site, TODAY, runs, tools, wait};
 use crate::pages::browser::Browser;
 
 const PASSWORD: &str = "correct horse battery";
+const SOON: Duration = Duration::from_secs(60);
 
 fn read(path: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
@@ -152,6 +156,118 @@ fn commands_of_root_do_not_write_where_another_user_serves() {
     let failed = site.run(&["--data", new.to_str().expect("UTF-8"), "account", "list"]);
     failed.assert_failed(1, &["runs as root"]);
     assert!(!new.exists());
+}
+
+/// The modes of everything below a folder.
+fn modes(folder: &Path, found: &mut Vec<(PathBuf, u32)>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let facts = fs::symlink_metadata(&path).expect("it is there");
+        if facts.is_dir() {
+            modes(&path, found);
+        }
+        found.push((path, facts.permissions().mode() & 0o777));
+    }
+}
+
+#[test]
+fn other_users_can_read_nothing() {
+    let site = Site::new();
+    let settings = site.settings("[inbox]\nseconds = 1\n");
+    let serve = || site.serve_with(&["--today", TODAY, "--config", &settings]);
+    site.account("owner@example.com", "api");
+    let rows = "domain,drop_date\nnew.com,2026-03-14\nbad name,2026-03-14\n";
+    let list = site.write("new.csv", format!("{rows}{}", "good.com,2026-03-14\n".repeat(9)));
+    site.ok(&["--today", TODAY, "ingest", list.to_str().expect("UTF-8")]);
+    let server = serve();
+    let inbox = site.data().join("inbox");
+    wait::until(SOON, "the inbox", || inbox.join("refused").exists());
+    fs::write(inbox.join("no-list.csv"), "nothing to read here\n").expect("written");
+    let refused = || fs::read_dir(inbox.join("refused")).expect("it is there").count();
+    wait::until(SOON, "the list and a note", || refused() == 2);
+    drop(server);
+    let mut found = Vec::new();
+    modes(&site.data(), &mut found);
+    modes(&site.index(), &mut found);
+    assert!(found.len() > 30, "{found:?}");
+    // The list itself has the mode that its writer gave it.
+    found.retain(|(path, mode)| mode & 0o027 != 0 && !path.ends_with("no-list.csv"));
+    assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn links_in_place_of_locks_are_not_followed() {
+    let site = Site::with_a_name_of_each_kind();
+    let list = site.write("new.csv", "domain,drop_date\nnew.com,2026-03-14\n");
+    let precious = site.write("precious", "precious");
+    let (data, index) = (site.data(), site.index());
+    for (lock, args) in [
+        (data.join("corpus/LOCK"), &["ingest", list.to_str().expect("UTF-8")][..]),
+        (index.join("REBUILD.lock"), &["rebuild"]),
+        (data.join("journal/LOCK"), &["account", "add", "a@example.com", "--plan", "free"]),
+    ] {
+        fs::create_dir_all(lock.parent().expect("a folder")).expect("made");
+        let _ = fs::remove_file(&lock);
+        symlink(&precious, &lock).expect("linked");
+        site.run(args).assert_failed(1, &["symbolic links"]);
+        assert_eq!(fs::read_to_string(&precious).expect("readable"), "precious", "{lock:?}");
+        fs::remove_file(&lock).expect("removed");
+        site.ok(args);
+    }
+}
+
+#[test]
+fn a_data_folder_that_all_may_write_is_refused() {
+    let site = Site::with_a_name_of_each_kind();
+    let data = site.data();
+    let set = |mode| fs::set_permissions(&data, Permissions::from_mode(mode)).expect("set");
+    set(0o777);
+    let remedy = format!("chmod o-w {}", data.display());
+    for args in [&["serve"][..], &["account", "list"], &["rebuild"], &["backup", "b.tar"]] {
+        site.run(args).assert_failed(1, &["all users of this machine", &remedy]);
+    }
+    set(0o770);
+    site.ok(&["account", "list"]);
+}
+
+#[test]
+fn a_password_is_not_sent_to_the_socket_of_another_user() {
+    let site = Site::with_a_name_of_each_kind();
+    let data = site.data();
+    let socket = data.join("admin.sock");
+    let script = "import os, socket, sys\n\
+                  listener = socket.socket(socket.AF_UNIX)\n\
+                  listener.bind(sys.argv[1])\n\
+                  os.chown(sys.argv[1], 12345, 12345)\n\
+                  os.setuid(12345)\n\
+                  listener.listen()\n\
+                  print('ready', flush=True)\n\
+                  print(listener.accept()[0].recv(9), flush=True)\n";
+    if chown(site.lists(), Some(0), None).is_err() {
+        runs::say("not root: no process can be of another user");
+        return;
+    }
+    let mut stranger = Command::new(tools::python())
+        .args(["-c", script])
+        .arg(&socket)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut said = BufReader::new(stranger.stdout.take().expect("piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("readable");
+    assert_eq!(line, "ready\n");
+    let failed = site.run(&["account", "list"]);
+    failed.assert_failed(1, &["12345", "nothing was sent to it"]);
+    line.clear();
+    said.read_line(&mut line).expect("readable");
+    assert_eq!(line, "b''\n", "the connection was closed without a byte");
+    stranger.wait().expect("it ended");
+    // A server of the owner of the folder gets them.
+    fs::remove_file(&socket).expect("removed");
+    let server = site.serve(TODAY);
+    site.ok(&["account", "list"]);
+    server.stop();
 }
 
 #[test]
