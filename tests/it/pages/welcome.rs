@@ -1,16 +1,26 @@
 //! The first visit to a server on one's own machine, and who is taken for its owner.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 
 use super::browser::Browser;
-use super::{PASSWORD, serve, site};
+use super::{PASSWORD, serve, serve_on, site};
+use crate::common::Server;
 
 /// Headers that a browser sends with a typed address.
 const TYPED: [(&str, &str); 2] = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Site", "none")];
 
+/// The status of a request over a connection of its own, with these lines in its head.
+fn status(server: &Server, head: &str) -> String {
+    let mut stream = TcpStream::connect(server.address()).expect("connected");
+    write!(stream, "{head}\r\n").expect("sent");
+    let mut text = String::new();
+    BufReader::new(stream).read_line(&mut text).expect("an answer");
+    text.split(' ').nth(1).expect("a status").to_owned()
+}
+
 #[test]
-fn an_owner_without_a_password_is_whoever_uses_this_machine() {
+fn the_browser_of_the_first_visit_is_the_owner() {
     let site = site("");
     let server = serve(&site);
     let mut owner = Browser::new(&server);
@@ -21,7 +31,8 @@ fn an_owner_without_a_password_is_whoever_uses_this_machine() {
     assert_eq!(owner.get("/watchlist").status, 303, "nobody owns it yet");
     let done = owner.post("/welcome", &[("lock", "open")]);
     assert_eq!((done.status, done.header("location")), (303, Some("/")));
-    assert_eq!(owner.cookie, None);
+    let cookie = done.header("set-cookie").expect("a cookie").to_owned();
+    assert!(cookie.contains("HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000"), "{cookie}");
 
     // Nothing is gated, and no plans are shown.
     let page = owner.get("/watchlist");
@@ -34,50 +45,95 @@ fn an_owner_without_a_password_is_whoever_uses_this_machine() {
     assert_eq!(owner.get("/welcome").header("location"), Some("/"));
     assert_eq!(owner.post("/welcome", &[("lock", "open")]).status, 404);
 
-    // By another name of this machine, through a proxy, and from another site.
-    for header in [
-        ("X-Forwarded-For", "127.0.0.1"),
-        ("X-Forwarded-Host", "localhost"),
-        ("Forwarded", "for=127.0.0.1"),
-        ("Via", "1.1 proxy"),
-    ] {
-        let answer = server.client().request("GET", "/watchlist", &[header]);
-        assert_eq!(answer.status, 303, "{header:?}");
-        assert!(answer.header("location").is_some_and(|to| to.starts_with("/login")), "{header:?}");
+    // Without the cookie, an address of this machine is not enough.
+    let mut other = Browser::new(&server);
+    for headers in [&TYPED[..], &[]] {
+        let answer = other.get_with("/watchlist", headers);
+        assert!(answer.header("location").is_some_and(|to| to.starts_with("/login")));
+        assert_eq!(other.cookie, None);
     }
-    let by_host = |host: &str| {
-        let mut stream = TcpStream::connect(server.address()).expect("connected");
-        write!(stream, "GET /watchlist HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
-            .expect("sent");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("an answer");
-        text.split(' ').nth(1).expect("a status").to_owned()
-    };
-    for (host, status) in [
-        ("localhost:9", "200"),
-        ("127.0.0.1", "200"),
-        ("evil.example", "303"),
-        ("127.0.0.1.evil.example", "303"),
-    ] {
-        assert_eq!(by_host(host), status, "{host}");
+    let page = other.get("/login");
+    assert!(page.text().contains("printed when it started"), "{}", page.text());
+    assert_eq!(other.get("/api/export/watchlist").status, 401);
+    for host in ["localhost:9", "127.0.0.1", "evil.example"] {
+        let head = format!("GET /watchlist HTTP/1.1\r\nHost: {host}\r\n");
+        assert_eq!(status(&server, &head), "303", "{host}");
     }
     let other_site = [("Sec-Fetch-Site", "cross-site")];
     assert_eq!(owner.post_with("/watch", &[("domain", "fine.net")], &other_site).status, 403);
     assert_eq!(owner.get_with("/api/export/watchlist", &other_site).status, 403);
 
+    // The link that the server printed lets another browser in. It ends with the process.
+    let link = server.printed("open ");
+    let url = link.strip_suffix(" on this machine").expect("the rest of the line");
+    let target = url.strip_prefix(&format!("http://{}", server.address())).expect("an address");
+    assert!(target.starts_with("/welcome?key="), "{link}");
+    let wrong = format!("/welcome?key={}", "0".repeat(64));
+    assert_eq!(other.get(&wrong).header("set-cookie"), None);
+    assert_eq!(other.get(target).status, 303);
+    assert!(other.get("/watchlist").text().contains("good.com"));
+
     // The owner survives a restart, and a password ends the open door.
     server.kill();
     let server = serve(&site);
-    let mut owner = Browser::new(&server);
+    assert_eq!(Browser::new(&server).get(target).header("set-cookie"), None);
+    let mut owner = owner.copy(&server);
     assert!(owner.get("/watchlist").text().contains("good.com"));
     let done = owner.post("/account/password", &[("password", PASSWORD)]);
     assert_eq!(done.status, 303, "{}", done.text());
     assert!(owner.is_in());
-    let mut other = Browser::new(&server);
+    let mut other = other.copy(&server);
     assert_eq!(other.get("/watchlist").status, 303);
     assert!(other.get("/login").text().contains("owner@localhost"));
     assert_eq!(other.log_in("owner@localhost", PASSWORD).status, 303);
     assert!(other.is_in());
+}
+
+#[test]
+fn no_visitor_of_a_proxy_is_the_first() {
+    let site = site("");
+    let server = serve(&site);
+    let welcome = "GET /welcome HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Mode: navigate\r\n";
+    for line in [
+        "X-Forwarded-For: 127.0.0.1",
+        "X-Forwarded-Host: localhost",
+        "Forwarded: for=127.0.0.1",
+        "Via: 1.1 proxy",
+        "CF-Connecting-IP: 192.0.2.1",
+        "True-Client-IP: 192.0.2.1",
+        "CDN-Loop: cloudflare",
+        "X-Real-IP: 192.0.2.1",
+        "Fastly-Client-IP: 192.0.2.1",
+        "Fly-Client-IP: 192.0.2.1",
+        "X-Azure-ClientIP: 192.0.2.1",
+        "Connection: close",
+        "Origin: https://drops.example",
+        "Referer: https://drops.example/",
+    ] {
+        assert_eq!(status(&server, &format!("{welcome}{line}\r\n")), "303", "{line}");
+    }
+    // As nginx sends it without any setting.
+    let bare = "GET /welcome HTTP/1.0\r\nHost: 127.0.0.1:8080\r\nConnection: close\r\n";
+    assert_eq!(status(&server, bare), "303");
+    assert_eq!(status(&server, welcome), "200");
+    assert_eq!(server.stop().matches("a proxy forwards requests to this server").count(), 1);
+}
+
+/// As after an update of a server whose owner had no cookie, and after 30 days without a visit.
+#[test]
+fn an_owner_whose_cookie_has_expired_is_let_in_again() {
+    let site = site("");
+    let server = serve(&site);
+    Browser::new(&server).post("/welcome", &[("lock", "open")]);
+    drop(server);
+    let server = serve_on(&site, "2027-01-21");
+    let mut owner = Browser::new(&server);
+    let first = owner.get_with("/watchlist?sort=dqs", &TYPED);
+    assert_eq!((first.status, first.header("location")), (303, Some("/watchlist?sort=dqs")));
+    assert_eq!(owner.get_with("/watchlist", &TYPED).status, 200);
+    let mut second = Browser::new(&server);
+    assert_eq!(second.get_with("/watchlist", &TYPED).status, 303);
+    assert_eq!(second.cookie, None);
 }
 
 #[test]
