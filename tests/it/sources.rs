@@ -635,6 +635,32 @@ fn a_download_resumed_in_the_wrong_place_starts_anew() {
 }
 
 #[test]
+fn a_part_that_was_not_asked_for_is_not_the_list() {
+    let good = fixture("pl-deleted", "good");
+    for range in [None, Some("bytes 0-8/9"), Some("bytes 5-8/9"), Some("lines 1-2/3")] {
+        let good = good.clone();
+        let server = Receiver::http(move |before, seen| {
+            assert_eq!(seen.header("range"), "");
+            let range = range.map(|range| ("Content-Range", range.to_owned()));
+            match before {
+                0 => Reply::Answer(206, range.into_iter().collect(), good[..9].to_vec()),
+                _ => Reply::Answer(200, Vec::new(), good.clone()),
+            }
+        });
+        let (site, settings) = one_source(&server, "/pl.txt", "");
+        fails(&site, &settings, &["wrong place (206, ", range.unwrap_or("no Content-Range")]);
+        assert_eq!(fetch(&site, &settings, "lists")["outcome"], "added");
+    }
+}
+
+#[test]
+fn a_server_that_drips_is_left() {
+    let server = Receiver::http(|_, _| Reply::Drip(Duration::from_millis(50), 1_000));
+    let (site, settings) = one_source(&server, "/pl.txt", "");
+    fails(&site, &settings, &["the server sent only", "fewer than 1024 a second"]);
+}
+
+#[test]
 fn two_versions_of_a_list_are_never_joined() {
     let good = fixture("pl-deleted", "good");
     let length = good.len();

@@ -50,6 +50,8 @@ pub enum Reply {
     Cut(Vec<(&'static str, String)>, Vec<u8>, usize),
     /// As `Cut`, but the connection stays open and silent.
     Stall(Vec<(&'static str, String)>, Vec<u8>, usize),
+    /// 200 and a body of this length, a byte every so often.
+    Drip(Duration, usize),
     /// 200 and a body that does not end.
     Endless,
     /// 200 and a header that does not end.
@@ -203,6 +205,14 @@ fn serve(mut stream: impl Read + Write, log: &Log, script: &Script) -> io::Resul
             announce(&mut stream, &headers, &body, length)?;
             let mut rest = [0; 1024];
             while stream.read(&mut rest)? > 0 {}
+        }
+        Reply::Drip(every, length) => {
+            announce(&mut stream, &[], &[], length)?;
+            for _ in 0..length {
+                stream.write_all(b"x")?;
+                stream.flush()?;
+                thread::sleep(every);
+            }
         }
         Reply::Endless => {
             stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
