@@ -86,6 +86,29 @@ fn an_account_starts_with_the_mailed_link() {
 }
 
 #[test]
+fn a_mailbox_gets_three_mails_whatever_its_address() {
+    let mailbox = Mailbox::new();
+    let site = site(&settings(&mailbox));
+    add(&site, "a.nn+dropdex@gmail.com", "core");
+    let server = serve(&site);
+    for spelling in ["ann", "Ann+2", "a.n.n", "an.n+x.y"] {
+        for host in ["gmail.com", "googlemail.com"] {
+            let email = format!("{spelling}@{host}");
+            let answer = Browser::new(&server).post("/signup", &[("email", &email)]);
+            assert_eq!(answer.status, 303);
+        }
+    }
+    let forgot = Browser::new(&server).post("/forgot", &[("email", "a.nn+dropdex@gmail.com")]);
+    assert_eq!(forgot.status, 303);
+    for _ in 0..3 {
+        let to = mailbox.next().to;
+        assert!(to.contains("@gmail.com") || to.contains("@googlemail.com"), "{to}");
+    }
+    Browser::new(&server).post("/signup", &[("email", "dan@example.com")]);
+    assert!(mailbox.next().to.contains("<dan@example.com>"), "and none more to ann");
+}
+
+#[test]
 fn an_address_is_verified_by_the_link_that_is_mailed_to_it() {
     let mailbox = Mailbox::new();
     let site = site_of_ann(&mailbox);
