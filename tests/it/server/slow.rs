@@ -22,6 +22,42 @@ fn silent_connections_are_closed() {
 }
 
 #[test]
+fn a_short_body_that_no_handler_reads_keeps_the_connection() {
+    let (_site, server) = served(1, SHORT);
+    let chunked = |bytes: usize| {
+        let chunk = format!("400\r\n{}\r\n", "x".repeat(1024));
+        let rest = bytes % 1024;
+        let last =
+            if rest > 0 { format!("{rest:x}\r\n{}\r\n", "x".repeat(rest)) } else { String::new() };
+        format!("Transfer-Encoding: chunked\r\n\r\n{}{last}0\r\n\r\n", chunk.repeat(bytes / 1024))
+    };
+    let counted = |bytes: usize| format!("Content-Length: {bytes}\r\n\r\n{}", "x".repeat(bytes));
+    // Without a route, without a key, and refused before any route.
+    for (target, host, status) in
+        [("/nothing", "a", "404"), ("/api/v1/watchlist", "a", "401"), ("/nothing", "a b", "400")]
+    {
+        for (body, is_kept) in [
+            (counted(8 << 10), true),
+            (chunked(8 << 10), true),
+            (chunked(5), true),
+            (counted((8 << 10) + 1), false),
+            (chunked((8 << 10) + 1), false),
+        ] {
+            let mut stream = connect(&server);
+            let head = format!("POST {target} HTTP/1.1\r\nHost: {host}\r\n{body}");
+            stream.write_all(head.as_bytes()).expect("it listens");
+            let again = "GET /api/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+            // Fails where the connection is closed.
+            let _ = stream.write_all(again.as_bytes());
+            let answers = String::from_utf8_lossy(&rest(&mut stream)).into_owned();
+            assert!(answers.starts_with(&format!("HTTP/1.1 {status} ")), "{target}: {answers}");
+            let is_answered = answers.contains("HTTP/1.1 200 OK");
+            assert_eq!(is_answered, is_kept, "{target}, {} bytes: {answers}", body.len());
+        }
+    }
+}
+
+#[test]
 fn a_slow_head_is_closed() {
     let (_site, server) = served(1, SHORT);
     for start in ["", "GET /api/health HTTP/1.1\r\nHost: a\r\n", "P", "PRI"] {
