@@ -410,6 +410,32 @@ fn a_killed_worker_is_noticed_and_its_lists_are_built_later() {
 }
 
 #[test]
+fn a_worker_that_needs_too_much_memory_fails_and_says_so() {
+    let site = Site::new();
+    let key = site.account("owner@example.com", "api");
+    assert_eq!(ingest(&site, &site.write("first.csv", list(&["first.com"]))).code, Some(0));
+    let settings = site.settings("[index]\nworker_memory_mib = 32\n");
+    let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
+    let path = site.write("many.csv", many("large"));
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| ingest(&site, &path));
+        until("a worker runs", || worker_of(server.pid()).is_some());
+        let pid = worker_of(server.pid()).expect("it runs");
+        until("it is the first to go", || {
+            let score = fs::read_to_string(format!("/proc/{pid}/oom_score_adj"));
+            score.map_or(true, |score| score.trim() == "1000")
+        });
+        let failed = asked.join().expect("no panic");
+        failed.assert_failed(1, &["limited to", "32 MiB", "index.worker_memory_mib"]);
+    });
+    server.logged("32 MiB");
+    assert_eq!(total(&server, &key, "first"), 1, "the index before is served");
+    server.stop();
+    let server = site.serve(TODAY);
+    until("the index is built", || total(&server, &key, "large") > 0);
+}
+
+#[test]
 fn a_restart_builds_the_index_of_lists_that_an_ingest_left() {
     let (site, key, server) = world();
     server.stop();

@@ -1781,6 +1781,7 @@ mod accounts {
             index: path.join("index"),
             build: BuildSettings::default(),
             compact_above: 0,
+            worker: Default::default(),
             clock: clock(),
             zone_names: Default::default(),
             tables: Vec::new(),

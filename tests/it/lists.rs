@@ -64,6 +64,7 @@ impl Folder {
             index: self.dir.path().join("index"),
             build: BuildSettings::default(),
             compact_above: 0,
+            worker: Default::default(),
             clock: Clock::pinned_to(day(TODAY)),
             zone_names: dropdex::zones::Keep::default(),
             tables: Vec::new(),
