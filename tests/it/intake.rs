@@ -431,8 +431,8 @@ fn a_worker_that_needs_too_much_memory_fails_and_says_so() {
     server.logged("32 MiB");
     assert_eq!(total(&server, &key, "first"), 1, "the index before is served");
     server.stop();
-    let server = site.serve(TODAY);
-    until("the index is built", || total(&server, &key, "large") > 0);
+    let _server = site.serve(TODAY);
+    assert_eq!(ingest(&site, &path).code, Some(0), "the list itself is good");
 }
 
 #[test]
