@@ -2,8 +2,9 @@
 //! others, are copied to the node's journal and applied in order.
 //!
 //! Three parts, on a thread of their own:
-//! - `sequence` appends one record at a time, with the transactions that wait, and takes in the records of the
-//!   stream. It checks that they are contiguous and that each continues the chain of the one before.
+//! - `sequencer` decides: it appends one record at a time, with the transactions that wait, and takes in the records
+//!   of the stream. It checks that they are contiguous and that each continues the chain of the one before. `driver`
+//!   talks to the stream for it.
 //! - `copy` writes records to the journal and, once they are durable, applies them and answers.
 //! - [`SharedLog`] is the handle.
 //!
@@ -14,15 +15,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::copy::Copier;
+use super::driver::Driver;
 use super::record::{Chain, SharedPosition, TRANSACTION_BYTES_MAX};
 use super::replica::{COPIES_MAX, Command, WAITING_MAX};
 pub use super::replica::{Condition, CutOff, Done, Replica, Submission};
-use super::sequence::Sequencer;
+use super::sequencer::Sequencer;
+pub use super::sequencer::Waits;
 use super::stream::Stream;
 use crate::journal::{AppendError, Journal};
 
@@ -40,14 +43,14 @@ impl<T: Send + 'static> SharedLog<T> {
     /// records before it, oldest first, as far as they are known.
     ///
     /// # Errors
-    /// The thread does not start.
+    /// The thread does not start, or the system has no random bytes.
     pub fn start<S: Stream, R: Replica<Transaction = T>>(
         node: &str,
         stream: S,
         journal: &Arc<Journal>,
         replica: R,
-        applied: SharedPosition,
-        chains: Vec<Chain>,
+        (applied, chains): (SharedPosition, Vec<Chain>),
+        waits: Waits,
     ) -> std::io::Result<SharedLog<T>> {
         let (commands, asked) = mpsc::channel(WAITING_MAX);
         let (applied_to, applied_now) = watch::channel(applied);
@@ -63,15 +66,26 @@ impl<T: Send + 'static> SharedLog<T> {
             condition: Arc::clone(&condition),
             closing: closed.clone(),
         };
+        let mut first_id = [0; 16];
+        getrandom::fill(&mut first_id).map_err(std::io::Error::other)?;
+        let start = (waits, u128::from_le_bytes(first_id), Instant::now());
         let sequencer =
-            Sequencer::new(node.to_owned(), stream, replica, applied, chains, condition);
+            Sequencer::new(node.to_owned(), Arc::clone(&replica), applied, chains, start);
+        let (copies, to_copy) = mpsc::channel(COPIES_MAX);
+        let driver = Driver {
+            stream: Arc::new(stream),
+            replica,
+            commands: asked,
+            copies,
+            applied: applied_now.clone(),
+            condition,
+            closed,
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let for_barriers = applied_now.clone();
         let thread = thread::Builder::new().name("shared-log".into()).spawn(move || {
             runtime.block_on(async move {
-                let (copies, to_copy) = mpsc::channel(COPIES_MAX);
                 let copying = tokio::spawn(copier.run(to_copy));
-                sequencer.run(asked, copies, for_barriers, closed).await;
+                driver.run(sequencer).await;
                 // What was taken in is also written.
                 let _ = copying.await;
             });

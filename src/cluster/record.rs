@@ -38,7 +38,7 @@ pub const TRANSACTION_BYTES_MAX: usize = PARTS_BYTES_MAX - PART_HEAD_BYTES;
 pub struct RecordId(pub [u8; 16]);
 
 /// Hash over all records up to one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Chain(pub [u8; 32]);
 
 impl fmt::Display for Chain {

@@ -1,44 +1,130 @@
-//! Appends to the stream and takes in its records: see [`super::log`].
+//! Decides what a node appends to the shared log and takes in from it, without I/O: see [`super::log`].
+//!
+//! [`Sequencer::on`] takes an event and the time, and returns what is to be done; [`super::driver`] does it. Nothing
+//! here reads a clock, the stream or a source of randomness, so that a test replays any order of events from a seed.
 
 use std::collections::VecDeque;
-use std::future::{Future, pending};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{sleep_until, timeout};
+use tokio::sync::oneshot;
 
 use super::copy::Copy;
 use super::record::{Chain, PARTS_BYTES_MAX, RecordId, SharedPosition, SharedRecord, part_bytes};
-use super::replica::{Command, Condition, CutOff, Done, Replica, Submission};
-use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
+use super::replica::{Condition, CutOff, Done, Replica, Submission};
+use super::stream::{Published, StreamError, StreamRecord};
 use crate::journal::AppendError;
 
-/// Pause before the stream is asked again after an error.
-const RETRY_PAUSE: Duration = Duration::from_millis(if cfg!(test) { 2 } else { 200 });
-/// The last record of the stream is compared with the one that this node knows before an append, this often: if the
-/// servers have lost records and taken others, an append may fit by its number alone. They need longer to start again.
-const COMPARE_EVERY: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 1_000 });
-/// How often the sequencer looks whether the stream is as long as it knows, and for transactions that wait.
-const TICK: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 });
-/// A transaction that was not sent for so long is refused.
-const SEND_WAIT: Duration = Duration::from_secs(5);
-/// A transaction whose outcome is not known for so long is answered so.
-const OUTCOME_WAIT: Duration = Duration::from_secs(10);
-/// A stream that is shorter than this node knows for so long has lost records. A server that was cut off may say so for
-/// a moment.
-const SHORT_WAIT: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 30_000 });
-/// Time for what is under way when the log is closed.
-const CLOSE_WAIT: Duration = Duration::from_secs(5);
-/// Chains that are kept, to compare records that come again.
+/// Chains that are kept, to compare records that arrive twice.
 const CHAINS_KEPT: usize = 1 << 14;
 /// Keys of other nodes' changes that are kept.
 const TOUCHED_MAX: usize = 1 << 16;
-/// Records that are known to be there and do not arrive for so long are asked for again: the server that delivered
-/// them may have died.
-const SILENCE_MAX: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 });
+
+/// Times of a sequencer. The defaults suit servers of a stream that elect a leader within seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Waits {
+    /// Pause before the stream is asked again after an error.
+    pub retry: Duration,
+    /// Before an append, the last record of the stream is compared with the one that this node knows, this often: if
+    /// the servers have lost records and stored others, an append may fit by its number alone. Servers need longer to
+    /// restart.
+    pub compare: Duration,
+    /// How often the sequencer asks for the end of the stream, and looks for transactions that have waited too long.
+    pub tick: Duration,
+    /// A transaction that was not sent for so long is refused.
+    pub send: Duration,
+    /// A transaction whose outcome is not known for so long is reported as such.
+    pub outcome: Duration,
+    /// A stream that is shorter than this node knows for so long has lost records. A server that was cut off may
+    /// report an old end for a moment.
+    pub short: Duration,
+    /// Time for what is under way when the log is closed.
+    pub close: Duration,
+    /// If records that are known to exist do not arrive for so long, the stream is followed anew: the server that
+    /// delivered them may have died.
+    pub silence: Duration,
+}
+
+impl Default for Waits {
+    fn default() -> Waits {
+        Waits {
+            retry: Duration::from_millis(200),
+            compare: Duration::from_secs(1),
+            tick: Duration::from_secs(1),
+            send: Duration::from_secs(5),
+            outcome: Duration::from_secs(10),
+            short: Duration::from_secs(30),
+            close: Duration::from_secs(5),
+            silence: Duration::from_secs(1),
+        }
+    }
+}
+
+/// The time of an event.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Now {
+    pub(super) at: Instant,
+    /// Of records that are made now; for people.
+    pub(super) unix_ms: u64,
+}
+
+/// An event.
+pub(super) enum Input<T> {
+    /// [`Sequencer::deadline`] has passed.
+    Time,
+    Append(Submission<T>),
+    /// A request for the end of the stream, answered once all records up to it are applied.
+    Barrier(oneshot::Sender<Result<(), AppendError>>),
+    /// The response to [`Output::Follow`]: the end of the stream, whose records arrive from now on.
+    Followed(Result<u64, StreamError>),
+    Record(StreamRecord),
+    /// No more records arrive.
+    Ended(Option<StreamError>),
+    /// The response to [`Output::Append`].
+    Published(Published),
+    /// The response to [`Output::AskEnd`].
+    End(Result<u64, StreamError>),
+    /// The log is to be closed.
+    Close,
+    /// No more transactions and barriers come.
+    CommandsEnded,
+    /// Records can no longer be copied.
+    CopierEnded,
+}
+
+/// Something to do.
+pub(super) enum Output<T> {
+    /// All records that the stream had at the start are taken in; the time of the last of them.
+    CaughtUp(Option<u64>),
+    /// The health of the log has changed.
+    Condition(Condition),
+    /// Append a record after the last one; one at a time. `known` is to be compared with that one first.
+    Append {
+        last: u64,
+        known: Option<SharedPosition>,
+        bytes: Vec<u8>,
+    },
+    /// Ask for the end of the stream, and for the records after this one. One follower at a time.
+    Follow {
+        after: u64,
+    },
+    /// Drop the records that are followed.
+    Unfollow,
+    /// Ask for the end of the stream.
+    AskEnd,
+    Copy(Copy<T>),
+    Refuse(Done, AppendError),
+    RefuseBarrier(oneshot::Sender<Result<(), AppendError>>, AppendError),
+    /// Answer these once the record `seq` is applied, or refuse them after `wait`.
+    AnswerBarriers {
+        seq: u64,
+        wait: Duration,
+        barriers: Vec<Barrier>,
+    },
+    /// The sequencer has ended; whatever still comes is refused so.
+    End(AppendError),
+}
 
 /// A transaction that waits.
 struct Waiting<T> {
@@ -54,33 +140,40 @@ struct InFlight<T> {
     last: u64,
     submissions: Vec<Submission<T>>,
     since: Instant,
-    /// When it is sent again; `None` while its answer or the record in its place is awaited.
+    /// When it is sent again; `None` while its response or the record in its place is awaited.
     send_at: Option<Instant>,
-    /// Whether its callers were told that the outcome is unknown.
+    /// Whether its callers know that the outcome is unknown.
     is_given_up: bool,
 }
 
-type Sending = Pin<Box<dyn Future<Output = Published> + Send>>;
-type Last = Pin<Box<dyn Future<Output = Result<u64, StreamError>> + Send>>;
-
-/// A question for the end of the stream.
+/// A request for the end of the stream.
 struct Asking {
-    last: Last,
-    /// The last record that was taken in when it was asked.
+    /// The last record that was taken in when it was made.
     position: u64,
     barriers: Vec<Barrier>,
 }
 
-/// Someone who waits for the end of the stream.
-struct Barrier {
-    answer: oneshot::Sender<Result<(), AppendError>>,
+/// A caller that waits for the end of the stream.
+pub(super) struct Barrier {
+    pub(super) answer: oneshot::Sender<Result<(), AppendError>>,
     since: Instant,
 }
 
-pub(super) struct Sequencer<S, R: Replica> {
+/// Whether records arrive.
+enum Link {
+    /// To be followed at this time.
+    Down(Instant),
+    /// Asked for, after this record.
+    Asked(u64),
+    Up,
+}
+
+pub(super) struct Sequencer<R: Replica> {
     node: String,
-    stream: Arc<S>,
     replica: Arc<R>,
+    waits: Waits,
+    /// Id of the next record. Begins at random, so that no two records of any nodes share one.
+    next_id: u128,
     position: SharedPosition,
     /// Chains of the last records, that of `position` at the end.
     chains: VecDeque<Chain>,
@@ -90,10 +183,18 @@ pub(super) struct Sequencer<S, R: Replica> {
     forgotten: u64,
     waiting: VecDeque<Waiting<R::Transaction>>,
     in_flight: Option<InFlight<R::Transaction>>,
+    /// Whether the response to an append is awaited.
+    is_sending: bool,
     barriers: Vec<Barrier>,
+    asking: Option<Asking>,
     /// When the stream is asked for its end again.
     ask_at: Instant,
-    condition: Arc<watch::Sender<Condition>>,
+    /// Whether the stream is asked for its end although no barrier waits.
+    is_end_due: bool,
+    tick_at: Instant,
+    link: Link,
+    condition: Condition,
+    is_condition_new: bool,
     /// Since when the stream is shorter than this node knows.
     short_since: Option<Instant>,
     /// The end of the stream when it was first followed.
@@ -104,325 +205,353 @@ pub(super) struct Sequencer<S, R: Replica> {
     known_end: u64,
     /// When a record came last, or the stream was followed.
     heard_at: Instant,
-    /// When the last record is compared again, see [`COMPARE_EVERY`].
+    /// When the last record is compared again, see [`Waits::compare`].
     compare_at: Instant,
+    closing: Option<Instant>,
+    have_commands_ended: bool,
+    has_ended: bool,
+    outputs: Vec<Output<R::Transaction>>,
 }
-
-/// Why a node accepts no more writes.
-struct Halt(String);
 
 /// Why the sequencer ends.
-enum End {
+enum Ending {
     Closed,
-    Halted(Halt),
+    /// Why this node accepts no more writes.
+    Halted(String),
 }
 
-impl<S: Stream, R: Replica> Sequencer<S, R> {
+/// What is not the end.
+type Step = Result<(), Ending>;
+
+fn halt(reason: String) -> Step {
+    Err(Ending::Halted(reason))
+}
+
+impl<R: Replica> Sequencer<R> {
+    /// Makes the sequencer of the node `node`, whose state is at `position`. `chains` are those of the records before
+    /// it, oldest first, as far as they are known.
     pub(super) fn new(
         node: String,
-        stream: S,
         replica: Arc<R>,
         position: SharedPosition,
         chains: Vec<Chain>,
-        condition: Arc<watch::Sender<Condition>>,
-    ) -> Sequencer<S, R> {
+        (waits, first_id, now): (Waits, u128, Instant),
+    ) -> Sequencer<R> {
         let mut chains = VecDeque::from(chains);
         chains.push_back(position.chain);
         chains.drain(..chains.len().saturating_sub(CHAINS_KEPT));
         chains.shrink_to_fit();
         Sequencer {
             node,
-            stream: Arc::new(stream),
             replica,
+            waits,
+            next_id: first_id,
             position,
             chains,
             touched: FxHashMap::default(),
             forgotten: position.seq,
             waiting: VecDeque::new(),
             in_flight: None,
+            is_sending: false,
             barriers: Vec::new(),
-            ask_at: Instant::now(),
-            condition,
+            asking: None,
+            ask_at: now,
+            is_end_due: false,
+            tick_at: now,
+            link: Link::Down(now),
+            condition: Condition { taken: position, ..Condition::default() },
+            is_condition_new: false,
             short_since: None,
             caught_up_at: None,
             newest_ms: None,
             known_end: position.seq,
-            heard_at: Instant::now(),
-            compare_at: Instant::now(),
+            heard_at: now,
+            compare_at: now,
+            closing: None,
+            have_commands_ended: false,
+            has_ended: false,
+            outputs: Vec::new(),
         }
     }
 
-    /// Runs until the log is closed or halted.
-    pub(super) async fn run(
-        mut self,
-        mut commands: mpsc::Receiver<Command<R::Transaction>>,
-        copies: mpsc::Sender<Copy<R::Transaction>>,
-        applied: watch::Receiver<SharedPosition>,
-        closed: watch::Receiver<bool>,
-    ) {
-        let refusal = match self.work(&mut commands, &copies, applied, closed).await {
-            End::Halted(Halt(reason)) => {
-                let is_first = self.condition.borrow().halted.is_none();
-                if is_first {
-                    tracing::error!(error = reason, "the shared log of this node is halted");
-                    self.condition.send_modify(|it| it.halted = Some(reason.clone()));
+    /// Whether transactions and barriers are accepted. If not, they wait with their callers.
+    pub(super) fn has_room(&self) -> bool {
+        !self.have_commands_ended && self.waiting.len() < super::replica::WAITING_MAX
+    }
+
+    /// Returns when [`Input::Time`] is due. After that input, it is later.
+    pub(super) fn deadline(&self) -> Instant {
+        let follow_at = match self.link {
+            Link::Down(at) => Some(at),
+            Link::Asked(_) | Link::Up => None,
+        };
+        let send_at = self.in_flight.as_ref().and_then(|it| it.send_at);
+        let others = [
+            follow_at,
+            send_at.filter(|_| !self.is_sending),
+            Some(self.ask_at).filter(|_| self.asking.is_none() && self.is_end_wanted()),
+            self.closing.map(|since| since + self.waits.close),
+        ];
+        others.into_iter().flatten().fold(self.tick_at, Instant::min)
+    }
+
+    /// Handles an event and returns what is to be done, in order.
+    pub(super) fn on(
+        &mut self,
+        now: Now,
+        input: Input<R::Transaction>,
+    ) -> Vec<Output<R::Transaction>> {
+        if self.has_ended {
+            return Vec::new();
+        }
+        if let Err(ending) = self.handle(now, input).and_then(|()| self.go_on(now)) {
+            self.end(ending);
+        }
+        if std::mem::take(&mut self.is_condition_new) {
+            // A copy may wait for the disk; readers of the condition do not wait with it.
+            let first = usize::from(matches!(self.outputs.first(), Some(Output::CaughtUp(_))));
+            self.outputs.insert(first, Output::Condition(self.condition.clone()));
+        }
+        std::mem::take(&mut self.outputs)
+    }
+
+    fn handle(&mut self, now: Now, input: Input<R::Transaction>) -> Step {
+        match input {
+            Input::Time => Ok(()),
+            Input::Append(submission) => {
+                self.waiting.push_back(Waiting { submission, since: now.at });
+                Ok(())
+            }
+            Input::Barrier(answer) => {
+                self.barriers.push(Barrier { answer, since: now.at });
+                Ok(())
+            }
+            Input::Followed(followed) => self.followed(now, followed),
+            Input::Record(record) => self.take_in(now.at, record),
+            Input::Ended(error) => {
+                if let Some(StreamError(error)) = error {
+                    self.cut_off(now.at, error);
                 }
+                self.link = Link::Down(now.at + self.waits.retry);
+                self.compare_at = now.at;
+                Ok(())
+            }
+            Input::Published(published) => {
+                self.is_sending = false;
+                if !matches!(published, Published::At(_)) {
+                    // The servers may have restarted since the last comparison, or the record was not there.
+                    self.compare_at = now.at;
+                }
+                self.published(now, published)
+            }
+            Input::End(end) => self.end_of_stream(now.at, end),
+            Input::Close => {
+                self.closing.get_or_insert(now.at);
+                Ok(())
+            }
+            Input::CommandsEnded => {
+                self.have_commands_ended = true;
+                Ok(())
+            }
+            Input::CopierEnded => halt("its copies cannot be written".to_owned()),
+        }
+    }
+
+    /// Does what is due by now.
+    fn go_on(&mut self, now: Now) -> Step {
+        if self.tick_at <= now.at {
+            self.give_up(now.at);
+            self.is_end_due = true;
+            self.tick_at = now.at + self.waits.tick;
+        }
+        if let Some(since) = self.closing {
+            let is_idle =
+                self.in_flight.is_none() && self.waiting.is_empty() && self.have_commands_ended;
+            if is_idle || now.at >= since + self.waits.close {
+                return Err(Ending::Closed);
+            }
+        }
+        if matches!(self.link, Link::Up) && self.is_silent(now.at) {
+            self.outputs.push(Output::Unfollow);
+            self.link = Link::Down(now.at);
+        }
+        if matches!(self.link, Link::Down(at) if at <= now.at) {
+            self.outputs.push(Output::Follow { after: self.position.seq });
+            self.link = Link::Asked(self.position.seq);
+        }
+        if !self.is_sending {
+            self.append_next(now);
+        }
+        if self.asking.is_none() && self.is_end_wanted() && self.ask_at <= now.at {
+            self.is_end_due = false;
+            let barriers = std::mem::take(&mut self.barriers);
+            self.asking = Some(Asking { position: self.position.seq, barriers });
+            self.outputs.push(Output::AskEnd);
+        }
+        if !self.condition.is_caught_up
+            && self.caught_up_at.is_some_and(|end| self.position.seq >= end)
+        {
+            self.outputs.insert(0, Output::CaughtUp(self.newest_ms));
+            self.change(|it| it.is_caught_up = true);
+        }
+        Ok(())
+    }
+
+    fn is_end_wanted(&self) -> bool {
+        self.is_end_due || !self.barriers.is_empty()
+    }
+
+    /// Refuses all that waits.
+    fn end(&mut self, ending: Ending) {
+        self.has_ended = true;
+        let refusal = match ending {
+            Ending::Closed => AppendError::Closed,
+            Ending::Halted(reason) => {
+                tracing::error!(error = reason, "the shared log of this node is halted");
+                self.change(|it| it.halted = Some(reason.clone()));
                 AppendError::Halted { reason }
             }
-            End::Closed => AppendError::Closed,
         };
-        commands.close();
-        while let Ok(command) = commands.try_recv() {
-            match command {
-                Command::Append(submission) => (submission.done)(Err(refusal.clone())),
-                Command::Barrier(answer) => drop(answer.send(Err(refusal.clone()))),
-            }
-        }
         for waiting in self.waiting.drain(..) {
-            (waiting.submission.done)(Err(refusal.clone()));
+            self.outputs.push(Output::Refuse(waiting.submission.done, refusal.clone()));
         }
-        for barrier in self.barriers.drain(..) {
-            let _ = barrier.answer.send(Err(refusal.clone()));
+        let asking = self.asking.take().map(|it| it.barriers).unwrap_or_default();
+        for barrier in asking.into_iter().chain(self.barriers.drain(..)) {
+            self.outputs.push(Output::RefuseBarrier(barrier.answer, refusal.clone()));
         }
         // It may be stored: the next start takes it in.
-        if let Some(in_flight) = self.in_flight.take() {
-            in_flight.submissions.into_iter().for_each(|it| (it.done)(Err(AppendError::Unknown)));
+        for submission in self.in_flight.take().into_iter().flat_map(|it| it.submissions) {
+            self.outputs.push(Output::Refuse(submission.done, AppendError::Unknown));
         }
+        self.outputs.push(Output::End(refusal));
     }
 
-    async fn work(
-        &mut self,
-        commands: &mut mpsc::Receiver<Command<R::Transaction>>,
-        copies: &mpsc::Sender<Copy<R::Transaction>>,
-        applied: watch::Receiver<SharedPosition>,
-        mut closed: watch::Receiver<bool>,
-    ) -> End {
-        let mut closing: Option<Instant> = None;
-        let mut records: Option<Records> = None;
-        let mut following: Option<Pin<Box<dyn Future<Output = _> + Send>>> = None;
-        let mut follow_at = Instant::now();
-        let mut sending: Option<Sending> = None;
-        let mut asking: Option<Asking> = None;
-        let mut look = false;
-        let mut tick = tokio::time::interval(TICK);
-        loop {
-            if let Some(begun) = closing {
-                let is_idle =
-                    self.in_flight.is_none() && self.waiting.is_empty() && commands.is_empty();
-                if is_idle || begun.elapsed() > CLOSE_WAIT {
-                    return End::Closed;
-                }
+    fn change(&mut self, change: impl FnOnce(&mut Condition)) {
+        change(&mut self.condition);
+        self.is_condition_new = true;
+    }
+
+    fn followed(&mut self, now: Now, followed: Result<u64, StreamError>) -> Step {
+        let after = match std::mem::replace(&mut self.link, Link::Up) {
+            Link::Asked(after) => after,
+            Link::Down(_) | Link::Up => self.position.seq,
+        };
+        match followed {
+            Ok(last) => {
+                self.heard_at = now.at;
+                self.caught_up_at.get_or_insert(last);
+                self.ends_at(now.at, last, after)
             }
-            if records.is_some() && self.is_silent() {
-                records = None;
-            }
-            if records.is_none() && following.is_none() && Instant::now() >= follow_at {
-                following = Some(Box::pin(follow(Arc::clone(&self.stream), self.position.seq)));
-            }
-            if sending.is_none() {
-                sending = self.next_append();
-            }
-            let is_asked = look || !self.barriers.is_empty();
-            if asking.is_none() && is_asked && self.ask_at <= Instant::now() {
-                look = false;
-                let stream = Arc::clone(&self.stream);
-                let asked = async move { stream.last().await };
-                asking = Some(Asking {
-                    last: Box::pin(asked),
-                    position: self.position.seq,
-                    barriers: std::mem::take(&mut self.barriers),
-                });
-            }
-            let resend_at = self.in_flight.as_ref().and_then(|it| it.send_at);
-            let ask_at = Some(self.ask_at).filter(|_| asking.is_none() && is_asked);
-            let wake = [
-                ask_at,
-                resend_at,
-                (records.is_none() && following.is_none()).then_some(follow_at),
-            ];
-            let wake = wake.into_iter().flatten().min();
-            let took = tokio::select! {
-                biased;
-                // Not behind the records, which may come without a pause.
-                _ = tick.tick() => {
-                    self.give_up();
-                    look = true;
-                    Ok(())
-                }
-                _ = closed.wait_for(|closed| *closed), if closing.is_none() => {
-                    closing = Some(Instant::now());
-                    Ok(())
-                }
-                record = next_record(&mut records), if records.is_some() => match record {
-                    Some(Ok(record)) => self.take_in(record, copies).await,
-                    Some(Err(StreamError(error))) => {
-                        self.cut_off(error);
-                        (records, follow_at) = (None, Instant::now() + RETRY_PAUSE);
-                        Ok(())
-                    }
-                    None => {
-                        (records, follow_at) = (None, Instant::now() + RETRY_PAUSE);
-                        Ok(())
-                    }
-                },
-                published = optional(&mut sending), if sending.is_some() => {
-                    sending = None;
-                    self.published(published, copies).await
-                }
-                followed = optional(&mut following), if following.is_some() => {
-                    following = None;
-                    match followed {
-                        Ok((position, last, stream)) => {
-                            (records, self.heard_at) = (Some(stream), Instant::now());
-                            self.caught_up_at.get_or_insert(last);
-                            self.ends_at(last, position)
-                        }
-                        Err(StreamError(error)) => {
-                            self.cut_off(error);
-                            follow_at = Instant::now() + RETRY_PAUSE;
-                            Ok(())
-                        }
-                    }
-                }
-                last = asked(&mut asking), if asking.is_some() => {
-                    let (position, barriers) =
-                        asking.take().map(|it| (it.position, it.barriers)).unwrap_or_default();
-                    match last {
-                        // A server that is behind.
-                        Ok(last) if last < position => {
-                            self.ask_again(barriers);
-                            self.ends_at(last, position)
-                        }
-                        Ok(last) => {
-                            tokio::spawn(answer_when_applied(applied.clone(), last, barriers));
-                            self.ends_at(last, position)
-                        }
-                        Err(StreamError(error)) => {
-                            self.cut_off(error);
-                            // Only answers one after the other show that the stream is shorter.
-                            self.short_since = None;
-                            self.ask_again(barriers);
-                            Ok(())
-                        }
-                    }
-                }
-                command = commands.recv(), if self.has_room() => {
-                    match command {
-                        Some(Command::Append(submission)) => {
-                            self.waiting.push_back(Waiting { submission, since: Instant::now() });
-                        }
-                        Some(Command::Barrier(answer)) => {
-                            self.barriers.push(Barrier { answer, since: Instant::now() });
-                        }
-                        None => return End::Closed,
-                    }
-                    Ok(())
-                }
-                () = sleep_until(wake.unwrap_or_else(Instant::now).into()), if wake.is_some() => Ok(()),
-            };
-            if let Err(halt) = took {
-                return End::Halted(halt);
-            }
-            if self.caught_up_at.is_some_and(|end| self.position.seq >= end)
-                && !self.condition.borrow().is_caught_up
-            {
-                self.replica.caught_up(self.newest_ms);
-                self.condition.send_modify(|it| it.is_caught_up = true);
+            Err(StreamError(error)) => {
+                self.cut_off(now.at, error);
+                self.link = Link::Down(now.at + self.waits.retry);
+                Ok(())
             }
         }
     }
 
-    fn has_room(&self) -> bool {
-        self.waiting.len() < super::replica::WAITING_MAX
+    fn end_of_stream(&mut self, now: Instant, end: Result<u64, StreamError>) -> Step {
+        let Some(Asking { position, barriers }) = self.asking.take() else { return Ok(()) };
+        match end {
+            // A server that is behind.
+            Ok(last) if last < position => {
+                self.ask_again(now, barriers);
+                self.ends_at(now, last, position)
+            }
+            Ok(seq) => {
+                if !barriers.is_empty() {
+                    let wait = self.waits.send;
+                    self.outputs.push(Output::AnswerBarriers { seq, wait, barriers });
+                }
+                self.ends_at(now, seq, position)
+            }
+            Err(StreamError(error)) => {
+                self.cut_off(now, error);
+                // Only responses one after the other show that the stream is shorter.
+                self.short_since = None;
+                self.ask_again(now, barriers);
+                Ok(())
+            }
+        }
     }
 
-    fn cut_off(&self, error: String) {
-        let since = self.condition.borrow().cut_off.as_ref().map(|it| it.since);
+    fn cut_off(&mut self, now: Instant, error: String) {
+        let since = self.condition.cut_off.as_ref().map(|it| it.since);
         if since.is_none() {
             tracing::warn!(error, "the shared log cannot be reached");
         }
-        let since = since.unwrap_or_else(Instant::now);
-        self.condition.send_modify(|it| it.cut_off = Some(CutOff { error, since }));
-    }
-
-    fn connected(&self) {
-        if self.condition.borrow().cut_off.is_some() {
-            tracing::info!("the shared log is reached again");
-            self.condition.send_modify(|it| it.cut_off = None);
-        }
+        let since = since.unwrap_or(now);
+        self.change(|it| it.cut_off = Some(CutOff { error, since }));
     }
 
     /// Asks for the end of the stream again soon, for those who have not waited for too long: servers elect another
     /// leader within seconds.
-    fn ask_again(&mut self, barriers: Vec<Barrier>) {
-        self.ask_at = Instant::now() + RETRY_PAUSE;
+    fn ask_again(&mut self, now: Instant, barriers: Vec<Barrier>) {
+        self.ask_at = now + self.waits.retry;
         for barrier in barriers {
-            if barrier.since.elapsed() < SEND_WAIT {
+            if now - barrier.since < self.waits.send {
                 self.barriers.push(barrier);
             } else {
-                let _ = barrier.answer.send(Err(AppendError::Unreachable));
+                self.outputs.push(Output::RefuseBarrier(barrier.answer, AppendError::Unreachable));
             }
         }
     }
 
     /// Whether records that are known to be there do not arrive.
-    fn is_silent(&self) -> bool {
-        self.known_end > self.position.seq && self.heard_at.elapsed() > SILENCE_MAX
+    fn is_silent(&self, now: Instant) -> bool {
+        self.known_end > self.position.seq && now - self.heard_at > self.waits.silence
     }
 
     /// Compares the end of the stream with the record that was the last one here when it was asked for.
-    fn ends_at(&mut self, last: u64, position: u64) -> Result<(), Halt> {
-        self.connected();
+    fn ends_at(&mut self, now: Instant, last: u64, position: u64) -> Step {
+        if self.condition.cut_off.is_some() {
+            tracing::info!("the shared log is reached again");
+            self.change(|it| it.cut_off = None);
+        }
         if last > self.known_end {
             // What arrived before does not count.
-            (self.known_end, self.heard_at) = (last, Instant::now());
+            (self.known_end, self.heard_at) = (last, now);
         }
         if last >= position {
             if self.position.seq >= last {
-                self.condition.send_modify(|it| it.complete_at = Some(Instant::now()));
+                self.change(|it| it.complete_at = Some(now));
             }
             self.short_since = None;
             return Ok(());
         }
-        let since = *self.short_since.get_or_insert_with(Instant::now);
-        if since.elapsed() < SHORT_WAIT {
+        let since = *self.short_since.get_or_insert(now);
+        if now - since < self.waits.short {
             return Ok(());
         }
-        Err(Halt(format!(
+        halt(format!(
             "the stream ends with record {last}, but this node has applied record {}: the stream has lost records \
              (data/docs/cluster.md, if all halted)",
             self.position.seq
-        )))
+        ))
     }
 
-    /// Returns the append that is due: that of the record in flight again, or a new record of what waits.
-    fn next_append(&mut self) -> Option<Sending> {
+    /// Makes the append that is due: that of the record in flight again, or a new record of what waits.
+    fn append_next(&mut self, now: Now) {
         if self.in_flight.is_none() {
-            self.begin_record();
+            self.begin_record(now);
         }
-        let in_flight = self.in_flight.as_mut()?;
-        if in_flight.send_at.is_none_or(|at| at > Instant::now()) {
-            return None;
+        let Some(in_flight) = &mut self.in_flight else { return };
+        if in_flight.send_at.is_none_or(|at| at > now.at) {
+            return;
         }
         in_flight.send_at = None;
-        let (stream, last, bytes) =
-            (Arc::clone(&self.stream), in_flight.last, in_flight.bytes.clone());
-        let now = Instant::now();
-        let known =
-            Some(self.position).filter(|it| it.seq == last && last > 0 && self.compare_at <= now);
-        if known.is_some() {
-            self.compare_at = now + COMPARE_EVERY;
+        let (last, bytes) = (in_flight.last, in_flight.bytes.clone());
+        let is_compared = self.position.seq == last && last > 0 && self.compare_at <= now.at;
+        if is_compared {
+            self.compare_at = now.at + self.waits.compare;
         }
-        Some(Box::pin(async move {
-            match known {
-                Some(known) => append_after(stream.as_ref(), known, bytes).await,
-                None => stream.append(last, bytes).await,
-            }
-        }))
+        self.is_sending = true;
+        let known = is_compared.then_some(self.position);
+        self.outputs.push(Output::Append { last, known, bytes });
     }
 
     /// Makes a record of the transactions that wait, as many as fit.
-    fn begin_record(&mut self) {
+    fn begin_record(&mut self, now: Now) {
         let (mut submissions, mut bytes) = (Vec::new(), 0);
         while let Some(waiting) = self.waiting.front() {
             bytes += part_bytes(waiting.submission.payload.len());
@@ -431,36 +560,35 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
             }
             submissions.extend(self.waiting.pop_front().map(|waiting| waiting.submission));
         }
-        self.send(submissions, Instant::now());
+        self.send(now, submissions, now.at);
     }
 
     /// Puts what is still valid of these transactions into a record after the last one.
-    fn send(&mut self, submissions: Vec<Submission<R::Transaction>>, since: Instant) {
+    fn send(&mut self, now: Now, submissions: Vec<Submission<R::Transaction>>, since: Instant) {
         let (valid, superseded): (Vec<_>, Vec<_>) =
             submissions.into_iter().partition(|submission| self.is_valid(submission));
-        superseded.into_iter().for_each(|it| (it.done)(Err(AppendError::Superseded)));
+        for submission in superseded {
+            self.outputs.push(Output::Refuse(submission.done, AppendError::Superseded));
+        }
         if valid.is_empty() {
             return;
         }
-        let mut id = [0; 16];
-        if let Err(err) = getrandom::fill(&mut id) {
-            tracing::error!(error = %err, "the system's random source failed");
-            return valid.into_iter().for_each(|it| (it.done)(Err(AppendError::Unreachable)));
-        }
+        let id = RecordId(self.next_id.to_le_bytes());
+        self.next_id = self.next_id.wrapping_add(1);
         let message = SharedRecord {
-            id: RecordId(id),
-            unix_ms: self.replica.now_ms(),
+            id,
+            unix_ms: now.unix_ms,
             before: self.position.chain,
             node: &self.node,
             parts: valid.iter().map(|it| (it.kind, it.payload.as_slice())).collect(),
         };
         self.in_flight = Some(InFlight {
-            id: message.id,
+            id,
             bytes: message.encode(),
             last: self.position.seq,
             submissions: valid,
             since,
-            send_at: Some(Instant::now()),
+            send_at: Some(now.at),
             is_given_up: false,
         });
     }
@@ -473,93 +601,82 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
                 && touched.iter().all(|key| self.touched.get(key).is_none_or(|seq| seq <= since))
     }
 
-    /// Handles the answer to an append.
-    async fn published(
-        &mut self,
-        published: Published,
-        copies: &mpsc::Sender<Copy<R::Transaction>>,
-    ) -> Result<(), Halt> {
+    /// Handles the response to an append.
+    fn published(&mut self, now: Now, published: Published) -> Step {
         // Taken in already, from the records that the stream delivers.
         let Some(in_flight) = &mut self.in_flight else { return Ok(()) };
+        let last = in_flight.last;
+        let is_next = last == self.position.seq;
         match published {
-            Published::At(seq)
-                if seq == in_flight.last + 1 && in_flight.last == self.position.seq =>
-            {
-                let record = StreamRecord { seq, bytes: in_flight.bytes.clone() };
-                self.take_in(record, copies).await
+            Published::At(seq) if is_next && seq == last + 1 => {
+                let bytes = std::mem::take(&mut in_flight.bytes);
+                self.take_in(now.at, StreamRecord { seq, bytes })
             }
-            Published::Differs => Err(Halt(format!(
-                "record {} of the stream is another than the one that this node has applied: the stream has \
-                 lost records and taken others",
-                in_flight.last
-            ))),
-            Published::At(seq) => Err(Halt(format!(
-                "the stream stored a record that follows record {} as record {seq}",
-                in_flight.last
-            ))),
+            Published::Differs => halt(format!(
+                "record {last} of the stream is another than the one that this node has applied: the stream has \
+                 lost records and taken others"
+            )),
+            Published::At(seq) => halt(format!(
+                "the stream stored a record that follows record {last} as record {seq}"
+            )),
             // Our record or another's is there, and arrives.
-            Published::Superseded if in_flight.last == self.position.seq => {
-                in_flight.send_at = Some(Instant::now() + RETRY_PAUSE);
+            Published::Superseded if is_next => {
+                in_flight.send_at = Some(now.at + self.waits.retry);
                 Ok(())
             }
-            Published::Unknown(error) if in_flight.last == self.position.seq => {
-                tracing::debug!(%error, "an append to the shared log has no answer; it is repeated");
-                in_flight.send_at = Some(Instant::now() + RETRY_PAUSE);
+            Published::Unknown(error) if is_next => {
+                tracing::debug!(%error, "an append to the shared log has no response; it is repeated");
+                in_flight.send_at = Some(now.at + self.waits.retry);
                 Ok(())
             }
             // Another record was taken in where ours would be, so ours is not stored.
             Published::Superseded | Published::Unknown(_) => {
-                self.send_again();
+                self.send_again(now);
                 Ok(())
             }
         }
     }
 
     /// Makes a new record of the transactions in flight: another record is where theirs would be.
-    fn send_again(&mut self) {
+    fn send_again(&mut self, now: Now) {
         let Some(InFlight { submissions, since, is_given_up, .. }) = self.in_flight.take() else {
             return;
         };
         // Their callers may have tried again.
         if !is_given_up {
-            self.send(submissions, since);
+            self.send(now, submissions, since);
         }
     }
 
     /// Takes in a record of the stream: checks it, and hands it on to be copied and applied.
-    async fn take_in(
-        &mut self,
-        record: StreamRecord,
-        copies: &mpsc::Sender<Copy<R::Transaction>>,
-    ) -> Result<(), Halt> {
-        self.heard_at = Instant::now();
+    fn take_in(&mut self, now: Instant, record: StreamRecord) -> Step {
+        self.heard_at = now;
         let StreamRecord { seq, bytes } = record;
         let position = SharedPosition::after(seq, &bytes);
-        if seq <= self.position.seq {
+        let known = self.position;
+        if seq <= known.seq {
             return self.compare(position);
         }
-        if seq != self.position.seq + 1 {
-            return Err(Halt(format!(
+        if seq != known.seq + 1 {
+            return halt(format!(
                 "record {seq} follows record {}: records are missing in the stream",
-                self.position.seq
-            )));
+                known.seq
+            ));
         }
-        let message =
-            SharedRecord::decode(&bytes).map_err(|err| Halt(format!("record {seq}: {err}")))?;
-        if message.before != self.position.chain {
-            return Err(Halt(format!(
-                "record {seq} of node {} follows another record {} ({}) than the one that this node \
-                 has applied ({}){}",
-                message.node,
-                self.position.seq,
-                message.before,
-                self.position.chain,
-                if self.position.seq == 0 {
-                    ": this node began with other data; restore a backup of another node"
-                } else {
-                    ""
-                },
-            )));
+        let message = match SharedRecord::decode(&bytes) {
+            Ok(message) => message,
+            Err(err) => return halt(format!("record {seq}: {err}")),
+        };
+        if message.before != known.chain {
+            let advice = match known.seq {
+                0 => ": this node began with other data; restore a backup of another node",
+                _ => "",
+            };
+            return halt(format!(
+                "record {seq} of node {} follows another record {} ({}) than the one that this node has applied \
+                 ({}){advice}",
+                message.node, known.seq, message.before, known.chain
+            ));
         }
         self.newest_ms = Some(message.unix_ms);
         let own = self.in_flight.take_if(|it| it.id == message.id);
@@ -574,27 +691,23 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
             self.chains.pop_front();
         }
         let is_complete = seq >= self.known_end;
-        self.condition.send_modify(|it| {
+        self.change(|it| {
             it.taken = position;
-            it.complete_at = is_complete.then(Instant::now).or(it.complete_at);
+            it.complete_at = is_complete.then_some(now).or(it.complete_at);
         });
-        let copy = Copy { bytes, position, transactions, done };
-        if copies.send(copy).await.is_err() {
-            return Err(Halt("its copies cannot be written".to_owned()));
-        }
-        self.heard_at = Instant::now();
+        self.outputs.push(Output::Copy(Copy { bytes, position, transactions, done }));
         Ok(())
     }
 
     /// Compares a record that comes again with the one that was taken in.
-    fn compare(&self, again: SharedPosition) -> Result<(), Halt> {
+    fn compare(&self, again: SharedPosition) -> Step {
         let back = (self.position.seq - again.seq) as usize;
         let known = self.chains.len().checked_sub(back + 1).map(|at| self.chains[at]);
         match known {
-            Some(chain) if chain != again.chain => Err(Halt(format!(
+            Some(chain) if chain != again.chain => halt(format!(
                 "record {} of the stream is another ({}) than the one that this node has applied ({chain})",
                 again.seq, again.chain
-            ))),
+            )),
             _ => Ok(()),
         }
     }
@@ -622,13 +735,16 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
         &mut self,
         message: &SharedRecord<'_>,
         seq: u64,
-    ) -> Result<Vec<R::Transaction>, Halt> {
+    ) -> Result<Vec<R::Transaction>, Ending> {
         let decode = |part: &_| {
             self.replica.decode(*part).map_err(|err| {
-                Halt(format!("record {seq} of node {} cannot be read: {err}", message.node))
+                Ending::Halted(format!(
+                    "record {seq} of node {} cannot be read: {err}",
+                    message.node
+                ))
             })
         };
-        let transactions = message.parts.iter().map(decode).collect::<Result<Vec<_>, Halt>>()?;
+        let transactions = message.parts.iter().map(decode).collect::<Result<Vec<_>, _>>()?;
         for transaction in &transactions {
             self.touch(self.replica.touched(transaction), seq);
         }
@@ -643,72 +759,19 @@ impl<S: Stream, R: Replica> Sequencer<S, R> {
         self.touched.extend(keys.into_iter().map(|key| (key, seq)));
     }
 
-    /// Answers those who wait for too long.
-    fn give_up(&mut self) {
-        while let Some(waiting) = self.waiting.pop_front_if(|it| it.since.elapsed() > SEND_WAIT) {
-            (waiting.submission.done)(Err(AppendError::Unreachable));
+    /// Refuses what has waited too long.
+    fn give_up(&mut self, now: Instant) {
+        let Waits { send, outcome, .. } = self.waits;
+        while let Some(waiting) = self.waiting.pop_front_if(|it| now - it.since > send) {
+            self.outputs.push(Output::Refuse(waiting.submission.done, AppendError::Unreachable));
         }
         let Some(in_flight) = &mut self.in_flight else { return };
-        if !in_flight.is_given_up && in_flight.since.elapsed() > OUTCOME_WAIT {
+        if !in_flight.is_given_up && now - in_flight.since > outcome {
             in_flight.is_given_up = true;
             for submission in &mut in_flight.submissions {
                 let done = std::mem::replace(&mut submission.done, Box::new(|_| {}));
-                done(Err(AppendError::Unknown));
+                self.outputs.push(Output::Refuse(done, AppendError::Unknown));
             }
         }
-    }
-}
-
-/// Appends a record after the one at `known`, if that is there.
-async fn append_after<S: Stream>(stream: &S, known: SharedPosition, bytes: Vec<u8>) -> Published {
-    match stream.record(known.seq).await {
-        Ok(Some(found)) if SharedPosition::after(known.seq, &found) != known => Published::Differs,
-        // If it is not there, the append does not fit.
-        Ok(_) => stream.append(known.seq, bytes).await,
-        Err(error) => Published::Unknown(error),
-    }
-}
-
-/// Returns `from`, the end of the stream, and its records from there on.
-async fn follow<S: Stream>(stream: Arc<S>, from: u64) -> Result<(u64, u64, Records), StreamError> {
-    let last = stream.last().await?;
-    // The last record that is known comes again, to be compared.
-    Ok((from, last, stream.follow(from.max(1)).await?))
-}
-
-async fn next_record(records: &mut Option<Records>) -> Option<Result<StreamRecord, StreamError>> {
-    match records {
-        Some(records) => records.recv().await,
-        None => pending().await,
-    }
-}
-
-async fn optional<F: Future + Unpin>(future: &mut Option<F>) -> F::Output {
-    match future {
-        Some(future) => future.await,
-        None => pending().await,
-    }
-}
-
-async fn asked(asking: &mut Option<Asking>) -> Result<u64, StreamError> {
-    match asking {
-        Some(asking) => (&mut asking.last).await,
-        None => pending().await,
-    }
-}
-
-async fn answer_when_applied(
-    mut applied: watch::Receiver<SharedPosition>,
-    seq: u64,
-    barriers: Vec<Barrier>,
-) {
-    let reached = timeout(SEND_WAIT, applied.wait_for(|applied| applied.seq >= seq)).await;
-    let answer = match reached {
-        Ok(Ok(_)) => Ok(()),
-        Ok(Err(_)) => Err(AppendError::Closed),
-        Err(_) => Err(AppendError::Unreachable),
-    };
-    for barrier in barriers {
-        let _ = barrier.answer.send(answer.clone());
     }
 }

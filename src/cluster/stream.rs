@@ -5,6 +5,8 @@ use std::future::Future;
 use thiserror::Error;
 use tokio::sync::mpsc;
 
+use super::record::SharedPosition;
+
 /// A record of the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamRecord {
@@ -47,4 +49,37 @@ pub trait Stream: Send + Sync + 'static {
 
     /// Returns the records from `first` on.
     fn follow(&self, first: u64) -> impl Future<Output = Result<Records, StreamError>> + Send;
+
+    /// Appends a record after the record `last`. If `known` is given, that record is compared with it first.
+    fn append_after(
+        &self,
+        last: u64,
+        known: Option<SharedPosition>,
+        bytes: Vec<u8>,
+    ) -> impl Future<Output = Published> + Send {
+        async move {
+            if let Some(known) = known {
+                match self.record(known.seq).await {
+                    Ok(Some(found)) if SharedPosition::after(known.seq, &found) != known => {
+                        return Published::Differs;
+                    }
+                    // If it is not there, the append does not fit.
+                    Ok(_) => {}
+                    Err(error) => return Published::Unknown(error),
+                }
+            }
+            self.append(last, bytes).await
+        }
+    }
+
+    /// Returns the end of the stream, and the records after `known`. The record `known` arrives again, to be compared.
+    fn follow_after(
+        &self,
+        known: u64,
+    ) -> impl Future<Output = Result<(u64, Records), StreamError>> + Send {
+        async move {
+            let last = self.last().await?;
+            Ok((last, self.follow(known.max(1)).await?))
+        }
+    }
 }

@@ -8,27 +8,39 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::log::{Replica, SharedLog, Submission};
+use super::log::{Replica, SharedLog, Submission, Waits};
 use super::memory::Memory;
 use super::record::{Chain, Part, SHARED, SharedPosition, SharedRecord, copies};
 use crate::journal::{AppendError, Journal, Kind, Options, Position, Record, Replay, ReplayResult};
 
 const WAIT: Duration = Duration::from_secs(30);
 
+/// The defaults, for a stream that fails and recovers within milliseconds.
+const WAITS: Waits = Waits {
+    retry: Duration::from_millis(2),
+    compare: Duration::from_millis(1),
+    tick: Duration::from_millis(20),
+    send: Duration::from_secs(5),
+    outcome: Duration::from_secs(10),
+    short: Duration::from_millis(200),
+    close: Duration::from_secs(5),
+    silence: Duration::from_millis(20),
+};
+
 /// A change of a key from one value to the next. It was decided on the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Change {
-    key: u8,
-    from: u64,
-    to: u64,
+pub(super) struct Change {
+    pub(super) key: u8,
+    pub(super) from: u64,
+    pub(super) to: u64,
 }
 
 impl Change {
-    fn encode(self) -> Vec<u8> {
+    pub(super) fn encode(self) -> Vec<u8> {
         [&[self.key][..], &self.from.to_le_bytes(), &self.to.to_le_bytes()].concat()
     }
 
-    fn decode(bytes: &[u8]) -> Option<Change> {
+    pub(super) fn decode(bytes: &[u8]) -> Option<Change> {
         let (&key, rest) = bytes.split_first()?;
         let (from, to) = rest.split_first_chunk()?;
         Some(Change {
@@ -128,7 +140,7 @@ impl Node {
         let (journal, _) = Journal::open(options, &mut values).expect("a journal");
         let (shared, chains) = (values.shared, std::mem::take(&mut values.chains));
         let (journal, state) = (Arc::new(journal), Copied(Arc::new(Mutex::new(values))));
-        let log = SharedLog::start(name, stream, &journal, state.clone(), shared, chains);
+        let log = SharedLog::start(name, stream, &journal, state.clone(), (shared, chains), WAITS);
         Node { log: Arc::new(log.expect("a thread")), state, journal }
     }
 
@@ -165,7 +177,7 @@ impl Node {
     }
 }
 
-fn kind() -> Kind {
+pub(super) fn kind() -> Kind {
     Kind::for_caller(16).expect("from 16 on")
 }
 

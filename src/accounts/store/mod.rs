@@ -35,7 +35,7 @@ use super::keys::{self, KeyDigest};
 use super::quota::Usage;
 use super::token::TokenDigest;
 use crate::cluster::facts::NodeFacts;
-use crate::cluster::log::{Condition, SharedLog};
+use crate::cluster::log::{Condition, SharedLog, Waits};
 use crate::cluster::record::{Chain, SharedPosition};
 use crate::cluster::stream::Stream;
 use crate::journal::fs::{Disk, Fs};
@@ -189,7 +189,8 @@ impl Store {
             replica.on_serve = on_serve;
             let applied =
                 shared_base(&replica.state.read().unwrap_or_else(PoisonError::into_inner));
-            let log = SharedLog::start(node, stream, journal, replica, applied, chains);
+            let start = (applied, chains);
+            let log = SharedLog::start(node, stream, journal, replica, start, Waits::default());
             let failed = |source| JournalError::Io {
                 action: "start the thread of the shared log of",
                 path: dir,
