@@ -22,6 +22,8 @@ pub mod record;
 pub mod replica;
 mod sequencer;
 pub mod settings;
+#[cfg(test)]
+mod simulation;
 pub mod stream;
 #[cfg(test)]
 mod tests;
