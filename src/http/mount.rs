@@ -81,7 +81,7 @@ impl Mount {
             }
             headers.remove(&name);
             for value in values {
-                let text = value.to_str().ok().and_then(changed);
+                let text = std::str::from_utf8(value.as_bytes()).ok().and_then(changed);
                 let new = text.and_then(|text| HeaderValue::try_from(text).ok());
                 headers.append(&name, new.unwrap_or(value));
             }
