@@ -70,6 +70,8 @@ test_each! {
     manifest: INPUTS,
     rdap: INPUTS,
     bootstrap: INPUTS,
+    codings: INPUTS,
+    mounts: INPUTS,
 }
 
 /// Runs `target` on its kept inputs, and on as many made of them. A failure prints its input.

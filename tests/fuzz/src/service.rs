@@ -2,6 +2,7 @@
 //! they are, the answer is no failure of the server and JSON where it says so.
 
 use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -18,7 +19,9 @@ use dropdex::corpus::ingest::Source;
 use dropdex::feeds::{Feed, ReadOptions};
 use dropdex::http::cursor::{self, QueryDigest};
 use dropdex::http::feeds::FeedLimits;
+use dropdex::http::home::Origin;
 use dropdex::http::mount::Mount;
+use dropdex::http::peer::Client;
 use dropdex::http::session::CookieKind;
 use dropdex::http::{App, AppParts, ConfiguredChannels};
 use dropdex::index::filter::{RowPosition, SortKey};
@@ -260,6 +263,13 @@ pub fn headers(bytes: &[u8]) {
         write = write.header(name, value);
     }
     ask(&service, read.body(Body::empty()).expect("a request"));
+    // The server reads these before it routes a request.
+    let address = IpAddr::from([127, 0, 0, 1]);
+    let sent = write.headers_ref().expect("the lines are valid");
+    let client = Client::from_headers(address, sent, &[address]);
+    assert!(client.through_proxy && !(client.is_hidden && client.address != address));
+    let origin = Origin::new(sent, false, &client);
+    let write = write.extension(origin).extension(client);
     let body = Body::from(r#"{"domainName":"solar.com"}"#);
     let write = write.header(AUTHORIZATION, &service.key);
     ask(&service, write.body(body).expect("a request"));

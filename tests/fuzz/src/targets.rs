@@ -8,6 +8,8 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use axum::http::header::{CONTENT_ENCODING, LOCATION};
+use axum::http::{HeaderMap, HeaderValue, Uri};
 use chrono::{DateTime, Utc};
 use dropdex::accounts::event::{EVENT, TRANSACTION, Transaction};
 use dropdex::accounts::{Email, IdempotencyKey};
@@ -15,19 +17,21 @@ use dropdex::corpus::batch::{Batch, BatchMeta};
 use dropdex::corpus::merge::Merge;
 use dropdex::feeds::{Feed, Format, ReadOptions, Row, Sighting};
 use dropdex::http::cursor::{self, QueryDigest};
+use dropdex::http::mount::Mount;
 use dropdex::index::filter::RowPosition;
 use dropdex::index::storage::manifest::Manifest;
 use dropdex::journal::frame::{
     Kind, RecordFields, SegmentHeader, decode_record, encode_record, record_bytes,
 };
 use dropdex::journal::{PAYLOAD_BYTES_MAX, Unread};
+use dropdex::outbound::coding::Codings;
 use dropdex::outbound::rdap as answers;
 use dropdex::vocab::day::Day;
 use dropdex::vocab::matcher::{Matcher, Trail};
 use dropdex::vocab::name::{DomainName, NAME_OCTETS_MAX};
 use dropdex::vocab::query::{NamePrefix, Substring};
 use dropdex::vocab::rdap::{Bootstrap, RdapBase};
-use dropdex::vocab::url::{WEBHOOK_URL_MAX, WebhookUrl};
+use dropdex::vocab::url::{BaseUrl, WEBHOOK_URL_MAX, WebhookUrl};
 use tempfile::TempDir;
 
 pub use crate::service::{bodies, cursor_pages, forms, headers, queries};
@@ -308,6 +312,45 @@ pub fn rdap(bytes: &[u8]) {
     if let answers::Reply::Found(found) = reply {
         let _ = answers::derive(Some(&found), "2026-10-03".parse().ok());
     }
+}
+
+/// A response in content codings, whose names are on the first line: never more than the bound comes out.
+pub fn codings(bytes: &[u8]) {
+    const MOST: usize = 1 << 20;
+    let line = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
+    let (names, body) = bytes.split_at(line);
+    let Ok(names) = HeaderValue::from_bytes(names) else { return };
+    let headers = HeaderMap::from_iter([(CONTENT_ENCODING, names)]);
+    let Ok(codings) = Codings::of(&headers) else { return };
+    let body = body.get(1..).unwrap_or_default();
+    match codings.decode(body.to_vec(), MOST) {
+        Ok(decoded) if codings.is_empty() => assert_eq!(decoded, body),
+        Ok(decoded) => assert!(decoded.len() <= MOST),
+        Err(err) => assert!(!err.to_string().is_empty()),
+    }
+}
+
+/// The path of a server, the address of a request and a `Location`, on a line each: what leads to this server
+/// stays below the path, and nothing else changes.
+pub fn mounts(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let mut lines = text.splitn(3, '\n');
+    let mut line = || lines.next().unwrap_or_default();
+    let Ok(home) = BaseUrl::try_from(format!("https://example.com{}", line())) else { return };
+    let mount = Mount::new(Some(&home));
+    if let Ok(sent) = line().parse::<Uri>() {
+        let mut meant = sent.clone();
+        mount.enter(&mut meant);
+        assert!(meant == sent || mount.at(meant.path()).starts_with(home.path()), "{sent} {meant}");
+        assert_eq!(meant.query(), sent.query(), "{sent}");
+    }
+    let Ok(location) = HeaderValue::from_str(line()) else { return };
+    let mut headers = HeaderMap::from_iter([(LOCATION, location.clone())]);
+    mount.head(&mut headers);
+    let moved = std::str::from_utf8(headers[LOCATION].as_bytes()).expect("text stays text");
+    let is_local = |to: &str| to.starts_with('/') && !to[1..].starts_with(['/', '\\']);
+    let location = std::str::from_utf8(location.as_bytes()).expect("a part of a text");
+    assert_eq!(moved != location, is_local(location) && !home.path().is_empty(), "{location}");
 }
 
 /// The registry of registries.

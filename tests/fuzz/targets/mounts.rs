@@ -1,0 +1,2 @@
+#![no_main]
+dropdex_fuzz::fuzz!(mounts);
