@@ -6,6 +6,7 @@ mod alerts_crash;
 mod api;
 mod appraise;
 mod backup;
+mod balancers;
 mod browser;
 mod caches;
 mod changes;

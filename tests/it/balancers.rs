@@ -1,0 +1,175 @@
+//! The files for load balancers in `data/docs/network.md`, run by the real programs before nodes that refuse
+//! writes and serve reads.
+
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::common::nginx::{Nginx, free_address};
+use crate::common::receiver::{Receiver, Reply};
+use crate::common::runs::say;
+use crate::common::{Client, wait};
+
+/// Deadline of starts and of the first checks of nodes.
+const SOON: Duration = Duration::from_secs(60);
+const ROUNDS: usize = 30;
+
+/// The file of a program in the documentation, for these nodes and this address.
+fn documented(language: &str, nodes: [SocketAddr; 3], changes: &[(&str, &str)]) -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/docs/network.md");
+    let page = fs::read_to_string(page).expect("the page is there");
+    let (_, file) = page.split_once(&format!("```{language}\n")).expect(language);
+    let (file, _) = file.split_once("\n```").expect("it ends");
+    let mut file = file.to_owned() + "\n";
+    for (number, node) in (1..).zip(nodes) {
+        let named = format!("10.0.0.{number}:8080");
+        assert!(file.contains(&named), "{named} in the file for {language}");
+        file = file.replace(&named, &node.to_string());
+    }
+    for (documented, tested) in changes {
+        assert!(file.contains(documented), "{documented} in the file for {language}");
+        file = file.replace(documented, tested);
+    }
+    file
+}
+
+/// A program that `tests/tools` installs, and that machines set up earlier may lack.
+fn installed(name: &str) -> Option<PathBuf> {
+    let folders = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
+    let found =
+        folders.map(|folder| Path::new(folder).join(name)).into_iter().find(|it| it.exists());
+    if found.is_none() {
+        say(&format!("no {name} here: its file was not run; tests/tools installs it"));
+    }
+    found
+}
+
+/// Two nodes that refuse writes, and one that is down.
+struct Nodes([Receiver; 2], SocketAddr);
+
+impl Nodes {
+    fn new() -> Nodes {
+        let node = || {
+            Receiver::http(|_, seen| match (seen.method.as_str(), seen.target.as_str()) {
+                (_, "/api/ready") => Reply::status(503),
+                ("GET" | "HEAD", _) => Reply::Answer(200, Vec::new(), b"[]".to_vec()),
+                _ => Reply::Answer(503, vec![("Retry-After", "5".to_owned())], Vec::new()),
+            })
+        };
+        Nodes([node(), node()], free_address())
+    }
+
+    fn addresses(&self) -> [SocketAddr; 3] {
+        [self.0[0].address(), self.0[1].address(), self.1]
+    }
+
+    /// Sends writes and reads in turns through a balancer.
+    fn serve_reads_through(&self, balancer: SocketAddr, what: &str) {
+        let mut client = Client::new(balancer);
+        wait::until_ok(SOON, || {
+            let status = client.get("/api/v1/tlds").status;
+            if status == 200 { Ok(()) } else { Err(format!("{what}: {status}")) }
+        });
+        for round in 0..ROUNDS {
+            let write = client.send("POST", "/api/v1/watchlist", &json!({}));
+            assert_eq!(write.status, 503, "{what}, write {round}");
+            let read = client.get("/api/v1/drops");
+            assert_eq!(read.status, 200, "{what}, read {round}: {}", read.text());
+        }
+        let seen = self.0.iter().flat_map(Receiver::seen);
+        let writes = seen.filter(|seen| seen.method == "POST").count();
+        assert!(writes <= ROUNDS, "{what}: {writes} writes reached a node");
+        let mut seen = self.0.iter().flat_map(Receiver::seen);
+        let read = seen.find(|seen| seen.target == "/api/v1/drops").expect("a read");
+        assert!(read.header("x-forwarded-for").contains("127.0.0.1"), "{what}");
+    }
+}
+
+/// A program with its file in a folder of its own. Dropping it stops it.
+struct Balancer {
+    _folder: TempDir,
+    child: Child,
+}
+
+impl Balancer {
+    fn start(program: &Path, args: &[&str], file: &str, address: SocketAddr) -> Balancer {
+        let folder = tempfile::Builder::new().prefix("dropdex-balancer-").tempdir();
+        let folder = folder.expect("a temporary folder can be made");
+        let path = folder.path().join("Balancerfile");
+        fs::write(&path, file).expect("written");
+        let mut child = Command::new(program)
+            .args(args)
+            .arg(&path)
+            .env("HOME", folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it can be run");
+        wait::until_ok(SOON, || {
+            let ended = child.try_wait().expect("the child can be polled");
+            assert!(ended.is_none(), "{} ended: {ended:?}\n{file}", program.display());
+            TcpStream::connect(address)
+        });
+        Balancer { _folder: folder, child }
+    }
+}
+
+impl Drop for Balancer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn nginx_keeps_reads_alive_while_writes_are_refused() {
+    let nodes = Nodes::new();
+    let nginx = Nginx::start(|address| {
+        let listen = format!("listen {address};");
+        let file = documented(
+            "nginx",
+            nodes.addresses(),
+            &[
+                ("listen 443 ssl;", &listen),
+                ("ssl_certificate /etc/nginx/drops.pem;", ""),
+                ("ssl_certificate_key /etc/nginx/drops.key;", ""),
+            ],
+        );
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|kind| format!("{kind}_temp_path {kind};"))
+            .join(" ");
+        format!(
+            "daemon off; master_process off; pid pid;\nevents {{}}\nhttp {{\naccess_log off; {temporary}\n{file}}}\n"
+        )
+    });
+    nodes.serve_reads_through(nginx.address(), "nginx");
+}
+
+#[test]
+fn haproxy_keeps_reads_alive_while_writes_are_refused() {
+    let Some(haproxy) = installed("haproxy") else { return };
+    let (nodes, address) = (Nodes::new(), free_address());
+    let bind = format!("bind {address}");
+    let documented_bind = "bind :443 ssl crt /etc/haproxy/drops.pem alpn h2,http/1.1";
+    let file = documented("haproxy", nodes.addresses(), &[(documented_bind, &bind)]);
+    let _haproxy = Balancer::start(&haproxy, &["-db", "-f"], &file, address);
+    nodes.serve_reads_through(address, "HAProxy");
+}
+
+#[test]
+fn caddy_keeps_reads_alive_while_writes_are_refused() {
+    let Some(caddy) = installed("caddy") else { return };
+    let (nodes, address) = (Nodes::new(), free_address());
+    let site = format!("http://{address} {{");
+    let file = documented("caddyfile", nodes.addresses(), &[("drops.example.com {", &site)]);
+    let file = format!("{{\n    admin off\n}}\n{file}");
+    let args = ["run", "--adapter", "caddyfile", "--config"];
+    let _caddy = Balancer::start(&caddy, &args, &file, address);
+    nodes.serve_reads_through(address, "Caddy");
+}
