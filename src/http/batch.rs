@@ -8,6 +8,7 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
+use serde_json::Number;
 use utoipa::ToSchema;
 
 use crate::accounts::Caller;
@@ -34,14 +35,25 @@ pub struct BatchRequest {
     queries: Option<Vec<BTreeMap<String, ParameterValue>>>,
 }
 
-/// Value of a parameter in JSON.
+/// Value of a parameter in JSON: an item, or a list of items.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum ParameterValue {
-    Text(String),
-    Number(i64),
-    List(Vec<String>),
+    Item(ParameterItem),
+    List(Vec<ParameterItem>),
 }
+
+/// A text, number or truth value that a query string would have as text.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum ParameterItem {
+    Text(String),
+    Number(Number),
+    Flag(bool),
+}
+
+/// Largest integer that every JSON number up to it has exactly: 2^53 - 1.
+const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
 
 /// The searches, in request order.
 #[derive(ToSchema)]
@@ -55,16 +67,41 @@ pub struct BatchResponse<'a> {
 impl ParameterValue {
     /// The value as a query string has it.
     pub fn text(&self) -> Cow<'_, str> {
-        let quoted = |item: &String| match item.contains([',', '"']) {
-            true => format!("\"{}\"", item.replace('"', "\"\"")),
-            false => item.clone(),
+        let quoted = |item: &ParameterItem| match item.text() {
+            text if text.contains([',', '"']) => format!("\"{}\"", text.replace('"', "\"\"")),
+            text => text.into_owned(),
         };
         match self {
-            ParameterValue::Text(text) => Cow::Borrowed(text),
-            ParameterValue::Number(number) => Cow::Owned(number.to_string()),
+            ParameterValue::Item(item) => item.text(),
             ParameterValue::List(items) => {
                 Cow::Owned(items.iter().map(quoted).collect::<Vec<_>>().join(","))
             }
+        }
+    }
+
+    /// The value if it is one integer, as a number or as text.
+    pub fn integer(&self) -> Option<i64> {
+        match self {
+            ParameterValue::Item(item) => item.text().trim().parse().ok(),
+            ParameterValue::List(_) => None,
+        }
+    }
+}
+
+impl ParameterItem {
+    /// JSON does not tell 60 from 60.0 (RFC 8259 §6), so an integral number is written as an integer.
+    fn text(&self) -> Cow<'_, str> {
+        match self {
+            ParameterItem::Text(text) => Cow::Borrowed(text),
+            ParameterItem::Number(number) => match number.as_f64() {
+                Some(value)
+                    if number.is_f64() && value.fract() == 0.0 && value.abs() <= EXACT_MAX =>
+                {
+                    Cow::Owned((value as i64).to_string())
+                }
+                _ => Cow::Owned(number.to_string()),
+            },
+            ParameterItem::Flag(flag) => Cow::Owned(flag.to_string()),
         }
     }
 }

@@ -14,7 +14,7 @@ use axum::http::{HeaderMap, Method, Uri};
 use chrono::{DateTime, Utc};
 use futures_util::StreamExt;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
@@ -25,6 +25,7 @@ use crate::http::error::{ApiError, ParameterCode};
 use crate::vocab::json;
 use crate::vocab::limits::{BODY_BYTES_MAX, BODY_DEPTH_MAX};
 use crate::vocab::money::{Usd, UsdError};
+use crate::vocab::similar;
 
 /// Header that makes a POST idempotent.
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
@@ -251,12 +252,21 @@ fn member_error(path: &str, err: &serde_json::Error) -> ApiError {
         true => ParameterCode::UnknownMember,
         false => ParameterCode::InvalidValue,
     };
+    let hint = did_you_mean(what);
+    let what = hint.as_deref().unwrap_or(what);
     match (repeated, path) {
         (Some(member), "") => ApiError::repeated(member.to_owned()),
         (Some(member), path) => ApiError::repeated(format!("{path}.{member}")),
         (None, "") => ApiError::coded(code, "body", shorten(what)),
         (None, path) => ApiError::coded(code, shorten(path), shorten(what)),
     }
+}
+
+/// The error about a member that is a known one in another spelling, such as `min_dqs`; `None` for others.
+fn did_you_mean(what: &str) -> Option<String> {
+    let (unknown, expected) = what.strip_prefix("unknown field `")?.split_once("`, expected ")?;
+    let nearest = similar::respelt(unknown, expected.split('`').skip(1).step_by(2))?;
+    Some(format!("unknown field `{unknown}`; did you mean `{nearest}`?"))
 }
 
 fn not_json(err: &serde_json::Error) -> ApiError {
@@ -356,7 +366,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// A JSON number without fraction or exponent.
+/// A JSON number with an integral value: JSON does not tell 60 from 60.0 (RFC 8259 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonInteger(pub i64);
 
@@ -378,6 +388,14 @@ impl<'de> Deserialize<'de> for JsonInteger {
             fn visit_u64<E: de::Error>(self, value: u64) -> Result<JsonInteger, E> {
                 // Out of range of every member, which is checked later.
                 Ok(JsonInteger(i64::try_from(value).unwrap_or(i64::MAX)))
+            }
+
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<JsonInteger, E> {
+                // Numbers beyond `i64` become its limits, which are out of range of every member.
+                match value.fract() == 0.0 {
+                    true => Ok(JsonInteger(value as i64)),
+                    false => Err(E::invalid_type(Unexpected::Float(value), &self)),
+                }
             }
         }
         deserializer.deserialize_any(Number)
@@ -469,6 +487,10 @@ mod tests {
             ),
             (r#"{"filter": {"minDqs": 1, "minDqs": 1}}"#, "filter.minDqs: is given more than once"),
             (
+                r#"{"filter": {"min_dqs": 1}}"#,
+                "filter.min_dqs: unknown field `min_dqs`; did you mean `minDqs`?",
+            ),
+            (
                 r#"{"list": [{}, {"x": 1}]}"#,
                 "list[1].x: unknown field `x`, expected `minDqs` or `price`",
             ),
@@ -481,6 +503,17 @@ mod tests {
         }
         let long = shape(&format!("{{\"{}\": 1}}", "ü".repeat(10_000))).expect_err("unknown");
         assert!(long.chars().count() < 400, "{long}");
+    }
+
+    #[test]
+    fn integral_numbers_are_integers() {
+        for (text, number) in
+            [("60", 60), ("60.0", 60), ("6e1", 60), ("-0.0", 0), ("1e300", i64::MAX)]
+        {
+            let read = shape(&format!(r#"{{"filter": {{"minDqs": {text}}}}}"#)).expect(text);
+            let Object(Inner { min_dqs, .. }) = read.filter.expect("there");
+            assert_eq!(min_dqs, Some(JsonInteger(number)), "{text}");
+        }
     }
 
     #[test]

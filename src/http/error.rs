@@ -103,6 +103,7 @@ named_enum! {
         UnknownMember = "unknown_member",
         CrossedRange = "crossed_range",
         InvalidPattern = "invalid_pattern",
+        UnknownParameter = "unknown_parameter",
         InvalidRegex = "invalid_regex",
         RegexTooLarge = "regex_too_large",
         InvalidCursor = "invalid_cursor",

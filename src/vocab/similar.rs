@@ -1,12 +1,25 @@
 //! Suggestions for names that were mistyped.
 
-/// The name among `known` that is most like this one; `None` if none is similar.
+/// The name among `known` that is most like this one; `None` if none is similar. Case and separators
+/// make no difference: `minDQS`, `min-dqs` and `min_dqs` are one name.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let name = name.to_lowercase();
-    let distance = |known: &&str| strsim::damerau_levenshtein(&name, known);
+    let name = letters(name);
+    let distance = |known: &&str| strsim::damerau_levenshtein(&name, &letters(known));
     // A third of the letters may differ: beyond that, names only share letters by chance.
-    let similar = |known: &&str| distance(known) <= known.chars().count() / 3;
+    let similar = |known: &&str| distance(known) <= letters(known).chars().count() / 3;
     known.filter(similar).min_by_key(distance)
+}
+
+/// The name among `known` that this one is in another spelling.
+pub fn respelt<'a>(name: &str, mut known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let name = letters(name);
+    known.find(|known| letters(known) == name)
+}
+
+/// A name without case and separators.
+fn letters(name: &str) -> String {
+    let letters = name.chars().filter(|c| !matches!(c, '_' | '-' | '.' | ' '));
+    letters.flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]
@@ -19,5 +32,16 @@ mod tests {
         assert_eq!(nearest("UK-nominat"), Some("uk-nominet"));
         assert_eq!(nearest("nominet"), Some("uk-nominet"));
         assert_eq!(nearest("czds"), None);
+    }
+
+    #[test]
+    fn spellings_of_one_name_are_equal() {
+        let nearest = |name| nearest(name, ["q", "min_dqs", "max_dqs", "domainName"].into_iter());
+        for name in ["minDqs", "minDQS", "min-dqs", "MIN_DQS", "mindqs", "Min Dqs", "min.dqs"] {
+            assert_eq!(nearest(name), Some("min_dqs"), "{name}");
+        }
+        for name in ["domain_name", "domain-name", "domainname", "DomainName"] {
+            assert_eq!(nearest(name), Some("domainName"), "{name}");
+        }
     }
 }
