@@ -36,7 +36,7 @@ use crate::vocab::limits::{
     HIDDEN_MAX, LIKE_CHARS, LIKE_DISTANCE_MAX, MIN_DROPS_MAX, OTHER_TLDS_MAX, OWNED_LIMIT_DEFAULT,
     OWNED_LIMIT_MAX, PATTERN_SYMBOLS_MAX, REGEX_CHARS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX,
     SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX, SUGGEST_LIMIT_DEFAULT,
-    SUGGEST_LIMIT_MAX, WORDS_MAX,
+    SUGGEST_LIMIT_MAX, TLDS_LIMIT_MAX, WORDS_MAX,
 };
 use crate::vocab::name::NAME_OCTETS_MAX;
 use crate::vocab::popularity::ListRank;
@@ -252,6 +252,18 @@ const SINCE: Parameter = query(
     "0",
     "Events after this one: `next` of the page before. 0 stands for the oldest event that is kept.",
 );
+const TLD_PART: Parameter = query(
+    "q",
+    formatted("name-part", SUBSTRING_CHARS_MAX as u32),
+    "uk",
+    "Part of the suffix, in Unicode or as an A-label: `uk` finds `uk` and `co.uk`.",
+);
+const TLDS_LIMIT: Parameter = query(
+    "limit",
+    ParameterKind::Integer { min: 1, max: TLDS_LIMIT_MAX, default: None },
+    "20",
+    "Maximum number of rows. By default all.",
+);
 const EVENT: Parameter = query(
     "event",
     ParameterKind::SomeOf(&ChangeKind::NAMES),
@@ -447,10 +459,11 @@ pub const OPERATIONS: &[Operation] = &[
         .of_index()
         .responses(&[json::<label::LabelResponse<'_>>(200, "The names of the label and of its variants.")]),
     Operation::get("/api/v1/tlds", |of| get(guarded(of, tlds::list_tlds)))
-        .named(Group::Names, "listTlds", "Every suffix of the data")
-        .description("Names, pipeline by stage, redemption and pending-delete days, whether the public can register under it, whether names can be verified by RDAP, and the newest list.")
+        .named(Group::Names, "listTlds", "Suffixes of the data")
+        .parameters(&[TLD_PART, TLDS_LIMIT])
+        .description("Most names first, a suffix that equals `q` before all. Names, pipeline by stage, redemption and pending-delete days, whether the public can register under it, whether names can be verified by RDAP, and the newest list.")
         .of_index()
-        .responses(&[json::<tlds::TldsResponse<'_>>(200, "Every suffix, most names first.")]),
+        .responses(&[json::<tlds::TldsResponse<'_>>(200, "The suffixes, most names first.")]),
     Operation::get(changes::PATH, |of| get(guarded(of, changes::list_changes)))
         .named(Group::Names, "listChanges", "Changes of names")
         .description(

@@ -281,6 +281,29 @@ impl<'a> Params<'a> {
     }
 
     /// A parameter that holds a comma-separated list of `T`. White space around items and empty items
+    /// A parameter that holds part of a suffix, with or without a leading dot.
+    ///
+    /// # Errors
+    /// 400 if it is too long or has control characters.
+    pub fn suffix_part(&self, name: &'static str) -> Result<Option<Substring>, ApiError> {
+        let Some(text) = self.get(name)? else { return Ok(None) };
+        let text = text.trim();
+        let part = Substring::parse(text.strip_prefix('.').unwrap_or(text));
+        part.map(Some).map_err(|err| ApiError::parameter(name, err))
+    }
+
+    /// A parameter that is `true` or `false`; false if it is absent.
+    ///
+    /// # Errors
+    /// 400 for any other text.
+    pub fn flag(&self, name: &'static str) -> Result<bool, ApiError> {
+        match self.get(name)? {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(ApiError::parameter(name, "must be one of true, false")),
+        }
+    }
+
     /// are ignored.
     ///
     /// # Errors
@@ -527,7 +550,11 @@ impl<'a> Params<'a> {
         Ok(View::of_stages(&self.list("stage")?).or(view))
     }
 
-    fn integer(
+    /// A parameter that holds an integer in a range.
+    ///
+    /// # Errors
+    /// 400 for any other text.
+    pub fn integer(
         &self,
         name: &'static str,
         range: RangeInclusive<u32>,

@@ -1,16 +1,21 @@
 //! `GET /api/v1/tlds`: every suffix of the data.
 
+use std::cmp::Reverse;
+
 use axum::Extension;
-use axum::extract::{Request, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::http::allowance::Now;
 use crate::http::error::ApiError;
+use crate::http::params::Params;
 use crate::http::{App, etag, work};
 use crate::scorer::Scorer;
-use crate::vocab::name::DomainName;
+use crate::vocab::limits::TLDS_LIMIT_MAX;
+use crate::vocab::name::{DomainName, to_unicode};
+use crate::vocab::query::Substring;
 use crate::vocab::stage::Periods;
 
 /// Estimated microseconds: the day's counts are made on first use.
@@ -20,8 +25,12 @@ const COST_US: u32 = 10_000;
 #[derive(Serialize, ToSchema)]
 #[schema(as = TldTable)]
 pub struct TldsResponse<'a> {
+    /// Number of rows on this page.
     #[schema(value_type = u32)]
     count: usize,
+    /// Number of suffixes that match `q`, or of all.
+    #[schema(value_type = u32)]
+    total: usize,
     tlds: Vec<TldRow<'a>>,
 }
 
@@ -70,18 +79,53 @@ pub struct PipelineCounts {
     released: u32,
 }
 
-/// `GET /api/v1/tlds`: names, pipeline and periods of every suffix.
+/// The suffixes that are asked for.
+struct Asked {
+    /// Part of the suffix, as an A-label and as people write it; empty for all.
+    part: Option<Substring>,
+    rows_max: usize,
+}
+
+impl Asked {
+    fn parse(query: Option<&str>) -> Result<Asked, ApiError> {
+        let params = Params::new(query);
+        let limit = params.integer("limit", 1..=TLDS_LIMIT_MAX)?;
+        Ok(Asked {
+            part: params.suffix_part("q")?,
+            rows_max: limit.map_or(usize::MAX, |limit| limit as usize),
+        })
+    }
+
+    fn matches(&self, tld: &str) -> bool {
+        let Some(part) = &self.part else { return true };
+        tld.contains(part.as_str()) || to_unicode(tld).contains(part.as_str())
+    }
+
+    /// Whether `q` is the whole suffix.
+    fn is(&self, tld: &str) -> bool {
+        let is_it = |part: &Substring| part.as_str() == tld || part.as_str() == to_unicode(tld);
+        self.part.as_ref().is_some_and(is_it)
+    }
+}
+
+/// `GET /api/v1/tlds`: names, pipeline and periods of every suffix, or of those that contain `q`.
 pub async fn list_tlds(
     State(app): State<App>,
     Extension(now): Extension<Now>,
-    _request: Request,
+    RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
+    let asked = Asked::parse(query.as_deref())?;
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let (served, bootstrap) = (index.clone(), app.bootstrap.current());
     let body = work::run(COST_US, move || {
         let overview = index.overview(as_of);
-        let mut tlds: Vec<TldRow<'_>> = overview
-            .all_tlds()
+        let mut counted: Vec<_> =
+            overview.all_tlds().filter(|counted| asked.matches(counted.tld)).collect();
+        counted.sort_by_cached_key(|it| (!asked.is(it.tld), Reverse(it.names), it.tld));
+        let total = counted.len();
+        let tlds: Vec<TldRow<'_>> = counted
+            .into_iter()
+            .take(asked.rows_max)
             .map(|counted| {
                 let tld = counted.tld;
                 let [redemption, pending_delete, catchable, released] = counted.stages;
@@ -103,8 +147,7 @@ pub async fn list_tlds(
                 }
             })
             .collect();
-        tlds.sort_by(|one, other| (other.names, one.tld).cmp(&(one.names, other.tld)));
-        work::json_bytes(&TldsResponse { count: tlds.len(), tlds })
+        work::json_bytes(&TldsResponse { count: tlds.len(), total, tlds })
     });
     Ok(etag::from_generation(&served, work::json_response(body.await?)))
 }

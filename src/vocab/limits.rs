@@ -18,6 +18,8 @@ pub const SEARCH_LIMIT_MAX: u32 = 100;
 /// Default and maximum names of a suggestion.
 pub const SUGGEST_LIMIT_DEFAULT: u32 = 8;
 pub const SUGGEST_LIMIT_MAX: u32 = 20;
+/// Maximum `limit` of the list of suffixes, which are fewer.
+pub const TLDS_LIMIT_MAX: u32 = 10_000;
 /// Maximum searches of a batch: together they share the time of one.
 pub const BATCH_MAX: usize = 50;
 /// Maximum `offset` of a search: a request keeps the best `offset + limit` names.
