@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::middleware::{self, Next};
@@ -36,14 +36,18 @@ use crate::accounts::Caller;
 use crate::http::allowance::{admit_agent, charge_more};
 use crate::http::batch::ParameterValue;
 use crate::http::body::check_content_type;
-use crate::http::error::{ApiError, Refusal};
+use crate::http::error::{ApiError, ParameterCode, Refusal};
 use crate::http::operation::{Operation, ParameterPlace};
 use crate::http::operations::OPERATIONS;
+use crate::http::rows::{DROP_MEMBERS, Member};
 use crate::http::{App, origin};
 use crate::vocab::limits::BODY_BYTES_MAX;
+use crate::vocab::similar;
 
 /// Path of the endpoint.
 pub const PATH: &str = "/mcp";
+/// What the library requires of `Accept`.
+const ACCEPTED: &str = "application/json, text/event-stream";
 /// Maximum bytes of a result: a hundred rows with their explanations take a fortieth.
 const RESULT_BYTES_MAX: usize = 4 << 20;
 
@@ -65,10 +69,18 @@ const NAMES: [(&str, &str); 8] = [
 
 /// Instructions that an agent receives when it connects.
 const INSTRUCTIONS: &str = "dropdex knows domain names that are leaving registration. `list_drops` ranks them: for what is \
-     released tomorrow, pass release_from=tomorrow, release_to=tomorrow and stage=pending-delete, and name the columns that \
-     you need in `fields`. DQS is a score from 0 to 100 (60: the best tenth of a day, 90: the best hundredth); `get_domain` \
-     and `appraise` explain it. A release date comes from a list or a calendar: nothing here says that a name is free now. \
+     released tomorrow, pass release_from=tomorrow and release_to=tomorrow without a stage (some registries have no pending \
+     delete), and name the columns that you need in `fields`. DQS is a score from 0 to 100 (60: the best tenth of a day, 90: the best hundredth); `get_domain` \
+     and `appraise` explain it. A release date comes from a list or a calendar, and `currentStatus` is a guess from both: nothing \
+     here says that a name is free now. \
      Each request counts as one of the account.";
+
+/// Members of a row of the drops list unless others are asked for. Without `availableTlds`, which takes more
+/// than the rows, and without `signals`, which `get_domain` and `appraise` have.
+fn default_fields() -> String {
+    let members = DROP_MEMBERS.iter().filter(|member| **member != Member::Signals);
+    members.map(|member| member.as_str()).collect::<Vec<_>>().join(",")
+}
 
 /// A tool and its operation.
 struct AgentTool {
@@ -109,7 +121,10 @@ impl AgentTool {
         let mut path = operation.path.to_owned();
         let mut query = form_urlencoded::Serializer::new(String::new());
         let mut body = JsonObject::new();
-        let limit = arguments.get("limit").and_then(Value::as_i64);
+        let is_given = |name: &str| arguments.get(name).is_some_and(|value| !value.is_null());
+        for (name, value) in self.defaults().filter(|(name, _)| !is_given(name)) {
+            query.append_pair(name, &value);
+        }
         for (name, value) in arguments {
             let known = operation.parameters.iter().find(|known| known.name == name);
             let Some(place) = known.map(|known| known.place) else {
@@ -126,6 +141,10 @@ impl AgentTool {
             let value: ParameterValue = serde_json::from_value(value).map_err(|_| {
                 ApiError::parameter(name.clone(), "must be text, a number or a list of texts")
             })?;
+            if name == "limit" && value.integer().is_some_and(|limit| limit > ROWS_MAX.into()) {
+                let what = format!("must be at most {ROWS_MAX}");
+                return Err(ApiError::parameter("limit", what));
+            }
             let text = value.text();
             match place {
                 ParameterPlace::Path => {
@@ -141,18 +160,6 @@ impl AgentTool {
         {
             return Err(ApiError::parameter(missing.name, "is required"));
         }
-        if operation.parameters.iter().any(|known| known.name == "limit") {
-            match limit {
-                None => drop(query.append_pair("limit", &ROWS_DEFAULT.to_string())),
-                Some(limit) if limit > i64::from(ROWS_MAX) => {
-                    return Err(ApiError::parameter(
-                        "limit",
-                        format!("must be at most {ROWS_MAX}"),
-                    ));
-                }
-                Some(_) => {}
-            }
-        }
         let query = query.finish();
         let uri = if query.is_empty() { path } else { format!("{path}?{query}") };
         let method = Method::from_bytes(operation.method.as_bytes()).expect("a method");
@@ -166,6 +173,13 @@ impl AgentTool {
         request.body(body).map_err(|err| ApiError::Internal(err.into()))
     }
 
+    /// Parameters that a call has unless it gives them.
+    fn defaults(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let defaults = [("limit", ROWS_DEFAULT.to_string()), ("fields", default_fields())];
+        let known = self.operation.parameters;
+        defaults.into_iter().filter(move |(name, _)| known.iter().any(|it| it.name == *name))
+    }
+
     /// The names of all arguments.
     fn arguments(&self) -> impl Iterator<Item = &str> {
         let properties = self.tool.input_schema.get("properties").and_then(Value::as_object);
@@ -174,11 +188,15 @@ impl AgentTool {
 
     fn unknown(&self, name: &str) -> ApiError {
         let known = self.arguments().collect::<Vec<_>>().join(", ");
-        let what = match known.as_str() {
-            "" => "is unknown; the tool has no arguments".to_owned(),
-            known => format!("is unknown; the tool has {known}"),
+        let name: String = name.chars().take(64).collect();
+        let what = match (known.as_str(), similar::nearest(&name, self.arguments())) {
+            ("", _) => "is unknown; the tool has no arguments".to_owned(),
+            (known, None) => format!("is unknown; the tool has {known}"),
+            (known, Some(nearest)) => {
+                format!("is unknown; did you mean \"{nearest}\"? The tool has {known}")
+            }
         };
-        ApiError::parameter(name.chars().take(64).collect::<String>(), what)
+        ApiError::coded(ParameterCode::UnknownParameter, name, what)
     }
 }
 
@@ -333,6 +351,9 @@ async fn admit(State(app): State<App>, mut request: Request, next: Next) -> Resp
     if origin::is_of_other_site(request.headers()) {
         return ApiError::CrossSite.into_response();
     }
+    if accepts_json(request.headers()) {
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static(ACCEPTED));
+    }
     match admit_agent(&app, request.extensions(), request.headers()) {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
@@ -340,6 +361,31 @@ async fn admit(State(app): State<App>, mut request: Request, next: Next) -> Resp
         }
         Err(refusal) => refusal.into_response(),
     }
+}
+
+/// Whether a client accepts JSON, which every response is. The library also asks for the media type of
+/// streams by name, which it never sends here.
+fn accepts_json(headers: &HeaderMap) -> bool {
+    let mut lines = headers.get_all(ACCEPT).iter().peekable();
+    if lines.peek().is_none() {
+        return true;
+    }
+    let ranges = lines.filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(','));
+    ranges.into_iter().any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let kind = parts.next().unwrap_or_default();
+        let is_json = ["application/json", "application/*", "*/*"]
+            .iter()
+            .any(|known| kind.eq_ignore_ascii_case(known));
+        // A weight of 0 refuses the media type (RFC 9110 §12.4.2).
+        let is_refused = |parameter: &str| {
+            parameter.split_once('=').is_some_and(|(name, weight)| {
+                name.trim().eq_ignore_ascii_case("q")
+                    && weight.trim().parse().is_ok_and(|weight: f32| weight == 0.0)
+            })
+        };
+        is_json && !parts.any(is_refused)
+    })
 }
 
 /// Turns refusals of the library, which are plain text, into JSON.
@@ -360,7 +406,7 @@ async fn in_json(request: Request, next: Next) -> Response {
         }),
         StatusCode::FORBIDDEN => ApiError::CrossSite,
         StatusCode::NOT_ACCEPTABLE => {
-            ApiError::parameter("Accept", "must have application/json and text/event-stream")
+            ApiError::parameter("Accept", "must have application/json, which every response is")
         }
         _ => {
             let body = to_bytes(response.into_body(), 1 << 10).await.unwrap_or_default();
@@ -388,6 +434,28 @@ mod tests {
     }
 
     #[test]
+    fn clients_that_accept_json_are_served() {
+        let accepts = |text: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, HeaderValue::from_static(text));
+            accepts_json(&headers)
+        };
+        for good in [
+            "*/*",
+            "application/json",
+            "application/*;q=0.5",
+            "text/event-stream, Application/JSON",
+            "text/html, */*; q=0.1",
+        ] {
+            assert!(accepts(good), "{good}");
+        }
+        for bad in ["text/event-stream", "text/html", "application/json;q=0", "*/*; Q=0.0", ""] {
+            assert!(!accepts(bad), "{bad}");
+        }
+        assert!(accepts_json(&HeaderMap::new()));
+    }
+
+    #[test]
     fn arguments_become_the_request_of_the_operation() {
         let tool = |name: &str| TOOLS.iter().find(|it| it.tool.name == name).expect("a tool");
         let ask = |name: &str, arguments: Value| {
@@ -398,11 +466,27 @@ mod tests {
             json!({"tld": ["com", "net"], "min_dqs": 70, "contains": ["a,b"], "kind": null});
         let drops = ask("list_drops", drops).expect("a request");
         let path = drops.uri().path_and_query().expect("a path").as_str();
-        assert_eq!(path, "/api/v1/drops?contains=%22a%2Cb%22&min_dqs=70&tld=com%2Cnet&limit=20");
+        let defaults = format!("limit=20&fields={}", default_fields().replace(',', "%2C"));
+        let expected = format!("{defaults}&contains=%22a%2Cb%22&min_dqs=70&tld=com%2Cnet");
+        assert_eq!(path, format!("/api/v1/drops?{expected}"));
+        for limit in [json!(3), json!("3"), json!(3.0), json!(" 3 ")] {
+            let arguments = json!({"limit": limit, "fields": "name", "min_dqs": 60.0});
+            let drops = ask("list_drops", arguments).expect("a request");
+            let query = drops.uri().query().expect("a query").to_owned();
+            let limits: Vec<_> =
+                query.split('&').filter(|pair| pair.starts_with("limit=")).collect();
+            assert_eq!(limits.len(), 1, "{query}");
+            assert!(query.contains("min_dqs=60"), "{query}");
+            assert!(!query.contains("min_dqs=60."), "{query}");
+        }
         let name = ask("get_domain", json!({"name": "a/../b.com"})).expect("a request");
         assert_eq!(name.uri().path(), "/api/v1/domain/a%2F%2E%2E%2Fb%2Ecom");
         for (name, arguments, words) in [
-            ("list_drops", json!({"min_dsq": 3}), "is unknown; the tool has"),
+            ("list_drops", json!({"wings": 3}), "is unknown; the tool has"),
+            ("list_drops", json!({"min_dsq": 3}), "did you mean \\\"min_dqs\\\"?"),
+            ("list_drops", json!({"minDqs": 3}), "did you mean \\\"min_dqs\\\"?"),
+            ("watch", json!({"domain_name": "a.com"}), "did you mean \\\"domainName\\\"?"),
+            ("list_drops", json!({"limit": "101"}), "must be at most 100"),
             ("list_drops", json!({"tld": {"a": 1}}), "must be text"),
             ("list_drops", json!({"limit": 101}), "must be at most 100"),
             ("get_domain", json!({}), "is required"),

@@ -188,6 +188,68 @@ fn what_is_no_call_of_an_agent_is_refused_in_json() {
 }
 
 #[test]
+fn results_are_short_unless_more_is_asked_for() {
+    let desk = Desk::new();
+    let key = desk.key("mcp,read");
+    let call = |name: &str, arguments: Value| {
+        let params = json!({"name": name, "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        desk.post(&key, &[], &call).json()["result"]["structuredContent"].clone()
+    };
+    let drops = call("list_drops", json!({}));
+    assert_eq!((&drops["count"], &drops["availableTlds"]), (&json!(4), &Value::Null), "{drops}");
+    assert!(drops["drops"][0]["explanation"].is_string() && drops["drops"][0]["signals"].is_null());
+    let all = call("list_drops", json!({"fields": "name,signals,availableTlds"}));
+    assert_eq!(all["availableTlds"], json!(["com", "net"]), "{all}");
+    assert!(all["drops"][0]["signals"].is_object(), "{all}");
+    let tlds = call("list_tlds", json!({"limit": 1}));
+    assert_eq!(
+        (&tlds["count"], &tlds["total"], &tlds["tlds"][0]["tld"]),
+        (&json!(1), &json!(2), &json!("com"))
+    );
+    let tlds = call("list_tlds", json!({"q": ".NE"}));
+    assert_eq!((&tlds["total"], &tlds["tlds"][0]["tld"]), (&json!(1), &json!("net")), "{tlds}");
+    // Numbers are numbers in every form that JSON and agents have for them.
+    for (limit, score) in [(json!(2), json!(1)), (json!("2"), json!("1")), (json!(2.0), json!(1.0))]
+    {
+        let found = call("list_drops", json!({"limit": limit, "min_dqs": score}));
+        assert_eq!((&found["count"], &found["limit"]), (&json!(2), &json!(2)), "{found}");
+    }
+    let refused = call("list_drops", json!({"min_dqs": 60.5}));
+    assert_eq!(refused["error"], "min_dqs: must be an integer from 0 to 100");
+    let refused = call("list_drops", json!({"minDqs": 60}));
+    let told = refused["error"].as_str().expect("text");
+    assert!(told.starts_with("minDqs: is unknown; did you mean \"min_dqs\"?"), "{told}");
+    assert_eq!(refused["code"], "unknown_parameter");
+    let dossier = call("get_domain", json!({"name": "solarpanel.com"}));
+    assert_eq!(
+        (&dossier["stage"], &dossier["releaseDate"]),
+        (&json!("pending-delete"), &json!("2026-03-16")),
+        "{dossier}"
+    );
+}
+
+#[test]
+fn a_client_that_accepts_json_is_served() {
+    let desk = Desk::new();
+    let mut client = desk.server.client_with(&desk.key("mcp"));
+    let body = tools_list().to_string();
+    for accept in ["*/*", "application/json", "application/*, text/plain;q=0.1"] {
+        for path in ["/mcp", "/mcp/"] {
+            let headers = [("Content-Type", "application/json"), ("Accept", accept)];
+            let answer = client.send_with("POST", path, &headers, body.as_bytes());
+            assert_eq!(answer.status, 200, "{accept}: {}", answer.text());
+        }
+    }
+    let headers = [("Content-Type", "application/json")];
+    assert_eq!(client.send_with("POST", "/mcp", &headers, body.as_bytes()).status, 200);
+    let headers = [("Content-Type", "application/json"), ("Accept", "text/html")];
+    let refused = client.send_with("POST", "/mcp", &headers, body.as_bytes());
+    let told = "Accept: must have application/json, which every response is";
+    assert_eq!((refused.status, refused.json()["error"].as_str()), (400, Some(told)));
+}
+
+#[test]
 fn a_body_that_is_not_one_message_returns_400() {
     let desk = Desk::new();
     let mut client = desk.server.client_with(&desk.key("mcp"));

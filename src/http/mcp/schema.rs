@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-use crate::http::mcp::{ROWS_DEFAULT, ROWS_MAX};
+use crate::http::mcp::{ROWS_DEFAULT, ROWS_MAX, default_fields};
 use crate::http::operation::{Operation, Parameter, ParameterPlace};
 use crate::http::operations::document;
 
@@ -23,6 +23,9 @@ pub fn arguments(operation: &Operation) -> Arc<JsonObject> {
         if own.name == "limit" {
             schema["maximum"] = ROWS_MAX.into();
             schema["default"] = ROWS_DEFAULT.into();
+        }
+        if own.name == "fields" {
+            schema["default"] = default_fields().into();
         }
         properties.insert(own.name.to_owned(), schema);
         if own.required {
