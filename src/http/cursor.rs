@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::http::error::{ApiError, ParameterCode};
-use crate::index::filter::RowPosition;
+use crate::index::filter::{DropFilter, RowPosition};
 
 const VERSION: u8 = 1;
 const DIGEST_BYTES: usize = 8;
@@ -16,12 +16,23 @@ const HEAD_BYTES: usize = 1 + DIGEST_BYTES + 8 + 8;
 /// Context of the checksum, see [`blake3::derive_key`].
 const CONTEXT: &str = "dropdex 2026-11-23 cursor";
 
-/// Digest of the parameters that a cursor belongs to.
+/// Digest of the query that a cursor belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryDigest([u8; DIGEST_BYTES]);
 
 impl QueryDigest {
-    /// Computes the digest of parameters in any order.
+    /// Computes the digest of filters and order, as they are meant: defaults that are sent, the order of
+    /// the items of a list, and `tomorrow` for its date make no difference.
+    pub fn of(filter: &DropFilter) -> QueryDigest {
+        let DropFilter { common, view, contains, sort, after: _, limit: _, offset: _ } = filter;
+        let mut common = common.clone();
+        common.sort_lists();
+        // May differ between builds: a cursor lasts as long as the reading of a list.
+        let meant = format!("{common:?} {view:?} {contains:?} {sort:?}");
+        QueryDigest::new(vec![("query", &meant)])
+    }
+
+    /// Computes the digest of names and values in any order.
     pub fn new<'a>(mut pairs: Vec<(&'a str, &'a str)>) -> QueryDigest {
         pairs.sort_unstable();
         let mut hasher = blake3::Hasher::new();
@@ -87,7 +98,10 @@ fn first(hash: &[u8; 32]) -> [u8; DIGEST_BYTES] {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
+    use crate::http::params::{Limits, Params};
 
     fn code(result: Result<RowPosition, ApiError>) -> ParameterCode {
         match result {
@@ -96,14 +110,75 @@ mod tests {
         }
     }
 
+    fn digest(query: &str) -> QueryDigest {
+        let limits = Limits { default: 100, max: 1_000 };
+        let today = "2026-11-23".parse().expect("a date");
+        QueryDigest::of(&Params::new(Some(query)).drops(limits, today).expect(query))
+    }
+
+    #[test]
+    fn a_query_has_one_digest_in_every_spelling() {
+        for (one, other) in [
+            (
+                "",
+                "view=active&sort=dqs&order=desc&offset=0&limit=5&min_dqs=0&max_len=63&fields=name",
+            ),
+            ("tld=com,net,com", "tld=.NET,%20com"),
+            ("stage=redemption,catchable", "stage=catchable,redemption&view=today"),
+            ("stage=catchable,redemption,pending-delete", "view=active"),
+            ("contains=solar,wind&language=en,de", "language=de,en&contains=WIND,solar"),
+            ("kind=word,words&not_tld=xyz,info", "not_tld=info,xyz&kind=words,word"),
+            (
+                "release_from=tomorrow&release_to=%2B3d",
+                "release_from=2026-11-24&release_to=2026-11-26",
+            ),
+            ("like=solar", "like=solar&distance=1"),
+            ("listed_since=2026-11-20", "listed_since=2026-11-20T00:00:00Z"),
+            ("min_drops=1", "min_drops=1&max_dqs=100&min_tlds=0&min_words=0"),
+        ] {
+            assert_eq!(digest(one), digest(other), "{one} {other}");
+        }
+        let queries = [
+            "",
+            "view=all",
+            "view=today",
+            "stage=catchable",
+            "tld=com",
+            "not_tld=com",
+            "q=com",
+            "contains=com",
+            "starts=com",
+            "pattern=com",
+            "regex=com",
+            "like=com",
+            "like=com&distance=2",
+            "sort=name",
+            "order=asc",
+            "min_dqs=1",
+            "max_dqs=1",
+            "min_len=2",
+            "max_len=2",
+            "language=en",
+            "kind=word",
+            "digits=none",
+            "caps=none",
+            "release_from=today",
+            "release_to=today",
+            "dropped_to=today",
+            "min_drops=2",
+            "max_rank=5",
+        ];
+        let digests: HashSet<_> = queries.iter().map(|query| digest(query).0).collect();
+        assert_eq!(digests.len(), queries.len());
+    }
+
     #[test]
     fn cursors_are_read_as_written_and_no_other_text_is() {
-        let query = QueryDigest::new(vec![("tld", "com"), ("sort", "name")]);
-        assert_eq!(query, QueryDigest::new(vec![("sort", "name"), ("tld", "com")]));
+        let query = digest("tld=com&sort=name");
         let position = RowPosition { value: u64::MAX - 3, key: 700, name: "solar.com".into() };
         let cursor = encode(&position, query);
         assert_eq!(decode(&cursor, query).expect("sound"), position);
-        let other = QueryDigest::new(vec![("tld", "comsort"), ("", "name")]);
+        let other = digest("tld=co&sort=name");
         assert_eq!(code(decode(&cursor, other)), ParameterCode::CursorMismatch);
         for at in 0..cursor.len() {
             let mut bent = cursor.clone().into_bytes();

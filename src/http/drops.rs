@@ -93,7 +93,7 @@ impl Asked {
             Some((members, has_tlds)) => (Cow::Owned(members), has_tlds),
             None => (Cow::Borrowed(DROP_MEMBERS), filter.after.is_none()),
         };
-        let (digest, facets) = (params.digest(), params.facets()?);
+        let (digest, facets) = (QueryDigest::of(&filter), params.facets()?);
         Ok(Asked { filter, digest, members, has_tlds, facets })
     }
 }

@@ -177,7 +177,7 @@ const CURSOR: Parameter = query(
     "cursor",
     ParameterKind::Format { format: "cursor", chars_max: None },
     "AWqRk3VYd2Zk8gAAAAAAAEYAAAAAAAAABwAAAHNvbGFyLmNvbQ",
-    "`nextCursor` of the page before, with the same filters and order. Not with `offset`.",
+    "`nextCursor` of the page before, with the same filters and order. Not with an `offset` above 0.",
 );
 const FIELDS: Parameter = query(
     "fields",

@@ -178,15 +178,16 @@ impl<'a> Params<'a> {
             }
             None => None,
         };
-        Ok(DropFilter {
+        let filter = DropFilter {
             common: self.filter(today)?,
             view: self.view()?.unwrap_or(View::Active),
             contains,
             sort: self.sort()?,
-            after: self.after()?,
+            after: None,
             limit: self.integer("limit", 1..=limits.max)?.unwrap_or(limits.default),
             offset: self.integer("offset", 0..=DROPS_OFFSET_MAX)?.unwrap_or(0),
-        })
+        };
+        Ok(DropFilter { after: self.after(&filter)?, ..filter })
     }
 
     /// `q` as it was sent, and the search filter.
@@ -280,7 +281,6 @@ impl<'a> Params<'a> {
         Ok(text.map(str::to_owned))
     }
 
-    /// A parameter that holds a comma-separated list of `T`. White space around items and empty items
     /// A parameter that holds part of a suffix, with or without a leading dot.
     ///
     /// # Errors
@@ -304,6 +304,7 @@ impl<'a> Params<'a> {
         }
     }
 
+    /// A parameter that holds a comma-separated list of `T`. White space around items and empty items
     /// are ignored.
     ///
     /// # Errors
@@ -335,22 +336,15 @@ impl<'a> Params<'a> {
         Ok(Sort { descending, ..sort })
     }
 
-    /// The row that `cursor` stands for.
-    fn after(&self) -> Result<Option<RowPosition>, ApiError> {
+    /// The row that `cursor` stands for, on the pages of `filter`.
+    fn after(&self, filter: &DropFilter) -> Result<Option<RowPosition>, ApiError> {
         let Some(cursor) = self.get("cursor")? else { return Ok(None) };
-        if self.get("offset")?.is_some() {
-            return Err(ApiError::parameter("cursor", "must not be given with offset"));
+        // Generated clients send the default of `offset`, too.
+        if filter.offset > 0 {
+            let what = "must not be given with an offset above 0";
+            return Err(ApiError::parameter("cursor", what));
         }
-        cursor::decode(cursor, self.digest()).map(Some)
-    }
-
-    /// The digest of the filters and the order: all that must not change from page to page.
-    pub fn digest(&self) -> QueryDigest {
-        let pairs = self.pairs.iter().filter_map(|(name, value)| {
-            let value = value.as_deref().filter(|value| !value.is_empty())?;
-            (!CHANGEABLE.contains(&name.as_ref())).then_some((name.as_ref(), value))
-        });
-        QueryDigest::new(pairs.collect())
+        cursor::decode(cursor, QueryDigest::of(filter)).map(Some)
     }
 
     /// The members of a row that the parameter `name` asks for, in its order and each once; `None`
@@ -588,10 +582,6 @@ impl<'a> Params<'a> {
         }
     }
 }
-
-/// Parameters that may change from page to page.
-const CHANGEABLE: [&str; 7] =
-    ["cursor", "limit", "offset", "fields", "facets", "format", "columns"];
 
 /// A text that is no pattern, regular expression or label.
 fn refused(name: &'static str, err: MatcherError) -> ApiError {

@@ -107,6 +107,23 @@ impl Filter {
         self
     }
 
+    /// Sorts the lists of alternatives and removes repeated items, so that equal conditions are equal values.
+    pub fn sort_lists(&mut self) {
+        fn sort<T: Ord>(list: &mut Vec<T>) {
+            list.sort_unstable();
+            list.dedup();
+        }
+        let LabelFilter { contains, starts, ends, not_contains, not_starts, not_ends, .. } =
+            &mut self.label;
+        for texts in [contains, starts, ends, not_contains, not_starts, not_ends] {
+            sort(texts);
+        }
+        sort(&mut self.tlds);
+        sort(&mut self.not_tlds);
+        sort(&mut self.reading.languages);
+        sort(&mut self.reading.kinds);
+    }
+
     /// Returns true if a search has to read every name in its range.
     pub fn scans_names(&self) -> bool {
         self.label.has_text() || self.reading != ReadingFilter::default()

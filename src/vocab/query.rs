@@ -26,7 +26,7 @@ pub enum QueryError {
 pub struct NamePrefix(String);
 
 /// A part of a name, normalised as [`NamePrefix`] is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Substring(String);
 

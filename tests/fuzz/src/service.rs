@@ -22,6 +22,7 @@ use dropdex::http::feeds::FeedLimits;
 use dropdex::http::home::Origin;
 use dropdex::http::mount::Mount;
 use dropdex::http::peer::Client;
+use dropdex::http::params::{Limits, Params};
 use dropdex::http::session::CookieKind;
 use dropdex::http::{App, AppParts, ConfiguredChannels};
 use dropdex::index::filter::{RowPosition, SortKey};
@@ -32,6 +33,7 @@ use dropdex::outbound::dns::Dns;
 use dropdex::outbound::guard::Guard;
 use dropdex::outbound::settings;
 use dropdex::vocab::clock::Clock;
+use dropdex::vocab::day::Day;
 use dropdex::vocab::plan::{Plan, Plans};
 use dropdex::vocab::rdap::Bootstrap;
 use dropdex::vocab::secret::Secret;
@@ -236,13 +238,15 @@ pub fn cursor_pages(bytes: &[u8]) {
     let name = String::from_utf8_lossy(name).into_owned();
     let sort = SortKey::NAMES[usize::from(first) % SortKey::NAMES.len()];
     let order = if first >= 128 { "asc" } else { "desc" };
-    let pairs = vec![("view", "all"), ("sort", sort), ("order", order)];
-    let query = QueryDigest::new(pairs);
+    let listed = format!("view=all&sort={sort}&order={order}");
+    let limits = Limits { default: 100, max: 100 };
+    let filter = Params::new(Some(&listed)).drops(limits, Day::MIN).expect("a query");
+    let query = QueryDigest::of(&filter);
     // Small numbers are more like those of rows.
     for value in [number(value), u64::from(value[0])] {
         let position = RowPosition { value, key: number(key), name: name.clone() };
         let cursor = cursor::encode(&position, query);
-        let target = format!("/api/v1/drops?view=all&sort={sort}&order={order}&cursor={cursor}");
+        let target = format!("/api/v1/drops?{listed}&cursor={cursor}");
         let Some(uri) = uri(&target) else { continue };
         let service = service();
         let request = Request::get(uri).header(AUTHORIZATION, &service.key);
