@@ -233,9 +233,12 @@ fn authenticated(
 
 fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
     let key = bearer(headers).ok_or(ApiError::Unauthenticated)?;
-    // What other nodes wrote is not here yet.
-    let unknown =
-        || if app.store.was_caught_up() { ApiError::InvalidKey } else { ApiError::Unread };
+    let unknown = || match app.store.key_expired_at(key) {
+        Some(at) => ApiError::ExpiredKey { at },
+        None if app.store.was_caught_up() => ApiError::InvalidKey,
+        // What other nodes wrote is not here yet.
+        None => ApiError::Unread,
+    };
     app.store.authenticate(key).ok_or_else(unknown)
 }
 

@@ -19,6 +19,7 @@ use crate::vocab::budget::Spent;
 use crate::vocab::named::named_enum;
 use crate::vocab::plan::Plan;
 use crate::vocab::scope::Scope;
+use crate::vocab::time::UnixMs;
 use crate::vocab::turns::NoTurn;
 
 /// `Retry-After` of an export while others of its account run: most take less.
@@ -33,6 +34,8 @@ pub enum ApiError {
     Unauthenticated,
     /// 401: a key that is not valid.
     InvalidKey,
+    /// 401: a key that worked until then.
+    ExpiredKey { at: UnixMs },
     /// 403: the plan has no JSON API.
     JsonPlanRequired(Plan),
     /// 403: the plan has no CSV export.
@@ -100,10 +103,10 @@ named_enum! {
     pub enum ParameterCode {
         InvalidValue = "invalid_value",
         Repeated = "repeated_parameter",
+        UnknownParameter = "unknown_parameter",
         UnknownMember = "unknown_member",
         CrossedRange = "crossed_range",
         InvalidPattern = "invalid_pattern",
-        UnknownParameter = "unknown_parameter",
         InvalidRegex = "invalid_regex",
         RegexTooLarge = "regex_too_large",
         InvalidCursor = "invalid_cursor",
@@ -398,6 +401,14 @@ impl From<ApiError> for Refusal {
             // RFC 6750 §3.1: only a request that carried a token gets a reason.
             ApiError::InvalidKey => {
                 Refusal::unauthenticated("invalid_key", "Bearer error=\"invalid_token\"")
+            }
+            ApiError::ExpiredKey { at } => {
+                let challenge =
+                    "Bearer error=\"invalid_token\", error_description=\"The key expired\"";
+                let message =
+                    format!("this key expired at {at}; create a new one on the account page");
+                Refusal::plain(StatusCode::UNAUTHORIZED, "expired_key", message)
+                    .with(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
             }
             ApiError::JsonPlanRequired(plan) => {
                 Refusal::plan_required("JSON API access requires the Pro plan or above", plan)

@@ -293,6 +293,16 @@ impl Store {
         Some(Caller { scopes: caller.scopes, ..Caller::new(account, credential) })
     }
 
+    /// When a key stopped working: it expired, or was replaced a day before. `None` for a key that works, is
+    /// unknown or was revoked, and 30 days after its end.
+    pub fn key_expired_at(&self, presented: &str) -> Option<UnixMs> {
+        let digest = keys::digest_of_presented(presented)?;
+        let now = UnixMs::from_instant(self.0.clock.now());
+        let state = self.state();
+        let (_, key) = state.by_key(&digest)?;
+        key.until.filter(|_| !key.works_at(now))
+    }
+
     /// Everything that the caller's account owns, at one moment.
     pub fn user_data(&self, caller: &Caller) -> Arc<UserData> {
         let state = self.state();
