@@ -159,6 +159,19 @@ impl Usage {
         }
     }
 
+    /// The allowance as a grant would find it. `is_node` on a node of a cluster.
+    pub fn left(&self, counter: Counter, day: Day, limit: u32, is_node: bool) -> Allowance {
+        let mut counts = self.lock();
+        counts.begin(day);
+        if is_node {
+            let left = counts.allowance(counter, limit, true);
+            return Allowance { granted: left.remaining > 0, ..left };
+        }
+        let remaining = limit.saturating_sub(*counts.now.counter(counter));
+        let day = counts.now.day.unwrap_or(day);
+        Allowance { granted: remaining > 0, limit, remaining, resets_at: day.plus(1).start() }
+    }
+
     /// On a node of a cluster: grants one of what this node has reserved. `None` if a reservation may help.
     pub fn spend(&self, counter: Counter, day: Day, limit: u32) -> Option<Allowance> {
         let mut counts = self.lock();
@@ -308,6 +321,8 @@ mod tests {
         let usage = Usage::default();
         let today = day("2026-11-21");
         for left in (0..3).rev() {
+            let before = usage.left(Counter::Requests, today, 3, false);
+            assert_eq!((before.granted, before.remaining), (true, left + 1));
             let allowance = usage.charge(Counter::Requests, today, 3, |_| true);
             assert!(allowance.granted);
             assert_eq!(allowance.remaining, left);
@@ -316,6 +331,7 @@ mod tests {
         let refused = usage.charge(Counter::Requests, today, 3, |_| true);
         assert!(!refused.granted);
         assert_eq!(refused.remaining, 0);
+        assert_eq!(usage.left(Counter::Requests, today, 3, false), refused);
         assert!(
             usage.charge(Counter::Exports, today, 1, |_| true).granted,
             "exports have their own limit"

@@ -190,6 +190,14 @@ pub async fn charge_export(
     check_granted(app.store.charge_waiting(Counter::Exports, caller, now).await, caller, now)
 }
 
+/// The day's export budget, of which nothing is used.
+///
+/// # Errors
+/// 429 when it is used up.
+pub fn exports_left(app: &App, caller: &Caller, now: DateTime<Utc>) -> Result<Allowance, ApiError> {
+    check_granted(app.store.allowance(Counter::Exports, caller, now), caller, now)
+}
+
 /// Whether a request has a valid key or, without an `Authorization` header, a valid session. Keeps whose
 /// in its extensions, so that its handler need not look it up again.
 pub fn identify(app: &App, request: &mut Request) -> bool {

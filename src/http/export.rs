@@ -17,7 +17,7 @@ use tokio::sync::mpsc::{self, Sender};
 
 use crate::accounts::{Allowance, Caller, Claim};
 use crate::http::account_turns::{AccountTurn, ServerSlot};
-use crate::http::allowance::{Now, admit_export, charge_export, readmit};
+use crate::http::allowance::{Now, admit_export, charge_export, exports_left, readmit};
 use crate::http::error::{ApiError, Refusal};
 use crate::http::params::{Limits, Params};
 use crate::http::portfolio::ClaimFilter;
@@ -40,6 +40,13 @@ use crate::vocab::tag::Tag;
 const LIMITS: Limits = Limits { default: EXPORT_ROWS_MAX, max: EXPORT_ROWS_MAX };
 /// Rows per chunk. A slow client holds one chunk in memory, not the whole export.
 const ROWS_PER_CHUNK: usize = 500;
+
+/// Byte order mark, without which Excel reads UTF-8 as the code page of the machine.
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// Marks a HEAD request, which is routed as GET: its response has the headers alone.
+#[derive(Clone, Copy, Debug)]
+pub struct HeadersOnly;
 
 /// Header line of the watchlist export.
 const WATCHLIST_HEADER: &str = "domain,source,stage,drop_date,dqs,rdap_state,rdap_verified_at,added_at,release_date,tags,\
@@ -108,7 +115,13 @@ pub async fn export_drops(
         Ok((params.drops(LIMITS, as_of.today)?, export_lines(&params)?))
     };
     let (filter, (format, header, line)) = work::parse(&uri, parse).await?;
-    let started = export.start(&app).await?;
+    let started = match export.start(&app).await? {
+        Begun::Counted(started) => started,
+        Begun::HeadersOnly(allowance) => {
+            let response = file_response("drops", format, as_of.today, no_rows(), &allowance);
+            return Ok(etag::from_generation(&index, response));
+        }
+    };
     let (searched, timer) = (Arc::clone(&index), QueryTimer::start(QueryKind::Export));
     let served = Arc::clone(&index);
     // Positions of rows, four bytes each; rows are written as the client reads.
@@ -132,7 +145,8 @@ pub async fn export_drops(
     Ok(etag::from_generation(&served, response))
 }
 
-/// The drops of some names as CSV, in their order. Names that never dropped are left out.
+/// The drops of some names as CSV, in their order, after a byte order mark if `bom`. Names that never dropped
+/// are left out.
 ///
 /// # Errors
 /// 429 as for every export.
@@ -140,9 +154,15 @@ pub async fn export_names(
     app: &App,
     export: Export,
     names: Vec<DomainName>,
+    bom: bool,
 ) -> Result<Response, ApiError> {
     let (index, as_of) = (app.live.current(), app.as_of(export.now));
-    let started = export.start(app).await?;
+    let started = match export.start(app).await? {
+        Begun::Counted(started) => started,
+        Begun::HeadersOnly(left) => {
+            return Ok(csv_response("drops", as_of.today, no_rows(), &left));
+        }
+    };
     let (searched, exports_internal) = (Arc::clone(&index), app.exports_internal);
     let places = work::run(work::cost_us(names.len(), LOOKUP_US), move || {
         let mut places = searched.places_of(&names);
@@ -150,7 +170,7 @@ pub async fn export_names(
         Ok(places)
     });
     let (places, allowance) = (places.await?, started.allowance);
-    let body = chunks(started, DROPS_CSV_HEADER, places, move |places, out| {
+    let body = chunks(started, csv_header(DROPS_CSV_HEADER, bom), places, move |places, out| {
         index.shape_drops(places, as_of, |_, row| push_drop_csv(row, out));
         Ok(())
     });
@@ -172,24 +192,37 @@ parse_named!(ExportFormat);
 /// Writes the line of a row.
 type WriteLine = Box<dyn Fn(&DropRow<'_>, &mut Vec<u8>) + Send + Sync>;
 
-/// The format of a drops export, its header line, and the writer of its lines.
+/// The start of a CSV file: its header line, after a byte order mark if `bom`.
+fn csv_header(header: impl Into<Cow<'static, str>>, bom: bool) -> Cow<'static, str> {
+    let header = header.into();
+    if bom { format!("{BYTE_ORDER_MARK}{header}").into() } else { header }
+}
+
+/// The format of a drops export, the start of the file, and the writer of its lines.
 ///
 /// # Errors
-/// 400 for an invalid `format` or `columns`.
+/// 400 for an invalid `format`, `columns` or `bom`.
 pub fn export_lines(
     params: &Params<'_>,
 ) -> Result<(ExportFormat, Cow<'static, str>, WriteLine), ApiError> {
     let format = params.one("format")?.unwrap_or_default();
     let columns = params.members("columns", None)?.map(|(members, _)| members);
+    let bom = params.flag("bom")?;
+    if bom && format != ExportFormat::Csv {
+        // RFC 8259 §8.1 forbids it in JSON.
+        return Err(ApiError::parameter("bom", "must be false, unless the format is csv"));
+    }
     Ok(match (format, columns) {
-        (ExportFormat::Csv, None) => (format, DROPS_CSV_HEADER.into(), Box::new(push_drop_csv)),
+        (ExportFormat::Csv, None) => {
+            (format, csv_header(DROPS_CSV_HEADER, bom), Box::new(push_drop_csv))
+        }
         (ExportFormat::Csv, Some(members)) => {
             let names: Vec<&str> = members.iter().map(|member| member.as_str()).collect();
             let header = format!("{}\r\n", names.join(","));
             let write = move |row: &DropRow<'_>, out: &mut Vec<u8>| {
                 push_drop_columns(row, &members, out);
             };
-            (format, header.into(), Box::new(write))
+            (format, csv_header(header, bom), Box::new(write))
         }
         (ExportFormat::Ndjson, members) => {
             let members = members.unwrap_or_else(|| EXPORT_MEMBERS.to_vec());
@@ -208,10 +241,17 @@ pub async fn export_watchlist(
     export: Export,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let asked = WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
+    let params = Params::new(query.as_deref());
+    let header = csv_header(WATCHLIST_HEADER, params.flag("bom")?);
+    let asked = WatchQuery::parse(params, LIMITS)?;
     let (index, as_of) = (app.live.current(), app.as_of(export.now));
     let owned = app.store.user_data(&export.caller);
-    let started = export.start(&app).await?;
+    let started = match export.start(&app).await? {
+        Begun::Counted(started) => started,
+        Begun::HeadersOnly(left) => {
+            return Ok(csv_response("watchlist", as_of.today, no_rows(), &left));
+        }
+    };
     let (listed, searched, store) = (Arc::clone(&owned), Arc::clone(&index), app.store.clone());
     let observed = store.clone();
     let names = work::run(u32::MAX, move || {
@@ -220,7 +260,7 @@ pub async fn export_watchlist(
         Ok(asked.page.rows(rows.iter()).map(|row| row.name().clone()).collect())
     });
     let (names, allowance) = (names.await?, started.allowance);
-    let body = chunks(started, WATCHLIST_HEADER, names, move |names, out| {
+    let body = chunks(started, header, names, move |names, out| {
         let entries = names.iter().filter_map(|name| owned.watch(name)).collect();
         let rows = WatchRow::all(entries, &owned, &index, &store, as_of);
         rows.iter().try_for_each(|row| write_watch(row, out))
@@ -234,15 +274,22 @@ pub async fn export_portfolio(
     export: Export,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let filter = ClaimFilter::parse(Params::new(query.as_deref()), LIMITS)?;
+    let params = Params::new(query.as_deref());
+    let header = csv_header(PORTFOLIO_HEADER, params.flag("bom")?);
+    let filter = ClaimFilter::parse(params, LIMITS)?;
     let today = app.as_of(export.now).today;
     let owned = app.store.user_data(&export.caller);
-    let started = export.start(&app).await?;
+    let started = match export.start(&app).await? {
+        Begun::Counted(started) => started,
+        Begun::HeadersOnly(left) => {
+            return Ok(csv_response("portfolio", today, no_rows(), &left));
+        }
+    };
     let listed = Arc::clone(&owned);
     let ids =
         work::run(u32::MAX, move || Ok(filter.page_of(&listed).map(|claim| claim.id).collect()));
     let (ids, allowance) = (ids.await?, started.allowance);
-    let body = chunks(started, PORTFOLIO_HEADER, ids, move |ids, out| {
+    let body = chunks(started, header, ids, move |ids, out| {
         let mut claims = ids.iter().filter_map(|&id| owned.claim(id));
         claims.try_for_each(|claim| write_claim(claim, out))
     });
@@ -254,6 +301,14 @@ pub struct Export {
     caller: Caller,
     now: Now,
     slot: Option<ServerSlot>,
+    headers_only: bool,
+}
+
+/// An export that may begin.
+enum Begun {
+    Counted(Started),
+    /// The response to HEAD. It counts nothing: no rows are read.
+    HeadersOnly(Allowance),
 }
 
 /// A counted export.
@@ -288,24 +343,29 @@ where
         let app = App::from_ref(state);
         let now = app.clock.now();
         let caller = admit_export(&app, parts, now)?;
-        Ok(Export { caller, now: Now(now), slot: parts.extensions.remove() })
+        let headers_only = parts.extensions.get::<HeadersOnly>().is_some();
+        Ok(Export { caller, now: Now(now), slot: parts.extensions.remove(), headers_only })
     }
 }
 
 impl Export {
-    /// Counts the export. Call it after the parameters have been validated.
+    /// Counts the export, unless only its headers are asked for. Call it after the parameters have been
+    /// validated.
     ///
     /// # Errors
     /// 429 while as many exports of the account run as its plan allows, and when the day's budget is
     /// used up.
-    async fn start(self, app: &App) -> Result<Started, ApiError> {
-        let Export { caller, now, slot } = self;
+    async fn start(self, app: &App) -> Result<Begun, ApiError> {
+        let Export { caller, now, slot, headers_only } = self;
         let limit = app.store.limits(&caller).concurrent_exports;
         let running = app.exports.begin(caller.account, limit);
         let running = running.ok_or(ApiError::TooManyExports { plan: caller.plan, limit })?;
+        if headers_only {
+            return Ok(Begun::HeadersOnly(exports_left(app, &caller, now.0)?));
+        }
         let allowance = charge_export(app, &caller, now.0).await?;
         let slots = Slots(Arc::new(Mutex::new(Some((running, slot)))));
-        Ok(Started { app: app.clone(), caller, allowance, slots })
+        Ok(Begun::Counted(Started { app: app.clone(), caller, allowance, slots }))
     }
 }
 
@@ -351,6 +411,11 @@ fn chunks<P: Send + Sync + 'static>(
             None => Err(io::Error::other("the export was aborted")),
         }
     }))
+}
+
+/// The body of the response to HEAD: of unknown length as the rows, so that the headers are those of GET.
+fn no_rows() -> Body {
+    Body::from_stream(stream::empty::<io::Result<Bytes>>())
 }
 
 /// An item of an export. Without [`Sent::End`], rows are missing.

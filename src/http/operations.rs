@@ -160,7 +160,7 @@ macro_rules! filters {
 
 /// Options of `dropdex export drops`.
 pub const EXPORT_OPTIONS: &[Parameter] =
-    filters![CONTAINS, VIEW, DROPS_SORT, ORDER, EXPORT_FORMAT, COLUMNS];
+    filters![CONTAINS, VIEW, DROPS_SORT, ORDER, EXPORT_FORMAT, COLUMNS, BOM];
 const DROPS_SORT: Parameter = query(
     "sort",
     ParameterKind::OneOf { words: &SortKey::NAMES, default: Some("dqs") },
@@ -197,6 +197,12 @@ const EXPORT_FORMAT: Parameter = query(
     ParameterKind::OneOf { words: &ExportFormat::NAMES, default: Some("csv") },
     "ndjson",
     "CSV, or a JSON object a line.",
+);
+const BOM: Parameter = query(
+    "bom",
+    ParameterKind::OneOf { words: &["true", "false"], default: Some("false") },
+    "true",
+    "`true`: the CSV begins with a byte order mark, without which Excel reads UTF-8 as another encoding.",
 );
 const COLUMNS: Parameter = query(
     "columns",
@@ -727,7 +733,7 @@ pub const OPERATIONS: &[Operation] = &[
         .named(Group::Exports, "exportDrops", "Ranked drops as CSV")
         .description("Columns: domain, tld, length, dqs, explanation.")
         .access(Access::Export)
-        .parameters(drop_parameters![EXPORT_LIMIT, EXPORT_FORMAT, COLUMNS])
+        .parameters(drop_parameters![EXPORT_LIMIT, EXPORT_FORMAT, COLUMNS, BOM])
         .of_index()
         .responses(&[CSV, NDJSON]),
     Operation::get("/api/export/watchlist", |of| get(guarded(of, export::export_watchlist)))
@@ -737,7 +743,7 @@ pub const OPERATIONS: &[Operation] = &[
              release_date, tags, max_bid_usd, venue, note.",
         )
         .access(Access::Export)
-        .parameters(&[TAG, VENUE, BID, STAGE_LIST, SORT, EXPORT_LIMIT, offset(ENTRIES_OFFSET_MAX)])
+        .parameters(&[TAG, VENUE, BID, STAGE_LIST, SORT, EXPORT_LIMIT, offset(ENTRIES_OFFSET_MAX), BOM])
         .responses(&[CSV]),
     Operation::get("/api/export/portfolio", |of| get(guarded(of, export::export_portfolio)))
         .named(Group::Exports, "exportPortfolio", "Your backorder claims as CSV")
@@ -746,7 +752,7 @@ pub const OPERATIONS: &[Operation] = &[
              reported_at, updated_at, user_notes, bid_usd, venue, renews_on, renewal_usd.",
         )
         .access(Access::Export)
-        .parameters(claim_parameters![EXPORT_LIMIT])
+        .parameters(claim_parameters![EXPORT_LIMIT, BOM])
         .responses(&[CSV]),
     Operation::get("/unsubscribe/{delivery}", |_| get(unsubscribe::ask))
         .named(Group::Alerts, "askUnsubscribe", "Page to stop the mails of an alert")

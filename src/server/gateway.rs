@@ -28,6 +28,8 @@ use crate::http::changes;
 use crate::http::error::ApiError;
 use crate::http::home::Origin;
 use crate::http::mount::Mount;
+use crate::http::export::HeadersOnly;
+use crate::http::paths;
 use crate::http::peer::Client;
 use crate::http::position::{self, Positions};
 use crate::server::admission::{Admission, Admitted, Class};
@@ -350,6 +352,7 @@ impl Gateway {
         }
         let response = catch_panic(self.encoder.clone().call(request, policy.class));
         let response = match timeout_at(policy.deadline.into(), response).await {
+            request.extensions_mut().insert(HeadersOnly);
             Ok(Ok(response)) => response,
             Ok(Err(Panicked)) => {
                 self.panics.increment(1);

@@ -46,7 +46,7 @@ pub fn idempotent_post(fields: &Fields, now: Now) -> Post {
 
 /// A POST that may be repeated.
 pub fn repeatable_post(now: Now) -> Post {
-    Post { now: now.0, idempotency: None }
+    Post::repeatable(now.0)
 }
 
 /// Parses a path parameter.
@@ -84,15 +84,24 @@ pub fn tile(label: &str, figure: Markup) -> Markup {
     html! { div.tile { dt { (label) } dd { (figure) } } }
 }
 
-/// Link to a CSV file, or to the plans if the plan has no exports.
+/// Link to a CSV file and to the one for Excel, or to the plans if the plan has no exports.
 pub fn csv(plan: Plan, address: &str) -> Markup {
     html! {
         @if plan >= Plan::Core {
             a.button.quiet href=(address) download { "Download CSV" }
+            a.button.quiet href=(for_excel(address)) download title="CSV with a byte order mark, so that Excel reads it as UTF-8" {
+                "For Excel"
+            }
         } @else {
             a.button.quiet href="/account/plan" title="CSV export requires the Core plan" { "CSV with Core" }
         }
     }
+}
+
+/// The address of a CSV file that Excel reads as UTF-8.
+pub fn for_excel(address: &str) -> String {
+    let joint = if address.contains('?') { '&' } else { '?' };
+    format!("{address}{joint}bom=true")
 }
 
 /// Position in a list, with links to the previous and next page. `at` returns the URL of the page at an

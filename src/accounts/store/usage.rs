@@ -77,6 +77,12 @@ impl Store {
         Some(allowance)
     }
 
+    /// The day's allowance at `now`. Charges nothing.
+    pub fn allowance(&self, counter: Counter, caller: &Caller, now: DateTime<Utc>) -> Allowance {
+        let (limit, is_node) = (self.allowed(counter, caller), self.0.shared.log.is_some());
+        caller.usage.left(counter, self.day(now), limit, is_node)
+    }
+
     /// Charges one at `now`. Waits while this node of a cluster reserves a part of the day's allowance; if the
     /// shared log cannot be reached, it is reserved later.
     pub async fn charge_waiting(

@@ -2,7 +2,7 @@
 //! form contains the search, so that it means the same names on every page of the list and
 //! without scripts.
 
-use axum::extract::State as WebState;
+use axum::extract::{RawQuery, State as WebState};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -11,6 +11,7 @@ use maud::{Markup, html};
 use crate::accounts::{Tags, WatchPatch};
 use crate::http::error::ApiError;
 use crate::http::export::{Export, export_names};
+use crate::http::params::Params;
 use crate::http::watchlist::watch_all;
 use crate::http::work;
 use crate::index::filter::DropFilter;
@@ -25,6 +26,7 @@ use crate::web::error::PageError;
 use crate::web::form::{Fields, Form, LargeForm};
 use crate::web::fragment::{Wanted, wanted};
 use crate::web::logged_in::LoggedIn;
+use crate::web::owned::for_excel;
 use crate::web::watchlist::{next, parse_bid, parse_name, parse_tags};
 
 /// Maximum names of a search that are changed at once.
@@ -97,7 +99,10 @@ pub fn form(shown: &Shown<'_>, total: u32) -> Markup {
                 @if shown.hidden.are_shown { button type="submit" formaction="/unhide" { "Unhide" } }
                 @else { button type="submit" formaction="/hide" { "Hide" } }
                 button #copy type="submit" formaction="/selected.txt" { "Copy" }
-                @if shown.exports { button type="submit" formaction="/selected.csv" { "CSV" } }
+                @if shown.exports {
+                    button type="submit" formaction="/selected.csv" { "CSV" }
+                    button type="submit" formaction=(for_excel("/selected.csv")) { "CSV for Excel" }
+                }
             } @else { button.needs-js #copy type="button" { "Copy" } }
             button.needs-js #clear type="reset" { "Clear" }
         }
@@ -208,16 +213,18 @@ pub async fn unhide(
     Ok(Done::Shown.response(&headers, &fields, count))
 }
 
-/// `POST /selected.csv`: the names with the columns of the drops export, in the order of the list. Counts
-/// as an export.
+/// `POST /selected.csv`: the names with the columns of the drops export, in the order of the list, with
+/// `bom=true` for Excel. Counts as an export.
 pub async fn csv(
     WebState(web): WebState<Web>,
     member: LoggedIn,
     export: Result<Export, ApiError>,
+    RawQuery(query): RawQuery,
     Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
+    let bom = Params::new(query.as_deref()).flag("bom")?;
     let names = names(&web, &member, &fields).await?;
-    Ok(export_names(&web.app, export?, names).await?)
+    Ok(export_names(&web.app, export?, names, bom).await?)
 }
 
 /// `POST /selected.txt`: the names, one a line, to be copied.

@@ -17,6 +17,7 @@ use crate::web::drops::words::Chip;
 use crate::web::drops::{
     BEST_OF_DAY, BestOfDay, Found, HIGH, Listing, Shown, Tab, bulk, chips, columns,
 };
+use crate::web::owned::for_excel;
 
 /// Columns of the table that cannot be hidden: selection, watch, name and score.
 const FIXED_COLUMNS: usize = 4;
@@ -101,6 +102,9 @@ fn tools(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
                         "CSV: "
                         @if total > EXPORT_ROWS_MAX { "the first " (grouped(EXPORT_ROWS_MAX.into())) }
                         @else { (counted(total, "name")) }
+                    }
+                    a href=(for_excel(&listed.csv())) download title="CSV with a byte order mark, so that Excel reads it as UTF-8" {
+                        "for Excel"
                     }
                 } @else if shown.owned.is_some() { a href="/account/plan" { "CSV needs the plan Core" } }
             }

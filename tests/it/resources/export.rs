@@ -218,3 +218,47 @@ fn exports_are_for_core_and_above_and_share_a_budget() {
         assert_eq!((&body["limit"], &body["plan"]), (&json!(3), &json!("core")));
     }
 }
+
+#[test]
+fn a_head_request_uses_up_no_export() {
+    let site = site();
+    let key = site.account("core@example.com", "core");
+    let server = serve_with(&site, "[plans.core]\nexports_per_day = 1\n", TODAY);
+    let mut core = server.client_with(&key);
+    for target in [WATCHLIST, PORTFOLIO, "/api/export/drops", "/api/export/drops?format=ndjson"] {
+        let head = core.request("HEAD", target, &[]);
+        assert_eq!((head.status, head.body.len()), (200, 0), "{target}");
+        assert_eq!(head.number("x-ratelimit-remaining"), Some(1), "{target}");
+        let name = head.header("content-disposition").expect("a file name");
+        assert!(name.starts_with("attachment; filename="), "{target}: {name}");
+    }
+    let wrong = core.request("HEAD", "/api/export/drops?limit=0", &[]);
+    assert_eq!(wrong.status, 400, "parameters are checked as for GET");
+    assert_eq!(core.get("/api/export/drops").number("x-ratelimit-remaining"), Some(0));
+    assert_eq!(core.request("HEAD", "/api/export/drops", &[]).status, 429, "as a GET would be");
+}
+
+#[test]
+fn exports_for_excel_begin_with_a_byte_order_mark() {
+    let site = site();
+    let (_server, mut client) = served(&site);
+    let note = json!({"domain": "pending.com", "status": "caught", "userNotes": "Käse · fünf"});
+    super::add_claim(&mut client, &note);
+    for target in
+        [WATCHLIST, PORTFOLIO, "/api/export/drops", "/api/export/drops?columns=name,words"]
+    {
+        let joint = if target.contains('?') { '&' } else { '?' };
+        let plain = client.get(target);
+        let marked = client.get(&format!("{target}{joint}bom=true"));
+        let expected = [b"\xef\xbb\xbf", plain.body.as_slice()].concat();
+        assert_eq!((marked.status, &marked.body), (200, &expected), "{target}");
+        assert_eq!(marked.header("content-type"), plain.header("content-type"));
+        for unmarked in ["bom=false", "bom="] {
+            assert_eq!(client.get(&format!("{target}{joint}{unmarked}")).body, plain.body);
+        }
+        let refused = client.get(&format!("{target}{joint}bom=1")).answer();
+        assert_eq!(refused, (400, error("bom: must be one of true, false")), "{target}");
+    }
+    let refused = client.get("/api/export/drops?format=ndjson&bom=true").answer();
+    assert_eq!(refused, (400, error("bom: must be false, unless the format is csv")));
+}
