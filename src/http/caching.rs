@@ -107,7 +107,6 @@ mod tests {
             };
             assert_eq!(Caching::of(operation.path), expected, "{}", operation.path);
         }
-        assert_eq!(Caching::of("/api/v1/"), Caching::Public);
         assert_eq!(Caching::of("/"), Caching::Session);
     }
 

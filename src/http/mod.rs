@@ -29,6 +29,7 @@ pub mod operation;
 pub mod operations;
 pub mod origin;
 pub mod params;
+pub mod paths;
 pub mod peer;
 pub mod portfolio;
 pub mod position;

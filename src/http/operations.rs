@@ -900,8 +900,6 @@ pub fn router(app: App) -> Router {
         .fold(Router::new(), |routes, operation| {
             routes.route(operation.path, (operation.route)(operation))
         })
-        // The index again: some clients add a slash.
-        .route("/api/v1/", (OPERATIONS[0].route)(&OPERATIONS[0]))
         .method_not_allowed_fallback(error::method_not_allowed)
         .with_state(app)
 }

@@ -134,6 +134,9 @@ impl Gateway {
         let (mut parts, body) = request.into_parts();
         host::use_authority(&mut parts);
         self.mount.enter(&mut parts.uri);
+        if let Some(uri) = paths::without_slash(&parts.uri) {
+            parts.uri = uri;
+        }
         let (now, deadlines) = (Instant::now(), state.deadlines());
         let class = match Class::of(&parts.method, parts.uri.path()) {
             Class::Read if changes::waits(&parts.uri, &parts.headers) => Class::Stream,
@@ -349,10 +352,10 @@ impl Gateway {
         let is_head = request.method() == Method::HEAD;
         if is_head {
             *request.method_mut() = Method::GET;
+            request.extensions_mut().insert(HeadersOnly);
         }
         let response = catch_panic(self.encoder.clone().call(request, policy.class));
         let response = match timeout_at(policy.deadline.into(), response).await {
-            request.extensions_mut().insert(HeadersOnly);
             Ok(Ok(response)) => response,
             Ok(Err(Panicked)) => {
                 self.panics.increment(1);
