@@ -64,8 +64,8 @@ impl Caching {
     }
 }
 
-/// Adds a name to `Vary` unless it is listed.
-fn vary(headers: &mut HeaderMap, name: &'static str) {
+/// Adds a name to `Vary` unless it is listed, on one line: some clients read the first line alone.
+pub fn vary(headers: &mut HeaderMap, name: &'static str) {
     let is_listed = |line: &HeaderValue| {
         let mut names = line.as_bytes().split(|&byte| byte == b',');
         names.any(|listed| listed.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
@@ -74,14 +74,19 @@ fn vary(headers: &mut HeaderMap, name: &'static str) {
         return;
     }
     let mut lines = headers.get_all(VARY).iter();
-    match (lines.next(), lines.next()) {
+    let value = match (lines.next(), lines.next()) {
+        (None, _) => HeaderValue::from_static(name),
         // The response of nearly every API request: one line without an allocation.
         (Some(line), None) if line == "accept-encoding" && name == "authorization" => {
-            let both = HeaderValue::from_static("accept-encoding, authorization");
-            headers.insert(VARY, both);
+            HeaderValue::from_static("accept-encoding, authorization")
         }
-        _ => _ = headers.append(VARY, HeaderValue::from_static(name)),
-    }
+        _ => {
+            let lines = headers.get_all(VARY).iter().map(HeaderValue::as_bytes);
+            let all: Vec<_> = lines.chain([name.as_bytes()]).collect();
+            HeaderValue::from_bytes(&all.join(&b", "[..])).expect("made of values")
+        }
+    };
+    headers.insert(VARY, value);
 }
 
 #[cfg(test)]

@@ -8,21 +8,23 @@ use axum::body::Body;
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN,
-    VARY,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use serde::Deserialize;
 use url::Url;
 
+use crate::http::caching::vary;
+
 /// Path prefix that other sites may call.
 const PATHS: &str = "/api/";
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
-const HEADERS: &str = "authorization, content-type, idempotency-key, if-none-match, x-log-position, \
-                       x-request-id";
+/// Every request header that the API reads and that a page may not set without being asked for.
+const HEADERS: &str = "authorization, content-type, idempotency-key, if-match, if-none-match, last-event-id, \
+                       prefer, x-log-position, x-request-id";
 /// Response headers that scripts may read, beside those that are always readable.
-const EXPOSED: &str = "etag, idempotency-replayed, location, retry-after, x-index-generation, \
-                       x-log-position, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, \
-                       x-request-id";
+const EXPOSED: &str = "allow, content-disposition, etag, idempotency-replayed, link, location, retry-after, \
+                       www-authenticate, x-index-generation, x-log-position, x-ratelimit-limit, \
+                       x-ratelimit-remaining, x-ratelimit-reset, x-request-id";
 /// Seconds for which a browser may cache a preflight: the longest that any browser supports.
 const MAX_AGE: &str = "7200";
 
@@ -94,7 +96,7 @@ fn preflight(origin: HeaderValue) -> Response<Body> {
 /// Adds the CORS headers to a response.
 pub(super) fn add_headers(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
     // Also without an allowed origin: a cache must not reuse the response for another one.
-    headers.append(VARY, HeaderValue::from_static("origin"));
+    vary(headers, "origin");
     if let Some(origin) = origin {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));

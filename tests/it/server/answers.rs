@@ -208,7 +208,19 @@ fn pages_of_other_sites_ask_where_they_are_named() {
     assert_eq!((allowed.status, allowed.body.len()), (204, 0));
     assert_eq!(allowed.header("access-control-allow-origin"), Some("https://app.example"));
     let headers = allowed.header("access-control-allow-headers").expect("some");
-    assert!(headers.contains("authorization") && headers.contains("idempotency-key"));
+    for name in [
+        "authorization",
+        "content-type",
+        "idempotency-key",
+        "if-match",
+        "if-none-match",
+        "last-event-id",
+        "prefer",
+        "x-log-position",
+        "x-request-id",
+    ] {
+        assert!(headers.split(", ").any(|listed| listed == name), "{name}: {headers}");
+    }
     assert_eq!(allowed.header("access-control-allow-credentials"), None);
     for (origin, path) in [
         ("https://evil.example", "/api/v1/drops"),
@@ -226,8 +238,51 @@ fn pages_of_other_sites_ask_where_they_are_named() {
     };
     let answer = from(&mut client, "/api/v1/drops", "https://app.example");
     assert_eq!(answer.header("access-control-allow-origin"), Some("https://app.example"));
-    assert!(answer.header("access-control-expose-headers").is_some_and(|it| it.contains("etag")));
-    assert!(vary(&answer).contains(&"origin"));
+    assert_eq!(answer.header("vary"), Some("accept-encoding, origin, authorization"));
+    // Scripts may read every header of these responses, unless it concerns caches and connections alone.
+    let export = from(&mut client, "/api/export/drops", "https://app.example");
+    let paged = from(&mut client, "/api/v1/drops?limit=1", "https://app.example");
+    let unknown = from(&mut server.client(), "/api/v1/drops", "https://app.example");
+    let wrong = client.request("PUT", "/api/v1/drops", &[("Origin", "https://app.example")]);
+    let added = client.send_with(
+        "POST",
+        "/api/v1/portfolio",
+        &[
+            ("Origin", "https://app.example"),
+            ("Content-Type", "application/json"),
+            ("Idempotency-Key", "a"),
+        ],
+        br#"{"domain": "solar.com", "status": "caught"}"#,
+    );
+    assert_eq!((export.status, unknown.status, wrong.status, added.status), (200, 401, 405, 201));
+    let always = [
+        "cache-control",
+        "content-type",
+        "content-length",
+        "content-encoding",
+        "date",
+        "vary",
+        "transfer-encoding",
+        "connection",
+        "x-content-type-options",
+        "server-timing",
+    ];
+    for answer in [&answer, &export, &paged, &unknown, &wrong, &added] {
+        let exposed = answer.header("access-control-expose-headers").expect("listed");
+        for (name, _) in &answer.headers {
+            let is_read = always.contains(&name.as_str()) || name.starts_with("access-control-");
+            assert!(is_read || exposed.split(", ").any(|it| it == name), "{name}: {exposed}");
+        }
+        assert!(vary(answer).contains(&"origin"));
+    }
+    for (answer, name) in [
+        (&export, "content-disposition"),
+        (&paged, "link"),
+        (&unknown, "www-authenticate"),
+        (&wrong, "allow"),
+    ] {
+        assert!(answer.header(name).is_some(), "{name}: {:?}", answer.headers);
+    }
     let answer = from(&mut client, "/api/v1/drops", "https://evil.example");
     assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, None));
     assert!(vary(&answer).contains(&"origin"));
