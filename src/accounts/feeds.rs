@@ -6,6 +6,7 @@ use super::data::feeds::{Feed, FeedOf};
 use super::decide::Decided;
 use super::error::WriteError;
 use super::event::Event;
+use super::idempotency::{Draft, Post};
 use super::store::{Caller, Credential, Store};
 use super::token::{Token, TokenDigest};
 use crate::vocab::day::Day;
@@ -21,9 +22,23 @@ impl Store {
         of: FeedOf,
         now: DateTime<Utc>,
     ) -> Result<Token, WriteError> {
+        self.draft_feed(caller, of, Post::repeatable(now)).await?.finish().await
+    }
+
+    /// As [`Store::make_feed`], for a POST that may have an idempotency key: a repeat leaves the address as it
+    /// is.
+    ///
+    /// # Errors
+    /// As [`Store::make_feed`], and an idempotency key used before.
+    pub async fn draft_feed(
+        &self,
+        caller: &Caller,
+        of: FeedOf,
+        post: Post,
+    ) -> Result<Draft<'_, Token>, WriteError> {
         let token = Token::generate().map_err(WriteError::Random)?;
-        let feed = Feed { of, digest: token.digest(), created: Day::nearest(now) };
-        self.write(caller, |account, _| {
+        let feed = Feed { of, digest: token.digest(), created: Day::nearest(post.now) };
+        self.draft(caller, post, |account, _| {
             let is_known = match of {
                 FeedOf::Watchlist => true,
                 FeedOf::Search(id) => account.data.searches.get(id).is_some(),
@@ -32,10 +47,9 @@ impl Store {
             if !is_known || account.disabled {
                 return Err(WriteError::NotFound);
             }
-            Ok(Decided::new([Event::FeedMade { account: account.id, feed }], ()))
+            Ok(Decided::new([Event::FeedMade { account: account.id, feed }], token))
         })
-        .await?;
-        Ok(token)
+        .await
     }
 
     /// Revokes a feed: its address stops working at once.

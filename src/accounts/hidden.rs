@@ -5,9 +5,17 @@ use std::collections::BTreeSet;
 use super::decide::Decided;
 use super::error::WriteError;
 use super::event::Event;
+use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
 use crate::vocab::limits::HIDDEN_MAX;
 use crate::vocab::name::DomainName;
+
+/// How many names were hidden, and how many are now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hid {
+    pub added: usize,
+    pub total: usize,
+}
 
 impl Store {
     /// Hides names as one transaction. Returns how many were not hidden before. At most 1,000 names, so
@@ -16,7 +24,21 @@ impl Store {
     /// # Errors
     /// [`WriteError::TooMany`], [`WriteError::Journal`]: none was hidden.
     pub async fn hide(&self, caller: &Caller, names: Vec<DomainName>) -> Result<usize, WriteError> {
-        self.write(caller, |account, _| {
+        let post = Post::repeatable(self.0.clock.now());
+        Ok(self.draft_hidden(caller, names, post).await?.finish().await?.added)
+    }
+
+    /// As [`Store::hide`], for a POST that may have an idempotency key.
+    ///
+    /// # Errors
+    /// As [`Store::hide`], and an idempotency key used before.
+    pub async fn draft_hidden(
+        &self,
+        caller: &Caller,
+        names: Vec<DomainName>,
+        post: Post,
+    ) -> Result<Draft<'_, Hid>, WriteError> {
+        self.draft(caller, post, |account, _| {
             let hidden = &account.data.hidden;
             let new: BTreeSet<_> = names.into_iter().filter(|name| !hidden.holds(name)).collect();
             let count = new.len();
@@ -25,7 +47,7 @@ impl Store {
             }
             let names = new.into_iter().collect();
             let event = (count > 0).then_some(Event::NamesHidden { account: account.id, names });
-            Ok(Decided::new(event, count))
+            Ok(Decided::new(event, Hid { added: count, total: hidden.len() + count }))
         })
         .await
     }

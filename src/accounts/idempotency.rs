@@ -122,7 +122,29 @@ impl<T> Outcome<T> {
     }
 }
 
-impl<T> Draft<'_, T> {
+impl<'a, T> Draft<'a, T> {
+    /// Converts the value. A repeat has none.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Draft<'a, U> {
+        let Draft { store, account, room, growth, lock, post, outcome } = self;
+        let outcome = match outcome {
+            Outcome::New(Decided { events, value }) => {
+                Outcome::New(Decided { events, value: convert(value) })
+            }
+            Outcome::Repeat(reply) => Outcome::Repeat(reply),
+        };
+        Draft { store, account, room, growth, lock, post, outcome }
+    }
+
+    /// Makes a write without an idempotency key durable.
+    ///
+    /// # Errors
+    /// [`WriteError::Journal`].
+    pub(super) async fn finish(self) -> Result<T, WriteError> {
+        let none = Reply { status: 0, body: Vec::new() };
+        let answered = self.respond(|_| none).await?;
+        Ok(answered.value.expect("a write without a key is no repeat"))
+    }
+
     /// Makes the write durable together with the response to it. A repeat gets the kept response
     /// instead, and `reply` is not called.
     ///
@@ -145,7 +167,21 @@ impl<T> Draft<'_, T> {
     }
 }
 
+impl Post {
+    /// A POST that may be repeated.
+    pub fn repeatable(now: DateTime<Utc>) -> Post {
+        Post { now, idempotency: None }
+    }
+}
+
 impl Store {
+    /// Whether a request repeats one whose response is kept, or has the key of another one.
+    pub(super) fn is_repeat(&self, caller: &Caller, post: &Post) -> bool {
+        let state = self.state();
+        let account = state.account(caller.account);
+        account.is_some_and(|account| kept_response(account, post).is_some())
+    }
+
     /// Decides on a write, unless its idempotency key was used in the last 24 hours: then the kept
     /// response is returned, or the request refused if it is another one.
     pub(super) async fn draft<T>(

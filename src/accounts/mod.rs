@@ -75,6 +75,7 @@ pub use deliveries::{ClosedChannel, PendingDelivery};
 pub use email::Email;
 pub use error::{Field, WriteError};
 pub use hashing::Attempt;
+pub use hidden::Hid;
 pub use idempotency::{Answered, Draft, Idempotency, IdempotencyKey, Post, Reply};
 pub use keys::{ApiKey, IssuedKey};
 pub use matches::{MatchableRule, RuleMatch};

@@ -152,18 +152,46 @@ impl Store {
         new: Vec<Watch>,
         now: DateTime<Utc>,
     ) -> Result<Vec<Result<Outcome, WriteError>>, WriteError> {
-        let now = UnixMs::from_instant(now);
+        self.draft_watches(caller, new, Post::repeatable(now)).await?.finish().await
+    }
+
+    /// As [`Store::add_watches`], for a POST that may have an idempotency key. The response to names with
+    /// notes has a transaction of its own, after theirs: if that is lost, a repeat finds the names on the list.
+    ///
+    /// # Errors
+    /// As [`Store::add_watches`], and an idempotency key used before.
+    pub async fn draft_watches(
+        &self,
+        caller: &Caller,
+        new: Vec<Watch>,
+        post: Post,
+    ) -> Result<Draft<'_, Vec<Result<Outcome, WriteError>>>, WriteError> {
+        let now = UnixMs::from_instant(post.now);
         let has_details =
             new.iter().any(|watch| watch.patch.tags.is_some() || watch.patch.alerts.is_some());
         let at_once = if has_details { TAGGED_MAX } else { new.len().max(1) };
+        let has_notes = new.iter().any(|watch| watch.patch != WatchPatch::default());
+        // A record has room for a response beside names alone.
+        let first = match post.idempotency.is_some() && has_notes {
+            true => new.len(),
+            false => new.len().saturating_sub(1) / at_once * at_once,
+        };
+        let (first, last) = new.split_at(first);
         let mut outcomes = Vec::with_capacity(new.len());
-        for new in new.chunks(at_once) {
-            let add =
-                |account: &Account, limits: &PlanLimits| Ok(add_all(account, limits, new, now));
-            let added = self.write(caller, add).await?;
-            outcomes.extend(added.into_iter().map(|one| one.map(|(_, outcome)| outcome)));
+        let outcome = |added: Added| added.map(|(_, outcome)| outcome);
+        if !self.is_repeat(caller, &post) {
+            for new in first.chunks(at_once) {
+                let add =
+                    |account: &Account, limits: &PlanLimits| Ok(add_all(account, limits, new, now));
+                outcomes.extend(self.write(caller, add).await?.into_iter().map(outcome));
+            }
         }
-        Ok(outcomes)
+        self.draft(caller, post, |account, limits| {
+            let Decided { events, value } = add_all(account, limits, last, now);
+            outcomes.extend(value.into_iter().map(outcome));
+            Ok(Decided { events, value: outcomes })
+        })
+        .await
     }
 
     /// Changes the notes on a watched name. Returns its entry and the notes after the change.

@@ -24,7 +24,7 @@ use crate::accounts::{Caller, Feed, FeedOf, Store, Token, TokenDigest, UserData}
 use crate::http::account_turns::{AccountTurn, AccountTurns};
 use crate::http::alerts::rule_query;
 use crate::http::allowance::Now;
-use crate::http::body::JsonBody;
+use crate::http::body::PostBody;
 use crate::http::error::ApiError;
 use crate::http::etag::Tag;
 use crate::http::filter::drops;
@@ -33,7 +33,7 @@ use crate::http::mount::Mount;
 use crate::http::params::{Params, path_id};
 use crate::http::searches::split;
 use crate::http::watchlist::{WatchRow, WatchSort, sorted_rows};
-use crate::http::{App, work};
+use crate::http::{App, response, work};
 use crate::index::Index;
 use crate::index::filter::{AsOf, DropFilter, RuleQuery, Sort, SortKey, View};
 use crate::telemetry::current;
@@ -193,12 +193,14 @@ pub async fn list_feeds(
 pub async fn make_feed(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    Extension(now): Extension<Now>,
-    JsonBody(body): JsonBody<FeedRequest>,
+    PostBody { body, post }: PostBody<FeedRequest>,
 ) -> Result<Response, ApiError> {
     let of = feed_of(body.search_id, body.rule_id, "ruleId")?;
-    let token = app.store.make_feed(&caller, of, now.0).await?;
-    Ok((StatusCode::CREATED, Json(FeedAddresses::new(&app.mount, &token))).into_response())
+    let draft = app.store.draft_feed(&caller, of, post).await?;
+    let reply = |token: &Token| {
+        response::reply(StatusCode::CREATED, &FeedAddresses::new(&app.mount, token))
+    };
+    Ok(response::not_stored(response::posted(draft.respond(reply).await?)))
 }
 
 /// A feed that was revoked.

@@ -1,16 +1,18 @@
 //! `/api/v1/hidden`: names that the caller does not want to see in lists.
 
 use axum::extract::{RawQuery, State};
+use axum::http::StatusCode;
+use axum::response::Response;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::accounts::Caller;
-use crate::http::App;
-use crate::http::body::{JsonBody, required};
+use crate::accounts::{Caller, Hid};
+use crate::http::body::{PostBody, required};
 use crate::http::error::ApiError;
 use crate::http::params::{Limits, Params};
 use crate::http::watchlist::parse_names;
+use crate::http::{App, response};
 use crate::vocab::limits::{HIDDEN_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
 use crate::vocab::name::DomainName;
 
@@ -79,16 +81,18 @@ pub async fn list_hidden(
 pub async fn hide(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    JsonBody(body): JsonBody<HideRequest>,
-) -> Result<Json<HideResponse>, ApiError> {
+    PostBody { body, post }: PostBody<HideRequest>,
+) -> Result<Response, ApiError> {
     let names = parse_names(&required(body.domain_names, "domainNames")?, "domainNames")?;
     let names = names.into_iter().enumerate();
     let parsed = names.map(|(at, name)| {
         name.map_err(|err| ApiError::parameter(format!("domainNames[{at}]"), err))
     });
-    let added = app.store.hide(&caller, parsed.collect::<Result<_, _>>()?).await?;
-    let total = app.store.user_data(&caller).hidden_count();
-    Ok(Json(HideResponse { added, total }))
+    let draft = app.store.draft_hidden(&caller, parsed.collect::<Result<_, _>>()?, post).await?;
+    let reply = |&Hid { added, total }: &Hid| {
+        response::reply(StatusCode::OK, &HideResponse { added, total })
+    };
+    Ok(response::posted(draft.respond(reply).await?))
 }
 
 /// `DELETE /api/v1/hidden?domain=`: shows a name again.

@@ -574,7 +574,8 @@ pub const OPERATIONS: &[Operation] = &[
              were on the list.",
         )
         .body::<watchlist::WatchBatchRequest>()
-        .responses(&[json::<watchlist::BatchResponse>(200, "One result per name, in request order."), PLAN_LIMIT]),
+        .responses(&[json::<watchlist::BatchResponse>(200, "One result per name, in request order."), PLAN_LIMIT, KEY_REUSED]),
+        .parameters(&[IDEMPOTENCY])
     Operation::get("/api/v1/hidden", |of| get(guarded(of, hidden::list_hidden)))
         .named(Group::Watchlist, "listHidden", "List your hidden names")
         .description("In order of names. Kept for clients that show lists: drops and exports still have these names.")
@@ -584,7 +585,8 @@ pub const OPERATIONS: &[Operation] = &[
         .named(Group::Watchlist, "hideNames", "Hide up to 1,000 names")
         .description("All or none: an invalid name refuses the request.")
         .body::<hidden::HideRequest>()
-        .responses(&[json::<hidden::HideResponse>(200, "How many were added."), PLAN_LIMIT]),
+        .responses(&[json::<hidden::HideResponse>(200, "How many were added."), PLAN_LIMIT, KEY_REUSED]),
+        .parameters(&[IDEMPOTENCY])
     Operation::delete("/api/v1/hidden", |of| delete(guarded(of, hidden::show)))
         .named(Group::Watchlist, "showName", "Show a hidden name again")
         .description("Lists have it again.")
@@ -720,7 +722,8 @@ pub const OPERATIONS: &[Operation] = &[
         .named(Group::Feeds, "makeFeed", "Make a feed, or give it another address")
         .description("Of the watchlist, a saved search or an alert rule, for readers (Atom) and calendars (iCalendar). The address before stops working.")
         .body::<feeds::FeedRequest>()
-        .responses(&[json::<feeds::FeedAddresses>(201, "The addresses, shown once."), NOT_FOUND]),
+        .responses(&[json::<feeds::FeedAddresses>(201, "The addresses, shown once."), NOT_FOUND, KEY_REUSED]),
+        .parameters(&[IDEMPOTENCY])
     Operation::delete("/api/v1/feeds", |of| delete(guarded(of, feeds::revoke_feed)))
         .named(Group::Feeds, "revokeFeed", "Revoke a feed")
         .description("Its addresses stop working at once.")

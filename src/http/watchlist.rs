@@ -656,8 +656,8 @@ pub async fn add_batch(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     Extension(now): Extension<Now>,
-    JsonBody(body): JsonBody<WatchBatchRequest>,
-) -> Result<Json<BatchResponse>, ApiError> {
+    PostBody { body, post }: PostBody<WatchBatchRequest>,
+) -> Result<Response, ApiError> {
     let texts = required(body.domain_names, "domainNames")?;
     let parsed = parse_names(&texts, "domainNames")?;
     let owned = app.store.user_data(&caller);
@@ -672,25 +672,40 @@ pub async fn add_batch(
     // What is wrong with the notes is wrong for every name.
     patch.applied(None)?;
     let names = parsed.iter().flatten().map(|name| (name.clone(), patch.clone())).collect();
-    let mut outcomes = watch_all(&app, &caller, names, now).await?.into_iter();
-    let mut response = BatchResponse { added: 0, existing: 0, refused: 0, results: Vec::new() };
-    for (text, name) in texts.into_iter().zip(parsed) {
-        let (domain, outcome) = match name {
-            Ok(name) => {
-                let outcome = outcomes.next().expect("one outcome for each name");
-                (name.to_string(), outcome.map_err(|err| message(err.into())))
-            }
-            Err(err) => (text, Err(err.to_string())),
-        };
-        let (count, outcome, error) = match outcome {
-            Ok(Outcome::Added) => (&mut response.added, "added", None),
-            Ok(Outcome::AlreadyThere) => (&mut response.existing, "existing", None),
-            Err(error) => (&mut response.refused, "refused", Some(error)),
-        };
-        *count += 1;
-        response.results.push(BatchResult { domain, outcome, error });
+    let watches = to_watch(&app, &caller, names, now).await?;
+    let draft = app.store.draft_watches(&caller, watches, post).await?;
+    let draft = draft.map(|outcomes| BatchResponse::new(texts, parsed, outcomes));
+    let reply = |batch: &BatchResponse| response::reply(StatusCode::OK, batch);
+    Ok(response::posted(draft.respond(reply).await?))
+}
+
+impl BatchResponse {
+    /// `outcomes` are those of the valid names, in order.
+    fn new(
+        texts: Vec<String>,
+        parsed: Vec<Result<DomainName, NameError>>,
+        outcomes: Vec<Result<Outcome, WriteError>>,
+    ) -> BatchResponse {
+        let mut outcomes = outcomes.into_iter();
+        let mut response = BatchResponse { added: 0, existing: 0, refused: 0, results: Vec::new() };
+        for (text, name) in texts.into_iter().zip(parsed) {
+            let (domain, outcome) = match name {
+                Ok(name) => {
+                    let outcome = outcomes.next().expect("one outcome for each name");
+                    (name.to_string(), outcome.map_err(|err| message(err.into())))
+                }
+                Err(err) => (text, Err(err.to_string())),
+            };
+            let (count, outcome, error) = match outcome {
+                Ok(Outcome::Added) => (&mut response.added, "added", None),
+                Ok(Outcome::AlreadyThere) => (&mut response.existing, "existing", None),
+                Err(error) => (&mut response.refused, "refused", Some(error)),
+            };
+            *count += 1;
+            response.results.push(BatchResult { domain, outcome, error });
+        }
+        response
     }
-    Ok(Json(response))
 }
 
 fn message(err: ApiError) -> String {
@@ -753,9 +768,18 @@ pub async fn watch_all(
     names: Vec<(DomainName, WatchPatch)>,
     now: Now,
 ) -> Result<Vec<Result<Outcome, WriteError>>, ApiError> {
-    let looked_up = look_up(app, caller, names, now).await?;
-    let watches = looked_up.into_iter().map(|name| name.watch).collect();
+    let watches = to_watch(app, caller, names, now).await?;
     Ok(app.store.add_watches(caller, watches, now.0).await?)
+}
+
+async fn to_watch(
+    app: &App,
+    caller: &Caller,
+    names: Vec<(DomainName, WatchPatch)>,
+    now: Now,
+) -> Result<Vec<Watch>, ApiError> {
+    let looked_up = look_up(app, caller, names, now).await?;
+    Ok(looked_up.into_iter().map(|name| name.watch).collect())
 }
 
 /// `DELETE /api/v1/watchlist?domain=`: removes a name from the list.
