@@ -5,6 +5,7 @@
 
 mod alerts;
 mod contract;
+mod conventions;
 mod deliveries;
 mod export;
 mod portfolio;

@@ -1,0 +1,254 @@
+//! What every endpoint of user data has in common: idempotency keys, preconditions, paths.
+
+use serde_json::{Value, json};
+
+use super::{TODAY, add_alert, add_claim, error, served, site};
+use crate::common::{Client, Response};
+
+/// Sends a POST with an idempotency key.
+fn keyed(client: &mut Client, path: &str, key: &str, body: &Value) -> Response {
+    let headers = [("Content-Type", "application/json"), ("Idempotency-Key", key)];
+    client.send_with("POST", path, &headers, body.to_string().as_bytes())
+}
+
+#[test]
+fn every_post_that_writes_is_replayed() {
+    let site = site();
+    let (_server, mut client) = served(&site);
+    let channels = json!([{"type": "email"}]);
+    for (at, (path, body, other)) in [
+        ("/api/v1/feeds", json!({}), json!({"searchId": 1})),
+        (
+            "/api/v1/hidden",
+            json!({"domainNames": ["a.com", "b.com"]}),
+            json!({"domainNames": ["c.com"]}),
+        ),
+        ("/api/v1/watchlist", json!({"domainName": "a.com"}), json!({"domainName": "b.com"})),
+        (
+            "/api/v1/watchlist/batch",
+            json!({"domainNames": ["pending.com", "free.com", "no name"]}),
+            json!({"domainNames": ["redeem.com"]}),
+        ),
+        (
+            "/api/v1/watchlist/batch",
+            json!({"domainNames": ["gone.com"], "tags": ["x"], "maxBidUsd": 5}),
+            json!({"domainNames": ["gone.com"], "tags": ["y"]}),
+        ),
+        (
+            "/api/v1/portfolio",
+            json!({"domain": "a.com", "status": "caught"}),
+            json!({"domain": "b.com", "status": "caught"}),
+        ),
+        (
+            "/api/v1/searches",
+            json!({"name": "n", "filter": {}}),
+            json!({"name": "m", "filter": {}}),
+        ),
+        (
+            "/api/v1/alerts",
+            json!({"name": "n", "filter": {}, "channels": channels}),
+            json!({"name": "m", "filter": {}, "channels": channels}),
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let key = format!("key {at}");
+        let first = keyed(&mut client, path, &key, &body);
+        assert!(matches!(first.status, 200 | 201), "{path}: {}", first.text());
+        assert_eq!(first.header("idempotency-replayed"), None, "{path}");
+        let again = keyed(&mut client, path, &key, &body);
+        assert_eq!((again.status, &again.body), (first.status, &first.body), "{path}");
+        assert_eq!(again.header("idempotency-replayed"), Some("true"), "{path}");
+        let (status, refused) = keyed(&mut client, path, &key, &other).answer();
+        assert_eq!((status, &refused["code"]), (409, &json!("idempotency_conflict")), "{path}");
+        // Another key is another request.
+        let anew = keyed(&mut client, path, &format!("{key}, anew"), &body);
+        assert_eq!(anew.header("idempotency-replayed"), None, "{path}");
+        assert!(matches!(anew.status, 200 | 201), "{path}: {}", anew.text());
+    }
+    assert_eq!(client.get("/api/v1/hidden").json()["total"], 2);
+    assert_eq!(client.get("/api/v1/portfolio").json()["count"], 2);
+}
+
+#[test]
+fn a_retry_leaves_the_first_address_of_a_feed() {
+    let site = site();
+    let (server, mut client) = served(&site);
+    let first = keyed(&mut client, "/api/v1/feeds", "once", &json!({}));
+    let retry = keyed(&mut client, "/api/v1/feeds", "once", &json!({}));
+    assert_eq!(retry.body, first.body);
+    assert_eq!(retry.header("cache-control"), Some("no-store"), "it has a secret");
+    let address = first.json()["atom"].as_str().expect("a path").to_owned();
+    assert_eq!(server.client().get(&address).status, 200);
+    let anew = client.send("POST", "/api/v1/feeds", &json!({}));
+    assert_eq!(anew.status, 201, "without a key, it is another address");
+    assert_eq!(server.client().get(&address).status, 404);
+}
+
+#[test]
+fn a_replayed_batch_survives_a_restart() {
+    let site = site();
+    let (server, mut client) = served(&site);
+    let names: Vec<_> = (0..600).map(|at| format!("name-{at}.invalid-tld-{at}")).collect();
+    for (key, body) in [
+        ("long", json!({"domainNames": names})),
+        ("tags", json!({"domainNames": ["pending.com", "redeem.com"], "tags": ["a"]})),
+    ] {
+        let first = keyed(&mut client, "/api/v1/watchlist/batch", key, &body);
+        assert_eq!(first.status, 200, "{}", first.text());
+        let again = keyed(&mut client, "/api/v1/watchlist/batch", key, &body);
+        assert_eq!(
+            (again.header("idempotency-replayed"), &again.body),
+            (Some("true"), &first.body)
+        );
+    }
+    server.stop();
+    let server = site.serve(TODAY);
+    let mut client = server.client_with(&site.new_key("owner@example.com"));
+    let tags = json!({"domainNames": ["pending.com", "redeem.com"], "tags": ["a"]});
+    let again = keyed(&mut client, "/api/v1/watchlist/batch", "tags", &tags);
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!(again.json()["added"], 2);
+}
+
+#[test]
+fn a_slash_at_the_end_of_a_path_makes_no_difference() {
+    let site = site();
+    let (server, mut client) = served(&site);
+    let claim = add_claim(&mut client, &json!({"domain": "pending.com", "status": "caught"}));
+    for path in [
+        "/api/v1".to_owned(),
+        "/api/v1/drops".to_owned(),
+        "/api/v1/domain/pending.com".to_owned(),
+        "/api/v1/portfolio".to_owned(),
+        format!("/api/v1/portfolio/{claim}"),
+        "/api/openapi.json".to_owned(),
+        "/api/export/drops".to_owned(),
+    ] {
+        let (plain, slashed) = (client.get(&path), client.get(&format!("{path}/")));
+        assert_eq!((slashed.status, &slashed.body), (200, &plain.body), "{path}");
+    }
+    let found = client.get("/api/v1/drops/?limit=1&tld=com");
+    assert_eq!(found.json()["limit"], 1);
+    let next = found.header("link").expect("there are more");
+    assert!(next.starts_with("</api/v1/drops?limit=1&tld=com&cursor="), "{next}");
+    assert_eq!(client.get("/api/health/").status, 200);
+    // A retry may spell the path another way.
+    let body = json!({"domain": "redeem.com", "status": "caught"});
+    let first = keyed(&mut client, "/api/v1/portfolio/", "k", &body);
+    let again = keyed(&mut client, "/api/v1/portfolio", "k", &body);
+    assert_eq!((first.status, again.header("idempotency-replayed")), (201, Some("true")));
+    for path in ["/api/v1/drops//", "/api/v1/none/", "/api/"] {
+        assert_eq!(client.get(path).answer(), (404, error("not found")), "{path}");
+    }
+    assert_eq!(server.client().get("/api/v1/drops/").status, 401);
+}
+
+#[test]
+fn the_defaults_of_the_document_are_accepted_everywhere() {
+    let site = site();
+    let (_server, mut client) = served(&site);
+    let (alert, document) = (add_alert(&mut client, "a"), client.get("/api/openapi.json").json());
+    let cursor = client.get("/api/v1/drops?limit=1").json()["nextCursor"].clone();
+    let cursor = cursor.as_str().expect("there are more").to_owned();
+    let paths = document["paths"].as_object().expect("paths");
+    let mut tried = 0;
+    for (path, item) in paths.iter().filter(|(path, _)| path.starts_with("/api/")) {
+        let parameters = item["get"]["parameters"].as_array().cloned().unwrap_or_default();
+        let mut pairs = Vec::new();
+        for parameter in parameters.iter().filter(|it| it["in"] == "query") {
+            let name = parameter["name"].as_str().expect("a name");
+            let value = match &parameter["schema"]["default"] {
+                Value::Null if parameter["required"] == true => parameter["example"].clone(),
+                Value::Null => continue,
+                default => default.clone(),
+            };
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            pairs.push(format!("{name}={text}"));
+        }
+        if pairs.is_empty() {
+            continue;
+        }
+        if path == "/api/v1/search" {
+            pairs.push("q=pend".to_owned());
+        }
+        if path == "/api/v1/drops" {
+            pairs.push(format!("cursor={cursor}"));
+        }
+        let path = path.replace("{id}", &alert.to_string());
+        let answer = client.get(&format!("{path}?{}", pairs.join("&")));
+        assert_eq!(answer.status, 200, "{path} {pairs:?}: {}", answer.text());
+        tried += 1;
+    }
+    assert!(tried > 8, "{tried}");
+    let refused = client.get(&format!("/api/v1/drops?offset=1&cursor={cursor}")).answer();
+    assert_eq!(refused, (400, error("cursor: must not be given with an offset above 0")));
+}
+
+#[test]
+fn a_cursor_belongs_to_the_query_and_not_to_its_spelling() {
+    let site = site();
+    let (_server, mut client) = served(&site);
+    let first = client.get("/api/v1/drops?limit=1&tld=com,de&release_to=%2B300d").json();
+    let cursor = first["nextCursor"].as_str().expect("there are more").to_owned();
+    let second = |client: &mut Client, query: &str| {
+        client.get(&format!("/api/v1/drops?{query}&cursor={cursor}")).answer()
+    };
+    let (status, expected) = second(&mut client, "limit=1&tld=com,de&release_to=%2B300d");
+    assert_eq!(status, 200, "{expected}");
+    for query in [
+        "limit=1&tld=DE,.com,de&release_to=2027-01-09",
+        "tld=com,de&release_to=%2B300d&view=active&sort=dqs&order=desc&offset=0&min_dqs=0&limit=1",
+        "limit=1&stage=redemption,catchable,pending-delete&release_to=%2B300d&tld=de,com",
+    ] {
+        assert_eq!(second(&mut client, query), (200, expected.clone()), "{query}");
+    }
+    for query in [
+        "tld=com",
+        "tld=com,de&release_to=%2B300d&view=all",
+        "tld=com,de&release_to=%2B300d&sort=name",
+    ] {
+        let (status, refused) = second(&mut client, query);
+        assert_eq!((status, &refused["code"]), (400, &json!("cursor_mismatch")), "{query}");
+    }
+}
+
+#[test]
+fn an_expired_key_is_told_from_an_unknown_one() {
+    let site = site();
+    site.account("owner@example.com", "api");
+    let made = [
+        "account",
+        "key",
+        "owner@example.com",
+        "--name",
+        "a",
+        "--scopes",
+        "read,mcp",
+        "--days",
+        "2",
+        "--today",
+        "2026-03-10",
+    ];
+    let key = site.ok(&made).trim().to_owned();
+    let server = site.serve(TODAY);
+    let mut client = server.client_with(&key);
+    let (status, refused) = client.get("/api/v1/drops").answer();
+    let told = refused["error"].as_str().expect("text");
+    assert!(
+        told.starts_with("this key expired at 2026-03-1") && told.contains("create a new one"),
+        "{told}"
+    );
+    assert_eq!((status, &refused["code"]), (401, &json!("expired_key")));
+    let challenge = client.get("/api/export/drops").header("www-authenticate").map(str::to_owned);
+    assert_eq!(
+        challenge.as_deref(),
+        Some("Bearer error=\"invalid_token\", error_description=\"The key expired\"")
+    );
+    let (status, refused) = keyed(&mut client, "/mcp", "k", &json!({})).answer();
+    assert_eq!((status, &refused["code"]), (401, &json!("expired_key")));
+    let unknown = format!("ddx_{}", "0123456789abcdef".repeat(3));
+    let (status, refused) = server.client_with(&unknown).get("/api/v1/drops").answer();
+    assert_eq!((status, &refused["code"]), (401, &json!("invalid_key")));
+}
