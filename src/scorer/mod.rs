@@ -161,6 +161,8 @@ pub struct Restored<'a> {
     /// As [`Grade::rank`].
     pub rank: u16,
     pub signals: Signals<'a>,
+    /// As [`Traits::words`].
+    pub words: u8,
     /// As [`Scored::explanation`].
     pub explanation: &'a str,
 }
@@ -395,7 +397,7 @@ impl Scorer {
 
     /// As [`Scorer::restore`], as an owned value.
     pub fn restore_owned(&self, known: StoredScore<'_>, scratch: &mut Scratch) -> Scored {
-        let Restored { dqs, rank, signals, explanation } = self.restore(known, scratch);
+        let Restored { dqs, rank, signals, explanation, .. } = self.restore(known, scratch);
         let explanation = explanation.to_owned();
         Scored { dqs, rank, signals: signals.into_owned(), explanation }
     }
@@ -426,21 +428,16 @@ impl Scorer {
             points,
             caps: facts.caps.list().collect(),
         };
-        Restored { dqs, rank, signals, explanation: &scratch.sentence }
+        Restored { dqs, rank, signals, words: words(tokens), explanation: &scratch.sentence }
     }
 
     /// Restores what filters and facets know of a label.
     pub fn traits(&self, known: StoredScore<'_>, scratch: &mut Scratch) -> Traits {
         let (facts, _, _) = self.recall(&known, scratch);
         let tokens = &scratch.reading.tokens;
-        let is_read = |token: &Token| !matches!(token.kind, TokenKind::Unknown | TokenKind::Letter);
-        let words = match tokens.iter().all(is_read) {
-            true => tokens.iter().filter(|token| token.is_word()).count(),
-            false => 0,
-        };
         Traits {
             kind: kind(&facts, tokens),
-            words: u8::try_from(words).unwrap_or(u8::MAX),
+            words: words(tokens),
             language: language(tokens).filter(|_| facts.certain).and_then(Language::code),
             capped: facts.caps != Caps::default(),
         }
@@ -677,6 +674,16 @@ fn distinct_digits(label: &Label, tokens: &[Token]) -> u32 {
         .flat_map(|token| label.text(token.start, token.end).bytes())
         .fold(0u16, |seen, digit| seen | 1 << (digit - b'0'));
     seen.count_ones()
+}
+
+/// Number of words of a label; 0 if it holds other letters.
+fn words(tokens: &[Token]) -> u8 {
+    let is_read = |token: &Token| !matches!(token.kind, TokenKind::Unknown | TokenKind::Letter);
+    let words = match tokens.iter().all(is_read) {
+        true => tokens.iter().filter(|token| token.is_word()).count(),
+        false => 0,
+    };
+    u8::try_from(words).unwrap_or(u8::MAX)
 }
 
 /// The language with most letters in words; the first of equals.

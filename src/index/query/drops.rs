@@ -14,7 +14,7 @@ use crate::index::query::index::{
 };
 use crate::index::query::merge::merged;
 use crate::index::query::rows::{DropRow, Lifecycle};
-use crate::scorer::{Restored, Scorer};
+use crate::scorer::{Restored, Scorer, Words};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::filter::LabelFilter;
@@ -341,7 +341,11 @@ impl Generation {
         let known = self.known(doc, tld, record);
         text.clear();
         text.extend([known.label, ".", known.tld]);
-        let Restored { dqs, signals, explanation, .. } = Scorer::shared().restore(known, scratch);
+        let restored = Scorer::shared().restore(known, scratch);
+        let Restored { dqs, signals, explanation, words, .. } = restored;
+        // Pieces without a word, or with other letters, are not words: `min_words` leaves them out.
+        let none = Words::default();
+        let words = if words == 0 { &none } else { &signals.words };
         debug_assert_eq!(
             dqs,
             self.drops_by_rank.dqs(doc),
@@ -364,7 +368,7 @@ impl Generation {
             drop_date: drop.date,
             release_date: drop.release,
             days_to_release: drop.release.days_since(as_of.today),
-            words: &signals.words,
+            words,
             language: signals.language,
             kind: signals.kind,
             other_tlds: self.drops_by_rank.other_tlds(doc),

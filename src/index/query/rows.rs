@@ -14,7 +14,7 @@ use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
 named_enum! {
-    /// Registration status of a name.
+    /// Registration status of a name, as far as lists and calendars tell.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum Status {
@@ -33,6 +33,7 @@ pub struct SearchRow<'a> {
     pub domain: &'a str,
     pub tld: &'a str,
     pub length: u8,
+    /// A guess from lists and calendars; no registry was asked. `available` means that the release is past.
     pub current_status: Status,
     /// Domain Quality Score, also of a name that never dropped.
     #[schema(value_type = u8, minimum = 0, maximum = 100)]
@@ -82,7 +83,8 @@ pub struct DropRow<'a> {
     pub release_date: Day,
     /// Days from today to the release; negative after it.
     pub days_to_release: i32,
-    /// The label split into words, numbers and the rest, in order.
+    /// The words and numbers of the label, in order. Empty for a label that is not made of words, as for
+    /// `min_words`; `signals.words` has its pieces.
     #[schema(value_type = Vec<String>)]
     pub words: &'a Words<'a>,
     /// ISO 639-1 code of most of the words; `null` without words, or with proper names only.
