@@ -18,6 +18,7 @@ use crate::index::query::rows::{PopularityFact, Status};
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
+use crate::vocab::stage::Stage;
 
 /// Everything known about a name.
 #[derive(Serialize, ToSchema)]
@@ -28,7 +29,15 @@ pub struct DossierResponse<'a> {
     domain: &'a DomainName,
     tld: &'a str,
     length: u8,
+    /// A guess from lists and calendars; no registry was asked. `available` means that the release is past,
+    /// not that the name is free.
     current_status: Status,
+    /// Lifecycle stage today; `null` for a name that never dropped or was registered again.
+    #[schema(required)]
+    stage: Option<Stage>,
+    /// Effective release of the latest drop; `null` for a name that never dropped.
+    #[schema(value_type = Option<String>, format = Date, required)]
+    release_date: Option<Day>,
     /// The day the registry releases the name, while that day is in the future.
     #[schema(value_type = Option<String>, format = Date, required)]
     drop_predicted_at: Option<Day>,
@@ -102,6 +111,8 @@ pub async fn find_domain(
         tld: dossier.tld,
         length: dossier.length,
         current_status: dossier.status,
+        stage: dossier.stage,
+        release_date: dossier.release,
         drop_predicted_at: dossier.drop_predicted_at,
         latest_drop: dossier.latest_drop,
         popularity: dossier.popularity,

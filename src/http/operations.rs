@@ -493,7 +493,8 @@ pub const OPERATIONS: &[Operation] = &[
         ]),
     Operation::get("/api/v1/domain/{name}", |of| get(guarded(of, domain::find_domain)))
         .named(Group::Names, "findDomain", "Dossier of a name")
-        .description("What is known about an observed name: its status, its latest drop with score and signals, and the votes on it.")
+        .description("What is known about an observed name: a guess of its status, with the stage and the release that it follows \
+             from; its latest drop with score and signals; and the votes on it. No registry is asked.")
         .parameters(&[NAME])
         .tagged()
         .of_index()

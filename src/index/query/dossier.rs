@@ -30,6 +30,10 @@ pub struct Dossier<'a> {
     pub tld: &'a str,
     pub length: u8,
     pub status: Status,
+    /// Stage of the latest drop; `None` without one, and for a name that was registered again.
+    pub stage: Option<Stage>,
+    /// Effective release of the latest drop.
+    pub release: Option<Day>,
     /// Effective release, until the name is available.
     pub drop_predicted_at: Option<Day>,
     /// `None` when the name is not in the active pipeline.
@@ -65,6 +69,8 @@ impl Index {
             tld: layer.tlds.name(row.tld),
             length: row.length,
             status: layer.status(&row, as_of),
+            stage: stage.filter(|_| row.drop.is_some_and(|drop| held(&drop))),
+            release: row.drop.map(|drop| drop.release),
             drop_predicted_at: active.filter(|_| before_release).map(|drop| drop.release),
             latest_drop: active.map(|drop| layer.pipeline_drop(&row, &drop)),
             popularity: self.popularity(layer, &row),

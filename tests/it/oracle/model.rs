@@ -640,6 +640,8 @@ impl Model {
             "tld": name.tld,
             "length": name.length,
             "currentStatus": name.current_status(today),
+            "stage": latest.filter(|latest| !latest.registered_again).map(|latest| latest.stage(today)),
+            "releaseDate": latest.map(|latest| latest.release.to_string()),
             "dropPredictedAt": predicted,
             "latestDrop": shown,
             "popularity": name.popularity,
@@ -731,6 +733,8 @@ fn row(name: &Name, members: &[&str], today: Day) -> Value {
             "dropDate" => json!(latest.date.to_string()),
             "releaseDate" => json!(latest.release.to_string()),
             "daysToRelease" => json!(latest.release.days_since(today)),
+            // A label that is not made of words has none, whatever pieces it has.
+            "words" if name.words == 0 => json!([]),
             "words" => name.signals["words"].clone(),
             "language" => name.signals["language"].clone(),
             "kind" => name.signals["kind"].clone(),
