@@ -9,6 +9,7 @@ use crate::http::operation::{
     Access, Content, Group, Operation, Parameter, ParameterKind, ParameterPlace, ResponseSpec,
     Shape,
 };
+use crate::outbound::alert::Envelope;
 use crate::vocab::limits::BODY_BYTES_MAX;
 use crate::vocab::plan::Plan;
 use crate::vocab::scope::Scope;
@@ -29,6 +30,7 @@ pub fn describe(operations: &[Operation]) -> Value {
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     let mut schemas = BTreeMap::new();
     add_shape(&mut schemas, ERROR);
+    add_shape(&mut schemas, MESSAGE);
     for operation in operations {
         let shapes = operation.responses.iter().filter_map(|response| match response.content {
             Content::Json(shape) => Some(shape),
@@ -52,6 +54,7 @@ pub fn describe(operations: &[Operation]) -> Value {
         "servers": [{ "url": "/" }],
         "tags": Group::ALL.map(tag),
         "paths": paths,
+        "webhooks": { "alert": { "post": alert() } },
         "components": {
             "schemas": schemas,
             "headers": headers(),
@@ -83,6 +86,35 @@ pub fn describe(operations: &[Operation]) -> Value {
 }
 
 const ERROR: Shape = Shape::of::<ErrorResponse>();
+const MESSAGE: Shape = Shape::of::<Envelope<'static>>();
+
+/// The request that the server sends to the webhooks of alert rules and of the watchlist.
+fn alert() -> Value {
+    let header = |name, description| json!({ "name": name, "in": "header", "required": true, "description": description, "schema": { "type": "string" } });
+    json!({
+        "operationId": "receiveAlert",
+        "tags": [Group::Alerts.as_str()],
+        "summary": "Message to a webhook",
+        "description": "Sent to the webhooks of alert rules and of the watchlist, signed as Standard Webhooks \
+                        specify. A receiver may get a message twice, with the same `webhook-id`. New members and \
+                        values of `type` may be added.",
+        "parameters": [
+            header("webhook-id", "Id of the delivery, the same in every attempt."),
+            header("webhook-timestamp", "Time of the attempt, in Unix seconds."),
+            header("webhook-signature", "`v1,` and the HMAC-SHA256 in base64 of id, time and body, with dots between them."),
+        ],
+        "requestBody": {
+            "required": true,
+            "content": { "application/json": { "schema": reference(MESSAGE) } },
+        },
+        "responses": {
+            "2XX": { "description": "Delivered. Respond within 15 seconds." },
+            "410": { "description": "The receiver is gone: the channel is switched off." },
+            "default": { "description": "Not delivered: the message is sent again." },
+        },
+        "security": [],
+    })
+}
 
 fn add_shape(schemas: &mut BTreeMap<String, Value>, shape: Shape) {
     let mut parts = vec![((shape.name)().into_owned(), (shape.schema)())];

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Serialize, Serializer};
+use utoipa::ToSchema;
 
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -28,14 +29,19 @@ pub enum Kind {
 }
 
 /// A name that a rule matched.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AlertName {
+    #[schema(value_type = String)]
     pub domain: DomainName,
+    #[schema(value_type = u8, minimum = 0, maximum = 100)]
     pub dqs: Dqs,
+    #[schema(value_type = String, format = Date)]
     pub drop_date: Day,
-    /// The day its registry releases it.
-    pub available_on: Day,
+    /// Effective release: first day on which the name can be registered.
+    #[schema(value_type = String, format = Date)]
+    pub release_date: Day,
+    /// Stage on the day of the message.
     #[serde(serialize_with = "word")]
     pub stage: Stage,
     /// Why it has its score, as one line. Mails alone have it: a webhook is the same in every attempt,
@@ -45,7 +51,7 @@ pub struct AlertName {
 }
 
 /// A change of a watched name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct AlertChange {
     #[serde(flatten)]
     pub change: WatchedChange,
@@ -100,9 +106,9 @@ impl Content {
     fn row(&self, at: usize) -> Row<'_> {
         match self {
             Content::Rule { names, .. } => {
-                let AlertName { domain, dqs, stage, available_on, reason, .. } = &names[at];
-                let text = format!("DQS {dqs}, {stage}, available on {available_on}");
-                let cells = [dqs.to_string(), stage.to_string(), available_on.to_string()];
+                let AlertName { domain, dqs, stage, release_date, reason, .. } = &names[at];
+                let text = format!("DQS {dqs}, {stage}, released on {release_date}");
+                let cells = [dqs.to_string(), stage.to_string(), release_date.to_string()];
                 Row { domain, text, reason: reason.as_deref(), cells }
             }
             Content::Watchlist(changes) => {
@@ -122,7 +128,7 @@ impl Content {
     /// Heads of the cells.
     fn heads(&self) -> [&'static str; 3] {
         match self {
-            Content::Rule { .. } => ["DQS", "Stage", "Available on"],
+            Content::Rule { .. } => ["DQS", "Stage", "Release"],
             Content::Watchlist(_) => ["DQS", "What happened", "Day (UTC)"],
         }
     }
@@ -176,31 +182,62 @@ pub struct Links<'a> {
     pub unsubscribe: Option<&'a str>,
 }
 
-#[derive(Serialize)]
-struct Envelope<'a> {
-    r#type: &'static str,
+/// Kind of a webhook message, in the words of its JSON.
+#[derive(Serialize, ToSchema)]
+enum MessageType {
+    #[serde(rename = "alert.matched")]
+    AlertMatched,
+    #[serde(rename = "alert.test")]
+    AlertTest,
+    #[serde(rename = "watchlist.changed")]
+    WatchlistChanged,
+    #[serde(rename = "watchlist.test")]
+    WatchlistTest,
+}
+
+/// Body of a webhook. It is the same, byte for byte, in every attempt.
+#[derive(Serialize, ToSchema)]
+#[schema(as = WebhookMessage)]
+pub struct Envelope<'a> {
+    #[schema(inline)]
+    r#type: MessageType,
+    /// When the message was queued.
+    #[schema(format = DateTime)]
     timestamp: String,
+    #[schema(inline)]
     data: Data<'a>,
 }
 
-#[derive(Serialize)]
+/// Names that a rule matched, or changes of watched names.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Data<'a> {
+    /// Id of the delivery, also in the header `webhook-id`.
     delivery_id: &'a str,
+    /// The rule; absent from messages about watched names.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(inline, nullable = false)]
     rule: Option<Rule<'a>>,
+    /// The day of the list and of the stages, or of the first change.
+    #[schema(value_type = String, format = Date)]
     date: Day,
+    /// Number of names that matched, or of changes.
     total: u32,
+    /// The best 500 names, best first; absent from messages about watched names.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     names: Option<&'a [AlertName]>,
+    /// The changes; absent from messages of a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     changes: Option<&'a [AlertChange]>,
     /// True when there are more names or changes than are listed.
     truncated: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct Rule<'a> {
+    #[schema(value_type = u64)]
     id: RuleId,
     name: &'a str,
 }
@@ -220,10 +257,10 @@ impl Alert {
         };
         let envelope = Envelope {
             r#type: match (self.kind, &self.content) {
-                (Kind::Alert, Content::Rule { .. }) => "alert.matched",
-                (Kind::Test, Content::Rule { .. }) => "alert.test",
-                (Kind::Alert, Content::Watchlist(_)) => "watchlist.changed",
-                (Kind::Test, Content::Watchlist(_)) => "watchlist.test",
+                (Kind::Alert, Content::Rule { .. }) => MessageType::AlertMatched,
+                (Kind::Test, Content::Rule { .. }) => MessageType::AlertTest,
+                (Kind::Alert, Content::Watchlist(_)) => MessageType::WatchlistChanged,
+                (Kind::Test, Content::Watchlist(_)) => MessageType::WatchlistTest,
             },
             timestamp: self.at.to_rfc3339_opts(SecondsFormat::Millis, true),
             data: Data {
@@ -425,7 +462,7 @@ mod tests {
             domain: DomainName::parse(&format!("name{at}.com")).expect("a name"),
             dqs: Dqs::new(77).expect("a score"),
             drop_date: "2026-03-01".parse().expect("a day"),
-            available_on: "2026-04-05".parse().expect("a day"),
+            release_date: "2026-04-05".parse().expect("a day"),
             stage: Stage::Redemption,
             reason: Some(format!("<Two words {at}>")),
         };
@@ -523,7 +560,7 @@ mod tests {
                 "total": 3,
                 "names": [{
                     "domain": "name0.com", "dqs": 77, "dropDate": "2026-03-01",
-                    "availableOn": "2026-04-05", "stage": "redemption",
+                    "releaseDate": "2026-04-05", "stage": "redemption",
                 }],
                 "truncated": true,
             },

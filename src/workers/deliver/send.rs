@@ -271,7 +271,7 @@ fn alert_name(name: &MatchedName) -> AlertName {
         domain: name.clone(),
         dqs: *dqs,
         drop_date: *drop_date,
-        available_on: *release,
+        release_date: *release,
         stage: *stage,
         reason: None,
     }
