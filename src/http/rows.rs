@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use chrono::Datelike;
 use memchr::memchr2;
 
-use crate::index::query::preview::Preview;
 use crate::index::query::rows::{DropRow, LatestDrop, SearchRow};
+use crate::index::rules::preview::Preview;
 use crate::index::{DropsPage, SearchPage};
 use crate::scorer::{Cap, Percent, Points, Signals};
 use crate::vocab::day::Day;

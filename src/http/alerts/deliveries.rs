@@ -10,7 +10,7 @@ use axum::{Extension, Json};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{ChannelResponse, rule_query};
+use super::{ChannelResponse, rule_query, rule_releases};
 use crate::accounts::{
     Answered, Caller, Delivery, DeliveryStatus, MatchedName, MessageKind, Post, Problem, Reply,
     RuleFilter, StatusClass, UserData,
@@ -23,7 +23,7 @@ use crate::http::response::{self, Timestamp};
 use crate::http::{App, work};
 use crate::index::Index;
 use crate::index::filter::AsOf;
-use crate::index::query::preview::Preview;
+use crate::index::rules::preview::Preview;
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
 use crate::vocab::watched_change::WatchedChange;
@@ -225,7 +225,8 @@ fn samples(
     index: &Arc<Index>,
     as_of: AsOf,
 ) -> Result<(Vec<MatchedName>, u32), ApiError> {
-    let preview = index.preview(&rule_query(filter, as_of.today)?, as_of)?;
+    let query = rule_query(filter, as_of.today)?;
+    let preview = index.preview_moving(&query, rule_releases(filter, &query), as_of)?;
     Ok((matched_samples(&preview, index, as_of), preview.today))
 }
 

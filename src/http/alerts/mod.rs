@@ -34,6 +34,7 @@ use crate::outbound::chat::{self, Sent};
 use crate::outbound::guard::{Guard, GuardError};
 use crate::vocab::chat::{Chat, Part};
 use crate::vocab::day::Day;
+use crate::vocab::filter::DayRange;
 use crate::vocab::ids::{RuleId, SearchId};
 use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
 use crate::vocab::secret::Secret;
@@ -396,6 +397,16 @@ pub fn preview_filter(
 
 fn parse_filter(request: FilterRequest, today: Day) -> Result<RuleFilter, ApiError> {
     Ok(RuleFilter::new(&request.parse(today)?))
+}
+
+/// The range of effective releases of a rule on a day, which moves with the day unless it is open. `query` is
+/// that of any day.
+pub fn rule_releases(filter: &RuleFilter, query: &RuleQuery) -> impl Fn(Day) -> DayRange {
+    let open = query.common.drop.release;
+    move |day| match open.is_open() {
+        true => open,
+        false => rule_query(filter, day).map_or(open, |query| query.common.drop.release),
+    }
 }
 
 /// The filter as a query to the index, on a day.

@@ -7,15 +7,15 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::{PreviewRequest, preview_filter, rule_query};
+use super::{PreviewRequest, preview_filter, rule_query, rule_releases};
 use crate::http::allowance::Now;
 use crate::http::body::PostBody;
 use crate::http::error::ApiError;
 use crate::http::filter::FilterRequest;
 use crate::http::rows::{DROP_JSON_BYTES, push_samples};
 use crate::http::{App, work};
-use crate::index::query::preview::Preview;
 use crate::index::query::rows::DropRow;
+use crate::index::rules::preview::Preview;
 use crate::vocab::day::Day;
 use crate::vocab::limits::PREVIEW_SAMPLES;
 
@@ -26,8 +26,12 @@ use crate::vocab::limits::PREVIEW_SAMPLES;
 pub struct PreviewResponse {
     /// Number of names that match now.
     today: u32,
-    /// Number of matches for each recent drop date, newest first.
+    /// Number of names that the rule would have sent on each of the last days of lists, newest first.
     per_day: Vec<DayCount>,
+    /// The day of the newest list, and the number of names that the rule would have sent for it; `null`
+    /// without a list.
+    #[schema(required)]
+    latest: Option<DayCount>,
     /// The highest-scored names that match now.
     #[schema(value_type = Vec<DropRow<'static>>)]
     samples: Box<RawValue>,
@@ -48,11 +52,16 @@ impl PreviewResponse {
         let samples =
             serde_json::from_slice(&samples).map_err(|err| ApiError::Internal(err.into()))?;
         let per_day = preview.per_day.iter().map(|&(date, count)| DayCount { date, count });
-        Ok(PreviewResponse { today: preview.today, per_day: per_day.collect(), samples })
+        Ok(PreviewResponse {
+            today: preview.today,
+            per_day: per_day.collect(),
+            latest: preview.latest.map(|(date, count)| DayCount { date, count }),
+            samples,
+        })
     }
 }
 
-/// `POST /api/v1/alerts/preview`: counts the names that a rule matches now and of recent drop dates.
+/// `POST /api/v1/alerts/preview`: counts the names that a rule matches now, and those of recent lists.
 /// Uses the filter of the body and stores nothing.
 pub async fn preview_alert(
     State(app): State<App>,
@@ -64,7 +73,8 @@ pub async fn preview_alert(
     let body = work::run_or_scan(scans, index.preview_cost_us(as_of), move || {
         let filter = preview_filter(body, app.guard.rules(), as_of.today)?;
         let query = rule_query(&filter, as_of.today)?;
-        work::json_bytes(&PreviewResponse::new(&index.preview(&query, as_of)?)?)
+        let preview = index.preview_moving(&query, rule_releases(&filter, &query), as_of)?;
+        work::json_bytes(&PreviewResponse::new(&preview)?)
     });
     Ok(work::json_response(body.await?))
 }

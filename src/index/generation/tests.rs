@@ -407,7 +407,8 @@ impl Pair<'_> {
         for rule in &rules {
             self.same("preview of a rule", |index| {
                 let preview = index.preview(&rule.query, as_of).expect("readable");
-                let mut rows = vec![format!("{} {:?}", preview.today, preview.per_day)];
+                let mut rows =
+                    vec![format!("{} {:?} {:?}", preview.today, preview.per_day, preview.latest)];
                 preview.for_each_sample(|row| rows.push(format!("{row:?}")));
                 rows
             });

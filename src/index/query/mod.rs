@@ -9,7 +9,7 @@ pub mod family;
 pub mod index;
 pub(in crate::index) mod merge;
 pub mod overview;
-pub mod preview;
+
 pub mod profile;
 pub mod rows;
 mod scan;

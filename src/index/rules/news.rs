@@ -35,14 +35,14 @@ struct Since {
 
 /// Name that changed stage.
 #[derive(Clone, Copy)]
-struct Moved {
-    place: u32,
-    release: u16,
-    pending_days: u16,
+pub struct Moved {
+    pub place: u32,
+    pub release: u16,
+    pub pending_days: u16,
     /// Stage codes: when it became known, on the base's day, and today.
-    known: u8,
-    then: u8,
-    now: u8,
+    pub known: u8,
+    pub then: u8,
+    pub now: u8,
 }
 
 impl News {
@@ -137,7 +137,7 @@ impl Moved {
     /// Returns true if it is in one of these stages, and was in none since it was known and the
     /// rule existed.
     #[inline]
-    fn is_news(self, stages: u8, created: Day, catch_days: i32) -> bool {
+    pub fn is_news(self, stages: u8, created: Day, catch_days: i32) -> bool {
         let left = i32::from(self.release) - i32::from(created.raw());
         // Stages only advance, so the later of two days has the later stage.
         let from = self.known.max(stage_code_in(left, self.pending_days, catch_days));

@@ -1,6 +1,6 @@
 //! Rules compared with a plain scan of random lists of random names.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use chrono::DateTime;
@@ -42,6 +42,8 @@ struct Corpus {
     /// Best first.
     listed: Vec<ExpectedDrop>,
     batches: u64,
+    /// Days of the lists.
+    days: HashMap<u64, Day>,
     _folder: tempfile::TempDir,
 }
 
@@ -128,7 +130,8 @@ fn write(path: &Path, rows: &[(DomainName, StoredObservation)], ingested: Day) -
         };
         writer.push(&entry, None).expect("written");
     }
-    let meta = BatchMeta { ingested_at: ingested.start(), ..BatchMeta::default() };
+    let (observed_at, ingested_at) = (ingested.start(), ingested.start());
+    let meta = BatchMeta { observed_at, ingested_at, ..BatchMeta::default() };
     writer.finish(&meta).expect("finished");
     Batch::open(path).expect("opens")
 }
@@ -181,7 +184,7 @@ fn corpus(made: &mut TestTables, names: usize, lists: u64) -> Corpus {
         let key = |row: &ExpectedDrop| (std::cmp::Reverse((row.dqs, row.rank)), row.name.length());
         key(left).cmp(&key(right)).then_with(|| left.name.as_str().cmp(right.name.as_str()))
     });
-    Corpus { index, listed, batches: lists, _folder: folder }
+    Corpus { index, listed, batches: lists, days, _folder: folder }
 }
 
 impl ExpectedDrop {
@@ -308,16 +311,27 @@ impl ExpectedDrop {
     }
 }
 
-/// The preview of a rule is what a scan finds, too.
+/// The preview of a rule is what a scan finds, too: on each day what delivery would have sent.
 #[test]
 fn previews_are_what_a_scan_finds() {
+    let mut sent = 0;
     for (seed, names, lists) in [(11, 0, 0), (12, 300, 2), (13, 3_000, 5)] {
         let mut made = TestTables::new(seed);
         let corpus = corpus(&mut made, names, lists);
         for _ in 0..60 {
             let query = query(&mut made, &corpus.listed);
             let as_of = AsOf { today: near(&mut made, 60), catch_days: 5 };
-            let preview = corpus.index.preview(&query, as_of).expect("readable");
+            // Half of the ranges move with the day.
+            let range = query.common.drop.release;
+            let moves = made.below(2) == 0;
+            let releases = |on: Day| {
+                let moved = |day: Day| day.plus(on.days_since(as_of.today));
+                match moves {
+                    true => DayRange { from: range.from.map(moved), to: range.to.map(moved) },
+                    false => range,
+                }
+            };
+            let preview = corpus.index.preview_moving(&query, releases, as_of).expect("readable");
             let passing: Vec<&ExpectedDrop> =
                 corpus.listed.iter().filter(|row| row.passes(&query)).collect();
             let now = |row: &&&ExpectedDrop| {
@@ -329,16 +343,69 @@ fn previews_are_what_a_scan_finds() {
             let best = passing.iter().filter(now).take(10);
             assert_eq!(samples, best.map(|row| row.name.as_str()).collect::<Vec<_>>());
             assert_eq!(preview.today as usize, passing.iter().filter(now).count(), "{query:?}");
-            assert!(preview.per_day.len() <= 30);
-            let mut dates: Vec<Day> = corpus.index.manifest().drop_dates.clone();
-            dates.retain(|&date| date <= as_of.today);
-            dates.reverse();
-            let expected: Vec<(Day, u32)> = dates
-                .iter()
-                .map(|&date| (date, passing.iter().filter(|row| row.date == date).count() as u32))
-                .collect();
-            assert_eq!(preview.per_day, expected, "nine dates at most: {query:?}");
+            assert_eq!(preview.per_day, corpus.sent_per_day(&query, &releases, as_of), "{query:?}");
+            sent += preview.per_day.iter().map(|(_, count)| count).sum::<u32>();
+            // The newest list is matched as delivery matches it.
+            let Some((date, latest)) = preview.latest else {
+                assert_eq!(corpus.batches, 0);
+                continue;
+            };
+            let day_of = |number: u64| corpus.days[&number].min(as_of.today);
+            let before = corpus.batches - 1;
+            let then = if before > 0 { day_of(before).min(date) } else { date };
+            let mut due = query.clone();
+            due.common.drop.release = releases(date);
+            let rule = DueRule {
+                query: due,
+                created: Day::MIN,
+                base: Watermark { batch: before, day: then },
+                releases_then: releases(then),
+            };
+            let on = AsOf { today: date, ..as_of };
+            let found = corpus.index.matches(&[rule], 1, on);
+            assert_eq!((date, latest), (day_of(corpus.batches), found[0].total), "{query:?}");
         }
+    }
+    assert!(sent > 1_000, "{sent}");
+}
+
+impl Corpus {
+    /// What a rule would have sent on each day of lists.
+    fn sent_per_day(
+        &self,
+        query: &RuleQuery,
+        releases: &dyn Fn(Day) -> DayRange,
+        as_of: AsOf,
+    ) -> Vec<(Day, u32)> {
+        let listed: BTreeSet<Day> = self.days.values().map(|&day| day.min(as_of.today)).collect();
+        let Some(&first) = listed.first() else { return Vec::new() };
+        let dates = self.index.manifest().drop_dates.iter().copied();
+        let days: BTreeSet<Day> =
+            dates.filter(|&date| date <= first).chain(listed.into_iter().skip(1)).collect();
+        let days: Vec<Day> = days.into_iter().collect();
+        assert!(days.len() <= 30, "{days:?}");
+        let mut sent = Vec::new();
+        for (at, &now) in days.iter().enumerate() {
+            let then = if at == 0 { now.plus(-1) } else { days[at - 1] };
+            let mut due = query.clone();
+            due.common.drop.release = releases(now);
+            let rule = DueRule {
+                query: due,
+                created: Day::MIN,
+                base: Watermark { batch: 1, day: then },
+                releases_then: releases(then),
+            };
+            let fires = |row: &&ExpectedDrop| {
+                let observed = row.first_day.min(as_of.today);
+                let known = if observed <= first { row.date } else { observed };
+                let batch = if known > then { 2 } else { 1 };
+                let row = ExpectedDrop { first_batch: batch, first_day: known, ..(*row).clone() };
+                known <= now && row.fires(&rule, AsOf { today: now, ..as_of })
+            };
+            sent.push((now, self.listed.iter().filter(fires).count() as u32));
+        }
+        sent.reverse();
+        sent
     }
 }
 

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::form::RuleForm;
 use crate::accounts::MatchedName;
 use crate::http::alerts::deliveries::matched_samples;
-use crate::http::alerts::{PreviewRequest, preview_filter, rule_query};
+use crate::http::alerts::{PreviewRequest, preview_filter, rule_query, rule_releases};
 use crate::http::allowance::Now;
 use crate::http::error::{ApiError, Refusal};
 use crate::http::work;
@@ -24,8 +24,10 @@ pub struct Preview {
     /// Names that match today.
     matches: u32,
     today: Day,
-    /// The last drop dates, newest first.
+    /// The last days of lists, newest first.
     per_day: Vec<(Day, u32)>,
+    /// The newest list.
+    latest: Option<(Day, u32)>,
     samples: Vec<MatchedName>,
 }
 
@@ -42,10 +44,11 @@ pub async fn preview(web: &Web, now: Now, form: &RuleForm) -> Result<Preview, Ap
     let scans = form.state().reads_labels();
     work::run_or_scan(scans, cost_us, move || {
         let filter = preview_filter(draft, app.guard.rules(), as_of.today)?;
-        let preview = index.preview(&rule_query(&filter, as_of.today)?, as_of)?;
+        let query = rule_query(&filter, as_of.today)?;
+        let preview = index.preview_moving(&query, rule_releases(&filter, &query), as_of)?;
         let samples = matched_samples(&preview, &index, as_of);
-        let (matches, per_day) = (preview.today, preview.per_day);
-        Ok(Preview { matches, today: as_of.today, per_day, samples })
+        let (matches, latest, per_day) = (preview.today, preview.latest, preview.per_day);
+        Ok(Preview { matches, today: as_of.today, per_day, latest, samples })
     })
     .await
 }
@@ -103,13 +106,13 @@ impl Preview {
                     }
                 }
             }
-            @if let Some((newest, count)) = self.per_day.first() {
-                p.soft { "You would have received " (names(*count)) " from the latest list (" (components::date(*newest, self.today)) ")." }
+            @if let Some((newest, count)) = self.latest {
+                p.soft { "You would have received " (names(count)) " from the latest list (" (components::date(newest, self.today)) ")." }
             }
         }
     }
 
-    /// Renders a bar for each of the last drop dates, oldest first.
+    /// Renders a bar for each of the last days of lists, oldest first.
     fn chart(&self) -> Markup {
         let (height, width, gap) = BARS;
         let most = self.per_day.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);
@@ -125,15 +128,15 @@ impl Preview {
         html! {
             figure.lists {
                 svg viewBox={ "0 0 " (all) " " (height) } preserveAspectRatio="none" width="100%" height="56" role="img"
-                    aria-label={ "Matches of the last " (days) " drop dates: up to " (most) " a day" } {
+                    aria-label={ "Names of the last " (days) " days with lists: up to " (most) " a day" } {
                     @for (place, (_, count)) in self.per_day.iter().rev().enumerate() {
                         @let tall = bar(*count);
                         rect.bar x=(place as u32 * (width + gap)) y=(u64::from(height) - tall) width=(width) height=(tall) {}
                     }
                 }
                 figcaption.soft {
-                    @if total == 0 { "None in the last " (days) " drop dates" }
-                    @else { (average) " a day over the last " (counted(days as u32, "drop date")) }
+                    @if total == 0 { "None on the last " (counted(days as u32, "day")) " with lists" }
+                    @else { (average) " a day over the last " (counted(days as u32, "day")) " with lists" }
                 }
             }
         }

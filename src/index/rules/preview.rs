@@ -1,0 +1,296 @@
+//! Preview of an alert rule: how many names match today, and how many it would have sent on each of the
+//! last days, by the conditions of delivery ([`Moved`]). One walk over the matches, at most the whole
+//! drops list.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use crate::index::error::QueryError;
+use crate::index::filter::{AsOf, DropFilter, RuleQuery, Sort, View, stage_code_in};
+use crate::index::query::index::{Generation, Index, Layer};
+use crate::index::query::merge::merged;
+use crate::index::query::rows::DropRow;
+use crate::index::rules::news::Moved;
+use crate::vocab::day::Day;
+use crate::vocab::filter::DayRange;
+use crate::vocab::limits::{PREVIEW_DAYS, PREVIEW_SAMPLES};
+
+/// Minimum docs per microsecond of a walk.
+const DOCS_PER_US: u32 = 100;
+
+/// Preview of a rule.
+pub struct Preview<'a> {
+    /// Number of names that match now, in one of the stages of the rule.
+    pub today: u32,
+    /// The last [`PREVIEW_DAYS`] days of lists up to today, newest first, and how many names the rule would
+    /// have sent on each.
+    pub per_day: Vec<(Day, u32)>,
+    /// The day of the newest list, and how many names the rule would have sent for it.
+    pub latest: Option<(Day, u32)>,
+    index: &'a Index,
+    as_of: AsOf,
+    /// Places of the best current matches.
+    samples: Vec<u32>,
+}
+
+impl Preview<'_> {
+    /// Calls `visit` with the best names that match now, best first: at most [`PREVIEW_SAMPLES`].
+    pub fn for_each_sample(&self, mut visit: impl FnMut(&DropRow<'_>)) {
+        self.index.shape_drops(&self.samples, self.as_of, |_, row| visit(row));
+    }
+}
+
+/// A match of lists, and the one before it.
+#[derive(Clone, Copy)]
+struct Match {
+    then: Day,
+    now: Day,
+    releases_then: DayRange,
+    releases_now: DayRange,
+}
+
+/// What decides when a name fires.
+struct Facts {
+    release: Day,
+    pending_days: u16,
+    /// The day on which it became known.
+    known: Day,
+}
+
+/// The days of lists.
+struct Lists {
+    /// Oldest first.
+    matches: Vec<Match>,
+    /// By day: one more than the number of the match that has its news; 0 without one.
+    by_day: Vec<u8>,
+    /// By release: bits of the matches whose range it enters.
+    entered_by_release: Vec<u32>,
+    /// The day of the first lists, which bring what dropped before.
+    first: Day,
+    catch_days: i32,
+}
+
+impl Match {
+    /// Whether the rule would have sent a name, as delivery decides it.
+    fn fires(&self, facts: &Facts, is_new: bool, stages: u8, catch_days: i32) -> bool {
+        let release = facts.release.raw();
+        let code = |day: Day| {
+            let left = i32::from(release) - i32::from(day.raw());
+            stage_code_in(left, facts.pending_days, catch_days)
+        };
+        let (then, now) = (code(self.then), code(self.now));
+        if stages & now == 0 || !self.releases_now.contains(facts.release) {
+            return false;
+        }
+        let known = code(facts.known.min(self.then));
+        let moved = Moved { place: 0, release, pending_days: facts.pending_days, known, then, now };
+        is_new
+            || !self.releases_then.contains(facts.release)
+            || then < now && moved.is_news(stages, Day::MIN, catch_days)
+    }
+}
+
+impl Lists {
+    fn new(index: &Index, releases: impl Fn(Day) -> DayRange, as_of: AsOf) -> Lists {
+        let observed = index.observed_days(as_of.today);
+        let first = observed.first().copied().unwrap_or(as_of.today);
+        // What the first lists bring dropped on many days: as if each day had had its list.
+        let dropped = index.manifest().drop_dates.iter().copied().filter(|&date| date <= first);
+        let later = observed.into_iter().filter(|&day| day > first);
+        let days: Vec<Day> = dropped.chain(later).collect::<BTreeSet<_>>().into_iter().collect();
+        let from = days.len().saturating_sub(PREVIEW_DAYS);
+        let before = match from {
+            0 => days.first().map(|day| day.plus(-1)),
+            _ => days.get(from - 1).copied(),
+        };
+        let mut matches: Vec<Match> = Vec::new();
+        let mut then = before.map(|day| (day, releases(day)));
+        for &now in &days[from..] {
+            let (before, releases_then) = then.expect("there is a day");
+            let releases_now = releases(now);
+            matches.push(Match { then: before, now, releases_then, releases_now });
+            then = Some((now, releases_now));
+        }
+        let mut lists = Lists {
+            by_day: vec![0; usize::from(u16::MAX) + 1],
+            entered_by_release: Vec::new(),
+            matches,
+            first,
+            catch_days: as_of.catch_days.into(),
+        };
+        for (at, found) in (1..).zip(&lists.matches) {
+            lists.by_day[usize::from(found.then.raw()) + 1..=usize::from(found.now.raw())].fill(at);
+        }
+        if lists.matches.iter().any(|it| it.releases_now != it.releases_then) {
+            let entered = |raw: u16| {
+                let Some(release) = Day::from_raw(raw) else { return 0 };
+                let enters = |it: &Match| {
+                    it.releases_now.contains(release) && !it.releases_then.contains(release)
+                };
+                (0..)
+                    .zip(&lists.matches)
+                    .fold(0, |bits, (at, it)| bits | u32::from(enters(it)) << at)
+            };
+            lists.entered_by_release = (0..=u16::MAX).map(entered).collect();
+        }
+        lists
+    }
+
+    /// Bits of the matches for which a name fires.
+    fn fired(&self, facts: &Facts, stages: u8) -> u32 {
+        let release = i32::from(facts.release.raw());
+        // A name fires only on the days on which something about it changes.
+        let changes = [
+            i32::from(facts.known.raw()),
+            release - i32::from(facts.pending_days),
+            release,
+            release + self.catch_days,
+        ];
+        let number = |day: i32| {
+            let number = usize::try_from(day).ok().and_then(|day| self.by_day.get(day));
+            number.copied().filter(|&number| number > 0)
+        };
+        let entered = self.entered_by_release.get(usize::from(facts.release.raw()));
+        let mut due = changes
+            .into_iter()
+            .filter_map(number)
+            .fold(entered.copied().unwrap_or_default(), |bits, number| bits | 1 << (number - 1));
+        let mut fired = 0;
+        while due != 0 {
+            let at = due.trailing_zeros();
+            due &= due - 1;
+            let found = self.matches[at as usize];
+            let is_new = facts.known > found.then;
+            if facts.known <= found.now && found.fires(facts, is_new, stages, self.catch_days) {
+                fired |= 1 << at;
+            }
+        }
+        fired
+    }
+}
+
+impl Index {
+    /// Previews a rule whose range of effective releases does not move.
+    ///
+    /// # Errors
+    /// [`QueryError`]; does not happen with verified files.
+    pub fn preview(&self, query: &RuleQuery, as_of: AsOf) -> Result<Preview<'_>, QueryError> {
+        self.preview_moving(query, |_| query.common.drop.release, as_of)
+    }
+
+    /// Previews a rule with these conditions. `releases` is its range of effective releases on a day.
+    ///
+    /// # Errors
+    /// [`QueryError`]; does not happen with verified files.
+    pub fn preview_moving(
+        &self,
+        query: &RuleQuery,
+        releases: impl Fn(Day) -> DayRange,
+        as_of: AsOf,
+    ) -> Result<Preview<'_>, QueryError> {
+        let day = self.day(as_of);
+        let release_now = query.common.drop.release;
+        let mut common = query.common.clone();
+        // It moves with the day, as stages do.
+        common.drop.release = DayRange::default();
+        let filter = DropFilter {
+            common,
+            view: View::All,
+            contains: query.contains.clone(),
+            sort: Sort::default(),
+            after: None,
+            limit: u32::MAX,
+            offset: 0,
+        };
+        let stages = query.stages.bits();
+        let lists = Lists::new(self, &releases, as_of);
+        let newest = self.newest_match(&releases, as_of);
+        let mut by_match = vec![0; lists.matches.len()];
+        let (mut today, mut latest, mut samples) = (0, 0, Vec::new());
+        for (layer, day) in self.layers_on(&day) {
+            let mut best = Vec::new();
+            let first_batches = layer.drops_by_rank.first_batches();
+            layer.walk_drops(&filter, day, |doc| {
+                let batch = first_batches.number(doc);
+                let Some(facts) = layer.facts_of(doc, batch, &lists, as_of) else {
+                    return ControlFlow::Continue(());
+                };
+                let mut fired = lists.fired(&facts, stages);
+                while fired != 0 {
+                    by_match[fired.trailing_zeros() as usize] += 1;
+                    fired &= fired - 1;
+                }
+                let release = facts.release;
+                if let Some((number, found)) = &newest {
+                    // As delivery, which knows a name from the day of its ingest.
+                    let known = first_batches.day(batch).min(as_of.today);
+                    let (facts, is_new) = (Facts { known, ..facts }, batch >= *number);
+                    latest += u32::from(found.fires(&facts, is_new, stages, lists.catch_days));
+                }
+                if day.stages.code(doc) & stages != 0 && release_now.contains(release) {
+                    today += 1;
+                    if best.len() < PREVIEW_SAMPLES {
+                        best.push(layer.place(doc));
+                    }
+                }
+                ControlFlow::Continue(())
+            })?;
+            samples.push(best);
+        }
+        let samples = merged(samples, PREVIEW_SAMPLES, |&one, &other| {
+            self.compare_places(filter.sort, one, other)
+        });
+        let per_day = lists.matches.iter().map(|found| found.now).zip(by_match).rev().collect();
+        let latest = newest.map(|(_, found)| (found.now, latest));
+        Ok(Preview { today, per_day, latest, index: self, as_of, samples })
+    }
+
+    /// See [`Index::search_cost_us`].
+    pub fn preview_cost_us(&self, as_of: AsOf) -> u32 {
+        self.day_cost_us(as_of) + PREVIEW_SAMPLES as u32 + self.manifest().drops / DOCS_PER_US
+    }
+
+    /// The days on which lists were observed, oldest first and none after `today`.
+    fn observed_days(&self, today: Day) -> BTreeSet<Day> {
+        let mut days = BTreeSet::new();
+        for layer in self.layers() {
+            let batches = 1..=layer.drops_by_rank.first_batches().newest();
+            days.extend(batches.map(|number| observed_day(layer, number).min(today)));
+        }
+        days
+    }
+
+    /// The number of the newest list and its match, after that of the list before it.
+    fn newest_match(
+        &self,
+        releases: impl Fn(Day) -> DayRange,
+        as_of: AsOf,
+    ) -> Option<(u32, Match)> {
+        let newest_of = |layer: &&Layer| layer.drops_by_rank.first_batches().newest();
+        let layer = self.layers().iter().max_by_key(newest_of)?;
+        let number = newest_of(&layer);
+        let day = |number: u32| layer.drops_by_rank.first_batches().day(number).min(as_of.today);
+        let now = (number > 0).then(|| day(number))?;
+        let then = if number > 1 { day(number - 1).min(now) } else { now };
+        let (releases_then, releases_now) = (releases(then), releases(now));
+        Some((number, Match { then, now, releases_then, releases_now }))
+    }
+}
+
+impl Generation {
+    /// `None` for a doc without a release, which verified files do not have.
+    fn facts_of(&self, doc: u32, batch: u32, lists: &Lists, as_of: AsOf) -> Option<Facts> {
+        let listed = &self.drops_by_rank;
+        let observed = observed_day(self, batch).min(as_of.today);
+        let known = match observed <= lists.first {
+            true => Day::from_raw(listed.drop_date(doc))?,
+            false => observed,
+        };
+        let pending_days = self.tlds.pending_days(listed.tld(doc));
+        Some(Facts { release: Day::from_raw(listed.release(doc))?, pending_days, known })
+    }
+}
+
+fn observed_day(layer: &Generation, batch: u32) -> Day {
+    Day::nearest(layer.drops_by_rank.first_batches().observed(batch).instant())
+}
