@@ -252,12 +252,6 @@ const SEARCH_PARAMETERS: &[Parameter] = filters![
     limit(SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX),
     offset(SEARCH_OFFSET_MAX),
 ];
-const SINCE: Parameter = query(
-    "since",
-    formatted("sequence", 19),
-    "0",
-    "Events after this one: `next` of the page before. 0 stands for the oldest event that is kept.",
-);
 const TLD_PART: Parameter = query(
     "q",
     formatted("name-part", SUBSTRING_CHARS_MAX as u32),
@@ -269,6 +263,12 @@ const TLDS_LIMIT: Parameter = query(
     ParameterKind::Integer { min: 1, max: TLDS_LIMIT_MAX, default: None },
     "20",
     "Maximum number of rows. By default all.",
+);
+const SINCE: Parameter = query(
+    "since",
+    formatted("sequence", 19),
+    "0",
+    "Events after this one: `next` of the page before. 0 stands for the oldest event that is kept.",
 );
 const EVENT: Parameter = query(
     "event",
@@ -391,8 +391,8 @@ macro_rules! drop_parameters {
 
 /// Filters of the claims and their export.
 macro_rules! claim_parameters {
-    ($limit:expr) => {
-        &[STATUS_LIST, FROM, TO, $limit, offset(CLAIMS_OFFSET_MAX)]
+    ($limit:expr $(, $more:expr)*) => {
+        &[STATUS_LIST, FROM, TO, $limit, offset(CLAIMS_OFFSET_MAX) $(, $more)*]
     };
 }
 
@@ -430,8 +430,9 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::get("/api/v1/search", |of| get(guarded(of, search::search_names)))
         .named(Group::Names, "searchNames", "Prefix search over every name ever seen")
         .description(
-            "Names or labels equal to the prefix come first, then the highest scores. A dot is literal: \
-             `exam.co` finds `exam.com`. IDNs match in Unicode and as A-labels.",
+            "Names or labels equal to the prefix come first, then the highest scores; names of one score by \
+             length, then by name, since the unrounded score that orders the drops list is kept for drops alone. \
+             A dot is literal: `exam.co` finds `exam.com`. IDNs match in Unicode and as A-labels.",
         )
         .parameters(SEARCH_PARAMETERS)
         .tagged()
@@ -574,9 +575,9 @@ pub const OPERATIONS: &[Operation] = &[
              others are added. Tags, maximum bid, venue and `alerts` are set on all of them, also on names that \
              were on the list.",
         )
+        .parameters(&[IDEMPOTENCY])
         .body::<watchlist::WatchBatchRequest>()
         .responses(&[json::<watchlist::BatchResponse>(200, "One result per name, in request order."), PLAN_LIMIT, KEY_REUSED]),
-        .parameters(&[IDEMPOTENCY])
     Operation::get("/api/v1/hidden", |of| get(guarded(of, hidden::list_hidden)))
         .named(Group::Watchlist, "listHidden", "List your hidden names")
         .description("In order of names. Kept for clients that show lists: drops and exports still have these names.")
@@ -585,9 +586,9 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::post("/api/v1/hidden", |of| post(guarded(of, hidden::hide)))
         .named(Group::Watchlist, "hideNames", "Hide up to 1,000 names")
         .description("All or none: an invalid name refuses the request.")
+        .parameters(&[IDEMPOTENCY])
         .body::<hidden::HideRequest>()
         .responses(&[json::<hidden::HideResponse>(200, "How many were added."), PLAN_LIMIT, KEY_REUSED]),
-        .parameters(&[IDEMPOTENCY])
     Operation::delete("/api/v1/hidden", |of| delete(guarded(of, hidden::show)))
         .named(Group::Watchlist, "showName", "Show a hidden name again")
         .description("Lists have it again.")
@@ -722,9 +723,9 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::post("/api/v1/feeds", |of| post(guarded(of, feeds::make_feed)))
         .named(Group::Feeds, "makeFeed", "Make a feed, or give it another address")
         .description("Of the watchlist, a saved search or an alert rule, for readers (Atom) and calendars (iCalendar). The address before stops working.")
+        .parameters(&[IDEMPOTENCY])
         .body::<feeds::FeedRequest>()
         .responses(&[json::<feeds::FeedAddresses>(201, "The addresses, shown once."), NOT_FOUND, KEY_REUSED]),
-        .parameters(&[IDEMPOTENCY])
     Operation::delete("/api/v1/feeds", |of| delete(guarded(of, feeds::revoke_feed)))
         .named(Group::Feeds, "revokeFeed", "Revoke a feed")
         .description("Its addresses stop working at once.")
