@@ -17,7 +17,7 @@ use crate::http::error::ApiError;
 use crate::http::operation::{Access, Operation};
 use crate::http::params::refuse_unknown;
 use crate::http::rate_limit::rate_limit_headers;
-use crate::http::{App, origin, session};
+use crate::http::{App, origin, precondition, session};
 use crate::telemetry::current;
 use crate::vocab::plan::Plan;
 use crate::vocab::scope::Scope;
@@ -85,7 +85,17 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
                 rate_limit_headers(&allowance, response.headers_mut());
                 return response;
             }
+            let asked = (request.uri(), request.extensions());
+            let met = precondition::check(&app, operation, request.headers(), asked).await;
+            if let Err(mut response) = met {
+                rate_limit_headers(&allowance, response.headers_mut());
+                return response;
+            }
+            let sent = operation.represents.then(|| request.headers().clone());
             let mut response = handler.call(request, app).await;
+            if let Some(headers) = sent {
+                response = precondition::tagged(response, &headers).await;
+            }
             // A handler that counts more requests sets what remains.
             let allowance = response.extensions().get::<Allowance>().copied().unwrap_or(allowance);
             rate_limit_headers(&allowance, response.headers_mut());

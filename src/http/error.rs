@@ -55,6 +55,8 @@ pub enum ApiError {
     CrossSite,
     /// 404: no such resource.
     NotFound,
+    /// 412: the resource is not in the state that `If-Match` names.
+    PreconditionFailed,
     /// 410: the events that were asked for are no longer kept.
     ChangesGone { oldest: u64 },
     /// 405: the path exists, but not with this method.
@@ -525,6 +527,11 @@ impl From<ApiError> for Refusal {
                 "this request came from another site; nothing was changed",
             ),
             ApiError::NotFound => Refusal::plain(StatusCode::NOT_FOUND, "not_found", "not found"),
+            ApiError::PreconditionFailed => Refusal::plain(
+                StatusCode::PRECONDITION_FAILED,
+                "precondition_failed",
+                "If-Match: is not the current ETag; read the resource again, or send no If-Match",
+            ),
             ApiError::ChangesGone { oldest } => {
                 let message = format!(
                     "since: events before {oldest} are no longer kept; read the list anew, then go on \

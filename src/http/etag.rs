@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, VARY};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 
@@ -11,7 +11,7 @@ use crate::index::Index;
 use crate::index::filter::AsOf;
 
 /// Version of the response format. Raise it whenever the same query on the same index yields other bytes.
-const FORMAT_VERSION: u32 = 2;
+const FORMAT_VERSION: u32 = 3;
 /// Bytes of the digest in a tag, enough to make collisions infeasible.
 const TAG_BYTES: usize = 16;
 /// Suffixes of tags of compressed responses, which are different representations.
@@ -64,6 +64,20 @@ impl Tag {
         self.put(response.headers_mut(), matched);
         response.headers_mut().insert(VARY, HeaderValue::from_static("accept-encoding"));
         Some(response)
+    }
+
+    /// Whether `If-Match` has `*` or the tag. The comparison is strong (RFC 9110 §13.1.1).
+    pub fn is_matched(&self, headers: &HeaderMap) -> bool {
+        let is_it = |line: &HeaderValue| {
+            let is_weak = line.as_bytes().trim_ascii_start().starts_with(b"W/");
+            !is_weak && self.find(line).is_some()
+        };
+        // Tags have no commas.
+        let parts = |line: &HeaderValue| -> Vec<HeaderValue> {
+            let parts = line.as_bytes().split(|byte| *byte == b',');
+            parts.filter_map(|part| HeaderValue::from_bytes(part.trim_ascii()).ok()).collect()
+        };
+        headers.get_all(IF_MATCH).iter().flat_map(parts).any(|part| is_it(&part))
     }
 
     /// Adds the tag to a response.
@@ -170,6 +184,26 @@ mod tests {
             assert!(response.is_none_or(|it| it.status() == StatusCode::NOT_MODIFIED));
         }
         assert!(tag.not_modified(&HeaderMap::new()).is_none());
+    }
+
+    #[test]
+    fn if_match_lists_are_compared_strongly() {
+        let tag = Tag::for_bytes(b"abc");
+        let own = tag.value.to_str().expect("ASCII").to_owned();
+        let zipped = format!("\"{}-gzip\"", own.replace('"', ""));
+        for (sent, is_matched) in [
+            (own.clone(), true),
+            (format!("\"a\", {own}"), true),
+            (zipped, true),
+            ("*".to_owned(), true),
+            (format!("W/{own}"), false),
+            ("\"a\"".to_owned(), false),
+            (String::new(), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(IF_MATCH, sent.parse().expect("a value"));
+            assert_eq!(tag.is_matched(&headers), is_matched, "{sent}");
+        }
     }
 
     #[test]

@@ -33,6 +33,7 @@ pub mod paths;
 pub mod peer;
 pub mod portfolio;
 pub mod position;
+mod precondition;
 mod rate_limit;
 pub mod response;
 pub mod rows;

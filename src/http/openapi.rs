@@ -59,6 +59,14 @@ pub fn describe(operations: &[Operation]) -> Value {
             "schemas": schemas,
             "headers": headers(),
             "parameters": {
+                "IfMatch": {
+                    "name": "If-Match",
+                    "in": "header",
+                    "required": false,
+                    "description": "`ETag` of the resource as you know it, or `*`. If it has another one, or none, the \
+                                    response is 412 and nothing is changed.",
+                    "schema": { "type": "string" },
+                },
                 "IfNoneMatch": {
                     "name": "If-None-Match",
                     "in": "header",
@@ -160,6 +168,9 @@ fn described(operation: &Operation) -> Value {
         described["description"] = operation.description.into();
     }
     let mut parameters: Vec<Value> = operation.parameters.iter().map(parameter).collect();
+    if operation.is_conditional() {
+        parameters.push(json!({ "$ref": "#/components/parameters/IfMatch" }));
+    }
     if operation.tagged {
         parameters.push(json!({ "$ref": "#/components/parameters/IfNoneMatch" }));
     }
@@ -257,6 +268,11 @@ fn responses(operation: &Operation) -> BTreeMap<String, Value> {
         (!is_open, 401, "Missing or invalid credentials."),
         (!is_open, 403, plan),
         (!is_open, 403, "Your key lacks the scope (`insufficient_scope`)."),
+        (
+            operation.is_conditional(),
+            412,
+            "The resource is not in the state that `If-Match` names.",
+        ),
         (operation.body.is_some(), 413, &body),
         (operation.body.is_some(), 415, "The `Content-Type` is not `application/json`."),
         (operation.access == Access::Key, 429, "Your daily allowance is used up."),
@@ -298,7 +314,7 @@ fn responses(operation: &Operation) -> BTreeMap<String, Value> {
 fn add_headers(operation: &Operation, status: &str, response: &mut Value) {
     let is_refused_first = matches!(status, "401" | "403" | "414" | "431");
     let is_counted = operation.access != Access::Everybody && !is_refused_first;
-    let is_tagged = operation.tagged && matches!(status, "200" | "304");
+    let is_tagged = (operation.tagged || operation.represents) && matches!(status, "200" | "304");
     let is_of_index = operation.of_index && matches!(status, "200" | "304");
     let tells_when = matches!(status, "429" | "503");
     for (applies, name, header) in [

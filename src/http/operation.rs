@@ -20,6 +20,11 @@ pub struct Operation {
     pub changes: bool,
     /// Whether its responses carry an `ETag` and `If-None-Match` is honoured.
     pub tagged: bool,
+    /// Handler of `GET` of the same path, whose responses get an `ETag` that `If-Match` is compared with;
+    /// `None` for a path without one.
+    pub(super) current: Option<Route>,
+    /// Whether its response is the representation of the resource, so that it gets that `ETag`.
+    pub represents: bool,
     /// Whether its responses name the index generation they were computed from.
     pub of_index: bool,
     /// `operationId`, from which client generators make method names.
@@ -49,6 +54,8 @@ impl Operation {
             access: Access::Key,
             changes: true,
             tagged: false,
+            current: None,
+            represents: false,
             of_index: false,
             id: "",
             group: Group::Service,
@@ -119,6 +126,21 @@ impl Operation {
 
     pub(super) const fn tagged(self) -> Operation {
         Operation { tagged: true, ..self }
+    }
+
+    /// The responses are the representation of the resource, with its tag.
+    pub(super) const fn represents(self) -> Operation {
+        Operation { represents: true, ..self }
+    }
+
+    /// `If-Match` is compared with the tag of what this handler returns.
+    pub(super) const fn current(self, route: Route) -> Operation {
+        Operation { current: Some(route), ..self }
+    }
+
+    /// Whether `If-Match` applies: it replaces, changes or removes something.
+    pub fn is_conditional(&self) -> bool {
+        self.changes && matches!(self.method, "PUT" | "PATCH" | "DELETE")
     }
 
     pub(super) const fn of_index(self) -> Operation {

@@ -535,17 +535,22 @@ pub const OPERATIONS: &[Operation] = &[
         .description("A claim that belongs to another account, or was deleted, is 404.")
         .parameters(&[CLAIM_ID])
         .responses(&[json::<portfolio::OneClaim<'_>>(200, "The claim."), NOT_FOUND]),
+        .tagged()
+        .represents()
     Operation::patch("/api/v1/portfolio/{id}", |of| patch(guarded(of, portfolio::change_claim)))
         .named(Group::Portfolio, "changeClaim", "Change a claim")
         .description("A status other than `sold` clears `soldAt` and `resalePriceUsd`.")
         .parameters(&[CLAIM_ID])
         .body::<portfolio::ClaimPatchRequest>()
         .responses(&[json::<portfolio::OneClaim<'_>>(200, "The changed claim."), NOT_FOUND]),
+        .represents()
+        .current(|_| get(portfolio::find_claim))
     Operation::delete("/api/v1/portfolio/{id}", |of| delete(guarded(of, portfolio::remove_claim)))
         .named(Group::Portfolio, "removeClaim", "Delete a claim")
         .description("Deletes it permanently.")
         .parameters(&[CLAIM_ID])
         .responses(&[json::<Deleted>(200, "The claim was deleted."), NOT_FOUND]),
+        .current(|_| get(portfolio::find_claim))
     Operation::get("/api/v1/watchlist", |of| get(guarded(of, watchlist::list_watches)))
         .named(Group::Watchlist, "listWatches", "List your watchlist")
         .description("In the order of `sort`, with counts over the whole list. The drop and the score come from the newest list, `rdapObservedState` from the registry.")
@@ -672,12 +677,15 @@ pub const OPERATIONS: &[Operation] = &[
         .description("A rule that belongs to another account, or was deleted, is 404.")
         .parameters(&[RULE_ID])
         .responses(&[json::<alerts::OneRule<'_>>(200, "The rule."), NOT_FOUND]),
+        .tagged()
+        .represents()
     Operation::patch("/api/v1/alerts/{id}", |of| patch(guarded(of, alerts::change_alert)))
         .named(Group::Alerts, "changeAlert", "Change an alert rule")
         .description("Absent members are unchanged; `filter` and `channels` are replaced as a whole. New `channels` switch on those that were switched off.")
         .parameters(&[RULE_ID])
         .body::<alerts::RulePatchRequest>()
         .responses(&[
+        .current(|_| get(alerts::find_alert))
             json::<alerts::OneRule<'_>>(200, "The changed rule, with the secrets of new webhooks."),
             PLAN_LIMIT,
             NOT_FOUND,
@@ -687,6 +695,7 @@ pub const OPERATIONS: &[Operation] = &[
         .description("Claims attributed to the rule keep its name.")
         .parameters(&[RULE_ID])
         .responses(&[json::<Deleted>(200, "The rule was deleted."), NOT_FOUND]),
+        .current(|_| get(alerts::find_alert))
     Operation::post("/api/v1/alerts/preview", |of| post(guarded(of, alerts::preview::preview_alert)))
         .named(Group::Alerts, "previewAlert", "Preview the matches of an alert rule")
         .description("Takes the body of a rule and uses its filter. Nothing is stored.")

@@ -252,3 +252,75 @@ fn an_expired_key_is_told_from_an_unknown_one() {
     let (status, refused) = server.client_with(&unknown).get("/api/v1/drops").answer();
     assert_eq!((status, &refused["code"]), (401, &json!("invalid_key")));
 }
+
+#[test]
+fn a_change_of_another_state_is_412_and_changes_nothing() {
+    let site = site();
+    let (_server, mut client) = served(&site);
+    let claim = add_claim(&mut client, &json!({"domain": "pending.com", "status": "attempted"}));
+    let alert = add_alert(&mut client, "mine");
+    let search = client.send("POST", "/api/v1/searches", &json!({"name": "n", "filter": {}}));
+    let search = search.json()["id"].as_u64().expect("an id");
+    super::watch(&mut client, "redeem.com");
+    let hide = client.send("POST", "/api/v1/hidden", &json!({"domainNames": ["a.com"]}));
+    let feed = client.send("POST", "/api/v1/feeds", &json!({}));
+    assert_eq!((hide.status, feed.status), (200, 201));
+    let matching = |client: &mut Client, method: &str, path: &str, tag: &str, body: &Value| {
+        let headers = [("Content-Type", "application/json"), ("If-Match", tag)];
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        client.send_with(method, path, &headers, body.as_bytes())
+    };
+    let saved = json!({"kinds": ["available"], "channels": [{"type": "email"}]});
+    for (method, path, body) in [
+        ("PATCH", format!("/api/v1/portfolio/{claim}"), json!({"status": "caught"})),
+        ("DELETE", format!("/api/v1/portfolio/{claim}"), Value::Null),
+        ("PATCH", format!("/api/v1/alerts/{alert}"), json!({"active": false})),
+        ("DELETE", format!("/api/v1/alerts/{alert}"), Value::Null),
+        ("PATCH", format!("/api/v1/searches/{search}"), json!({"name": "m"})),
+        ("DELETE", format!("/api/v1/searches/{search}"), Value::Null),
+        ("PATCH", "/api/v1/watchlist/redeem.com".to_owned(), json!({"note": "x"})),
+        ("DELETE", "/api/v1/watchlist?domain=redeem.com".to_owned(), Value::Null),
+        ("PUT", "/api/v1/watchlist/alerts".to_owned(), saved),
+        ("DELETE", "/api/v1/hidden?domain=a.com".to_owned(), Value::Null),
+        ("DELETE", "/api/v1/feeds".to_owned(), Value::Null),
+        ("PUT", "/api/v1/domain/pending.com/feedback".to_owned(), json!({"vote": "up"})),
+    ] {
+        let (status, refused) = matching(&mut client, method, &path, "\"wrong\"", &body).answer();
+        let code = &refused["code"];
+        assert_eq!((status, code), (412, &json!("precondition_failed")), "{method} {path}");
+    }
+    assert_eq!(client.get("/api/v1/watchlist/alerts").json()["alerts"]["saved"], false);
+    assert_eq!(client.get("/api/v1/portfolio").json()["claims"][0]["status"], "attempted");
+    for (path, body) in [
+        (format!("/api/v1/portfolio/{claim}"), json!({"userNotes": "a"})),
+        (format!("/api/v1/alerts/{alert}"), json!({"name": "b"})),
+    ] {
+        let found = client.get(&path);
+        let tag = found.header("etag").expect("a tag").to_owned();
+        let held = client.request("GET", &path, &[("If-None-Match", &tag)]);
+        assert_eq!((held.status, held.body.len()), (304, 0), "{path}");
+        let changed = matching(&mut client, "PATCH", &path, &tag, &body);
+        assert_eq!(changed.status, 200, "{path}: {}", changed.text());
+        let late = matching(&mut client, "PATCH", &path, &tag, &body);
+        assert_eq!(late.status, 412, "{path}: the first change moved it");
+        let now = client.get(&path).header("etag").expect("a tag").to_owned();
+        if let Some(told) = changed.header("etag") {
+            assert_eq!(told, now, "{path}: a change has the tag of what it made");
+        }
+        assert_eq!(matching(&mut client, "PATCH", &path, "*", &body).status, 200, "{path}");
+        let last = client.get(&path).header("etag").expect("a tag").to_owned();
+        assert_eq!(
+            matching(&mut client, "DELETE", &path, &last, &Value::Null).status,
+            200,
+            "{path}"
+        );
+        assert_eq!(
+            matching(&mut client, "DELETE", &path, &last, &Value::Null).status,
+            404,
+            "{path}"
+        );
+    }
+    let any =
+        matching(&mut client, "PATCH", "/api/v1/watchlist/redeem.com", "*", &json!({"note": "x"}));
+    assert_eq!(any.status, 200);
+}
