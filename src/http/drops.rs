@@ -99,7 +99,7 @@ impl Asked {
 }
 
 /// The value of `Link` for the page after a cursor (RFC 8288).
-fn next_link(uri: &Uri, cursor: &str) -> String {
+pub fn next_link(uri: &Uri, cursor: &str) -> String {
     let kept = |pair: &&str| {
         let name = pair.split_once('=').map_or(*pair, |(name, _)| name);
         !pair.is_empty() && !matches!(name, "cursor" | "offset")

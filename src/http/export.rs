@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRef, FromRequestParts, RawQuery, State};
-use axum::http::Uri;
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, LINK};
 use axum::http::request::Parts;
+use axum::http::{HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use tokio::sync::mpsc::{self, Sender};
@@ -18,6 +18,8 @@ use tokio::sync::mpsc::{self, Sender};
 use crate::accounts::{Allowance, Caller, Claim};
 use crate::http::account_turns::{AccountTurn, ServerSlot};
 use crate::http::allowance::{Now, admit_export, charge_export, exports_left, readmit};
+use crate::http::cursor::{self, QueryDigest};
+use crate::http::drops::next_link;
 use crate::http::error::{ApiError, Refusal};
 use crate::http::params::{Limits, Params};
 use crate::http::portfolio::ClaimFilter;
@@ -27,6 +29,7 @@ use crate::http::rows::{
 };
 use crate::http::watchlist::{LOOKUP_US, WatchQuery, WatchRow, sorted_rows};
 use crate::http::{App, etag, work};
+use crate::index::filter::DropFilter;
 use crate::index::query::rows::DropRow;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::cell::without_formula;
@@ -127,21 +130,33 @@ pub async fn export_drops(
     // Positions of rows, four bytes each; rows are written as the client reads.
     let scans = filter.common.label.has_text();
     let exports_internal = app.exports_internal;
-    let places = work::run_or_scan(scans, u32::MAX, move || {
-        let places = match exports_internal {
-            true => searched.drop_places(&filter, as_of),
-            false => searched.exported_places(&filter, as_of),
+    let found = work::run_or_scan(scans, u32::MAX, move || {
+        // One more, to know whether rows follow.
+        let rows = filter.limit as usize;
+        let more = DropFilter { limit: filter.limit.saturating_add(1), ..filter.clone() };
+        let mut places = match exports_internal {
+            true => searched.drop_places(&more, as_of),
+            false => searched.exported_places(&more, as_of),
         }?;
+        let follows = places.len() > rows;
+        places.truncate(rows);
         timer.finish(places.len(), &filter);
-        Ok(places)
+        let last = places.last().filter(|_| follows);
+        let position = last.map(|&place| searched.position_of(filter.sort, place));
+        let next = position.map(|next| cursor::encode(&next, QueryDigest::of(&filter)));
+        Ok((places, next))
     });
-    let places = places.await?;
+    let (places, next) = found.await?;
     let allowance = started.allowance;
     let body = chunks(started, header, places, move |places, out| {
         index.shape_drops(places, as_of, |_, row| line(row, out));
         Ok(())
     });
-    let response = file_response("drops", format, as_of.today, body, &allowance);
+    let mut response = file_response("drops", format, as_of.today, body, &allowance);
+    let next = next.map(|cursor| next_link(&uri, &cursor));
+    if let Some(link) = next.and_then(|link| HeaderValue::try_from(link).ok()) {
+        response.headers_mut().insert(LINK, link);
+    }
     Ok(etag::from_generation(&served, response))
 }
 

@@ -177,7 +177,8 @@ const CURSOR: Parameter = query(
     "cursor",
     ParameterKind::Format { format: "cursor", chars_max: None },
     "AWqRk3VYd2Zk8gAAAAAAAEYAAAAAAAAABwAAAHNvbGFyLmNvbQ",
-    "`nextCursor` of the page before, with the same filters and order. Not with an `offset` above 0.",
+    "`nextCursor` of the page before, or the cursor in its `Link`, with the same filters and order. Not with an \
+     `offset` above 0.",
 );
 const FIELDS: Parameter = query(
     "fields",
@@ -534,23 +535,23 @@ pub const OPERATIONS: &[Operation] = &[
         .named(Group::Portfolio, "findClaim", "Get a claim")
         .description("A claim that belongs to another account, or was deleted, is 404.")
         .parameters(&[CLAIM_ID])
-        .responses(&[json::<portfolio::OneClaim<'_>>(200, "The claim."), NOT_FOUND]),
         .tagged()
         .represents()
+        .responses(&[json::<portfolio::OneClaim<'_>>(200, "The claim."), NOT_FOUND]),
     Operation::patch("/api/v1/portfolio/{id}", |of| patch(guarded(of, portfolio::change_claim)))
         .named(Group::Portfolio, "changeClaim", "Change a claim")
         .description("A status other than `sold` clears `soldAt` and `resalePriceUsd`.")
         .parameters(&[CLAIM_ID])
         .body::<portfolio::ClaimPatchRequest>()
-        .responses(&[json::<portfolio::OneClaim<'_>>(200, "The changed claim."), NOT_FOUND]),
         .represents()
         .current(|_| get(portfolio::find_claim))
+        .responses(&[json::<portfolio::OneClaim<'_>>(200, "The changed claim."), NOT_FOUND]),
     Operation::delete("/api/v1/portfolio/{id}", |of| delete(guarded(of, portfolio::remove_claim)))
         .named(Group::Portfolio, "removeClaim", "Delete a claim")
         .description("Deletes it permanently.")
         .parameters(&[CLAIM_ID])
-        .responses(&[json::<Deleted>(200, "The claim was deleted."), NOT_FOUND]),
         .current(|_| get(portfolio::find_claim))
+        .responses(&[json::<Deleted>(200, "The claim was deleted."), NOT_FOUND]),
     Operation::get("/api/v1/watchlist", |of| get(guarded(of, watchlist::list_watches)))
         .named(Group::Watchlist, "listWatches", "List your watchlist")
         .description("In the order of `sort`, with counts over the whole list. The drop and the score come from the newest list, `rdapObservedState` from the registry.")
@@ -676,16 +677,16 @@ pub const OPERATIONS: &[Operation] = &[
         .named(Group::Alerts, "findAlert", "Get an alert rule")
         .description("A rule that belongs to another account, or was deleted, is 404.")
         .parameters(&[RULE_ID])
-        .responses(&[json::<alerts::OneRule<'_>>(200, "The rule."), NOT_FOUND]),
         .tagged()
         .represents()
+        .responses(&[json::<alerts::OneRule<'_>>(200, "The rule."), NOT_FOUND]),
     Operation::patch("/api/v1/alerts/{id}", |of| patch(guarded(of, alerts::change_alert)))
         .named(Group::Alerts, "changeAlert", "Change an alert rule")
         .description("Absent members are unchanged; `filter` and `channels` are replaced as a whole. New `channels` switch on those that were switched off.")
         .parameters(&[RULE_ID])
         .body::<alerts::RulePatchRequest>()
-        .responses(&[
         .current(|_| get(alerts::find_alert))
+        .responses(&[
             json::<alerts::OneRule<'_>>(200, "The changed rule, with the secrets of new webhooks."),
             PLAN_LIMIT,
             NOT_FOUND,
@@ -694,8 +695,8 @@ pub const OPERATIONS: &[Operation] = &[
         .named(Group::Alerts, "removeAlert", "Delete an alert rule")
         .description("Claims attributed to the rule keep its name.")
         .parameters(&[RULE_ID])
-        .responses(&[json::<Deleted>(200, "The rule was deleted."), NOT_FOUND]),
         .current(|_| get(alerts::find_alert))
+        .responses(&[json::<Deleted>(200, "The rule was deleted."), NOT_FOUND]),
     Operation::post("/api/v1/alerts/preview", |of| post(guarded(of, alerts::preview::preview_alert)))
         .named(Group::Alerts, "previewAlert", "Preview the matches of an alert rule")
         .description("Takes the body of a rule and uses its filter. Nothing is stored.")
@@ -745,9 +746,9 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<feeds::RevokedFeed>(200, "Its addresses no longer work."), NOT_FOUND]),
     Operation::get("/api/export/drops", |of| get(guarded(of, export::export_drops)))
         .named(Group::Exports, "exportDrops", "Ranked drops as CSV")
-        .description("Columns: domain, tld, length, dqs, explanation.")
+        .description("Columns: domain, tld, length, dqs, explanation. While rows follow, `Link` has the address of the next file.")
         .access(Access::Export)
-        .parameters(drop_parameters![EXPORT_LIMIT, EXPORT_FORMAT, COLUMNS, BOM])
+        .parameters(drop_parameters![EXPORT_LIMIT, CURSOR, EXPORT_FORMAT, COLUMNS, BOM])
         .of_index()
         .responses(&[CSV, NDJSON]),
     Operation::get("/api/export/watchlist", |of| get(guarded(of, export::export_watchlist)))

@@ -295,7 +295,7 @@ impl Layer {
 
 impl Index {
     /// Returns the position of a row of the drops list.
-    pub(super) fn position_of(&self, sort: Sort, place: u32) -> RowPosition {
+    pub fn position_of(&self, sort: Sort, place: u32) -> RowPosition {
         let (layer, doc) = self.doc_at(place);
         layer.position_of(sort, doc)
     }

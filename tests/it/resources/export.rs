@@ -262,3 +262,33 @@ fn exports_for_excel_begin_with_a_byte_order_mark() {
     let refused = client.get("/api/export/drops?format=ndjson&bom=true").answer();
     assert_eq!(refused, (400, error("bom: must be false, unless the format is csv")));
 }
+
+#[test]
+fn an_export_leads_to_the_next_file() {
+    let site = site();
+    let (_server, mut client) = served(&site);
+    let whole = client.get("/api/export/drops?columns=name&sort=name&view=all");
+    assert_eq!(whole.header("link"), None, "nothing follows");
+    for (path, bom) in
+        [("/api/export/drops?view=all", ""), ("/api/export/drops?view=all&bom=true", "\u{feff}")]
+    {
+        let mut target = format!("{path}&columns=name&sort=name&limit=2&offset=0");
+        let (mut names, mut files) = (String::new(), 0);
+        loop {
+            let file = client.get(&target);
+            assert_eq!(file.status, 200, "{target}: {}", file.text());
+            let rows = file.text().strip_prefix(bom).and_then(|text| text.strip_prefix("name\r\n"));
+            names.push_str(rows.expect("a header line"));
+            files += 1;
+            let Some(link) = file.header("link") else { break };
+            let next = link.strip_prefix('<').and_then(|link| link.strip_suffix(">; rel=\"next\""));
+            target = next.expect("an address").to_owned();
+        }
+        assert_eq!(format!("name\r\n{names}"), whole.text());
+        assert!(files > 2, "{files}");
+    }
+    let other = client.get("/api/v1/drops?view=all&limit=1").json()["nextCursor"].clone();
+    let cursor = other.as_str().expect("there are more");
+    let page = client.get(&format!("/api/export/drops?view=all&cursor={cursor}"));
+    assert_eq!(page.status, 200, "the list and its export share cursors: {}", page.text());
+}
