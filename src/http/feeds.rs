@@ -24,7 +24,7 @@ use crate::accounts::{Caller, Feed, FeedOf, Store, Token, TokenDigest, UserData}
 use crate::http::account_turns::{AccountTurn, AccountTurns};
 use crate::http::alerts::rule_query;
 use crate::http::allowance::Now;
-use crate::http::body::PostBody;
+use crate::http::body::{JsonInteger, PostBody};
 use crate::http::error::ApiError;
 use crate::http::etag::Tag;
 use crate::http::filter::drops;
@@ -97,11 +97,16 @@ impl FeedLimits {
 #[schema(as = FeedBody, example = json!({"searchId": 1234}))]
 pub struct FeedRequest {
     /// The saved search.
-    #[schema(minimum = 1)]
-    search_id: Option<u64>,
+    #[schema(value_type = Option<u64>, minimum = 1)]
+    search_id: Option<JsonInteger>,
     /// The alert rule. Without a search or a rule, the watchlist.
-    #[schema(minimum = 1)]
-    rule_id: Option<u64>,
+    #[schema(value_type = Option<u64>, minimum = 1)]
+    rule_id: Option<JsonInteger>,
+}
+
+/// The id that a number may be; 0 for one that cannot.
+fn id(JsonInteger(number): JsonInteger) -> u64 {
+    u64::try_from(number).unwrap_or_default()
 }
 
 /// The names of a feed.
@@ -195,7 +200,7 @@ pub async fn make_feed(
     Extension(caller): Extension<Caller>,
     PostBody { body, post }: PostBody<FeedRequest>,
 ) -> Result<Response, ApiError> {
-    let of = feed_of(body.search_id, body.rule_id, "ruleId")?;
+    let of = feed_of(body.search_id.map(id), body.rule_id.map(id), "ruleId")?;
     let draft = app.store.draft_feed(&caller, of, post).await?;
     let reply = |token: &Token| {
         response::reply(StatusCode::CREATED, &FeedAddresses::new(&app.mount, token))
