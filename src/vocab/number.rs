@@ -2,9 +2,8 @@
 //! refused: a mark is never dropped because it might be one.
 
 use std::borrow::Cow;
-use std::fmt::Write;
 
-use compact_str::CompactString;
+use compact_str::{CompactString, format_compact};
 
 /// Characters of a refused text that an error repeats.
 const ECHO_CHARS_MAX: usize = 40;
@@ -25,19 +24,33 @@ pub enum DecimalMark {
 #[error("{0}")]
 pub struct NumberError(CompactString);
 
+/// A refused text as an error repeats it.
+fn echo(sent: &str) -> Cow<'_, str> {
+    match sent.char_indices().nth(ECHO_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &sent[..end]).into(),
+        None => sent.into(),
+    }
+}
+
 impl NumberError {
-    fn new(sent: &str, write: &[&str]) -> NumberError {
-        let mut text = CompactString::default();
-        let sent: Cow<'_, str> = match sent.char_indices().nth(ECHO_CHARS_MAX) {
-            Some((end, _)) => format!("{}…", &sent[..end]).into(),
-            None => sent.into(),
+    fn new(sent: &str, write: &[String]) -> NumberError {
+        let sent = echo(sent);
+        NumberError(match write {
+            [] => format_compact!(", not {sent:?}"),
+            write => format_compact!("; write {}, not {sent:?}", write.join(" or ")),
+        })
+    }
+
+    /// An amount in another currency than the one that is kept. `number` is it without the currency.
+    pub(crate) fn in_currency(sent: &str, number: &str, currency: &str, kept: &str) -> NumberError {
+        let sent = echo(sent);
+        let like = match plain(number, DecimalMark::Comma) {
+            Ok(number) => number,
+            Err(_) => "12.50".to_owned(),
         };
-        let written = match write {
-            [] => write!(text, ", not {sent:?}"),
-            write => write!(text, "; write {}, not {sent:?}", write.join(" or ")),
-        };
-        written.expect("a text takes what is written to it");
-        NumberError(text)
+        NumberError(format_compact!(
+            "; only {kept} are kept, and {sent:?} is in {currency}: convert it, and write it as {like} is written"
+        ))
     }
 }
 
@@ -45,69 +58,102 @@ impl NumberError {
 /// groups is dropped only where one to three digits come before it and three after each.
 ///
 /// # Errors
-/// Other texts, with the way to write the number where it can be guessed.
+/// Other texts, with the way to write the number where it can be guessed, to the cent.
 pub fn plain(text: &str, decimals: DecimalMark) -> Result<String, NumberError> {
     let sent = text.trim();
-    let refused = |write: &[&str]| Err(NumberError::new(sent, write));
     let is_mark = |char: char| matches!(char, '.' | ',') || GROUP_MARKS.contains(&char);
     if !sent.contains(|char: char| char.is_ascii_digit())
         || sent.contains(|char: char| !char.is_ascii_digit() && !is_mark(char))
     {
-        return refused(&[]);
+        return Err(NumberError::new(sent, &[]));
     }
     // A point that ends the number has no decimals behind it.
     let number = sent.strip_suffix('.').unwrap_or(sent);
-    let mut marks: Vec<char> = number.chars().filter(|char| is_mark(*char)).collect();
-    let parts: Vec<&str> = number.split(is_mark).collect();
-    let (first, rest) = parts.split_first().expect("a split has one part");
-    let Some(last_mark) = marks.last().copied() else { return Ok(number.to_owned()) };
-    let last = *rest.last().expect("a part after the mark");
-    let groups = |parts: &[&str]| {
-        (1..=3).contains(&first.len())
-            && !first.starts_with('0')
-            && parts.iter().all(|part| part.len() == 3)
-    };
-    let occurs = marks.iter().filter(|mark| **mark == last_mark).count();
-    let is_decimal = matches!(last_mark, '.' | ',') && occurs == 1;
-    if is_decimal && (marks.len() > 1 || (1..=2).contains(&last.len())) {
-        marks.pop();
-        let wholes = &rest[..rest.len() - 1];
-        let one_kind = marks.windows(2).all(|pair| pair[0] == pair[1]);
-        if !(1..=2).contains(&last.len()) || !one_kind || !(wholes.is_empty() || groups(wholes)) {
-            return refused(&[]);
-        }
-        let first = if first.is_empty() { "0" } else { first };
-        let number = format!("{first}{}.{last}", wholes.concat());
-        return match (last_mark, decimals) {
-            ('.', _) | (_, DecimalMark::Comma) => Ok(number),
-            _ => refused(&[&number]),
-        };
-    }
-    let one_kind = marks.iter().all(|mark| *mark == last_mark);
-    if !one_kind || !groups(rest) {
-        return refused(&[]);
-    }
-    let number = parts.concat();
-    match (last_mark, decimals) {
+    let marks: Vec<char> = number.chars().filter(|char| is_mark(*char)).collect();
+    let Some((&last_mark, earlier)) = marks.split_last() else { return Ok(number.to_owned()) };
+    let readings = Readings::new(&number.split(is_mark).collect::<Vec<_>>(), last_mark, earlier);
+    let refused = || Err(NumberError::new(sent, &readings.suggested()));
+    match (&readings.grouped, &readings.decimal) {
         // A single mark before three digits: groups in one country, decimals in another.
-        (',', DecimalMark::Point) => Ok(number),
-        ('.' | ',', _) if occurs == 1 => match last.trim_end_matches('0') {
-            "" => refused(&[&number, first]),
-            cents if cents.len() < 3 => refused(&[&number, &format!("{first}.{cents}")]),
-            _ => refused(&[&number]),
-        },
-        ('.', DecimalMark::Point) => refused(&[&number]),
-        _ => Ok(number),
+        (Some(grouped), Some(_)) if (last_mark, decimals) == (',', DecimalMark::Point) => {
+            Ok(grouped.clone())
+        }
+        (Some(grouped), None) if (last_mark, decimals) != ('.', DecimalMark::Point) => {
+            Ok(grouped.clone())
+        }
+        (None, Some((whole, places))) if (1..=2).contains(&places.len()) => {
+            match (last_mark, decimals) {
+                ('.', _) | (_, DecimalMark::Comma) => Ok(format!("{whole}.{places}")),
+                _ => refused(),
+            }
+        }
+        _ => refused(),
     }
 }
 
-/// Reads a whole number that a person wrote: `10,000`.
-///
-/// # Errors
-/// As [`plain`]; decimals.
-pub fn whole(text: &str) -> Result<u64, NumberError> {
-    let digits = plain(text, DecimalMark::Point)?;
-    digits.parse().map_err(|_| NumberError::new(text.trim(), &[]))
+/// The numbers that digits with marks between them may mean.
+struct Readings {
+    /// All marks stand between groups.
+    grouped: Option<String>,
+    /// The same without the rule for the first group: a single mark before three digits.
+    nearly_grouped: Option<String>,
+    /// The last mark stands before decimals: digits before and after it.
+    decimal: Option<(String, String)>,
+}
+
+impl Readings {
+    /// Reads the digits between the marks `earlier` and `last_mark`, one more than marks.
+    fn new(parts: &[&str], last_mark: char, earlier: &[char]) -> Readings {
+        let [first, middle @ .., last] = parts else { unreachable!("a mark has two sides") };
+        let is_group = |part: &&str| part.len() == 3;
+        let starts_groups = (1..=3).contains(&first.len()) && !first.starts_with('0');
+        let is_grouped = starts_groups
+            && middle.iter().chain([last]).all(is_group)
+            && earlier.iter().all(|mark| *mark == last_mark);
+        let is_one_kind = earlier.windows(2).all(|pair| pair[0] == pair[1]);
+        let is_decimal = matches!(last_mark, '.' | ',')
+            && !earlier.contains(&last_mark)
+            && !last.is_empty()
+            && is_one_kind
+            && (middle.is_empty() || starts_groups && middle.iter().all(is_group));
+        let whole = || if parts.len() == 2 && first.is_empty() { "0" } else { first };
+        let is_nearly = middle.is_empty()
+            && is_group(last)
+            && !matches!(first.bytes().next(), None | Some(b'0'));
+        Readings {
+            nearly_grouped: is_nearly.then(|| parts.concat()),
+            grouped: is_grouped.then(|| parts.concat()),
+            decimal: is_decimal
+                .then(|| (format!("{}{}", whole(), middle.concat()), (*last).to_owned())),
+        }
+    }
+
+    /// The readings as they are accepted everywhere: without groups, rounded to the cent.
+    fn suggested(&self) -> Vec<String> {
+        let decimal = self.decimal.as_ref().and_then(|(whole, digits)| {
+            // `012,500` is neither.
+            let is_plain = whole == "0" || !whole.starts_with('0');
+            match digits.len() {
+                1..=2 => Some(format!("{whole}.{digits}")),
+                _ => is_plain.then(|| rounded(whole, digits)).flatten(),
+            }
+        });
+        let grouped = self.grouped.clone().or_else(|| self.nearly_grouped.clone());
+        let mut all: Vec<String> = grouped.into_iter().chain(decimal).collect();
+        all.dedup();
+        all
+    }
+}
+
+/// Rounds a number half up to two decimals, to the shortest text; `None` for one that is too large for
+/// any field.
+fn rounded(whole: &str, decimals: &str) -> Option<String> {
+    let mut digits = decimals.bytes().chain(std::iter::repeat(b'0'));
+    let cents: String = digits.by_ref().take(2).map(char::from).collect();
+    let rounds_up = digits.next().is_some_and(|digit| digit >= b'5');
+    let cents = format!("{whole}{cents}").parse::<u64>().ok()?.checked_add(rounds_up.into())?;
+    let number = format!("{}.{:02}", cents / 100, cents % 100);
+    Some(number.trim_end_matches('0').trim_end_matches('.').to_owned())
 }
 
 #[cfg(test)]
@@ -198,7 +244,22 @@ mod tests {
             ("1,250", Comma, "; write 1250 or 1.25, not \"1,250\""),
             ("1.250.000", Point, "; write 1250000, not \"1.250.000\""),
             ("1.000", Point, "; write 1000 or 1, not \"1.000\""),
-            ("12.345", Point, "; write 12345, not \"12.345\""),
+            ("12.505", Point, "; write 12505 or 12.51, not \"12.505\""),
+            ("12.505", Comma, "; write 12505 or 12.51, not \"12.505\""),
+            ("12,504", Comma, "; write 12504 or 12.5, not \"12,504\""),
+            ("12.999", Point, "; write 12999 or 13, not \"12.999\""),
+            ("1234.567", Point, "; write 1234567 or 1234.57, not \"1234.567\""),
+            ("0.295", Point, "; write 0.3, not \"0.295\""),
+            (",005", Comma, "; write 0.01, not \",005\""),
+            ("12.5051", Point, "; write 12.51, not \"12.5051\""),
+            ("1,250.505", Point, "; write 1250.51, not \"1,250.505\""),
+            ("012,500", Point, ", not \"012,500\""),
+            (
+                "99999999999999999999.999",
+                Point,
+                "; write 99999999999999999999999, not \"99999999999999999999.999\"",
+            ),
+            ("1,2,5", Point, ", not \"1,2,5\""),
             ("ten", Point, ", not \"ten\""),
         ] {
             let refused = plain(text, decimals).expect_err(text);
@@ -206,9 +267,5 @@ mod tests {
         }
         let long = plain(&"é".repeat(100), Point).expect_err("no number").to_string();
         assert_eq!(long.chars().filter(|char| *char == 'é').count(), ECHO_CHARS_MAX);
-        assert_eq!(whole("10,000").ok(), Some(10_000));
-        for text in ["10,5", "1.5", "1,00", "99999999999999999999", ""] {
-            assert!(whole(text).is_err(), "{text}");
-        }
     }
 }
