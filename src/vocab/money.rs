@@ -40,19 +40,104 @@ pub enum UsdError {
     Number(#[from] NumberError),
 }
 
-/// Marks of the US dollar before or after an amount, longest first.
-const DOLLAR_MARKS: [&str; 3] = ["US$", "USD", "$"];
+/// Marks of the US dollar before or after an amount, in any case; those that end in another one first.
+const DOLLAR_MARKS: [&str; 6] = ["US dollars", "dollars", "US $", "US$", "USD", "$"];
+
+/// Signs and words of other currencies beside their ISO 4217 codes, in lower case.
+const CURRENCY_WORDS: [(&str, &str); 45] = [
+    ("€", "EUR"),
+    ("euro", "EUR"),
+    ("euros", "EUR"),
+    ("£", "GBP"),
+    ("pounds", "GBP"),
+    ("¥", "JPY or CNY"),
+    ("￥", "JPY or CNY"),
+    ("元", "CNY"),
+    ("円", "JPY"),
+    ("yen", "JPY"),
+    ("₹", "INR"),
+    ("rs", "INR"),
+    ("₽", "RUB"),
+    ("руб", "RUB"),
+    ("₩", "KRW"),
+    ("₺", "TRY"),
+    ("tl", "TRY"),
+    ("₴", "UAH"),
+    ("₫", "VND"),
+    ("₪", "ILS"),
+    ("₱", "PHP"),
+    ("฿", "THB"),
+    ("₦", "NGN"),
+    ("₿", "BTC"),
+    ("btc", "BTC"),
+    ("eth", "ETH"),
+    ("zł", "PLN"),
+    ("zl", "PLN"),
+    ("kč", "CZK"),
+    ("ft", "HUF"),
+    ("lei", "RON"),
+    ("лв", "BGN"),
+    ("kr", "SEK, NOK or DKK"),
+    ("fr", "CHF"),
+    ("sfr", "CHF"),
+    ("r$", "BRL"),
+    ("a$", "AUD"),
+    ("au$", "AUD"),
+    ("c$", "CAD"),
+    ("ca$", "CAD"),
+    ("nz$", "NZD"),
+    ("hk$", "HKD"),
+    ("s$", "SGD"),
+    ("mx$", "MXN"),
+    ("nt$", "TWD"),
+];
+/// ISO 4217 codes of currencies in use, without USD.
+const CURRENCY_CODES: &str = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB \
+     BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP \
+     GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW \
+     KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN \
+     NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS \
+     SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX UYU UZS VED VES VND VUV WST XAF XCD \
+     XOF XPF YER ZAR ZMW ZWG";
+
+/// The currency, other than the US dollar, before or after an amount, and the amount.
+fn other_currency(text: &str) -> Option<(&'static str, &str)> {
+    let start = text.find(|char: char| char.is_ascii_digit())?;
+    let end = text.rfind(|char: char| char.is_ascii_digit())? + 1;
+    let known = |word: &str| {
+        let word = word.trim().trim_matches('.').to_lowercase();
+        let of_word = CURRENCY_WORDS.iter().find(|(known, _)| *known == word);
+        let mut codes = CURRENCY_CODES.split_whitespace();
+        of_word
+            .map(|(_, code)| *code)
+            .or_else(|| codes.find(|code| code.eq_ignore_ascii_case(&word)))
+    };
+    let code = known(&text[..start]).or_else(|| known(&text[end..]))?;
+    Some((code, &text[start..end]))
+}
+
+/// The text without the first of [`DOLLAR_MARKS`] that it begins with, then without one at its end.
+fn without_dollar_marks(text: &str) -> &str {
+    let is = |mark: &str, part: Option<&str>| part.is_some_and(|it| it.eq_ignore_ascii_case(mark));
+    let before = DOLLAR_MARKS.iter().find(|mark| is(mark, text.get(..mark.len())));
+    let text = &text[before.map_or(0, |mark| mark.len())..];
+    let end = |mark: &str| text.len().checked_sub(mark.len());
+    let after = DOLLAR_MARKS.iter().find(|it| is(it, end(it).and_then(|at| text.get(at..))));
+    &text[..text.len() - after.map_or(0, |mark| mark.len())]
+}
 
 impl Usd {
-    /// Reads a price that a person wrote: `1,250.50`, `$1,250`, `1250 USD`.
+    /// Reads a price that a person wrote: `1,250.50`, `$1,250`, `1250 USD`, `us$ 12.50`.
     ///
     /// # Errors
-    /// Whatever [`number::plain`] refuses, fractions of a cent, and prices above [`USD_MAX`] dollars.
+    /// Whatever [`number::plain`] refuses, other currencies, fractions of a cent, and prices above
+    /// [`USD_MAX`] dollars.
     pub fn from_text(text: &str, decimals: DecimalMark) -> Result<Usd, UsdError> {
         let text = text.trim();
-        let before = DOLLAR_MARKS.iter().find_map(|mark| text.strip_prefix(mark));
-        let amount = before.or_else(|| DOLLAR_MARKS.iter().find_map(|it| text.strip_suffix(it)));
-        let number = number::plain(amount.unwrap_or(text), decimals)?;
+        if let Some((currency, amount)) = other_currency(text) {
+            return Err(NumberError::in_currency(text, amount, currency, "US dollars").into());
+        }
+        let number = number::plain(without_dollar_marks(text), decimals)?;
         Usd::from_json_number(&number).ok_or(UsdError::Range)
     }
 
@@ -169,8 +254,7 @@ mod tests {
     #[test]
     fn a_decimal_comma_is_never_dropped() {
         let usd = |text, decimals| Usd::from_text(text, decimals).map(Usd::cents);
-        for text in ["12,5", "12,50", "1,25", "1.250,00", "$12,50", "1e3", "€12", "12 EUR", "$$5"]
-        {
+        for text in ["12,5", "12,50", "1,25", "1.250,00", "$12,50", "1e3", "$$5", "12 USD USD"] {
             let refused = usd(text, DecimalMark::Point).expect_err(text).to_string();
             assert!(refused.starts_with("must be a number from 0 to 1000000000"), "{refused}");
             assert!(refused.contains(", not \""), "{refused}");
@@ -184,5 +268,58 @@ mod tests {
             assert_eq!(usd(text, DecimalMark::Point), Ok(cents), "{text}");
         }
         assert_eq!(usd("1,000,000,001", DecimalMark::Point), Err(UsdError::Range));
+    }
+
+    #[test]
+    fn marks_of_the_dollar_are_read_in_any_case_on_both_sides() {
+        for text in [
+            "12.50 usd",
+            "USD 12.50",
+            "Usd12.50",
+            "$12.50",
+            "US$ 12.50",
+            "us$12.50",
+            "12.50$",
+            "$12.50 USD",
+            "US $12.50",
+            "12.50 dollars",
+        ] {
+            for decimals in [DecimalMark::Point, DecimalMark::Comma] {
+                assert_eq!(
+                    Usd::from_text(text, decimals),
+                    Ok(Usd::from_cents(1250).expect("small")),
+                    "{text}"
+                );
+            }
+        }
+        for text in ["usd", "$", "12.50 usdollar", "é$12", "12é"] {
+            assert!(Usd::from_text(text, DecimalMark::Point).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_currencies_are_refused_by_name() {
+        for (text, currency, like) in [
+            ("€12,50", "EUR", "12.50"),
+            ("12,50 €", "EUR", "12.50"),
+            ("12.50 eur", "EUR", "12.50"),
+            ("£1,250", "GBP", "12.50"),
+            ("CHF 1'250", "CHF", "1250"),
+            ("Fr. 12.-", "CHF", "12"),
+            ("R$ 12", "BRL", "12"),
+            ("12 A$", "AUD", "12"),
+            ("12,50 zł", "PLN", "12.50"),
+            ("300 Kč", "CZK", "300"),
+            ("¥1000", "JPY or CNY", "1000"),
+        ] {
+            for decimals in [DecimalMark::Point, DecimalMark::Comma] {
+                let refused = Usd::from_text(text, decimals).expect_err(text).to_string();
+                let expected = format!(
+                    "must be a number from 0 to 1000000000 with at most two decimals; only US dollars are kept, and \
+                     {text:?} is in {currency}: convert it, and write it as {like} is written"
+                );
+                assert_eq!(refused, expected);
+            }
+        }
     }
 }
