@@ -6,6 +6,7 @@ use super::format::Format;
 use super::head::Head;
 use super::lines::split;
 use super::rejects::one_line;
+use crate::vocab::header;
 
 /// Meaning of a column or key. Of several with one role, the lowest rank is used, wherever it stands: ranks
 /// are places in the tables below, more specific names first.
@@ -121,20 +122,6 @@ impl<T> Fields<T> {
     }
 }
 
-/// Names of the domain column; compared without case, spaces and punctuation.
-const NAME_ALIASES: [&str; 10] = [
-    "domainname",
-    "domain",
-    "dominio",
-    "nombrededominio",
-    "domaine",
-    "nomdedomaine",
-    "domeinnaam",
-    "domena",
-    "fqdn",
-    "name",
-];
-
 /// Names of columns of days, with the feed's order of day and month.
 const DAY_ALIASES: [(&str, Meaning, SlashOrder); 37] = [
     ("releasedate", Meaning::Release, SlashOrder::Unknown),
@@ -190,9 +177,9 @@ pub(super) fn role(name: &str) -> Option<Role> {
         let order = SlashOrder::Unknown;
         return Some(Role::Day { meaning: Meaning::Drop, rank: 0, order });
     }
-    let mut buffer = [0; ALIAS_BYTES_MAX];
-    let plain = plain(name, &mut buffer)?;
-    if let Some(rank) = NAME_ALIASES.iter().position(|alias| alias.as_bytes() == plain) {
+    let mut buffer = [0; header::NAME_BYTES_MAX];
+    let plain = header::plain(name, &mut buffer)?;
+    if let Some(rank) = header::domain_rank(name) {
         return Some(Role::Name { rank });
     }
     let rank = DAY_ALIASES.iter().position(|(alias, ..)| alias.as_bytes() == plain)?;
@@ -200,26 +187,11 @@ pub(super) fn role(name: &str) -> Option<Role> {
     Some(Role::Day { meaning, rank, order })
 }
 
-/// Maximum letters and digits of an alias.
-const ALIAS_BYTES_MAX: usize = 24;
-const _: () = assert!(AU_COLUMN.len() <= ALIAS_BYTES_MAX);
+const _: () = assert!(AU_COLUMN.len() <= header::NAME_BYTES_MAX);
 
 /// A column's name in lower-case ASCII letters.
 pub(super) fn letters(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphabetic).map(|char| char.to_ascii_lowercase()).collect()
-}
-
-/// Reduces a column's name to lower-case letters and digits, to compare it with aliases: `Domain
-/// Name` and `domain_name` become `domainname`. `None` when the result is longer than any alias.
-///
-/// Runs for every key of every JSON element, so it allocates nothing.
-fn plain<'a>(name: &str, buffer: &'a mut [u8; ALIAS_BYTES_MAX]) -> Option<&'a [u8]> {
-    let mut length = 0;
-    for byte in name.bytes().filter(u8::is_ascii_alphanumeric) {
-        *buffer.get_mut(length)? = byte.to_ascii_lowercase();
-        length += 1;
-    }
-    Some(&buffer[..length])
 }
 
 /// Header line of a table.
@@ -234,18 +206,17 @@ pub(super) struct Header {
 const PREAMBLE_LINES_MAX: u64 = 20;
 /// Maximum characters kept of a column's name.
 const CELL_CHARS_MAX: usize = 80;
-const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
 impl Header {
     /// Finds the first line that names both a domain and a date column, or else accepts the very
     /// first line when it names a domain column.
     pub(super) fn find(head: &Head) -> Option<Header> {
-        let declared = head.lines.first().and_then(|(_, line)| declared_delimiter(line));
+        let declared = head.lines.first().and_then(|(_, line)| header::declared_delimiter(line));
         let candidates = || {
             let near = head.lines.iter().filter(|(line, _)| *line <= PREAMBLE_LINES_MAX);
             let near = near.skip(usize::from(declared.is_some()));
             near.flat_map(|(line, text)| {
-                let delimiters = DELIMITERS.into_iter();
+                let delimiters = header::DELIMITERS.into_iter();
                 delimiters
                     .filter(move |delimiter| declared.is_none_or(|declared| declared == *delimiter))
                     .map(|delimiter| Header::cut(*line, text, delimiter))
@@ -287,9 +258,9 @@ impl Header {
     /// `releaseDate` for `release_date`.
     pub(super) fn spelled(&self, name: &str) -> Option<usize> {
         let is_same = |cell: &String| {
-            let (mut one, mut other) = ([0; ALIAS_BYTES_MAX], [0; ALIAS_BYTES_MAX]);
-            let cell = plain(cell, &mut one);
-            cell.is_some() && cell == plain(name, &mut other)
+            let (mut one, mut other) = ([0; header::NAME_BYTES_MAX], [0; header::NAME_BYTES_MAX]);
+            let cell = header::plain(cell, &mut one);
+            cell.is_some() && cell == header::plain(name, &mut other)
         };
         self.exactly(name).or_else(|| self.cells.iter().position(is_same))
     }
@@ -322,12 +293,6 @@ impl Header {
     }
 }
 
-/// Delimiter that a spreadsheet declares on the first line: `sep=;`.
-fn declared_delimiter(line: &str) -> Option<u8> {
-    let delimiter = line.trim_matches('"').strip_prefix("sep=")?.bytes().next()?;
-    DELIMITERS.contains(&delimiter).then_some(delimiter)
-}
-
 /// Positions of the columns that are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
@@ -344,9 +309,7 @@ impl Columns {
     /// # Errors
     /// [`FeedProblem::MissingColumn`] without a name column, or [`FeedProblem::NoDateColumn`].
     pub(super) fn from_header(header: &Header, day_is_given: bool) -> Result<Columns, FeedProblem> {
-        let au = |cell: &String| {
-            plain(cell, &mut [0; ALIAS_BYTES_MAX]).is_some_and(|name| name == AU_COLUMN.as_bytes())
-        };
+        let au = |cell: &String| header::rank(cell, &[AU_COLUMN]).is_some();
         let day_first = header.cells.iter().any(au);
         let (mut fields, mut unused) = (Fields::default(), Vec::new());
         for (at, cell) in header.cells.iter().enumerate() {

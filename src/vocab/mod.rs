@@ -15,6 +15,7 @@ pub mod day;
 pub mod dqs;
 pub mod file_error;
 pub mod filter;
+pub mod header;
 pub mod ids;
 pub mod json;
 pub mod kind;
