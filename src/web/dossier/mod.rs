@@ -45,6 +45,7 @@ use crate::web::layout::Page;
 use crate::web::links::{Link, Links};
 use crate::web::notice;
 use crate::web::viewer::Viewer;
+use crate::web::watchlist::MAX_BID_LABEL;
 use registry::Registry;
 use votes::Votes;
 
@@ -300,7 +301,7 @@ impl Dossier<'_> {
                 input type="hidden" name="domain" value=(self.domain);
                 input type="hidden" name="next" value={ (dossier_path(self.domain.as_str())) };
                 div.pair {
-                    label { "Maximum bid (USD)" input type="text" name="bid" inputmode="decimal" value=(bid) autocomplete="off"; }
+                    label { (MAX_BID_LABEL) input type="text" name="bid" inputmode="decimal" value=(bid) autocomplete="off"; }
                     label { "Venue" input type="text" name="venue" list="venues" maxlength=(VENUE_CHARS_MAX) value=(details.venue.as_deref().unwrap_or_default()) autocomplete="off"; }
                 }
                 datalist #venues { @for link in venues { option value=(link.name) {} } }

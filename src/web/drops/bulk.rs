@@ -27,7 +27,7 @@ use crate::web::form::{Fields, Form, LargeForm};
 use crate::web::fragment::{Wanted, wanted};
 use crate::web::logged_in::LoggedIn;
 use crate::web::owned::for_excel;
-use crate::web::watchlist::{next, parse_bid, parse_name, parse_tags};
+use crate::web::watchlist::{MAX_BID_LABEL, next, parse_bid, parse_name, parse_tags};
 
 /// Maximum names of a search that are changed at once.
 const NAMES_MAX: usize = WATCHES_PASTED_MAX;
@@ -94,7 +94,7 @@ pub fn form(shown: &Shown<'_>, total: u32) -> Markup {
             @if shown.owned.is_some() {
                 label { "Tags " input #tags type="text" name="tags" maxlength="400" autocomplete="off" autocapitalize="none" placeholder="flip, garden"; }
                 button type="submit" { "Tag" }
-                label { "Max bid (USD) " input #bid type="text" name="bid" inputmode="decimal" maxlength="16" autocomplete="off"; }
+                label { (MAX_BID_LABEL) " " input #bid type="text" name="bid" inputmode="decimal" maxlength="16" autocomplete="off"; }
                 button type="submit" { "Set bid" }
                 @if shown.hidden.are_shown { button type="submit" formaction="/unhide" { "Unhide" } }
                 @else { button type="submit" formaction="/hide" { "Hide" } }

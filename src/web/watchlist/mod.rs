@@ -52,6 +52,8 @@ const REMOVED: Notice = Notice::new("removed", "Removed from your watchlist.");
 const SAVED: Notice = Notice::new("saved", "Saved.");
 const UNSELECTED: Notice = Notice::new("unselected", "Select the names to change first.");
 const NOTICES: [Notice; 5] = [ADDED, THERE, REMOVED, SAVED, UNSELECTED];
+/// Label of the field of the maximum bid in forms, and its name in their errors.
+pub(super) const MAX_BID_LABEL: &str = "Max bid (USD)";
 /// Tags and venues shown as filters.
 const CHIPS_MAX: usize = 12;
 
@@ -204,6 +206,8 @@ struct Report {
     refused: Vec<paste::Rejected>,
     /// The header line of a CSV file.
     header: Option<String>,
+    /// Its columns that were not read.
+    unused: Vec<String>,
 }
 
 /// `GET /watchlist`.
@@ -337,7 +341,7 @@ pub(super) fn parse_tags(text: &str) -> Result<Vec<Tag>, PageError> {
 
 pub(super) fn parse_bid(text: &str) -> Result<Usd, PageError> {
     let bid = Usd::from_text(text, DecimalMark::Point);
-    bid.map_err(|err| ApiError::parameter("maxBidUsd", err).into())
+    bid.map_err(|err| ApiError::parameter(MAX_BID_LABEL, err).into())
 }
 
 pub(super) fn parse_name(text: &str) -> Result<DomainName, PageError> {
@@ -416,6 +420,9 @@ async fn paste(web: &Web, member: &LoggedIn, text: &str) -> Result<Pasted, PageE
         report: None,
     };
     let sent = paste::Pasted::parse(text);
+    if let Some(why) = &sent.refusal {
+        return Ok(refused(why));
+    }
     if sent.items == 0 {
         return Ok(refused("Enter at least one name."));
     }
@@ -423,9 +430,10 @@ async fn paste(web: &Web, member: &LoggedIn, text: &str) -> Result<Pasted, PageE
         let (count, most) = (grouped(sent.items as u64), grouped(WATCHES_PASTED_MAX as u64));
         return Ok(refused(&format!("You entered {count} names. Add at most {most} at a time.")));
     }
-    let mut report = Report { added: 0, there: 0, refused: sent.rejected, header: sent.header };
+    let paste::Pasted { names, rejected: refused, header, unused, .. } = sent;
+    let mut report = Report { added: 0, there: 0, refused, header, unused };
     let (names, sent): (Vec<_>, Vec<_>) =
-        sent.names.into_iter().map(|(sent, name, patch)| ((name, patch), sent)).unzip();
+        names.into_iter().map(|(sent, name, patch)| ((name, patch), sent)).unzip();
     let outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
     for (sent, outcome) in sent.into_iter().zip(outcomes) {
         match outcome {
@@ -458,6 +466,7 @@ impl Report {
     /// Notice for a single name that is on the list now.
     fn notice(&self) -> Option<Notice> {
         match self {
+            Report { unused, .. } if !unused.is_empty() => None,
             Report { added: 1, there: 0, refused, .. } if refused.is_empty() => Some(ADDED),
             Report { added: 0, there: 1, refused, .. } if refused.is_empty() => Some(THERE),
             _ => None,

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::paste;
-use super::{Group, List, Listed, NOTICES, PATH, Pasted, Report};
+use super::{Group, List, Listed, MAX_BID_LABEL, NOTICES, PATH, Pasted, Report};
 use crate::accounts::WatchDetails;
 use crate::http::allowance::Now;
 use crate::http::watchlist::{HasBid, WatchSort};
@@ -102,10 +102,10 @@ fn chips(list: &List) -> Markup {
 
 /// The form to add names.
 fn adding(pasted: &Pasted, is_empty: bool) -> Markup {
-    let most = grouped(WATCHES_PASTED_MAX as u64);
+    let (most, columns) = (grouped(WATCHES_PASTED_MAX as u64), paste::COLUMNS);
     let help = format!(
         "Enter up to {most} names, separated by new lines, spaces, commas or semicolons. Or paste a CSV \
-         file with a header line: domain, tags, max_bid_usd, venue, note. Downloads of this list are such files."
+         file with a header line: {columns}. Downloads of this list are such files."
     );
     let field = Field::new("names", "Names").help(&help).error(pasted.error.as_ref());
     let rows = if is_empty || !pasted.text.is_empty() { 5 } else { 2 };
@@ -141,6 +141,9 @@ fn reported(report: &Report) -> Markup {
                 li { b { (names(report.added)) } " added" }
                 @if report.there > 0 { li { b { (names(report.there)) } " already on your watchlist" } }
                 @if !report.refused.is_empty() { li { b { (names(report.refused.len())) } " not added" } }
+                @if !report.unused.is_empty() {
+                    li { "Columns not used: " (report.unused.join(", ")) " (columns that are read: " (paste::COLUMNS) ")" }
+                }
             }
             @if !report.refused.is_empty() {
                 p { "What was not added is in the field below, whole rows of a CSV file included. Correct or remove it." }
@@ -215,7 +218,7 @@ fn bulk(list: &List) -> Markup {
         fieldset.bulk {
             legend { "With the selected names" }
             label { "Add tags" input type="text" name="tags" placeholder="flip, keep" autocomplete="off"; }
-            label { "Max bid (USD)" input type="text" name="bid" inputmode="decimal" placeholder="unchanged" autocomplete="off"; }
+            label { (MAX_BID_LABEL) input type="text" name="bid" inputmode="decimal" placeholder="unchanged" autocomplete="off"; }
             label { "Venue" input type="text" name="venue" maxlength=(VENUE_CHARS_MAX) list="venues" placeholder="unchanged" autocomplete="off"; }
             datalist #venues { @for venue in &list.venue_choices { option value=(venue) {} } }
             button type="submit" formaction="/watchlist/notes" { "Save" }

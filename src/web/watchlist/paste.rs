@@ -1,15 +1,28 @@
 //! Parses a pasted list of names with any separators, or a CSV file with a header line.
 
+use std::fmt;
+
 use rustc_hash::FxHashMap;
 
 use crate::accounts::{Tags, WatchPatch};
 use crate::vocab::cell::unguarded;
+use crate::vocab::header;
 use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
 use crate::vocab::number::DecimalMark;
 
-/// Columns of a CSV file with names.
-const NAME_COLUMNS: [&str; 2] = ["domain", "name"];
+/// Names of the columns beside the domain, as [`header::plain`] writes them. Of several columns of one
+/// field, the first here is read.
+const TAGS: [&str; 2] = ["tags", "tag"];
+const MAX_BID: [&str; 4] = ["maxbidusd", "maxbid", "bidusd", "bid"];
+const VENUE: [&str; 1] = ["venue"];
+const NOTE: [&str; 2] = ["note", "notes"];
+/// The columns that are read, for messages.
+pub const COLUMNS: &str = "domain, tags, max_bid_usd, venue, note";
+/// Rows by which a table without a domain column is recognised.
+const SAMPLE_ROWS: usize = 200;
+/// Maximum characters of a header that an error repeats.
+const HEADER_CHARS_MAX: usize = 80;
 
 /// A name as it was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,22 +50,33 @@ pub struct Pasted {
     pub items: usize,
     /// The header line of a CSV file. Without it, rejected rows could not be sent again.
     pub header: Option<String>,
+    /// Columns of a CSV file that are not read, as its header calls them.
+    pub unused: Vec<String>,
+    /// Why nothing of the text is read: it is a table, and which of its columns has the names is not known.
+    pub refusal: Option<String>,
 }
 
 impl Pasted {
     /// Parses a text. Separators are white space, commas, semicolons, bars and quotes, which no name
-    /// contains. A text whose first line names a column `domain` or `name` is a CSV file, with commas,
-    /// semicolons or tabs between its cells.
+    /// contains. A text whose first line names a column of domains is a CSV file, with commas, semicolons,
+    /// tabs or bars between its cells; a line `sep=;` before it says which. Another table is refused: its
+    /// cells may hold names that nobody wants to watch.
     pub fn parse(text: &str) -> Pasted {
         let text = text.trim_start_matches('\u{feff}');
+        let start = Start::of(text);
         let mut pasted = Pasted::default();
-        match Columns::of(text) {
-            Some(columns) => pasted.read_csv(text, &columns),
+        let rows = &text[start.at..];
+        match Columns::of(rows, &start.delimiters) {
+            Some(columns) => pasted.read_csv(text, &start, columns),
+            None if start.delimiters.iter().any(|it| is_table(rows, *it)) => {
+                pasted.refusal = Some(no_domain_column(rows));
+            }
             None => {
-                for (at, line) in text.lines().enumerate() {
+                for (at, line) in rows.lines().enumerate() {
                     for item in items(line) {
                         let (name, text) = (item.to_owned(), item.to_owned());
-                        pasted.add(Sent { line: at + 1, name, text }, Ok(WatchPatch::default()));
+                        let line = start.line + at;
+                        pasted.add(Sent { line, name, text }, Ok(WatchPatch::default()));
                     }
                 }
             }
@@ -61,20 +85,23 @@ impl Pasted {
         pasted
     }
 
-    fn read_csv(&mut self, text: &str, columns: &Columns) {
-        let mut reader = columns.reader(text);
-        self.header = text.lines().next().map(str::to_owned);
+    fn read_csv(&mut self, text: &str, place: &Start, columns: Columns) {
+        let rows = &text[place.at..];
+        let mut reader = reader(rows, columns.delimiter);
         let mut row = csv::StringRecord::new();
         // Cells are text already, so that reading cannot fail.
-        let (mut start, mut line) = (0, 1);
+        let (mut start, mut line) = (0, place.line);
         while reader.read_record(&mut row).is_ok_and(|is_more| is_more) {
             let end = reader.position().byte() as usize;
-            let raw = &text[start..end];
+            let raw = &rows[start..end];
             let sent = raw.trim_start_matches(['\r', '\n']);
             let before = raw[..raw.len() - sent.len()].matches('\n').count();
             let name = row.get(columns.name).unwrap_or_default().trim().to_owned();
-            // The header and rows of empty cells are skipped.
-            if start > 0 && row.iter().any(|cell| !cell.trim().is_empty()) {
+            if start == 0 {
+                // With the line that declares the separator.
+                let header = text[..place.at + end].trim_matches(['\r', '\n']);
+                self.header = Some(header.to_owned());
+            } else if row.iter().any(|cell| !cell.trim().is_empty()) {
                 let text = sent.trim_end_matches(['\r', '\n']).to_owned();
                 let patch = columns.patch(&row, &text);
                 self.add(Sent { line: line + before, name, text }, patch);
@@ -82,6 +109,7 @@ impl Pasted {
             line += raw.matches('\n').count();
             start = end;
         }
+        self.unused = columns.unused();
     }
 
     fn add(&mut self, sent: Sent, patch: Result<WatchPatch, String>) {
@@ -115,10 +143,71 @@ impl Pasted {
     }
 }
 
-/// Positions of the columns that are read.
+/// Where the first row of a text is, and what may separate its cells.
+struct Start {
+    at: usize,
+    /// Number of its line, from 1.
+    line: usize,
+    delimiters: Vec<u8>,
+}
+
+impl Start {
+    /// Skips blank lines, and a line that declares the separator.
+    fn of(text: &str) -> Start {
+        let mut start = Start { at: 0, line: 1, delimiters: header::DELIMITERS.to_vec() };
+        for line in text.split_inclusive('\n') {
+            match header::declared_delimiter(line) {
+                Some(declared) if start.delimiters.len() > 1 => start.delimiters = vec![declared],
+                _ if line.trim().is_empty() => {}
+                _ => break,
+            }
+            (start.at, start.line) = (start.at + line.len(), start.line + 1);
+        }
+        start
+    }
+}
+
+fn reader(rows: &str, delimiter: u8) -> csv::Reader<&[u8]> {
+    csv::ReaderBuilder::new()
+        .flexible(true)
+        .has_headers(false)
+        .delimiter(delimiter)
+        .from_reader(rows.as_bytes())
+}
+
+/// The first rows that are not blank.
+fn sample(rows: &str, delimiter: u8) -> impl Iterator<Item = csv::StringRecord> {
+    let records = reader(rows, delimiter).into_records().map_while(Result::ok);
+    records.filter(|row| row.iter().any(|cell| !cell.trim().is_empty())).take(SAMPLE_ROWS)
+}
+
+/// Returns true for rows that look like a table with a header: as many cells in most rows as in the first,
+/// and names in those rows but not in the first.
+fn is_table(rows: &str, delimiter: u8) -> bool {
+    let has_name = |row: &csv::StringRecord| {
+        row.iter().any(|cell| DomainName::parse_or_address(cell.trim()).is_ok())
+    };
+    let mut rows = sample(rows, delimiter);
+    let Some(first) = rows.next().filter(|first| first.len() > 1 && !has_name(first)) else {
+        return false;
+    };
+    let (alike, others): (Vec<_>, Vec<_>) = rows.partition(|row| row.len() == first.len());
+    alike.iter().any(has_name) && alike.len() >= others.len()
+}
+
+fn no_domain_column(rows: &str) -> String {
+    let header: String =
+        rows.lines().next().unwrap_or_default().trim().chars().take(HEADER_CHARS_MAX).collect();
+    format!(
+        "This looks like a table, and none of its columns is called domain ({header}). Call the column with the \
+         names domain in the first line, or paste that column alone. Nothing was added."
+    )
+}
+
+/// Columns of a CSV file, and the positions of those that are read.
 struct Columns {
     delimiter: u8,
-    len: usize,
+    header: Vec<String>,
     name: usize,
     tags: Option<usize>,
     max_bid: Option<usize>,
@@ -127,34 +216,28 @@ struct Columns {
 }
 
 impl Columns {
-    /// The columns of a CSV file; `None` if the first line has no column of names.
-    fn of(text: &str) -> Option<Columns> {
-        let first = text.lines().next()?;
-        let often = |delimiter: &u8| first.bytes().filter(|byte| byte == delimiter).count();
-        // Of delimiters that occur as often, the last.
-        let delimiter = *[b'\t', b';', b','].iter().max_by_key(|it| often(it))?;
-        let header = first.split(char::from(delimiter));
-        let header: Vec<_> =
-            header.map(|cell| cell.trim().trim_matches('"').to_lowercase()).collect();
-        let place =
-            |names: &[&str]| header.iter().position(|column| names.contains(&column.as_str()));
-        Some(Columns {
-            delimiter,
-            len: header.len(),
-            name: place(&NAME_COLUMNS)?,
-            tags: place(&["tags", "tag"]),
-            max_bid: place(&["max_bid_usd", "max_bid", "bid"]),
-            venue: place(&["venue"]),
-            note: place(&["note", "notes"]),
-        })
+    /// The columns of a CSV file; `None` if its first row has no column of names.
+    fn of(rows: &str, delimiters: &[u8]) -> Option<Columns> {
+        let header = |delimiter| {
+            let row = sample(rows, delimiter).next().unwrap_or_default();
+            row.iter().map(|cell| cell.trim().to_owned()).collect::<Vec<_>>()
+        };
+        let headers = delimiters.iter().rev().map(|delimiter| (*delimiter, header(*delimiter)));
+        let with_names = headers
+            .filter_map(|(it, header)| Some((it, column(&header, header::domain_rank)?, header)));
+        // Of separators that give as many cells, the comma.
+        let (delimiter, name, header) = with_names.max_by_key(|(.., header)| header.len())?;
+        let of = |names: &[&str]| column(&header, |cell| header::rank(cell, names));
+        let (tags, max_bid, venue, note) = (of(&TAGS), of(&MAX_BID), of(&VENUE), of(&NOTE));
+        Some(Columns { delimiter, name, tags, max_bid, venue, note, header })
     }
 
-    fn reader<'t>(&self, text: &'t str) -> csv::Reader<&'t [u8]> {
-        csv::ReaderBuilder::new()
-            .flexible(true)
-            .has_headers(false)
-            .delimiter(self.delimiter)
-            .from_reader(text.as_bytes())
+    /// Names of the columns that are not read.
+    fn unused(&self) -> Vec<String> {
+        let read = [Some(self.name), self.tags, self.max_bid, self.venue, self.note];
+        let columns = (0..).zip(&self.header);
+        let unused = columns.filter(|(at, cell)| !cell.is_empty() && !read.contains(&Some(*at)));
+        unused.map(|(_, cell)| cell.clone()).collect()
     }
 
     /// Reads the notes of a row, which was sent as `text`. Empty cells change nothing.
@@ -162,8 +245,8 @@ impl Columns {
         if text.matches('"').count() % 2 == 1 {
             return Err("a quote is not closed".to_owned());
         }
-        if row.len() > self.len {
-            let (cells, columns) = (row.len(), self.len);
+        if row.len() > self.header.len() {
+            let (cells, columns) = (row.len(), self.header.len());
             return Err(format!(
                 "the row has {cells} cells and the header has {columns}; put quotes around cells with separators"
             ));
@@ -181,11 +264,23 @@ impl Columns {
         Ok(WatchPatch {
             note: cell(self.note).map(|text| Some(text.to_owned())),
             tags: tags.map(Tags::Add),
-            max_bid: bid.map_err(|err| format!("column max_bid_usd {err}"))?.map(Some),
+            max_bid: bid.map_err(|err| self.about(self.max_bid, &err))?.map(Some),
             venue: cell(self.venue).map(|text| Some(text.to_owned())),
             alerts: None,
         })
     }
+
+    /// An error in a cell of the column at a position.
+    fn about(&self, at: Option<usize>, err: &dyn fmt::Display) -> String {
+        let column = at.and_then(|at| self.header.get(at)).map(String::as_str).unwrap_or_default();
+        format!("column {column} {err}")
+    }
+}
+
+/// Position of the column of the lowest rank.
+fn column(header: &[String], rank: impl Fn(&str) -> Option<usize>) -> Option<usize> {
+    let ranked = (0..).zip(header).filter_map(|(at, cell)| Some((rank(cell)?, at)));
+    ranked.min().map(|(_, at)| at)
 }
 
 /// Parses tags separated by commas.
@@ -313,5 +408,86 @@ mod tests {
         }
         // An unquoted decimal comma is one cell too many.
         assert!(bid("domain,max_bid_usd", "a.com,12,50").is_err());
+    }
+
+    #[test]
+    fn columns_that_are_not_read_are_named() {
+        for (header, unused) in [
+            ("Domain;Höchstgebot;Bemerkung", &["Höchstgebot", "Bemerkung"][..]),
+            ("domain;bid;max bid;maxBidUsd", &["bid", "max bid"]),
+            ("Max Bid;bid;domain", &["bid"]),
+            ("bid;domain;bid", &["bid"]),
+            ("name;Domain Name;note;notes", &["name", "notes"]),
+            ("domain;;tags;venue;note;max_bid_usd", &[]),
+        ] {
+            let cells = header.split(';').count() - 1;
+            let row = (0..=cells).map(|_| "a.com").collect::<Vec<_>>().join(";");
+            let pasted = Pasted::parse(&format!("{header}\n{row}\n"));
+            assert_eq!(pasted.unused, unused, "{header}");
+            assert_eq!(pasted.items, 1, "{header}");
+        }
+        let pasted = Pasted::parse("domain;bid;max bid;maxBidUsd\na.com;1;2;3\n");
+        assert_eq!(pasted.names[0].2.max_bid, Some(Usd::from_cents(300)));
+        let pasted = Pasted::parse("domain;Bid\na.com;twelve\n");
+        assert!(pasted.rejected[0].why.starts_with("column Bid must be"), "{pasted:?}");
+    }
+
+    #[test]
+    fn every_name_of_the_domain_column_that_lists_have_is_known() {
+        for header in ["Nom de domaine", "DOMAIN_NAME", "domeinnaam", "\"dominio\"", "fqdn"] {
+            let pasted = Pasted::parse(&format!("{header};Händler\nalpha1.com;sedo.com\n"));
+            let names: Vec<_> = pasted.names.iter().map(|(_, name, _)| name.as_str()).collect();
+            assert_eq!(names, ["alpha1.com"], "{header}");
+            assert_eq!(pasted.unused, ["Händler"]);
+        }
+    }
+
+    #[test]
+    fn a_table_without_a_domain_column_is_refused() {
+        for text in [
+            "Domänename;Gebot;Händler\nalpha1.com;12,50;sedo.com\n",
+            "sep=;\nDomänename;Gebot\nalpha1.com;12,50\nalpha2.com;1\n",
+            "\n\nAsset,Broker\r\nalpha1.com,sedo.com\r\n\r\nalpha2.com,\r\n",
+            "Asset\tBroker\nalpha1.com\tsedo.com\n",
+            "Asset|Broker\nalpha1.com|sedo.com\nalpha2.com|a|b\n",
+            "\"Asset, all\",Broker\n\"alpha1.com\",sedo.com\n",
+        ] {
+            let pasted = Pasted::parse(text);
+            let refusal = pasted.refusal.clone().unwrap_or_default();
+            assert!(refusal.contains("called domain"), "{text}: {pasted:?}");
+            assert_eq!((pasted.items, pasted.names.len()), (0, 0), "{text}");
+        }
+        for (text, names) in [
+            // A first row with a name is no header.
+            ("alpha1.com;12,50;sedo.com\nalpha2.com;1;sedo.com\n", 3),
+            ("My names\nalpha1.com\nalpha2.com\n", 2),
+            ("Please add, thanks:\nalpha1.com\nalpha2.com, alpha3.com, alpha4.com\n", 4),
+            ("alpha1.com, alpha2.com", 2),
+        ] {
+            let pasted = Pasted::parse(text);
+            assert_eq!((pasted.refusal, pasted.names.len()), (None, names), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_first_line_may_declare_the_separator() {
+        for (text, cents) in [
+            ("sep=;\ndomain;bid\na.com;12,50\n", 1250),
+            ("\u{feff}\"sep=;\"\r\n\r\nDomain;Bid\r\na.com;12,50\r\n", 1250),
+            ("SEP=,\ndomain,bid\na.com,\"1,250\"\n", 125_000),
+            ("sep=|\ndomain|bid\na.com|12.5\n", 1250),
+            ("sep=\t\ndomain\tbid\na.com\t12.5\n", 1250),
+            ("\ndomain;bid\na.com;12,50\n", 1250),
+        ] {
+            let pasted = Pasted::parse(text);
+            assert_eq!(pasted.rejected, [], "{text}");
+            assert_eq!(pasted.names[0].2.max_bid, Some(Usd::from_cents(cents)), "{text}");
+        }
+        // Rejected rows can be sent again with it, and lines are counted from the start of the text.
+        let pasted = Pasted::parse("sep=;\ndomain;bid\na.com;x\n");
+        assert_eq!(pasted.header.as_deref(), Some("sep=;\ndomain;bid"));
+        assert_eq!(pasted.rejected[0].sent.line, 3);
+        let pasted = Pasted::parse("sep=;\na.com;b.com\nwww.c.com\n");
+        assert_eq!((pasted.names.len(), pasted.rejected[0].sent.line), (2, 3));
     }
 }

@@ -149,7 +149,7 @@ fn selected_names_are_tagged_and_one_is_noted_on_its_dossier() {
 
     // The dossier has the notes of one name, and its venue comes first among the links.
     list.link("harborlight.com").follow();
-    assert_eq!(browser.field("Maximum bid (USD)").property("value"), "95");
+    assert_eq!(browser.field("Max bid (USD)").property("value"), "95");
     assert_eq!(browser.field("Tags").property("value"), "coast, flip");
     browser.field("Venue").fill("NameJet");
     browser.field("Note").fill("Ask Hanna about the shop.");

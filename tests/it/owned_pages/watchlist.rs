@@ -224,6 +224,54 @@ fn bad_rows_of_a_file_are_told_and_stay_in_the_field() {
 }
 
 #[test]
+fn columns_that_are_not_used_are_told_and_unknown_tables_are_refused() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "core");
+    let mut paste = |text: &str| ann.post("/watchlist/add", &[("names", text)]);
+    let page =
+        paste("sep=;\r\nDomain;Höchstgebot;Bemerkung\r\nsolar.com;12,50;x\r\nfresh.com;1;y\r\n");
+    page.assert_says(200, "2 names added");
+    page.assert_says(200, "not used: Höchstgebot, Bemerkung");
+    // A single name leads to a page as well, not to a notice.
+    let page = paste("Nom de domaine;bid;maxBidUsd\npending.com;7;80,5\n");
+    page.assert_says(200, "1 name added");
+    page.assert_says(200, "not used: bid");
+    let page = paste("Domänename;Gebot;Händler\nreleased.com;12,50;sedo.com\n");
+    page.assert_says(400, "none of its columns is called domain (Domänename;Gebot;Händler)");
+    assert!(
+        page.text.contains("released.com;12,50;sedo.com\n</textarea>"),
+        "it stays in the field"
+    );
+    let page = paste("domain;max_bid_usd\nreleased.com;12.505\nteapots.net;12,50 €\n");
+    page.assert_says(400, "write 12505 or 12.51, not");
+    page.assert_says(400, "is in EUR: convert it, and write it as 12.50 is written.");
+    let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
+    let listed = api.get("/api/v1/watchlist?sort=name").json();
+    let rows = listed["watchlist"].as_array().expect("rows").iter();
+    let bids: Vec<_> = rows.map(|row| (row["domain"].clone(), row["maxBidUsd"].clone())).collect();
+    let expected = [
+        (json!("fresh.com"), json!(null)),
+        (json!("pending.com"), json!(80.5)),
+        (json!("solar.com"), json!(null)),
+    ];
+    assert_eq!(bids, expected);
+}
+
+#[test]
+fn errors_of_forms_name_the_label_of_the_field() {
+    let world = World::new();
+    let mut ann = world.person("ann@example.com", "core");
+    let fields = [("domain", "solar.com"), ("bid", "12,50"), ("next", "/watchlist")];
+    for path in ["/watch", "/watchlist/notes", "/watchlist/entry"] {
+        ann.post(path, &fields).assert_says(400, "Max bid (USD): must be a number");
+    }
+    let fields = [("domain", "solar.com"), ("bid", "12.50 usd"), ("next", "/watchlist")];
+    ann.post("/watchlist/entry", &fields).assert_goes_to("/watchlist");
+    ann.get("/watchlist").assert_says(200, "12.5");
+    ann.get("/domain/solar.com").assert_says(200, "Max bid (USD)");
+}
+
+#[test]
 fn the_state_of_a_name_opens_to_its_history() {
     let world = World::new();
     let rows = "domain,drop_date,release_date,status,registered_again\n\
