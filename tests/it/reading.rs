@@ -360,13 +360,13 @@ fn the_first_view_is_the_best_of_each_coming_day() {
 fn errors_are_told_above_the_list() {
     let world = World::new();
     for (query, says) in [
-        ("min_dqs=101", "The parameter min_dqs must be an integer from 0 to 100."),
-        ("max_len=0", "The parameter max_len must be an integer from 1 to 63."),
+        ("min_dqs=101", "Score at least: must be an integer from 0 to 100."),
+        ("max_len=0", "Length at most: must be an integer from 1 to 63."),
         ("q=a%00b", "The parameter q must not hold NUL or control characters."),
         ("stage=gone", "The parameter stage "),
         ("view=x", "The parameter view "),
         ("offset=-1", "The parameter offset "),
-        ("release_from=%2B3d&release_to=tomorrow", "The parameter release_from "),
+        ("release_from=%2B3d&release_to=tomorrow", "Drops from: "),
     ] {
         let response = world.client().get(&format!("/?{query}&tld=de"));
         assert_eq!(response.status, 400, "{query}");

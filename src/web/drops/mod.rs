@@ -99,7 +99,11 @@ async fn list_drops(
         let (mut status, found, mut problem) = match found {
             Ok(found) => (StatusCode::OK, Some(found), None),
             Err(ApiError::BadParameter { name, what, .. }) => {
-                (StatusCode::BAD_REQUEST, None, Some(format!("The parameter {name} {what}.")))
+                let why = match side::label(&name) {
+                    Some(label) => format!("{label}: {what}."),
+                    None => format!("The parameter {name} {what}."),
+                };
+                (StatusCode::BAD_REQUEST, None, Some(why))
             }
             Err(err) => return Err(err),
         };

@@ -211,25 +211,39 @@ fn numbers(values: &[FacetValue]) -> impl Iterator<Item = (u8, u32)> {
     values.iter().filter_map(|value| Some((value.value.parse().ok()?, value.count)))
 }
 
+const TEXTS: [(&str, &str); 5] = [
+    ("contains", "Contains"),
+    ("starts", "Starts with"),
+    ("ends", "Ends with"),
+    ("not_contains", "Does not contain"),
+    ("tld", "TLDs"),
+];
+const PAIRS: [(&str, &str, &str, &str); 4] = [
+    ("Score", "min_dqs", "max_dqs", "100"),
+    ("Length", "min_len", "max_len", "63"),
+    ("Words", "min_words", "max_words", "15"),
+    ("Other TLDs", "min_tlds", "max_tlds", ""),
+];
+const NUMBERS: [(&str, &str, u32); 1] = [("Popularity rank at most", "max_rank", ListRank::MAX)];
+const DATES: [(&str, &str, &str); 2] =
+    [("Drops", "release_from", "release_to"), ("Left the zone", "dropped_from", "dropped_to")];
+
+/// The label of the field of a parameter in [`more`], for errors.
+pub fn label(parameter: &str) -> Option<String> {
+    let text = TEXTS.iter().map(|(name, word)| (*name, (*word).to_owned()));
+    let numbers = NUMBERS.iter().map(|(word, name, _)| (*name, (*word).to_owned()));
+    let pairs = PAIRS.iter().flat_map(|(word, low, high, _)| {
+        [(*low, format!("{word} at least")), (*high, format!("{word} at most"))]
+    });
+    let dates = DATES.iter().flat_map(|(word, from, to)| {
+        [(*from, format!("{word} from")), (*to, format!("{word} to"))]
+    });
+    let mut all = text.chain(numbers).chain(pairs).chain(dates);
+    all.find(|(name, _)| *name == parameter).map(|(_, label)| label)
+}
+
 /// Fields for the filters that have no list of values. Works without scripts.
 fn more(shown: &Shown<'_>) -> Markup {
-    const TEXTS: [(&str, &str); 5] = [
-        ("contains", "Contains"),
-        ("starts", "Starts with"),
-        ("ends", "Ends with"),
-        ("not_contains", "Does not contain"),
-        ("tld", "TLDs"),
-    ];
-    const PAIRS: [(&str, &str, &str, &str); 4] = [
-        ("Score", "min_dqs", "max_dqs", "100"),
-        ("Length", "min_len", "max_len", "63"),
-        ("Words", "min_words", "max_words", "15"),
-        ("Other TLDs", "min_tlds", "max_tlds", ""),
-    ];
-    const NUMBERS: [(&str, &str, u32); 1] =
-        [("Popularity rank at most", "max_rank", ListRank::MAX)];
-    const DATES: [(&str, &str, &str); 2] =
-        [("Drops", "release_from", "release_to"), ("Left the zone", "dropped_from", "dropped_to")];
     let state = shown.state;
     // The day that `tomorrow` or `+7d` stands for.
     let date = |name| Day::parse_from(state.get(name), shown.today).ok();
