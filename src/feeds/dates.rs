@@ -192,6 +192,10 @@ fn slashed(text: &str, order: SlashOrder) -> Slashed {
         NaiveDate::from_ymd_opt(year, month, day)
     };
     if first >= 1000 {
+        // ISO 8601 has two digits each. With one, the row may be cut: `2026-12-2` of `2026-12-27`.
+        if text.len() != "YYYY-MM-DD".len() {
+            return Slashed::No;
+        }
         let date =
             i32::try_from(first).ok().and_then(|it| NaiveDate::from_ymd_opt(it, second, year));
         return date.map_or(Slashed::No, Slashed::Date);
@@ -220,6 +224,11 @@ pub(super) fn digits(text: &str) -> Option<u32> {
     shaped.then(|| text.parse().ok()).flatten()
 }
 
+/// Exactly two digits: with one, the row may be cut.
+fn two_digits(text: &str) -> Option<u32> {
+    digits(text).filter(|_| text.len() == 2)
+}
+
 /// A time of day with its AM/PM and zone.
 struct Clock {
     time: NaiveTime,
@@ -235,9 +244,9 @@ impl Clock {
         let (half, rest) = meridiem(rest.trim());
         let mut parts = time.split(':');
         let hour = half_day(digits(parts.next()?)?, half)?;
-        let minute = digits(parts.next()?)?;
+        let minute = two_digits(parts.next()?)?;
         let second = match parts.next() {
-            Some(part) => digits(part.split_once('.').map_or(part, |(whole, _)| whole))?,
+            Some(part) => two_digits(part.split_once('.').map_or(part, |(whole, _)| whole))?,
             None => 0,
         };
         let time = NaiveTime::from_hms_opt(hour, minute, second)?;
@@ -301,16 +310,19 @@ fn zone(name: &str) -> Option<FixedOffset> {
     if let Some((_, hours)) = known {
         return FixedOffset::east_opt(hours * 3600);
     }
-    let offset = name.strip_prefix("GMT").or(name.strip_prefix("UTC")).unwrap_or(name);
+    let named = name.strip_prefix("GMT").or(name.strip_prefix("UTC"));
+    let offset = named.unwrap_or(name);
     let (sign, text) = match offset.split_at_checked(1)? {
         ("+", text) => (1, text),
         ("-", text) => (-1, text),
         _ => return None,
     };
     let (hours, minutes) = match (text.split_once(':'), text.len()) {
-        (Some((hours, minutes)), _) => (digits(hours)?, digits(minutes)?),
+        (Some((hours, minutes)), _) => (digits(hours)?, two_digits(minutes)?),
         (None, 4) => text.split_at_checked(2).and_then(|(h, m)| Some((digits(h)?, digits(m)?)))?,
-        (None, _) => (digits(text)?, 0),
+        // `GMT-6` is written so; `-0` is a cut `-08:00`.
+        (None, length) if named.is_some() || length == 2 => (digits(text)?, 0),
+        (None, _) => return None,
     };
     let seconds = (hours <= 14 && minutes < 60).then_some(hours * 3600 + minutes * 60)?;
     FixedOffset::east_opt(sign * i32::try_from(seconds).ok()?)
@@ -365,7 +377,8 @@ mod tests {
             ("20261003", Unknown, "2026-10-03"),
             ("27-11-2026", Unknown, "2026-11-27"),
             ("11-27-2026", Unknown, "2026-11-27"),
-            ("2026-1-3", Unknown, "2026-01-03"),
+            ("2026-10-03 10:00:00+00", Unknown, "2026-10-03"),
+            ("2026-10-03 23:00 GMT-6", Unknown, "2026-10-04"),
             ("27-Nov-2026", Unknown, "2026-11-27"),
             ("27 Nov 2026", MonthFirst, "2026-11-27"),
             ("3-OCT-2026", Unknown, "2026-10-03"),
@@ -405,6 +418,25 @@ mod tests {
             ("27 Nov 2026 soon", Unknown, "bad-date"),
             ("Novem 27 Nov 2026", Unknown, "bad-date"),
             ("2026-10", Unknown, "bad-date"),
+            // Cut short: a longer text would be another day.
+            ("2026-12-2", Unknown, "bad-date"),
+            ("2026-1-3", Unknown, "bad-date"),
+            ("2026-1-13", Unknown, "bad-date"),
+            ("2026/12/2", Unknown, "bad-date"),
+            ("2026.12.2", Unknown, "bad-date"),
+            ("2026-12-2 10:00", Unknown, "bad-date"),
+            ("20261", Unknown, "bad-date"),
+            ("2026122", Unknown, "bad-date"),
+            ("27-Nov-20", Unknown, "bad-date"),
+            ("Nov 27, 202", Unknown, "bad-date"),
+            ("27.11.20", Unknown, "bad-date"),
+            ("11/27/202", MonthFirst, "bad-date"),
+            ("2026-10-03T23:30:00-0", Unknown, "bad-date"),
+            ("2026-10-03T23:30:00-02:0", Unknown, "bad-date"),
+            ("2026-10-03T23:30:00-020", Unknown, "bad-date"),
+            ("2026-10-03T2", Unknown, "bad-date"),
+            ("2026-10-03 23:3", Unknown, "bad-date"),
+            ("10/05/2026 10:00 P", Unknown, "bad-date"),
             ("1.2.3.4", Unknown, "bad-date"),
             ("tomorrow", Unknown, "bad-date"),
             ("1/2/3/4", Unknown, "bad-date"),

@@ -55,7 +55,7 @@ pub enum RejectReason {
     TooFewColumns,
     #[error("the row has no date")]
     MissingDate,
-    #[error("`{0}` is not a date")]
+    #[error("`{0}` is not a date; write it as YYYY-MM-DD, with two digits each for month and day")]
     BadDate(&'static str),
     #[error("the date may be day first or month first; write it as YYYY-MM-DD")]
     AmbiguousDate,
