@@ -22,14 +22,18 @@ impl FeedError {
     }
 }
 
+/// Advice for a file that may be cut short. Writers that do not write in one go need the temporary name.
+pub const AGAIN: &str =
+    "fetch the file again; put it into an inbox under a temporary name (NAME.part), then rename it";
+
 /// Reason why a list cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedProblem {
     #[error("cannot be read: {0}")]
     Read(io::Error),
     #[error(
-        "the {container} data is damaged or cut short ({source}); fetch the file again, or unpack \
-         it yourself to see what is in it"
+        "the {container} data is {damage} ({source}): {AGAIN}",
+        damage = if source.kind() == io::ErrorKind::UnexpectedEof { "cut short" } else { "damaged or cut short" }
     )]
     Unpack { container: &'static str, source: io::Error },
     #[error(
@@ -42,7 +46,7 @@ pub enum FeedProblem {
          the files one by one"
     )]
     ZipFiles { files: usize },
-    #[error("the zip archive cannot be read: {0}; unpack it yourself")]
+    #[error("the zip archive cannot be read: {0}; unpack it yourself, or {AGAIN}")]
     Zip(String),
     #[error(
         "packed with {0}, which is not supported; unpack it first, or pack it with gzip or zstd"
@@ -115,7 +119,7 @@ pub enum FeedProblem {
     NoApex,
     #[error("the JSON has no list: expected `data`, `domains` or an array at its top level")]
     JsonShape,
-    #[error("the JSON is broken at line {line}: {why}; fetch the file again")]
+    #[error("the JSON is broken at line {line}: {why}; {AGAIN}")]
     BrokenJson { line: u64, why: &'static str },
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::feeds::FeedError;
+use crate::feeds::{AGAIN, FeedError};
 use crate::vocab::day::Day;
 use crate::vocab::file_error::FileError;
 
@@ -12,10 +12,10 @@ use crate::vocab::file_error::FileError;
 pub enum ZoneError {
     #[error(transparent)]
     Feed(#[from] FeedError),
-    #[error("the zone file is damaged or cut short ({0}); fetch it again")]
+    #[error("the zone file is damaged or cut short ({0}): {AGAIN}")]
     Unpack(io::Error),
     #[error(
-        "the zone file is cut short: the SOA record at its start is not repeated at its end; fetch it again"
+        "the zone file is cut short: the SOA record at its start is not repeated at its end: {AGAIN}"
     )]
     NoEnd,
     #[error("a line of the zone file is longer than 1 MiB: this is no zone file")]
