@@ -65,6 +65,34 @@ pub(super) fn open(path: &Path) -> Result<Text, FeedProblem> {
     Ok(Text { input, head, inner_name, bytes_read })
 }
 
+/// Whether the file is a plain text whose last line has no line end, which a writer that is not done leaves.
+/// Packed files and JSON show by themselves that they are cut.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn ends_within_a_line(path: &Path) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let len = file.metadata()?.len();
+    if len == 0 || !matches!(Container::detect(&mut file), Ok(Container::Plain)) {
+        return Ok(false);
+    }
+    let mut start = Vec::new();
+    (&mut file).take(UTF16_BYTES as u64).read_to_end(&mut start)?;
+    let has_mark = start.starts_with(&[0xff, 0xfe]) || start.starts_with(&[0xfe, 0xff]);
+    let is_binary = start.contains(&0) && !has_mark && utf16(&start).is_none();
+    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start);
+    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+    if is_binary || matches!(first, Some(b'{' | b'[')) {
+        return Ok(false);
+    }
+    let mut end = Vec::new();
+    file.seek(SeekFrom::Start(len.saturating_sub(2)))?;
+    file.read_to_end(&mut end)?;
+    // Of UTF-16, one of both bytes is 0.
+    let end = end.strip_suffix(&[0]).unwrap_or(&end);
+    Ok(!end.ends_with(b"\n") && !end.ends_with(b"\r"))
+}
+
 /// Returns the first `bytes` of an input, and the complete input.
 fn peek(mut input: Input, bytes: usize) -> Result<(Vec<u8>, Input), FeedProblem> {
     let mut head = Vec::new();
@@ -436,5 +464,35 @@ impl Read for Checked {
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
         Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_end_within_a_line_are_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("list");
+        let utf16 =
+            |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
+        for (bytes, is_cut) in [
+            (b"a.com\nb.co".to_vec(), true),
+            (b"a.com\nb.com\n".to_vec(), false),
+            (b"a.com\r\nb.com\r".to_vec(), false),
+            (b"a".to_vec(), true),
+            (b"".to_vec(), false),
+            (b"\xef\xbb\xbf {\"data\": []}".to_vec(), false),
+            (b"[\"a.com\"".to_vec(), false),
+            (b"\x1f\x8b\x08\x00".to_vec(), false),
+            (b"\x00\x01 no list".to_vec(), false),
+            (utf16("a.com\nb.com\n"), false),
+            (utf16("a.com\nb.co"), true),
+            (utf16("\u{feff}a.com\nb.co"), true),
+        ] {
+            std::fs::write(&path, &bytes).expect("written");
+            assert_eq!(ends_within_a_line(&path).expect("read"), is_cut, "{bytes:?}");
+        }
     }
 }

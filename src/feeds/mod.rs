@@ -39,7 +39,8 @@ use std::sync::atomic::AtomicU64;
 use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 
-pub use self::error::{FeedError, FeedProblem};
+pub use self::container::ends_within_a_line;
+pub use self::error::{AGAIN, FeedError, FeedProblem};
 pub use self::format::{Format, FormatError};
 pub use self::ranked::RankedName;
 pub use self::rejects::{REJECT_TEXT_CHARS_MAX, Reject, RejectReason};

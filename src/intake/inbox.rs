@@ -2,25 +2,26 @@
 //! is built for all of them.
 //!
 //! A file is taken once it is complete: its name does not start with a dot or end as that of a
-//! partial upload does, it was unchanged between two scans, and no writer is known to have it open. It
-//! then moves to `done/`, or to `refused/` with a note that gives the reason. If it is written to there,
+//! partial upload does, it was unchanged between two scans, and no writer is known to have it open. A text
+//! whose last line has no line end may be cut, so it waits for [`SCANS_UNENDED`] scans more. It then moves to `done/`, or to `refused/` with a note that gives the reason. If it is written to there,
 //! it was not complete after all: it moves back, and is taken again. A list is refused when it is not usable, or when its
 //! ingest failed [`TRIES_MAX`] times. Causes that may pass (a full disk, another ingest, a server that
 //! stops) leave it in place and are not counted.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use metrics::{Counter, counter};
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::feeds;
 use crate::intake::open_files::OpenFiles;
 use crate::intake::outcome::{ListOutcome, Outcome};
 use crate::intake::queue::{Queue, QueueError};
@@ -40,6 +41,12 @@ const BEHIND: &str = ".rebuild";
 const UNFINISHED: [&str; 6] = ["part", "partial", "tmp", "temp", "crdownload", "filepart"];
 /// Scans that are skipped after a failure.
 const SCANS_SKIPPED: u32 = 12;
+/// Scans for which a text without an end of its last line must be unchanged: its writer may pause.
+const SCANS_UNENDED: u32 = 12;
+/// A file of the same name that comes so soon after a list was read may be its rest.
+const REST_WITHIN: TimeDelta = TimeDelta::hours(1);
+/// Bytes at the start of two files of the same name that are compared.
+const COMPARED_BYTES: u64 = 64 << 10;
 /// A list is refused when its ingest failed this often, by a crash or an internal error.
 const TRIES_MAX: u32 = 3;
 /// Maximum lists that are checked for a late writer after they were moved.
@@ -64,8 +71,14 @@ pub struct InboxCounts {
     pub refused: u64,
     /// When the last list was done.
     pub last_at: Option<DateTime<Utc>>,
-    /// Files that wait.
-    pub waiting: usize,
+    /// When the folder was last read.
+    pub scanned_at: Option<DateTime<Utc>>,
+    /// Names of the files that wait.
+    pub waiting: Vec<String>,
+    /// Names of entries that are no files, and so are ignored.
+    pub ignored: Vec<String>,
+    /// Name of the last list whose writer seems to append in pieces, each by its path.
+    pub in_pieces: Option<String>,
     /// Why nothing is ingested at the moment.
     pub problem: Option<String>,
 }
@@ -88,6 +101,14 @@ impl InboxStatus {
 /// The files of the inbox at a scan.
 type Files = BTreeMap<PathBuf, FileVersion>;
 
+/// The entries of the inbox at a scan.
+#[derive(Default)]
+struct Entries {
+    files: Files,
+    /// Names of folders, pipes and links to nothing, with the word for each.
+    ignored: BTreeMap<String, &'static str>,
+}
+
 /// State between scans.
 #[derive(Default)]
 struct Memory {
@@ -98,6 +119,10 @@ struct Memory {
     open: Option<OpenFiles>,
     /// Files whose open writer was logged.
     awaited: HashSet<PathBuf>,
+    /// Texts without an end of their last line, and the scans for which they were unchanged.
+    unended: HashMap<PathBuf, (FileVersion, u32)>,
+    /// Ignored entries that were logged.
+    ignored: BTreeMap<String, &'static str>,
     /// The last lists that were moved, oldest first.
     put_away: VecDeque<PutAway>,
 }
@@ -109,6 +134,7 @@ struct PutAway {
     to: PathBuf,
     /// As it was ingested.
     version: FileVersion,
+    at: DateTime<Utc>,
 }
 
 /// The words by which metrics count a list.
@@ -163,8 +189,10 @@ impl Inbox {
     async fn scan(&self, memory: &mut Memory) -> anyhow::Result<()> {
         let folder = self.folder();
         take_back(&mut memory.put_away);
-        let found = tokio::task::spawn_blocking(move || files(&folder)).await?;
+        let found = tokio::task::spawn_blocking(move || entries(&folder)).await?;
         let found = found.with_context(|| format!("cannot read {}", self.folder().display()))?;
+        let Entries { files: found, ignored } = found;
+        memory.ignore(ignored);
         memory.update_open(&self.folder());
         let unchanged: Vec<(PathBuf, FileVersion)> = found
             .iter()
@@ -173,12 +201,16 @@ impl Inbox {
             .collect();
         memory.awaited.retain(|path| found.contains_key(path));
         memory.failures.retain(|path, (version, _)| found.get(path) == Some(version));
-        self.status.lock().waiting = found.len();
+        memory.unended.retain(|path, (version, _)| found.get(path) == Some(version));
         memory.seen = found;
+        self.show(memory);
         let mut all = Ok(());
         for (path, version) in unchanged {
-            if memory.is_open(&path) {
+            if memory.is_open(&path) || memory.may_be_cut(&path, version) {
                 continue;
+            }
+            if let Some(name) = memory.rest_of(&path, self.clock.now()) {
+                self.status.lock().in_pieces = Some(name);
             }
             match self.take(&path, version, &mut memory.failures).await {
                 Ok(to) => {
@@ -186,15 +218,25 @@ impl Inbox {
                         memory.put_away.pop_front();
                     }
                     let from = path.clone();
-                    memory.put_away.extend(to.map(|to| PutAway { from, to, version }));
+                    let at = self.clock.now();
+                    memory.put_away.extend(to.map(|to| PutAway { from, to, version, at }));
+                    memory.unended.remove(&path);
                     memory.seen.remove(&path);
-                    self.status.lock().waiting = memory.seen.len();
+                    self.show(memory);
                 }
                 // The other files are taken all the same.
                 Err(err) => all = all.and(Err(err)),
             }
         }
         all.and(self.rebuild().await)
+    }
+
+    /// Shows what a scan has found on the status page.
+    fn show(&self, memory: &Memory) {
+        let mut counts = self.status.lock();
+        counts.scanned_at = Some(self.clock.now());
+        counts.waiting = memory.seen.keys().map(|path| file_name(path)).collect();
+        counts.ignored = memory.ignored.keys().cloned().collect();
     }
 
     /// Ingests a list and moves it out of the way. Returns its new path, unless another file took its
@@ -268,11 +310,15 @@ impl Inbox {
             zone: None,
             rebuild: false,
         };
-        let Outcome { mut lists, failure, .. } = match self.queue.run(Task::Ingest(task)).await {
-            Ok(outcome) => outcome,
-            Err(err @ QueueError::Crashed(_)) => return Err(Failed::Hard(err.into())),
-            Err(err) => return Err(Failed::Passing(err.into())),
-        };
+        let Outcome { mut lists, failure, notes, .. } =
+            match self.queue.run(Task::Ingest(task)).await {
+                Ok(outcome) => outcome,
+                Err(err @ QueueError::Crashed(_)) => return Err(Failed::Hard(err.into())),
+                Err(err) => return Err(Failed::Passing(err.into())),
+            };
+        for note in notes {
+            tracing::info!(file = file_name(path), note, "a note on a list in the inbox");
+        }
         match failure {
             Some(failure) if failure.is_transient => Err(Failed::Passing(anyhow!(failure.message))),
             Some(failure) => Err(Failed::Hard(anyhow!(failure.message))),
@@ -338,6 +384,59 @@ impl Memory {
         }
     }
 
+    /// Notes the entries that are ignored; logs each once.
+    fn ignore(&mut self, ignored: BTreeMap<String, &'static str>) {
+        for (name, kind) in &ignored {
+            if self.ignored.get(name) != Some(kind) {
+                tracing::warn!(
+                    entry = name,
+                    kind,
+                    "the inbox takes files only; this entry is ignored"
+                );
+            }
+        }
+        self.ignored = ignored;
+    }
+
+    /// Returns whether a text that ends within a line is to wait for its rest; logs it once.
+    fn may_be_cut(&mut self, path: &Path, version: FileVersion) -> bool {
+        // Whatever cannot be read now is reported by the ingest.
+        if !feeds::ends_within_a_line(path).unwrap_or(false) {
+            return false;
+        }
+        let (_, scans) = self.unended.entry(path.to_owned()).or_insert((version, 0));
+        *scans += 1;
+        if *scans == 1 {
+            tracing::info!(
+                file = file_name(path),
+                "the last line of a list in the inbox has no line end; it waits for the rest"
+            );
+        }
+        *scans <= SCANS_UNENDED
+    }
+
+    /// The name of a file that seems to be the rest of a list that was read, or a longer state of it, because
+    /// its writer opens it by its path for every piece.
+    fn rest_of(&self, path: &Path, now: DateTime<Utc>) -> Option<String> {
+        let is_recent = |before: &&PutAway| now - before.at <= REST_WITHIN;
+        let mut recent = self.put_away.iter().rev().filter(is_recent);
+        let before = recent.find(|before| before.from == path)?;
+        let (old, new) = (start_of(&before.to).ok()?, start_of(path).ok()?);
+        let line = |bytes: &[u8]| bytes.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
+        // A corrected list begins with the header of the first.
+        if line(&old) == line(&new) && !new.starts_with(&old) {
+            return None;
+        }
+        let file = file_name(path);
+        tracing::warn!(
+            file,
+            "a list of this name was read a short time ago: its writer seems to append in pieces, of which \
+             each is read as a list; let it write under a name that ends in .part, and rename the file when \
+             it is whole"
+        );
+        Some(file)
+    }
+
     /// Returns whether a writer has the file open; logs it once.
     fn is_open(&mut self, path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default();
@@ -351,7 +450,7 @@ impl Memory {
 
 /// Moves lists back to the inbox that were written to after they had been moved.
 fn take_back(put_away: &mut VecDeque<PutAway>) {
-    put_away.retain(|PutAway { from, to, version }| {
+    put_away.retain(|PutAway { from, to, version, .. }| {
         // Forget a list that was deleted or replaced.
         let Ok(now) = FileVersion::read(to) else { return false };
         if !now.is_later_state_of(version) {
@@ -403,29 +502,60 @@ fn free_path(folder: &Path, name: &OsStr) -> PathBuf {
     std::iter::once(plain).chain(numbered).find(|path| !path.exists()).expect("numbers do not end")
 }
 
-/// The files that may be lists. Creates the folders that are missing.
-fn files(folder: &Path) -> io::Result<Files> {
-    new_file::create_folder(&folder.join(DONE))?;
-    new_file::create_folder(&folder.join(REFUSED))?;
-    let mut files = Files::new();
+/// The first bytes of a file.
+fn start_of(path: &Path) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    File::open(path)?.take(COMPARED_BYTES).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The files that may be lists, and the entries that cannot be. Creates the folders that are missing.
+fn entries(folder: &Path) -> io::Result<Entries> {
+    let own = [DONE, REFUSED].map(|name| folder.join(name));
+    own.iter().try_for_each(|folder| new_file::create_folder(folder))?;
+    let mut entries = Entries::default();
     for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if is_unfinished(&path) {
+        let entry = entry?;
+        let path = entry.path();
+        if is_unfinished(&path) || own.contains(&path) {
             continue;
         }
-        // The file may be gone by now, or be a dangling link.
-        let Ok(version) = FileVersion::read(&path) else { continue };
-        if version.is_file {
-            files.insert(path, version);
-        }
+        let kind = match FileVersion::read(&path) {
+            Ok(version) if version.is_file => {
+                entries.files.insert(path, version);
+                continue;
+            }
+            Ok(_) if path.is_dir() => "folder",
+            Ok(_) => "pipe, socket or device",
+            Err(_) if entry.file_type().is_ok_and(|kind| kind.is_symlink()) => "link to nothing",
+            // It is gone by now.
+            Err(_) => continue,
+        };
+        entries.ignored.insert(file_name(&path), kind);
     }
-    Ok(files)
+    Ok(entries)
+}
+
+/// The files in the inbox of a data folder that wait to be ingested.
+pub fn waiting(data: &Path) -> Vec<PathBuf> {
+    // Without an inbox, none wait.
+    let entries = fs::read_dir(data.join(FOLDER)).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path()).filter(|path| path.is_file());
+    paths.filter(|path| !is_hidden(path)).collect()
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().unwrap_or_default().as_encoded_bytes().starts_with(b".")
 }
 
 fn is_unfinished(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
-    name.starts_with(b".")
+    is_hidden(path)
         || name.ends_with(b"~")
         || UNFINISHED.iter().any(|unfinished| ending.eq_ignore_ascii_case(unfinished))
 }
@@ -446,13 +576,70 @@ mod tests {
             let name = |path: &PathBuf| path.file_name().expect("one").to_string_lossy().into();
             files.keys().map(name).collect()
         };
-        let first = files(folder.path()).expect("read");
+        let first = entries(folder.path()).expect("read").files;
         assert_eq!(names(first.clone()), ["a.csv", "b.csv.gz", "list"]);
         fs::write(folder.path().join("a.csv"), "longer than it was").expect("written");
-        let second = files(folder.path()).expect("read");
+        let second = entries(folder.path()).expect("read").files;
         let same: Files =
             second.into_iter().filter(|(path, it)| first.get(path) == Some(it)).collect();
         assert_eq!(names(same), ["b.csv.gz", "list"]);
+    }
+
+    #[test]
+    fn entries_that_are_no_files_are_ignored_by_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("monday")).expect("made");
+        std::os::unix::fs::symlink("/nonexistent", path("gone.csv")).expect("linked");
+        std::os::unix::net::UnixListener::bind(path("socket")).expect("bound");
+        fs::write(path("a.csv"), "a").expect("written");
+        std::os::unix::fs::symlink(path("a.csv"), path("b.csv")).expect("linked");
+        let Entries { files, ignored } = entries(folder.path()).expect("read");
+        assert_eq!(files.len(), 2);
+        let expected = [
+            ("gone.csv", "link to nothing"),
+            ("monday", "folder"),
+            ("socket", "pipe, socket or device"),
+        ];
+        let ignored: Vec<_> = ignored.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
+        assert_eq!(ignored, expected);
+    }
+
+    #[test]
+    fn a_text_that_ends_within_a_line_waits_for_a_number_of_scans() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.txt");
+        let mut memory = Memory::default();
+        fs::write(&path, "a.com\nb.co").expect("written");
+        let version = FileVersion::read(&path).expect("there");
+        let scans = (0..100).take_while(|_| memory.may_be_cut(&path, version)).count();
+        assert_eq!(scans, SCANS_UNENDED as usize);
+        for whole in ["a.com\nb.com\n", "[\"a.com\"]", ""] {
+            fs::write(&path, whole).expect("written");
+            assert!(!Memory::default().may_be_cut(&path, version), "{whole:?}");
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_list_that_was_read_is_noticed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (from, to) = (folder.path().join("a.csv"), folder.path().join("done.csv"));
+        let at = DateTime::UNIX_EPOCH;
+        for (old, new, minutes, is_rest) in [
+            ("domain,drop_date\na.com,2026-03-14\nb.co", "m,2026-03-14\n", 1, true),
+            ("a.com\nb.com\n", "c.com\n", 1, true),
+            ("a.com\nb.com\n", "a.com\nb.com\nc.com\n", 1, true),
+            ("domain\na.com\n", "domain\nb.com\n", 1, false),
+            ("a.com\nb.com\n", "c.com\n", 24 * 60, false),
+        ] {
+            fs::write(&to, old).expect("written");
+            fs::write(&from, new).expect("written");
+            let version = FileVersion::read(&to).expect("there");
+            let before = PutAway { from: from.clone(), to: to.clone(), version, at };
+            let memory = Memory { put_away: [before].into(), ..Memory::default() };
+            let rest = memory.rest_of(&from, at + TimeDelta::minutes(minutes));
+            assert_eq!(rest.is_some(), is_rest, "{old:?} {new:?}");
+        }
     }
 
     #[test]

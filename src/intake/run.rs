@@ -256,6 +256,12 @@ impl<'a> Work<'a> {
         }
         let format = feed.format().to_string();
         self.note(format!("{}: read as {format} ({})", path.display(), feed.reason()));
+        if feeds::ends_within_a_line(path).unwrap_or(false) {
+            self.note(format!(
+                "{}: the last line has no line end; if the file is cut short, send it again whole",
+                path.display()
+            ));
+        }
         if !replaces.is_empty() {
             let numbers: Vec<String> = replaces.iter().map(u32::to_string).collect();
             self.note(format!(

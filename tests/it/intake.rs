@@ -125,24 +125,30 @@ fn the_inbox_ingests_lists_as_they_arrive() {
     arrive("undated.txt", b"arrivede.com\narrivedf.com\n");
     arrive("again.csv", list(&["first.com"]).as_bytes());
     arrive("rubbish.csv", b"\x00\x01 this is no list");
+    let packed = crate::common::gzip(list(&["arrivedcut.com"]).as_bytes());
+    arrive("cut.csv.gz", &packed[..packed.len() / 2]);
     for done in ["a.csv", "b.csv.gz", "pool-2026-03-13.txt", "again.csv"] {
         until(done, || there("done", done) || there("refused", done));
         assert!(there("done", done), "{done} was refused: {}", server.log());
     }
-    for refused in ["undated.txt", "rubbish.csv"] {
+    for refused in ["undated.txt", "rubbish.csv", "cut.csv.gz"] {
         until(refused, || there("refused", refused));
         let note = inbox.join("refused").join(format!("{refused}.why.txt"));
         let why = fs::read_to_string(note).expect("a note");
         assert!(why.contains(refused), "{why}");
-        if refused == "undated.txt" {
-            assert!(why.contains("date"), "{why}");
+        match refused {
+            "undated.txt" => assert!(why.contains("date"), "{why}"),
+            "cut.csv.gz" => {
+                assert!(why.contains("cut short") && why.contains("then rename it"), "{why}");
+            }
+            _ => {}
         }
     }
     until("all are found", || total(&server, &key, "arrived") == 4);
     let built = generation(&site);
     assert!((2..=3).contains(&built), "one rebuild for all that came at once, not {built}");
     assert!(inbox.join("still.csv.part").exists());
-    until_counted(&server, &["2 refused", "3 lists ingested"]);
+    until_counted(&server, &["3 refused", "3 lists ingested", "last ingest", "last scan"]);
 
     fs::rename(inbox.join("still.csv.part"), inbox.join("still.csv")).expect("moved");
     until("the last one too", || total(&server, &key, "arrived") == 5);
@@ -179,6 +185,52 @@ fn a_list_whose_writer_pauses_is_read_once_and_whole() {
     until("an empty list is refused", || inbox.join("refused/empty.csv").exists());
     until_counted(&server, &["3 lists ingested", "1 refused"]);
     wait::until(ARRIVAL_MAX, "it is found", || total(&server, &key, "slow") == 2);
+}
+
+/// A writer that opens, appends and closes for every piece.
+#[test]
+fn a_list_that_is_appended_in_pieces_waits_for_its_last_line_end() {
+    let (site, key, server) = world();
+    let inbox = site.data().join("inbox");
+    until("the folder is made", || inbox.join("refused").exists());
+    let (first, rest) = in_halves(&["seamone.com", "seamtwo.com"]);
+    let (cut, rest) = (first + &rest[..6], &rest[6..]);
+    fs::write(inbox.join("pieces.csv"), cut).expect("written");
+    server.logged("the last line of a list in the inbox has no line end");
+    assert!(inbox.join("pieces.csv").exists());
+    let mut writer = File::options().append(true).open(inbox.join("pieces.csv")).expect("there");
+    writer.write_all(rest.as_bytes()).expect("written");
+    drop(writer);
+    until("it is put away", || inbox.join("done/pieces.csv").exists());
+    wait::until(ARRIVAL_MAX, "both are found", || total(&server, &key, "seam") == 2);
+    // A list that stays so is read in the end, and the log says so.
+    fs::write(inbox.join("short-2026-03-13.txt"), "shortone.com\nshorttwo.com").expect("written");
+    until("it is read", || inbox.join("done/short-2026-03-13.txt").exists());
+    server.logged("the last line has no line end; if the file is cut short, send it again whole");
+    wait::until(ARRIVAL_MAX, "both are found", || total(&server, &key, "short") == 2);
+
+    // Its writer goes on, and by its path makes a new file of the rest.
+    let file = "short-2026-03-13.txt";
+    let mut writer =
+        File::options().append(true).create(true).open(inbox.join(file)).expect("made");
+    writer.write_all(b"shortthree.com\n").expect("written");
+    drop(writer);
+    server.logged("its writer seems to append in pieces");
+    until_counted(&server, &["a writer seems to append in pieces"]);
+    server.stop();
+}
+
+#[test]
+fn folders_and_pipes_in_the_inbox_are_reported_as_ignored() {
+    let (site, _key, server) = world();
+    let inbox = site.data().join("inbox");
+    until("the folder is made", || inbox.join("refused").exists());
+    fs::create_dir(inbox.join("monday")).expect("made");
+    assert!(Command::new("mkfifo").arg(inbox.join("pipe")).status().expect("it ran").success());
+    until_counted(&server, &["2 ignored, no file"]);
+    let log = server.logged("the inbox takes files only");
+    assert!(log.contains("monday") && log.contains("pipe"), "{log}");
+    server.stop();
 }
 
 /// The server cannot know of writers that were there before it.
