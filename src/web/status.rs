@@ -13,9 +13,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
 
 use crate::accounts::Queues;
+use crate::http::allowance::Now;
 use crate::http::error::ApiError;
 use crate::http::{App, work};
 use crate::index::Index;
+use crate::index::filter::View as DropView;
 use crate::intake::inbox::InboxCounts;
 use crate::sources::state::{Standing, View};
 use crate::vocab::day::Day;
@@ -29,6 +31,8 @@ use crate::web::viewer::Viewer;
 
 /// Number of latest lists shown.
 const LISTS_SHOWN: usize = 30;
+/// Maximum files of the inbox shown by name.
+const FILES_NAMED: usize = 3;
 /// Maximum age of the cached totals.
 const MAX_AGE: Duration = Duration::from_secs(2);
 /// A delivery is late after this delay. Shorter delays are normal, because retries are spread.
@@ -45,8 +49,8 @@ pub fn routes() -> Router<Web> {
 }
 
 async fn status(viewer: Viewer, web: Web, cache: Arc<Cache>) -> Result<Markup, PageError> {
-    let app = web.app.clone();
-    let totals = work::run(LONG_US, move || Ok::<_, ApiError>(cache.totals(&app))).await?;
+    let (app, now) = (web.app.clone(), viewer.now);
+    let totals = work::run(LONG_US, move || Ok::<_, ApiError>(cache.totals(&app, now))).await?;
     let service = Service::new(&web.app, &totals.queues, viewer.now.0);
     let page = Page::new(
         "Status",
@@ -62,12 +66,12 @@ struct Cache(Mutex<Option<(Instant, Arc<Totals>)>>);
 
 impl Cache {
     /// Returns totals that are at most [`MAX_AGE`] old. Concurrent requests wait for one computation.
-    fn totals(&self, app: &App) -> Arc<Totals> {
+    fn totals(&self, app: &App, now: Now) -> Arc<Totals> {
         let mut kept = self.0.lock().expect("no code panics holding this lock");
         match &*kept {
             Some((at, totals)) if at.elapsed() < MAX_AGE => Arc::clone(totals),
             _ => {
-                let totals = Arc::new(Totals::new(app));
+                let totals = Arc::new(Totals::new(app, now));
                 *kept = Some((Instant::now(), Arc::clone(&totals)));
                 totals
             }
@@ -80,11 +84,16 @@ struct Totals {
     /// Ingest date and number of new drops of each list.
     lists: Vec<(Day, u32)>,
     queues: Queues,
+    /// Names that dropped and are not released for longer than they are catchable, as the overview counts
+    /// them.
+    in_pipeline: u32,
 }
 
 impl Totals {
-    fn new(app: &App) -> Totals {
-        Totals { lists: app.live.current().lists(), queues: app.store.queues() }
+    fn new(app: &App, now: Now) -> Totals {
+        let index = app.live.current();
+        let in_pipeline = index.overview(app.as_of(now)).total(DropView::Active);
+        Totals { lists: index.lists(), queues: app.store.queues(), in_pipeline }
     }
 }
 
@@ -189,7 +198,7 @@ fn main(service: &Service<'_>, totals: &Totals) -> Markup {
             @for problem in &problems { p.problem { (problem) } }
         }
         div.columns {
-            (data_panel(service))
+            (data_panel(service, totals))
             (queues_panel(service))
             (service_panel(service))
         }
@@ -262,7 +271,7 @@ fn standing(standing: Standing) -> Markup {
     html! { span.badge.(class) { (standing.as_str()) } }
 }
 
-fn data_panel(service: &Service<'_>) -> Markup {
+fn data_panel(service: &Service<'_>, totals: &Totals) -> Markup {
     let manifest = service.index.manifest();
     let today = Day::from_instant(service.now).unwrap_or_else(|| service.app.clock.today());
     let newest_drop = service.index.newest_drop_date(today);
@@ -273,7 +282,7 @@ fn data_panel(service: &Service<'_>) -> Markup {
             dt { "Freshness" } dd { (freshness(service)) }
             dt { "Newest drops" } dd { (newest_drop) }
             dt { "Names" } dd { (grouped(manifest.names.into())) " known" }
-            dt { "Dropped" } dd { (grouped(manifest.dropped.into())) ", " (grouped(manifest.drops.into())) " in the pipeline" }
+            dt { "Dropped" } dd { (counted(manifest.dropped, "name")) ", " (grouped(totals.in_pipeline.into())) " of them in the pipeline" }
             dt { "TLDs" } dd { (grouped(manifest.tlds.len() as u64)) }
             dt { "Generation" } dd { (manifest.generation.0) ", built " (time_of(manifest.created)) }
             dt { "Scorer" } dd { "version " (manifest.scorer_version) }
@@ -283,19 +292,34 @@ fn data_panel(service: &Service<'_>) -> Markup {
     panel("data", "Data", facts)
 }
 
-/// Lists that arrived since the start, by outcome.
+/// Lists that arrived since the start, by outcome, and what the last scan found. Files are shown by name,
+/// without their folder.
 fn inbox(counts: &InboxCounts) -> Markup {
+    let named = |names: &[String]| {
+        let shown: Vec<_> = names.iter().take(FILES_NAMED).map(String::as_str).collect();
+        let more = if names.len() > FILES_NAMED { ", …" } else { "" };
+        format!(": {}{more}", shown.join(", "))
+    };
     html! {
-        @if counts.waiting > 0 { span.badge.warn { (counts.waiting) " waiting" } " " }
+        @if !counts.waiting.is_empty() {
+            span.badge.warn { (counts.waiting.len()) " waiting" (named(&counts.waiting)) } " "
+        }
         @if counts.refused > 0 { span.badge.bad { (grouped(counts.refused)) " refused" } " " }
+        @if !counts.ignored.is_empty() {
+            span.badge.warn { (counts.ignored.len()) " ignored, no file" (named(&counts.ignored)) } " "
+        }
+        @if let Some(name) = &counts.in_pieces {
+            span.badge.warn { "a writer seems to append in pieces" (named(std::slice::from_ref(name))) } " "
+        }
         @match counts.last_at {
             None => "no lists since the last restart",
             Some(at) => {
                 (counted(u32::try_from(counts.added).unwrap_or(u32::MAX), "list"))
-                " ingested, last checked "
+                " ingested, last ingest "
                 (time_of(at))
             }
         }
+        @if let Some(at) = counts.scanned_at { ", last scan " (time_of(at)) }
     }
 }
 
