@@ -15,6 +15,7 @@ use crate::accounts::admin::{AdminCommand, Saved};
 use crate::backup::{self, Done, FOLDERS, Facts, LAST, Member, SETTINGS, USERS};
 use crate::cli::{journal, print_json};
 use crate::config::Config;
+use crate::intake::inbox;
 use crate::vocab::new_file;
 use crate::vocab::whole_file;
 
@@ -74,6 +75,7 @@ pub fn run(args: &BackupArgs, config: &Config) -> anyhow::Result<()> {
     let data = &config.site().data;
     if args.file.as_os_str() == STANDARD {
         let (done, _) = write(config, data, io::stdout().lock())?;
+        report_waiting(data);
         return note_time(data, &done.facts);
     }
     let file = std::path::absolute(&args.file).context("the name of the file")?;
@@ -86,6 +88,7 @@ pub fn run(args: &BackupArgs, config: &Config) -> anyhow::Result<()> {
     draft.persist_noclobber(&file).with_context(|| format!("cannot make {}", file.display()))?;
     File::open(folder).and_then(|folder| folder.sync_all()).context("cannot write the backup")?;
     note_time(data, &done.facts)?;
+    report_waiting(data);
     print_json(&Written {
         path: Some(file),
         files: done.files,
@@ -112,6 +115,18 @@ fn write(config: &Config, data: &Path, out: impl Write) -> anyhow::Result<(Done,
     let facts = Facts::new(created, saved.seq, saved.state_digest.clone());
     let done = backup::write(BufWriter::with_capacity(BUFFER_BYTES, out), facts, &members)?;
     Ok((done, saved))
+}
+
+/// Says on standard error which lists the backup does not have.
+fn report_waiting(data: &Path) {
+    let lists = match inbox::waiting(data).len() {
+        0 => return,
+        1 => "1 list waits in the inbox and is".to_owned(),
+        count => format!("{count} lists wait in the inbox and are"),
+    };
+    // The backup is complete, whoever reads this.
+    let advice = "back up again once they are ingested, or copy the folder";
+    let _ = writeln!(io::stderr(), "{lists} not in the backup; {advice}");
 }
 
 /// For the metric that reports the age of the newest backup.
@@ -177,7 +192,24 @@ pub fn restore(args: &RestoreArgs, config: &Config) -> anyhow::Result<()> {
         return report(backup::read(archive, None)?, None, None);
     }
     let data = &config.site().data;
+    let missing: Vec<&Path> = data.ancestors().take_while(|folder| !folder.exists()).collect();
     new_file::create_folder(data).with_context(|| format!("cannot make {}", data.display()))?;
+    let restored = restore_into(data, archive, config);
+    if restored.is_err() {
+        // Folders made above, if they are empty.
+        let _ = missing.into_iter().try_for_each(fs::remove_dir);
+    }
+    let (done, counts, settings) = restored?;
+    report(done, Some(counts), settings)
+}
+
+/// Restores into the folder `data`, which exists. Returns the content of the backup, and where its
+/// settings file is.
+fn restore_into(
+    data: &Path,
+    archive: impl Read,
+    config: &Config,
+) -> anyhow::Result<(Done, Counts, Option<PathBuf>)> {
     if journal::has_journal(config)? {
         bail!(
             "there is data in {}; move the folder away, or choose another with --data",
@@ -204,7 +236,7 @@ pub fn restore(args: &RestoreArgs, config: &Config) -> anyhow::Result<()> {
         done.facts.state_digest
     );
     let settings = keep_settings(config, &arriving.path().join(SETTINGS), data)?;
-    report(done, Some(users.counts), settings)
+    Ok((done, users.counts, settings))
 }
 
 /// Puts the settings file of the backup into the data folder, unless the one in use is the same.

@@ -124,6 +124,16 @@ fn backups_are_private_never_overwritten_and_stream_through_a_pipe() {
     let mode = fs::metadata(&path).expect("there").permissions().mode();
     assert_eq!(mode & 0o077, 0, "{mode:o}");
     site.run(&["backup", &path]).assert_failed(1, &["exists already"]);
+    for (file, said) in
+        [("a.csv", "1 list waits in the inbox"), ("b.csv", "2 lists wait in the inbox")]
+    {
+        fs::create_dir_all(site.data().join("inbox/done")).expect("made");
+        fs::write(site.data().join("inbox").join(file), "").expect("written");
+        let path = site.lists().join(format!("{file}.tar"));
+        let done = site.run(&["backup", path.to_str().expect("UTF-8")]);
+        assert!(done.code == Some(0) && done.stderr.contains(said), "{done}");
+    }
+    fs::remove_dir_all(site.data().join("inbox")).expect("removed");
     site.run(&["backup", "/nonexistent/x.tar"]).assert_failed(1, &["/nonexistent"]);
     let left: Vec<_> = fs::read_dir(site.data())
         .expect("a folder")
@@ -173,6 +183,12 @@ fn a_restore_that_is_refused_leaves_the_data_folder_as_it_was() {
     let users = site.lists().join("users.snap");
     site.ok(&["journal", "backup", users.to_str().expect("UTF-8")]);
     try_with(&fs::read(users).expect("readable"), &["journal restore"]);
+    // Neither does it leave folders that it made.
+    let (outer, bad) = (empty.lists().join("outer"), empty.write("bad.tar", b"no backup"));
+    let inner = outer.join("data");
+    let args = ["--data", inner.to_str().expect("UTF-8"), "restore", bad.to_str().expect("UTF-8")];
+    empty.run(&args).assert_failed(1, &["not a backup"]);
+    assert!(!outer.exists());
     empty.run(&["restore", "/nonexistent.tar"]).assert_failed(1, &["/nonexistent.tar"]);
 
     // Lists alone are data as well.
