@@ -94,8 +94,9 @@ struct Checks {
     database: String,
     drops: &'static str,
     environment: &'static str,
-    /// `unwritable` while events of names are missing from the change log. Reads and writes go on.
-    changes: &'static str,
+    /// Only while events of names are missing from the change log: `unwritable`. Reads and writes go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<&'static str>,
     /// Of a node of a cluster. `cut_off`: reads go on, writes wait for the shared log. `behind`: the other nodes
     /// serve newer lists.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,7 +134,7 @@ impl Readiness {
                 // The instance stays ready while it serves an older generation than `CURRENT` names.
                 drops: if app.index_problem().is_some() { "older_generation" } else { "ok" },
                 environment: if is_draining { "draining" } else { "ok" },
-                changes: if app.changes.is_failing() { "unwritable" } else { "ok" },
+                changes: app.changes.is_failing().then_some("unwritable"),
                 log,
                 clock: (!is_clock_trusted).then_some("untrusted"),
             },
