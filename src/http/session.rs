@@ -70,23 +70,22 @@ pub fn of_request(app: &App, parts: &Parts, now: DateTime<Utc>) -> Option<Person
     parts.extensions.get::<Person>().cloned().or_else(|| find(app, &parts.headers, now))
 }
 
-/// The user of the cookie, if the session is valid at `now`.
+/// The user of the cookie, if the session is valid at `now`. The owner of a single-user server without a
+/// password has a cookie for plain HTTP, which not every browser keeps otherwise.
 pub fn find(app: &App, headers: &HeaderMap, now: DateTime<Utc>) -> Option<Person> {
-    tokens(app, headers).find_map(|token| app.store.person(&token, now))
+    let person = |kind| app.store.person(&token_in(kind, headers)?, now);
+    let owner = || person(CookieKind::PlainHttp).filter(|person| person.session.is_none());
+    person(app.cookie).or_else(|| owner().filter(|_| app.single_user))
 }
 
 /// The token in the request's cookie, valid or not.
 pub fn token(app: &App, headers: &HeaderMap) -> Option<Token> {
-    tokens(app, headers).next()
+    let of_owner = app.single_user.then_some(CookieKind::PlainHttp);
+    token_in(app.cookie, headers).or_else(|| token_in(of_owner?, headers))
 }
 
-/// The browser of the owner of a single-user server has a cookie for plain HTTP, which not every browser
-/// keeps otherwise.
-fn tokens(app: &App, headers: &HeaderMap) -> impl Iterator<Item = Token> {
-    let jar = CookieJar::from_headers(headers);
-    let of_owner = app.single_user.then_some(CookieKind::PlainHttp);
-    let kinds = [Some(app.cookie), of_owner.filter(|kind| *kind != app.cookie)];
-    kinds.into_iter().flatten().filter_map(move |kind| Token::parse(jar.get(kind.name())?.value()))
+fn token_in(kind: CookieKind, headers: &HeaderMap) -> Option<Token> {
+    Token::parse(CookieJar::from_headers(headers).get(kind.name())?.value())
 }
 
 #[cfg(test)]

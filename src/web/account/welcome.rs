@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use axum::extract::{Query, Request, State};
 use axum::http::header::ACCEPT;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum_extra::extract::CookieJar;
@@ -27,6 +27,8 @@ use crate::web::form::Form;
 use crate::web::layout::Page;
 use crate::web::next::local_path;
 use crate::web::viewer::Viewer;
+
+const MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 /// The form.
 #[derive(Deserialize)]
@@ -72,7 +74,8 @@ pub async fn let_in(State(web): State<Web>, request: Request, next: Next) -> Res
     if local == Local::Forwarded {
         warn_of_proxy();
     }
-    if local == Local::Yes && parts.uri.path() == "/" && makes_owner(&web) {
+    let is_browser = parts.headers.get(MODE).is_some_and(|mode| mode == "navigate");
+    if local == Local::Yes && is_browser && parts.uri.path() == "/" && makes_owner(&web) {
         return Redirect::to("/welcome").into_response();
     }
     let is_unknown = parts.extensions.get::<Person>().is_none();
@@ -95,7 +98,7 @@ fn is_navigation(request: &Request) -> bool {
         accept.is_some_and(|accept| accept.contains("text/html"))
     };
     request.method() == Method::GET
-        && headers.get("sec-fetch-mode").map_or_else(accepts_pages, |mode| mode == "navigate")
+        && headers.get(MODE).map_or_else(accepts_pages, |mode| mode == "navigate")
 }
 
 fn shown_path(uri: &Uri) -> String {
