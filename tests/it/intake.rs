@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Finished, Server, Site, TODAY, wait};
+use crate::common::{Finished, Server, Site, TODAY, gzip, wait};
 use serde_json::Value;
 
 /// Deadline of an arriving list; it takes seconds, on a busy machine a minute.
@@ -485,6 +485,35 @@ fn a_worker_that_needs_too_much_memory_fails_and_says_so() {
     server.stop();
     let _server = site.serve(TODAY);
     assert_eq!(ingest(&site, &path).code, Some(0), "the list itself is good");
+}
+
+/// Lists of some kilobytes that unpack to megabytes. `tests/hostile-lists` measures larger ones.
+#[test]
+fn hostile_lists_are_refused_within_little_memory() {
+    let site = Site::new();
+    assert_eq!(ingest(&site, &site.write("first.csv", list(&["first.com"]))).code, Some(0));
+    let settings = site.settings("[index]\nworker_memory_mib = 96\n");
+    let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
+    let zone = "com. 900 in SOA ns h 1 1 1 1 1\na.com. 1 in NS (";
+    for (name, start, piece, words) in [
+        ("soa.zone.gz", "com. 900 in SOA ns h (\n", " 1\n", "this is no zone file"),
+        ("spaces.zone.gz", zone, " ", "this is no zone file"),
+        ("record.zone.gz", zone, " 1\n", "this is no zone file"),
+        ("nul.csv.gz", "", "\0", "NUL bytes"),
+        ("line.txt.gz", "", "a", "its format is not recognised"),
+        ("field.csv.gz", "domain,drop_date\nsolar.com,", "a", "unpacks to too many bytes"),
+        ("name.json.gz", "[{\"domain\":\"", "a", "unpacks to too many bytes"),
+        ("depth.json.gz", "", "[", "unpacks to too many bytes"),
+    ] {
+        let bytes =
+            [start.as_bytes(), &piece.repeat((100 << 20) / piece.len()).into_bytes()].concat();
+        let path = site.write(name, gzip(&bytes));
+        assert!(path.metadata().expect("written").len() < 400_000, "{name}");
+        let args =
+            ["--today", TODAY, "ingest", "--drop-date", TODAY, path.to_str().expect("UTF-8")];
+        site.run(&args).assert_failed(1, &[words]);
+    }
+    assert!(!server.stop().contains("worker process crashed"));
 }
 
 #[test]
