@@ -75,7 +75,8 @@ fn unusable(table: Table, path: &Path) -> String {
 }
 
 fn parse(table: Table, bytes: &[u8]) -> Result<Published, TableError> {
-    Published::parse(table, bytes, hex::encode(Sha256::digest(bytes)))
+    let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    Published::parse(table, text, hex::encode(Sha256::digest(bytes)))
 }
 
 /// A fetched table that is valid.

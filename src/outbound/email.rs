@@ -151,7 +151,7 @@ fn classify(err: &Error) -> SendError {
         Some(code) => {
             SendError::new(failure, format_args!("the mail server responded with {code}"))
         }
-        None => SendError::new(failure, err),
+        None => SendError::new(failure, tls::told(err)),
     };
     // A response to one mail is about its recipient, except a failed log-in.
     let is_down = match failure {

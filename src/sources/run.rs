@@ -600,7 +600,13 @@ pub async fn check(
     let folder = tempfile::tempdir().context("cannot create a temporary folder")?;
     let mut checked = Vec::new();
     let urls = match source.flow {
-        Flow::Czds => czds::zone_links(fetcher, source, folder.path()).await?.zones,
+        Flow::Czds => {
+            let links = czds::zone_links(fetcher, source, folder.path()).await?;
+            for warning in &links.warnings {
+                tracing::warn!(source = source.name, warning, "a source is doubtful");
+            }
+            links.zones
+        }
         _ => source.urls(clock.today()),
     };
     if source.flow == Flow::Czds {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::State;
+use axum::http::request::Parts;
 use axum::routing::get;
 use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
@@ -15,6 +16,7 @@ use maud::{Markup, html};
 use crate::accounts::Queues;
 use crate::http::allowance::Now;
 use crate::http::error::ApiError;
+use crate::http::local::{Local, judge};
 use crate::http::{App, work};
 use crate::index::Index;
 use crate::index::filter::View as DropView;
@@ -43,12 +45,20 @@ const LONG_US: u32 = 10_000;
 /// Route of the page.
 pub fn routes() -> Router<Web> {
     let cache = Arc::new(Cache::default());
-    let page =
-        move |viewer: Viewer, State(web): State<Web>| status(viewer, web, Arc::clone(&cache));
+    let page = move |viewer: Viewer, State(web): State<Web>, parts: Parts| {
+        status(viewer, web, parts, Arc::clone(&cache))
+    };
     Router::new().route("/status", get(page))
 }
 
-async fn status(viewer: Viewer, web: Web, cache: Arc<Cache>) -> Result<Markup, PageError> {
+async fn status(
+    viewer: Viewer,
+    web: Web,
+    parts: Parts,
+    cache: Arc<Cache>,
+) -> Result<Markup, PageError> {
+    let is_local = || judge(&web.app, &parts.extensions, &parts.headers, parts.version);
+    let is_owner = web.app.single_user && (viewer.member.is_some() || is_local() == Local::Yes);
     let (app, now) = (web.app.clone(), viewer.now);
     let totals = work::run(LONG_US, move || Ok::<_, ApiError>(cache.totals(&app, now))).await?;
     let service = Service::new(&web.app, &totals.queues, viewer.now.0);
@@ -57,7 +67,7 @@ async fn status(viewer: Viewer, web: Web, cache: Arc<Cache>) -> Result<Markup, P
         "State of the service: freshness of the data, queues and the latest lists.",
     )
     .styles(&["status.css"]);
-    Ok(page.show(Some(&viewer), main(&service, &totals)))
+    Ok(page.show(Some(&viewer), main(&service, &totals, is_owner)))
 }
 
 /// The last computed totals, and when.
@@ -185,7 +195,7 @@ fn late(queues: &Queues, now: DateTime<Utc>) -> bool {
     queues.first_due.is_some_and(|due| now - due.instant() > LATE_AFTER)
 }
 
-fn main(service: &Service<'_>, totals: &Totals) -> Markup {
+fn main(service: &Service<'_>, totals: &Totals, is_owner: bool) -> Markup {
     let problems = service.problems();
     html! {
         div.head {
@@ -202,14 +212,14 @@ fn main(service: &Service<'_>, totals: &Totals) -> Markup {
             (queues_panel(service))
             (service_panel(service))
         }
-        (sources_table(service))
+        (sources_table(service, is_owner))
         (lists_table(&totals.lists))
     }
 }
 
 /// The sources that are enabled. The reasons of problems may have paths in them, so only the owner of the
 /// machine sees them here.
-fn sources_table(service: &Service<'_>) -> Markup {
+fn sources_table(service: &Service<'_>, is_owner: bool) -> Markup {
     let views = service.app.sources.views();
     let mut views = views.iter().filter(|view| view.is_enabled()).peekable();
     if views.peek().is_none() {
@@ -238,10 +248,10 @@ fn sources_table(service: &Service<'_>) -> Markup {
                                     (standing(view.standing(service.now)))
                                     @if let Some(problem) = &view.state.problem {
                                         " "
-                                        @if service.app.single_user { (problem.text) }
+                                        @if is_owner { (problem.text) }
                                         @else { "since " (time_of(problem.since)) }
                                     }
-                                    @if service.app.single_user {
+                                    @if is_owner {
                                         @for warning in view.state.warnings() { " " (warning) }
                                     }
                                 }

@@ -1451,6 +1451,9 @@ fn the_status_page_and_readiness_show_each_source() {
     {
         assert!(page.contains(text), "{text}: {page}");
     }
+    // A visitor whom a proxy forwards does not see the reasons, which may have paths in them.
+    let forwarded = client.request("GET", "/status", &[("X-Forwarded-For", "192.0.2.1")]);
+    assert!(forwarded.text().contains("mx-deleted") && !forwarded.text().contains("(403)"));
     let scrape = server_of_us.metrics().get("/metrics").text().to_owned();
     for line in [
         "dropdex_source_rows{source=\"pl-deleted\"} 2",
