@@ -226,7 +226,7 @@ fn bad_rows_of_a_file_are_told_and_stay_in_the_field() {
 #[test]
 fn columns_that_are_not_used_are_told_and_unknown_tables_are_refused() {
     let world = World::new();
-    let mut ann = world.person("ann@example.com", "core");
+    let mut ann = world.person("ann@example.com", "api");
     let mut paste = |text: &str| ann.post("/watchlist/add", &[("names", text)]);
     let page =
         paste("sep=;\r\nDomain;Höchstgebot;Bemerkung\r\nsolar.com;12,50;x\r\nfresh.com;1;y\r\n");
