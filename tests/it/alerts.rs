@@ -125,6 +125,36 @@ fn text_of(rows: &[(&str, &str)]) -> String {
 }
 
 #[test]
+fn a_preview_counts_what_is_sent() {
+    let mut world = World::new();
+    let filter = json!({"releaseWithinDays": 3});
+    let rule = world.rule(filter.clone());
+    let preview = |world: &World| {
+        let path = "/api/v1/alerts/preview";
+        world.client().send("POST", path, &json!({ "filter": filter })).json()
+    };
+    // A .com name is released 35 days after its drop: the first two within the range, the third tomorrow.
+    world.match_lists(&[&[
+        ("nearest.com", "2026-02-08"),
+        ("near.com", "2026-02-09"),
+        ("soon.com", "2026-02-12"),
+        ("far.com", "2026-03-15"),
+    ]]);
+    assert_eq!(world.told(rule), [2]);
+    let seen = preview(&world);
+    assert_eq!(seen["latest"], json!({"date": "2026-03-15", "count": 2}), "{seen}");
+    assert_eq!(seen["today"], 2);
+    world.turn_to("2026-03-16");
+    world.match_lists(&[&[("other.com", "2026-03-16")]]);
+    assert_eq!(world.told(rule), [2, 1], "its release has entered the range");
+    let seen = preview(&world);
+    assert_eq!(seen["latest"], json!({"date": "2026-03-16", "count": 1}), "{seen}");
+    let days = seen["perDay"].as_array().expect("days");
+    assert_eq!(days[0], json!({"date": "2026-03-16", "count": 1}), "{seen}");
+    assert_eq!(days[1], json!({"date": "2026-03-15", "count": 2}), "{seen}");
+}
+
+#[test]
 fn a_rule_fires_once_for_each_drop() {
     let mut world = World::new();
     let com = world.rule(json!({"tlds": ["com"]}));
