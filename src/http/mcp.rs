@@ -46,7 +46,7 @@ use crate::vocab::similar;
 
 /// Path of the endpoint.
 pub const PATH: &str = "/mcp";
-/// What the library requires of `Accept`.
+/// `Accept` as the library requires it.
 const ACCEPTED: &str = "application/json, text/event-stream";
 /// Maximum bytes of a result: a hundred rows with their explanations take a fortieth.
 const RESULT_BYTES_MAX: usize = 4 << 20;

@@ -40,7 +40,7 @@ impl Preview<'_> {
     }
 }
 
-/// A match of lists, and the one before it.
+/// The days of a match of lists and of its predecessor, and the ranges of releases on them.
 #[derive(Clone, Copy)]
 struct Match {
     then: Day,
@@ -49,7 +49,7 @@ struct Match {
     releases_now: DayRange,
 }
 
-/// What decides when a name fires.
+/// Facts that decide when a name fires.
 struct Facts {
     release: Day,
     pending_days: u16,

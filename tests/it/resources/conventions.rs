@@ -1,4 +1,4 @@
-//! What every endpoint of user data has in common: idempotency keys, preconditions, paths.
+//! Conventions of all endpoints of user data: idempotency keys, preconditions, paths, defaults.
 
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ fn every_post_that_writes_is_replayed() {
         let (status, refused) = keyed(&mut client, path, &key, &other).answer();
         assert_eq!((status, &refused["code"]), (409, &json!("idempotency_conflict")), "{path}");
         // Another key is another request.
-        let anew = keyed(&mut client, path, &format!("{key}, anew"), &body);
+        let anew = keyed(&mut client, path, &format!("{key}, again"), &body);
         assert_eq!(anew.header("idempotency-replayed"), None, "{path}");
         assert!(matches!(anew.status, 200 | 201), "{path}: {}", anew.text());
     }
@@ -215,7 +215,7 @@ fn a_cursor_belongs_to_the_query_and_not_to_its_spelling() {
 }
 
 #[test]
-fn an_expired_key_is_told_from_an_unknown_one() {
+fn an_expired_key_has_its_own_error() {
     let site = site();
     site.account("owner@example.com", "api");
     let made = [
