@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::sources::fetch::{Ask, FetchError, Fetcher};
-use crate::sources::settings::{Source, shown};
+use crate::sources::settings::{Source, shown, zone_of};
 use crate::sources::state::{self, Approval};
 use crate::vocab::secret::Secret;
 
@@ -124,13 +124,6 @@ fn parse_report(text: &str) -> Option<Vec<Approval>> {
         })
     });
     Some(rows.collect())
-}
-
-/// The zone of a link such as `https://czds-download-api.icann.org/czds/downloads/com.zone`.
-pub fn zone_of(url: &Url) -> Option<String> {
-    let zone = url.path().rsplit('/').next()?.strip_suffix(".zone")?;
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
-    (!zone.is_empty() && zone.bytes().all(is_plain)).then(|| zone.to_ascii_lowercase())
 }
 
 async fn links(fetcher: &Fetcher, source: &Source) -> Result<Links, FetchError> {

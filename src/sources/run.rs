@@ -17,7 +17,7 @@ use crate::intake::request::{Ingest, Lists, Task};
 use crate::intake::tables::{KeepError, TablesFolder};
 use crate::sources::fetch::{CZDS_LANES, Download, FetchError, Fetched, Fetcher};
 use crate::sources::presets::Flow;
-use crate::sources::settings::{Source, shown};
+use crate::sources::settings::{Source, shown, zone_of};
 use crate::sources::state::{Folder, Known, Retry, State};
 use crate::sources::{czds, fetch, state};
 use crate::vocab::clock::Clock;
@@ -289,7 +289,7 @@ impl<I: Intake> Runner<I> {
                 }
                 Err(err) => {
                     let is_final = source.flow == Flow::Czds && err.concerns_all();
-                    let err = err.about(czds::zone_of(&url).filter(|_| source.flow == Flow::Czds));
+                    let err = err.about(zone_of(&url).filter(|_| source.flow == Flow::Czds));
                     if is_final {
                         failed = Failures::from(err);
                         break;

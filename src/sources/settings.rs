@@ -12,7 +12,6 @@ use url::Url;
 
 use crate::feeds::Format;
 use crate::outbound::settings::SecretSource;
-use crate::sources::czds;
 use crate::sources::presets::{CZDS_LOGIN_URL, Class, Flow, Packing, Preset, Terms};
 use crate::sources::schedule::Schedule;
 use crate::vocab::day::Day;
@@ -150,7 +149,7 @@ impl Source {
     /// The zone whose file is at `url`, if the address says so.
     pub fn zone_at(&self, url: &Url) -> Option<String> {
         match self.flow {
-            Flow::Czds => czds::zone_of(url),
+            Flow::Czds => zone_of(url),
             Flow::Transfer => Some(url.path().trim_matches(['/', '.']).to_ascii_lowercase()),
             Flow::Direct | Flow::Link(_) | Flow::Tranco | Flow::Pages => None,
         }
@@ -270,4 +269,10 @@ impl TryFrom<String> for Contact {
             ))
         }
     }
+}
+/// The zone of a link such as `https://czds-download-api.icann.org/czds/downloads/com.zone`.
+pub fn zone_of(url: &Url) -> Option<String> {
+    let zone = url.path().rsplit('/').next()?.strip_suffix(".zone")?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+    (!zone.is_empty() && zone.bytes().all(is_plain)).then(|| zone.to_ascii_lowercase())
 }
