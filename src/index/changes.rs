@@ -115,8 +115,10 @@ impl Layer {
             let left = i32::from(listed.release(doc)) - i32::from(as_of.today.raw());
             let is_active = left > -catch_days;
             if doc < on_list && u64::from(listed.first_batches().number(doc)) > since {
-                if is_active {
+                if left > 0 {
                     changes.push(self.change(doc, ChangeKind::LeftZone, ChangeSource::List));
+                }
+                if is_active {
                     let kind = self.expected(doc, as_of.today);
                     changes.extend(kind.map(|it| self.change(doc, it, ChangeSource::Calendar)));
                 }

@@ -135,6 +135,14 @@ pub struct Lifecycle {
     pub registered_again: bool,
 }
 
+impl Lifecycle {
+    /// Whether the name was gone before its drop date: pending delete had begun, so the date is that of the first
+    /// list that had the name.
+    pub fn is_first_listing(&self) -> bool {
+        self.pending_delete < self.dropped && self.dropped <= self.release
+    }
+}
+
 /// A value, and the number of names that have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FacetValue {

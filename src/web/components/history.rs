@@ -67,12 +67,12 @@ impl History<'_> {
             if drop.registered_again {
                 add(drop.dropped, "", format!("Left the zone, {HELD_AGAIN}"));
             } else {
-                if (drop.dropped..drop.release).contains(&drop.pending_delete) {
+                if drop.pending_delete < drop.release {
                     let is_coming = drop.pending_delete > today;
                     let (class, more) = if is_coming { ("next", ", expected") } else { ("", "") };
                     add(drop.pending_delete, class, format!("Pending delete{more}"));
                 }
-                add(drop.dropped, "", "Left the zone".to_owned());
+                add(drop.dropped, "", exit_word(drop).to_owned());
             }
         }
         for drop in self.earlier {
@@ -83,6 +83,11 @@ impl History<'_> {
         events.sort_by_key(|event| std::cmp::Reverse(event.day));
         events
     }
+}
+
+/// What happened on the drop date.
+pub fn exit_word(drop: &Lifecycle) -> &'static str {
+    if drop.is_first_listing() { "First listed" } else { "Left the zone" }
 }
 
 /// Word of a state that the registry reported.

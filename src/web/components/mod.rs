@@ -21,7 +21,7 @@ use crate::vocab::time::UnixMs;
 use crate::web::viewer::Viewer;
 
 pub use bell::{bell, bell_choice, kind_word};
-pub use history::{History, state_class, state_word};
+pub use history::{History, exit_word, state_class, state_word};
 pub use name::{dossier_path, name, name_linked};
 pub use parts::{part_bar, part_bars, parts_of, signed};
 pub use table::{Column, columns, table};

@@ -7,7 +7,7 @@ use crate::index::filter::AsOf;
 use crate::index::query::rows::Lifecycle;
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
-use crate::web::components::{HELD_AGAIN, date, date_text, stage_word};
+use crate::web::components::{HELD_AGAIN, date, date_text, exit_word, stage_word};
 
 /// Width of the chart in SVG units.
 const WIDTH: i32 = 1000;
@@ -103,7 +103,7 @@ fn summary(drop: &Lifecycle, as_of: AsOf) -> String {
         ),
     };
     let dropped = date_text(drop.dropped, as_of.today);
-    format!("Left the zone on {dropped}, now {word}; {frees}.")
+    format!("{} on {dropped}, now {word}; {frees}.", exit_word(drop))
 }
 
 /// A date in the lifecycle, or today.
@@ -129,7 +129,7 @@ impl Milestone {
 fn milestones(drop: &Lifecycle, as_of: AsOf) -> Vec<Milestone> {
     let milestone = |class, word, day| Milestone { class, word, day };
     let leaves = drop.release.plus(as_of.catch_days.into());
-    let mut all = vec![milestone("dropped", "Left the zone", drop.dropped)];
+    let mut all = vec![milestone("dropped", exit_word(drop), drop.dropped)];
     if drop.pending_delete < drop.release {
         all.push(milestone("pending-delete", "Pending delete", drop.pending_delete));
     }
@@ -206,6 +206,19 @@ mod tests {
         let spans = spans(&drop, on("2026-01-02"));
         assert!(spans.is_sorted_by_key(|span| span.from));
         assert_eq!(spans[0].stage, Stage::PendingDelete);
+    }
+
+    /// Lists of coming releases have names that left the zone long before.
+    #[test]
+    fn a_drop_date_after_the_begin_of_pending_delete_is_a_first_listing() {
+        let listed = drop("2026-11-27", "2026-11-20", "2026-11-27", Stage::Catchable);
+        let html = timeline(&listed, on("2026-11-27")).into_string();
+        assert!(html.contains("First listed") && !html.contains("Left the zone"), "{html}");
+        for left in ["2026-11-20", "2026-11-19", "2026-11-28"] {
+            let drop = drop(left, "2026-11-20", "2026-11-27", Stage::PendingDelete);
+            let html = timeline(&drop, on("2026-11-27")).into_string();
+            assert!(html.contains("Left the zone"), "{left}: {html}");
+        }
     }
 
     #[test]

@@ -196,6 +196,8 @@ fn story(restarts: bool, days: impl Iterator<Item = i32>) -> Vec<Event> {
                     row("soon.com", -34, Some(1), false),
                     row("late.de", -1, Some(3), false),
                     row("kept.com", 0, None, false),
+                    // Released two days ago: it is no news that it left its zone.
+                    row("caught.com", -37, Some(-2), false),
                     // Released long ago: nothing is expected of it any more.
                     row("ancient.com", -200, None, false),
                 ],
@@ -221,6 +223,7 @@ fn story(restarts: bool, days: impl Iterator<Item = i32>) -> Vec<Event> {
 fn each_kind_of_event_comes_on_its_day() {
     let expected = [
         // By score, then by kind.
+        event(0, "available", "calendar", "caught.com"),
         event(0, "left_zone", "list", "kept.com"),
         event(0, "left_zone", "list", "soon.com"),
         event(0, "drops_tomorrow", "calendar", "soon.com"),
