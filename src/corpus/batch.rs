@@ -32,7 +32,7 @@ use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::new_file;
 use crate::vocab::origin::Origin;
 
-const MAGIC: &[u8; 8] = b"DDXBATCH";
+pub(super) const MAGIC: &[u8; 8] = b"DDXBATCH";
 /// Raised when the layout changes. Older versions stay readable.
 const VERSION_MAX: u16 = 3;
 /// The first version with score features. The batch of one list is written in this version.
@@ -163,6 +163,21 @@ impl BatchMeta {
         file.read_exact(&mut meta).at(path)?;
         serde_json::from_slice(&meta).map_err(|_| foreign())
     }
+}
+
+/// Reads the checksum that the file at `path` ends with, before `after` more bytes, without verifying it.
+///
+/// # Errors
+/// The file is not readable or too short.
+pub(super) fn peek_checksum(path: &Path, after: usize) -> Result<blake3::Hash, BatchError> {
+    let foreign = || BatchError::Foreign { path: path.to_owned(), found: "cut short".into() };
+    let mut file = File::open(path).at(path)?;
+    let len = file.metadata().at(path)?.len();
+    let at = len.checked_sub((blake3::OUT_LEN + after) as u64).ok_or_else(foreign)?;
+    file.seek(SeekFrom::Start(at)).at(path)?;
+    let mut checksum = [0; blake3::OUT_LEN];
+    file.read_exact(&mut checksum).at(path)?;
+    Ok(checksum.into())
 }
 
 const KIND_DROPPED: u8 = 0;

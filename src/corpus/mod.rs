@@ -155,6 +155,17 @@ impl Corpus {
         Ok(metas)
     }
 
+    /// Returns the number of lists and the checksum of each batch, oldest first, without verifying them.
+    ///
+    /// # Errors
+    /// As [`Corpus::metas`].
+    pub fn checksums(&self) -> Result<Vec<(u64, blake3::Hash)>, CorpusError> {
+        let read = |file: &BatchFile| {
+            Ok((file.last - file.first + 1, batch::peek_checksum(&file.path, batch::MAGIC.len())?))
+        };
+        self.files()?.iter().map(read).collect()
+    }
+
     /// Returns the files of all batches, oldest first. Their lists are numbered from 1 without gaps.
     fn files(&self) -> Result<Vec<BatchFile>, CorpusError> {
         let (files, _) = self.files_and_superseded()?;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::batch::BatchError;
+use crate::corpus::batch::{self, BatchError};
 use crate::corpus::ingest::{IngestError, Ingested, RowTally, Source};
 use crate::corpus::{Corpus, CorpusError, Unpublished};
 use crate::feeds::{FeedError, RankedName, Row};
@@ -146,6 +146,14 @@ impl Corpus {
     pub fn ranked_metas(&self) -> Result<Vec<RankedMeta>, CorpusError> {
         let read = |path: PathBuf| Ok(read_head(&path, File::open(&path).at(&path)?)?.0);
         self.ranked_paths().map(read).collect()
+    }
+
+    /// Returns the checksums of the popularity lists, without verifying them.
+    ///
+    /// # Errors
+    /// As [`Corpus::ranked_metas`].
+    pub fn ranked_checksums(&self) -> Result<Vec<blake3::Hash>, CorpusError> {
+        self.ranked_paths().map(|path| Ok(batch::peek_checksum(&path, 0)?)).collect()
     }
 
     /// Replaces the list of its kind by this one, completely or not at all. Rejected rows are written
