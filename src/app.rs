@@ -44,6 +44,7 @@ use crate::index::storage::manifest::Manifest;
 use crate::intake;
 use crate::intake::queue::Queue;
 use crate::intake::request::{Rebuild, Request as IntakeRequest, Task};
+use crate::intake::run::IndexState;
 use crate::intake::tables::TablesFolder;
 use crate::journal::fs::Disk;
 use crate::outbound::bootstrap::LiveBootstrap;
@@ -115,6 +116,15 @@ pub fn serve(
             "there are lists, but no source is enabled: new ones come from the inbox and from `dropdex \
              ingest` alone; `dropdex sources enable` fetches public ones, also after a backup without \
              the choice of sources was restored"
+        );
+    }
+    let undefined = Folder::new(&config.site().data).undefined(&config.sources)?;
+    if !undefined.is_empty() {
+        tracing::warn!(
+            sources = undefined.join(", "),
+            "there is a state of sources that no setting defines, so they are not fetched: after a restore, take them \
+             over from settings-of-backup.toml in the data folder; if they were removed, remove their folders in \
+             sources/"
         );
     }
     // Computes the tables of the day here instead of in the first request.
@@ -243,28 +253,35 @@ fn compare_tables(manifest: &Manifest) {
     }
 }
 
-/// Opens the current generation. Without any, builds one from the lists; an installation that fetches its
-/// lists is served before they are there.
+/// Opens the current generation. Without any, or if it was built from other lists, builds one first; an
+/// installation that fetches its lists is served before they are there.
 fn open_index(config: &Config) -> anyhow::Result<Opened> {
-    match open::open_current(&config.index) {
+    let is_node = config.cluster.is_some();
+    let opened = match open::open_current(&config.index) {
         // A node of a cluster gets its lists from the others.
         Err(OpenError::Missing(_))
-            if config.cluster.is_some()
-                || Corpus::has_lists(&config.site().data)
-                || fetches_lists(config)? =>
+            if is_node || Corpus::has_lists(&config.site().data) || fetches_lists(config)? =>
         {
-            let task = Task::Rebuild(Rebuild { compact: false, only_if_behind: false });
-            let outcome = intake::run::run(&IntakeRequest { site: config.site(), task }, &());
-            if let Some(error) = outcome.error() {
-                bail!(
-                    "there is no index in {}, and none can be built: {error}",
-                    config.index.display()
-                );
-            }
-            Ok(open::open_current(&config.index)?)
+            None
         }
-        opened => Ok(opened?),
+        Ok(_) if !is_node && intake::run::index_state(&config.site()) == IndexState::Foreign => {
+            tracing::warn!(
+                index = %config.index.display(),
+                "the index was built from other lists than those of the data folder; building it anew before the start"
+            );
+            None
+        }
+        opened => Some(opened?),
+    };
+    if let Some(opened) = opened {
+        return Ok(opened);
     }
+    let task = Task::Rebuild(Rebuild { compact: false, only_if_behind: false });
+    let outcome = intake::run::run(&IntakeRequest { site: config.site(), task }, &());
+    if let Some(error) = outcome.error() {
+        bail!("no index can be built in {}: {error}", config.index.display());
+    }
+    Ok(open::open_current(&config.index)?)
 }
 
 /// Opens the log of changes in the data folder.

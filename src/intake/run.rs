@@ -14,7 +14,6 @@ use sha2::{Digest, Sha256};
 
 use crate::corpus::batch::BatchMeta;
 use crate::corpus::ingest::{IngestError, Ingested, Source};
-use crate::corpus::ranked::RankedMeta;
 use crate::corpus::{Corpus, CorpusError};
 use crate::feeds::{self, Feed, FeedError, FeedProblem, Format, ReadOptions};
 use crate::index::error::BuildError;
@@ -108,7 +107,10 @@ impl<'a> Work<'a> {
         let corpus = Corpus::open(&self.site.data)?;
         let read = self.add_lists(&corpus, ingest);
         // A process that was killed before its rebuild left lists that no generation holds.
-        let is_behind = || self.outcome.error().is_none() && is_behind(&corpus, &self.site.index);
+        let is_behind = || {
+            self.outcome.error().is_none()
+                && index_state_of(&corpus, &self.site.index) != IndexState::Current
+        };
         if ingest.rebuild
             && (self.outcome.added().next().is_some() || (read.is_ok() && is_behind()))
         {
@@ -120,7 +122,9 @@ impl<'a> Work<'a> {
 
     fn rebuild(&mut self, rebuild: Rebuild) -> anyhow::Result<()> {
         let corpus = Corpus::open(&self.site.data)?;
-        if rebuild.only_if_behind && !is_behind(&corpus, &self.site.index) {
+        if rebuild.only_if_behind
+            && index_state_of(&corpus, &self.site.index) == IndexState::Current
+        {
             return Ok(());
         }
         if rebuild.compact {
@@ -501,26 +505,56 @@ impl Asked {
     }
 }
 
-/// Whether the corpus of an installation holds lists that no generation does. A corpus that is in use or
-/// unreadable counts as current: whoever uses it builds the index.
-pub fn lacks_lists(site: &Site) -> bool {
-    Corpus::has_lists(&site.data)
-        && Corpus::open(&site.data).is_ok_and(|corpus| is_behind(&corpus, &site.index))
+/// How the index of an installation stands to its lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexState {
+    /// It holds all of them. Also if the corpus is in use: whoever uses it builds the index.
+    Current,
+    /// The corpus holds lists that no generation does.
+    Lacks,
+    /// It was built from other lists, as after a restore into a new data folder beside an old index.
+    Foreign,
 }
 
-/// Whether the corpus holds lists that no generation does. An unreadable index folder counts as
-/// current here: `rebuild` and `index verify` report it.
-fn is_behind(corpus: &Corpus, index: &Path) -> bool {
+/// Compares the lists and the index of an installation, without verifying either.
+pub fn index_state(site: &Site) -> IndexState {
+    if !Corpus::has_lists(&site.data) {
+        return IndexState::Current;
+    }
+    Corpus::open(&site.data)
+        .map_or(IndexState::Current, |corpus| index_state_of(&corpus, &site.index))
+}
+
+/// An unreadable file or folder counts as current here: `corpus verify` and `index verify` report it.
+fn index_state_of(corpus: &Corpus, index: &Path) -> IndexState {
     let read = |generation| Manifest::read(&manifest::folder_of(index, generation)).ok();
-    let generations = manifest::generations(index).unwrap_or_default();
-    let manifests: Vec<Manifest> = generations.into_iter().filter_map(read).collect();
-    let indexed = manifests.iter().map(|manifest| manifest.batches).max().unwrap_or(0);
-    let is_joined = |ranked: Vec<RankedMeta>| {
-        let lists: Vec<UsedList> = ranked.iter().map(UsedList::from).collect();
-        lists.is_empty() || manifests.iter().any(|manifest| manifest.popularity == lists)
+    let generations = manifest::published(index).unwrap_or_default();
+    let mut manifests: Vec<Manifest> = generations.into_iter().filter_map(read).collect();
+    let (Ok(batches), Ok(ranked)) = (corpus.checksums(), corpus.ranked_metas()) else {
+        return IndexState::Current;
     };
-    corpus.metas().is_ok_and(|metas| metas.len() as u64 > indexed)
-        || corpus.ranked_metas().is_ok_and(|ranked| !is_joined(ranked))
+    let lists: u64 = batches.iter().map(|(lists, _)| lists).sum();
+    let indexed = manifests.iter().map(|manifest| manifest.batches).max().unwrap_or(0);
+    manifests.retain(|manifest| manifest.batches == indexed);
+    let popularity: Vec<UsedList> = ranked.iter().map(UsedList::from).collect();
+    let joined = manifests.iter().filter(|manifest| manifest.popularity == popularity);
+    let ranked = corpus.ranked_checksums().unwrap_or_default();
+    let is_built_from = |manifest: &Manifest| {
+        let mut held = 0;
+        let of_batches = batches.iter().take_while(|(lists, _)| {
+            held += lists;
+            held <= manifest.batches
+        });
+        let checksums = of_batches.map(|(_, checksum)| checksum).chain(&ranked);
+        manifest.corpus == manifest::digest_of(checksums.map(|it| it.as_bytes().as_slice()))
+    };
+    let mut joined = joined.peekable();
+    if lists < indexed || joined.peek().is_some() && !joined.any(is_built_from) {
+        return IndexState::Foreign;
+    }
+    let is_joined =
+        popularity.is_empty() || manifests.iter().any(|manifest| manifest.popularity == popularity);
+    if lists > indexed || !is_joined { IndexState::Lacks } else { IndexState::Current }
 }
 
 /// Identity and state of a file. It differs for another file at the same path and for a file that

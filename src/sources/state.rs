@@ -4,7 +4,7 @@
 //! `NAME/lock` is held while a source is fetched, so that a command and a server do not fetch it at the
 //! same time. `NAME/` also holds an unfinished download, and `NAME/refused/` the last list that was refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -408,6 +408,22 @@ impl Folder {
             source: source.clone(),
         };
         Ok(settings.sources.iter().map(view).collect())
+    }
+
+    /// Names of sources that have a choice or a state here, and that the settings do not define: a backup was
+    /// restored without its settings file, or a source was removed.
+    ///
+    /// # Errors
+    /// The choices cannot be read.
+    pub fn undefined(&self, settings: &Settings) -> anyhow::Result<Vec<String>> {
+        let mut names: BTreeSet<String> = self.choices()?.into_keys().collect();
+        for entry in fs::read_dir(&self.0).into_iter().flatten().flatten() {
+            if entry.path().join(STATE).exists() {
+                names.extend(entry.file_name().into_string());
+            }
+        }
+        names.retain(|name| settings.sources.iter().all(|source| source.name != *name));
+        Ok(names.into_iter().collect())
     }
 }
 

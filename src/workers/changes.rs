@@ -22,7 +22,7 @@ use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
 use crate::index::generation::open;
 use crate::index::rules::ListedDrop;
-use crate::index::storage::manifest::GenerationId;
+use crate::index::storage::manifest::{self, GenerationId};
 use crate::vocab::change::{ChangeKind, ChangeSource};
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
@@ -200,6 +200,13 @@ impl Derivation {
     fn open(&self, generation: u64) -> Option<Arc<Index>> {
         match open::reopen(&self.folder, GenerationId(generation), Some(&self.index)) {
             Ok(index) => Some(Arc::new(index)),
+            Err(_) if !manifest::folder_of(&self.folder, GenerationId(generation)).exists() => {
+                tracing::info!(
+                    "the index was built anew: names that lists say were renewed, registered again or \
+                     rescored since the last one are not in the change log"
+                );
+                None
+            }
             Err(err) => {
                 tracing::warn!(
                     error = %err,

@@ -105,6 +105,44 @@ fn a_backup_of_a_running_server_brings_everything_to_an_empty_machine() {
     empty.run(&["restore", &path]).assert_failed(1, &["there is data in", "move the folder away"]);
 }
 
+/// An index that stayed when the data folder was replaced was built from other lists.
+#[test]
+fn an_index_of_other_lists_is_built_anew_before_it_is_served() {
+    let site = Site::new();
+    site.account_with_password("owner@example.com", "api", PASSWORD);
+    let ingest = |site: &Site, names: &[&str]| {
+        for name in names {
+            let list = site
+                .write(&format!("{name}.csv"), format!("domain,drop_date\n{name}.com,{TODAY}\n"));
+            site.ok(&["ingest", list.to_str().expect("UTF-8")]);
+        }
+    };
+    ingest(&site, &["one", "two", "three"]);
+    let (path, _) = backup(&site, "three.tar");
+    for others in [&["foreign", "strange"][..], &["a", "b", "c"], &["a", "b", "c", "d"]] {
+        let other = Site::new();
+        ingest(&other, others);
+        fs::remove_dir_all(other.data()).expect("removed");
+        other.ok(&["restore", &path]);
+        let list = other.write("later.csv", format!("domain,drop_date\nlater.com,{TODAY}\n"));
+        let server = other.serve(TODAY);
+        let mut client = server.client();
+        let mut names = || {
+            let page = client.get("/api/v1/drops").json();
+            let rows = page["drops"].as_array().expect("rows").iter();
+            let mut names: Vec<String> = rows.map(|row| row["name"].to_string()).collect();
+            names.sort();
+            names.join(" ")
+        };
+        assert_eq!(names(), "\"one.com\" \"three.com\" \"two.com\"", "beside {others:?}");
+        other.ok(&["ingest", list.to_str().expect("UTF-8")]);
+        wait::until(std::time::Duration::from_secs(30), "the new list is served", || {
+            names().contains("later")
+        });
+        assert!(!names().contains("foreign"), "{}", names());
+    }
+}
+
 fn choices(site: &Site) -> String {
     fs::read_to_string(site.data().join("sources/enabled.json")).expect("there")
 }

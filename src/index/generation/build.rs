@@ -286,6 +286,7 @@ pub fn rollback(index: &Path) -> Result<Manifest, BuildError> {
     for generation in before.into_iter().rev() {
         if let Ok(manifest) = open::verify(index, generation) {
             manifest::set_current(index, generation)?;
+            manifest::mark_rolled_back(index)?;
             return Ok(manifest);
         }
     }

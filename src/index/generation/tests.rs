@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use chrono::DateTime;
 
@@ -545,6 +545,11 @@ fn the_base_of_a_generation_stays_and_rollback_goes_over_deltas() {
     assert_eq!(rollback(&lists.index()).expect("back").generation, GenerationId(1));
     assert_eq!(lists.current().layers().len(), 1);
     assert!(rollback(&lists.index()).is_err());
+    // The newer ones were in use; without the rollback, builds were killed before their switch.
+    let newest = |index: &Path| manifest::published(index).expect("readable").pop();
+    assert!(newest(&lists.index()) > Some(GenerationId(4)));
+    manifest::set_current(&lists.index(), GenerationId(1)).expect("set");
+    assert_eq!(newest(&lists.index()), Some(GenerationId(1)));
     // What was rolled back from goes, and the next delta has all lists.
     assert_eq!(add(&mut lists), Some(GenerationId(1)));
     assert_eq!(lists.generations(), [1, 6]);

@@ -235,14 +235,19 @@ impl Manifest {
     }
 }
 
-/// Returns the hash of the checksums of batches and popularity lists, in hex.
-pub fn corpus_digest(batches: &[Batch], ranked: &[RankedList]) -> String {
+/// Returns the hash of the checksums of batches, then of popularity lists, in hex.
+pub fn digest_of<'a>(checksums: impl IntoIterator<Item = &'a [u8]>) -> String {
     let mut corpus = blake3::Hasher::new();
-    let ranked = ranked.iter().map(RankedList::checksum);
-    for checksum in batches.iter().map(Batch::checksum).chain(ranked) {
+    for checksum in checksums {
         corpus.update(checksum);
     }
     corpus.finalize().to_hex().to_string()
+}
+
+/// Returns [`digest_of`] batches and popularity lists that are open.
+pub fn corpus_digest(batches: &[Batch], ranked: &[RankedList]) -> String {
+    let ranked = ranked.iter().map(RankedList::checksum);
+    digest_of(batches.iter().map(Batch::checksum).chain(ranked))
 }
 
 /// Returns the folder of a generation.
@@ -283,6 +288,32 @@ pub fn current(index: &Path) -> Result<Option<GenerationId>, GenerationError> {
     generation.map(Some).map_err(malformed)
 }
 
+/// File in the index folder while an operator has rolled back: newer generations are not in use on purpose. Without
+/// it, one was left by a build that was killed before it could point `CURRENT` at it.
+const ROLLED_BACK: &str = "ROLLED-BACK";
+
+/// Marks the generations after the current one as rolled back from, until another becomes current.
+///
+/// # Errors
+/// A disk operation fails.
+pub fn mark_rolled_back(index: &Path) -> Result<(), GenerationError> {
+    let path = index.join(ROLLED_BACK);
+    Ok(new_file::create(&path).and_then(|file| file.sync_all()).at(&path)?)
+}
+
+/// Returns the generations that are in use, or were until an operator rolled back.
+///
+/// # Errors
+/// As [`generations`] and [`current`].
+pub fn published(index: &Path) -> Result<Vec<GenerationId>, GenerationError> {
+    let mut generations = generations(index)?;
+    if !index.join(ROLLED_BACK).exists() {
+        let current = current(index)?;
+        generations.retain(|generation| current.is_some_and(|current| *generation <= current));
+    }
+    Ok(generations)
+}
+
 /// Points `CURRENT` at `generation`: writes a temporary file, syncs it, renames it, syncs the
 /// folder.
 ///
@@ -294,6 +325,10 @@ pub fn set_current(index: &Path, generation: GenerationId) -> Result<(), Generat
         writeln!(draft, "{generation}")?;
         draft.as_file().sync_all()?;
         draft.persist(index.join(CURRENT)).map_err(|err| err.error)?;
+        match fs::remove_file(index.join(ROLLED_BACK)) {
+            Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),
+            _ => {}
+        }
         sync_folder(index)
     };
     Ok(flip().at(&index.join(CURRENT))?)
