@@ -76,7 +76,7 @@ pub fn run(args: &BackupArgs, config: &Config) -> anyhow::Result<()> {
     if args.file.as_os_str() == STANDARD {
         let (done, _) = write(config, data, io::stdout().lock())?;
         report_waiting(data);
-        return note_time(data, &done.facts);
+        return note_time(config, data, &done.facts);
     }
     let file = std::path::absolute(&args.file).context("the name of the file")?;
     ensure!(!file.exists(), "{} exists already; give each backup a new name", file.display());
@@ -87,7 +87,7 @@ pub fn run(args: &BackupArgs, config: &Config) -> anyhow::Result<()> {
     draft.as_file().sync_all().context("cannot write the backup")?;
     draft.persist_noclobber(&file).with_context(|| format!("cannot make {}", file.display()))?;
     File::open(folder).and_then(|folder| folder.sync_all()).context("cannot write the backup")?;
-    note_time(data, &done.facts)?;
+    note_time(config, data, &done.facts)?;
     report_waiting(data);
     print_json(&Written {
         path: Some(file),
@@ -130,7 +130,15 @@ fn report_waiting(data: &Path) {
 }
 
 /// For the metric that reports the age of the newest backup.
-fn note_time(data: &Path, facts: &Facts) -> anyhow::Result<()> {
+fn note_time(config: &Config, data: &Path, facts: &Facts) -> anyhow::Result<()> {
+    if config.clock.is_unset() {
+        let _ = writeln!(
+            io::stderr(),
+            "the backup is complete, but the clock of this machine is not set, so its time is unknown and the metric of \
+             the last backup stays as it was"
+        );
+        return Ok(());
+    }
     let text = format!("{}\n", facts.created);
     let path = data.join(LAST);
     whole_file::replace(&path, text.as_bytes()).with_context(|| {
@@ -236,6 +244,14 @@ fn restore_into(
         done.facts.state_digest
     );
     let settings = keep_settings(config, &arriving.path().join(SETTINGS), data)?;
+    if let Some(settings) = &settings {
+        let _ = writeln!(
+            io::stderr(),
+            "the settings of the backup differ from those in use, and are kept in {}; sources that only they define are \
+             not fetched until you take them over",
+            settings.display()
+        );
+    }
     Ok((done, users.counts, settings))
 }
 

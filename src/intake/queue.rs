@@ -17,7 +17,8 @@ use tokio::sync::{Mutex, Notify, oneshot, watch};
 use crate::intake::message;
 use crate::intake::outcome::{Outcome, Step};
 use crate::intake::request::{Rebuild, Request, Site, Task};
-use crate::intake::{run, worker};
+use crate::intake::run::{self, IndexState};
+use crate::intake::worker;
 
 /// Pauses before a failed rebuild is tried again; the last one repeats. Memory or disk space that lacked
 /// may be there later.
@@ -32,6 +33,11 @@ pub enum QueueError {
     Start(#[from] io::Error),
     #[error("the worker process crashed ({0:#}); the log of the server may give the reason")]
     Crashed(anyhow::Error),
+    #[error(
+        "the clock of this machine is wrong or was just set, so lists would get a wrong day; set it (`timedatectl`), give \
+         the time of the lists (`--observed-at`), or try again in ten minutes"
+    )]
+    Clock,
     #[error("the last rebuild failed; the next try is at {}", .0.format("%Y-%m-%d %H:%M:%S UTC"))]
     Paused(DateTime<Utc>),
 }
@@ -144,7 +150,7 @@ impl Queue {
     /// Waits for its turn and runs a request.
     ///
     /// # Errors
-    /// The worker cannot be started or crashes, or the server stops: then the worker is killed, and
+    /// A list would get the day of a clock that is not trusted, the worker cannot be started or crashes, or the server stops: then the worker is killed, and
     /// nothing is half done. A rebuild that is only wanted if lists are missing waits after a failure.
     pub async fn run_request(&self, request: Request) -> Result<Outcome, QueueError> {
         if matches!(&request.task, Task::Rebuild(Rebuild { only_if_behind: true, .. }))
@@ -152,6 +158,9 @@ impl Queue {
             && let Some(problem) = self.status.problem()
         {
             return Err(QueueError::Paused(problem.next_try));
+        }
+        if request.task.dates_lists() && !request.site.clock.is_trusted() {
+            return Err(QueueError::Clock);
         }
         let _counted = Counted::new();
         let mut stopped = self.stopped.clone();
@@ -171,7 +180,7 @@ impl Queue {
     fn note(&self, outcome: &Result<Outcome, QueueError>, is_own: bool, is_rebuild: bool) {
         let [ok, failed, crashed] = OUTCOMES;
         let (word, problem) = match outcome {
-            Err(QueueError::Stopping | QueueError::Paused(_)) => return,
+            Err(QueueError::Stopping | QueueError::Paused(_) | QueueError::Clock) => return,
             Err(err) => (crashed, Some(err.to_string())),
             Ok(Outcome { failure: Some(failure), .. }) => {
                 let is_unbuilt = failure.step == Step::Rebuild || is_rebuild;
@@ -207,8 +216,8 @@ impl Queue {
     pub async fn keep_built(self, stop: impl Future<Output = ()>) {
         let work = async {
             let site = self.site.clone();
-            let is_behind = tokio::task::spawn_blocking(move || run::lacks_lists(&site)).await;
-            if is_behind.unwrap_or(false) {
+            let state = tokio::task::spawn_blocking(move || run::index_state(&site)).await;
+            if state.is_ok_and(|state| state != IndexState::Current) {
                 tracing::info!("the lists hold more than the index; building it");
                 self.build().await;
             }

@@ -110,6 +110,13 @@ pub struct Ingest {
     pub rebuild: bool,
 }
 
+impl Task {
+    /// Whether the day of the work becomes that of lists.
+    pub fn dates_lists(&self) -> bool {
+        matches!(self, Task::Ingest(Ingest { observed_at: None, .. }))
+    }
+}
+
 /// The files of an ingest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -90,6 +90,11 @@ impl Clock {
         }
     }
 
+    /// Whether the system's clock shows a time before this program was built, so that no day is known.
+    pub fn is_unset(&self) -> bool {
+        self.pinned.is_none() && system_now().timestamp_millis() < trust::BUILT
+    }
+
     /// The current UTC day. A system clock before 1985 or after 2164 reads as the nearest [`Day`].
     pub fn today(&self) -> Day {
         Day::nearest(self.now())

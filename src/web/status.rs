@@ -159,8 +159,8 @@ impl<'a> Service<'a> {
             }
         });
         let clock = (!self.app.clock.is_trusted()).then_some(
-            "The clock of this server is wrong, or was just set. Its day does not count until it is right or stays as it \
-             is; reading works.",
+            "The clock of this server is wrong, or was just set. No day is stored and lists wait until it is set, or has been \
+             steady for ten minutes. Reading and writing work.",
         );
         let index = self.app.index_problem().map(|_| {
             "The newest index is invalid, so the previous one is served. See the log for the reason."

@@ -305,6 +305,8 @@ async fn run_intake(Backend { store, queue, .. }: &Backend, command: IntakeComma
     if let Some(file) = first_unreadable(task.files()).await {
         return IntakeReply::CannotRead { file };
     }
+    // A command of the same machine knows no better than the server, unless it is given a day.
+    let clock = if clock.pinned().is_some() { clock } else { queue.site().clock };
     let site = Site { index, clock, ..queue.site().clone() };
     match queue.run_request(Request { site, task }).await {
         Ok(outcome) => IntakeReply::Finished(Box::new(outcome)),
