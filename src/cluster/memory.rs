@@ -6,8 +6,21 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::log::Waits;
 use super::record::{Chain, Part, RecordId, SharedRecord};
 use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
+
+/// The defaults, for a stream that fails and recovers within milliseconds.
+pub const WAITS: Waits = Waits {
+    retry: Duration::from_millis(2),
+    compare: Duration::from_millis(1),
+    tick: Duration::from_millis(20),
+    send: Duration::from_secs(5),
+    outcome: Duration::from_secs(10),
+    short: Duration::from_millis(200),
+    close: Duration::from_secs(5),
+    silence: Duration::from_millis(20),
+};
 
 /// A stream in memory. Clones are one stream.
 #[derive(Clone, Default)]

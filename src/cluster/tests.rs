@@ -8,24 +8,12 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::log::{Replica, SharedLog, Submission, Waits};
-use super::memory::Memory;
+use super::log::{Replica, SharedLog, Submission};
+use super::memory::{Memory, WAITS};
 use super::record::{Chain, Part, SHARED, SharedPosition, SharedRecord, copies};
 use crate::journal::{AppendError, Journal, Kind, Options, Position, Record, Replay, ReplayResult};
 
 const WAIT: Duration = Duration::from_secs(30);
-
-/// The defaults, for a stream that fails and recovers within milliseconds.
-const WAITS: Waits = Waits {
-    retry: Duration::from_millis(2),
-    compare: Duration::from_millis(1),
-    tick: Duration::from_millis(20),
-    send: Duration::from_secs(5),
-    outcome: Duration::from_secs(10),
-    short: Duration::from_millis(200),
-    close: Duration::from_secs(5),
-    silence: Duration::from_millis(20),
-};
 
 /// A change of a key from one value to the next. It was decided on the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

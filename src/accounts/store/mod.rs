@@ -111,6 +111,8 @@ pub struct StoreOptions {
     pub segment_bytes: u64,
     /// Growth of the log after which a snapshot is made, unless half of the last snapshot is more.
     pub snapshot_after_bytes: u64,
+    /// Times of the shared log, on a node of a cluster.
+    pub waits: Waits,
 }
 
 impl StoreOptions {
@@ -124,6 +126,7 @@ impl StoreOptions {
             fs: Arc::new(Disk),
             segment_bytes: SEGMENT_BYTES_DEFAULT,
             snapshot_after_bytes: SNAPSHOT_AFTER_BYTES,
+            waits: Waits::default(),
         }
     }
 }
@@ -184,13 +187,13 @@ impl Store {
         stream: S,
         on_serve: OnServe,
     ) -> Result<Store, JournalError> {
-        let dir = options.dir.clone();
+        let (dir, waits) = (options.dir.clone(), options.waits);
         Store::build(options, Some(node), |journal, mut replica, chains| {
             replica.on_serve = on_serve;
             let applied =
                 shared_base(&replica.state.read().unwrap_or_else(PoisonError::into_inner));
             let start = (applied, chains);
-            let log = SharedLog::start(node, stream, journal, replica, start, Waits::default());
+            let log = SharedLog::start(node, stream, journal, replica, start, waits);
             let failed = |source| JournalError::Io {
                 action: "start the thread of the shared log of",
                 path: dir,
@@ -209,8 +212,9 @@ impl Store {
             Vec<Chain>,
         ) -> Result<Option<SharedLog<Transaction>>, JournalError>,
     ) -> Result<Store, JournalError> {
-        let StoreOptions { dir, plans, limits, clock, fs, segment_bytes, snapshot_after_bytes } =
-            options;
+        let StoreOptions {
+            dir, plans, limits, clock, fs, segment_bytes, snapshot_after_bytes, ..
+        } = options;
         let clock_ms = Arc::new(move || clock.now().timestamp_millis().max(0) as u64);
         let dir = dir.join(JOURNAL_FOLDER);
         let options =

@@ -12,7 +12,7 @@ use crate::accounts::event::{Event, Transaction};
 use crate::accounts::fixtures::email;
 use crate::accounts::quota::Counter;
 use crate::accounts::store::{Store, StoreOptions};
-use crate::cluster::memory::Memory;
+use crate::cluster::memory::{Memory, WAITS};
 use crate::journal::AppendError;
 use crate::vocab::clock::Clock;
 use crate::vocab::ids::AccountId;
@@ -20,7 +20,8 @@ use crate::vocab::plan::{Plan, Plans};
 use crate::vocab::time::UnixMs;
 
 fn open_node(dir: &Path, name: &str, stream: &Memory) -> Store {
-    let options = StoreOptions::new(dir, Plans::default(), Clock::system());
+    let mut options = StoreOptions::new(dir, Plans::default(), Clock::system());
+    options.waits = WAITS;
     Store::open_shared(options, name, stream.clone(), Arc::new(|_, _| {})).expect("opened")
 }
 
@@ -262,7 +263,8 @@ async fn nodes_grant_no_more_than_a_day_allows() {
     let open = |name: &str| {
         let mut plans = Plans::default();
         plans.limits_mut(Plan::Pro).requests_per_day = LIMIT;
-        let options = StoreOptions::new(&folder.path().join(name), plans, Clock::system());
+        let mut options = StoreOptions::new(&folder.path().join(name), plans, Clock::system());
+        options.waits = WAITS;
         Store::open_shared(options, name, stream.clone(), Arc::new(|_, _| {})).expect("opened")
     };
     let stores = ["a", "b", "c"].map(open);
