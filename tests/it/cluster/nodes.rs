@@ -480,6 +480,19 @@ fn a_node_with_a_wrong_clock_moves_no_day() {
     nodes[0].compare();
 }
 
+/// Waits until a node reports that it cannot reach the log. It is never ready before.
+fn until_cut_off(server: &Server, target: &str) -> Response {
+    let mut last = None;
+    wait::until(SOON, "the node is cut off", || {
+        let response = server.client().get(target);
+        assert_eq!(response.status, 503, "{}", response.text());
+        let is_cut_off = response.json()["checks"]["log"] == "cut_off";
+        last = Some(response);
+        is_cut_off
+    });
+    last.expect("a response")
+}
+
 #[test]
 fn a_node_that_has_not_read_the_log_is_not_ready() {
     let nats = Nats::start(3);
@@ -492,8 +505,7 @@ fn a_node_that_has_not_read_the_log_is_not_ready() {
     let lost = Node::on(&["nats://127.0.0.1:9".to_owned()], 7);
     let stray = lost.serve();
     for target in ["/api/ready", "/api/ready/reads"] {
-        let response = stray.client().get(target);
-        assert_eq!((response.status, &response.json()["checks"]["log"]), (503, &json!("cut_off")));
+        until_cut_off(&stray, target);
     }
     let refused = stray.client_with(&key).get("/api/v1/portfolio");
     assert_eq!((refused.status, &refused.json()["code"]), (503, &json!("node_behind")));
@@ -505,8 +517,7 @@ fn a_node_that_has_not_read_the_log_is_not_ready() {
         nats.kill(at);
     }
     let server = nodes[0].serve();
-    let response = server.client().get("/api/ready");
-    assert_eq!((response.status, &response.json()["checks"]["log"]), (503, &json!("cut_off")));
+    let response = until_cut_off(&server, "/api/ready");
     assert!(response.json()["dataAge"].is_u64(), "{}", response.text());
     assert_eq!(server.client_with(&key).get("/api/v1/portfolio").status, 200);
     for at in [0, 1, 2] {
