@@ -126,7 +126,8 @@ fn an_index_of_other_lists_is_built_anew_before_it_is_served() {
         other.ok(&["restore", &path]);
         let list = other.write("later.csv", format!("domain,drop_date\nlater.com,{TODAY}\n"));
         let server = other.serve(TODAY);
-        let mut client = server.client();
+        let key = other.new_key("owner@example.com");
+        let mut client = server.client_with(&key);
         let mut names = || {
             let page = client.get("/api/v1/drops").json();
             let rows = page["drops"].as_array().expect("rows").iter();
