@@ -75,11 +75,21 @@ impl Responses {
         self.by_key.values().map(Arc::as_ref)
     }
 
-    /// Drops responses that have expired by `now`, oldest first and at most [`EXPIRED_AT_ONCE_MAX`].
-    /// `now` is the time of an event, never the clock's, so that a replay drops the same ones.
+    /// Drops responses that are older than a day at `now`, oldest first and at most [`EXPIRED_AT_ONCE_MAX`].
+    /// `now` is the time of an event, never the clock's, so that a replay drops the same ones. It may be that of
+    /// something made days before, so a later response is not that of a wrong clock.
     pub fn expire(&mut self, now: UnixMs) {
+        self.drop_oldest(|it| now.instant() - it.at.instant() >= KEPT);
+    }
+
+    /// As [`Responses::expire`], at the time of a request: drops those of a wrong clock too.
+    pub fn expire_at_request(&mut self, now: UnixMs) {
+        self.drop_oldest(|it| it.has_expired(now));
+    }
+
+    fn drop_oldest(&mut self, is_due: impl Fn(&KeptResponse) -> bool) {
         for _ in 0..EXPIRED_AT_ONCE_MAX {
-            let Some(expired) = self.oldest().filter(|it| it.has_expired(now)) else { return };
+            let Some(expired) = self.oldest().filter(|it| is_due(it)) else { return };
             let key = expired.key;
             self.remove(&key);
         }
@@ -103,5 +113,36 @@ impl Responses {
             self.by_time.remove(&(old.at, old.key));
             self.bytes -= old.bytes();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(hours: u64) -> UnixMs {
+        UnixMs::new(1_790_000_000_000 + hours * 3_600_000).expect("an instant")
+    }
+
+    /// A saved search that is changed is written with the time at which it was made.
+    #[test]
+    fn an_event_about_something_old_drops_no_newer_response() {
+        let mut responses = Responses::default();
+        for (key, hours) in [(1, 75), (2, 98)] {
+            let body: Vec<u8> = vec![key];
+            responses.put(KeptResponse {
+                key: [key; 16],
+                fingerprint: [0; 32],
+                at: at(hours),
+                status: 201,
+                body: body.as_slice().into(),
+            });
+        }
+        responses.expire(at(0));
+        assert_eq!(responses.iter().count(), 2);
+        responses.expire(at(99));
+        assert_eq!(responses.iter().map(|it| it.at).collect::<Vec<_>>(), [at(98)]);
+        responses.expire_at_request(at(0));
+        assert_eq!(responses.iter().count(), 0, "the clock was wrong");
     }
 }

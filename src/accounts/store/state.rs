@@ -314,7 +314,7 @@ impl State {
             }
             Event::VoteSet { account, name, vote } => self.set_vote(account, &name, vote),
             Event::ReplyKept { account, reply } => self.change_data(account, |data| {
-                data.responses.expire(reply.at);
+                data.responses.expire_at_request(reply.at);
                 data.responses.put(reply);
             }),
             Event::ListMatched { through, done, at, names, matches } => {
