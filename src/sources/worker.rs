@@ -114,13 +114,11 @@ impl Worker {
             }
             let now = self.runner.clock.now();
             // A list would get the day of a wrong clock, and be held as fetched.
-            if !self.runner.clock.is_trusted() {
-                continue;
-            }
+            let may_fetch = self.runner.clock.is_trusted();
             for view in self.look().iter().filter(|view| view.is_enabled()) {
                 let source = &view.source;
                 let is_running = running.values().any(|name| *name == source.name);
-                if !is_running && view.state.is_due(source, now) {
+                if may_fetch && !is_running && view.state.is_due(source, now) {
                     let run = self.start(source.clone());
                     running.insert(runs.spawn(run).id(), source.name.clone());
                 }
