@@ -17,7 +17,7 @@ use crate::vocab::columns::{Column, Columns};
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
 use crate::web::Web;
-use crate::web::components::{date_text, grouped};
+use crate::web::components::{date_text, exit_word, grouped};
 use crate::web::error::PageError;
 use crate::web::form::{Fields, Form};
 use crate::web::next::local_path;
@@ -138,7 +138,7 @@ fn state_of(place: Lifecycle, today: Day) -> Markup {
             Stage::Redemption => span.stage.restorable title={ "The owner can restore it until " (place.pending_delete) } { "restorable" },
             Stage::PendingDelete => span.stage.pending-delete { "pending delete" },
             Stage::Catchable => span.stage.catchable title={ "Expected to be available since " (place.release) ", not verified" } { "expected free" },
-            Stage::Released => span.stage.released title={ "Left the zone on " (date_text(place.dropped, today)) } { "released" },
+            Stage::Released => span.stage.released title={ (exit_word(&place)) " on " (date_text(place.dropped, today)) } { "released" },
         }
     }
 }
