@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::copy::Copy;
-use super::log::{Replica, Submission, Waits};
-use super::record::{Chain, Part, SharedPosition, SharedRecord};
+use super::log::{Submission, Waits};
+use super::record::{Chain, SharedPosition, SharedRecord};
 use super::sequencer::{Barrier, Input, Now, Output, Sequencer};
 use super::stream::{Published, StreamError, StreamRecord};
-use super::tests::{Change, kind};
+use super::tests::{Change, Copied, kind};
 use crate::journal::{AppendError, Appended, Position};
 
 /// Faults that are built into the nodes, to see that a run finds them.
@@ -64,34 +64,6 @@ fn changes(bytes: &[u8]) -> Vec<Change> {
     parts.into_iter().filter_map(|(_, part)| Change::decode(part)).collect()
 }
 
-/// Reads transactions for a sequencer.
-struct Reader {
-    forgets_touched: bool,
-}
-
-impl Replica for Reader {
-    type Transaction = Change;
-
-    fn now_ms(&self) -> u64 {
-        0
-    }
-
-    fn caught_up(&self, _newest_ms: Option<u64>) {}
-
-    fn decode(
-        &self,
-        (_, bytes): Part<'_>,
-    ) -> Result<Change, Box<dyn std::error::Error + Send + Sync>> {
-        Change::decode(bytes).ok_or_else(|| "unknown".into())
-    }
-
-    fn touched(&self, change: &Change) -> Vec<u64> {
-        if self.forgets_touched { Vec::new() } else { vec![change.key.into()] }
-    }
-
-    fn apply(&self, _changes: Vec<Change>, _shared: SharedPosition, _at: Position) {}
-}
-
 /// What a node keeps over a crash.
 #[derive(Default)]
 struct Disk {
@@ -104,9 +76,9 @@ struct Disk {
 struct Node {
     /// Counts starts. Events of an earlier one are dropped.
     run: u64,
-    sequencer: Option<Sequencer<Reader>>,
+    sequencer: Option<Sequencer<Copied>>,
     disk: Disk,
-    /// What the sequencer has taken in.
+    /// The last record that the sequencer accepted.
     taken: SharedPosition,
     copies: VecDeque<Copy<Change>>,
     /// The follower whose records arrive, by number.
@@ -242,10 +214,10 @@ impl World {
         (node.follower, node.halted) = (None, None);
         (node.copies, node.barriers, node.readers, node.writing) = Default::default();
         node.taken = node.disk.applied;
-        let reader = Reader { forgets_touched: self.planted == Some(Planted::ForgetsTouched) };
+        let replica = Copied::new(self.planted == Some(Planted::ForgetsTouched));
         let sequencer = Sequencer::new(
             format!("n{index}"),
-            Arc::new(reader),
+            Arc::new(replica),
             node.disk.applied,
             node.disk.chains.clone(),
             (Waits::default(), first_id, at),

@@ -58,11 +58,20 @@ impl Values {
 }
 
 #[derive(Clone, Default)]
-struct Copied(Arc<Mutex<Values>>);
+pub(super) struct Copied {
+    values: Arc<Mutex<Values>>,
+    /// A planted fault: it reports no keys.
+    forgets_touched: bool,
+}
 
 impl Copied {
+    /// An empty state, with the fault or without.
+    pub(super) fn new(forgets_touched: bool) -> Copied {
+        Copied { forgets_touched, ..Copied::default() }
+    }
+
     fn get(&self) -> Values {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.values.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -83,11 +92,11 @@ impl Replica for Copied {
     }
 
     fn touched(&self, change: &Change) -> Vec<u64> {
-        vec![change.key.into()]
+        if self.forgets_touched { Vec::new() } else { vec![change.key.into()] }
     }
 
     fn apply(&self, changes: Vec<Change>, shared: SharedPosition, _at: Position) {
-        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
         changes.into_iter().for_each(|change| values.change(change));
         values.shared = shared;
     }
@@ -127,7 +136,10 @@ impl Node {
         let options = Options::new(dir, Arc::new(|| 0));
         let (journal, _) = Journal::open(options, &mut values).expect("a journal");
         let (shared, chains) = (values.shared, std::mem::take(&mut values.chains));
-        let (journal, state) = (Arc::new(journal), Copied(Arc::new(Mutex::new(values))));
+        let (journal, state) = (
+            Arc::new(journal),
+            Copied { values: Arc::new(Mutex::new(values)), forgets_touched: false },
+        );
         let log = SharedLog::start(name, stream, &journal, state.clone(), (shared, chains), WAITS);
         Node { log: Arc::new(log.expect("a thread")), state, journal }
     }
