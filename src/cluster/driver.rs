@@ -13,7 +13,7 @@ use super::copy::Copy;
 use super::record::SharedPosition;
 use super::replica::{Command, Condition, Replica};
 use super::sequencer::{Barrier, Input, Now, Output, Sequencer};
-use super::stream::{Published, Records, Stream, StreamError};
+use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
 use crate::journal::AppendError;
 
 type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
@@ -128,9 +128,7 @@ impl<S: Stream, R: Replica> Driver<S, R> {
 }
 
 /// Waits for a record; for ever if none are followed.
-async fn next_record(
-    records: &mut Option<Records>,
-) -> Option<Result<super::stream::StreamRecord, StreamError>> {
+async fn next_record(records: &mut Option<Records>) -> Option<Result<StreamRecord, StreamError>> {
     match records {
         Some(records) => records.recv().await,
         None => pending().await,

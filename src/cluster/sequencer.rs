@@ -41,7 +41,7 @@ pub struct Waits {
     pub short: Duration,
     /// Time for what is under way when the log is closed.
     pub close: Duration,
-    /// If records that are known to exist do not arrive for so long, the stream is followed anew: the server that
+    /// If records that are known to exist do not arrive for so long, the stream is followed again: the server that
     /// delivered them may have died.
     pub silence: Duration,
 }
@@ -699,7 +699,7 @@ impl<R: Replica> Sequencer<R> {
         Ok(())
     }
 
-    /// Compares a record that comes again with the one that was taken in.
+    /// Compares a redelivered record with the one that was applied.
     fn compare(&self, again: SharedPosition) -> Step {
         let back = (self.position.seq - again.seq) as usize;
         let known = self.chains.len().checked_sub(back + 1).map(|at| self.chains[at]);
