@@ -540,7 +540,7 @@ fn statuses_are_retried_as_they_deserve() {
 }
 
 #[test]
-fn what_is_no_list_is_told() {
+fn responses_other_than_lists_are_reported() {
     let page = b"<!DOCTYPE html><title>Maintenance</title>".to_vec();
     let big = vec![b'a'; 2 << 20];
     for (body, words) in [
@@ -930,6 +930,12 @@ fn token_text(count: usize) -> String {
     format!("e30.{}.x", base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(claims))
 }
 
+/// The response of the service to a log-in.
+fn logged_in() -> Reply {
+    let body = serde_json::json!({ "accessToken": token_text(1) }).to_string();
+    Reply::Answer(200, Vec::new(), body.into_bytes())
+}
+
 fn token(count: usize) -> String {
     if count == 0 { "none".to_owned() } else { token_text(count) }
 }
@@ -1040,10 +1046,7 @@ fn odd_links_of_czds_do_not_stop_the_zones() {
     let other = Receiver::http(|_, _| Reply::status(200));
     let foreign = other.url("/czds/downloads/org.zone");
     let server = Receiver::http(move |_, seen| match seen.target.as_str() {
-        "/api/authenticate" => {
-            let body = serde_json::json!({ "accessToken": token_text(1) }).to_string();
-            Reply::Answer(200, Vec::new(), body.into_bytes())
-        }
+        "/api/authenticate" => logged_in(),
         "/czds/downloads/links" => {
             let base = format!("http://{}/czds/downloads", seen.header("host"));
             let links =
@@ -1076,10 +1079,7 @@ fn a_zone_file_of_another_zone_leaves_the_zone_stale() {
     let wrong = Arc::new(AtomicUsize::new(1));
     let is_wrong = Arc::clone(&wrong);
     let server = Receiver::http(move |_, seen| match seen.target.as_str() {
-        "/api/authenticate" => {
-            let body = serde_json::json!({ "accessToken": token_text(1) }).to_string();
-            Reply::Answer(200, Vec::new(), body.into_bytes())
-        }
+        "/api/authenticate" => logged_in(),
         "/czds/downloads/links" => {
             let base = format!("http://{}/czds/downloads", seen.header("host"));
             let links = ["com", "net"].map(|zone| format!("{base}/{zone}.zone"));
@@ -1099,7 +1099,7 @@ fn a_zone_file_of_another_zone_leaves_the_zone_stale() {
     assert!(report["error"].as_str().is_some_and(|text| text.starts_with("com: ")), "{report}");
     let kept = |zone: &str| site.data().join("zones").join(zone).exists();
     assert!(kept("net") && !kept("com"), "the other zone is compared");
-    // Two days later the service still has that file, and no download tells that anew.
+    // Two days later the service still has that file, and no download reports it again.
     let on = |day: &str| {
         let args = ["--today", day, "--config", &settings, "sources", "fetch", "czds", "--json"];
         let printed: Value = serde_json::from_str(&site.run(&args).stdout).expect("JSON");
@@ -1301,16 +1301,13 @@ fn a_refused_log_in_is_told_and_not_repeated() {
 
 /// A page with status 200 in the place of the links or of a zone file, and a redirect to one.
 #[test]
-fn pages_in_place_of_links_and_zones_are_told() {
+fn web_pages_instead_of_links_and_zones_are_reported() {
     for at in ["links", "zone", "redirect"] {
         let server = Receiver::http(move |_, seen| {
             let page = || Reply::Answer(200, Vec::new(), b"<html>Maintenance</html>".to_vec());
             let host = seen.header("host");
             match seen.target.as_str() {
-                "/api/authenticate" => {
-                    let body = serde_json::json!({ "accessToken": token_text(1) }).to_string();
-                    Reply::Answer(200, Vec::new(), body.into_bytes())
-                }
+                "/api/authenticate" => logged_in(),
                 "/czds/downloads/links" if at == "redirect" => {
                     Reply::Answer(302, vec![("Location", "/maintenance".to_owned())], Vec::new())
                 }
@@ -1350,10 +1347,7 @@ fn czds_downloads_a_bounded_number_of_zones_at_a_time() {
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (now, peak) = (Arc::clone(&running), Arc::clone(&most));
     let server = Receiver::http(move |_, seen| match seen.target.as_str() {
-        "/api/authenticate" => {
-            let body = serde_json::json!({ "accessToken": token_text(1) }).to_string();
-            Reply::Answer(200, Vec::new(), body.into_bytes())
-        }
+        "/api/authenticate" => logged_in(),
         "/czds/downloads/links" => {
             let host = seen.header("host");
             let links = ZONES.map(|zone| format!("http://{host}/czds/downloads/{zone}.zone"));
@@ -1392,10 +1386,7 @@ fn the_token_of_czds_goes_to_no_other_host() {
     let other = Receiver::http(|_, _| Reply::status(200));
     let link = other.url("/czds/downloads/com.zone");
     let server = Receiver::http(move |_, seen| match seen.target.as_str() {
-        "/api/authenticate" => {
-            let body = serde_json::json!({ "accessToken": token_text(1) }).to_string();
-            Reply::Answer(200, Vec::new(), body.into_bytes())
-        }
+        "/api/authenticate" => logged_in(),
         _ => Reply::Answer(200, Vec::new(), serde_json::to_vec(&[&link]).expect("JSON")),
     });
     let (site, settings) = with_czds(&server, "hunter42", "");

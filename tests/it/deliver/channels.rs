@@ -50,6 +50,15 @@ impl Drop for MailServer {
     }
 }
 
+/// Settings that send messages of Telegram to this service.
+fn telegram(api: &Receiver) -> String {
+    format!(
+        "[telegram]\ntoken = \"123456:SECRET-token\"\nbase = \"{}\"\nallow = [\"{}\"]\n",
+        api.url(""),
+        api.address()
+    )
+}
+
 /// Certificate and key of `127.0.0.1` in files.
 fn certificate(site: &Site) -> [String; 2] {
     let pair = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]);
@@ -174,12 +183,7 @@ fn telegram_messages_respect_its_rate_limits() {
         };
         Reply::Answer(status, vec![], reply.to_string().into_bytes())
     });
-    let settings = format!(
-        "[telegram]\ntoken = \"123456:SECRET-token\"\nbase = \"{}\"\nallow = [\"{}\"]\n",
-        api.url(""),
-        api.address()
-    );
-    let mut world = World::new(&settings, &[]);
+    let mut world = World::new(&telegram(&api), &[]);
     let (rule, _) = world.rule("to a chat", json!({"type": "telegram", "chatId": "@drops"}));
     world.list();
     let delivered = world.wait(rule, "delivered");
@@ -221,12 +225,7 @@ fn a_telegram_group_that_moved_is_followed() {
         };
         Reply::Answer(status, vec![], reply.to_string().into_bytes())
     });
-    let settings = format!(
-        "[telegram]\ntoken = \"123456:SECRET-token\"\nbase = \"{}\"\nallow = [\"{}\"]\n",
-        api.url(""),
-        api.address()
-    );
-    let mut world = World::new(&settings, &[]);
+    let mut world = World::new(&telegram(&api), &[]);
     let channel = json!({"type": "telegram", "chatId": -77});
     let (rule, _) = world.rule("to a group", channel.clone());
     let (other, _) = world.rule("to the same", channel.clone());
