@@ -141,8 +141,7 @@ async fn links(fetcher: &Fetcher, source: &Source) -> Result<Links, FetchError> 
     Ok(sort_out(source, &listed))
 }
 
-/// One link to each zone, whatever the case and the query of others to it. What is no link to a zone file of
-/// the service is named.
+/// Returns one link for each zone: links that differ only in case or query are one. Other links are named as odd.
 fn sort_out(source: &Source, listed: &[serde_json::Value]) -> Links {
     let (mut links, mut zones, mut odd) = (Links::default(), HashSet::new(), Vec::new());
     for link in listed {

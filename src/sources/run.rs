@@ -545,7 +545,7 @@ fn tidy(folder: &Path, state: &State) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Keeps a refused list for the operator, in place of the one before.
+/// Keeps a refused list for the operator. It replaces the previous one.
 fn keep_refused(path: &Path) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new(".")).join(REFUSED);
     if folder.exists() {
