@@ -4,6 +4,7 @@
 //! name, a query and a write through the code.
 
 pub mod vocab;
+pub mod query;
 // From a list to a query result.
 pub mod feeds;
 pub mod zones;

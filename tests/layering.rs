@@ -14,12 +14,14 @@ use std::path::{Path, PathBuf};
 /// `crate` stands for `lib.rs`.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("vocab", &[]),
+    // Text that is sent becomes conditions on names; knows neither HTTP nor the index.
+    ("query", &["vocab"]),
     ("feeds", &["vocab"]),
     // A zone, day after day: lists of drops that `feeds` reads.
     ("zones", &["vocab", "feeds"]),
     ("scorer", &["vocab"]),
     ("corpus", &["vocab", "feeds", "scorer"]),
-    ("index", &["vocab", "scorer", "corpus"]),
+    ("index", &["vocab", "query", "scorer", "corpus"]),
     // Lists in, corpus and generation out: the commands, the admin socket and the inbox call it.
     ("intake", &["vocab", "feeds", "zones", "corpus", "index"]),
     // Events of names, in order; derived by `workers`.
@@ -29,7 +31,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // One log for several nodes; knows bytes, as the journal does.
     ("cluster", &["journal"]),
     // Never the index: facts about names cross as arguments.
-    ("accounts", &["vocab", "journal", "cluster"]),
+    ("accounts", &["vocab", "query", "journal", "cluster"]),
     // Files in, an archive out; knows paths, no content.
     ("backup", &["vocab"]),
     // Stands around the journal's disk; counting goes through the macros of `metrics`.
@@ -43,6 +45,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "workers",
         &[
             "vocab",
+            "query",
             "index",
             "intake",
             "changes",
@@ -59,6 +62,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "http",
         &[
             "vocab",
+            "query",
             "scorer",
             "index",
             "intake",
@@ -75,6 +79,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "web",
         &[
             "vocab",
+            "query",
             "scorer",
             "index",
             "intake",
@@ -134,6 +139,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "cli",
         &[
             "vocab",
+            "query",
             "feeds",
             "scorer",
             "corpus",

@@ -9,7 +9,7 @@ use super::error::{Field, WriteError};
 use super::event::Event;
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
-use crate::vocab::conditions::Conditions;
+use crate::query::stored::Conditions;
 use crate::vocab::ids::SearchId;
 use crate::vocab::limits::{RULE_NAME_CHARS_MAX, SEARCHES_MAX};
 use crate::vocab::time::UnixMs;

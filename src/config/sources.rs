@@ -16,8 +16,8 @@ use crate::sources::schedule::Schedule;
 use crate::sources::settings::{Address, Contact, Login, Settings, Source};
 use crate::vocab::day::Day;
 use crate::vocab::net::AllowList;
-use crate::vocab::query::is_label;
 use crate::vocab::secret::Secret;
+use crate::vocab::tld::is_label;
 
 const IDLE_SECONDS_DEFAULT: u32 = 60;
 const IDLE_SECONDS_MAX: u32 = 3_600;

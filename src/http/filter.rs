@@ -15,9 +15,10 @@ use crate::http::body::JsonInteger;
 use crate::http::error::{ApiError, ParameterCode};
 use crate::http::params::{Limits, Params, items};
 use crate::index::filter::DropFilter;
-use crate::vocab::conditions::Conditions;
+use crate::query::filter::{CapsFilter, Digits, Hyphens, Idn};
+use crate::query::stored::Conditions;
+use crate::query::text::Substring;
 use crate::vocab::day::Day;
-use crate::vocab::filter::{CapsFilter, Digits, Hyphens, Idn};
 use crate::vocab::kind::Kind as LabelKind;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{
@@ -25,8 +26,8 @@ use crate::vocab::limits::{
     RELEASE_WITHIN_DAYS_MAX, RULE_TLDS_MAX, WORDS_MAX,
 };
 use crate::vocab::popularity::ListRank;
-use crate::vocab::query::{Substring, fold_tld, is_suffix};
 use crate::vocab::stage::Stage;
+use crate::vocab::tld::{fold_tld, is_suffix};
 
 /// A member of a filter.
 struct FilterMember {

@@ -26,8 +26,8 @@ use crate::http::{
     label, openapi, portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
 };
 use crate::index::filter::{Facet, SortKey};
+use crate::query::filter::{CapsFilter, Digits, Hyphens, Idn};
 use crate::vocab::change::ChangeKind;
-use crate::vocab::filter::{CapsFilter, Digits, Hyphens, Idn};
 use crate::vocab::kind::Kind;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{

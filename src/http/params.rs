@@ -19,22 +19,23 @@ use crate::http::error::{ApiError, ParameterCode};
 use crate::http::operation::{Operation, Parameter, ParameterPlace};
 use crate::http::rows::Member;
 use crate::index::filter::{DropFilter, Facet, Filter, RowPosition, SearchFilter, Sort, View};
+use crate::query::filter::{DayRange, DropConditions, LabelFilter, ReadingFilter};
+use crate::query::matcher::{Matcher, MatcherError};
+use crate::query::text::{NamePrefix, Substring};
 use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::filter::{DayRange, DropConditions, LabelFilter, ReadingFilter};
 use crate::vocab::limits::{
     CHANGES_LIMIT_DEFAULT, CHANGES_LIMIT_MAX, CHANGES_WAIT_SECONDS_MAX, DROPS_OFFSET_MAX,
     EXCLUDED_TEXTS_MAX, LABEL_CHARS_MAX, LABEL_TEXTS_MAX, LIKE_DISTANCE_MAX, MIN_DROPS_MAX,
     OTHER_TLDS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX,
     SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX, TLD_FILTER_MAX, WORDS_MAX,
 };
-use crate::vocab::matcher::{Matcher, MatcherError};
 use crate::vocab::name::DomainName;
 use crate::vocab::popularity::ListRank;
-use crate::vocab::query::{NamePrefix, Substring, fold_tld};
 use crate::vocab::similar;
 use crate::vocab::time::UnixMs;
+use crate::vocab::tld::fold_tld;
 
 /// The id in a path.
 ///

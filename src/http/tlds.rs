@@ -12,10 +12,10 @@ use crate::http::allowance::Now;
 use crate::http::error::ApiError;
 use crate::http::params::Params;
 use crate::http::{App, etag, work};
+use crate::query::text::Substring;
 use crate::scorer::Scorer;
 use crate::vocab::limits::TLDS_LIMIT_MAX;
 use crate::vocab::name::{DomainName, to_unicode};
-use crate::vocab::query::Substring;
 use crate::vocab::stage::Periods;
 
 /// Estimated microseconds: the day's counts are made on first use.

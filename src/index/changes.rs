@@ -12,10 +12,10 @@ use crate::index::columns::checks::DropChecks;
 use crate::index::filter::{AsOf, Sort, View};
 use crate::index::query::index::{DayIndex, Index, Layer};
 use crate::index::query::merge::merged;
+use crate::query::filter::Filter;
 use crate::vocab::change::{ChangeKind, ChangeSource};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::filter::Filter;
 
 /// Docs per parallel task.
 const DOCS_PER_PIECE: u32 = 1 << 16;

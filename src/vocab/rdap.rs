@@ -11,8 +11,8 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::vocab::name::DomainName;
-use crate::vocab::query::is_suffix;
 use crate::vocab::time::UnixMs;
+use crate::vocab::tld::is_suffix;
 
 /// Maximum suffixes in a file: ten times IANA's number.
 const SUFFIXES_MAX: usize = 15_000;

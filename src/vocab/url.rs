@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
 use crate::vocab::net::{self, AllowList, Network};
-use crate::vocab::query::is_label;
+use crate::vocab::tld::is_label;
 
 /// Maximum bytes of a webhook URL, as sent and in canonical form.
 pub const WEBHOOK_URL_MAX: usize = 2_048;

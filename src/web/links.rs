@@ -4,7 +4,7 @@ use serde::Deserialize;
 use url::Url;
 
 use crate::vocab::name::DomainName;
-use crate::vocab::query::fold_tld;
+use crate::vocab::tld::fold_tld;
 
 /// Links out of a dossier, by purpose. A list in the settings replaces the default of its purpose.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

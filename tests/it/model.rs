@@ -21,9 +21,9 @@ use dropdex::accounts::{
     NewClaim, NewRule, NewSearch, Outcome, Post, Reply, Rule, RuleFilter, RulePatch, SavedSearch,
     SearchPatch, Store, StoreOptions, Watch, WatchEntry, WatchPatch, WebhookSecret, WriteError,
 };
+use dropdex::query::stored::Conditions;
 use dropdex::vocab::claim::{ClaimStatus, Vote};
 use dropdex::vocab::clock::Clock;
-use dropdex::vocab::conditions::Conditions;
 use dropdex::vocab::day::Day;
 use dropdex::vocab::ids::{ClaimId, RuleId, SearchId};
 use dropdex::vocab::money::Usd;

@@ -6,11 +6,11 @@ use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::data::sorted::Sorted;
+use crate::query::stored::Conditions;
+use crate::query::text::Substring;
 use crate::vocab::chat::Chat;
-use crate::vocab::conditions::Conditions;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::{RuleId, SearchId};
-use crate::vocab::query::Substring;
 use crate::vocab::secret::Secret;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
@@ -19,7 +19,7 @@ use crate::vocab::url::WebhookUrl;
 /// The names that a rule matches. A field that is `None` or empty does not filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleFilter {
-    /// At most 100, each as [`fold_tld`](crate::vocab::query::fold_tld) returns it.
+    /// At most 100, each as [`fold_tld`](crate::vocab::tld::fold_tld) returns it.
     pub tlds: Vec<CompactString>,
     /// Lowest score.
     pub min_dqs: Option<Dqs>,

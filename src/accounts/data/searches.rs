@@ -5,7 +5,7 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
-use crate::vocab::conditions::Conditions;
+use crate::query::stored::Conditions;
 use crate::vocab::ids::SearchId;
 use crate::vocab::time::UnixMs;
 

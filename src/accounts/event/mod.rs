@@ -30,9 +30,9 @@ use super::keys::StoredKey;
 use super::password::PasswordHash;
 use super::token::TokenDigest;
 use crate::journal::{Kind, PAYLOAD_BYTES_MAX};
+use crate::query::stored::Conditions;
 use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
-use crate::vocab::conditions::Conditions;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{
     AccountId, ClaimId, DeliveryId, KeyId, RuleId, SearchId, UnsubscribeToken,

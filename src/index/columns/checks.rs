@@ -19,10 +19,10 @@ use crate::index::columns::rank_key::{dqs_of, length_of, rank_key};
 use crate::index::columns::records::ScoreRecords;
 use crate::index::columns::scores::Scores;
 use crate::index::columns::tlds::Tlds;
+use crate::query::filter::{DayRange, Filter, ReadingFilter};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::filter::{DayRange, Filter, ReadingFilter};
 use crate::vocab::popularity::ListRank;
 
 /// Words between two looks at the time budget while texts are read.

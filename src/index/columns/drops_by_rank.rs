@@ -652,10 +652,10 @@ mod tests {
     use crate::index::columns::rank_key::{dqs_of, length_of, order_key};
     use crate::index::columns::slices::docs_of;
     use crate::index::filter::{AsOf, Filter, Sort, View};
+    use crate::query::text::Substring;
     use crate::vocab::budget::{Budget, Spent};
     use crate::vocab::day::Day;
     use crate::vocab::name::DomainName;
-    use crate::vocab::query::Substring;
     use crate::vocab::stage::Stage;
 
     /// A name on the list, as the table has it.

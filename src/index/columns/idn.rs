@@ -66,7 +66,7 @@ pub struct Matches {
     pub others: Vec<(u32, bool)>,
 }
 
-/// Finds the names that `prefix`, normalised like [`crate::vocab::query::NamePrefix`], matches by
+/// Finds the names that `prefix`, normalised like [`crate::query::text::NamePrefix`], matches by
 /// either form.
 pub fn matches(texts: &Names, aliases: &IdnNames, prefix: &str) -> Matches {
     let names = if prefix.is_ascii() { texts.range(prefix.as_bytes()) } else { 0..0 };

@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use memchr::memmem::Finder;
 
 use crate::index::columns::names::text_of;
-use crate::vocab::filter::{Digits, Hyphens, Idn, LabelFilter};
-use crate::vocab::matcher::{Matcher, Trail};
+use crate::query::filter::{Digits, Hyphens, Idn, LabelFilter};
+use crate::query::matcher::{Matcher, Trail};
+use crate::query::text::Substring;
 use crate::vocab::name::{A_LABEL, to_unicode};
-use crate::vocab::query::Substring;
 
 /// Marks of a label, by its Unicode form.
 const DIGIT: u8 = 1;

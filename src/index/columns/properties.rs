@@ -7,8 +7,8 @@ use crate::index::columns::slices::{RangeTest, SliceFiles, SliceTest, Slices, Va
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;
 use crate::index::storage::files::Files;
+use crate::query::filter::{Filter, ReadingFilter};
 use crate::scorer::{Scorer, Scratch, StoredScore, Traits};
-use crate::vocab::filter::{Filter, ReadingFilter};
 use crate::vocab::kind::Kind;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{LABEL_CHARS_MAX, WORDS_MAX};

@@ -596,9 +596,9 @@ mod tests {
     use crate::feeds::Sighting;
     use crate::index::columns::parts::Room;
     use crate::index::filter::{AsOf, DropFilter, Filter, Sort, View};
+    use crate::query::text::Substring;
     use crate::scorer::{Scorer, Scratch};
     use crate::vocab::name::DomainName;
-    use crate::vocab::query::Substring;
 
     const TLDS: [&str; 5] = ["com", "de", "рф", "co.uk", "museum"];
 

@@ -19,10 +19,10 @@ use crate::index::columns::tlds::Tlds;
 use crate::index::error::{BuildError, QueryError};
 use crate::index::filter::{AsOf, DropFilter, Filter, SearchFilter, Sort, View};
 use crate::index::query::index::Index;
+use crate::query::text::{NamePrefix, Substring};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{CATCH_DAYS_DEFAULT, LABEL_CHARS_MAX, SEARCH_TOTAL_MAX};
-use crate::vocab::query::{NamePrefix, Substring};
 use crate::vocab::stage::Stage;
 
 /// Queries of each kind.

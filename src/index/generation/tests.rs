@@ -19,12 +19,12 @@ use crate::index::generation::open::{self, open_current, reopen_current};
 use crate::index::query::index::Index;
 use crate::index::rules::DueRule;
 use crate::index::storage::manifest::{self, GenerationId, Manifest};
+use crate::query::filter::{DayRange, Digits};
+use crate::query::text::{NamePrefix, Substring};
 use crate::scorer::{Scorer, Scratch};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::filter::{DayRange, Digits};
 use crate::vocab::name::{DomainName, to_unicode};
-use crate::vocab::query::{NamePrefix, Substring};
 use crate::vocab::stage::Stage;
 use crate::vocab::watermark::Watermark;
 

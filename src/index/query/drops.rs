@@ -14,10 +14,10 @@ use crate::index::query::index::{
 };
 use crate::index::query::merge::merged;
 use crate::index::query::rows::{DropRow, Lifecycle};
+use crate::query::filter::LabelFilter;
 use crate::scorer::{Restored, Scorer, Words};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
-use crate::vocab::filter::LabelFilter;
 use crate::vocab::name::{DomainName, is_a_label};
 use crate::vocab::time::UnixMs;
 

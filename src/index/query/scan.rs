@@ -19,9 +19,9 @@ use crate::index::columns::slices::has_doc;
 use crate::index::filter::{DropFilter, SearchFilter, Sort, View};
 use crate::index::query::index::{Layer, LayerDay, RowBuffers, with_row_buffers};
 use crate::index::query::search::{SearchHits, TopHits, with_top_hits};
+use crate::query::filter::DropConditions;
 use crate::scorer::{Features, Scorer, Scratch, Spread, StoredScore};
 use crate::vocab::budget;
-use crate::vocab::filter::DropConditions;
 use crate::vocab::name::A_LABEL;
 
 /// Names between two looks at the time budget.

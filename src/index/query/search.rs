@@ -628,7 +628,7 @@ mod tests {
     use crate::index::columns::spans::Spans;
     use crate::index::columns::table::Table;
     use crate::index::filter::Filter;
-    use crate::vocab::query::NamePrefix;
+    use crate::query::text::NamePrefix;
     use crate::vocab::stage::Stage;
 
     const TLDS: u32 = 40;

@@ -50,9 +50,9 @@ impl Totals {
 mod tests {
     use super::*;
     use crate::index::filter::{Sort, SortKey, View};
+    use crate::query::filter::Filter;
+    use crate::query::text::Substring;
     use crate::vocab::dqs::Dqs;
-    use crate::vocab::filter::Filter;
-    use crate::vocab::query::Substring;
 
     #[test]
     fn a_total_belongs_to_what_it_depends_on() {

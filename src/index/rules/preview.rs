@@ -11,8 +11,8 @@ use crate::index::query::index::{Generation, Index, Layer};
 use crate::index::query::merge::merged;
 use crate::index::query::rows::DropRow;
 use crate::index::rules::news::Moved;
+use crate::query::filter::DayRange;
 use crate::vocab::day::Day;
-use crate::vocab::filter::DayRange;
 use crate::vocab::limits::{PREVIEW_DAYS, PREVIEW_SAMPLES};
 
 /// Minimum docs per microsecond of a walk.

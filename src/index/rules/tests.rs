@@ -12,10 +12,10 @@ use crate::index::columns::fixtures::TestTables;
 use crate::index::columns::idn::alias_of;
 use crate::index::generation::build::{BuildSettings, rebuild};
 use crate::index::generation::open::open_current;
+use crate::query::filter::Digits;
+use crate::query::text::Substring;
 use crate::scorer::{Scorer, Scratch};
-use crate::vocab::filter::Digits;
 use crate::vocab::name::to_unicode;
-use crate::vocab::query::Substring;
 use crate::vocab::stage::Periods;
 
 /// Days are around this one.

@@ -2,8 +2,8 @@
 
 use crate::accounts::{Channel, OffReason, Problem, RuleFilter, StatusClass, SwitchedOff};
 use crate::outbound::chat;
+use crate::query::text::Substring;
 use crate::vocab::name::to_unicode;
-use crate::vocab::query::Substring;
 use crate::vocab::stage::Stage;
 use crate::web::components::stage_word;
 use crate::web::drops::state::State;
@@ -117,7 +117,7 @@ pub fn problem(channel: &Channel, problem: Problem) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vocab::conditions::Conditions;
+    use crate::query::stored::Conditions;
     use crate::vocab::dqs::Dqs;
 
     #[test]

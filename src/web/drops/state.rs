@@ -10,8 +10,8 @@ use crate::http::params::{Limits, Params};
 use crate::index::filter::DropFilter;
 use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
-use crate::vocab::query::fold_tld;
 use crate::vocab::stage::Stage;
+use crate::vocab::tld::fold_tld;
 use crate::web::components::query;
 use crate::web::form::Fields;
 

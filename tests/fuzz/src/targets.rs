@@ -26,10 +26,10 @@ use dropdex::journal::frame::{
 use dropdex::journal::{PAYLOAD_BYTES_MAX, Unread};
 use dropdex::outbound::coding::Codings;
 use dropdex::outbound::rdap as answers;
+use dropdex::query::matcher::{Matcher, Trail};
+use dropdex::query::text::{NamePrefix, Substring};
 use dropdex::vocab::day::Day;
-use dropdex::vocab::matcher::{Matcher, Trail};
 use dropdex::vocab::name::{DomainName, NAME_OCTETS_MAX};
-use dropdex::vocab::query::{NamePrefix, Substring};
 use dropdex::vocab::rdap::{Bootstrap, RdapBase};
 use dropdex::vocab::url::{BaseUrl, WEBHOOK_URL_MAX, WebhookUrl};
 use tempfile::TempDir;

@@ -25,11 +25,11 @@ use regex_syntax::hir::{
     Look, Repetition,
 };
 
+use crate::query::text::Substring;
 use crate::vocab::limits::{
     LABEL_CHARS_MAX, LIKE_CHARS, PATTERN_STARS_MAX, PATTERN_SYMBOLS_MAX, REGEX_CHARS_MAX,
 };
 use crate::vocab::name::A_LABEL;
-use crate::vocab::query::Substring;
 
 /// Maximum bytes of a compiled regular expression, and of the tables needed to compile it.
 const DFA_BYTES_MAX: usize = 1 << 20;
@@ -150,8 +150,8 @@ impl Matcher {
     /// [`MatcherError`] of a label to compare with.
     pub fn like(text: &str, distance: u8) -> Result<Matcher, MatcherError> {
         let text = Substring::parse(text).map_err(|err| match err {
-            crate::vocab::query::QueryError::Length(_) => MatcherError::LikeLength,
-            crate::vocab::query::QueryError::Control => MatcherError::Control,
+            crate::query::text::QueryError::Length(_) => MatcherError::LikeLength,
+            crate::query::text::QueryError::Control => MatcherError::Control,
         })?;
         let text = text.as_str();
         let chars = text.chars().count();

@@ -3,15 +3,15 @@
 
 use compact_str::CompactString;
 
+use crate::query::matcher::Matcher;
+use crate::query::text::Substring;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::kind::Kind;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{LABEL_CHARS_MAX, WORDS_MAX};
-use crate::vocab::matcher::Matcher;
 use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::popularity::ListRank;
-use crate::vocab::query::Substring;
 use crate::vocab::time::UnixMs;
 
 named_enum! {
@@ -60,7 +60,7 @@ parse_named!(CapsFilter);
 /// Conditions on names. The default lets every name pass.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Filter {
-    /// One of these TLDs, normalised by [`crate::vocab::query::fold_tld`]; empty means all.
+    /// One of these TLDs, normalised by [`crate::vocab::tld::fold_tld`]; empty means all.
     pub tlds: Vec<CompactString>,
     /// None of these TLDs.
     pub not_tlds: Vec<CompactString>,

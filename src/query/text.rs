@@ -1,12 +1,10 @@
-//! Search input, normalised once: name prefixes, substrings and TLD filters (`data/docs/api.md`).
+//! Text to search for, normalised once: prefixes and parts of names (`data/docs/api.md`).
 
-use compact_str::CompactString;
 use icu_normalizer::uts46::Uts46MapperBorrowed;
-use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use serde::{Deserialize, Serialize};
 
-use crate::vocab::limits::{LABEL_CHARS_MAX, SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX};
-use crate::vocab::name::{DomainName, NAME_OCTETS_MAX, NameError, host_of_address};
+use crate::vocab::limits::{SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX};
+use crate::vocab::name::{DomainName, NameError, host_of_address};
 
 /// Reason why a text cannot be searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -101,40 +99,6 @@ fn normalise(text: &str, chars_max: usize) -> Result<String, QueryError> {
     if mapped.is_empty() { Err(QueryError::Length(chars_max)) } else { Ok(mapped) }
 }
 
-/// Normalises a TLD of a filter: trimmed, case-folded, A-label form, without a leading dot. The TLD
-/// need not exist: an unknown one matches nothing.
-pub fn fold_tld(text: &str) -> Option<CompactString> {
-    let text = text.trim();
-    let text = text.strip_prefix('.').unwrap_or(text);
-    if text.is_empty() {
-        return None;
-    }
-    // The common case. Digits and hyphens may belong to an A-label that UTS 46 would change.
-    let folded = text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'.'));
-    if folded {
-        return Some(text.into());
-    }
-    let ascii = Uts46::new()
-        .to_ascii(text.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow, DnsLength::Ignore)
-        .map(CompactString::from)
-        .unwrap_or_else(|_| text.to_lowercase().into());
-    Some(ascii)
-}
-
-/// Returns true when a folded TLD is well-formed: DNS labels separated by dots.
-pub fn is_suffix(tld: &str) -> bool {
-    tld.len() <= NAME_OCTETS_MAX && tld.split('.').all(is_label)
-}
-
-/// Returns true for a lower-case label of the DNS (RFC 1035 §2.3.1).
-pub fn is_label(label: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=usize::from(LABEL_CHARS_MAX)).contains(&label.len())
-        && label.bytes().all(plain)
-        && !label.starts_with('-')
-        && !label.ends_with('-')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,26 +141,5 @@ mod tests {
         assert_eq!(Substring::parse(&"ü".repeat(64)), Err(QueryError::Length(63)));
         assert!(Substring::parse(&"ü".repeat(63)).is_ok());
         assert_eq!(NamePrefix::parse("a\0b"), Err(QueryError::Control));
-    }
-
-    #[test]
-    fn tld_filters_are_folded() {
-        assert_eq!(fold_tld(" .COM ").as_deref(), Some("com"));
-        assert_eq!(fold_tld("рф").as_deref(), Some("xn--p1ai"));
-        assert_eq!(fold_tld("co.uk").as_deref(), Some("co.uk"));
-        assert_eq!(fold_tld(" "), None);
-        assert_eq!(fold_tld("."), None);
-    }
-
-    #[test]
-    fn malformed_suffixes_are_rejected() {
-        let long = format!("{}.uk", "a".repeat(63));
-        for tld in ["com", "co.uk", "xn--p1ai", "nobody-knows-1t", &long] {
-            assert!(is_suffix(tld), "{tld}");
-        }
-        for tld in ["", "co..uk", "a b", "com.", "-a", "a-", "c_m", "co,uk", "*.ck", "\u{8}y"] {
-            assert!(!is_suffix(tld), "{tld:?}");
-        }
-        assert!(!is_suffix(&format!("a{long}")));
     }
 }

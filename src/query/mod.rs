@@ -1,0 +1,8 @@
+//! The language of filters: text that a client, a form, a rule or a command sends becomes a condition on
+//! names. Nothing here knows who asks or how the answer is found.
+
+pub mod filter;
+pub mod matcher;
+pub mod request;
+pub mod stored;
+pub mod text;

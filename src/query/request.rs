@@ -1,0 +1,230 @@
+//! Queries after parsing: in range and ready to run.
+
+use utoipa::ToSchema;
+
+use crate::query::filter::Filter;
+use crate::query::text::{NamePrefix, Substring};
+use crate::vocab::named::{named_enum, parse_named};
+use crate::vocab::stage::Stage;
+
+/// Stage code of [`Stage::Redemption`].
+pub const REDEMPTION: u8 = 1;
+/// Stage code of [`Stage::PendingDelete`].
+pub const PENDING_DELETE: u8 = 2;
+/// Stage code of [`Stage::Catchable`].
+pub const CATCHABLE: u8 = 4;
+/// Stage code of [`Stage::Released`].
+pub const RELEASED: u8 = 8;
+/// Added to the code of a name that dropped today.
+pub const DROPPED_TODAY: u8 = 16;
+
+/// Part of the pipeline: the parameter `stage`, or else `view` (data/docs/api.md).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum View {
+    /// Every stage except released.
+    Active,
+    /// Dropped today.
+    Today,
+    /// Every name that ever dropped.
+    All,
+    /// One stage.
+    Stage(Stage),
+    /// Any of several stages.
+    Stages(StageSet),
+}
+
+impl View {
+    /// Every view and every single stage; the last is [`View::All`].
+    pub const EVERY: [View; 7] = [
+        View::Stage(Stage::Redemption),
+        View::Stage(Stage::PendingDelete),
+        View::Stage(Stage::Catchable),
+        View::Stage(Stage::Released),
+        View::Today,
+        View::Active,
+        View::All,
+    ];
+
+    /// Returns the code bits of a view: a doc belongs to it if its code has one of them.
+    pub fn code_mask(self) -> u8 {
+        match self {
+            View::Active => REDEMPTION | PENDING_DELETE | CATCHABLE,
+            View::Today => DROPPED_TODAY,
+            View::All => REDEMPTION | PENDING_DELETE | CATCHABLE | RELEASED,
+            View::Stage(stage) => stage_code(stage),
+            View::Stages(stages) => stages.bits(),
+        }
+    }
+
+    /// Returns the view of any of these stages, if any.
+    pub fn of_stages(stages: &[Stage]) -> Option<View> {
+        let set = (!stages.is_empty()).then(|| StageSet::from_stages(stages))?;
+        // Not [`View::All`], which a search takes for no view.
+        let mut known = View::EVERY.into_iter().filter(|view| *view != View::All);
+        Some(known.find(|view| view.code_mask() == set.bits()).unwrap_or(View::Stages(set)))
+    }
+
+    /// Returns the position in [`View::EVERY`]; `None` for several stages, which have no tables.
+    pub fn place(self) -> Option<usize> {
+        View::EVERY.iter().position(|&other| other == self)
+    }
+
+    /// Returns the position of one of [`View::EVERY`].
+    pub fn position(self) -> usize {
+        self.place().expect("one of EVERY")
+    }
+}
+
+/// Set of stages, as bits of stage codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StageSet(u8);
+
+impl StageSet {
+    /// The active pipeline: default of a rule without stages (data/docs/api.md).
+    pub const ACTIVE: StageSet = StageSet(REDEMPTION | PENDING_DELETE | CATCHABLE);
+
+    /// Returns a set of these stages; [`StageSet::ACTIVE`] for no stage.
+    pub fn from_stages(stages: &[Stage]) -> StageSet {
+        let bits = stages.iter().fold(0, |bits, &stage| bits | stage_code(stage));
+        if bits == 0 { StageSet::ACTIVE } else { StageSet(bits) }
+    }
+
+    /// Returns true if it has `stage`.
+    pub fn contains(self, stage: Stage) -> bool {
+        self.0 & stage_code(stage) != 0
+    }
+
+    /// Returns the codes as bits.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+}
+
+/// Conditions of an alert rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleQuery {
+    pub common: Filter,
+    pub contains: Option<Substring>,
+    pub stages: StageSet,
+}
+
+named_enum! {
+    /// Sort key of the drops list. Names with equal keys are in rank order.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ToSchema)]
+    #[schema(rename_all = "lowercase")]
+    pub enum SortKey {
+        #[default]
+        Dqs = "dqs",
+        /// Effective release.
+        Release = "release",
+        /// Drop date.
+        Dropped = "dropped",
+        Length = "length",
+        Name = "name",
+        /// Number of TLDs with the label.
+        Tlds = "tlds",
+        /// Observation of the list that first had the drop.
+        Listed = "listed",
+        /// Best rank on a popularity list; names without one come last, as if it was the largest.
+        Rank = "rank",
+    }
+}
+parse_named!(SortKey);
+
+/// Order of the drops list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sort {
+    pub key: SortKey,
+    pub descending: bool,
+}
+
+impl Default for Sort {
+    fn default() -> Sort {
+        Sort::natural(SortKey::default())
+    }
+}
+
+impl Sort {
+    /// Returns the order of a key unless another is asked for: best, soonest, shortest or newest first.
+    pub fn natural(key: SortKey) -> Sort {
+        let descending =
+            matches!(key, SortKey::Dqs | SortKey::Dropped | SortKey::Tlds | SortKey::Listed);
+        Sort { key, descending }
+    }
+}
+
+named_enum! {
+    /// Property whose values are counted.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Facet {
+        Tld = "tld",
+        Stage = "stage",
+        Length = "length",
+        /// In tens.
+        Dqs = "dqs",
+        /// By day.
+        Release = "release",
+        /// Of names that have one.
+        Language = "language",
+        Kind = "kind",
+    }
+}
+parse_named!(Facet);
+
+/// A row of a page in a way that outlives its generation: the next page begins after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowPosition {
+    /// Value of the sort key; 0 for [`SortKey::Name`].
+    pub value: u64,
+    /// Place in rank order among the names of one score, unrounded score and length.
+    pub key: u64,
+    pub name: String,
+}
+
+/// Query of `GET /api/v1/drops` and of the drops export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DropFilter {
+    pub common: Filter,
+    pub view: View,
+    pub contains: Option<Substring>,
+    pub sort: Sort,
+    /// The page begins after this row.
+    pub after: Option<RowPosition>,
+    pub limit: u32,
+    pub offset: u32,
+}
+
+impl SearchFilter {
+    /// Returns true if only the prefix filters.
+    pub fn is_prefix_alone(&self) -> bool {
+        self.view.is_none() && self.common == Filter::default()
+    }
+
+    /// Returns true if the search has tables for all conditions.
+    pub fn is_basic(&self) -> bool {
+        let has_tables = |view: View| view.place().is_some();
+        self.prefix.is_some() && self.common.is_basic() && self.view.is_none_or(has_tables)
+    }
+}
+
+/// Query of `GET /api/v1/search`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchFilter {
+    /// `None` searches all names; another condition on the text is then given.
+    pub prefix: Option<NamePrefix>,
+    pub common: Filter,
+    /// `None` searches the whole corpus.
+    pub view: Option<View>,
+    pub limit: u32,
+    pub offset: u32,
+}
+
+/// Returns the bit of a stage; later stages have higher bits.
+pub fn stage_code(stage: Stage) -> u8 {
+    match stage {
+        Stage::Redemption => REDEMPTION,
+        Stage::PendingDelete => PENDING_DELETE,
+        Stage::Catchable => CATCHABLE,
+        Stage::Released => RELEASED,
+    }
+}
