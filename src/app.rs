@@ -12,9 +12,9 @@ mod work;
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use axum::extract::Request;
@@ -30,11 +30,9 @@ use crate::changes::{Appender, ChangeLog};
 use crate::config::Config;
 use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
-use crate::http::feeds::FeedLimits;
+use crate::http::allowance;
 use crate::http::mount::Mount;
 use crate::http::position::Positions;
-use crate::http::work::PAUSED_PER_CORE;
-use crate::http::{App, AppParts, ConfiguredChannels, allowance};
 use crate::index::error::OpenError;
 use crate::index::filter::AsOf;
 use crate::index::generation::build;
@@ -54,6 +52,9 @@ use crate::outbound::guard::Guard;
 use crate::server::settings::{DrainTimes, ServerSettings};
 use crate::server::tls::Tls;
 use crate::server::{self, Server, slices, supervisor};
+use crate::service::app::{App, AppParts, ConfiguredChannels, Reach, ResponseLimits, Status};
+use crate::service::site::Site;
+use crate::service::work::PAUSED_PER_CORE;
 use crate::sources::fetch::Fetcher;
 use crate::sources::state::{Folder, View};
 use crate::telemetry::disk::MeteredFs;
@@ -186,36 +187,32 @@ pub fn serve(
         live,
         store: store.clone(),
         changes,
-        channels: ConfiguredChannels {
-            email: config.outbound.smtp.is_some(),
-            webhook: true,
-            telegram: config.outbound.telegram.is_some(),
-        },
-        guard,
-        cookie: config.web.cookie(config.outbound.public_url.as_ref()),
-        single_user: config.listen.is_loopback()
-            && config.outbound.public_url.is_none()
-            && config.server.tls.is_none(),
-        owner_link: Token::generate()
-            .map_err(|err| anyhow!("the system's random source failed: {err}"))?,
         clock: config.clock,
-        bootstrap: Arc::clone(&bootstrap),
-        checks: config.outbound.rdap.enabled.then(Arc::default),
         catch_days: config.catch_days,
-        home: config.outbound.public_url.clone(),
-        mount: Mount::new(config.outbound.public_url.as_ref()),
-        feed_limits: FeedLimits::default(),
-        exports: Arc::default(),
-        streams: Arc::default(),
-        stall: config.server.deadlines.write_stall,
-        exports_internal: config.sources.export_internal,
-        node: config.node.clone(),
-        started: Instant::now(),
-        inbox: Arc::default(),
-        sources: Arc::default(),
-        jobs: Arc::default(),
-        index_problem: Arc::new(Mutex::new(fallback.map(|problem| problem.to_string()))),
-        draining: Arc::default(),
+        site: Site {
+            home: config.outbound.public_url.clone(),
+            cookie: config.web.cookie(config.outbound.public_url.as_ref()),
+            single_user: config.listen.is_loopback()
+                && config.outbound.public_url.is_none()
+                && config.server.tls.is_none(),
+            owner_link: Token::generate()
+                .map_err(|err| anyhow!("the system's random source failed: {err}"))?,
+        },
+        reach: Reach {
+            guard,
+            channels: ConfiguredChannels {
+                email: config.outbound.smtp.is_some(),
+                webhook: true,
+                telegram: config.outbound.telegram.is_some(),
+            },
+            bootstrap: Arc::clone(&bootstrap),
+            checks: config.outbound.rdap.enabled.then(Arc::default),
+        },
+        limits: ResponseLimits::new(
+            config.server.deadlines.write_stall,
+            config.sources.export_internal,
+        ),
+        status: Status::new(config.node.clone(), fallback.map(|problem| problem.to_string())),
     });
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     slices::shorten();
@@ -341,9 +338,10 @@ async fn run(
     let mut signals = Signals::listen()?;
     let hang_up = signal(SignalKind::hangup()).context("cannot listen for SIGHUP")?;
     let scheme = if bound.tls.is_some() { "https" } else { "http" };
-    let (store, draining) = (app.store.clone(), Arc::clone(&app.draining));
-    let app_opens = app.single_user && (store.has_open_owner() || web::account::makes_owner(&web));
-    let app_link = app.owner_link.clone();
+    let (store, draining) = (app.store.clone(), Arc::clone(&app.status.draining));
+    let app_opens =
+        app.site.single_user && (store.has_open_owner() || web::account::makes_owner(&web));
+    let app_link = app.site.owner_link.clone();
     let serving = Serving::start(config, app, web, bound.listeners, bound.tls.clone());
     tokio::spawn(supervisor::feed_watchdog());
     tokio::spawn(reload_on_hang_up(bound.tls.clone(), hang_up));
@@ -429,13 +427,13 @@ impl Bound {
 /// Samples the gauges for a scrape.
 fn sample(config: &Config, app: &App, tls: Option<&Tls>) -> Sample {
     let started = Started::now();
-    let (sources, clock) = (Arc::clone(&app.sources), config.clock);
+    let (sources, clock) = (Arc::clone(&app.status.sources), config.clock);
     let gauges = Gauges {
         live: Arc::clone(&app.live),
         changes: app.changes.clone(),
         store: app.store.clone(),
         clock: config.clock,
-        index_problem: Arc::clone(&app.index_problem),
+        index_problem: Arc::clone(&app.status.index_problem),
         data: config.data.clone(),
         index: config.index.clone(),
     };
@@ -512,7 +510,8 @@ impl Workers {
         let Workers { tasks, stopped, .. } = self;
         let stop = || until(stopped.clone());
         let log_json = config.telemetry.logs.json;
-        let queue = Queue::new(config.site(), log_json, Arc::clone(&app.jobs), stopped.clone());
+        let queue =
+            Queue::new(config.site(), log_json, Arc::clone(&app.status.jobs), stopped.clone());
         let backend = Backend { store: app.store.clone(), queue: queue.clone(), inviter };
         if let Some(admin) = admin {
             tasks.spawn(admin.serve(backend, stop()));
@@ -522,7 +521,7 @@ impl Workers {
             index: config.index.clone(),
             live: Arc::clone(&app.live),
             published: published.clone(),
-            problem: Arc::clone(&app.index_problem),
+            problem: Arc::clone(&app.status.index_problem),
             clock: config.clock,
             catch_days: config.catch_days,
             follows_current: member.is_none(),
@@ -565,7 +564,7 @@ impl Serving {
         listeners: Vec<TcpListener>,
         tls: Option<Tls>,
     ) -> Serving {
-        let draining = Arc::clone(&app.draining);
+        let draining = Arc::clone(&app.status.draining);
         let identify = Arc::new({
             let app = app.clone();
             move |request: &mut Request| allowance::identify(&app, request)
@@ -576,7 +575,8 @@ impl Serving {
             cookie: config.web.cookie(config.outbound.public_url.as_ref()),
         });
         let public_host = config.outbound.public_url.as_ref().map(BaseUrl::authority);
-        let (router, mount) = (web::router(web), app.mount.clone());
+        let router = web::router(web);
+        let mount = Mount::new(config.outbound.public_url.as_ref());
         let parts = server::ServerParts {
             router: router.layer(MapRequestLayer::new(requests::record_route)),
             error_renderer: web::refusals,

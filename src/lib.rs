@@ -23,6 +23,7 @@ pub mod telemetry;
 pub mod outbound;
 pub mod publication;
 pub mod sources;
+pub mod service;
 pub mod workers;
 pub mod http;
 pub mod web;

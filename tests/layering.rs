@@ -41,11 +41,18 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("publication", &["vocab", "cluster", "outbound"]),
     // Fetches lists and hands them to the pipeline, as the inbox does.
     ("sources", &["vocab", "feeds", "intake", "outbound"]),
+    // Use cases, in the words of users: no status, no header.
+    (
+        "service",
+        &["vocab", "index", "intake", "changes", "accounts", "telemetry", "outbound", "sources"],
+    ),
+    // The checks that people ask for wait in `service`.
     (
         "workers",
         &[
             "vocab",
             "query",
+            "service",
             "index",
             "intake",
             "changes",
@@ -63,6 +70,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "vocab",
             "query",
+            "service",
             "scorer",
             "index",
             "intake",
@@ -80,6 +88,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "vocab",
             "query",
+            "service",
             "scorer",
             "index",
             "intake",
@@ -91,7 +100,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     // Connections and deadlines: knows how to refuse, and nothing of what is asked for.
-    ("server", &["vocab", "telemetry", "http"]),
+    ("server", &["vocab", "telemetry", "service", "http"]),
     // A setting is parsed into what its reader takes.
     (
         "config",
@@ -114,6 +123,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "app",
         &[
             "vocab",
+            "service",
             "cluster",
             "feeds",
             "scorer",
@@ -140,6 +150,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "vocab",
             "query",
+            "service",
             "feeds",
             "scorer",
             "corpus",

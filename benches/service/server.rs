@@ -4,8 +4,8 @@
 use std::future::pending;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
@@ -15,10 +15,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use dropdex::accounts::{Store, Token};
 use dropdex::changes::Appender;
-use dropdex::http::feeds::FeedLimits;
+use dropdex::http::allowance;
 use dropdex::http::mount::Mount;
-use dropdex::http::session::CookieKind;
-use dropdex::http::{App, AppParts, ConfiguredChannels, allowance};
 use dropdex::index::Index;
 use dropdex::index::generation::live::LiveIndex;
 use dropdex::outbound::bootstrap::LiveBootstrap;
@@ -27,6 +25,8 @@ use dropdex::outbound::guard::Guard;
 use dropdex::outbound::settings;
 use dropdex::server::settings::ServerSettings;
 use dropdex::server::{self, Server};
+use dropdex::service::app::{App, AppParts, ConfiguredChannels, Reach, ResponseLimits, Status};
+use dropdex::service::site::{CookieKind, Site};
 use dropdex::telemetry::requests;
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::limits::CATCH_DAYS_DEFAULT;
@@ -69,29 +69,22 @@ impl Service {
             live: Arc::new(LiveIndex::new(index)),
             store,
             changes,
-            guard: Guard::new(HostRules::default(), Dns::new(&settings::Dns::default())?),
-            channels: ConfiguredChannels { email: true, webhook: true, telegram: true },
-            cookie: CookieKind::Secure,
-            single_user: false,
-            owner_link: Token::generate().expect("random"),
             clock,
-            bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
-            checks: None,
             catch_days: CATCH_DAYS_DEFAULT,
-            home: None,
-            mount: Mount::default(),
-            feed_limits: FeedLimits::default(),
-            exports: Arc::default(),
-            streams: Arc::default(),
-            stall: Duration::from_secs(30),
-            node: "bench".to_owned(),
-            started: Instant::now(),
-            inbox: Arc::default(),
-            exports_internal: false,
-            sources: Arc::default(),
-            jobs: Arc::default(),
-            index_problem: Arc::new(Mutex::new(None)),
-            draining: Arc::default(),
+            site: Site {
+                home: None,
+                cookie: CookieKind::Secure,
+                single_user: false,
+                owner_link: Token::generate().expect("random"),
+            },
+            reach: Reach {
+                guard: Guard::new(HostRules::default(), Dns::new(&settings::Dns::default())?),
+                channels: ConfiguredChannels { email: true, webhook: true, telegram: true },
+                bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
+                checks: None,
+            },
+            limits: ResponseLimits::new(Duration::from_secs(30), false),
+            status: Status::new("bench".to_owned(), None),
         });
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -8,7 +8,6 @@ use tokio::task::JoinSet;
 use super::{fetcher, until};
 use crate::changes::Appender;
 use crate::config::Config;
-use crate::http::App;
 use crate::http::alerts::rule_query;
 use crate::intake::inbox::Inbox;
 use crate::intake::queue::Queue;
@@ -17,6 +16,7 @@ use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::dns::Dns;
 use crate::outbound::guard::Guard;
 use crate::outbound::http::Client;
+use crate::service::app::App;
 use crate::sources::run::Runner;
 use crate::sources::state::Folder;
 use crate::sources::worker::Worker;
@@ -73,7 +73,7 @@ impl Work {
         Inbox {
             queue: self.queue.clone(),
             period: self.config.inbox.period,
-            status: Arc::clone(&self.app.inbox),
+            status: Arc::clone(&self.app.status.inbox),
             clock: self.config.clock,
         }
     }
@@ -87,7 +87,7 @@ impl Work {
             clock: self.config.clock,
             intake: self.queue.clone(),
         };
-        Ok(Worker::new(runner, self.config.sources.clone(), Arc::clone(&self.app.sources)))
+        Ok(Worker::new(runner, self.config.sources.clone(), Arc::clone(&self.app.status.sources)))
     }
 
     fn deriving(&self) -> Deriving {
@@ -118,14 +118,14 @@ impl Work {
             log: self.app.changes.clone(),
             store: self.app.store.clone(),
             clock: self.config.clock,
-            has_mail: self.app.channels.email,
+            has_mail: self.app.reach.channels.email,
         }
     }
 
     /// The worker that verifies watched names with RDAP, unless that is switched off.
     fn verify(&self) -> anyhow::Result<Option<Verify>> {
         let (config, app) = (&self.config, &self.app);
-        let Some(checks) = &app.checks else { return Ok(None) };
+        let Some(checks) = &app.reach.checks else { return Ok(None) };
         let settings = &config.outbound.rdap;
         let dns = Dns::new(&config.outbound.dns)?;
         let guard = Guard::new(config.outbound.rules(&settings.allow), dns.clone());

@@ -7,12 +7,12 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use crate::config::Config;
-use crate::http::error::ApiError;
 use crate::http::export::export_lines;
 use crate::http::operations::EXPORT_OPTIONS;
 use crate::http::params::{Limits, Params};
 use crate::index::filter::{AsOf, DropFilter};
 use crate::index::generation::open;
+use crate::service::error::ApiError;
 
 /// Bytes of rows per write. Smaller writes cost more than their rows.
 const WRITE_BYTES: usize = 64 * 1024;

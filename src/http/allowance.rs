@@ -13,18 +13,16 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 
 use crate::accounts::{Allowance, Caller, Counter, Person};
-use crate::http::error::ApiError;
 use crate::http::operation::{Access, Operation};
 use crate::http::params::refuse_unknown;
 use crate::http::rate_limit::rate_limit_headers;
-use crate::http::{App, origin, precondition, session};
+use crate::http::{origin, precondition, session};
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
 use crate::telemetry::current;
 use crate::vocab::plan::Plan;
 use crate::vocab::scope::Scope;
-
-/// The time of a request. It is read once, so that counting, stages and dates agree.
-#[derive(Clone, Copy, Debug)]
-pub struct Now(pub DateTime<Utc>);
 
 /// The handler of an operation behind its checks.
 #[derive(Clone, Copy)]

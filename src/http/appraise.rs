@@ -8,11 +8,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::http::body::{JsonBody, required};
-use crate::http::error::ApiError;
-use crate::http::{App, etag, work};
+use crate::http::etag;
+use crate::http::json;
 use crate::index::Index;
 use crate::index::query::appraise::{Appraisal, cost_us};
 use crate::scorer::Signals;
+use crate::service::app::App;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
@@ -115,9 +118,9 @@ pub async fn appraise_names(
             .take_while(|_| !budget::spent())
             .map(|text| AppraisalResponse::new(text, &index))
             .collect();
-        let body = work::json_bytes(&AppraisalsResponse { count: appraisals.len(), appraisals });
+        let body = json::json_bytes(&AppraisalsResponse { count: appraisals.len(), appraisals });
         timer.finish(domains.len(), &domains);
         body
     });
-    Ok(etag::from_generation(&served, work::json_response(body.await?)))
+    Ok(etag::from_generation(&served, json::json_response(body.await?)))
 }

@@ -12,15 +12,19 @@ use serde_json::Number;
 use utoipa::ToSchema;
 
 use crate::accounts::Caller;
-use crate::http::allowance::{Now, charge_more};
+use crate::http::allowance::charge_more;
 use crate::http::body::{JsonBody, required};
-use crate::http::error::ApiError;
+use crate::http::etag;
+use crate::http::json;
+use crate::http::json::push_member;
 use crate::http::operation::Queries;
 use crate::http::params::{Params, unknown_parameter};
 use crate::http::search::SearchResponse;
-use crate::http::work::push_member;
-use crate::http::{App, etag, work};
 use crate::index::filter::SearchFilter;
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::limits::BATCH_MAX;
@@ -166,7 +170,7 @@ pub async fn search_batch(
         out.push(b'}');
         Ok(out)
     });
-    let mut response = etag::from_generation(&served, work::json_response(body.await?));
+    let mut response = etag::from_generation(&served, json::json_response(body.await?));
     if let Some(allowance) = allowance {
         response.extensions_mut().insert(allowance);
     }

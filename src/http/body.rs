@@ -20,8 +20,8 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use crate::accounts::{Idempotency, IdempotencyKey, Post};
-use crate::http::allowance::Now;
-use crate::http::error::{ApiError, ParameterCode};
+use crate::service::app::Now;
+use crate::service::error::{ApiError, ParameterCode};
 use crate::vocab::json;
 use crate::vocab::limits::{BODY_BYTES_MAX, BODY_DEPTH_MAX};
 use crate::vocab::money::{Usd, UsdError};

@@ -23,14 +23,19 @@ use utoipa::ToSchema;
 
 use crate::accounts::{Caller, UserData};
 use crate::changes::{ChangeLog, Entry, ReadError};
-use crate::http::account_turns::{AccountTurn, OneAtATime, ServerSlot};
-use crate::http::allowance::{Now, charge_more, readmit};
-use crate::http::error::ApiError;
+use crate::http::allowance::{charge_more, readmit};
+use crate::http::json;
 use crate::http::params::{ChangesQuery, Params, sequence};
+use crate::http::parse;
 use crate::http::rows::{push_number, push_quoted_day};
-use crate::http::{App, work};
+use crate::http::slot::ServerSlot;
 use crate::index::changes::NameTest;
 use crate::index::filter::{AsOf, Filter};
+use crate::service::account_turns::{AccountTurn, OneAtATime};
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::vocab::budget;
 use crate::vocab::change::{ChangeKind, ChangeKinds, ChangeSource};
 use crate::vocab::day::Day;
@@ -87,7 +92,7 @@ pub async fn list_changes(
     let turn = slot.map(|slot| Turn::begin(&app, &caller, slot)).transpose()?;
     let today = app.as_of(now).today;
     let parse = move |uri: &Uri| Params::new(uri.query()).changes(today);
-    let asked = work::parse(request.uri(), parse).await?;
+    let asked = parse::parameters(request.uri(), parse).await?;
     let last = request.headers().get(LAST_EVENT_ID);
     let last = last.map(|value| sequence(value.to_str().unwrap_or_default())).transpose();
     let last = last.map_err(|what| ApiError::parameter("Last-Event-ID", what))?;
@@ -99,7 +104,7 @@ pub async fn list_changes(
     }
     let wait = if turn.is_some() { wait } else { Duration::ZERO };
     let page = reader.wait(since.unwrap_or(0), Instant::now() + wait).await?;
-    Ok(work::json_response(page.into_json()))
+    Ok(json::json_response(page.into_json()))
 }
 
 /// A page of events, oldest first.
@@ -150,7 +155,7 @@ struct Turn {
 impl Turn {
     fn begin(app: &App, caller: &Caller, slot: ServerSlot) -> Result<Turn, ApiError> {
         let limit = STREAMS_PER_ACCOUNT;
-        let turn = app.streams.begin(caller.account, limit);
+        let turn = app.limits.streams.begin(caller.account, limit);
         let turn = turn.ok_or(ApiError::TooManyStreams { limit })?;
         Ok(Turn { _slot: slot, _of_account: turn })
     }
@@ -224,7 +229,7 @@ impl Reader {
         let mut first = self.page(since, Form::Events).await?;
         let retry = format!("retry: {}\n\n", fastrand::u32(RETRY_MS));
         first.bytes.splice(..0, retry.into_bytes());
-        let heartbeat = HEARTBEAT.min(self.app.stall / 2);
+        let heartbeat = HEARTBEAT.min(self.app.limits.stall / 2);
         let ends = Instant::now() + STREAM_TIME_MAX;
         let (since, first) = (first.next, Some(first.bytes.into()));
         let state = Streamed { reader: self, since, newest, first, heartbeat, ends, _turn: turn };

@@ -7,8 +7,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::http::error::{ApiError, ParameterCode};
 use crate::index::filter::{DropFilter, RowPosition};
+use crate::service::error::{ApiError, ParameterCode};
 
 const VERSION: u8 = 1;
 const DIGEST_BYTES: usize = 8;

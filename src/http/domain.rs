@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, Feedback};
-use crate::http::allowance::Now;
 use crate::http::body::{JsonBody, Patch};
-use crate::http::error::ApiError;
 use crate::http::etag::Tag;
-use crate::http::{App, work};
+use crate::http::json;
 use crate::index::PipelineDrop;
 use crate::index::query::rows::{PopularityFact, Status};
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
 use crate::vocab::claim::Vote;
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
@@ -106,7 +107,7 @@ pub async fn find_domain(
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
     }
-    let body = work::json_bytes(&DossierResponse {
+    let body = json::json_bytes(&DossierResponse {
         domain: &domain,
         tld: dossier.tld,
         length: dossier.length,
@@ -118,7 +119,7 @@ pub async fn find_domain(
         popularity: dossier.popularity,
         feedback,
     })?;
-    Ok(tag.on(work::json_response(body)))
+    Ok(tag.on(json::json_response(body)))
 }
 
 /// `PUT /api/v1/domain/{name}/feedback`: sets or, with null, withdraws the caller's vote on an

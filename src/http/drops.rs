@@ -10,20 +10,23 @@ use axum::response::Response;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::allowance::Now;
 use crate::http::cursor::{self, QueryDigest};
-use crate::http::error::ApiError;
 use crate::http::etag::Tag;
+use crate::http::json;
+use crate::http::json::push_member;
 use crate::http::params::{Limits, Params};
+use crate::http::parse;
 use crate::http::rows::{
     DROP_JSON_BYTES, DROP_MEMBERS, JsonArray, Member, push_day, push_drops, push_json_text,
     tlds_json,
 };
-use crate::http::work::push_member;
-use crate::http::{App, work};
 use crate::index::DropsPage;
 use crate::index::filter::{DropFilter, Facet};
 use crate::index::query::rows::{DropRow, FacetValue};
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::day::Day;
 use crate::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
@@ -43,7 +46,7 @@ pub async fn list_drops(
 ) -> Result<Response, ApiError> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let parse = move |uri: &Uri| Asked::parse(uri, as_of.today);
-    let asked = work::parse(request.uri(), parse).await?;
+    let asked = parse::parameters(request.uri(), parse).await?;
     let tag = Tag::for_query(&index, as_of, request.uri(), &[]);
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
@@ -67,7 +70,7 @@ pub async fn list_drops(
         Ok((body, next))
     };
     let (body, next) = work::run_or_scan(scans, cost_us, make).await?;
-    let mut response = work::json_response(body);
+    let mut response = json::json_response(body);
     if let Some(link) = next.and_then(|link| HeaderValue::try_from(link).ok()) {
         response.headers_mut().insert(LINK, link);
     }

@@ -16,21 +16,27 @@ use futures_util::stream;
 use tokio::sync::mpsc::{self, Sender};
 
 use crate::accounts::{Allowance, Caller, Claim};
-use crate::http::account_turns::{AccountTurn, ServerSlot};
-use crate::http::allowance::{Now, admit_export, charge_export, exports_left, readmit};
+use crate::http::allowance::{admit_export, charge_export, exports_left, readmit};
 use crate::http::cursor::{self, QueryDigest};
 use crate::http::drops::next_link;
-use crate::http::error::{ApiError, Refusal};
+use crate::http::error::Refusal;
+use crate::http::etag;
 use crate::http::params::{Limits, Params};
+use crate::http::parse;
 use crate::http::portfolio::ClaimFilter;
 use crate::http::rate_limit::rate_limit_headers;
 use crate::http::rows::{
     DROP_CSV_BYTES, DROPS_CSV_HEADER, EXPORT_MEMBERS, push_drop, push_drop_columns, push_drop_csv,
 };
+use crate::http::slot::ServerSlot;
 use crate::http::watchlist::{LOOKUP_US, WatchQuery, WatchRow, sorted_rows};
-use crate::http::{App, etag, work};
 use crate::index::filter::DropFilter;
 use crate::index::query::rows::DropRow;
+use crate::service::account_turns::AccountTurn;
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::cell::without_formula;
 use crate::vocab::day::Day;
@@ -117,7 +123,7 @@ pub async fn export_drops(
         let params = Params::new(uri.query());
         Ok((params.drops(LIMITS, as_of.today)?, export_lines(&params)?))
     };
-    let (filter, (format, header, line)) = work::parse(&uri, parse).await?;
+    let (filter, (format, header, line)) = parse::parameters(&uri, parse).await?;
     let started = match export.start(&app).await? {
         Begun::Counted(started) => started,
         Begun::HeadersOnly(allowance) => {
@@ -129,7 +135,7 @@ pub async fn export_drops(
     let served = Arc::clone(&index);
     // Positions of rows, four bytes each; rows are written as the client reads.
     let scans = filter.common.label.has_text();
-    let exports_internal = app.exports_internal;
+    let exports_internal = app.limits.exports_internal;
     let found = work::run_or_scan(scans, u32::MAX, move || {
         // One more, to know whether rows follow.
         let rows = filter.limit as usize;
@@ -178,7 +184,7 @@ pub async fn export_names(
             return Ok(csv_response("drops", as_of.today, no_rows(), &left));
         }
     };
-    let (searched, exports_internal) = (Arc::clone(&index), app.exports_internal);
+    let (searched, exports_internal) = (Arc::clone(&index), app.limits.exports_internal);
     let places = work::run(work::cost_us(names.len(), LOOKUP_US), move || {
         let mut places = searched.places_of(&names);
         places.retain(|&place| exports_internal || searched.is_exported(place));
@@ -373,7 +379,7 @@ impl Export {
     async fn start(self, app: &App) -> Result<Begun, ApiError> {
         let Export { caller, now, slot, headers_only } = self;
         let limit = app.store.limits(&caller).concurrent_exports;
-        let running = app.exports.begin(caller.account, limit);
+        let running = app.limits.exports.begin(caller.account, limit);
         let running = running.ok_or(ApiError::TooManyExports { plan: caller.plan, limit })?;
         if headers_only {
             return Ok(Begun::HeadersOnly(exports_left(app, &caller, now.0)?));
@@ -470,7 +476,7 @@ async fn send_chunks<P: Send + Sync + 'static>(
             Err(err) => return drop(Refusal::from(err)),
         };
         // Fails when the client is gone or has stalled.
-        if sender.send_timeout(item, started.app.stall).await.is_err() {
+        if sender.send_timeout(item, started.app.limits.stall).await.is_err() {
             return;
         }
         start = end;
@@ -478,7 +484,7 @@ async fn send_chunks<P: Send + Sync + 'static>(
             break;
         }
     }
-    let _ = sender.send_timeout(Sent::End, started.app.stall).await;
+    let _ = sender.send_timeout(Sent::End, started.app.limits.stall).await;
 }
 
 #[cfg(test)]

@@ -4,10 +4,7 @@
 mod atom;
 mod calendar;
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, Request, State};
@@ -15,81 +12,38 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, REFERRER_POLICY};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use governor::clock::{Clock, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::accounts::{Caller, Feed, FeedOf, Store, Token, TokenDigest, UserData};
-use crate::http::account_turns::{AccountTurn, AccountTurns};
+use crate::accounts::{Caller, Feed, FeedOf, Store, Token, UserData};
 use crate::http::alerts::rule_query;
-use crate::http::allowance::Now;
 use crate::http::body::{JsonInteger, PostBody};
-use crate::http::error::ApiError;
 use crate::http::etag::Tag;
 use crate::http::filter::drops;
 use crate::http::home::Home;
-use crate::http::mount::Mount;
 use crate::http::params::{Params, path_id};
+use crate::http::response;
 use crate::http::searches::split;
 use crate::http::watchlist::{WatchRow, WatchSort, sorted_rows};
-use crate::http::{App, response, work};
 use crate::index::Index;
 use crate::index::filter::{AsOf, DropFilter, RuleQuery, Sort, SortKey, View};
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::telemetry::current;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::ids::{AccountId, RuleId, SearchId};
+use crate::vocab::ids::{RuleId, SearchId};
 use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
 /// Maximum names of a feed: readers keep older entries themselves.
 const NAMES_MAX: usize = 100;
-/// Requests of a feed: readers and calendars ask every quarter of an hour at most.
-const BURST: u32 = 20;
-const REFILL_EVERY: Duration = Duration::from_secs(60);
-/// Feeds of an account that are made at once. They have the slots of visitors, which one account must not fill.
-const AT_ONCE_MAX: u32 = 4;
-/// Requests between two removals of idle limits.
-const SWEEP_EVERY: u32 = 4_096;
 /// Seconds that a client may reuse a feed.
 const REUSE: &str = "private, max-age=900";
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
-
-/// Limits of feeds: a rate for each address, and how many an account has made at once. Kept in memory: a restart
-/// resets them.
-pub struct FeedLimits {
-    limiter: DefaultKeyedRateLimiter<TokenDigest>,
-    running: Arc<AccountTurns>,
-    checks: AtomicU32,
-}
-
-impl Default for FeedLimits {
-    fn default() -> FeedLimits {
-        let burst = NonZeroU32::new(BURST).expect("above 0");
-        let quota = Quota::with_period(REFILL_EVERY).expect("above 0").allow_burst(burst);
-        FeedLimits {
-            limiter: RateLimiter::keyed(quota),
-            running: Arc::default(),
-            checks: AtomicU32::new(0),
-        }
-    }
-}
-
-impl FeedLimits {
-    /// Begins a request of a feed.
-    fn begin(&self, account: AccountId, feed: TokenDigest) -> Result<AccountTurn, ApiError> {
-        if self.checks.fetch_add(1, Ordering::Relaxed).is_multiple_of(SWEEP_EVERY) {
-            self.limiter.retain_recent();
-        }
-        self.limiter.check_key(&feed).map_err(|refused| ApiError::TooManyFeedRequests {
-            retry_after_s: refused.wait_time_from(DefaultClock::default().now()).as_secs() + 1,
-        })?;
-        let running = self.running.begin(account, AT_ONCE_MAX);
-        running.ok_or(ApiError::TooManyFeeds { limit: AT_ONCE_MAX })
-    }
-}
 
 /// A feed to make.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -174,9 +128,9 @@ pub struct FeedAddresses {
 }
 
 impl FeedAddresses {
-    /// The addresses on a server at `mount`.
-    pub fn new(mount: &Mount, token: &Token) -> FeedAddresses {
-        let path = |kind| mount.at(&format!("/feeds/{}.{kind}", token.reveal()));
+    /// The addresses on a server below the path `base`.
+    pub fn new(base: &str, token: &Token) -> FeedAddresses {
+        let path = |kind| format!("{base}/feeds/{}.{kind}", token.reveal());
         FeedAddresses { atom: path("atom"), calendar: path("ics") }
     }
 }
@@ -203,7 +157,7 @@ pub async fn make_feed(
     let of = feed_of(body.search_id.map(id), body.rule_id.map(id), "ruleId")?;
     let draft = app.store.draft_feed(&caller, of, post).await?;
     let reply = |token: &Token| {
-        response::reply(StatusCode::CREATED, &FeedAddresses::new(&app.mount, token))
+        response::reply(StatusCode::CREATED, &FeedAddresses::new(app.site.base(), token))
     };
     Ok(response::not_stored(response::posted(draft.respond(reply).await?)))
 }
@@ -300,7 +254,7 @@ pub async fn read_feed(
     let unknown = || if app.store.was_caught_up() { ApiError::NotFound } else { ApiError::Unread };
     let (caller, of, digest) = app.store.feed(&token).ok_or_else(unknown)?;
     current::set_account(caller.account.0);
-    let _running = app.feed_limits.begin(caller.account, digest)?;
+    let _running = app.limits.feeds.begin(caller.account, digest)?;
     let (index, as_of) = (app.live.current(), app.as_of(Now(app.clock.now())));
     let owned = app.store.user_data(&caller);
     let Home(home) = Home::of(&app, request.extensions());
@@ -432,26 +386,4 @@ fn watched(row: &WatchRow, index: &Index, today: Day) -> Option<Entry> {
         note: row.details().note.as_deref().unwrap_or_default().to_owned(),
         since: row.added_at(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_account_reads_a_few_feeds_at_once() {
-        let limits = FeedLimits::default();
-        let feed = |number: u8| TokenDigest::new([number; 32]);
-        let begin = |account, number| limits.begin(AccountId(account), feed(number));
-        let mut running: Vec<_> = (0..AT_ONCE_MAX as u8).map(|number| begin(1, number)).collect();
-        assert!(running.iter().all(Result::is_ok));
-        let refused = begin(1, 100);
-        assert!(
-            matches!(refused, Err(ApiError::TooManyFeeds { limit: AT_ONCE_MAX })),
-            "{refused:?}"
-        );
-        assert!(begin(2, 101).is_ok(), "another account is not concerned");
-        running.pop();
-        assert!(begin(1, 102).is_ok());
-    }
 }

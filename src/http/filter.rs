@@ -12,12 +12,12 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::http::body::JsonInteger;
-use crate::http::error::{ApiError, ParameterCode};
 use crate::http::params::{Limits, Params, items};
 use crate::index::filter::DropFilter;
 use crate::query::filter::{CapsFilter, Digits, Hyphens, Idn};
 use crate::query::stored::Conditions;
 use crate::query::text::Substring;
+use crate::service::error::{ApiError, ParameterCode};
 use crate::vocab::day::Day;
 use crate::vocab::kind::Kind as LabelKind;
 use crate::vocab::language::LanguageCode;

@@ -12,10 +12,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::cluster::log::Condition;
-use crate::http::App;
-use crate::http::allowance::Now;
 use crate::http::etag::{self, Tag};
 use crate::http::response::Timestamp;
+use crate::service::app::App;
+use crate::service::app::Now;
 use crate::sources::state::{TableUse, View};
 use crate::vocab::day::Day;
 use crate::vocab::limits::STALE_AFTER_HOURS;
@@ -68,7 +68,7 @@ pub async fn health(State(app): State<App>) -> impl IntoResponse {
         status: fresh.status(),
         latest_drop_date: fresh.latest_drop_date,
         stale: fresh.stale(),
-        uptime: app.uptime_s(),
+        uptime: app.status.uptime_s(),
     })
 }
 
@@ -116,7 +116,7 @@ struct Readiness {
 impl Readiness {
     fn of(app: &App) -> Readiness {
         let database = app.store.health().err();
-        let is_draining = app.is_draining();
+        let is_draining = app.status.is_draining();
         let log = app.store.shared_log();
         let (log, log_reads, log_writes) = match &log {
             None => (None, true, true),
@@ -132,7 +132,7 @@ impl Readiness {
             checks: Checks {
                 database: database.unwrap_or_else(|| "ok".to_owned()),
                 // The instance stays ready while it serves an older generation than `CURRENT` names.
-                drops: if app.index_problem().is_some() { "older_generation" } else { "ok" },
+                drops: if app.status.index_problem().is_some() { "older_generation" } else { "ok" },
                 environment: if is_draining { "draining" } else { "ok" },
                 changes: app.changes.is_failing().then_some("unwritable"),
                 log,
@@ -157,7 +157,7 @@ pub async fn ready_reads(State(app): State<App>) -> impl IntoResponse {
 fn respond(app: &App, ready: bool, checks: Checks) -> (StatusCode, Json<ReadyResponse>) {
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let data_age = app.store.data_age().map(|age| age.as_secs());
-    let (uptime, node) = (app.uptime_s(), app.node.clone());
+    let (uptime, node) = (app.status.uptime_s(), app.status.node.clone());
     (status, Json(ReadyResponse { ready, uptime, node, data_age, checks }))
 }
 
@@ -247,7 +247,7 @@ impl SourceResponse {
 pub async fn ready_ingest(State(app): State<App>) -> impl IntoResponse {
     let now = app.clock.now();
     let fresh = Freshness::at(&app, now);
-    let views = app.sources.views();
+    let views = app.status.sources.views();
     let sources = views.iter().filter(|view| view.is_enabled());
     let status = if fresh.stale() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
     let body = IngestResponse {

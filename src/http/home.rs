@@ -7,8 +7,8 @@ use axum::http::HeaderMap;
 use axum::http::header::HOST;
 use axum::http::request::Parts;
 
-use crate::http::App;
 use crate::http::peer::Client;
+use crate::service::app::App;
 
 /// Host of links for a client that names none.
 const UNNAMED: &str = "localhost:8080";
@@ -47,7 +47,7 @@ impl Home {
     /// The base URL for the client of a request.
     pub fn of(app: &App, extensions: &axum::http::Extensions) -> Home {
         let seen = || extensions.get::<Origin>().map(|Origin(seen)| seen.clone());
-        let public = app.home.as_ref().map(|home| home.as_str().to_owned());
+        let public = app.site.home.as_ref().map(|home| home.as_str().to_owned());
         Home(public.or_else(seen).unwrap_or_else(|| format!("http://{UNNAMED}")))
     }
 }

@@ -7,11 +7,13 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::allowance::Now;
-use crate::http::error::ApiError;
 use crate::http::etag::Tag;
-use crate::http::{App, work};
+use crate::http::json;
 use crate::index::query::family::{FamilyName, VariantKind};
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::vocab::name::DomainName;
 
 /// Estimated microseconds: a label has at most some thousand suffixes and a hundred variants.
@@ -75,7 +77,7 @@ pub async fn find_label(
             LabelVariant { label, kind, count: names.len(), names }
         });
         let variants = variants.collect();
-        work::json_bytes(&LabelResponse { label, count: names.len(), names, variants })
+        json::json_bytes(&LabelResponse { label, count: names.len(), names, variants })
     });
-    Ok(tag.on(work::json_response(body.await?)))
+    Ok(tag.on(json::json_response(body.await?)))
 }

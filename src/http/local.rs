@@ -8,8 +8,8 @@ use std::net::IpAddr;
 use axum::http::header::{CONNECTION, HOST, ORIGIN, REFERER};
 use axum::http::{Extensions, HeaderMap, Version};
 
-use crate::http::App;
 use crate::http::peer::Client;
+use crate::service::app::App;
 
 /// Headers that proxies, load balancers and content networks add to what they forward.
 const FORWARDING: [&str; 26] = [
@@ -67,7 +67,7 @@ pub enum Local {
 /// Judges a request. A name in `Host` other than that of this machine is refused: a page of another site
 /// could have it resolve to loopback (DNS rebinding).
 pub fn judge(app: &App, extensions: &Extensions, headers: &HeaderMap, version: Version) -> Local {
-    let is_near = app.single_user
+    let is_near = app.site.single_user
         && extensions
             .get::<Client>()
             .is_some_and(|client| client.address.to_canonical().is_loopback());

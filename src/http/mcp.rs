@@ -36,11 +36,13 @@ use crate::accounts::Caller;
 use crate::http::allowance::{admit_agent, charge_more};
 use crate::http::batch::ParameterValue;
 use crate::http::body::check_content_type;
-use crate::http::error::{ApiError, ParameterCode, Refusal};
+use crate::http::error::Refusal;
 use crate::http::operation::{Operation, ParameterPlace};
 use crate::http::operations::OPERATIONS;
+use crate::http::origin;
 use crate::http::rows::{DROP_MEMBERS, Member};
-use crate::http::{App, origin};
+use crate::service::app::App;
+use crate::service::error::{ApiError, ParameterCode};
 use crate::vocab::limits::BODY_BYTES_MAX;
 use crate::vocab::similar;
 
@@ -327,7 +329,7 @@ pub fn router(app: App, api: Router) -> Router {
         .with_legacy_session_mode(false)
         .with_json_response(true)
         .with_max_request_body_bytes(BODY_BYTES_MAX);
-    let config = match &app.home {
+    let config = match &app.site.home {
         Some(home) => {
             config.with_allowed_hosts([home.authority()]).with_allowed_origins([home.origin()])
         }

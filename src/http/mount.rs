@@ -42,11 +42,6 @@ impl Mount {
         }))
     }
 
-    /// Whether the server is at the root of its host.
-    pub fn is_root(&self) -> bool {
-        self.0.is_none()
-    }
-
     /// Removes the path from the address of a request. One without it was removed by a proxy.
     pub fn enter(&self, uri: &mut Uri) {
         let Some(inner) = &self.0 else { return };
@@ -63,12 +58,6 @@ impl Mount {
         if let Ok(entered) = Uri::from_parts(parts) {
             *uri = entered;
         }
-    }
-
-    /// Adds the path to an address on this server.
-    pub fn at(&self, path: &str) -> String {
-        let base = self.0.as_ref().map_or("", |inner| &inner.path);
-        format!("{base}{path}")
     }
 
     /// Adds the path to the headers of a response: where it leads, and where its cookies hold.

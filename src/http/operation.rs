@@ -4,7 +4,7 @@ use axum::routing::MethodRouter;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
-use crate::http::App;
+use crate::service::app::App;
 use crate::vocab::named::named_enum;
 use crate::vocab::scope::Scope;
 

@@ -22,11 +22,12 @@ use crate::http::operation::{
 };
 use crate::http::response::Deleted;
 use crate::http::{
-    App, alerts, appraise, batch, changes, domain, drops, error, export, feeds, health, hidden,
-    label, openapi, portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
+    alerts, appraise, batch, changes, domain, drops, error, export, feeds, health, hidden, label,
+    openapi, portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
 };
 use crate::index::filter::{Facet, SortKey};
 use crate::query::filter::{CapsFilter, Digits, Hyphens, Idn};
+use crate::service::app::App;
 use crate::vocab::change::ChangeKind;
 use crate::vocab::kind::Kind;
 use crate::vocab::language::LanguageCode;
@@ -883,7 +884,7 @@ async fn api_index(State(app): State<App>) -> impl IntoResponse {
         version: "1.0",
         endpoints: endpoints().collect(),
         auth: "Send your API key with every request, in the header `Authorization: Bearer <API_KEY>`.",
-        docs: app.mount.at("/api/docs"),
+        docs: format!("{}/api/docs", app.site.base()),
     })
 }
 
@@ -891,13 +892,14 @@ async fn api_index(State(app): State<App>) -> impl IntoResponse {
 async fn openapi_json(State(app): State<App>, headers: HeaderMap) -> Response {
     static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| document().to_string().into_bytes());
     static TAG: LazyLock<Tag> = LazyLock::new(|| Tag::for_bytes(&BYTES));
-    if !app.mount.is_root() {
+    if !app.site.base().is_empty() {
         // A process has one public address.
         static MOVED: OnceLock<(Vec<u8>, Tag)> = OnceLock::new();
         let (bytes, tag) = MOVED.get_or_init(|| {
             let mut document = document().clone();
-            document["servers"][0]["url"] = app.mount.at("").into();
-            document["components"]["securitySchemes"]["session"]["name"] = app.cookie.name().into();
+            document["servers"][0]["url"] = app.site.base().into();
+            document["components"]["securitySchemes"]["session"]["name"] =
+                app.site.cookie.name().into();
             let bytes = document.to_string().into_bytes();
             let tag = Tag::for_bytes(&bytes);
             (bytes, tag)

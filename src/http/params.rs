@@ -15,13 +15,13 @@ use compact_str::CompactString;
 use percent_encoding::percent_decode_str;
 
 use crate::http::cursor::{self, QueryDigest};
-use crate::http::error::{ApiError, ParameterCode};
 use crate::http::operation::{Operation, Parameter, ParameterPlace};
 use crate::http::rows::Member;
 use crate::index::filter::{DropFilter, Facet, Filter, RowPosition, SearchFilter, Sort, View};
 use crate::query::filter::{DayRange, DropConditions, LabelFilter, ReadingFilter};
 use crate::query::matcher::{Matcher, MatcherError};
 use crate::query::text::{NamePrefix, Substring};
+use crate::service::error::{ApiError, ParameterCode};
 use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;

@@ -11,12 +11,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Answered, Attribution, Caller, Claim, ClaimPatch, NewClaim, Post, UserData};
-use crate::http::allowance::Now;
 use crate::http::body::{JsonBody, JsonInteger, Money, Patch, PostBody, required};
-use crate::http::error::ApiError;
+use crate::http::json;
 use crate::http::params::{Limits, Page, Params, path_id};
 use crate::http::response::{self, Deleted, Timestamp};
-use crate::http::{App, work};
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::vocab::budget;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
@@ -336,9 +338,9 @@ pub async fn list_claims(
     let body = work::run(claims_cost_us(&owned), move || {
         let claims: Vec<_> = filter.page_of(&owned).map(ClaimResponse::new).collect();
         let Page { limit, offset } = filter.page();
-        work::json_bytes(&ClaimList { count: claims.len(), limit, offset, claims })
+        json::json_bytes(&ClaimList { count: claims.len(), limit, offset, claims })
     });
-    Ok(work::json_response(body.await?))
+    Ok(json::json_response(body.await?))
 }
 
 /// `GET /api/v1/portfolio/{id}`: one claim.

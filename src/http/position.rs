@@ -14,9 +14,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::accounts::Store;
-use crate::http::error::ApiError;
-use crate::http::session::CookieKind;
 use crate::index::generation::live::LiveIndex;
+use crate::service::error::ApiError;
+use crate::service::site::CookieKind;
 
 /// Header of responses to writes, and of requests that depend on them.
 pub const HEADER: HeaderName = HeaderName::from_static("x-log-position");

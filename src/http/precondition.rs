@@ -8,10 +8,10 @@ use axum::http::{Extensions, HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use tower::ServiceExt;
 
-use crate::http::App;
-use crate::http::error::ApiError;
 use crate::http::etag::Tag;
 use crate::http::operation::Operation;
+use crate::service::app::App;
+use crate::service::error::ApiError;
 
 /// Maximum bytes of a representation: a rule or a claim takes some kilobytes.
 const BYTES_MAX: usize = 1 << 20;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::accounts::{Answered, Reply};
-use crate::http::work::json_response;
+use crate::http::json::json_response;
 use crate::vocab::time::UnixMs;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");

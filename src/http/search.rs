@@ -6,16 +6,19 @@ use axum::http::Uri;
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use crate::http::allowance::Now;
-use crate::http::error::ApiError;
 use crate::http::etag::Tag;
+use crate::http::json;
+use crate::http::json::push_member;
 use crate::http::params::Params;
+use crate::http::parse;
 use crate::http::rows::{SEARCH_JSON_BYTES, push_json_text, push_search_results};
-use crate::http::work::push_member;
-use crate::http::{App, work};
 use crate::index::SearchPage;
 use crate::index::filter::SearchFilter;
 use crate::index::query::rows::SearchRow;
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 
 /// Bytes of a response apart from its rows and the query.
@@ -29,7 +32,7 @@ pub async fn search_names(
 ) -> Result<Response, ApiError> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let parse = move |uri: &Uri| Params::new(uri.query()).search(as_of.today);
-    let (query, filter) = work::parse(request.uri(), parse).await?;
+    let (query, filter) = parse::parameters(request.uri(), parse).await?;
     let tag = Tag::for_query(&index, as_of, request.uri(), &[]);
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
@@ -47,7 +50,7 @@ pub async fn search_names(
         Ok(body)
     };
     let body = work::run_or_scan(scans, cost_us, make).await?;
-    Ok(tag.on(work::json_response(body)))
+    Ok(tag.on(json::json_response(body)))
 }
 
 /// A page of search results: exact matches first, then by score.

@@ -9,16 +9,18 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Answered, Caller, NewSearch, Post, SavedSearch, SearchPatch};
-use crate::http::allowance::Now;
 use crate::http::body::{JsonBody, Patch, PostBody, required};
-use crate::http::error::ApiError;
 use crate::http::filter::{FilterRequest, FilterResponse, drops};
+use crate::http::json;
 use crate::http::params::{Limits, Params, path_id};
 use crate::http::response::{self, Deleted, Timestamp};
-use crate::http::{App, work};
 use crate::index::Index;
 use crate::index::filter::{AsOf, Sort, SortKey};
 use crate::query::stored::Conditions;
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::vocab::budget;
 use crate::vocab::ids::SearchId;
 use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
@@ -234,9 +236,9 @@ pub async fn list_searches(
             |search| Ok(SearchResponse::new(search, Counts::in_time(&index, search, as_of)?));
         let searches = rows.map(|search| response(search)).collect::<Result<Vec<_>, ApiError>>()?;
         let (count, limit, offset) = (searches.len(), page.limit, page.offset);
-        work::json_bytes(&SearchList { count, limit, offset, searches })
+        json::json_bytes(&SearchList { count, limit, offset, searches })
     });
-    Ok(work::json_response(body.await?))
+    Ok(json::json_response(body.await?))
 }
 
 /// `POST /api/v1/searches`: saves a search.
@@ -295,9 +297,9 @@ pub async fn change_search(
     let search = app.store.change_search(&caller, id, work::scan(parse).await?).await?;
     let body = work::scan(move || {
         let counts = Counts::in_time(&index, &search, as_of)?;
-        work::json_bytes(&OneSearch { search: SearchResponse::new(&search, counts) })
+        json::json_bytes(&OneSearch { search: SearchResponse::new(&search, counts) })
     });
-    Ok(work::json_response(body.await?).into_response())
+    Ok(json::json_response(body.await?).into_response())
 }
 
 fn parse_patch(

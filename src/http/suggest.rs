@@ -4,10 +4,12 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use crate::http::error::ApiError;
+use crate::http::etag;
+use crate::http::json;
 use crate::http::params::Params;
 use crate::http::rows::{JsonArray, push_json_text};
-use crate::http::{App, etag, work};
+use crate::service::app::App;
+use crate::service::error::ApiError;
 
 /// Bytes to reserve for a name.
 const NAME_BYTES: usize = 32;
@@ -31,5 +33,5 @@ pub async fn suggest_names(State(app): State<App>, request: Request) -> Result<R
     index.suggest(&filter, |name| push_json_text(names.item(), name));
     names.close();
     out.push(b'}');
-    Ok(etag::from_generation(&index, work::json_response(out)))
+    Ok(etag::from_generation(&index, json::json_response(out)))
 }

@@ -8,12 +8,15 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::allowance::Now;
-use crate::http::error::ApiError;
+use crate::http::etag;
+use crate::http::json;
 use crate::http::params::Params;
-use crate::http::{App, etag, work};
 use crate::query::text::Substring;
 use crate::scorer::Scorer;
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::vocab::limits::TLDS_LIMIT_MAX;
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::stage::Periods;
@@ -116,7 +119,7 @@ pub async fn list_tlds(
 ) -> Result<Response, ApiError> {
     let asked = Asked::parse(query.as_deref())?;
     let (index, as_of) = (app.live.current(), app.as_of(now));
-    let (served, bootstrap) = (index.clone(), app.bootstrap.current());
+    let (served, bootstrap) = (index.clone(), app.reach.bootstrap.current());
     let body = work::run(COST_US, move || {
         let overview = index.overview(as_of);
         let mut counted: Vec<_> =
@@ -147,7 +150,7 @@ pub async fn list_tlds(
                 }
             })
             .collect();
-        work::json_bytes(&TldsResponse { count: tlds.len(), total, tlds })
+        json::json_bytes(&TldsResponse { count: tlds.len(), total, tlds })
     });
-    Ok(etag::from_generation(&served, work::json_response(body.await?)))
+    Ok(etag::from_generation(&served, json::json_response(body.await?)))
 }

@@ -8,9 +8,9 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, R
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 
-use crate::http::App;
 use crate::http::body::read_bytes;
-use crate::http::error::ApiError;
+use crate::service::app::App;
+use crate::service::error::ApiError;
 use crate::vocab::ids::UnsubscribeToken;
 use crate::vocab::time::UnixMs;
 

@@ -16,14 +16,17 @@ use crate::accounts::{
     WatchPatch, WriteError,
 };
 use crate::http::alerts::watchlist::{EntryAlertsRequest, EntryAlertsResponse, channels};
-use crate::http::allowance::Now;
 use crate::http::body::{JsonBody, Money, Object, Patch, PostBody, required};
-use crate::http::error::{ApiError, Refusal};
+use crate::http::error::Refusal;
+use crate::http::json;
 use crate::http::params::{Limits, Page, Params};
 use crate::http::response::{self, Timestamp};
-use crate::http::{App, work};
 use crate::index::filter::AsOf;
 use crate::index::{Index, NameFacts};
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -579,13 +582,13 @@ pub async fn list_watches(
     let WatchQuery { filter, sort, page } =
         WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
     let (owned, index, as_of) = (app.store.user_data(&caller), app.live.current(), app.as_of(now));
-    let (bootstrap, store) = (app.bootstrap.current(), app.store.clone());
+    let (bootstrap, store) = (app.reach.bootstrap.current(), app.store.clone());
     let body = work::run(watches_cost_us(&owned), move || {
         let mut rows = sorted_rows(&owned, &index, &store, as_of, sort);
         let summary = Summary::new(&rows, &bootstrap);
         rows.retain(|row| filter.passes(row));
         let watchlist: Vec<_> = page.rows(rows.iter()).map(WatchResponse::new).collect();
-        work::json_bytes(&WatchlistResponse {
+        json::json_bytes(&WatchlistResponse {
             count: watchlist.len(),
             limit: page.limit,
             offset: page.offset,
@@ -595,7 +598,7 @@ pub async fn list_watches(
             watchlist,
         })
     });
-    Ok(work::json_response(body.await?))
+    Ok(json::json_response(body.await?))
 }
 
 /// `POST /api/v1/watchlist`: adds a name to the list; 200 when it is already there.

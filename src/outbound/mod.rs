@@ -5,7 +5,6 @@
 pub mod alert;
 pub mod bootstrap;
 pub mod chat;
-pub mod checks;
 pub mod coding;
 pub mod dns;
 pub mod email;

@@ -10,9 +10,9 @@ use metrics::{Counter, Gauge, counter, gauge};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::http::error::ApiError;
 use crate::http::mcp;
 use crate::server::settings::AdmissionLimits;
+use crate::service::error::ApiError;
 
 /// A group of requests that compete for the same resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,16 +22,15 @@ use metrics::{Counter, counter};
 use tokio::time::timeout_at;
 use tower::util::MapResponseLayer;
 
-use crate::http::account_turns::ServerSlot;
 use crate::http::caching::Caching;
 use crate::http::changes;
-use crate::http::error::ApiError;
 use crate::http::export::HeadersOnly;
 use crate::http::home::Origin;
 use crate::http::mount::Mount;
 use crate::http::paths;
 use crate::http::peer::Client;
 use crate::http::position::{self, Positions};
+use crate::http::slot::ServerSlot;
 use crate::server::admission::{Admission, Admitted, Class};
 use crate::server::body::{self, Counted, InFlight, ResponseBody};
 use crate::server::budget::ByteBudget;
@@ -42,6 +41,7 @@ use crate::server::settings::ServerSettings;
 use crate::server::state::ConnectionState;
 use crate::server::visitors::Visitors;
 use crate::server::{ErrorRenderer, Identify, SelectErrorRenderer, ServerParts};
+use crate::service::error::ApiError;
 use crate::telemetry::requests::Observer;
 use crate::telemetry::security::ClientAddress;
 

@@ -6,7 +6,7 @@ use axum::http::header::HOST;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Request, Version};
 
-use crate::http::error::ApiError;
+use crate::service::error::ApiError;
 
 /// Checks the hosts of requests.
 pub(super) struct Hosts {

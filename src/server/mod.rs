@@ -39,7 +39,6 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::http::error::ApiError;
 use crate::http::mount::Mount;
 use crate::http::position::Positions;
 use crate::server::connection::Protocols;
@@ -47,6 +46,7 @@ use crate::server::gateway::Gateway;
 use crate::server::settings::{ConnectionLimits, Deadlines, ServerSettings};
 use crate::server::slots::ConnectionSlots;
 use crate::server::tls::Tls;
+use crate::service::error::ApiError;
 use crate::telemetry::requests;
 
 /// Pause after a failed accept, mostly for want of file descriptors.

@@ -8,8 +8,8 @@ use governor::clock::{Clock, DefaultClock};
 use governor::state::{InMemoryState, NotKeyed, StateStore};
 use governor::{Quota, RateLimiter};
 
-use crate::http::error::ApiError;
 use crate::http::peer::Client;
+use crate::service::error::ApiError;
 
 /// Cells of the table: half a megabyte, whatever the number of networks. Networks that share a cell share
 /// its limit; the hash has a random seed, so that no client can choose whose.

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use rust_embed::Embed;
 
-use crate::http::error::ApiError;
+use crate::service::error::ApiError;
 use crate::web::Web;
 
 #[derive(Embed)]

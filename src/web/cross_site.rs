@@ -6,8 +6,8 @@ use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::http::error::ApiError;
 use crate::http::origin;
+use crate::service::error::ApiError;
 use crate::web::error::PageError;
 
 /// Responds 403 to a POST from another site.

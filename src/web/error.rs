@@ -4,7 +4,8 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 
-use crate::http::error::{ApiError, Refusal};
+use crate::http::error::Refusal;
+use crate::service::error::ApiError;
 use crate::web::components::query;
 use crate::web::layout::Page;
 

@@ -8,10 +8,9 @@ use axum::routing::{get, post};
 use maud::{Markup, html};
 
 use crate::accounts::{FeedOf, WriteError};
-use crate::http::error::ApiError;
 use crate::http::feeds::FeedAddresses;
 use crate::http::home::Home;
-use crate::http::mount::Mount;
+use crate::service::error::ApiError;
 use crate::vocab::ids::{RuleId, SearchId};
 use crate::web::Web;
 use crate::web::account::WITH_TABLES;
@@ -105,7 +104,7 @@ async fn make(names: Names, State(web): State<Web>, Home(home): Home) -> Result<
     let now = names.member.viewer.now.0;
     let token = web.app.store.make_feed(&names.member.caller, names.of, now).await?;
     // The base URL has the path of the server already.
-    let FeedAddresses { atom, calendar } = FeedAddresses::new(&Mount::default(), &token);
+    let FeedAddresses { atom, calendar } = FeedAddresses::new("", &token);
     let address = |id: &str, label: &str, path: &str, help: &str| {
         html! {
             section.panel {

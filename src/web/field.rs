@@ -6,7 +6,8 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use crate::accounts::WriteError;
-use crate::http::error::{ApiError, Refusal};
+use crate::http::error::Refusal;
+use crate::service::error::ApiError;
 use crate::web::error::sentence;
 
 /// Shown when an idempotency key comes back with other values.

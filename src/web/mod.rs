@@ -47,9 +47,10 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 
 use crate::accounts::{Person, UserData};
-use crate::http::error::ApiError;
-use crate::http::{App, mcp, operations};
+use crate::http::{mcp, operations};
 use crate::outbound::email::Mailer;
+use crate::service::app::App;
+use crate::service::error::ApiError;
 use crate::web::error::PageError;
 pub use crate::web::settings::WebSettings;
 use crate::web::throttle::Throttle;

@@ -6,9 +6,9 @@ use axum::http::request::Parts;
 use maud::{Markup, html};
 
 use crate::accounts::{Idempotency, IdempotencyKey, Post};
-use crate::http::allowance::Now;
-use crate::http::error::ApiError;
 use crate::http::params::{Limits, Page as Rows};
+use crate::service::app::Now;
+use crate::service::error::ApiError;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 use crate::web::components::grouped;

@@ -10,11 +10,11 @@ use axum::routing::get;
 use maud::{Markup, html};
 
 use crate::accounts::{SavedSearch, SearchPatch};
-use crate::http::error::ApiError;
 use crate::http::filter::FilterRequest;
 use crate::http::response::added_id;
 use crate::http::searches::{self, Counts, SearchRequest, split};
-use crate::http::work;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::vocab::ids::SearchId;
 use crate::vocab::limits::{RULE_NAME_CHARS_MAX, SEARCHES_MAX};
 use crate::web::Web;

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::http::session::CookieKind;
+use crate::service::site::CookieKind;
 use crate::vocab::plan::Plan;
 use crate::vocab::url::BaseUrl;
 use crate::web::links::Links;

@@ -14,13 +14,14 @@ use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
 
 use crate::accounts::Queues;
-use crate::http::allowance::Now;
-use crate::http::error::ApiError;
 use crate::http::local::{Local, judge};
-use crate::http::{App, work};
 use crate::index::Index;
 use crate::index::filter::View as DropView;
 use crate::intake::inbox::InboxCounts;
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::sources::state::{Standing, View};
 use crate::vocab::day::Day;
 use crate::vocab::limits::STALE_AFTER_HOURS;
@@ -58,7 +59,8 @@ async fn status(
     cache: Arc<Cache>,
 ) -> Result<Markup, PageError> {
     let is_local = || judge(&web.app, &parts.extensions, &parts.headers, parts.version);
-    let is_owner = web.app.single_user && (viewer.member.is_some() || is_local() == Local::Yes);
+    let is_owner =
+        web.app.site.single_user && (viewer.member.is_some() || is_local() == Local::Yes);
     let (app, now) = (web.app.clone(), viewer.now);
     let totals = work::run(LONG_US, move || Ok::<_, ApiError>(cache.totals(&app, now))).await?;
     let service = Service::new(&web.app, &totals.queues, viewer.now.0);
@@ -126,7 +128,7 @@ impl<'a> Service<'a> {
         let index = app.live.current();
         let observed = index.manifest().newest_observed_at;
         let age = observed.map(|observed| (now - observed).max(TimeDelta::zero()));
-        let (journal_problem, inbox) = (app.store.write_problem(), app.inbox.counts());
+        let (journal_problem, inbox) = (app.store.write_problem(), app.status.inbox.counts());
         Service { app, now, index, queues, journal_problem, age, inbox }
     }
 
@@ -162,7 +164,7 @@ impl<'a> Service<'a> {
             "The clock of this server is wrong, or was just set. No day is stored and lists wait until it is set, or has been \
              steady for ten minutes. Reading and writing work.",
         );
-        let index = self.app.index_problem().map(|_| {
+        let index = self.app.status.index_problem().map(|_| {
             "The newest index is invalid, so the previous one is served. See the log for the reason."
         });
         let stale = match self.age {
@@ -177,12 +179,12 @@ impl<'a> Service<'a> {
         let inbox = self.inbox.problem.as_ref().map(|_| {
             "Lists in the inbox cannot be ingested. They are retried automatically; see the log for the reason."
         });
-        let jobs = self.app.jobs.problem().map(|_| {
+        let jobs = self.app.status.jobs.problem().map(|_| {
             "The newest lists may be missing from the index, because an ingest or rebuild failed. It is retried automatically; see the log for the reason."
         });
         let is_bad =
             |view: &View| matches!(view.standing(self.now), Standing::Late | Standing::Stopped);
-        let sources = self.app.sources.views().iter().any(is_bad).then_some(
+        let sources = self.app.status.sources.views().iter().any(is_bad).then_some(
             "A source of lists needs attention. Run dropdex sources list to see the reason.",
         );
         let late = late(self.queues, self.now)
@@ -220,7 +222,7 @@ fn main(service: &Service<'_>, totals: &Totals, is_owner: bool) -> Markup {
 /// The sources that are enabled. The reasons of problems may have paths in them, so only the owner of the
 /// machine sees them here.
 fn sources_table(service: &Service<'_>, is_owner: bool) -> Markup {
-    let views = service.app.sources.views();
+    let views = service.app.status.sources.views();
     let mut views = views.iter().filter(|view| view.is_enabled()).peekable();
     if views.peek().is_none() {
         return html! {};
@@ -381,7 +383,7 @@ fn waiting(queues: &Queues, now: DateTime<Utc>) -> Markup {
 
 fn service_panel(service: &Service<'_>) -> Markup {
     let app = service.app;
-    let uptime = TimeDelta::from_std(app.started.elapsed()).unwrap_or(TimeDelta::MAX);
+    let uptime = TimeDelta::from_std(app.status.started.elapsed()).unwrap_or(TimeDelta::MAX);
     let changes = match &service.journal_problem {
         None => html! { span.badge.good { "saved" } " to disk before each response" },
         Some(_) => html! { span.badge.bad { "refused" } " reading works" },
@@ -391,7 +393,7 @@ fn service_panel(service: &Service<'_>) -> Markup {
             dt { "Changes" } dd { (changes) }
             dt { "Journal" } dd { (size(app.store.log_bytes_since_snapshot())) " to replay at the next start" }
             dt { "Uptime" } dd { (duration_text(uptime)) }
-            dt { "Node" } dd { (app.node) }
+            dt { "Node" } dd { (app.status.node) }
             dt { "Version" } dd { "dropdex " (env!("CARGO_PKG_VERSION")) }
         }
     };

@@ -7,8 +7,8 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use crate::accounts::Person;
-use crate::http::allowance::Now;
 use crate::http::session;
+use crate::service::app::Now;
 use crate::web::Web;
 
 /// A visitor, logged in or not, and the time of the request. The clock is read once per request.

@@ -15,15 +15,16 @@ use crate::accounts::{
     Answered, Caller, Delivery, DeliveryStatus, MatchedName, MessageKind, Post, Problem, Reply,
     RuleFilter, StatusClass, UserData,
 };
-use crate::http::allowance::Now;
 use crate::http::body::BarePost;
-use crate::http::error::ApiError;
 use crate::http::params::path_id;
 use crate::http::response::{self, Timestamp};
-use crate::http::{App, work};
 use crate::index::Index;
 use crate::index::filter::AsOf;
 use crate::index::rules::preview::Preview;
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
 use crate::vocab::watched_change::WatchedChange;

@@ -21,18 +21,21 @@ use crate::accounts::{
     Answered, Caller, ChangedRule, Channel, NewRule, OffReason, Post, Rule, RuleFilter, RulePatch,
     SwitchedOff, UserData, WebhookSecret,
 };
-use crate::http::allowance::Now;
 use crate::http::body::{JsonBody, JsonInteger, Object, Patch, PostBody, required};
-use crate::http::error::ApiError;
 use crate::http::filter::{self, FilterRequest, FilterResponse};
+use crate::http::json;
 use crate::http::params::{Limits, Params, path_id};
 use crate::http::response::{self, Deleted, Timestamp};
 use crate::http::searches::split;
-use crate::http::{App, ConfiguredChannels, work};
 use crate::index::filter::{Filter, RuleQuery, StageSet};
 use crate::outbound::chat::{self, Sent};
 use crate::outbound::guard::{Guard, GuardError};
 use crate::query::filter::DayRange;
+use crate::service::app::App;
+use crate::service::app::ConfiguredChannels;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::vocab::chat::{Chat, Part};
 use crate::vocab::day::Day;
 use crate::vocab::ids::{RuleId, SearchId};
@@ -536,9 +539,9 @@ pub async fn list_alerts(
         let alerts: Vec<_> =
             page.rows(owned.rules()).map(|rule| RuleResponse::new(rule, &owned)).collect();
         let (count, limit, offset) = (alerts.len(), page.limit, page.offset);
-        work::json_bytes(&RuleList { count, limit, offset, alerts })
+        json::json_bytes(&RuleList { count, limit, offset, alerts })
     });
-    Ok(work::json_response(body.await?))
+    Ok(json::json_response(body.await?))
 }
 
 /// `GET /api/v1/alerts/{id}`: one rule.
@@ -575,10 +578,10 @@ pub async fn add(
     let (of_app, owned) = (app.clone(), app.store.user_data(caller));
     let today = app.as_of(Now(post.now)).today;
     let compiles = request.filter.as_ref().is_some_and(FilterRequest::compiles);
-    let parse = move || parse_rule(request, &owned, of_app.guard.rules(), today);
+    let parse = move || parse_rule(request, &owned, of_app.reach.guard.rules(), today);
     let rule = work::run_or_scan(compiles, 0, parse).await?;
-    check_configured(app.channels, &rule.channels)?;
-    check_webhooks(&app.guard, &rule.channels).await?;
+    check_configured(app.reach.channels, &rule.channels)?;
+    check_webhooks(&app.reach.guard, &rule.channels).await?;
     let draft = app.store.add_rule(caller, rule, post).await?;
     let reply = |rule: &Rule| {
         let secrets = &rule.secrets;
@@ -621,12 +624,12 @@ pub async fn change(
     let owned = app.store.user_data(caller);
     let parse = move || {
         let before = owned.rule(id).map(|rule| rule.channels.as_slice()).unwrap_or_default();
-        parse_patch(request, of_app.guard.rules(), before, today)
+        parse_patch(request, of_app.reach.guard.rules(), before, today)
     };
     let patch = work::run_or_scan(compiles, 0, parse).await?;
     let channels = patch.channels.as_deref().unwrap_or_default();
-    check_configured(app.channels, channels)?;
-    check_webhooks(&app.guard, channels).await?;
+    check_configured(app.reach.channels, channels)?;
+    check_webhooks(&app.reach.guard, channels).await?;
     Ok(app.store.change_rule(caller, id, patch).await?)
 }
 

@@ -8,14 +8,16 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::{PreviewRequest, preview_filter, rule_query, rule_releases};
-use crate::http::allowance::Now;
 use crate::http::body::PostBody;
-use crate::http::error::ApiError;
 use crate::http::filter::FilterRequest;
+use crate::http::json;
 use crate::http::rows::{DROP_JSON_BYTES, push_samples};
-use crate::http::{App, work};
 use crate::index::query::rows::DropRow;
 use crate::index::rules::preview::Preview;
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::vocab::day::Day;
 use crate::vocab::limits::PREVIEW_SAMPLES;
 
@@ -71,10 +73,10 @@ pub async fn preview_alert(
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let scans = body.filter.as_ref().is_some_and(FilterRequest::reads_labels);
     let body = work::run_or_scan(scans, index.preview_cost_us(as_of), move || {
-        let filter = preview_filter(body, app.guard.rules(), as_of.today)?;
+        let filter = preview_filter(body, app.reach.guard.rules(), as_of.today)?;
         let query = rule_query(&filter, as_of.today)?;
         let preview = index.preview_moving(&query, rule_releases(&filter, &query), as_of)?;
-        work::json_bytes(&PreviewResponse::new(&preview)?)
+        json::json_bytes(&PreviewResponse::new(&preview)?)
     });
-    Ok(work::json_response(body.await?))
+    Ok(json::json_response(body.await?))
 }

@@ -20,11 +20,11 @@ use crate::accounts::{
     Answered, Caller, Channel, Delivery, EntryAlerts, NewWatchAlerts, Post, Quiet, UserData,
     WatchAlerts, WebhookSecret,
 };
-use crate::http::App;
-use crate::http::allowance::Now;
 use crate::http::body::{BarePost, JsonBody, Object, required};
-use crate::http::error::ApiError;
 use crate::http::response::{self, Timestamp};
+use crate::service::app::App;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
 use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::time::UnixMs;
@@ -229,7 +229,7 @@ pub fn channels<'a>(app: &App, caller: &Caller, owned: &'a UserData, now: Now) -
     let all = owned.watch_sender().rule.channels.as_slice();
     let is_mailed = || {
         let profile = app.store.profile(caller, now.0);
-        app.channels.email && profile.is_some_and(|profile| profile.is_verified)
+        app.reach.channels.email && profile.is_some_and(|profile| profile.is_verified)
     };
     if owned.has_watch_sender() || is_mailed() { all } else { &[] }
 }
@@ -271,9 +271,9 @@ pub async fn save(
     let before = owned.watch_sender().rule.channels.as_slice();
     let alerts = parse_alerts(&mut request)?;
     let sent = required(request.channels, "channels")?;
-    let channels = parse_channels(sent, app.guard.rules(), before)?;
-    check_configured(app.channels, &channels)?;
-    check_webhooks(&app.guard, &channels).await?;
+    let channels = parse_channels(sent, app.reach.guard.rules(), before)?;
+    check_configured(app.reach.channels, &channels)?;
+    check_webhooks(&app.reach.guard, &channels).await?;
     let new = NewWatchAlerts { alerts, channels, switch_on };
     let at = UnixMs::from_instant(now.0);
     Ok(app.store.set_watch_alerts(caller, new, at).await?)
@@ -326,7 +326,7 @@ pub async fn test(
 ) -> Result<Answered<Vec<Delivery>>, ApiError> {
     Ok(app
         .store
-        .queue_watch_test(caller, app.channels.email, post)
+        .queue_watch_test(caller, app.reach.channels.email, post)
         .await?
         .respond(|deliveries| queued(deliveries))
         .await?)

@@ -8,8 +8,8 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::accounts::{Email, SessionLife, Token};
-use crate::http::error::ApiError;
 use crate::http::session;
+use crate::service::error::ApiError;
 use crate::telemetry::security::{self, SecurityEvent};
 use crate::vocab::secret::Secret;
 use crate::web::Web;
@@ -48,12 +48,12 @@ pub async fn ask(State(web): State<Web>, viewer: Viewer, RawQuery(query): RawQue
     if viewer.member.is_some() {
         return Redirect::to(local_path(next.as_deref())).into_response();
     }
-    if web.app.single_user && web.app.store.has_open_owner() {
+    if web.app.site.single_user && web.app.store.has_open_owner() {
         return form_page(&viewer, "Another browser opens dropdex", &unknown_browser())
             .into_response();
     }
     let notice = notice::shown(&NOTICES, query.as_deref());
-    let owner = web.app.store.owner_email().filter(|_| web.app.single_user);
+    let owner = web.app.store.owner_email().filter(|_| web.app.site.single_user);
     let email = owner.as_ref().map_or("", |email| email.as_str());
     let asked = form(&web, email, next.as_deref(), false, None);
     form_page(&viewer, "Log in", &html! { (notice) (asked) }).into_response()
@@ -105,7 +105,7 @@ pub async fn begin(
     if let Some(old) = session::token(&web.app, headers) {
         web.app.store.log_out(&old).await?;
     }
-    let jar = CookieJar::new().add(web.app.cookie.with(token, life));
+    let jar = CookieJar::new().add(session::cookie(web.app.site.cookie, token, life));
     Ok((jar, Redirect::to(next)).into_response())
 }
 
@@ -122,7 +122,7 @@ pub async fn log_out(
     } else if let Some(token) = session::token(&web.app, &headers) {
         web.app.store.log_out(&token).await?;
     }
-    let jar = CookieJar::new().add(web.app.cookie.removal());
+    let jar = CookieJar::new().add(session::removal(web.app.site.cookie));
     Ok((jar, LOGGED_OUT.at("/login")).into_response())
 }
 

@@ -32,7 +32,7 @@ pub enum Sent {
 
 /// Returns true if a mail server and a public URL for links are configured.
 pub fn is_set_up(web: &Web) -> bool {
-    web.mailer.is_some() && web.app.home.is_some()
+    web.mailer.is_some() && web.app.site.home.is_some()
 }
 
 /// Creates a verification link and e-mails it.
@@ -185,7 +185,7 @@ impl Letter {
     }
 
     async fn send(&self, web: &Web, to: &Email, now: DateTime<Utc>) -> Result<(), SendError> {
-        let (Some(mailer), Some(home)) = (&web.mailer, &web.app.home) else {
+        let (Some(mailer), Some(home)) = (&web.mailer, &web.app.site.home) else {
             return Ok(());
         };
         let link = format!("{}{}", home.as_str(), self.path);

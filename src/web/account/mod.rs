@@ -20,7 +20,7 @@ use axum::routing::{get, post};
 use maud::{Markup, html};
 
 use crate::accounts::Profile;
-use crate::http::error::ApiError;
+use crate::service::error::ApiError;
 use crate::web::Web;
 use crate::web::error::PageError;
 use crate::web::layout::{NavItem, Page};

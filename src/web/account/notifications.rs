@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use crate::accounts::{Profile, WriteError};
-use crate::http::ConfiguredChannels;
+use crate::service::app::ConfiguredChannels;
 use crate::vocab::plan::Plan;
 use crate::web::Web;
 use crate::web::account::mail::{self, Sent};
@@ -89,7 +89,7 @@ fn page(
     let main = html! {
         div.columns {
             (email_panel(web, &profile))
-            (telegram_panel(web.app.channels, &profile, refused))
+            (telegram_panel(web.app.reach.channels, &profile, refused))
         }
         p { "Your " a href="/alerts" { "alert rules" } " decide which names you hear about and where messages go." }
     };
@@ -105,7 +105,7 @@ fn email_panel(web: &Web, profile: &Profile) -> Markup {
                 @if profile.is_verified { span.badge.good { "verified" } }
                 @else { span.badge.warn { "not verified" } }
             }
-            @if !web.app.channels.email {
+            @if !web.app.reach.channels.email {
                 p.hint { "E-mail is not set up on this server, so alerts cannot be sent by e-mail. Ask the administrator to set it up." }
             }
             @if !profile.is_verified {

@@ -13,9 +13,10 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::accounts::{Attempt, Password, Person, SessionLife, Token};
-use crate::http::error::ApiError;
 use crate::http::local::{Local, judge};
-use crate::http::session::CookieKind;
+use crate::http::session;
+use crate::service::error::ApiError;
+use crate::service::site::CookieKind;
 use crate::vocab::secret::Secret;
 use crate::web::Web;
 use crate::web::account::SignUps;
@@ -41,7 +42,7 @@ pub struct Choice {
 
 /// Whether the first visit creates an account: no account exists, and sign-ups are closed.
 pub fn makes_owner(web: &Web) -> bool {
-    web.app.single_user && !web.app.store.has_accounts() && SignUps::of(web) == SignUps::Closed
+    web.app.site.single_user && !web.app.store.has_accounts() && SignUps::of(web) == SignUps::Closed
 }
 
 /// Whether the request is from the machine of a single-user server that has no account yet.
@@ -66,7 +67,7 @@ fn judge_parts(web: &Web, parts: &Parts) -> Local {
 /// without a password gets its cookie, if no browser has one: after the welcome page, when the server was
 /// updated, and when the cookie has expired.
 pub async fn let_in(State(web): State<Web>, request: Request, next: Next) -> Response {
-    if !web.app.single_user || !is_navigation(&request) {
+    if !web.app.site.single_user || !is_navigation(&request) {
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
@@ -107,7 +108,8 @@ fn shown_path(uri: &Uri) -> String {
 
 /// Sets the cookie of an owner without a password, and leads on.
 fn with_cookie(token: &Token, to: &str) -> Response {
-    let jar = CookieJar::new().add(CookieKind::PlainHttp.with(token, SessionLife::Kept));
+    let jar =
+        CookieJar::new().add(session::cookie(CookieKind::PlainHttp, token, SessionLife::Kept));
     (jar, Redirect::to(local_path(Some(to)))).into_response()
 }
 
@@ -139,8 +141,8 @@ pub async fn ask(
         return Ok(page(&web, &viewer, None).into_response());
     }
     let key = link.key.as_deref().and_then(Token::parse);
-    let is_right = key.is_some_and(|key| key.digest().is(&web.app.owner_link.digest()));
-    if web.app.single_user && is_right && viewer.member.is_none() {
+    let is_right = key.is_some_and(|key| key.digest().is(&web.app.site.owner_link.digest()));
+    if web.app.site.single_user && is_right && viewer.member.is_none() {
         let let_in = web.app.store.open_to_browser(true, viewer.now.0).await?;
         if let Some(token) = let_in {
             return Ok(with_cookie(&token, "/"));

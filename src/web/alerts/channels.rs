@@ -39,7 +39,7 @@ impl Channels<'_> {
     pub fn fields(&self) -> Markup {
         let all = self.error.and_then(|error| error.about("channels"));
         let email = self.error.and_then(|error| error.about("email"));
-        let configured = self.web.app.channels;
+        let configured = self.web.app.reach.channels;
         html! {
             fieldset.group #channels {
                 legend { "Send to" }

@@ -23,10 +23,10 @@ use maud::Markup;
 use crate::accounts::{ChangedRule, Rule, UserData, WebhookSecret, WriteError};
 use crate::http::alerts::{self, RulePatchRequest, deliveries};
 use crate::http::body::Patch;
-use crate::http::error::ApiError;
 use crate::http::params::Params;
 use crate::http::response::added_id;
 use crate::outbound::alert::settings_page;
+use crate::service::error::ApiError;
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::limits::ENTRIES_OFFSET_MAX;
 use crate::vocab::plan::Plan;
@@ -173,7 +173,7 @@ async fn list_rules(
 /// `GET /alerts/new`: an empty form, or one filled from the link.
 async fn new_rule(State(web): State<Web>, member: LoggedIn, RawQuery(query): RawQuery) -> Markup {
     let profile = web.app.store.profile(&member.caller, member.viewer.now.0);
-    let configured = web.app.channels;
+    let configured = web.app.reach.channels;
     let defaults = ChannelDefaults {
         email: configured.email && profile.as_ref().is_some_and(|profile| profile.is_verified),
         chat: profile

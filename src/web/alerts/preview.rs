@@ -7,9 +7,10 @@ use super::form::RuleForm;
 use crate::accounts::MatchedName;
 use crate::http::alerts::deliveries::matched_samples;
 use crate::http::alerts::{PreviewRequest, preview_filter, rule_query, rule_releases};
-use crate::http::allowance::Now;
-use crate::http::error::{ApiError, Refusal};
-use crate::http::work;
+use crate::http::error::Refusal;
+use crate::service::app::Now;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::vocab::day::Day;
 use crate::web::Web;
 use crate::web::components::{self, counted, grouped};
@@ -43,7 +44,7 @@ pub async fn preview(web: &Web, now: Now, form: &RuleForm) -> Result<Preview, Ap
     let (app, cost_us) = (web.app.clone(), index.preview_cost_us(as_of));
     let scans = form.state().reads_labels();
     work::run_or_scan(scans, cost_us, move || {
-        let filter = preview_filter(draft, app.guard.rules(), as_of.today)?;
+        let filter = preview_filter(draft, app.reach.guard.rules(), as_of.today)?;
         let query = rule_query(&filter, as_of.today)?;
         let preview = index.preview_moving(&query, rule_releases(&filter, &query), as_of)?;
         let samples = matched_samples(&preview, &index, as_of);

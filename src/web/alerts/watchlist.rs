@@ -15,7 +15,7 @@ use super::form::RuleForm;
 use super::{list, rule, saved};
 use crate::accounts::UserData;
 use crate::http::alerts::{deliveries, watchlist};
-use crate::http::error::ApiError;
+use crate::service::error::ApiError;
 use crate::vocab::change::ChangeKind;
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::zone::{Hour, Zone};

@@ -11,8 +11,8 @@ use chrono::Datelike;
 use maud::{Markup, Render, html};
 
 use crate::accounts::UserData;
-use crate::http::allowance::Now;
 use crate::index::query::rows::Lifecycle;
+use crate::service::app::Now;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;

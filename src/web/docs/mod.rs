@@ -14,8 +14,8 @@ use maud::{Markup, PreEscaped, Render, html};
 
 pub use self::render::slug;
 use self::render::{Document, Heading};
-use crate::http::error::ApiError;
 use crate::http::params::Params;
+use crate::service::error::ApiError;
 use crate::web::Web;
 use crate::web::error::PageError;
 use crate::web::layout::{NavItem, Page};

@@ -7,9 +7,9 @@ use axum::extract::{Path, State};
 use axum::response::Redirect;
 use maud::{Markup, html};
 
-use crate::http::allowance::Now;
 use crate::http::watchlist::WatchRow;
-use crate::outbound::checks::{Checked, Refused};
+use crate::service::app::Now;
+use crate::service::checks::{Checked, Refused};
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::RdapState;
 use crate::vocab::time::UnixMs;
@@ -48,7 +48,7 @@ impl Registry {
     /// The newest of what the viewer's watchlist and their checks say.
     pub fn find(web: &Web, domain: &DomainName, watched: Option<&WatchRow>) -> Registry {
         let seen = watched.and_then(WatchRow::rdap);
-        let checked = web.app.checks.as_ref().and_then(|checks| checks.result(domain));
+        let checked = web.app.reach.checks.as_ref().and_then(|checks| checks.result(domain));
         match (checked, seen) {
             (Some(Checked::Seen(it)), seen) => match seen {
                 Some((state, at)) if at > it.at => Registry::Seen(state, at),
@@ -56,8 +56,10 @@ impl Registry {
             },
             (_, Some((state, at))) => Registry::Seen(state, at),
             (Some(Checked::Failed), None) => Registry::Failed,
-            (None, None) if !web.app.bootstrap.current().is_checkable(domain) => Registry::NoServer,
-            (None, None) if web.app.checks.is_none() => Registry::Off,
+            (None, None) if !web.app.reach.bootstrap.current().is_checkable(domain) => {
+                Registry::NoServer
+            }
+            (None, None) if web.app.reach.checks.is_none() => Registry::Off,
             (None, None) => Registry::NotChecked,
         }
     }
@@ -94,7 +96,7 @@ pub async fn check(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Redirect, PageError> {
     let (domain, _) = name_in(path)?;
-    let notice = match &web.app.checks {
+    let notice = match &web.app.reach.checks {
         None => FAILED,
         Some(checks) => match checks.check(member.caller.account, &domain, WAIT).await {
             Ok(Some(Checked::Seen(_))) => CHECKED,

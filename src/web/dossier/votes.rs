@@ -5,7 +5,7 @@ use axum::extract::{Path, State};
 use axum::response::Redirect;
 use maud::{Markup, html};
 
-use crate::http::error::ApiError;
+use crate::service::error::ApiError;
 use crate::vocab::claim::Vote;
 use crate::vocab::name::DomainName;
 use crate::web::Web;

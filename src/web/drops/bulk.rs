@@ -9,12 +9,12 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use crate::accounts::{Tags, WatchPatch};
-use crate::http::error::ApiError;
 use crate::http::export::{Export, export_names};
 use crate::http::params::Params;
 use crate::http::watchlist::watch_all;
-use crate::http::work;
 use crate::index::filter::DropFilter;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::vocab::limits::{EXPORT_ROWS_MAX, WATCHES_PASTED_MAX};
 use crate::vocab::name::DomainName;
 use crate::vocab::named::{named_enum, parse_named};

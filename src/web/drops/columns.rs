@@ -10,9 +10,9 @@ use maud::{Markup, html};
 use time::Duration;
 
 use crate::accounts::UserData;
-use crate::http::error::ApiError;
 use crate::index::filter::SortKey;
 use crate::index::query::rows::{DropRow, Lifecycle};
+use crate::service::error::ApiError;
 use crate::vocab::columns::{Column, Columns};
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;

@@ -21,13 +21,13 @@ use axum::routing::{get, post};
 use maud::{Markup, html};
 
 use crate::accounts::UserData;
-use crate::http::error::ApiError;
-use crate::http::work;
 use crate::index::error::QueryError;
 use crate::index::filter::{AsOf, DropFilter, Facet, Sort};
 use crate::index::query::rows::FacetValue;
 use crate::index::{DropsPage, Index};
 use crate::query::filter::DayRange;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;

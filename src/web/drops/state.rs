@@ -3,11 +3,11 @@
 
 use std::sync::LazyLock;
 
-use crate::http::error::ApiError;
 use crate::http::operation::ParameterPlace;
 use crate::http::operations::OPERATIONS;
 use crate::http::params::{Limits, Params};
 use crate::index::filter::DropFilter;
+use crate::service::error::ApiError;
 use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
 use crate::vocab::stage::Stage;

@@ -11,10 +11,10 @@ use axum::extract::State;
 use axum::routing::get;
 use maud::{Markup, PreEscaped};
 
-use crate::http::work;
 use crate::index::Index;
 use crate::index::filter::AsOf;
 use crate::index::storage::manifest::GenerationId;
+use crate::service::work;
 use crate::vocab::budget;
 use crate::web::Web;
 use crate::web::error::PageError;

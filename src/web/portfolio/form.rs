@@ -1,7 +1,7 @@
 //! The claim form: values as sent, converted to [`NewClaim`] and [`ClaimPatch`].
 
 use crate::accounts::{Claim, ClaimPatch, NewClaim, WatchDetails};
-use crate::http::error::ApiError;
+use crate::service::error::ApiError;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::ids::RuleId;

@@ -14,10 +14,10 @@ use axum::routing::get;
 use maud::Markup;
 
 use crate::accounts::{Claim, UserData};
-use crate::http::error::ApiError;
 use crate::http::params::Params;
 use crate::http::portfolio::{self, ClaimFilter, claims_cost_us};
-use crate::http::work;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::vocab::day::Day;
 use crate::vocab::ids::ClaimId;
 use crate::vocab::name::DomainName;

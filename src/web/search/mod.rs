@@ -11,10 +11,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use maud::{Markup, html};
 
-use crate::http::error::ApiError;
 use crate::http::params::Params;
-use crate::http::work;
 use crate::index::filter::SearchFilter;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::day::Day;
 use crate::vocab::limits::{SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX};

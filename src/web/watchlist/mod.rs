@@ -17,14 +17,15 @@ use maud::Markup;
 
 use crate::accounts::{EntryAlerts, Outcome, Tags, WatchPatch};
 use crate::http::alerts::watchlist::{self, EntryAlertsRequest};
-use crate::http::error::{ApiError, Refusal};
+use crate::http::error::Refusal;
 use crate::http::params::{Page, Params};
 use crate::http::watchlist::{
     Summary, WatchFilter, WatchQuery, WatchRow, WatchSort, sorted_rows, watch_all, watches_cost_us,
 };
-use crate::http::work;
 use crate::index::EarlierDrop;
 use crate::index::query::rows::Lifecycle;
+use crate::service::error::ApiError;
+use crate::service::work;
 use crate::vocab::day::Day;
 use crate::vocab::limits::WATCHES_PASTED_MAX;
 use crate::vocab::money::Usd;
@@ -366,7 +367,7 @@ async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<List, P
     let app = &web.app;
     let owned = web.user_data(member);
     let (index, as_of) = (app.live.current(), app.as_of(member.viewer.now));
-    let (bootstrap, store) = (app.bootstrap.current(), app.store.clone());
+    let (bootstrap, store) = (app.reach.bootstrap.current(), app.store.clone());
     let external_max = app.store.limits(&member.caller).external_names;
     let list = work::run(watches_cost_us(&owned).saturating_mul(2), move || {
         let mut rows = sorted_rows(&owned, &index, &store, as_of, sort);

@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::str::FromStr;
-use std::sync::{Arc, LazyLock, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -18,13 +18,9 @@ use dropdex::corpus::Corpus;
 use dropdex::corpus::ingest::Source;
 use dropdex::feeds::{Feed, ReadOptions};
 use dropdex::http::cursor::{self, QueryDigest};
-use dropdex::http::feeds::FeedLimits;
 use dropdex::http::home::Origin;
-use dropdex::http::mount::Mount;
 use dropdex::http::params::{Limits, Params};
 use dropdex::http::peer::Client;
-use dropdex::http::session::CookieKind;
-use dropdex::http::{App, AppParts, ConfiguredChannels};
 use dropdex::index::filter::{RowPosition, SortKey};
 use dropdex::index::generation::live::LiveIndex;
 use dropdex::index::generation::{build, open};
@@ -32,6 +28,8 @@ use dropdex::outbound::bootstrap::LiveBootstrap;
 use dropdex::outbound::dns::Dns;
 use dropdex::outbound::guard::Guard;
 use dropdex::outbound::settings;
+use dropdex::service::app::{App, AppParts, ConfiguredChannels, Reach, ResponseLimits, Status};
+use dropdex::service::site::{CookieKind, Site};
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::day::Day;
 use dropdex::vocab::plan::{Plan, Plans};
@@ -120,29 +118,22 @@ fn start() -> Service {
         live: Arc::new(LiveIndex::new(Arc::new(index))),
         store,
         changes,
-        guard: Guard::new(HostRules::default(), dns.expect("a resolver")),
-        channels: ConfiguredChannels { email: true, webhook: true, telegram: true },
-        cookie: CookieKind::Secure,
-        single_user: false,
-        owner_link: Token::generate().expect("random"),
         clock,
-        bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
-        checks: None,
         catch_days: 5,
-        home: None,
-        mount: Mount::default(),
-        feed_limits: FeedLimits::default(),
-        exports: Arc::default(),
-        streams: Arc::default(),
-        stall: Duration::from_secs(30),
-        node: "fuzz".to_owned(),
-        started: Instant::now(),
-        inbox: Arc::default(),
-        exports_internal: false,
-        sources: Arc::default(),
-        jobs: Arc::default(),
-        index_problem: Arc::new(Mutex::new(None)),
-        draining: Arc::default(),
+        site: Site {
+            home: None,
+            cookie: CookieKind::Secure,
+            single_user: false,
+            owner_link: Token::generate().expect("random"),
+        },
+        reach: Reach {
+            guard: Guard::new(HostRules::default(), dns.expect("a resolver")),
+            channels: ConfiguredChannels { email: true, webhook: true, telegram: true },
+            bootstrap: Arc::new(LiveBootstrap::new(Bootstrap::compiled())),
+            checks: None,
+        },
+        limits: ResponseLimits::new(Duration::from_secs(30), false),
+        status: Status::new("fuzz".to_owned(), None),
     });
     let header = |text: String| HeaderValue::from_str(&text).expect("plain text");
     Service {

@@ -1,7 +1,6 @@
 //! Requests that take long: at most a few at once for each account, so that one account cannot take all
 //! slots of the server, or one after the other (`data/docs/network.md`).
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,17 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::vocab::ids::AccountId;
-
-/// The server's slot of a request, in the extensions of one that may take long. It is free again when the
-/// last clone is dropped.
-#[derive(Clone)]
-pub struct ServerSlot(#[expect(dead_code, reason = "held until drop")] Arc<dyn Any + Send + Sync>);
-
-impl ServerSlot {
-    pub fn new(slot: impl Any + Send + Sync) -> ServerSlot {
-        ServerSlot(Arc::new(slot))
-    }
-}
 
 /// Counts requests of one kind in progress by account.
 #[derive(Debug, Default)]

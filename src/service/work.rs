@@ -8,16 +8,9 @@ use std::sync::{Arc, LazyLock};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, Uri};
-use axum::response::Response;
 use rustix::process::{getpriority_process, setpriority_process};
-use serde::Serialize;
 
-use crate::http::error::ApiError;
-use crate::http::params::Params;
-use crate::http::rows::push_number;
+use crate::service::error::ApiError;
 use crate::telemetry::current::{self, Current};
 use crate::vocab::budget::{Budget, QUERY_TIME_MAX, Spent};
 use crate::vocab::ids::AccountId;
@@ -28,8 +21,6 @@ const INLINE_US_MAX: u32 = 500;
 /// Added niceness of the pool's threads, so that async threads can accept connections, serve small
 /// queries and shed load while many long queries run.
 const NICER: i32 = 10;
-/// Initial buffer size, enough for a dossier.
-const SMALL_BODY_BYTES: usize = 1024;
 
 /// Estimated cost of `rows` rows of `row_us` microseconds each, for [`run`].
 pub fn cost_us(rows: usize, row_us: usize) -> u32 {
@@ -51,24 +42,6 @@ pub async fn run<T: Send + 'static>(
     }
     let party = current::account().map_or(Party::Visitors, Party::Account);
     run_within(QUERY_TIME_MAX, Some(turn(party).await?), work).await
-}
-
-/// Parses the parameters of a request. A regular expression is compiled on the blocking pool, unless it
-/// is kept from before.
-///
-/// # Errors
-/// The errors of `parse`, and as [`run`].
-pub async fn parse<T: Send + 'static>(
-    uri: &Uri,
-    parse: impl FnOnce(&Uri) -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    // Most requests have none, and are parsed once.
-    let has_one = uri.query().is_some_and(|query| query.contains("regex"));
-    if !has_one || !Params::new(uri.query()).compiles() {
-        return parse(uri);
-    }
-    let uri = uri.clone();
-    scan(move || parse(&uri)).await
 }
 
 /// [`run`] for work that scans the text of names or compiles an expression.
@@ -191,31 +164,6 @@ fn count_aborted(spent: Spent) {
         Spent::Gone => "dropdex_queries_abandoned_total",
     };
     metrics::counter!(name).increment(1);
-}
-
-/// Serialises a JSON body.
-///
-/// # Errors
-/// 500 for a value that has no JSON form, which is a bug.
-pub fn json_bytes(value: &impl Serialize) -> Result<Vec<u8>, ApiError> {
-    let mut bytes = Vec::with_capacity(SMALL_BODY_BYTES);
-    serde_json::to_writer(&mut bytes, value).map_err(|err| ApiError::Internal(err.into()))?;
-    Ok(bytes)
-}
-
-/// Appends a member to a non-empty JSON object.
-pub fn push_member(out: &mut Vec<u8>, name: &str, number: u32) {
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":");
-    push_number(out, number);
-}
-
-/// A response of status 200 with a JSON body.
-pub fn json_response(bytes: Vec<u8>) -> Response {
-    let mut response = Response::new(Body::from(bytes));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
 }
 
 #[cfg(test)]

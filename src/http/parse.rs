@@ -1,0 +1,25 @@
+//! Parsing off the async threads.
+
+use axum::http::Uri;
+
+use crate::http::params::Params;
+use crate::service::error::ApiError;
+use crate::service::work;
+
+/// Parses the parameters of a request. A regular expression is compiled on the blocking pool, unless it
+/// is kept from before.
+///
+/// # Errors
+/// The errors of `parse`, and as [`work::run`].
+pub async fn parameters<T: Send + 'static>(
+    uri: &Uri,
+    parse: impl FnOnce(&Uri) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    // Most requests have none, and are parsed once.
+    let has_one = uri.query().is_some_and(|query| query.contains("regex"));
+    if !has_one || !Params::new(uri.query()).compiles() {
+        return parse(uri);
+    }
+    let uri = uri.clone();
+    work::scan(move || parse(&uri)).await
+}

@@ -1,0 +1,15 @@
+//! Slots of the server.
+
+use std::any::Any;
+use std::sync::Arc;
+
+/// The server's slot of a request, in the extensions of one that may take long. It is free again when the
+/// last clone is dropped.
+#[derive(Clone)]
+pub struct ServerSlot(#[expect(dead_code, reason = "held until drop")] Arc<dyn Any + Send + Sync>);
+
+impl ServerSlot {
+    pub fn new(slot: impl Any + Send + Sync) -> ServerSlot {
+        ServerSlot(Arc::new(slot))
+    }
+}

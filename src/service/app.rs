@@ -1,0 +1,157 @@
+//! State that all requests share.
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+
+use crate::accounts::Store;
+use crate::changes::ChangeLog;
+use crate::index::filter::AsOf;
+use crate::index::generation::live::LiveIndex;
+use crate::intake::inbox::InboxStatus;
+use crate::intake::queue::JobStatus;
+use crate::outbound::bootstrap::LiveBootstrap;
+use crate::outbound::guard::Guard;
+use crate::service::account_turns::AccountTurns;
+use crate::service::checks::Checks;
+use crate::service::feed_limits::FeedLimits;
+use crate::service::site::Site;
+use crate::sources::worker::SourcesStatus;
+use crate::vocab::clock::Clock;
+use crate::vocab::day::Day;
+
+/// State shared by all handlers.
+#[derive(Clone)]
+pub struct App(Arc<AppParts>);
+
+/// Everything that an [`App`] holds.
+pub struct AppParts {
+    /// The generation being served.
+    pub live: Arc<LiveIndex>,
+    /// User data.
+    pub store: Store,
+    /// Events of names.
+    pub changes: ChangeLog,
+    pub clock: Clock,
+    /// Days a name counts as catchable after its effective release.
+    pub catch_days: u16,
+    pub site: Site,
+    pub reach: Reach,
+    pub limits: ResponseLimits,
+    pub status: Status,
+}
+
+/// Who the server calls for its users.
+pub struct Reach {
+    /// Checks the webhook addresses that users enter.
+    pub guard: Guard,
+    /// Channels that alerts can use.
+    pub channels: ConfiguredChannels,
+    /// RDAP servers by suffix: the names that can be verified.
+    pub bootstrap: Arc<LiveBootstrap>,
+    /// Registry checks on demand; `None` if verification is off.
+    pub checks: Option<Arc<Checks>>,
+}
+
+/// Limits of responses that take long.
+pub struct ResponseLimits {
+    pub feeds: FeedLimits,
+    /// CSV exports in progress.
+    pub exports: Arc<AccountTurns>,
+    /// Long polls and streams of events in progress.
+    pub streams: Arc<AccountTurns>,
+    /// Longest wait for a client to take the next rows.
+    pub stall: Duration,
+    /// Whether exports hold drops of lists for internal use only.
+    pub exports_internal: bool,
+}
+
+impl ResponseLimits {
+    /// Limits of a server that waits `stall` for a client to take the next rows.
+    pub fn new(stall: Duration, exports_internal: bool) -> ResponseLimits {
+        let (feeds, exports, streams) = (FeedLimits::default(), Arc::default(), Arc::default());
+        ResponseLimits { feeds, exports, streams, stall, exports_internal }
+    }
+}
+
+/// What the server tells about itself.
+pub struct Status {
+    /// Name of this instance.
+    pub node: String,
+    pub started: Instant,
+    /// Counts of the lists that arrived in the inbox.
+    pub inbox: Arc<InboxStatus>,
+    /// The sources that the server fetches.
+    pub sources: Arc<SourcesStatus>,
+    /// How ingests and rebuilds do.
+    pub jobs: Arc<JobStatus>,
+    /// Why the served generation is not the one that `CURRENT` names; `None` if it is.
+    pub index_problem: Arc<Mutex<Option<String>>>,
+    /// Whether the server is shutting down, so that load balancers should stop routing to it.
+    pub draining: Arc<AtomicBool>,
+}
+
+impl Status {
+    /// The status of a server that starts now.
+    pub fn new(node: String, index_problem: Option<String>) -> Status {
+        Status {
+            node,
+            started: Instant::now(),
+            inbox: Arc::default(),
+            sources: Arc::default(),
+            jobs: Arc::default(),
+            index_problem: Arc::new(Mutex::new(index_problem)),
+            draining: Arc::default(),
+        }
+    }
+
+    /// Seconds since the server started.
+    pub fn uptime_s(&self) -> u64 {
+        self.started.elapsed().as_secs()
+    }
+
+    /// Whether the server is shutting down.
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+
+    /// Why the served generation is not the one that `CURRENT` names; `None` if it is.
+    pub fn index_problem(&self) -> Option<String> {
+        self.index_problem.lock().expect("no code panics holding this lock").clone()
+    }
+}
+
+/// The time of a request. It is read once, so that counting, stages and dates agree.
+#[derive(Clone, Copy, Debug)]
+pub struct Now(pub DateTime<Utc>);
+
+/// Alert channels that the operator has set up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfiguredChannels {
+    pub email: bool,
+    pub webhook: bool,
+    pub telegram: bool,
+}
+
+impl App {
+    pub fn new(parts: AppParts) -> App {
+        App(Arc::new(parts))
+    }
+
+    /// The day that a request counts as today.
+    pub fn as_of(&self, now: Now) -> AsOf {
+        let today = Day::from_instant(now.0).unwrap_or_else(|| self.clock.today());
+        AsOf { today, catch_days: self.catch_days }
+    }
+}
+
+impl Deref for App {
+    type Target = AppParts;
+
+    fn deref(&self) -> &AppParts {
+        &self.0
+    }
+}

@@ -1,0 +1,177 @@
+//! Why a request is refused. Statuses and bodies are elsewhere (`http/error`).
+
+use std::borrow::Cow;
+use std::fmt::Display;
+
+use crate::accounts::{Allowance, AppendError, Field, WriteError};
+use crate::index::QueryError;
+use crate::vocab::budget::Spent;
+use crate::vocab::named::named_enum;
+use crate::vocab::plan::Plan;
+use crate::vocab::scope::Scope;
+use crate::vocab::time::UnixMs;
+use crate::vocab::turns::NoTurn;
+
+/// Reasons to refuse a request.
+#[derive(Debug)]
+pub enum ApiError {
+    /// No key and no valid session.
+    Unauthenticated,
+    /// A key that is not valid.
+    InvalidKey,
+    /// A key that worked until then.
+    ExpiredKey { at: UnixMs },
+    /// The plan has no JSON API.
+    JsonPlanRequired(Plan),
+    /// The plan has no CSV export.
+    ExportPlanRequired(Plan),
+    /// The key lacks this scope.
+    ScopeRequired(Scope),
+    /// A parameter, header or member of the body (`filter.tlds[1]`) is missing, malformed or
+    /// out of range.
+    BadParameter { name: Cow<'static, str>, what: String, code: ParameterCode },
+    /// A parameter that the operation does not have. `nearest` is the most similar one it has.
+    UnknownParameter { name: String, nearest: Option<&'static str> },
+    /// The body is larger than `bytes_max`.
+    BodyTooLarge { bytes_max: usize },
+    /// The `Content-Type` is not JSON.
+    UnsupportedMediaType,
+    /// The browser sent it from a page of another site.
+    CrossSite,
+    /// No such resource.
+    NotFound,
+    /// The resource is not in the state that `If-Match` names.
+    PreconditionFailed,
+    /// The events that were asked for are no longer kept.
+    ChangesGone { oldest: u64 },
+    /// The path exists, but not with this method.
+    MethodNotAllowed,
+    /// As many exports of the account run as its plan allows at once.
+    TooManyExports { plan: Plan, limit: u32 },
+    /// The account has as many long polls and streams of events as it may.
+    TooManyStreams { limit: u32 },
+    /// The day's allowance is used up.
+    RateLimited { plan: Plan, allowance: Allowance, retry_after_s: i64 },
+    /// A write that was refused. `From` maps those that have a variant of their own here.
+    Write(WriteError),
+    /// The query exceeded its time budget, as it would again.
+    QueryTimeout,
+    /// Too much work of the account, or of all visitors, is in progress.
+    NoTurn { no_turn: NoTurn, is_visitor: bool },
+    /// The client closed the connection before the response was ready.
+    ClientClosed,
+    /// Load shedding: every slot of the request's class is taken, or a byte budget is used up.
+    Shed { retry_after_s: u32 },
+    /// Too many requests without a valid key or session from the client's network.
+    TooManyVisits { per_minute: u32, retry_after_s: u64 },
+    /// A feed was read too often.
+    TooManyFeedRequests { retry_after_s: u64 },
+    /// As many feeds of the account are being made as may be at once.
+    TooManyFeeds { limit: u32 },
+    /// The `Host` header is missing, repeated or malformed.
+    InvalidHost,
+    /// The pages are at another host.
+    Misdirected { host: String },
+    /// The body did not arrive in time.
+    SlowBody,
+    /// The request exceeded its deadline.
+    RequestTimeout,
+    /// This node has not applied yet what the request shows.
+    NodeBehind,
+    /// This node has not read since its start what the others wrote, so it cannot say that a credential is unknown.
+    Unread,
+    /// A bug or a failing machine.
+    Internal(anyhow::Error),
+}
+
+named_enum! {
+    /// The `code` of an error about a parameter or a member of the body.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ParameterCode {
+        InvalidValue = "invalid_value",
+        Repeated = "repeated_parameter",
+        UnknownParameter = "unknown_parameter",
+        UnknownMember = "unknown_member",
+        CrossedRange = "crossed_range",
+        InvalidPattern = "invalid_pattern",
+        InvalidRegex = "invalid_regex",
+        RegexTooLarge = "regex_too_large",
+        InvalidCursor = "invalid_cursor",
+        CursorMismatch = "cursor_mismatch",
+        UnknownField = "unknown_field",
+        UnknownFacet = "unknown_facet",
+    }
+}
+
+impl ApiError {
+    /// An invalid parameter. `what` completes the sentence that starts with its name and a colon.
+    pub fn parameter(name: impl Into<Cow<'static, str>>, what: impl Display) -> ApiError {
+        ApiError::coded(ParameterCode::InvalidValue, name, what)
+    }
+
+    /// [`ApiError::parameter`] with a more specific code.
+    pub fn coded(
+        code: ParameterCode,
+        name: impl Into<Cow<'static, str>>,
+        what: impl Display,
+    ) -> ApiError {
+        ApiError::BadParameter { name: name.into(), what: what.to_string(), code }
+    }
+
+    /// A parameter or member that is given more than once.
+    pub fn repeated(name: impl Into<Cow<'static, str>>) -> ApiError {
+        ApiError::coded(ParameterCode::Repeated, name, "is given more than once")
+    }
+}
+
+impl From<WriteError> for ApiError {
+    fn from(err: WriteError) -> ApiError {
+        match err {
+            WriteError::NotFound => ApiError::NotFound,
+            WriteError::Invalid { field, what } => ApiError::parameter(member(field), what),
+            WriteError::Journal(AppendError::TooLong { .. })
+            | WriteError::Random(_)
+            | WriteError::Password(_) => ApiError::Internal(err.into()),
+            err => ApiError::Write(err),
+        }
+    }
+}
+
+/// The member of a request body that holds a field.
+fn member(field: Field) -> Cow<'static, str> {
+    Cow::Borrowed(match field {
+        Field::Registrar => "registrar",
+        Field::ResalePrice => "resalePriceUsd",
+        Field::SoldAt => "soldAt",
+        Field::UserNotes => "userNotes",
+        Field::Venue => "venue",
+        Field::Note => "note",
+        Field::Tags => "tags",
+        Field::AlertRule => "alertRuleId",
+        Field::RuleName | Field::SearchName | Field::KeyName => "name",
+        Field::KeyDays => "days",
+        Field::FilterTlds => "filter.tlds",
+        Field::FilterTld(at) => return format!("filter.tlds[{at}]").into(),
+        Field::FilterMaxLength => "filter.maxLength",
+        Field::FilterStages => "filter.stages",
+        Field::Channels => "channels",
+        Field::Channel(at) => return format!("channels[{at}]").into(),
+        Field::ChannelChatId(at) => return format!("channels[{at}].chatId").into(),
+        Field::ChatId => "chatId",
+    })
+}
+
+impl From<Spent> for ApiError {
+    fn from(spent: Spent) -> ApiError {
+        match spent {
+            Spent::Time => ApiError::QueryTimeout,
+            Spent::Gone => ApiError::ClientClosed,
+        }
+    }
+}
+
+impl From<QueryError> for ApiError {
+    fn from(err: QueryError) -> ApiError {
+        ApiError::Internal(err.into())
+    }
+}

@@ -1,0 +1,80 @@
+//! Limits of feeds.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use governor::clock::{Clock, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+
+use crate::accounts::TokenDigest;
+use crate::service::account_turns::{AccountTurn, AccountTurns};
+use crate::service::error::ApiError;
+use crate::vocab::ids::AccountId;
+
+/// Requests of a feed: readers and calendars ask every quarter of an hour at most.
+const BURST: u32 = 20;
+const REFILL_EVERY: Duration = Duration::from_secs(60);
+/// Feeds of an account that are made at once. They have the slots of visitors, which one account must not fill.
+const AT_ONCE_MAX: u32 = 4;
+/// Requests between two removals of idle limits.
+const SWEEP_EVERY: u32 = 4_096;
+/// Limits of feeds: a rate for each address, and how many an account has made at once. Kept in memory: a restart
+/// resets them.
+pub struct FeedLimits {
+    limiter: DefaultKeyedRateLimiter<TokenDigest>,
+    running: Arc<AccountTurns>,
+    checks: AtomicU32,
+}
+
+impl Default for FeedLimits {
+    fn default() -> FeedLimits {
+        let burst = NonZeroU32::new(BURST).expect("above 0");
+        let quota = Quota::with_period(REFILL_EVERY).expect("above 0").allow_burst(burst);
+        FeedLimits {
+            limiter: RateLimiter::keyed(quota),
+            running: Arc::default(),
+            checks: AtomicU32::new(0),
+        }
+    }
+}
+
+impl FeedLimits {
+    /// Begins a request of a feed.
+    ///
+    /// # Errors
+    /// 429 when the feed was read too often, or too many feeds of the account are being made.
+    pub fn begin(&self, account: AccountId, feed: TokenDigest) -> Result<AccountTurn, ApiError> {
+        if self.checks.fetch_add(1, Ordering::Relaxed).is_multiple_of(SWEEP_EVERY) {
+            self.limiter.retain_recent();
+        }
+        self.limiter.check_key(&feed).map_err(|refused| ApiError::TooManyFeedRequests {
+            retry_after_s: refused.wait_time_from(DefaultClock::default().now()).as_secs() + 1,
+        })?;
+        let running = self.running.begin(account, AT_ONCE_MAX);
+        running.ok_or(ApiError::TooManyFeeds { limit: AT_ONCE_MAX })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_reads_a_few_feeds_at_once() {
+        let limits = FeedLimits::default();
+        let feed = |number: u8| TokenDigest::new([number; 32]);
+        let begin = |account, number| limits.begin(AccountId(account), feed(number));
+        let mut running: Vec<_> = (0..AT_ONCE_MAX as u8).map(|number| begin(1, number)).collect();
+        assert!(running.iter().all(Result::is_ok));
+        let refused = begin(1, 100);
+        assert!(
+            matches!(refused, Err(ApiError::TooManyFeeds { limit: AT_ONCE_MAX })),
+            "{refused:?}"
+        );
+        assert!(begin(2, 101).is_ok(), "another account is not concerned");
+        running.pop();
+        assert!(begin(1, 102).is_ok());
+    }
+}

@@ -1,0 +1,10 @@
+//! What users can do, whether they ask by JSON, CSV or page: commands on accounts that need the index,
+//! queries within their time, and the state that all requests share. Knows no status and no header.
+
+pub mod account_turns;
+pub mod app;
+pub mod checks;
+pub mod error;
+pub mod feed_limits;
+pub mod site;
+pub mod work;

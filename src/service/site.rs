@@ -1,0 +1,52 @@
+//! How people reach this server, and whose it is.
+
+use crate::accounts::Token;
+use crate::vocab::url::BaseUrl;
+
+/// Addresses and sessions of the server.
+pub struct Site {
+    /// Public address, if there is one.
+    pub home: Option<BaseUrl>,
+    /// Kind of the session cookie.
+    pub cookie: CookieKind,
+    /// Whether the server is for the owner of this machine alone: it listens on loopback, without TLS
+    /// and without a public URL.
+    pub single_user: bool,
+    /// Secret of the link that lets a browser in as the owner of such a server. Drawn at each start.
+    pub owner_link: Token,
+}
+
+impl Site {
+    /// The path of the public address, without a slash at its end; empty at the root of its host.
+    pub fn base(&self) -> &str {
+        self.home.as_ref().map_or("", BaseUrl::path)
+    }
+}
+
+/// Which browsers send the session cookie, and where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CookieKind {
+    /// TLS only. The `__Host-` prefix prevents other hosts of the domain from setting it
+    /// (RFC 6265bis §4.1.3.2).
+    #[default]
+    Secure,
+    /// As `Secure`, for a server below a path of a host that it shares. That prefix requires the path `/`.
+    SecureBelow,
+    /// Plain HTTP too, for a server on loopback without TLS.
+    PlainHttp,
+}
+
+impl CookieKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            CookieKind::Secure => "__Host-dropdex",
+            CookieKind::SecureBelow => "__Secure-dropdex",
+            CookieKind::PlainHttp => "dropdex",
+        }
+    }
+
+    /// Whether browsers send it over TLS only.
+    pub fn is_secure(self) -> bool {
+        self != CookieKind::PlainHttp
+    }
+}
