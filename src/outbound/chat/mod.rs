@@ -6,10 +6,9 @@
 mod discord;
 mod google_chat;
 mod gotify;
-mod mattermost;
+mod incoming;
 mod ntfy;
 mod pushover;
-mod rocket_chat;
 pub mod service;
 mod slack;
 mod teams;
@@ -31,8 +30,8 @@ pub const SERVICES: &[&dyn Service] = &[
     &slack::Slack,
     &discord::Discord,
     &teams::Teams,
-    &mattermost::Mattermost,
-    &rocket_chat::RocketChat,
+    &incoming::MATTERMOST,
+    &incoming::ROCKET_CHAT,
     &google_chat::GoogleChat,
     &ntfy::Ntfy,
     &pushover::Pushover,

@@ -14,7 +14,7 @@ use crate::vocab::chat::{Hook, Part};
 
 /// A chat service.
 pub trait Service: Sync {
-    fn about(&self) -> &'static About;
+    fn about(&self) -> &About;
 
     /// Checks a hook whose address is at one of the service's hosts.
     ///
@@ -121,21 +121,6 @@ pub fn by_status(answer: &Answer, now: DateTime<Utc>, dead: &[u16]) -> Verdict {
         status if dead.contains(&status) => Verdict::Dead,
         400 | 413 => Verdict::Refused,
         _ => Verdict::Retry(answer.retry_after(now)),
-    }
-}
-
-/// Checks that an address is an incoming webhook of Mattermost or Rocket.Chat.
-///
-/// # Errors
-/// It is not.
-pub fn check_hooks_path(hook: &Hook) -> Result<(), (Part, &'static str)> {
-    let has_hook = |url: &Url| {
-        let key = url.path().split_once("/hooks/");
-        key.is_some_and(|(_, key)| !key.is_empty())
-    };
-    match hook.url.as_ref().is_some_and(|url| has_hook(&url.to_url())) {
-        true => Ok(()),
-        false => Err((Part::Url, "must be an incoming webhook: its path has /hooks/ and a key")),
     }
 }
 
