@@ -25,6 +25,7 @@ pub mod publication;
 pub mod sources;
 pub mod service;
 pub mod workers;
+pub mod edge;
 pub mod http;
 pub mod web;
 pub mod server;

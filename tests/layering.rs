@@ -64,6 +64,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "publication",
         ],
     ),
+    // Headers, cookies and statuses, for the API, the pages and the server.
+    ("edge", &["vocab", "index", "accounts", "service"]),
     // Responses contain the signals of a score. The guard checks webhooks when they are added.
     (
         "http",
@@ -71,6 +73,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "vocab",
             "query",
             "service",
+            "edge",
             "scorer",
             "index",
             "intake",
@@ -89,6 +92,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "vocab",
             "query",
             "service",
+            "edge",
             "scorer",
             "index",
             "intake",
@@ -100,7 +104,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     // Connections and deadlines: knows how to refuse, and nothing of what is asked for.
-    ("server", &["vocab", "telemetry", "service", "http"]),
+    ("server", &["vocab", "telemetry", "service", "edge", "http"]),
     // A setting is parsed into what its reader takes.
     (
         "config",
@@ -124,6 +128,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &[
             "vocab",
             "service",
+            "edge",
             "cluster",
             "feeds",
             "scorer",
@@ -151,6 +156,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "vocab",
             "query",
             "service",
+            "edge",
             "feeds",
             "scorer",
             "corpus",

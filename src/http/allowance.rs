@@ -13,10 +13,11 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 
 use crate::accounts::{Allowance, Caller, Counter, Person};
+use crate::edge::rate_limit::rate_limit_headers;
+use crate::edge::{origin, session};
 use crate::http::operation::{Access, Operation};
 use crate::http::params::refuse_unknown;
-use crate::http::rate_limit::rate_limit_headers;
-use crate::http::{origin, precondition, session};
+use crate::http::precondition;
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;

@@ -7,8 +7,8 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::edge::etag;
 use crate::http::body::{JsonBody, required};
-use crate::http::etag;
 use crate::http::json;
 use crate::index::Index;
 use crate::index::query::appraise::{Appraisal, cost_us};

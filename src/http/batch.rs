@@ -12,9 +12,9 @@ use serde_json::Number;
 use utoipa::ToSchema;
 
 use crate::accounts::Caller;
+use crate::edge::etag;
 use crate::http::allowance::charge_more;
 use crate::http::body::{JsonBody, required};
-use crate::http::etag;
 use crate::http::json;
 use crate::http::json::push_member;
 use crate::http::operation::Queries;

@@ -7,12 +7,11 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use axum::RequestExt;
-use axum::body::{Body, HttpBody};
+use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method, Uri};
 use chrono::{DateTime, Utc};
-use futures_util::StreamExt;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -20,6 +19,7 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use crate::accounts::{Idempotency, IdempotencyKey, Post};
+use crate::edge::body::read_bytes_up_to;
 use crate::service::app::Now;
 use crate::service::error::{ApiError, ParameterCode};
 use crate::vocab::json;
@@ -31,30 +31,6 @@ use crate::vocab::similar;
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 /// Maximum characters of client text in an error message.
 const ECHO_CHARS_MAX: usize = 160;
-
-/// Reason why the server stopped reading a request body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BodyError {
-    #[error("the body did not arrive in time")]
-    Slow,
-    #[error("the connection ended within the body")]
-    Truncated,
-    #[error("request bodies use all memory that they may use")]
-    OutOfMemory,
-    #[error("too many requests at the moment")]
-    Shed { retry_after_s: u32 },
-}
-
-impl From<BodyError> for ApiError {
-    fn from(err: BodyError) -> ApiError {
-        match err {
-            BodyError::Slow => ApiError::SlowBody,
-            BodyError::Truncated => ApiError::parameter("body", "is truncated"),
-            BodyError::OutOfMemory => ApiError::Shed { retry_after_s: 1 },
-            BodyError::Shed { retry_after_s } => ApiError::Shed { retry_after_s },
-        }
-    }
-}
 
 /// Extractor of a JSON body.
 pub struct JsonBody<T>(pub T);
@@ -187,30 +163,6 @@ fn is_json(kind: &str) -> bool {
 /// 413 for a larger body, 400 for a truncated one.
 pub async fn read_bytes(body: Body) -> Result<Vec<u8>, ApiError> {
     read_bytes_up_to(body, BODY_BYTES_MAX).await
-}
-
-/// Reads a body of at most `bytes_max`.
-///
-/// # Errors
-/// As [`read_bytes`].
-pub async fn read_bytes_up_to(body: Body, bytes_max: usize) -> Result<Vec<u8>, ApiError> {
-    // Refuse a declared length that is too large before reading.
-    if body.size_hint().lower() > bytes_max as u64 {
-        return Err(ApiError::BodyTooLarge { bytes_max });
-    }
-    let mut bytes = Vec::new();
-    let mut chunks = body.into_data_stream();
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|err| {
-            let err = err.into_inner().downcast::<BodyError>();
-            ApiError::from(err.map_or(BodyError::Truncated, |err| *err))
-        })?;
-        if bytes.len() + chunk.len() > bytes_max {
-            return Err(ApiError::BodyTooLarge { bytes_max });
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
 }
 
 /// Parses a body.

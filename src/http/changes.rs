@@ -23,12 +23,12 @@ use utoipa::ToSchema;
 
 use crate::accounts::{Caller, UserData};
 use crate::changes::{ChangeLog, Entry, ReadError};
+use crate::edge::extensions::ServerSlot;
 use crate::http::allowance::{charge_more, readmit};
 use crate::http::json;
 use crate::http::params::{ChangesQuery, Params, sequence};
 use crate::http::parse;
 use crate::http::rows::{push_number, push_quoted_day};
-use crate::http::slot::ServerSlot;
 use crate::index::changes::NameTest;
 use crate::index::filter::{AsOf, Filter};
 use crate::service::account_turns::{AccountTurn, OneAtATime};

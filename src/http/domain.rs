@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, Feedback};
+use crate::edge::etag::Tag;
 use crate::http::body::{JsonBody, Patch};
-use crate::http::etag::Tag;
 use crate::http::json;
 use crate::index::PipelineDrop;
 use crate::index::query::rows::{PopularityFact, Status};

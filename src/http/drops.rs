@@ -10,8 +10,8 @@ use axum::response::Response;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::edge::etag::Tag;
 use crate::http::cursor::{self, QueryDigest};
-use crate::http::etag::Tag;
 use crate::http::json;
 use crate::http::json::push_member;
 use crate::http::params::{Limits, Params};

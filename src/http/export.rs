@@ -16,19 +16,19 @@ use futures_util::stream;
 use tokio::sync::mpsc::{self, Sender};
 
 use crate::accounts::{Allowance, Caller, Claim};
+use crate::edge::error::Refusal;
+use crate::edge::etag;
+use crate::edge::extensions::{HeadersOnly, ServerSlot};
+use crate::edge::rate_limit::rate_limit_headers;
 use crate::http::allowance::{admit_export, charge_export, exports_left, readmit};
 use crate::http::cursor::{self, QueryDigest};
 use crate::http::drops::next_link;
-use crate::http::error::Refusal;
-use crate::http::etag;
 use crate::http::params::{Limits, Params};
 use crate::http::parse;
 use crate::http::portfolio::ClaimFilter;
-use crate::http::rate_limit::rate_limit_headers;
 use crate::http::rows::{
     DROP_CSV_BYTES, DROPS_CSV_HEADER, EXPORT_MEMBERS, push_drop, push_drop_columns, push_drop_csv,
 };
-use crate::http::slot::ServerSlot;
 use crate::http::watchlist::{LOOKUP_US, WatchQuery, WatchRow, sorted_rows};
 use crate::index::filter::DropFilter;
 use crate::index::query::rows::DropRow;
@@ -52,10 +52,6 @@ const ROWS_PER_CHUNK: usize = 500;
 
 /// Byte order mark, without which Excel reads UTF-8 as the code page of the machine.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
-
-/// Marks a HEAD request, which is routed as GET: its response has the headers alone.
-#[derive(Clone, Copy, Debug)]
-pub struct HeadersOnly;
 
 /// Header line of the watchlist export.
 const WATCHLIST_HEADER: &str = "domain,source,stage,drop_date,dqs,rdap_state,rdap_verified_at,added_at,release_date,tags,\

@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, Feed, FeedOf, Store, Token, UserData};
+use crate::edge::etag::Tag;
+use crate::edge::home::Home;
 use crate::http::alerts::rule_query;
 use crate::http::body::{JsonInteger, PostBody};
-use crate::http::etag::Tag;
 use crate::http::filter::drops;
-use crate::http::home::Home;
 use crate::http::params::{Params, path_id};
 use crate::http::response;
 use crate::http::searches::split;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::cluster::log::Condition;
-use crate::http::etag::{self, Tag};
+use crate::edge::etag::{self, Tag};
 use crate::http::response::Timestamp;
 use crate::service::app::App;
 use crate::service::app::Now;

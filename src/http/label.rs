@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::etag::Tag;
+use crate::edge::etag::Tag;
 use crate::http::json;
 use crate::index::query::family::{FamilyName, VariantKind};
 use crate::service::app::App;

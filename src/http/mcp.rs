@@ -33,13 +33,13 @@ use tower::ServiceExt;
 use url::form_urlencoded;
 
 use crate::accounts::Caller;
+use crate::edge::error::Refusal;
+use crate::edge::origin;
 use crate::http::allowance::{admit_agent, charge_more};
 use crate::http::batch::ParameterValue;
 use crate::http::body::check_content_type;
-use crate::http::error::Refusal;
 use crate::http::operation::{Operation, ParameterPlace};
 use crate::http::operations::OPERATIONS;
-use crate::http::origin;
 use crate::http::rows::{DROP_MEMBERS, Member};
 use crate::service::app::App;
 use crate::service::error::{ApiError, ParameterCode};

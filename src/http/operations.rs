@@ -12,9 +12,10 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::edge::error;
+use crate::edge::etag::{self, Tag};
 use crate::http::alerts::watchlist as watch_alerts;
 use crate::http::allowance::guarded;
-use crate::http::etag::{self, Tag};
 use crate::http::export::ExportFormat;
 use crate::http::operation::{
     Access, Content, Group, Operation, Parameter, ParameterKind, ParameterPlace, ResponseSpec,
@@ -22,8 +23,8 @@ use crate::http::operation::{
 };
 use crate::http::response::Deleted;
 use crate::http::{
-    alerts, appraise, batch, changes, domain, drops, error, export, feeds, health, hidden, label,
-    openapi, portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
+    alerts, appraise, batch, changes, domain, drops, export, feeds, health, hidden, label, openapi,
+    portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
 };
 use crate::index::filter::{Facet, SortKey};
 use crate::query::filter::{CapsFilter, Digits, Hyphens, Idn};

@@ -8,7 +8,7 @@ use axum::http::{Extensions, HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use tower::ServiceExt;
 
-use crate::http::etag::Tag;
+use crate::edge::etag::Tag;
 use crate::http::operation::Operation;
 use crate::service::app::App;
 use crate::service::error::ApiError;

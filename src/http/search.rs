@@ -6,7 +6,7 @@ use axum::http::Uri;
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use crate::http::etag::Tag;
+use crate::edge::etag::Tag;
 use crate::http::json;
 use crate::http::json::push_member;
 use crate::http::params::Params;

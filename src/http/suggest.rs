@@ -4,7 +4,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use utoipa::ToSchema;
 
-use crate::http::etag;
+use crate::edge::etag;
 use crate::http::json;
 use crate::http::params::Params;
 use crate::http::rows::{JsonArray, push_json_text};

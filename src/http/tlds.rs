@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::http::etag;
+use crate::edge::etag;
 use crate::http::json;
 use crate::http::params::Params;
 use crate::query::text::Substring;

@@ -15,9 +15,9 @@ use crate::accounts::{
     Caller, Channel, EntryAlerts, Outcome, Store, Tags, UserData, Watch, WatchDetails, WatchEntry,
     WatchPatch, WriteError,
 };
+use crate::edge::error::Refusal;
 use crate::http::alerts::watchlist::{EntryAlertsRequest, EntryAlertsResponse, channels};
 use crate::http::body::{JsonBody, Money, Object, Patch, PostBody, required};
-use crate::http::error::Refusal;
 use crate::http::json;
 use crate::http::params::{Limits, Page, Params};
 use crate::http::response::{self, Timestamp};

@@ -15,7 +15,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use tokio::time::{Sleep, sleep_until, timeout};
 
-use crate::http::body::BodyError;
+use crate::edge::body::BodyError;
 use crate::server::admission::{Admission, Admitted, Class, Shed};
 use crate::server::budget::{ByteBudget, Share, Unsent};
 use crate::server::settings::BODY_BYTES_PER_SECOND;

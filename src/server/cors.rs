@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use serde::Deserialize;
 use url::Url;
 
-use crate::http::caching::vary;
+use crate::edge::caching::vary;
 
 /// Path prefix that other sites may call.
 const PATHS: &str = "/api/";

@@ -11,7 +11,7 @@ use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
 use tower_http::compression::predicate::Predicate;
 
-use crate::http::etag;
+use crate::edge::etag;
 use crate::server::admission::Class;
 use crate::server::body;
 

@@ -39,8 +39,8 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::http::mount::Mount;
-use crate::http::position::Positions;
+use crate::edge::mount::Mount;
+use crate::edge::position::Positions;
 use crate::server::connection::Protocols;
 use crate::server::gateway::Gateway;
 use crate::server::settings::{ConnectionLimits, Deadlines, ServerSettings};

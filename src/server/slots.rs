@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use metrics::{Counter, Gauge, counter, gauge};
 
-use crate::http::peer::network;
+use crate::edge::peer::network;
 use crate::server::settings::ConnectionLimits;
 
 /// The slots of all connections.

@@ -8,7 +8,7 @@ use governor::clock::{Clock, DefaultClock};
 use governor::state::{InMemoryState, NotKeyed, StateStore};
 use governor::{Quota, RateLimiter};
 
-use crate::http::peer::Client;
+use crate::edge::peer::Client;
 use crate::service::error::ApiError;
 
 /// Cells of the table: half a megabyte, whatever the number of networks. Networks that share a cell share

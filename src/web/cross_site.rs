@@ -6,7 +6,7 @@ use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::http::origin;
+use crate::edge::origin;
 use crate::service::error::ApiError;
 use crate::web::error::PageError;
 

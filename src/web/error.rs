@@ -1,10 +1,10 @@
-//! Errors as pages, with the status and the text of [`crate::http::error`].
+//! Errors as pages, with the status and the text of [`crate::edge::error`].
 
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 
-use crate::http::error::Refusal;
+use crate::edge::error::Refusal;
 use crate::service::error::ApiError;
 use crate::web::components::query;
 use crate::web::layout::Page;

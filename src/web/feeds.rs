@@ -8,8 +8,8 @@ use axum::routing::{get, post};
 use maud::{Markup, html};
 
 use crate::accounts::{FeedOf, WriteError};
+use crate::edge::home::Home;
 use crate::http::feeds::FeedAddresses;
-use crate::http::home::Home;
 use crate::service::error::ApiError;
 use crate::vocab::ids::{RuleId, SearchId};
 use crate::web::Web;

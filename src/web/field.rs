@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use crate::accounts::WriteError;
-use crate::http::error::Refusal;
+use crate::edge::error::Refusal;
 use crate::service::error::ApiError;
 use crate::web::error::sentence;
 

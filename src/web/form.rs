@@ -7,7 +7,7 @@ use axum::http::header::CONTENT_TYPE;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::http::body::read_bytes_up_to;
+use crate::edge::body::read_bytes_up_to;
 use crate::service::error::ApiError;
 use crate::vocab::limits::{FORM_BYTES_MAX, LARGE_FORM_BYTES_MAX};
 use crate::web::error::PageError;

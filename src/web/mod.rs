@@ -2,7 +2,7 @@
 //! the API, and each page's file lists its routes.
 //!
 //! Pages hold no business rules: they call `index` and `accounts` as the API does, and show the errors
-//! of [`crate::http::error`]. Markup is written with `maud`, which escapes every text. Styles and
+//! of [`crate::edge::error`]. Markup is written with `maud`, which escapes every text. Styles and
 //! scripts are in `assets/` and are embedded in the binary.
 
 pub mod account;

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
-use crate::http::peer::{self, Client};
+use crate::edge::peer::{self, Client};
 use crate::web::Web;
 
 /// An IPv4 address or the /64 of an IPv6 address, the smallest block a provider assigns to a customer

@@ -14,7 +14,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
 
 use crate::accounts::Queues;
-use crate::http::local::{Local, judge};
+use crate::edge::local::{Local, judge};
 use crate::index::Index;
 use crate::index::filter::View as DropView;
 use crate::intake::inbox::InboxCounts;

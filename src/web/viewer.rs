@@ -7,7 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use crate::accounts::Person;
-use crate::http::session;
+use crate::edge::session;
 use crate::service::app::Now;
 use crate::web::Web;
 

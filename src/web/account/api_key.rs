@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use crate::accounts::{ApiKey, Key, NewKey, Profile, Replaced, WriteError};
-use crate::http::home::Home;
+use crate::edge::home::Home;
 use crate::service::error::ApiError;
 use crate::telemetry::security::{self, SecurityEvent};
 use crate::vocab::day::Day;

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::accounts::{Email, SessionLife, Token};
-use crate::http::session;
+use crate::edge::session;
 use crate::service::error::ApiError;
 use crate::telemetry::security::{self, SecurityEvent};
 use crate::vocab::secret::Secret;

@@ -13,8 +13,8 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use crate::accounts::{Attempt, Password, Person, SessionLife, Token};
-use crate::http::local::{Local, judge};
-use crate::http::session;
+use crate::edge::local::{Local, judge};
+use crate::edge::session;
 use crate::service::error::ApiError;
 use crate::service::site::CookieKind;
 use crate::vocab::secret::Secret;

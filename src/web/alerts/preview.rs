@@ -5,9 +5,9 @@ use maud::{Markup, html};
 
 use super::form::RuleForm;
 use crate::accounts::MatchedName;
+use crate::edge::error::Refusal;
 use crate::http::alerts::deliveries::matched_samples;
 use crate::http::alerts::{PreviewRequest, preview_filter, rule_query, rule_releases};
-use crate::http::error::Refusal;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
 use crate::service::work;

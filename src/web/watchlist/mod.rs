@@ -16,8 +16,8 @@ use axum::routing::{get, post};
 use maud::Markup;
 
 use crate::accounts::{EntryAlerts, Outcome, Tags, WatchPatch};
+use crate::edge::error::Refusal;
 use crate::http::alerts::watchlist::{self, EntryAlertsRequest};
-use crate::http::error::Refusal;
 use crate::http::params::{Page, Params};
 use crate::http::watchlist::{
     Summary, WatchFilter, WatchQuery, WatchRow, WatchSort, sorted_rows, watch_all, watches_cost_us,

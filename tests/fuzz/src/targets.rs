@@ -15,9 +15,9 @@ use dropdex::accounts::event::{EVENT, TRANSACTION, Transaction};
 use dropdex::accounts::{Email, IdempotencyKey};
 use dropdex::corpus::batch::{Batch, BatchMeta};
 use dropdex::corpus::merge::Merge;
+use dropdex::edge::mount::Mount;
 use dropdex::feeds::{Feed, Format, ReadOptions, Row, Sighting};
 use dropdex::http::cursor::{self, QueryDigest};
-use dropdex::http::mount::Mount;
 use dropdex::index::filter::RowPosition;
 use dropdex::index::storage::manifest::Manifest;
 use dropdex::journal::frame::{

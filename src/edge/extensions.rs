@@ -1,4 +1,4 @@
-//! Slots of the server.
+//! What the server tells a handler, in the extensions of a request.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,3 +13,7 @@ impl ServerSlot {
         ServerSlot(Arc::new(slot))
     }
 }
+
+/// Marks a HEAD request, which is routed as GET: its response has the headers alone.
+#[derive(Clone, Copy, Debug)]
+pub struct HeadersOnly;

@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use axum::http::header::HOST;
 use axum::http::request::Parts;
 
-use crate::http::peer::Client;
+use crate::edge::peer::Client;
 use crate::service::app::App;
 
 /// Host of links for a client that names none.

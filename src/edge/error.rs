@@ -11,7 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::accounts::{AppendError, WriteError};
-use crate::http::rate_limit::rate_limit_headers;
+use crate::edge::rate_limit::rate_limit_headers;
 use crate::service::error::ApiError;
 use crate::vocab::plan::Plan;
 use crate::vocab::turns::NoTurn;

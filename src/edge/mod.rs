@@ -1,0 +1,16 @@
+//! Headers, cookies, addresses and statuses: what the API, the pages and the server share about HTTP.
+
+pub mod body;
+pub mod caching;
+pub mod error;
+pub mod etag;
+pub mod extensions;
+pub mod home;
+pub mod local;
+pub mod mount;
+pub mod origin;
+pub mod paths;
+pub mod peer;
+pub mod position;
+pub mod rate_limit;
+pub mod session;
