@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta};
 use tokio::sync::watch;
@@ -98,7 +98,7 @@ impl Member {
             held: Mutex::new(held),
             hashed: Default::default(),
         });
-        let peers = Arc::new(Peers::default());
+        let peers = Arc::new(Peers::new(Instant::now()));
         let (may_lead, stop) = (settings.may_lead, || until(stopped.clone()));
         let facts = {
             let (store, switch) = (store.clone(), Arc::clone(&switch));

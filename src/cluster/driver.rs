@@ -1,4 +1,4 @@
-//! Runs a [`Sequencer`]: hands it the events of the stream and of the handle, and does what it asks for.
+//! Runs a [`Sequencer`]: feeds it events from the stream and from the handle, and performs its outputs.
 
 use std::collections::VecDeque;
 use std::future::{Future, pending};
@@ -18,7 +18,12 @@ use crate::journal::AppendError;
 
 type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
 
-/// What a sequencer talks to.
+/// Reads the clock for the sequencer and its handle: no other part of the log does.
+pub(super) fn now() -> Instant {
+    Instant::now()
+}
+
+/// The stream, the replica and the channels of a sequencer.
 pub(super) struct Driver<S, R: Replica> {
     pub(super) stream: Arc<S>,
     pub(super) replica: Arc<R>,
@@ -29,82 +34,108 @@ pub(super) struct Driver<S, R: Replica> {
     pub(super) closed: watch::Receiver<bool>,
 }
 
-impl<S: Stream, R: Replica> Driver<S, R> {
-    fn now(&self) -> Now {
-        Now { at: Instant::now(), unix_ms: self.replica.now_ms() }
-    }
+/// Requests to the stream that await a response.
+#[derive(Default)]
+struct Requests {
+    records: Option<Records>,
+    follow: Pending<Result<(u64, Records), StreamError>>,
+    append: Pending<Published>,
+    end: Pending<Result<u64, StreamError>>,
+    is_closing: bool,
+}
 
+impl<S: Stream, R: Replica> Driver<S, R> {
     /// Runs until the log is closed or halted.
     pub(super) async fn run(mut self, mut sequencer: Sequencer<R>) {
-        let mut is_closing = false;
-        let mut records: Option<Records> = None;
-        let mut following: Pending<Result<(u64, Records), StreamError>> = None;
-        let mut sending: Pending<Published> = None;
-        let mut asking: Pending<Result<u64, StreamError>> = None;
+        let mut requests = Requests::default();
         loop {
-            let input = tokio::select! {
-                biased;
-                // Not behind the records, which may come without a pause.
-                () = sleep_until(sequencer.deadline().into()) => Input::Time,
-                _ = self.closed.wait_for(|closed| *closed), if !is_closing => {
-                    is_closing = true;
-                    self.commands.close();
-                    Input::Close
-                }
-                record = next_record(&mut records) => match record {
-                    Some(Ok(record)) => Input::Record(record),
-                    ended => {
-                        records = None;
-                        Input::Ended(ended.and_then(Result::err))
-                    }
-                },
-                published = response(&mut sending) => Input::Published(published),
-                followed = response(&mut following) => {
-                    Input::Followed(followed.map(|(last, stream)| { records = Some(stream); last }))
-                }
-                end = response(&mut asking) => Input::End(end),
-                command = self.commands.recv(), if sequencer.has_room() => match command {
-                    Some(Command::Append(submission)) => Input::Append(submission),
-                    Some(Command::Barrier(answer)) => Input::Barrier(answer),
-                    None => Input::CommandsEnded,
-                },
-            };
+            let input = self.next(&sequencer, &mut requests).await;
             let mut outputs = VecDeque::from(sequencer.on(self.now(), input));
             while let Some(output) = outputs.pop_front() {
-                let stream = Arc::clone(&self.stream);
-                match output {
-                    Output::CaughtUp(newest_ms) => self.replica.caught_up(newest_ms),
-                    Output::Condition(condition) => self.publish(condition),
-                    Output::Append { last, known, bytes } => {
-                        sending =
-                            Some(Box::pin(
-                                async move { stream.append_after(last, known, bytes).await },
-                            ));
-                    }
-                    Output::Follow { after } => {
-                        following = Some(Box::pin(async move { stream.follow_after(after).await }));
-                    }
-                    Output::Unfollow => records = None,
-                    Output::AskEnd => asking = Some(Box::pin(async move { stream.last().await })),
-                    Output::Copy(copy) => {
-                        if self.copies.send(copy).await.is_err() {
-                            outputs.extend(sequencer.on(self.now(), Input::CopierEnded));
-                        }
-                    }
-                    Output::Refuse(done, refusal) => done(Err(refusal)),
-                    Output::RefuseBarrier(answer, refusal) => drop(answer.send(Err(refusal))),
-                    Output::AnswerBarriers { seq, wait, barriers } => {
-                        tokio::spawn(answer_when_applied(
-                            self.applied.clone(),
-                            seq,
-                            wait,
-                            barriers,
-                        ));
-                    }
-                    Output::End(refusal) => return self.refuse_commands(&refusal),
+                match self.perform(output, &mut requests).await {
+                    Ok(None) => {}
+                    Ok(Some(input)) => outputs.extend(sequencer.on(self.now(), input)),
+                    Err(refusal) => return self.refuse_commands(&refusal),
                 }
             }
         }
+    }
+
+    fn now(&self) -> Now {
+        Now { at: now(), unix_ms: self.replica.now_ms() }
+    }
+
+    /// Waits for the next event.
+    async fn next(
+        &mut self,
+        sequencer: &Sequencer<R>,
+        requests: &mut Requests,
+    ) -> Input<R::Transaction> {
+        tokio::select! {
+            biased;
+            // Before the records, which may arrive without a pause.
+            () = sleep_until(sequencer.deadline().into()) => Input::Time,
+            _ = self.closed.wait_for(|closed| *closed), if !requests.is_closing => {
+                requests.is_closing = true;
+                self.commands.close();
+                Input::Close
+            }
+            record = next_record(&mut requests.records) => match record {
+                Some(Ok(record)) => Input::Record(record),
+                ended => {
+                    requests.records = None;
+                    Input::Ended(ended.and_then(Result::err))
+                }
+            },
+            published = response(&mut requests.append) => Input::Published(published),
+            followed = response(&mut requests.follow) => Input::Followed(followed.map(|(last, records)| {
+                requests.records = Some(records);
+                last
+            })),
+            end = response(&mut requests.end) => Input::End(end),
+            command = self.commands.recv(), if sequencer.has_room() => match command {
+                Some(Command::Append(submission)) => Input::Append(submission),
+                Some(Command::Barrier(answer)) => Input::Barrier(answer),
+                None => Input::CommandsEnded,
+            },
+        }
+    }
+
+    /// Performs an output, or starts its request. Returns the event that it causes at once, if any.
+    ///
+    /// # Errors
+    /// The sequencer has ended, with this refusal for later commands.
+    async fn perform(
+        &self,
+        output: Output<R::Transaction>,
+        requests: &mut Requests,
+    ) -> Result<Option<Input<R::Transaction>>, AppendError> {
+        let stream = Arc::clone(&self.stream);
+        match output {
+            Output::CaughtUp(newest_ms) => self.replica.caught_up(newest_ms),
+            Output::Condition(condition) => self.publish(condition),
+            Output::Append { last, known, bytes } => {
+                let append = async move { stream.append_after(last, known, bytes).await };
+                requests.append = Some(Box::pin(append));
+            }
+            Output::Follow { after } => {
+                requests.follow = Some(Box::pin(async move { stream.follow_after(after).await }));
+            }
+            Output::Unfollow => requests.records = None,
+            Output::AskEnd => requests.end = Some(Box::pin(async move { stream.last().await })),
+            Output::Refuse(done, refusal) => done(Err(refusal)),
+            Output::RefuseBarrier(answer, refusal) => drop(answer.send(Err(refusal))),
+            Output::AnswerBarriers { seq, wait, barriers } => {
+                let applied = self.applied.clone();
+                tokio::spawn(answer_when_applied(applied, seq, wait, barriers));
+            }
+            Output::Copy(copy) => {
+                let sent = self.copies.send(copy).await;
+                return Ok(sent.err().map(|_| Input::CopierEnded));
+            }
+            Output::End(refusal) => return Err(refusal),
+        }
+        Ok(None)
     }
 
     fn publish(&self, condition: Condition) {

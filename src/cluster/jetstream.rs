@@ -3,7 +3,7 @@
 //! `data/docs/cluster.md` lists the checks of servers and stream.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::consumer::pull::OrderedConfig;
@@ -17,7 +17,7 @@ use futures_util::StreamExt;
 use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::sync::{Mutex, mpsc};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::facts::NodeFacts;
 use super::peers::Peers;
@@ -247,7 +247,7 @@ impl JetStream {
                     if let Some(reply) = reply {
                         client.publish(reply, facts().into()).await.map_err(unreachable)?;
                     } else if let Ok(facts) = serde_json::from_slice(&payload) {
-                        peers.hear(facts);
+                        peers.hear(facts, Instant::now());
                     }
                 }
             }
@@ -266,13 +266,17 @@ impl JetStream {
         let asked = client.publish_with_reply(subject, inbox, Vec::new().into()).await;
         asked.map_err(unreachable)?;
         client.flush().await.map_err(unreachable)?;
-        let (mut found, until) = (Vec::new(), tokio::time::Instant::now() + wait);
-        while let Ok(Some(answer)) = tokio::time::timeout_at(until, answers.next()).await {
-            // Without any node, the server says so at once.
-            if answer.status.is_none() {
-                found.push(answer.payload.to_vec());
+        let mut found = Vec::new();
+        let collecting = async {
+            while let Some(answer) = answers.next().await {
+                // A status comes from the server: no node is listening.
+                if answer.status.is_none() {
+                    found.push(answer.payload.to_vec());
+                }
             }
-        }
+        };
+        // Nodes do not say which of them answers last.
+        let _ = timeout(wait, collecting).await;
         Ok(found)
     }
 

@@ -15,12 +15,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::copy::Copier;
-use super::driver::Driver;
+use super::driver::{self, Driver};
 use super::record::{Chain, SharedPosition, TRANSACTION_BYTES_MAX};
 use super::replica::{COPIES_MAX, Command, WAITING_MAX};
 pub use super::replica::{Condition, CutOff, Done, Replica, Submission};
@@ -68,7 +68,7 @@ impl<T: Send + 'static> SharedLog<T> {
         };
         let mut first_id = [0; 16];
         getrandom::fill(&mut first_id).map_err(std::io::Error::other)?;
-        let start = (waits, u128::from_le_bytes(first_id), Instant::now());
+        let start = (waits, u128::from_le_bytes(first_id), driver::now());
         let sequencer =
             Sequencer::new(node.to_owned(), Arc::clone(&replica), applied, chains, start);
         let (copies, to_copy) = mpsc::channel(COPIES_MAX);
@@ -135,7 +135,7 @@ impl<T: Send + 'static> SharedLog<T> {
     /// [`AppendError`].
     pub fn check_reachable(&self) -> Result<(), AppendError> {
         self.health()?;
-        if self.condition.borrow().refuses_writes() {
+        if self.condition.borrow().refuses_writes(driver::now()) {
             return Err(AppendError::Unreachable);
         }
         Ok(())

@@ -23,16 +23,13 @@ pub struct Peer {
     led_at: Option<Instant>,
 }
 
-impl Default for Peers {
-    fn default() -> Peers {
-        Peers { began: Instant::now(), heard: Mutex::default() }
-    }
-}
-
 impl Peers {
-    /// Notes what a node told.
-    pub fn hear(&self, facts: NodeFacts) {
-        let at = Instant::now();
+    pub fn new(now: Instant) -> Peers {
+        Peers { began: now, heard: Mutex::default() }
+    }
+
+    /// Records the facts that a node sent.
+    pub fn hear(&self, facts: NodeFacts, at: Instant) {
         let leads = facts.leads
             && facts.cut_off.is_none()
             && facts.halted.is_none()
@@ -43,10 +40,10 @@ impl Peers {
         heard.insert(facts.node.clone(), Peer { facts, at, led_at });
     }
 
-    /// Returns for how long a node has not been heard to lead.
-    pub fn has_not_led_for(&self, node: &str) -> Duration {
+    /// Returns the time since the last message in which `node` led.
+    pub fn has_not_led_for(&self, node: &str, now: Instant) -> Duration {
         let led_at = self.heard().get(node).and_then(|peer| peer.led_at);
-        led_at.unwrap_or(self.began).elapsed()
+        now.duration_since(led_at.unwrap_or(self.began))
     }
 
     /// Returns the nodes that were heard since the start, in order of their names.

@@ -78,14 +78,14 @@ pub struct CutOff {
 
 impl Condition {
     /// Whether this node has had all records within the last seconds.
-    pub fn is_complete(&self) -> bool {
-        self.is_caught_up && self.complete_at.is_some_and(|at| at.elapsed() < LAG_MAX)
+    pub fn is_complete(&self, now: Instant) -> bool {
+        self.is_caught_up && self.complete_at.is_some_and(|at| now.duration_since(at) < LAG_MAX)
     }
 
-    /// Whether writes are refused because the stream cannot be reached. They wait for a moment first.
-    pub fn refuses_writes(&self) -> bool {
-        self.halted.is_some()
-            || self.cut_off.as_ref().is_some_and(|it| it.since.elapsed() > WRITES_WAIT)
+    /// Whether writes are refused because the stream is unreachable. They wait for a moment first.
+    pub fn refuses_writes(&self, now: Instant) -> bool {
+        let since = self.cut_off.as_ref().map(|it| it.since);
+        self.halted.is_some() || since.is_some_and(|at| now.duration_since(at) > WRITES_WAIT)
     }
 }
 

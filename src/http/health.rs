@@ -1,7 +1,7 @@
 //! Health, readiness and the index of endpoints. They need no key and take constant time.
 
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
@@ -180,7 +180,7 @@ fn log_check(log: &Condition, is_behind: bool) -> &'static str {
         Condition { halted: Some(_), .. } => "halted",
         _ if is_behind => BEHIND,
         Condition { cut_off: Some(_), .. } => CUT_OFF,
-        log if !log.is_complete() => "catching_up",
+        log if !log.is_complete(Instant::now()) => "catching_up",
         _ => "ok",
     }
 }
@@ -269,8 +269,6 @@ pub async fn api_docs(headers: HeaderMap) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
     use crate::cluster::log::CutOff;
 

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use metrics::{counter, gauge};
@@ -75,7 +76,7 @@ impl Gauges {
         gauge!("dropdex_cluster_cut_off").set(flag(log.cut_off.is_some()));
         gauge!("dropdex_cluster_halted").set(flag(log.halted.is_some()));
         gauge!("dropdex_cluster_behind").set(flag(self.live.is_behind()));
-        let is_complete = self.store.shared_log().is_none_or(|log| log.is_complete());
+        let is_complete = self.store.shared_log().is_none_or(|log| log.is_complete(Instant::now()));
         gauge!("dropdex_cluster_caught_up").set(flag(is_complete));
         let age = self.store.data_age().unwrap_or_default();
         gauge!("dropdex_cluster_data_age_seconds").set(age.as_secs_f64());

@@ -5,7 +5,7 @@
 //! they lead, but the log takes the decisions of one. A leader that cannot write stops earlier than another begins.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -86,7 +86,8 @@ impl Candidate {
     /// Whether this node may take the lead: there is no leader, it is this node since before a restart, or it is silent.
     fn is_free(&self, lead: &Lead) -> bool {
         let Some(leader) = &lead.node else { return true };
-        self.store.is_node(leader) || self.peers.has_not_led_for(leader) > SILENCE_MAX
+        self.store.is_node(leader)
+            || self.peers.has_not_led_for(leader, Instant::now()) > SILENCE_MAX
     }
 
     /// Whether this node can lead on: what it does must reach the log, on the right day.

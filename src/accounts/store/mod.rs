@@ -19,7 +19,7 @@ mod watched;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLockReadGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::DateTime;
 use tokio::sync::{Mutex, Notify};
@@ -407,7 +407,7 @@ impl Store {
     /// cannot be reached.
     pub fn write_problem(&self) -> Option<String> {
         let cut_off = || {
-            let refuses = self.shared_log().is_some_and(|log| log.refuses_writes());
+            let refuses = self.shared_log().is_some_and(|log| log.refuses_writes(Instant::now()));
             refuses.then(|| "cut_off".to_owned())
         };
         self.health().err().or_else(cut_off)
@@ -467,7 +467,7 @@ impl Store {
         let Shared { log, leadership, checkpoints, .. } = &*self.0.shared;
         let (log, leadership) = (log.as_ref()?, leadership.as_ref()?);
         let condition = log.condition();
-        let caught_up = condition.is_complete();
+        let caught_up = condition.is_complete(Instant::now());
         let Condition { cut_off, halted, .. } = condition;
         let now = self.0.clock.is_trusted().then(|| self.0.clock.now());
         let SharedPosition { seq, chain } = log.applied();
