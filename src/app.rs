@@ -2,11 +2,6 @@
 //!
 //! This is the only module that knows all others.
 
-#[cfg(feature = "cluster")]
-mod cluster;
-#[cfg(not(feature = "cluster"))]
-#[path = "app/no_cluster.rs"]
-mod cluster;
 mod work;
 
 use std::io::{ErrorKind, Write};
@@ -25,7 +20,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tower::util::MapRequestLayer;
 
-use crate::accounts::{Publication, Store, StoreOptions, Token};
+use crate::accounts::{Store, StoreOptions, Token};
 use crate::changes::{Appender, ChangeLog};
 use crate::config::Config;
 use crate::config::telemetry::Telemetry;
@@ -45,6 +40,7 @@ use crate::intake::request::{Rebuild, Request as IntakeRequest, Task};
 use crate::intake::run::IndexState;
 use crate::intake::tables::TablesFolder;
 use crate::journal::fs::Disk;
+use crate::nodes::Member;
 use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::dns::Dns;
 use crate::outbound::email::Mailer;
@@ -75,10 +71,9 @@ use crate::workers::bootstrap::Registry;
 use crate::workers::deliver::Deliver;
 use crate::workers::deliver::schedule::Schedule;
 use crate::workers::deliver::send::Senders;
-use crate::workers::files::switch::Switch;
 use crate::workers::gauges::Gauges;
 use crate::workers::reload::Reload;
-use cluster::Member;
+use crate::workers::{Work as _, until};
 use work::Work;
 
 /// Time for the last steps after a drain: the journal is flushed and closed.
@@ -132,7 +127,6 @@ pub fn serve(
     index.prepare(AsOf { today: config.clock.today(), catch_days: config.catch_days });
     let live = Arc::new(LiveIndex::new(Arc::new(index)));
     let published = [(); 2].map(|()| Arc::new(Notify::new()));
-    let switch = Arc::new(Switch::new(Arc::clone(&live), published.to_vec()));
     // The server does not open the corpus, but an unusable data folder is an error at once.
     check_folder(&config.data)?;
     let disk = Arc::new(MeteredFs::new(Disk));
@@ -146,7 +140,7 @@ pub fn serve(
         limits: Some(limits),
         ..StoreOptions::new(&config.data, config.plans.clone(), config.clock)
     };
-    let store = match &config.cluster {
+    let (store, member) = match &config.cluster {
         None => {
             let store = Store::open_with(options)?;
             anyhow::ensure!(
@@ -155,12 +149,12 @@ pub fn serve(
                  `dropdex cluster leave` makes it that of a single node",
                 config.data.display()
             );
-            store
+            (store, None)
         }
         Some(cluster) => {
-            let switch = Arc::clone(&switch);
-            let serve = move |files: &Publication, seq| switch.serve(files, seq);
-            cluster::open(options, cluster, Arc::new(serve))?
+            let (published, is_current) = (published.to_vec(), fallback.is_none());
+            let opened = Member::open(options, config, cluster, &live, published, is_current)?;
+            (opened.0, Some(opened.1))
         }
     };
     // No other server uses the data folder, now that the journal is open.
@@ -172,11 +166,7 @@ pub fn serve(
     Registry::open(&config.data, &config.outbound.rdap, config.clock, Arc::clone(&bootstrap))?;
     let guard = Guard::new(config.outbound.webhook_rules(), dns.clone());
     let (appender, changes) = open_changes(config)?;
-    let member = config.cluster.as_ref().map(|cluster| {
-        let is_current = fallback.is_none();
-        Member::new(config, cluster, switch, is_current)
-    });
-    let switching = Switching { published, member: member.transpose()? };
+    let switching = Switching { published, member };
     let deliver = Deliver {
         store: store.clone(),
         senders: Senders::new(&config.outbound, guard.clone(), &dns, Arc::clone(&live))?,
@@ -528,9 +518,13 @@ impl Workers {
         };
         tasks.spawn(reload.run(stop()));
         let (config, app, changes) = (config.clone(), app.clone(), Arc::new(changes));
+        let served = (app.store.clone(), Arc::clone(&app.live), Arc::clone(&changes));
         let work = Work { config, app, queue, deliver, bootstrap, changes, published };
         match member {
-            Some(member) => member.spawn(work, tasks, stopped),
+            Some(member) => {
+                let config = work.config.clone();
+                member.spawn(&config, served, work, tasks, stopped);
+            }
             None => {
                 // Before requests are served: rules apply to every list from then on.
                 let mut working = work.start(stopped).await?;
@@ -627,11 +621,6 @@ async fn drain(
         tracing::warn!(connections = left, "requests were still running; closing them");
     }
     while tasks.join_next().await.is_some() {}
-}
-
-/// Resolves when the sender is dropped.
-async fn until(mut stopped: watch::Receiver<()>) {
-    while stopped.changed().await.is_ok() {}
 }
 
 /// Reloads the certificate on SIGHUP. Without TLS, SIGHUP does nothing.

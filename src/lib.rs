@@ -21,7 +21,6 @@ pub mod backup;
 // The service.
 pub mod telemetry;
 pub mod outbound;
-pub mod publication;
 pub mod sources;
 pub mod service;
 pub mod workers;
@@ -30,5 +29,8 @@ pub mod http;
 pub mod web;
 pub mod server;
 pub mod config;
+// In a build without the feature, settings with a section `[cluster]` are refused.
+#[cfg_attr(not(feature = "cluster"), path = "nodes/without.rs")]
+pub mod nodes;
 pub mod app;
 pub mod cli;

@@ -37,8 +37,6 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     // Stands around the journal's disk; counting goes through the macros of `metrics`.
     ("telemetry", &["vocab", "journal"]),
     ("outbound", &["vocab"]),
-    // Files for other nodes, through a store of objects; knows bytes and paths.
-    ("publication", &["vocab", "cluster", "outbound"]),
     // Fetches lists and hands them to the pipeline, as the inbox does.
     ("sources", &["vocab", "feeds", "intake", "outbound"]),
     // Use cases, in the words of users: no status, no header.
@@ -61,7 +59,6 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "backup",
             "telemetry",
             "outbound",
-            "publication",
         ],
     ),
     // Headers, cookies and statuses, for the API, the pages and the server.
@@ -120,7 +117,14 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "web",
             "server",
             "cluster",
-            "publication",
+        ],
+    ),
+    // A server of a cluster: its log, its peers, the lead, and files for all nodes.
+    (
+        "nodes",
+        &[
+            "vocab", "corpus", "index", "intake", "changes", "cluster", "accounts", "outbound",
+            "workers", "config",
         ],
     ),
     (
@@ -141,13 +145,13 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "backup",
             "telemetry",
             "outbound",
-            "publication",
             "sources",
             "workers",
             "http",
             "web",
             "server",
             "config",
+            "nodes",
         ],
     ),
     (
@@ -175,8 +179,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "web",
             "server",
             "config",
+            "nodes",
             "app",
-            "publication",
         ],
     ),
     // Arguments in, exit code out.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use super::{fetcher, until};
+use super::fetcher;
 use crate::changes::Appender;
 use crate::config::Config;
 use crate::http::alerts::rule_query;
@@ -27,6 +27,7 @@ use crate::workers::notify::matching::Matching;
 use crate::workers::notify::watching::Watching;
 use crate::workers::verify::Verify;
 use crate::workers::verify::server::Limits;
+use crate::workers::{self, until};
 
 /// Everything that the workers are made of, each time that they start.
 pub(super) struct Work {
@@ -40,13 +41,13 @@ pub(super) struct Work {
     pub published: [Arc<Notify>; 2],
 }
 
-impl Work {
+impl workers::Work for Work {
     /// Starts the workers, which end when the sender of `stopped` is dropped. At the very first start, rules and
     /// watchlists begin with the lists and changes that come from now on.
     ///
     /// # Errors
     /// A setting is invalid.
-    pub async fn start(&self, stopped: &watch::Receiver<()>) -> anyhow::Result<JoinSet<()>> {
+    async fn start(&self, stopped: &watch::Receiver<()>) -> anyhow::Result<JoinSet<()>> {
         let stop = || until(stopped.clone());
         let mut tasks = JoinSet::new();
         if self.config.inbox.enabled {
@@ -68,7 +69,9 @@ impl Work {
         tasks.spawn(self.deliver.clone().run(stop()));
         Ok(tasks)
     }
+}
 
+impl Work {
     fn inbox(&self) -> Inbox {
         Inbox {
             queue: self.queue.clone(),

@@ -16,13 +16,13 @@ use crate::accounts::admin::{AdminCommand, AdminReply};
 use crate::accounts::{Store, StoreOptions, journal_folder};
 use crate::cli::{WrongUsage, admin_client, journal, print_json};
 use crate::cluster::facts::NodeFacts;
-use crate::cluster::jetstream::{JetStream, RefusedStream};
 use crate::config::Config;
 use crate::config::cluster::ClusterSettings;
 use crate::journal::fs::Disk;
 use crate::journal::{JournalError, set_aside};
-use crate::publication::store::FileStore;
-use crate::publication::transfer::Transfer;
+use crate::nodes::jetstream::{JetStream, RefusedStream};
+use crate::nodes::store::FileStore;
+use crate::nodes::store::transfer::Transfer;
 use crate::vocab::new_file;
 
 /// Time for all nodes to answer.

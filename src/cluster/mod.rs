@@ -1,23 +1,19 @@
-//! The shared log of several nodes: one order of records for all of them, kept by another engine.
+//! The shared log of several nodes: one order of records for all of them, kept by an external engine.
 //!
-//! Knows bytes, as the journal does: what a transaction means is its owner's. [`log`] is the handle and says how the
-//! parts work together; `sequencer` decides what to append and takes in, `driver` does it, `copy` keeps this node's own
-//! copy. [`stream`] is what the
-//! engine must do, and [`jetstream`] does it with NATS. [`record`] has the bytes of a record.
+//! Like the journal, it knows bytes and not their meaning. [`log`] is the handle and explains how the parts work
+//! together; `sequencer` decides what to append and in which order records are applied, `driver` does the I/O, and
+//! `copy` keeps this node's own copy. [`stream`] is the interface of the engine: `nodes::jetstream` implements it with
+//! NATS. [`record`] has the byte format of a record.
 //!
-//! A node that sees that its copy and the stream differ halts: it accepts no more writes, so that a loss is an alarm
-//! and not two histories.
+//! A node whose copy differs from the stream halts: it accepts no more writes, so that lost records raise an alarm
+//! instead of leading to two histories.
 
 mod copy;
 mod driver;
 pub mod facts;
-#[cfg(feature = "cluster")]
-pub mod jetstream;
 pub mod log;
-
 #[cfg(test)]
 pub mod memory;
-pub mod peers;
 pub mod record;
 pub mod replica;
 mod sequencer;

@@ -10,7 +10,7 @@ use crate::cluster::record::NODE_BYTES_MAX;
 use crate::cluster::settings::Settings;
 use crate::config::number::Bounded;
 use crate::config::outbound::secret;
-use crate::publication::settings::S3Settings;
+use crate::outbound::settings::SecretSource;
 use crate::vocab::net::AllowList;
 use crate::vocab::secret::Secret;
 use crate::vocab::url::BaseUrl;
@@ -60,6 +60,21 @@ pub struct ClusterSettings {
     pub bytes_per_second: Option<NonZeroU32>,
     /// Where files are kept; beside the log if absent.
     pub s3: Option<S3Settings>,
+}
+
+/// A bucket of a service with the protocol of Amazon S3, and the credentials for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct S3Settings {
+    pub endpoint: BaseUrl,
+    pub bucket: String,
+    /// Begins the names of all objects.
+    pub prefix: String,
+    pub region: String,
+    pub access_key_id: String,
+    pub secret_access_key: SecretSource,
+    /// Allowed private addresses of `endpoint`.
+    pub allow: AllowList,
+    pub ca_file: Option<PathBuf>,
 }
 
 impl ClusterFile {

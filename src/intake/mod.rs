@@ -11,7 +11,6 @@
 //! killer ends it and not the server, and it can be killed when the server stops.
 
 pub mod compact;
-pub mod exchange;
 pub mod inbox;
 pub mod message;
 mod open_files;

@@ -4,9 +4,29 @@ pub mod admin;
 pub mod bootstrap;
 pub mod changes;
 pub mod deliver;
-pub mod files;
 pub mod gauges;
-pub mod lead;
 pub mod notify;
 pub mod reload;
 pub mod verify;
+
+use std::future::Future;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// Work that one server does for all: a single server always, the nodes of a cluster in turn.
+pub trait Work: Send + Sync + 'static {
+    /// Starts the tasks, which end when the sender of `stopped` is dropped.
+    ///
+    /// # Errors
+    /// A setting is invalid.
+    fn start(
+        &self,
+        stopped: &watch::Receiver<()>,
+    ) -> impl Future<Output = anyhow::Result<JoinSet<()>>> + Send;
+}
+
+/// Resolves when the sender is dropped.
+pub async fn until(mut stopped: watch::Receiver<()>) {
+    while stopped.changed().await.is_ok() {}
+}

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use dropdex::publication::objects::Objects as _;
-use dropdex::publication::s3::S3;
-use dropdex::publication::transfer::{Hashed, Transfer, is_like};
-use dropdex::publication::{ObjectKey, RelativePath};
+use dropdex::nodes::store::list::{ObjectKey, RelativePath};
+use dropdex::nodes::store::objects::Objects as _;
+use dropdex::nodes::store::s3::S3;
+use dropdex::nodes::store::transfer::{Hashed, Transfer, is_like};
 
 use super::files::{FETCHED_SOON, ingest, one_with_lists, until_it_has};
 use super::nodes::{key, until_leader};

@@ -7,11 +7,11 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use dropdex::cluster::jetstream::JetStream;
 use dropdex::cluster::settings::Settings;
-use dropdex::publication::jetstream::Bucket;
-use dropdex::publication::transfer::{Downloaded, Hashed, Transfer, is_like};
-use dropdex::publication::{FileList, RelativePath};
+use dropdex::nodes::jetstream::JetStream;
+use dropdex::nodes::store::jetstream::Bucket;
+use dropdex::nodes::store::list::{FileList, RelativePath};
+use dropdex::nodes::store::transfer::{Downloaded, Hashed, Transfer, is_like};
 
 use crate::common::nats::Nats;
 use crate::common::proxy::Proxy;
@@ -58,7 +58,7 @@ async fn download(
     transfer: &Transfer<Bucket>,
     list: &FileList,
     to: &Path,
-) -> Result<Downloaded, dropdex::publication::transfer::TransferError> {
+) -> Result<Downloaded, dropdex::nodes::store::transfer::TransferError> {
     transfer.download(list, |path| Some(to.join(path.as_str()))).await
 }
 

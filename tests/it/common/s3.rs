@@ -7,12 +7,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use dropdex::config::cluster::S3Settings;
+use dropdex::nodes::store::s3::S3;
 use dropdex::outbound::dns::Dns;
 use dropdex::outbound::guard::Guard;
 use dropdex::outbound::http::Client;
 use dropdex::outbound::settings::{self, SecretSource};
-use dropdex::publication::s3::S3;
-use dropdex::publication::settings::S3Settings;
 use dropdex::vocab::secret::Secret;
 use dropdex::vocab::url::HostRules;
 use tempfile::TempDir;

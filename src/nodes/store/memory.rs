@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hyper::body::Bytes;
 
-use super::ObjectKey;
+use super::list::ObjectKey;
 use super::objects::{ObjectError, Objects, Stored};
 
 /// A store in memory. Clones are one store.

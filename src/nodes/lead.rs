@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use super::peers::Peers;
 use crate::accounts::{Lead, Store};
-
-use crate::cluster::peers::Peers;
 
 /// A leader that was silent for this time loses the lead to the first node that takes it.
 pub const SILENCE_MAX: Duration = Duration::from_secs(5);

@@ -19,11 +19,11 @@ use thiserror::Error;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::facts::NodeFacts;
 use super::peers::Peers;
-use super::record::RECORD_BYTES_MAX;
-use super::settings::Settings;
-use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
+use crate::cluster::facts::NodeFacts;
+use crate::cluster::record::RECORD_BYTES_MAX;
+use crate::cluster::settings::Settings;
+use crate::cluster::stream::{Published, Records, Stream, StreamError, StreamRecord};
 
 /// Time for an answer. Servers elect another leader within seconds; what is unknown then is asked again.
 const ANSWER_WAIT: Duration = Duration::from_secs(2);

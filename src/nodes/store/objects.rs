@@ -6,7 +6,7 @@ use std::time::Duration;
 use hyper::body::Bytes;
 use thiserror::Error;
 
-use super::ObjectKey;
+use super::list::ObjectKey;
 
 /// Why an object was not stored or read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

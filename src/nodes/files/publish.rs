@@ -10,14 +10,13 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::switch::Prepared;
-use super::{Exchange, FilesError, relative};
+use super::{Exchange, FilesError, link, relative};
 use crate::accounts::Publication;
 use crate::changes::Files;
-use crate::cluster::peers::{Peer, Peers};
 use crate::index::storage::manifest::{self, GenerationId};
-use crate::intake::exchange;
-use crate::publication::objects::Objects;
-use crate::publication::{ObjectKey, RelativePath};
+use crate::nodes::peers::{Peer, Peers};
+use crate::nodes::store::list::{ObjectKey, RelativePath};
+use crate::nodes::store::objects::Objects;
 
 /// Time between two looks at the folders.
 const PERIOD: Duration = Duration::from_millis(250);
@@ -79,7 +78,7 @@ impl<O: Objects> Exchange<O> {
             self.hold(|held| held.installed = None)?;
         }
         let site = self.site.clone();
-        let linked = spawn_blocking(move || exchange::link(&site)).await?;
+        let linked = spawn_blocking(move || link::link(&site)).await?;
         let linked = linked.map_err(FilesError::Install)?;
         let files = linked.files.into_iter().map(|(path, file)| Ok((relative(&path)?, file)));
         let files: BTreeMap<RelativePath, PathBuf> = files.collect::<Result<_, FilesError>>()?;
@@ -96,7 +95,7 @@ impl<O: Objects> Exchange<O> {
         if nodes.served.first() == Some(&publication) && self.switch.has(&publication) {
             return Ok(());
         }
-        let changes = Files::open(&exchange::linked_changes(&self.site))?;
+        let changes = Files::open(&link::linked_changes(&self.site))?;
         let index = self.open(publication.generation).await?;
         self.switch.prepare(Prepared { publication: publication.clone(), index, changes });
         self.store.announce_files(publication.clone()).await?;

@@ -12,9 +12,9 @@ use hyper::body::Bytes;
 use tokio::io::AsyncReadExt;
 use tokio::sync::Mutex;
 
-use super::ObjectKey;
+use super::list::{ObjectKey, PART_BYTES_MAX};
 use super::objects::{ObjectError, Objects, Stored};
-use crate::cluster::jetstream::JetStream;
+use crate::nodes::jetstream::JetStream;
 
 /// Bytes of a message. Servers accept 1 MB.
 const CHUNK_BYTES: usize = 512 << 10;
@@ -68,7 +68,7 @@ impl Bucket {
             Err(err) if err.kind() == GetErrorKind::NotFound => return Ok(None),
             object => object.map_err(unavailable)?,
         };
-        let mut bytes = Vec::with_capacity(object.info.size.min(super::PART_BYTES_MAX));
+        let mut bytes = Vec::with_capacity(object.info.size.min(PART_BYTES_MAX));
         object.read_to_end(&mut bytes).await.map_err(unavailable)?;
         Ok(Some(bytes.into()))
     }

@@ -1,10 +1,11 @@
 //! Files of a cluster: the leader publishes its lists, index and log of changes, all nodes fetch them, and put them
 //! into use at one record of the shared log.
 //!
-//! [`publish`] is the leader's part, [`fetch`] that of every node, [`switch`] the moment of the change. [`Held`] is
-//! what a node has, and survives a restart.
+//! [`publish`] is the leader's part, [`fetch`] that of every node, [`switch`] the moment of the change, and [`link`]
+//! knows the folders. [`Held`] is what a node has, and survives a restart.
 
 pub mod fetch;
+pub mod link;
 pub mod publish;
 pub mod switch;
 
@@ -25,9 +26,9 @@ use crate::index::generation::live::LiveIndex;
 use crate::index::generation::open;
 use crate::index::storage::manifest::GenerationId;
 use crate::intake::request::Site;
-use crate::publication::objects::Objects;
-use crate::publication::transfer::{Hashed, Transfer, TransferError};
-use crate::publication::{FileList, RelativePath};
+use crate::nodes::store::list::{FileList, RelativePath};
+use crate::nodes::store::objects::Objects;
+use crate::nodes::store::transfer::{Hashed, Transfer, TransferError};
 use crate::vocab::clock::Clock;
 use crate::vocab::whole_file;
 use switch::Switch;

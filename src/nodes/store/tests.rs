@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::list::{FileList, FileParts, ObjectKey, PART_BYTES_MAX, RelativePath};
 use super::memory::{ANY_AGE, Memory};
 use super::objects::{ObjectError, Objects};
 use super::transfer::{Downloaded, Hashed, Transfer, TransferError, is_like};
-use super::{FileList, FileParts, ObjectKey, PART_BYTES_MAX, RelativePath};
 
 fn path(text: &str) -> RelativePath {
     RelativePath::parse(text).expect("a path")

@@ -1,18 +1,35 @@
-//! The object store that the settings choose.
+//! Files of one node for all others, through an object store.
+//!
+//! A file is a row of parts, and a part is an object named by the hash of its content: received bytes are verified, an
+//! interrupted transfer resumes with the next part, and unchanged parts are not sent. A [`FileList`](list::FileList)
+//! names the parts of all files and is an object too; its name goes through the shared log.
+//!
+//! [`transfer`] moves files, [`objects`] is the interface of a store, [`jetstream`] keeps objects in NATS and [`s3`] in
+//! a service with the protocol of Amazon S3; [`FileStore`] is the one that the settings choose.
+
+pub mod jetstream;
+pub mod list;
+#[cfg(test)]
+mod memory;
+pub mod objects;
+pub mod s3;
+#[cfg(test)]
+mod tests;
+pub mod transfer;
 
 use anyhow::Context;
 use hyper::body::Bytes;
 
-use super::ObjectKey;
-use super::jetstream::Bucket;
-use super::objects::{ObjectError, Objects, Stored};
-use super::s3::S3;
-use super::settings::S3Settings;
-use crate::cluster::jetstream::JetStream;
+use crate::config::cluster::S3Settings;
+use crate::nodes::jetstream::JetStream;
 use crate::outbound::dns::Dns;
 use crate::outbound::guard::Guard;
 use crate::outbound::http::Client;
 use crate::{cluster, outbound};
+use jetstream::Bucket;
+use list::ObjectKey;
+use objects::{ObjectError, Objects, Stored};
+use s3::S3;
 
 /// One of the stores.
 pub enum FileStore {

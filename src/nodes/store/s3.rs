@@ -17,9 +17,9 @@ use object_store::path::Path;
 use object_store::{ClientOptions, ObjectStore, ObjectStoreExt, RetryConfig};
 use url::Url;
 
+use super::list::{ObjectKey, PART_BYTES_MAX};
 use super::objects::{ObjectError, Objects, Stored};
-use super::settings::S3Settings;
-use super::{ObjectKey, PART_BYTES_MAX};
+use crate::config::cluster::S3Settings;
 use crate::outbound::http::{Body, CallError, Client, Request};
 
 /// Bytes of a response at most: a part, or a page of a thousand names with what is around them.

@@ -28,9 +28,9 @@ use crate::vocab::new_file;
 const FOLDERS: [&str; 4] = [CORPUS, "zones", "tables", CHANGES];
 const CORPUS: &str = "corpus";
 /// The folder of the log of changes.
-pub const CHANGES: &str = "changes";
+const CHANGES: &str = "changes";
 /// Prefix of the paths of files of the index.
-pub const INDEX: &str = "index";
+const INDEX: &str = "index";
 const OUTGOING: &str = ".outgoing";
 const INCOMING: &str = ".incoming";
 const SET_ASIDE: &str = "set-aside";
@@ -104,7 +104,7 @@ pub fn tidy_incoming(site: &Site, wanted: impl Fn(&str) -> bool) -> io::Result<(
 /// Where an exchanged file arrives.
 pub fn arrival(site: &Site, path: &str) -> PathBuf {
     let (data, index) = incoming(site);
-    if path.starts_with("index/") { index.join(path) } else { data.join(path) }
+    if path.split('/').next() == Some(INDEX) { index.join(path) } else { data.join(path) }
 }
 
 /// The place of an exchanged file in an installation.

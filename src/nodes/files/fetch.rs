@@ -10,15 +10,14 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::switch::Prepared;
-use super::{Exchange, FilesError, Held};
+use super::{Exchange, FilesError, Held, link};
 use crate::accounts::Publication;
 use crate::index::generation::build;
 use crate::index::storage::manifest::{self, GenerationId};
-use crate::intake::exchange;
 use crate::intake::request::Site;
-use crate::publication::objects::Objects;
-use crate::publication::transfer::is_like;
-use crate::publication::{FileList, ObjectKey};
+use crate::nodes::store::list::{FileList, ObjectKey};
+use crate::nodes::store::objects::Objects;
+use crate::nodes::store::transfer::is_like;
 use crate::vocab::new_file;
 
 /// Pause after a failure.
@@ -108,7 +107,7 @@ impl<O: Objects> Exchange<O> {
         let begun = std::time::Instant::now();
         let fetched = self
             .transfer
-            .download(&lacking, |path| Some(exchange::arrival(&self.site, path.as_str())))
+            .download(&lacking, |path| Some(link::arrival(&self.site, path.as_str())))
             .await?;
         let (files, ms) = (lacking.files.len(), begun.elapsed().as_millis() as u64);
         let (bytes, generation) = (fetched.fetched, wanted.generation);
@@ -116,7 +115,7 @@ impl<O: Objects> Exchange<O> {
         metrics::counter!("dropdex_cluster_fetched_bytes_total").increment(bytes);
         self.hold(|held| held.installed = None)?;
         let site = self.site.clone();
-        let set_aside = spawn_blocking(move || exchange::install(&site)).await?;
+        let set_aside = spawn_blocking(move || link::install(&site)).await?;
         let set_aside = set_aside.map_err(FilesError::Install)?;
         if !set_aside.is_empty() {
             tracing::warn!(
@@ -135,7 +134,7 @@ impl<O: Objects> Exchange<O> {
     async fn remember(&self, list: &FileList) {
         let mut hashed = self.hashed.lock().await;
         for (path, parts) in &list.files {
-            if let Ok(place) = exchange::place(&self.site, path.as_str()) {
+            if let Ok(place) = link::place(&self.site, path.as_str()) {
                 // It is hashed again if it is not remembered.
                 let _ = hashed.add(&place, parts);
             }
@@ -159,12 +158,12 @@ impl<O: Objects> Exchange<O> {
 /// Links files that are in place to where they would arrive. Returns the others.
 fn link_what_is_there(site: &Site, held: &Held, list: &FileList) -> anyhow::Result<FileList> {
     let wanted: std::collections::HashSet<&str> = list.files.keys().map(|it| it.as_str()).collect();
-    exchange::tidy_incoming(site, |path| wanted.contains(path))?;
+    link::tidy_incoming(site, |path| wanted.contains(path))?;
     let mut lacking = FileList::default();
     for (path, parts) in &list.files {
-        let place = exchange::place(site, path.as_str())?;
+        let place = link::place(site, path.as_str())?;
         let is_known = held.installed.is_some() && held.list.files.get(path) == Some(parts);
-        let arrival = exchange::arrival(site, path.as_str());
+        let arrival = link::arrival(site, path.as_str());
         let is_there = (is_known && place.exists()) || is_like(&place, parts)?;
         if !is_there {
             lacking.files.insert(path.clone(), parts.clone());

@@ -1,61 +1,53 @@
-//! A server as a node of a cluster.
+//! This server as a node of a cluster.
+//!
+//! The users' data of all nodes is one shared log ([`crate::cluster`]), here in a stream of NATS ([`jetstream`]). One
+//! node leads ([`lead`]): it ingests lists, builds the index, derives changes and sends alerts. All nodes serve the
+//! files that it publishes ([`files`]), through an object store ([`store`]), and report their health to their peers
+//! ([`peers`]).
+
+pub mod files;
+pub mod jetstream;
+pub mod lead;
+pub mod peers;
+pub mod store;
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::until;
-use super::work::Work;
-use crate::accounts::{OnServe, Publication, Store, StoreOptions};
+use crate::accounts::{Publication, Store, StoreOptions};
+use crate::changes::Appender;
 use crate::cluster::facts::NodeFacts;
-use crate::cluster::jetstream::{JetStream, RefusedStream};
-use crate::cluster::peers::{Peer, Peers};
 use crate::config::Config;
 use crate::config::cluster::ClusterSettings;
-use crate::publication::ObjectKey;
-use crate::publication::store::FileStore;
-use crate::publication::transfer::Transfer;
+use crate::index::generation::live::LiveIndex;
 use crate::vocab::clock::Clock;
-use crate::workers::files::switch::Switch;
-use crate::workers::files::{Exchange, Held};
-use crate::workers::lead::Candidate;
+use crate::workers::{Work, until};
+use files::switch::Switch;
+use files::{Exchange, Held};
+use jetstream::{JetStream, RefusedStream};
+use lead::Candidate;
+use peers::{Peer, Peers};
+use store::FileStore;
+use store::list::ObjectKey;
+use store::transfer::Transfer;
 
 /// Pause before another attempt to reach the other nodes.
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
-/// The time of a node that was silent for longer is not compared.
+/// Oldest message whose time is compared with this node's clock.
 const SILENT_MAX: TimeDelta = TimeDelta::seconds(3);
-/// A node that was silent for longer is missed.
+/// A node that was silent for longer is reported as missing.
 const GONE_AFTER: Duration = Duration::from_secs(10);
-/// A node that takes the lead waits for so long for files that the one before has published.
+/// How long a new leader waits for its predecessor's files.
 const FILES_WAIT: Duration = Duration::from_secs(600);
 
-/// Opens the store of a node. Without the NATS servers it serves what it has, and connects when they are there.
-///
-/// # Errors
-/// The servers or the stream may lose records, or the journal cannot be opened.
-pub(super) fn open(
-    options: StoreOptions,
-    cluster: &ClusterSettings,
-    on_serve: OnServe,
-) -> anyhow::Result<Store> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    match runtime.block_on(JetStream::new(cluster.log.clone()).check()) {
-        Err(err @ RefusedStream::Unreachable(_)) => {
-            tracing::warn!(error = %err, "the shared log cannot be reached; serving what this node has");
-        }
-        checked => checked?,
-    }
-    let stream = JetStream::new(cluster.log.clone());
-    Ok(Store::open_shared(options, &cluster.log.node, stream, on_serve)?)
-}
-
 /// This node, before its workers start.
-pub(super) struct Member {
+pub struct Member {
     settings: ClusterSettings,
     files: FileStore,
     switch: Arc<Switch>,
@@ -63,38 +55,66 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// `is_current` says whether the generation that is served is the one that the folder names.
+    /// Opens the store of a node. If NATS is unreachable, the node serves its local data and connects later.
+    ///
+    /// `published` is notified when the node serves other files. `is_current` says whether `live` is the generation
+    /// that the index folder names.
     ///
     /// # Errors
-    /// The store of files cannot be used with these settings.
-    pub fn new(
+    /// The servers or the stream may lose records, the journal cannot be opened, or the settings of the store of files
+    /// are invalid.
+    pub fn open(
+        options: StoreOptions,
         config: &Config,
         settings: &ClusterSettings,
-        switch: Arc<Switch>,
+        live: &Arc<LiveIndex>,
+        published: Vec<Arc<Notify>>,
         is_current: bool,
-    ) -> anyhow::Result<Member> {
+    ) -> anyhow::Result<(Store, Member)> {
+        let log = &settings.log;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        match runtime.block_on(JetStream::new(log.clone()).check()) {
+            Err(err @ RefusedStream::Unreachable(_)) => {
+                tracing::warn!(error = %err, "the shared log cannot be reached; serving what this node has");
+            }
+            checked => checked?,
+        }
+        let switch = Arc::new(Switch::new(Arc::clone(live), published));
+        let on_serve = {
+            let switch = Arc::clone(&switch);
+            Arc::new(move |files: &Publication, seq| switch.serve(files, seq))
+        };
+        let stream = JetStream::new(log.clone());
+        let store = Store::open_shared(options, &log.node, stream, on_serve)?;
         let mut held = Held::read(&config.site().data);
         held.in_use.take_if(|_| !is_current);
-        let files = FileStore::new(&settings.log, settings.s3.as_ref(), &config.outbound)?;
-        Ok(Member { settings: settings.clone(), files, switch, held })
+        let files = FileStore::new(log, settings.s3.as_ref(), &config.outbound)?;
+        Ok((store, Member { settings: settings.clone(), files, switch, held }))
     }
 
-    /// Starts what a node does: it meets the others, fetches files, and leads if it is its turn.
-    pub fn spawn(self, work: Work, tasks: &mut JoinSet<()>, stopped: &watch::Receiver<()>) {
+    /// Starts the tasks of a node: it exchanges health with its peers, fetches files, and does `work` while it leads.
+    /// Everything ends when the sender of `stopped` is dropped.
+    pub fn spawn(
+        self,
+        config: &Config,
+        (store, live, appender): (Store, Arc<LiveIndex>, Arc<Appender>),
+        work: impl Work,
+        tasks: &mut JoinSet<()>,
+        stopped: &watch::Receiver<()>,
+    ) {
         let Member { settings, files, switch, held } = self;
-        let (store, live) = (work.app.store.clone(), Arc::clone(&work.app.live));
         let serves = live.current().manifest().generation.0;
         let in_use = held.in_use.clone().filter(|it| it.generation == serves);
-        switch.begin(&work.changes, in_use, store.nodes().served.first().cloned());
+        switch.begin(&appender, in_use, store.nodes().served.first().cloned());
         let exchange = Arc::new(Exchange {
             transfer: Transfer::new(files, settings.bytes_per_second),
             store: store.clone(),
             switch: Arc::clone(&switch),
-            site: work.config.site(),
-            appender: Arc::clone(&work.changes),
+            site: config.site(),
+            appender,
             live,
-            clock: work.config.clock,
-            catch_days: work.config.catch_days,
+            clock: config.clock,
+            catch_days: config.catch_days,
             held: Mutex::new(held),
             hashed: Default::default(),
         });
@@ -102,7 +122,7 @@ impl Member {
         let (may_lead, stop) = (settings.may_lead, || until(stopped.clone()));
         let facts = {
             let (store, switch) = (store.clone(), Arc::clone(&switch));
-            let (peers, clock) = (Arc::clone(&peers), work.config.clock);
+            let (peers, clock) = (Arc::clone(&peers), config.clock);
             move || {
                 compare_clocks(&peers, &store, clock);
                 facts(&store, &switch, &peers)
@@ -124,18 +144,18 @@ fn facts(store: &Store, switch: &Switch, peers: &Peers) -> Option<NodeFacts> {
     Some(NodeFacts { files, behind: switch.is_behind(), silent, ..facts })
 }
 
-/// Tells the clock what time the other nodes have.
+/// Passes the times of the other nodes to the clock.
 fn compare_clocks(peers: &Peers, store: &Store, clock: Clock) {
     for Peer { facts, at, .. } in peers.list() {
         let passed = TimeDelta::from_std(at.elapsed()).unwrap_or(TimeDelta::MAX);
-        let told = facts.unix_ms.and_then(DateTime::from_timestamp_millis);
-        if let Some(told) = told.filter(|_| !store.is_node(&facts.node) && passed < SILENT_MAX) {
-            clock.hear(&facts.node, told + passed);
+        let sent = facts.unix_ms.and_then(DateTime::from_timestamp_millis);
+        if let Some(sent) = sent.filter(|_| !store.is_node(&facts.node) && passed < SILENT_MAX) {
+            clock.hear(&facts.node, sent + passed);
         }
     }
 }
 
-/// Tells other nodes and operators how this one is, and notes what other nodes tell, until `stop` is done.
+/// Publishes this node's health and records the health of its peers, until `stop` is done.
 async fn meet(
     cluster: ClusterSettings,
     facts: impl Fn() -> Option<NodeFacts>,
@@ -161,7 +181,7 @@ async fn meet(
 /// Does the work for all nodes while this one leads, until `stopped` ends.
 async fn lead(
     candidate: Candidate,
-    work: Work,
+    work: impl Work,
     exchange: Arc<Exchange<FileStore>>,
     peers: Arc<Peers>,
     stopped: watch::Receiver<()>,
@@ -173,10 +193,10 @@ async fn lead(
         }
         let (running, ended) = watch::channel(());
         let working = async {
-            // What the leader before has published must not be lost.
+            // Otherwise the predecessor's last publication would be lost.
             if timeout(FILES_WAIT, exchange.has_newest()).await.is_err() {
                 tracing::error!(
-                    "the newest files of the cluster cannot be fetched; this node goes on with its own"
+                    "the newest files of the cluster cannot be fetched; this node continues with its own"
                 );
             }
             let mut tasks = work.start(&ended).await?;
@@ -192,7 +212,7 @@ async fn lead(
             () = until(stopped.clone()) => true,
             worked = &mut working => {
                 if let Err(err) = worked {
-                    tracing::error!(error = format!("{err:#}"), "this node cannot lead; trying again");
+                    tracing::error!(error = format!("{err:#}"), "this node cannot lead; retrying");
                 }
                 candidate.leave().await;
                 sleep(RETRY_PAUSE).await;

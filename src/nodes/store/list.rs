@@ -1,25 +1,4 @@
-//! Files of one node for all others, through an object store.
-//!
-//! A file is a row of parts, and a part is an object named by the hash of its content: what arrives is verified, what
-//! was interrupted goes on with the next part, and what did not change is not sent. A [`FileList`] names the parts of
-//! all files and is an object too; its name goes through the shared log.
-//!
-//! [`transfer`] moves files, [`objects`] says what a store must do, [`jetstream`] keeps objects with NATS and [`s3`]
-//! with a service that speaks the protocol of Amazon S3; [`store`] is either.
-
-#[cfg(feature = "cluster")]
-pub mod jetstream;
-#[cfg(test)]
-mod memory;
-pub mod objects;
-#[cfg(feature = "cluster")]
-pub mod s3;
-pub mod settings;
-#[cfg(feature = "cluster")]
-pub mod store;
-#[cfg(test)]
-mod tests;
-pub mod transfer;
+//! The format of stored files: an object named by its hash is a part of a file, and a list names the parts of all files.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -16,8 +16,8 @@ use hyper::body::Bytes;
 use thiserror::Error;
 use tokio::task::spawn_blocking;
 
+use super::list::{FileList, FileParts, ObjectKey, PART_BYTES_MAX, RelativePath, StoredBackup};
 use super::objects::{ObjectError, Objects};
-use super::{FileList, FileParts, ObjectKey, PART_BYTES_MAX, RelativePath, StoredBackup};
 use crate::vocab::new_file;
 
 /// Parts that are on their way at once.
@@ -408,7 +408,7 @@ fn open_sized(path: &Path, len: u64) -> Result<Arc<File>, TransferError> {
 }
 
 fn backup_path() -> RelativePath {
-    RelativePath(BACKUP.to_owned())
+    RelativePath::parse(BACKUP).expect("a path within an installation")
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> TransferError {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::facts::NodeFacts;
+use crate::cluster::facts::NodeFacts;
 
 /// What was heard since the start.
 pub struct Peers {
