@@ -1,7 +1,7 @@
 //! The cost of user data: memory a row, the time to start from a snapshot and from a log, and to
 //! write a snapshot.
 //!
-//! `cargo bench --bench accounts [-- --rows N] [FOLDER]`; a million rows unless told. An account
+//! `cargo bench --bench accounts [-- --rows N] [FOLDER]`; a million rows by default. An account
 //! has 100 rows: 80 watches, 18 claims, one rule, one vote. Rows go into the log as transactions of
 //! 100, since one at a time would measure the disk for hours. Memory is what the process holds under
 //! mimalloc, the allocator of the binary.

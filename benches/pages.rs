@@ -1,7 +1,7 @@
 //! `cargo bench --bench pages`: what pages cost, asked one by one over loopback from the service in
 //! this process, on a million names made from the sample (`DROPDEX_BENCH_COUNT` sets another
 //! number). Prints a Markdown table: the middle and the slowest of a hundred of each, as bytes of
-//! HTML and once more compressed.
+//! HTML, and again compressed.
 
 mod common;
 #[path = "service/server.rs"]

@@ -101,7 +101,7 @@ pub fn serve(
         tracing::error!(
             error = %problem,
             serving = %index.manifest().generation,
-            "the current generation is damaged; serving the one before it"
+            "the current generation is damaged; serving its predecessor"
         );
     }
     compare_tables(index.manifest());
@@ -254,7 +254,7 @@ fn open_index(config: &Config) -> anyhow::Result<Opened> {
         Ok(_) if !is_node && intake::run::index_state(&config.site()) == IndexState::Foreign => {
             tracing::warn!(
                 index = %config.index.display(),
-                "the index was built from other lists than those of the data folder; building it anew before the start"
+                "the index was built from other lists than those of the data folder; rebuilding it before the start"
             );
             None
         }
@@ -676,7 +676,7 @@ pub fn print_ready(address: &str) {
     print_line(&format!("listening on {address}"));
 }
 
-/// Prints a line on standard output. A server goes on without it.
+/// Prints a line on standard output. The server runs without it.
 fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     if let Err(err) = writeln!(out, "{line}").and_then(|()| out.flush()) {

@@ -405,7 +405,7 @@ fn may_import(module: &str) -> Option<&'static [&'static str]> {
 /// The faults of one file; `path` is its place in the module tree.
 fn check_file(file: &Path, path: &[String], text: &str, modules: &BTreeSet<String>) -> Vec<Fault> {
     let from = &path[0];
-    // A file of tests (`#[cfg(test)] mod tests;`) may use whatever it needs, as inline tests may.
+    // A file of tests (`#[cfg(test)] mod tests;`) may import anything, as inline tests may.
     let (Some(allowed), false) = (may_import(from), path[1..].iter().any(|part| part == "tests"))
     else {
         return Vec::new();
@@ -626,7 +626,7 @@ fn expand(tokens: &[Token], above: &[String], found: &mut Vec<(Vec<String>, usiz
     if path.len() > above.len() {
         found.push((path, tokens[at - 1].line));
     }
-    // `use a::b as c` in a group: the alias is no path of its own.
+    // `use a::b as c` in a group: the alias is not a path of its own.
     if tokens.get(at).is_some_and(|token| token.text == "as") { at + 2 } else { at }
 }
 

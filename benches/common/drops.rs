@@ -1,7 +1,7 @@
 //! Names in, what lists say about them out: drop dates as they would be, from a seed.
 //!
 //! The observations of a name depend on the seed, the day and the name alone, so a longer corpus
-//! tells the same about the names of a shorter one.
+//! says the same about the names of a shorter one.
 
 use std::io::{self, Write};
 
@@ -115,7 +115,7 @@ impl Drops {
         names.flat_map(|name| self.of(name))
     }
 
-    /// A recent drop, and the one before it.
+    /// A recent drop, and its predecessor.
     fn recent(&self, tld: &str, rng: &mut Rng) -> [Option<Sighting>; 2] {
         let ahead = rng.chance(self.mix.explicit_release).then(|| between(rng, RELEASE_AHEAD_DAYS));
         let date = self.recent_day(tld, ahead, rng);

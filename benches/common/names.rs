@@ -569,7 +569,7 @@ impl Bucket {
         })
     }
 
-    /// Sorts the names and drops those that are there twice.
+    /// Sorts the names and removes duplicates.
     fn sort(&mut self) {
         let mut entries: Vec<Entry> = self.entries().collect();
         let text = &self.text;

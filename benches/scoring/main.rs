@@ -1,7 +1,7 @@
 //! The scorer as `benches/score` calls it: standard input to standard output, one name a line.
 //!
 //! ```text
-//! segment WORDS   labels in; their pieces out, `?` after what is no word. WORDS: word, cost
+//! segment WORDS   labels in; their pieces out, `?` after pieces that are not words. WORDS: word, cost
 //! observe         names in; what the model's tables see of each
 //! score           name, tldSpread, TLDs of frequent labels in; name, score, rank out
 //! explain         as score; name, score, caps, language, words, explanation out

@@ -140,7 +140,7 @@ impl<'a> Peers<'a> {
     }
 
     fn compare(&self, peer: &str, queries: &[Query], told: &[Told]) -> anyhow::Result<()> {
-        ensure!(!told.is_empty(), "{peer} told no answer");
+        ensure!(!told.is_empty(), "{peer} gave no response");
         queries.par_iter().zip(told).try_for_each(|(query, told)| {
             let answer = self.scan.answer(query);
             let names = self.scan.names(&answer);

@@ -21,7 +21,7 @@ const FIRST_REQUESTS: [&str; 2] = ["/api/v1/drops", "/api/v1/search?q=solar"];
 const EMAIL: &str = "bench@dropdex.example";
 /// How often a process is asked for its memory.
 const LOOK: Duration = Duration::from_millis(5);
-/// Of the times in `/proc/PID/stat` on Linux, whatever the kernel's own ticks are.
+/// Unit of the times in `/proc/PID/stat` on Linux, which does not depend on the kernel's own ticks.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// A command that ended well.
@@ -100,7 +100,7 @@ impl Site {
         Ok(self.run(&["account", "key", EMAIL])?.stdout.trim_end().to_owned())
     }
 
-    /// A command on these folders, whatever the environment says.
+    /// A command on these folders; the environment is ignored.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dropdex"));
         for (name, _) in std::env::vars_os() {

@@ -18,7 +18,7 @@ pub struct Answer {
     pub total: usize,
     /// The places of the rows of the page, in order.
     pub page: Vec<usize>,
-    /// Of a query for drops: which TLDs the view or stage has, whatever the other filters say.
+    /// Of a query for drops: which TLDs the view or stage has, regardless of the other filters.
     pub tlds: Vec<bool>,
 }
 

@@ -111,7 +111,7 @@ pub fn open(folders: &Folders) -> anyhow::Result<(Index, Duration)> {
     }
 }
 
-/// A day's list, taken in while a server answers.
+/// A day's list, ingested while a server answers.
 pub struct DayTaken {
     /// Names in it.
     pub names: usize,

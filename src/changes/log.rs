@@ -156,9 +156,9 @@ impl Files {
 #[derive(Debug)]
 pub struct Appender {
     folder: PathBuf,
-    /// What is on disk.
+    /// The content on disk.
     written: ArcSwap<Vec<Arc<Segment>>>,
-    /// What readers see.
+    /// The content that readers see.
     shown: Arc<ArcSwap<Vec<Arc<Segment>>>>,
     newest: watch::Sender<u64>,
     /// Sequence number of the first event of a log without files.

@@ -3,7 +3,7 @@
 //!
 //! The log is a folder of files ([`segment`]) that are never changed. Each derivation writes one, aside,
 //! syncs and renames it: its events exist completely or not at all, and with them the [`Mark`] up to
-//! which everything was derived. After a crash, the derivation goes on from the newest file. While the
+//! which everything was derived. After a crash, the derivation resumes from the newest file. While the
 //! newest file is small, the next derivation replaces it by one that also has its events, so that many
 //! small derivations do not leave as many files.
 //!

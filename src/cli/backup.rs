@@ -124,7 +124,7 @@ fn report_waiting(data: &Path) {
         1 => "1 list waits in the inbox and is".to_owned(),
         count => format!("{count} lists wait in the inbox and are"),
     };
-    // The backup is complete, whoever reads this.
+    // The backup is complete, even if no one reads this line.
     let advice = "back up again once they are ingested, or copy the folder";
     let _ = writeln!(io::stderr(), "{lists} not in the backup; {advice}");
 }

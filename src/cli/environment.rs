@@ -1,4 +1,4 @@
-//! Variables that are named like settings of dropdex and are none: most likely a mistyped name.
+//! Environment variables with the prefix of dropdex settings that name no setting: most likely typos.
 
 use crate::cli::Cli;
 use crate::vocab::similar;

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use rustix::process::geteuid;
 
-/// Folders of a data folder that show who uses it, whoever made the data folder.
+/// Folders whose owner shows who uses the data folder, even if another user created it.
 const USED: [&str; 2] = ["journal", "corpus"];
 
-/// Checks that this process may write to `folder`: everybody but root may, and root where nobody else
+/// Checks that this process may write to `folder`: everyone but root may, and root where no one else
 /// owns the files.
 ///
 /// # Errors
@@ -32,7 +32,7 @@ pub fn check(folder: &Path) -> anyhow::Result<()> {
 }
 
 /// Checks that only the owner of a folder and its group may write there: others could put a socket or files
-/// of their own in place of those of the server.
+/// of their own instead of those of the server.
 ///
 /// # Errors
 /// Others may write there.

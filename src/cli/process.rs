@@ -1,4 +1,4 @@
-//! What the process sets once at its start, for itself and its children.
+//! Process-wide settings that are made once at startup, for this process and its children.
 
 use crate::vocab::new_file;
 

@@ -1,4 +1,4 @@
-//! Copies records of the shared log to the journal, then applies them and answers.
+//! Copies records of the shared log to the journal, then applies them and responds.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::record::{SHARED, SharedPosition, copy_fits, push_copy};
 use super::replica::{Condition, Done, Replica};
 use crate::journal::{AppendError, Appended, Journal};
 
-/// Pause before a copy is tried again: the disk is full, or the journal busy.
+/// Pause before a retry when the disk is full or the journal is busy.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A record to copy.
@@ -18,7 +18,7 @@ pub(super) struct Copy<T> {
     /// The position after it.
     pub(super) position: SharedPosition,
     pub(super) transactions: Vec<T>,
-    /// Of the transactions that this node appended.
+    /// Callbacks of the transactions that this node appended.
     pub(super) done: Vec<Done>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Copier<R: Replica> {
 }
 
 impl<R: Replica> Copier<R> {
-    /// Copies records until there are no more, as many at once as wait and fit.
+    /// Copies records until the channel closes, in groups of as many as wait and fit.
     pub(super) async fn run(self, mut copies: mpsc::Receiver<Copy<R::Transaction>>) {
         let mut next = copies.recv().await;
         while let Some(first) = next.take() {
@@ -58,7 +58,7 @@ impl<R: Replica> Copier<R> {
         }
     }
 
-    /// Writes and applies a group. A later one must not be written before it, so this waits for room.
+    /// Writes and applies a group. Waits for room in the journal, since groups must be written in order.
     async fn write(
         &self,
         payload: Vec<u8>,
@@ -80,7 +80,7 @@ impl<R: Replica> Copier<R> {
                 Err(refusal) => Err(refusal),
             };
             match appended {
-                // The next start takes it in again.
+                // The next start receives it again.
                 Err(refusal @ (AppendError::Busy | AppendError::DiskFull))
                     if *self.closing.borrow() =>
                 {

@@ -11,11 +11,11 @@ pub struct NodeFacts {
     pub seq: u64,
     /// Hash over all records up to it, in hexadecimal.
     pub chain: String,
-    /// Whether it does the work that is done once for all nodes.
+    /// Whether it leads: it does the work that is done once for all nodes.
     pub leads: bool,
     /// Whether it has all records of the shared log.
     pub caught_up: bool,
-    /// The newest files that it has, by the key of their list: in use, or ready to be.
+    /// Key of the list of its newest files, in use or ready to be.
     #[serde(default)]
     pub files: Option<String>,
     /// Whether it lacks the files that the log has put into use.
@@ -30,7 +30,7 @@ pub struct NodeFacts {
     pub unix_ms: Option<i64>,
     #[serde(default)]
     pub clock_untrusted: bool,
-    /// Nodes that it heard since its start, and not in the last seconds.
+    /// Peers that it has heard since its start, but not in the last seconds.
     #[serde(default)]
     pub silent: Vec<String>,
     /// Digests of the state at the last checkpoints, oldest first.

@@ -1,17 +1,17 @@
 //! The shared log of a node: appends go to the stream, and all records of the stream, of this node and of
 //! others, are copied to the node's journal and applied in order.
 //!
-//! Three parts, on a thread of their own:
-//! - `sequencer` decides: it appends one record at a time, with the transactions that wait, and takes in the records
-//!   of the stream. It checks that they are contiguous and that each continues the chain of the one before. `driver`
-//!   talks to the stream for it.
-//! - `copy` writes records to the journal and, once they are durable, applies them and answers.
+//! It has three parts. The first two run on their own thread:
+//! - `sequencer` decides: it appends one record at a time, made of the waiting transactions, and receives the records
+//!   of the stream. It checks that they are contiguous and that each continues the hash chain. `driver`
+//!   does its I/O.
+//! - `copy` writes records to the journal and, once they are durable, applies them and responds.
 //! - [`SharedLog`] is the handle.
 //!
-//! An append expects the last record. Another node's record in its place refuses it; the transactions then
-//! wait for that record, and those that it does not concern go out again. An append without an answer is
-//! repeated with the same expectation: it is stored at most once, and the record that is found there, ours or
-//! another's, tells which.
+//! An append names the record that it must follow. If another node was faster, the append fails; its transactions
+//! wait for that record, and those without a conflict are sent again. An append without a response is
+//! repeated with the same predecessor, so it is stored at most once. The record found after that predecessor, ours or
+//! another node's, shows the outcome.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -29,7 +29,7 @@ pub use super::sequencer::Waits;
 use super::stream::Stream;
 use crate::journal::{AppendError, Journal};
 
-/// The handle.
+/// Handle of a node's shared log.
 pub struct SharedLog<T> {
     commands: mpsc::Sender<Command<T>>,
     applied: watch::Receiver<SharedPosition>,
@@ -86,7 +86,7 @@ impl<T: Send + 'static> SharedLog<T> {
             runtime.block_on(async move {
                 let copying = tokio::spawn(copier.run(to_copy));
                 driver.run(sequencer).await;
-                // What was taken in is also written.
+                // Received records are also written.
                 let _ = copying.await;
             });
         })?;
@@ -99,8 +99,8 @@ impl<T: Send + 'static> SharedLog<T> {
         })
     }
 
-    /// Appends a transaction. It is stored once even if several nodes or answers fail; `done` is called when it
-    /// is applied on this node, when it is refused, or when its outcome stays unknown.
+    /// Appends a transaction. It is stored once, even if nodes fail or responses are lost. `done` is called when it
+    /// is applied on this node, when it is refused, or when its outcome remains unknown.
     ///
     /// # Errors
     /// [`AppendError`]; `done` is not called.
@@ -129,7 +129,7 @@ impl<T: Send + 'static> SharedLog<T> {
         self.ask_barrier()?.blocking_recv().unwrap_or(Err(AppendError::Closed))
     }
 
-    /// Checks that writes do not only wait: who has been cut off for a while refuses them at once.
+    /// Fails fast: a node that has been cut off for a while refuses writes at once.
     ///
     /// # Errors
     /// [`AppendError`].
@@ -188,7 +188,7 @@ impl<T: Send + 'static> SharedLog<T> {
 }
 
 impl<T> SharedLog<T> {
-    /// Ends the log. What is under way gets some seconds; later appends are refused.
+    /// Closes the log. Pending appends get a few seconds; later ones are refused.
     pub fn close(&self) {
         self.closing.send_replace(true);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -1,4 +1,4 @@
-//! A stream in memory, for tests. It fails in every way that an engine may.
+//! A stream in memory, for tests, with all failures of a real engine.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use super::log::Waits;
 use super::record::{Chain, Part, RecordId, SharedRecord};
 use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
 
-/// The defaults, for a stream that fails and recovers within milliseconds.
+/// Times for a stream that fails and recovers within milliseconds.
 pub const WAITS: Waits = Waits {
     retry: Duration::from_millis(2),
     compare: Duration::from_millis(1),
@@ -22,13 +22,13 @@ pub const WAITS: Waits = Waits {
     silence: Duration::from_millis(20),
 };
 
-/// A stream in memory. Clones are one stream.
+/// A stream in memory. Clones share their records.
 #[derive(Clone, Default)]
 pub struct Memory {
     records: Arc<Mutex<Vec<Vec<u8>>>>,
-    /// One of this many calls fails; with 0, all succeed.
+    /// One in this many calls fails; 0 means none.
     pub fails_one_in: Arc<AtomicU64>,
-    /// Stores records whatever the last one is.
+    /// Stores records without comparing the last one.
     pub expects_nothing: bool,
 }
 
@@ -70,9 +70,9 @@ impl Stream for Memory {
         }
         match fastrand::u8(..3) {
             0 => {}
-            // The answer is lost.
+            // The response is lost.
             1 => drop(self.store(last, bytes)),
-            // It is stored after the answer was given up.
+            // It is stored after the caller's timeout.
             _ => {
                 let stream = self.clone();
                 tokio::spawn(async move {
@@ -110,7 +110,7 @@ impl Stream for Memory {
                         tokio::time::sleep(Duration::from_millis(1)).await;
                         continue;
                     }
-                    // Falls silent.
+                    // Delivers no more records.
                     Some(_) if stream.fails() => return records.closed().await,
                     Some(_) if stream.fails() => Err(lost()),
                     Some(bytes) => Ok(StreamRecord { seq, bytes }),

@@ -1,6 +1,6 @@
 //! Records of the shared log, as bytes.
 //!
-//! A record holds what one node appends together: some transactions, and the chain of the record before.
+//! A record holds the transactions that a node appends together, and the chain of the previous record.
 //! The chain of a record is the BLAKE3 hash of its bytes, so it stands for all records up to this one: two
 //! nodes with the same chain have applied the same log.
 //!
@@ -24,16 +24,17 @@ const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 1 + 16 + 8 + 32 + 1;
 const PART_HEAD_BYTES: usize = 2 + 4;
 const COPY_HEAD_BYTES: usize = 8 + 4;
-/// Bytes of a node's name at most.
+/// Maximum length of a node's name, in bytes.
 pub const NODE_BYTES_MAX: usize = 64;
-/// Bytes of a record at most: servers take 1 MiB with headers, and the journal with what precedes a copy.
+/// Maximum length of a record. Servers accept 1 MiB including headers, and the journal 1 MiB including the head of a
+/// copy.
 pub const RECORD_BYTES_MAX: usize = PAYLOAD_BYTES_MAX - (4 << 10);
-/// Bytes of the transactions of a record at most.
+/// Maximum length of the transactions of a record.
 pub const PARTS_BYTES_MAX: usize = RECORD_BYTES_MAX - HEAD_BYTES - NODE_BYTES_MAX;
-/// Bytes of a transaction at most.
+/// Maximum length of a transaction.
 pub const TRANSACTION_BYTES_MAX: usize = PARTS_BYTES_MAX - PART_HEAD_BYTES;
 
-/// Identifies a record. Drawn at random by the node that makes it.
+/// Identifies a record. Random, chosen by the node that builds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecordId(pub [u8; 16]);
 
@@ -69,21 +70,21 @@ pub type Part<'a> = (Kind, &'a [u8]);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedRecord<'a> {
     pub id: RecordId,
-    /// The clock of the node that made it; for people.
+    /// Timestamp by the clock of its node, for people.
     pub unix_ms: u64,
-    /// Chain of the record before.
+    /// Chain of the previous record.
     pub before: Chain,
     /// The node that made it.
     pub node: &'a str,
     pub parts: Vec<Part<'a>>,
 }
 
-/// Why bytes are no record.
+/// Why bytes are not a record.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SharedRecordError {
     #[error("version {0} of the record is unknown; a newer dropdex wrote it")]
     Version(u8),
-    #[error("the record is cut short or has bytes that no dropdex writes")]
+    #[error("the record is cut short or malformed")]
     Damaged,
 }
 
@@ -138,7 +139,7 @@ impl<'a> SharedRecord<'a> {
     }
 }
 
-/// Bytes in a record of a transaction of `len` bytes.
+/// Size in a record of a transaction of `len` bytes.
 pub fn part_bytes(len: usize) -> usize {
     PART_HEAD_BYTES + len
 }

@@ -1,4 +1,4 @@
-//! Types that the parts of the shared log share: the state that they change, and the commands of the handle.
+//! Types shared by the parts of the log: the replica that it changes, its condition, and the commands of the handle.
 
 use std::time::{Duration, Instant};
 
@@ -7,27 +7,27 @@ use tokio::sync::oneshot;
 use super::record::{Part, SharedPosition};
 use crate::journal::{AppendError, Appended, Kind, Position};
 
-/// Transactions that wait at most. More means that the stream does not keep up.
+/// Maximum number of waiting transactions. Reaching it means that the stream does not keep up.
 pub(super) const WAITING_MAX: usize = 8_192;
 
-/// Writes wait for so long while the stream cannot be reached: servers elect another leader within seconds.
+/// How long writes wait while the stream is unreachable: servers elect another leader within seconds.
 const WRITES_WAIT: Duration = Duration::from_secs(5);
 
-/// A node that lacks a record for longer is behind.
+/// A node that lacks records for longer counts as behind.
 const LAG_MAX: Duration = Duration::from_secs(10);
 
-/// Records that wait to be copied at most, of up to a megabyte each.
+/// Maximum number of records that wait to be copied, of up to a megabyte each.
 pub(super) const COPIES_MAX: usize = 64;
 
 /// The state that the log changes.
 pub trait Replica: Send + Sync + 'static {
-    /// Changes that belong together.
+    /// Changes that are applied together.
     type Transaction: Send + 'static;
 
-    /// Returns the time for a record of this node, in Unix time.
+    /// Returns the Unix time for a new record.
     fn now_ms(&self) -> u64;
 
-    /// Called when all records that the stream had at the start are taken in, with the time of the last of them.
+    /// Called once all records that the stream had at the start are received, with the time of the last one.
     fn caught_up(&self, newest_ms: Option<u64>);
 
     /// Decodes a transaction of another node.
@@ -39,8 +39,8 @@ pub trait Replica: Send + Sync + 'static {
         part: Part<'_>,
     ) -> Result<Self::Transaction, Box<dyn std::error::Error + Send + Sync>>;
 
-    /// Returns keys of what a transaction changes. One that was decided before another node changed the
-    /// same is refused.
+    /// Returns keys of what a transaction changes. A transaction is refused as a conflict if another node has changed
+    /// one of its keys since it was decided.
     fn touched(&self, transaction: &Self::Transaction) -> Vec<u64>;
 
     /// Applies transactions up to a position of the shared log, at once. `at` is that of the journal.
@@ -57,7 +57,7 @@ pub struct Submission<T> {
     pub payload: Vec<u8>,
     /// See [`Replica::touched`].
     pub touched: Vec<u64>,
-    /// The record up to which the state was known when it was decided.
+    /// The last applied record when it was decided.
     pub since: u64,
     pub done: Done,
 }
@@ -65,7 +65,7 @@ pub struct Submission<T> {
 /// A command of the handle to the sequencer.
 pub(super) enum Command<T> {
     Append(Submission<T>),
-    /// Answers once the last record of the stream is applied.
+    /// Responds once the last record of the stream is applied.
     Barrier(oneshot::Sender<Result<(), AppendError>>),
 }
 
@@ -92,14 +92,14 @@ impl Condition {
 /// Health of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// The last record that this node has taken in. It may not be applied yet.
+    /// The last record that this node has received. It may not be applied yet.
     pub taken: SharedPosition,
-    /// Whether all records that the stream had at the start are taken in.
+    /// Whether all records that the stream had at the start are received.
     pub is_caught_up: bool,
-    /// When all records that the stream had were last taken in; `None` before the first time since the start.
+    /// When this node last had all records of the stream; `None` if not since the start.
     pub complete_at: Option<Instant>,
-    /// Why the stream cannot be written, and since when, if so.
+    /// Why the stream cannot be written, and since when; `None` if it can.
     pub cut_off: Option<CutOff>,
-    /// Why this node accepts no more writes, if so: its log and the stream differ.
+    /// Why this node refuses all further writes, after its log and the stream diverged.
     pub halted: Option<String>,
 }

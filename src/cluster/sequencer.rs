@@ -1,6 +1,6 @@
-//! Decides what a node appends to the shared log and takes in from it, without I/O: see [`super::log`].
+//! Decides what a node appends to the shared log and accepts from it, without I/O: see [`super::log`].
 //!
-//! [`Sequencer::on`] takes an event and the time, and returns what is to be done; [`super::driver`] does it. Nothing
+//! [`Sequencer::on`] takes an event and the time, and returns outputs, which [`super::driver`] performs. Nothing
 //! here reads a clock, the stream or a source of randomness, so that a test replays any order of events from a seed.
 
 use std::collections::VecDeque;
@@ -16,32 +16,32 @@ use super::replica::{Condition, CutOff, Done, Replica, Submission};
 use super::stream::{Published, StreamError, StreamRecord};
 use crate::journal::AppendError;
 
-/// Chains that are kept, to compare records that arrive twice.
+/// Number of recent chains to keep, for comparison with redelivered records.
 const CHAINS_KEPT: usize = 1 << 14;
-/// Keys of other nodes' changes that are kept.
+/// Number of keys of other nodes' changes to keep.
 const TOUCHED_MAX: usize = 1 << 16;
 
 /// Times of a sequencer. The defaults suit servers of a stream that elect a leader within seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits {
-    /// Pause before the stream is asked again after an error.
+    /// Pause after an error of the stream.
     pub retry: Duration,
-    /// Before an append, the last record of the stream is compared with the one that this node knows, this often: if
+    /// How often the last record of the stream is compared with the one that this node knows, before an append: if
     /// the servers have lost records and stored others, an append may fit by its number alone. Servers need longer to
     /// restart.
     pub compare: Duration,
     /// How often the sequencer asks for the end of the stream, and looks for transactions that have waited too long.
     pub tick: Duration,
-    /// A transaction that was not sent for so long is refused.
+    /// Timeout of a transaction that was not sent.
     pub send: Duration,
-    /// A transaction whose outcome is not known for so long is reported as such.
+    /// After this time, a transaction with an unknown outcome fails with `outcome_unknown`.
     pub outcome: Duration,
-    /// A stream that is shorter than this node knows for so long has lost records. A server that was cut off may
+    /// Grace period before a stream that lacks records we applied counts as truncated. A server that was cut off may
     /// report an old end for a moment.
     pub short: Duration,
-    /// Time for what is under way when the log is closed.
+    /// Time for pending appends when the log is closed.
     pub close: Duration,
-    /// If records that are known to exist do not arrive for so long, the stream is followed again: the server that
+    /// If records that are known to exist do not arrive within this time, the node subscribes again: the server that
     /// delivered them may have died.
     pub silence: Duration,
 }
@@ -65,7 +65,7 @@ impl Default for Waits {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now {
     pub(super) at: Instant,
-    /// Of records that are made now; for people.
+    /// Timestamp of records that are made now, for people.
     pub(super) unix_ms: u64,
 }
 
@@ -74,7 +74,7 @@ pub(super) enum Input<T> {
     /// [`Sequencer::deadline`] has passed.
     Time,
     Append(Submission<T>),
-    /// A request for the end of the stream, answered once all records up to it are applied.
+    /// A request for the end of the stream, which gets its response once all records up to it are applied.
     Barrier(oneshot::Sender<Result<(), AppendError>>),
     /// The response to [`Output::Follow`]: the end of the stream, whose records arrive from now on.
     Followed(Result<u64, StreamError>),
@@ -87,46 +87,46 @@ pub(super) enum Input<T> {
     End(Result<u64, StreamError>),
     /// The log is to be closed.
     Close,
-    /// No more transactions and barriers come.
+    /// The handle sends no more commands.
     CommandsEnded,
     /// Records can no longer be copied.
     CopierEnded,
 }
 
-/// Something to do.
+/// An action for the driver.
 pub(super) enum Output<T> {
-    /// All records that the stream had at the start are taken in; the time of the last of them.
+    /// All records that the stream had at the start are received; the time of the last one.
     CaughtUp(Option<u64>),
     /// The health of the log has changed.
     Condition(Condition),
-    /// Append a record after the last one; one at a time. `known` is to be compared with that one first.
+    /// Append a record after `last`, one at a time, after comparing `last` with `known`.
     Append {
         last: u64,
         known: Option<SharedPosition>,
         bytes: Vec<u8>,
     },
-    /// Ask for the end of the stream, and for the records after this one. One follower at a time.
+    /// Ask for the end of the stream, and subscribe to the records after this one. One subscription at a time.
     Follow {
         after: u64,
     },
-    /// Drop the records that are followed.
+    /// End the subscription.
     Unfollow,
     /// Ask for the end of the stream.
     AskEnd,
     Copy(Copy<T>),
     Refuse(Done, AppendError),
     RefuseBarrier(oneshot::Sender<Result<(), AppendError>>, AppendError),
-    /// Answer these once the record `seq` is applied, or refuse them after `wait`.
+    /// Respond to these once the record `seq` is applied, or refuse them after `wait`.
     AnswerBarriers {
         seq: u64,
         wait: Duration,
         barriers: Vec<Barrier>,
     },
-    /// The sequencer has ended; whatever still comes is refused so.
+    /// The sequencer has ended; later commands get this refusal.
     End(AppendError),
 }
 
-/// A transaction that waits.
+/// A waiting transaction.
 struct Waiting<T> {
     submission: Submission<T>,
     since: Instant,
@@ -140,7 +140,7 @@ struct InFlight<T> {
     last: u64,
     submissions: Vec<Submission<T>>,
     since: Instant,
-    /// When it is sent again; `None` while its response or the record in its place is awaited.
+    /// When to send it again; `None` while its response, or the record at its position, is awaited.
     send_at: Option<Instant>,
     /// Whether its callers know that the outcome is unknown.
     is_given_up: bool,
@@ -148,7 +148,7 @@ struct InFlight<T> {
 
 /// A request for the end of the stream.
 struct Asking {
-    /// The last record that was taken in when it was made.
+    /// The last received record when the request was sent.
     position: u64,
     barriers: Vec<Barrier>,
 }
@@ -159,11 +159,11 @@ pub(super) struct Barrier {
     since: Instant,
 }
 
-/// Whether records arrive.
+/// State of the subscription.
 enum Link {
-    /// To be followed at this time.
+    /// Subscribe at this time.
     Down(Instant),
-    /// Asked for, after this record.
+    /// Requested, after this record.
     Asked(u64),
     Up,
 }
@@ -172,14 +172,14 @@ pub(super) struct Sequencer<R: Replica> {
     node: String,
     replica: Arc<R>,
     waits: Waits,
-    /// Id of the next record. Begins at random, so that no two records of any nodes share one.
+    /// Id of the next record. The first is random, so ids are unique across nodes.
     next_id: u128,
     position: SharedPosition,
     /// Chains of the last records, that of `position` at the end.
     chains: VecDeque<Chain>,
     /// Keys that records of other nodes changed, and the last of these records.
     touched: FxHashMap<u64, u64>,
-    /// Keys that were forgotten are from this record at most.
+    /// The newest record whose keys were dropped from `touched`.
     forgotten: u64,
     waiting: VecDeque<Waiting<R::Transaction>>,
     in_flight: Option<InFlight<R::Transaction>>,
@@ -187,25 +187,25 @@ pub(super) struct Sequencer<R: Replica> {
     is_sending: bool,
     barriers: Vec<Barrier>,
     asking: Option<Asking>,
-    /// When the stream is asked for its end again.
+    /// When to ask for the end of the stream again.
     ask_at: Instant,
-    /// Whether the stream is asked for its end although no barrier waits.
+    /// Whether to ask for the end although no barrier waits.
     is_end_due: bool,
     tick_at: Instant,
     link: Link,
     condition: Condition,
     is_condition_new: bool,
-    /// Since when the stream is shorter than this node knows.
+    /// Since when the stream lacks records that this node has.
     short_since: Option<Instant>,
-    /// The end of the stream when it was first followed.
+    /// The end of the stream at the first subscription.
     caught_up_at: Option<u64>,
-    /// When the last record was made, by the clock of its node; `None` before one came.
+    /// Timestamp of the last record, by the clock of its node; `None` before the first.
     newest_ms: Option<u64>,
-    /// The last record that is known to be there.
+    /// The last record that is known to exist.
     known_end: u64,
-    /// When a record came last, or the stream was followed.
+    /// Time of the last record or subscription.
     heard_at: Instant,
-    /// When the last record is compared again, see [`Waits::compare`].
+    /// When to compare the last record again, see [`Waits::compare`].
     compare_at: Instant,
     closing: Option<Instant>,
     have_commands_ended: bool,
@@ -220,7 +220,7 @@ enum Ending {
     Halted(String),
 }
 
-/// What is not the end.
+/// The result of a step: the sequencer continues, or it ends.
 type Step = Result<(), Ending>;
 
 fn halt(reason: String) -> Step {
@@ -228,7 +228,7 @@ fn halt(reason: String) -> Step {
 }
 
 impl<R: Replica> Sequencer<R> {
-    /// Makes the sequencer of the node `node`, whose state is at `position`. `chains` are those of the records before
+    /// Creates the sequencer of the node `node`, whose state is at `position`. `chains` are those of the records before
     /// it, oldest first, as far as they are known.
     pub(super) fn new(
         node: String,
@@ -274,12 +274,12 @@ impl<R: Replica> Sequencer<R> {
         }
     }
 
-    /// Whether transactions and barriers are accepted. If not, they wait with their callers.
+    /// Whether commands are accepted. If not, they stay in the channel.
     pub(super) fn has_room(&self) -> bool {
         !self.have_commands_ended && self.waiting.len() < super::replica::WAITING_MAX
     }
 
-    /// Returns when [`Input::Time`] is due. After that input, it is later.
+    /// Returns when [`Input::Time`] is due. Handling that input always moves it.
     pub(super) fn deadline(&self) -> Instant {
         let follow_at = match self.link {
             Link::Down(at) => Some(at),
@@ -295,7 +295,7 @@ impl<R: Replica> Sequencer<R> {
         others.into_iter().flatten().fold(self.tick_at, Instant::min)
     }
 
-    /// Handles an event and returns what is to be done, in order.
+    /// Handles an event and returns the resulting actions, in order.
     pub(super) fn on(
         &mut self,
         now: Now,
@@ -308,7 +308,7 @@ impl<R: Replica> Sequencer<R> {
             self.end(ending);
         }
         if std::mem::take(&mut self.is_condition_new) {
-            // A copy may wait for the disk; readers of the condition do not wait with it.
+            // First, since a copy may wait for the disk.
             let first = usize::from(matches!(self.outputs.first(), Some(Output::CaughtUp(_))));
             self.outputs.insert(first, Output::Condition(self.condition.clone()));
         }
@@ -339,7 +339,7 @@ impl<R: Replica> Sequencer<R> {
             Input::Published(published) => {
                 self.is_sending = false;
                 if !matches!(published, Published::At(_)) {
-                    // The servers may have restarted since the last comparison, or the record was not there.
+                    // The servers may have restarted since the last comparison, or the record did not exist.
                     self.compare_at = now.at;
                 }
                 self.published(now, published)
@@ -357,7 +357,7 @@ impl<R: Replica> Sequencer<R> {
         }
     }
 
-    /// Does what is due by now.
+    /// Runs the steps that are due.
     fn go_on(&mut self, now: Now) -> Step {
         if self.tick_at <= now.at {
             self.give_up(now.at);
@@ -401,7 +401,7 @@ impl<R: Replica> Sequencer<R> {
         self.is_end_due || !self.barriers.is_empty()
     }
 
-    /// Refuses all that waits.
+    /// Refuses all waiting commands.
     fn end(&mut self, ending: Ending) {
         self.has_ended = true;
         let refusal = match ending {
@@ -419,7 +419,7 @@ impl<R: Replica> Sequencer<R> {
         for barrier in asking.into_iter().chain(self.barriers.drain(..)) {
             self.outputs.push(Output::RefuseBarrier(barrier.answer, refusal.clone()));
         }
-        // It may be stored: the next start takes it in.
+        // It may be stored; then the next start receives it.
         for submission in self.in_flight.take().into_iter().flat_map(|it| it.submissions) {
             self.outputs.push(Output::Refuse(submission.done, AppendError::Unknown));
         }
@@ -467,7 +467,7 @@ impl<R: Replica> Sequencer<R> {
             }
             Err(StreamError(error)) => {
                 self.cut_off(now, error);
-                // Only responses one after the other show that the stream is shorter.
+                // Only consecutive responses prove that the stream is shorter.
                 self.short_since = None;
                 self.ask_again(now, barriers);
                 Ok(())
@@ -484,7 +484,7 @@ impl<R: Replica> Sequencer<R> {
         self.change(|it| it.cut_off = Some(CutOff { error, since }));
     }
 
-    /// Asks for the end of the stream again soon, for those who have not waited for too long: servers elect another
+    /// Retries the request for the end of the stream soon, for callers whose time is not up: servers elect another
     /// leader within seconds.
     fn ask_again(&mut self, now: Instant, barriers: Vec<Barrier>) {
         self.ask_at = now + self.waits.retry;
@@ -497,19 +497,19 @@ impl<R: Replica> Sequencer<R> {
         }
     }
 
-    /// Whether records that are known to be there do not arrive.
+    /// Whether records that are known to exist do not arrive.
     fn is_silent(&self, now: Instant) -> bool {
         self.known_end > self.position.seq && now - self.heard_at > self.waits.silence
     }
 
-    /// Compares the end of the stream with the record that was the last one here when it was asked for.
+    /// Compares the end of the stream with the last record here at the time of the request.
     fn ends_at(&mut self, now: Instant, last: u64, position: u64) -> Step {
         if self.condition.cut_off.is_some() {
-            tracing::info!("the shared log is reached again");
+            tracing::info!("the shared log is reachable again");
             self.change(|it| it.cut_off = None);
         }
         if last > self.known_end {
-            // What arrived before does not count.
+            // Time before this does not count as silence.
             (self.known_end, self.heard_at) = (last, now);
         }
         if last >= position {
@@ -530,7 +530,7 @@ impl<R: Replica> Sequencer<R> {
         ))
     }
 
-    /// Makes the append that is due: that of the record in flight again, or a new record of what waits.
+    /// Starts the append that is due: a retry of the record in flight, or a new record of waiting transactions.
     fn append_next(&mut self, now: Now) {
         if self.in_flight.is_none() {
             self.begin_record(now);
@@ -550,7 +550,7 @@ impl<R: Replica> Sequencer<R> {
         self.outputs.push(Output::Append { last, known, bytes });
     }
 
-    /// Makes a record of the transactions that wait, as many as fit.
+    /// Builds a record of as many waiting transactions as fit.
     fn begin_record(&mut self, now: Now) {
         let (mut submissions, mut bytes) = (Vec::new(), 0);
         while let Some(waiting) = self.waiting.front() {
@@ -563,7 +563,7 @@ impl<R: Replica> Sequencer<R> {
         self.send(now, submissions, now.at);
     }
 
-    /// Puts what is still valid of these transactions into a record after the last one.
+    /// Builds a record, to follow the last one, of those of these transactions that have no conflict.
     fn send(&mut self, now: Now, submissions: Vec<Submission<R::Transaction>>, since: Instant) {
         let (valid, superseded): (Vec<_>, Vec<_>) =
             submissions.into_iter().partition(|submission| self.is_valid(submission));
@@ -593,7 +593,7 @@ impl<R: Replica> Sequencer<R> {
         });
     }
 
-    /// Whether no other node changed, after it was decided, what a transaction changes.
+    /// Whether a transaction has no conflict: no other node has changed its keys since it was decided.
     fn is_valid(&self, submission: &Submission<R::Transaction>) -> bool {
         let Submission { touched, since, .. } = submission;
         touched.is_empty()
@@ -603,7 +603,7 @@ impl<R: Replica> Sequencer<R> {
 
     /// Handles the response to an append.
     fn published(&mut self, now: Now, published: Published) -> Step {
-        // Taken in already, from the records that the stream delivers.
+        // Already received through the subscription.
         let Some(in_flight) = &mut self.in_flight else { return Ok(()) };
         let last = in_flight.last;
         let is_next = last == self.position.seq;
@@ -613,23 +613,23 @@ impl<R: Replica> Sequencer<R> {
                 self.take_in(now.at, StreamRecord { seq, bytes })
             }
             Published::Differs => halt(format!(
-                "record {last} of the stream is another than the one that this node has applied: the stream has \
-                 lost records and taken others"
+                "record {last} of the stream differs from the one that this node has applied: the stream has \
+                 lost records and stored others"
             )),
             Published::At(seq) => halt(format!(
                 "the stream stored a record that follows record {last} as record {seq}"
             )),
-            // Our record or another's is there, and arrives.
+            // The position is taken, by our record or another node's, which will arrive.
             Published::Superseded if is_next => {
                 in_flight.send_at = Some(now.at + self.waits.retry);
                 Ok(())
             }
             Published::Unknown(error) if is_next => {
-                tracing::debug!(%error, "an append to the shared log has no response; it is repeated");
+                tracing::debug!(%error, "an append to the shared log got no response; retrying");
                 in_flight.send_at = Some(now.at + self.waits.retry);
                 Ok(())
             }
-            // Another record was taken in where ours would be, so ours is not stored.
+            // Another record holds the position of ours, so ours is not stored.
             Published::Superseded | Published::Unknown(_) => {
                 self.send_again(now);
                 Ok(())
@@ -637,18 +637,18 @@ impl<R: Replica> Sequencer<R> {
         }
     }
 
-    /// Makes a new record of the transactions in flight: another record is where theirs would be.
+    /// Builds a new record of the transactions in flight, after another record got their position.
     fn send_again(&mut self, now: Now) {
         let Some(InFlight { submissions, since, is_given_up, .. }) = self.in_flight.take() else {
             return;
         };
-        // Their callers may have tried again.
+        // Their callers may have retried.
         if !is_given_up {
             self.send(now, submissions, since);
         }
     }
 
-    /// Takes in a record of the stream: checks it, and hands it on to be copied and applied.
+    /// Accepts a record of the stream: verifies it, and passes it on to be copied and applied.
     fn take_in(&mut self, now: Instant, record: StreamRecord) -> Step {
         self.heard_at = now;
         let StreamRecord { seq, bytes } = record;
@@ -721,7 +721,7 @@ impl<R: Replica> Sequencer<R> {
         let (mut transactions, mut done) = (Vec::new(), Vec::new());
         for Submission { transaction, touched, done: answer, .. } in submissions {
             if is_given_up {
-                // What was decided since did not know of it.
+                // Transactions decided since then did not see this record.
                 self.touch(touched, seq);
             } else {
                 done.push(answer);
@@ -759,7 +759,7 @@ impl<R: Replica> Sequencer<R> {
         self.touched.extend(keys.into_iter().map(|key| (key, seq)));
     }
 
-    /// Refuses what has waited too long.
+    /// Refuses commands that have waited too long.
     fn give_up(&mut self, now: Instant) {
         let Waits { send, outcome, .. } = self.waits;
         while let Some(waiting) = self.waiting.pop_front_if(|it| now - it.since > send) {

@@ -2,20 +2,20 @@
 
 use std::path::PathBuf;
 
-/// Where the shared log is, and who this node is.
+/// Location of the shared log, and the name of this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Addresses of NATS servers: `nats://10.0.0.1:4222`, or `tls://` with encryption.
     pub servers: Vec<String>,
     /// Name of the stream.
     pub stream: String,
-    /// Servers that keep a copy of the stream.
+    /// Number of servers that keep a copy of the stream.
     pub replicas: u8,
     /// File with the JWT and the NKey seed of the user.
     pub credentials: Option<PathBuf>,
-    /// Certificates that those of the servers are checked with; without it, those of the system.
+    /// Certificate authorities for the servers; those of the system by default.
     pub ca_file: Option<PathBuf>,
-    /// Name of this node, another one on each.
+    /// Name of this node, unique in the cluster.
     pub node: String,
 }
 

@@ -1,8 +1,8 @@
-//! Nodes and their stream in virtual time, in an order that a seed decides.
+//! Simulation of nodes and their stream in virtual time, driven by a seed.
 //!
-//! The sequencers are the real ones. The stream, the network between, the disks and the clients are simulated: calls
-//! and responses are lost, late or stored twice over, records arrive twice or no more, nodes pause, crash and restart.
-//! A damaged stream also loses its last records, turns bits and leaves records out.
+//! The sequencers are the real ones. The stream, the network, the disks and the clients are simulated: calls
+//! and responses are lost, delayed or repeated, records arrive twice or not at all, nodes pause, crash and restart.
+//! A damaged stream also loses its last records, flips bits and skips records.
 //!
 //! `DROPDEX_SEED=N` repeats a run, `DROPDEX_FULL=1` makes a million steps.
 
@@ -21,7 +21,7 @@ use super::stream::{Published, StreamError, StreamRecord};
 use super::tests::{Change, Copied, kind};
 use crate::journal::{AppendError, Appended, Position};
 
-/// Faults that are built into the nodes, to see that a run finds them.
+/// Bugs planted into the nodes, to prove that a run finds them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Planted {
     /// Nodes do not compare records that they know with those of the stream.
@@ -34,13 +34,13 @@ enum Planted {
     AnswersEarly,
 }
 
-/// What the nodes share: the stream and what is known of it from outside.
+/// State outside the nodes: the stream, and the ground truth about it.
 #[derive(Default)]
 struct Log {
     records: Vec<Vec<u8>>,
     /// All records that were ever stored, by number and chain.
     stored: HashSet<(u64, Chain)>,
-    /// Records with turned bits, by number.
+    /// Records with flipped bits, by number.
     turned: HashSet<u64>,
     /// Changes in records that the stream has lost.
     lost: HashSet<u64>,
@@ -64,7 +64,7 @@ fn changes(bytes: &[u8]) -> Vec<Change> {
     parts.into_iter().filter_map(|(_, part)| Change::decode(part)).collect()
 }
 
-/// What a node keeps over a crash.
+/// State of a node that survives a crash.
 #[derive(Default)]
 struct Disk {
     values: BTreeMap<u8, u64>,
@@ -86,7 +86,7 @@ struct Node {
     followers: u64,
     /// Barriers to answer once a record is applied.
     barriers: Vec<(u64, Vec<Barrier>)>,
-    /// Clients that wait for a barrier, and the record that they must see.
+    /// Clients that wait for a barrier, and the record that they must read.
     readers: Vec<(oneshot::Receiver<Result<(), AppendError>>, u64)>,
     /// The last change of each key. Like an account, a key has one writer a node.
     writing: BTreeMap<u8, u64>,
@@ -185,7 +185,7 @@ impl World {
         !self.is_calm && self.rng.u64(..n) == 0
     }
 
-    /// Makes an event of a node, after a while in microseconds.
+    /// Schedules an event of a node after a delay in microseconds.
     fn after(&mut self, micros: Range<u64>, node: usize, event: Event) {
         let at = self.now + Duration::from_micros(self.rng.u64(micros));
         self.at(at, node, event);
@@ -196,7 +196,7 @@ impl World {
         self.events.insert((at, self.made), (node, self.nodes[node].run, event));
     }
 
-    /// A message between a node and the stream: some are late.
+    /// Schedules a message between a node and the stream, sometimes late.
     fn message(&mut self, node: usize, event: Event) {
         let late = if self.one_in(50) { ms(50..3_000) } else { 100..2_000 };
         self.after(late, node, event);
@@ -245,7 +245,7 @@ impl World {
             self.damage();
         }
         if run != self.nodes[node].run {
-            // What a node has sent outlives it.
+            // Messages survive their sender.
             if let Event::Append { is_answered, .. } = &mut event {
                 *is_answered = false;
                 self.append(node, event);
@@ -349,7 +349,7 @@ impl World {
             Output::Append { last, known, bytes } => {
                 let known = known.filter(|_| self.planted != Some(Planted::SkipsCompare));
                 if self.one_in(40) {
-                    // It is lost on the way.
+                    // The message is lost.
                     self.after(100..2_000, index, Event::Input(Input::Published(unknown())));
                     return Ok(());
                 }
@@ -426,7 +426,7 @@ impl World {
             return self.input(index, Input::Ended(error));
         }
         if self.one_in(500) {
-            // Falls silent.
+            // Delivers no more records.
             return Ok(());
         }
         let Some(bytes) = self.log.records.get(seq as usize - 1).cloned() else {
@@ -466,7 +466,7 @@ impl World {
         self.answer_barriers(index)
     }
 
-    /// Answers the barriers whose record is applied, and lets their clients go on.
+    /// Responds to the barriers whose record is applied, and resumes their clients.
     fn answer_barriers(&mut self, index: usize) -> Check {
         let node = &mut self.nodes[index];
         let applied = node.disk.applied.seq;
@@ -497,7 +497,7 @@ impl World {
         Ok(())
     }
 
-    /// A client begins a change: it waits for what others have written, and decides on that.
+    /// Starts a change of a client: it waits for all earlier writes, then decides.
     fn act(&mut self, index: usize) -> Check {
         if !self.is_calm {
             self.after(ms(1..200), index, Event::Act);
@@ -536,14 +536,14 @@ impl World {
         self.after(1..50, index, Event::Input(Input::Append(submission)));
     }
 
-    /// The servers restart without their last records, or with turned bits.
+    /// Restarts the servers without their last records, or with flipped bits.
     fn damage(&mut self) {
         let len = self.log.records.len();
         if len < 10 {
             return;
         }
         self.log.down_until = self.now + Duration::from_micros(self.rng.u64(ms(1_500..5_000)));
-        // What is under way does not survive the servers.
+        // Requests in progress do not survive a restart of the servers.
         for (_, _, event) in self.events.values_mut() {
             if let Event::Append { is_answered, .. } = event {
                 let is_answered = *is_answered;
@@ -588,7 +588,7 @@ impl World {
         Ok(())
     }
 
-    /// Ends all faults, lets each node write once more, and checks what is stored and what clients know.
+    /// Ends all faults, lets each node write again, and checks the stored records and the outcomes.
     fn finish(&mut self) -> Check {
         self.is_calm = true;
         self.log.down_until = Duration::ZERO;
@@ -610,11 +610,11 @@ impl World {
                 stored.chain != **chain && !self.log.turned.contains(&stored.seq)
             });
             if let Some((stored, _)) = differs {
-                return Err(format!("node {index} goes on with another record {}", stored.seq));
+                return Err(format!("node {index} continues with another record {}", stored.seq));
             }
             if chains.len() != positions.len() {
                 let (has, all) = (chains.len(), positions.len());
-                return Err(format!("node {index} goes on with {has} records of {all}"));
+                return Err(format!("node {index} continues with {has} records of {all}"));
             }
         }
         let mut stored: HashMap<u64, u64> = HashMap::new();
@@ -661,7 +661,7 @@ fn run(seed: u64, steps: u64, planted: Option<Planted>, is_damaged: bool) -> Res
     ended.map(|()| world.acknowledged_count()).map_err(|reason| format!("{at}: {reason}"))
 }
 
-/// Seeds of a test: that of the environment alone, or some new ones.
+/// Seeds of a test: the one of the environment, or several new ones.
 fn seeds(count: u64) -> Vec<u64> {
     let given = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     if let Some(seed) = given("DROPDEX_SEED") {

@@ -1,4 +1,4 @@
-//! The interface of the engine that keeps the shared log: a stream of records, numbered from 1 without gaps.
+//! The interface of the engine behind the shared log: a stream of records, numbered from 1 without gaps.
 
 use std::future::Future;
 
@@ -19,20 +19,20 @@ pub struct StreamRecord {
 pub enum Published {
     /// It is stored under this number.
     At(u64),
-    /// It is not stored: another record is the last one.
+    /// Not stored: another record is the last one.
     Superseded,
-    /// It is not stored: the record that it was to follow is another one than this node knows.
+    /// Not stored: the record that it was to follow differs from the one that this node knows.
     Differs,
-    /// It may be stored, now or later, or not.
+    /// It may be stored, now or later.
     Unknown(StreamError),
 }
 
-/// The stream did not answer, or answered with an error.
+/// The stream gave no response, or an error.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct StreamError(pub String);
 
-/// The records of a stream as they come. An error or its end means: follow again.
+/// Records of a subscription. An error or the end of it means: subscribe again.
 pub type Records = mpsc::Receiver<Result<StreamRecord, StreamError>>;
 
 /// A stream of records that several nodes append to.
@@ -43,7 +43,7 @@ pub trait Stream: Send + Sync + 'static {
     /// Returns the number of the last record, 0 for an empty stream.
     fn last(&self) -> impl Future<Output = Result<u64, StreamError>> + Send;
 
-    /// Returns the record of this number, if it is there.
+    /// Returns the record of this number, if it exists.
     fn record(&self, seq: u64)
     -> impl Future<Output = Result<Option<Vec<u8>>, StreamError>> + Send;
 
@@ -63,7 +63,7 @@ pub trait Stream: Send + Sync + 'static {
                     Ok(Some(found)) if SharedPosition::after(known.seq, &found) != known => {
                         return Published::Differs;
                     }
-                    // If it is not there, the append does not fit.
+                    // If it is missing, the append fails.
                     Ok(_) => {}
                     Err(error) => return Published::Unknown(error),
                 }

@@ -195,7 +195,7 @@ async fn submit(log: &SharedLog<Change>, change: Change, since: u64) -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_agree_whatever_the_stream_does() {
+async fn nodes_agree_despite_faults_of_the_stream() {
     let folder = tempfile::tempdir().expect("a folder");
     let stream = Memory::default();
     stream.fails_one_in.store(8, Ordering::Relaxed);
@@ -272,7 +272,7 @@ async fn a_node_reads_what_it_missed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_decided_before_another_change_of_the_same_is_refused() {
+async fn conflicting_writes_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let stream = Memory::default();
     let node = Node::open(folder.path(), "a", stream.clone());
@@ -320,14 +320,14 @@ async fn a_node_whose_stream_differs_halts() {
         assert!(halted.contains(reason), "{name}: {halted}");
         let refused = submit(&node.log, Change { key: 2, from: 0, to: 1 }, 3).await;
         assert!(matches!(refused, Err(AppendError::Halted { .. })), "{name}: {refused:?}");
-        assert_eq!(node.state.get().values, values.values, "{name}: reads go on");
+        assert_eq!(node.state.get().values, values.values, "{name}: reads continue");
         node.close();
     }
 }
 
-/// The servers have lost a record and taken another in its place, while this node was connected.
+/// The servers lose a record and store another one at its position, while this node is connected.
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_acknowledged_after_another_record() {
+async fn writes_are_not_acknowledged_after_a_replaced_record() {
     let folder = tempfile::tempdir().expect("a folder");
     let stream = Memory::default();
     let node = Node::open(folder.path(), "a", stream.clone());
@@ -360,10 +360,10 @@ async fn a_transaction_of_a_newer_version_halts_the_node() {
     assert_eq!(node.close().shared.seq, 0);
 }
 
-/// Without the expected number, two nodes append to one place in the chain: the log has both, and no node goes
+/// Without the compared number, two nodes append at the same position of the chain: the log has both, and no node
 /// on after them.
 #[tokio::test(flavor = "multi_thread")]
-async fn nodes_halt_on_a_stream_that_expects_nothing() {
+async fn nodes_halt_on_a_stream_without_compare_and_append() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut stream = Memory::default();
     stream.expects_nothing = true;

@@ -757,7 +757,7 @@ fn map(file: &File) -> io::Result<Mmap> {
     unsafe { Mmap::map(file) }
 }
 
-/// Tells the kernel that the process does not need these bytes for now. Pages of a mapped file count as
+/// Advises the kernel that the process does not need these bytes for now. Pages of a mapped file count as
 /// memory of the process that read them; they stay in the page cache while there is room.
 #[expect(unsafe_code, reason = "belongs to the one place that maps a file")]
 fn give_back(bytes: &Mmap, range: std::ops::Range<usize>) {

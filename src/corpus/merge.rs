@@ -549,7 +549,7 @@ mod tests {
             ("2026-05-03", Some("2026-05-21"), false, 3),
         ];
         assert_eq!(drops(&daily), only("2026-05-01 2026-05-21 false", 1));
-        // In whatever order they were ingested.
+        // In any order of ingestion.
         let late = [daily[2], daily[0], daily[1]];
         assert_eq!(drops(&late), only("2026-05-01 2026-05-21 false", 1));
         // A new release date is a new drop.

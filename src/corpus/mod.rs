@@ -3,7 +3,7 @@
 //! Rows of a feed come in ([`ingest`]) and become one immutable batch per list ([`mod@batch`]). One
 //! [`merge::Dossier`] per name goes out ([`merge`]). A list is added completely or not at all: a
 //! finished batch is renamed into place under the next number. [`compact`] merges many batches into
-//! one. Popularity lists are no batches ([`ranked`]).
+//! one. Popularity lists are not batches ([`ranked`]).
 
 pub mod batch;
 pub mod compact;
@@ -324,7 +324,7 @@ pub struct Verified {
     /// Files and lists that are sound.
     pub files: u64,
     pub lists: u64,
-    /// What is wrong with the others, and what to do.
+    /// Problems of the others, and the remedy.
     pub damaged: Vec<String>,
 }
 

@@ -25,7 +25,7 @@ impl Corpus {
         let last = self.last_number()?;
         let mut next = self.files()?.last().map_or(0, |file| file.last) + 1;
         while next <= last {
-            tracing::info!(batch = next, "adding an empty batch in place of a removed one");
+            tracing::info!(batch = next, "adding an empty batch instead of a removed one");
             self.fill(next, now)?;
             next += 1;
         }

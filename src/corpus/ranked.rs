@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(list.entries_from(b"c").count(), 1);
         assert_eq!(corpus.ranked_metas().expect("readable"), [list.meta().clone()]);
         assert_eq!(list.meta().edition.day.to_string(), "2026-11-22");
-        assert!(corpus.metas().expect("readable").is_empty(), "it is no batch");
+        assert!(corpus.metas().expect("readable").is_empty(), "it is not a batch");
     }
 
     #[test]

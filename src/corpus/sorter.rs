@@ -141,7 +141,7 @@ impl Sorter {
         self.folder.path().join(run.to_string())
     }
 
-    /// Hands the rows to a writing thread, after the one before has ended.
+    /// Passes the rows to a writer thread, once the previous one has ended.
     fn spill(&mut self) -> Result<(), BatchError> {
         if self.rows.is_empty() {
             return Ok(());

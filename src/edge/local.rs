@@ -79,7 +79,7 @@ pub fn judge(app: &App, extensions: &Extensions, headers: &HeaderMap, version: V
     }
 }
 
-/// Whether a proxy says that it forwarded the request, or it is none that a browser on this machine
+/// Whether a proxy says that it forwarded the request, or it is not one that a browser on this machine
 /// sends. A proxy without settings speaks HTTP/1.0 or closes each connection, as nginx does, and its visitors'
 /// browsers name the host that they see.
 fn is_forwarded(headers: &HeaderMap, version: Version) -> bool {

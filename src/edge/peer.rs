@@ -26,7 +26,7 @@ impl Client {
             return Client { address: connected, through_proxy: false, is_hidden: false };
         }
         let mut address = connected;
-        // A proxy that knows only the newer header forwards for somebody, too.
+        // A proxy that knows only the newer header forwards for a client, too.
         let mut is_hidden =
             headers.contains_key(FORWARDED) && !headers.contains_key("x-forwarded-for");
         let lines = headers.get_all("x-forwarded-for").iter().rev();

@@ -1,5 +1,5 @@
-//! Reads after writes in a cluster. The response to a write tells how far the shared log is, in a header, and to
-//! browsers in a cookie. A request that shows it is answered from no older state, whichever node it meets, and told
+//! Reads after writes in a cluster. The response to a write returns the position of the shared log in a header, and to
+//! browsers in a cookie. A request that sends it is answered from no older state on any node, and refused
 //! how far that was.
 
 use std::fmt;
@@ -49,7 +49,7 @@ impl FromStr for LogPosition {
 #[derive(Clone, Copy, Debug)]
 pub struct Moment(Option<u64>);
 
-/// Tells and awaits positions, for a node of a cluster.
+/// Returns and awaits positions, for a node of a cluster.
 #[derive(Clone)]
 pub struct Positions {
     pub store: Store,
@@ -74,7 +74,7 @@ impl Positions {
         Ok(Moment(self.live.epoch()))
     }
 
-    /// Tells a client how far the log is, at least as far as what the response was made of.
+    /// Returns the position of the log to a client, at least that of the state behind the response.
     pub fn tell(&self, request: &HeaderMap, response: &mut HeaderMap) {
         let position = LogPosition(self.store.log_position()).to_string();
         if !request.contains_key(AUTHORIZATION) {
@@ -91,8 +91,8 @@ impl Positions {
         }
     }
 
-    /// Whether one index was in use since then, and is that of the position that was told. Otherwise a response may be
-    /// of another.
+    /// Whether one index was in use since then, and belongs to the position that was returned. Otherwise a response may
+    /// be of another.
     pub fn saw_one_index(&self, Moment(epoch): Moment) -> bool {
         epoch.is_some() && self.live.epoch() == epoch && !self.live.is_behind()
     }
@@ -102,7 +102,7 @@ fn shown(headers: &HeaderMap) -> Result<Option<LogPosition>, ApiError> {
     if let Some(value) = headers.get(HEADER) {
         let position = value.to_str().ok().and_then(|value| value.parse().ok());
         return position.map(Some).ok_or_else(|| {
-            ApiError::parameter("X-Log-Position", "is not a position that this service told")
+            ApiError::parameter("X-Log-Position", "is not a position that this service returned")
         });
     }
     // A browser may keep a cookie of an older service.

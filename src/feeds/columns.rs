@@ -54,7 +54,7 @@ impl<T> Default for Fields<T> {
     }
 }
 
-/// What the columns or keys of a list are, taken together.
+/// Roles of the columns or keys of a list, together.
 pub(super) struct Resolved<T> {
     pub(super) name: Option<T>,
     pub(super) release: Option<(SlashOrder, T)>,

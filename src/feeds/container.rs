@@ -434,7 +434,7 @@ fn spreadsheet<R: Read + Seek>(archive: &ZipArchive<R>) -> Option<&'static str> 
     (has("mimetype") && has("content.xml")).then_some("OpenDocument, .ods")
 }
 
-/// Returns true for files that operating systems add: folders with metadata, thumbnails, and whatever is
+/// Returns true for files that operating systems add: folders with metadata, thumbnails, and anything
 /// hidden.
 fn is_hidden(name: &str) -> bool {
     const ADDED: [&str; 3] = ["__MACOSX", "Thumbs.db", "desktop.ini"];

@@ -94,7 +94,7 @@ pub(super) fn day_first(text: &str, column: &'static str) -> Result<Option<Day>,
 }
 
 /// The line above the names of .pl (`2026-04-07 08:10:56 MEST`) and .mx
-/// (`01/10/26 03:00:16 GMT-6`). The zone is required: a date alone is no time stamp.
+/// (`01/10/26 03:00:16 GMT-6`). The zone is required: a date alone is not a timestamp.
 pub(super) fn stamp(line: &str) -> Option<DateTime<Utc>> {
     let (date, time) = split_date(line.trim());
     let clock = Clock::parse(time)?;

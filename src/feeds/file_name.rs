@@ -1,4 +1,4 @@
-//! What the name of a file says about the list in it (`data/docs/sources.md`): its day, and whether it is a
+//! Facts about a list in the name of its file (`data/docs/sources.md`): its day, and whether it is a
 //! public list of new registrations.
 
 use std::path::Path;
@@ -72,7 +72,7 @@ const WHOISDS_INNER: &str = "domain-names.txt";
 /// The day in the name of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NameDay {
-    /// There is none, or there are several: `from-2026-10-01-to-2026-10-07`.
+    /// No date, or several: `from-2026-10-01-to-2026-10-07`.
     None,
     One(Day),
     /// Day and month can be either way around: `05-11-2026`. Both days, in the order of the calendar.

@@ -12,7 +12,7 @@ use crate::vocab::name::DomainName;
 /// The columns that are read, for messages.
 pub(super) const HEADER_WORDS: &str =
     "`Nom de domaine`, `Date de cr\u{e9}ation` and `Date de retrait du WHOIS`";
-/// Names of the columns, without what is no ASCII letter: the encoding of older files is another.
+/// Names of the columns, ASCII letters only; older files use another encoding.
 const NAME: &str = "nomdedomaine";
 const CREATED: [&str; 2] = ["datedecration", "datedecreation"];
 const DELETED: &str = "datederetraitduwhois";

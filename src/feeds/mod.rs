@@ -123,7 +123,7 @@ impl Feed {
     /// Opens a list: unpacks its head, recognises or checks its format, and reads its header.
     ///
     /// # Errors
-    /// The file is no readable list of observations; the error says what to do.
+    /// The file is not a readable list of observations; the error says what to do.
     pub fn open(path: &Path, options: &ReadOptions) -> Result<Feed, FeedError> {
         Feed::start(path, options).map_err(|problem| FeedError::new(path, problem))
     }
@@ -206,7 +206,7 @@ impl Feed<RankedName> {
     /// Opens a popularity list. Returns which list it is, and of which day.
     ///
     /// # Errors
-    /// The file is no popularity list, or one without a name.
+    /// The file is not a popularity list, or one without a name.
     pub fn open_ranked(
         path: &Path,
         options: &ReadOptions,

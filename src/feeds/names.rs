@@ -47,7 +47,7 @@ fn name(row: &str) -> Result<DomainName, NameError> {
     let (_, rest) = path;
     let is_front = rest.strip_suffix('/').unwrap_or(rest) == host;
     let host = host.strip_prefix("www.").unwrap_or(host);
-    // The page of a list of pages is no statement about its name.
+    // A page in a list of pages says nothing about its name.
     if is_front { DomainName::parse(host) } else { DomainName::parse(row) }
 }
 

@@ -1,4 +1,4 @@
-//! What the days of a list are: from its format, the name of its file, the options and the time of its
+//! Days of a list: from its format, the name of its file, the options and the time of its
 //! observation. Formats parse rows; the rules are here, and in `data/docs/sources.md` with examples.
 
 use chrono::{DateTime, Utc};

@@ -212,7 +212,7 @@ fn shape(
             "a name and a date separated by a tab",
         ),
         Format::Names => {
-            // Below a header of several columns, a row with an empty one is no plain list.
+            // Below a header of several columns, a row with an empty one is not a plain list.
             let is_table = Header::find(head).is_some_and(|header| header.names_several());
             let is_strict = demand == Demand::Most && is_table;
             let fits: fn(&str) -> bool = if is_strict { names::is_bare } else { names::fits };

@@ -21,7 +21,7 @@ pub(super) struct Stamped {
 }
 
 impl Stamped {
-    /// Parses the head of a list; `None` when the first line is no time stamp.
+    /// Parses the head of a list; `None` when the first line is not a timestamp.
     pub(super) fn parse(head: &Head) -> Option<Stamped> {
         let (line, first) = head.lines.first()?;
         let at = dates::stamp(first)?;

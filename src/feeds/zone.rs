@@ -156,7 +156,7 @@ pub struct ZoneRecords {
     open_parentheses: u32,
     /// Bytes of the last record, or of what it has so far.
     bytes: usize,
-    /// The last record goes on, and its type has not come yet.
+    /// The last record continues, and its type has not been read yet.
     awaits_type: bool,
 }
 
@@ -171,7 +171,7 @@ impl ZoneRecords {
         &self.owner
     }
 
-    /// Whether the last record goes on in the next line.
+    /// Whether the last record continues in the next line.
     pub fn is_open(&self) -> bool {
         self.open_parentheses > 0
     }
@@ -187,7 +187,7 @@ impl ZoneRecords {
     /// record anywhere; the line with its type returns its kind.
     ///
     /// # Errors
-    /// The line is no record, or a directive that is not supported, or the record is too long.
+    /// The line is not a record, or a directive that is not supported, or the record is too long.
     pub fn read(&mut self, line: &str) -> Result<RecordKind, RejectReason> {
         let goes_on = self.is_open();
         let record = self.without_comment(line);
@@ -282,7 +282,7 @@ impl ZoneRecords {
 /// Writes a name of a zone file in absolute form, lower case, without its trailing dot.
 fn absolute(name: &str, origin: Option<&str>, into: &mut String) -> Result<(), RejectReason> {
     into.clear();
-    // Bytes that are no text.
+    // Bytes that are not UTF-8.
     if name.contains(char::REPLACEMENT_CHARACTER) {
         return Err(RejectReason::BadRecord);
     }

@@ -10,7 +10,7 @@ const LISTS_APART: usize = 8;
 
 /// Compacts the corpus when it has more batches than `site` allows, and returns its batches.
 ///
-/// Compaction only saves time, so the rebuild goes on without it when it fails.
+/// Compaction only saves time, so a rebuild continues if it fails.
 ///
 /// # Errors
 /// The batches cannot be read again.

@@ -3,10 +3,11 @@
 //!
 //! A file is taken once it is complete: its name does not start with a dot or end as that of a
 //! partial upload does, it was unchanged between two scans, and no writer is known to have it open. A text
-//! whose last line has no line end may be cut, so it waits for [`SCANS_UNENDED`] scans more. It then moves to `done/`, or to `refused/` with a note that gives the reason. If it is written to there,
-//! it was not complete after all: it moves back, and is taken again. A list is refused when it is not usable, or when its
-//! ingest failed [`TRIES_MAX`] times. Causes that may pass (a full disk, another ingest, a server that
-//! stops) leave it in place and are not counted.
+//! whose last line has no line end may be cut, so it waits for [`SCANS_UNENDED`] scans more. It then moves to `done/`,
+//! or to `refused/` with a note that gives the reason. If it is written to there, it was not complete after all: it
+//! moves back, and is taken again. A list is refused when it is not usable, or when its ingest failed [`TRIES_MAX`]
+//! times. Causes that may pass (a full disk, another ingest, a server that stops) leave it in place and are not
+//! counted.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
@@ -75,7 +76,7 @@ pub struct InboxCounts {
     pub scanned_at: Option<DateTime<Utc>>,
     /// Names of the files that wait.
     pub waiting: Vec<String>,
-    /// Names of entries that are no files, and so are ignored.
+    /// Names of entries that are not files, which are ignored.
     pub ignored: Vec<String>,
     /// Name of the last list whose writer seems to append in pieces, each by its path.
     pub in_pieces: Option<String>,
@@ -400,7 +401,7 @@ impl Memory {
 
     /// Returns whether a text that ends within a line is to wait for its rest; logs it once.
     fn may_be_cut(&mut self, path: &Path, version: FileVersion) -> bool {
-        // Whatever cannot be read now is reported by the ingest.
+        // The ingest reports what cannot be read.
         if !feeds::ends_within_a_line(path).unwrap_or(false) {
             return false;
         }

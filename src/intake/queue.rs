@@ -150,8 +150,9 @@ impl Queue {
     /// Waits for its turn and runs a request.
     ///
     /// # Errors
-    /// A list would get the day of a clock that is not trusted, the worker cannot be started or crashes, or the server stops: then the worker is killed, and
-    /// nothing is half done. A rebuild that is only wanted if lists are missing waits after a failure.
+    /// A list would get the day of a clock that is not trusted, the worker cannot be started or crashes, or the server
+    /// stops: then the worker is killed, and nothing is half done. A rebuild that is only wanted if lists are missing
+    /// waits after a failure.
     pub async fn run_request(&self, request: Request) -> Result<Outcome, QueueError> {
         if matches!(&request.task, Task::Rebuild(Rebuild { only_if_behind: true, .. }))
             && self.status.next_try().is_some_and(|next| next > Instant::now())

@@ -508,7 +508,7 @@ impl Asked {
 /// How the index of an installation stands to its lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexState {
-    /// It holds all of them. Also if the corpus is in use: whoever uses it builds the index.
+    /// It holds all of them. Also if the corpus is in use: its user builds the index.
     Current,
     /// The corpus holds lists that no generation does.
     Lacks,

@@ -37,7 +37,7 @@ impl TableFile {
     /// Reads the Public Suffix List that the settings name, and uses it in this process.
     ///
     /// # Errors
-    /// The file cannot be read or is no such list.
+    /// The file cannot be read or is not such a list.
     pub fn install_fixed(path: &Path) -> anyhow::Result<TableFile> {
         let (table, path) = (Table::Suffixes, path.to_owned());
         let read = || anyhow::Ok(parse(table, &fs::read(&path)?)?);
@@ -110,7 +110,7 @@ impl TablesFolder {
     }
 
     /// Uses the newest tables in this process, except those in `fixed`. Also returns why tables are not
-    /// used: the one before, or else the compiled copy, takes their place.
+    /// used; the previous file, or else the compiled copy, replaces them.
     pub fn install(&self, fixed: Option<TableFile>) -> (Vec<TableFile>, Vec<anyhow::Error>) {
         let (mut used, mut problems) = (Vec::from_iter(fixed), Vec::new());
         for table in Table::ALL {

@@ -70,7 +70,7 @@ pub fn collect(mut worker: Child, memory: WorkerMemory) -> anyhow::Result<Outcom
         BufReader::new(stdout).read_until(b'\n', &mut line).context("its output")?;
     }
     let status = worker.wait()?;
-    // A line that was cut is no outcome either.
+    // A truncated line is not an outcome either.
     ensure!(line.ends_with(b"\n"), "{}", cause(status, memory));
     decode(&line)
 }

@@ -43,7 +43,7 @@ pub enum JournalError {
         /// The damage.
         source: HeaderError,
     },
-    /// A sound segment does not follow the one before it.
+    /// A sound segment does not follow its predecessor.
     #[error(
         "{} does not follow the segment before it: its {what} is {found}, expected {expected}. A \
          segment is missing, or this one comes from elsewhere; {RESTORE}",
@@ -291,7 +291,7 @@ pub enum Damage {
         /// The number found.
         found: u64,
     },
-    /// A sound record with the right number that did not follow the one before it.
+    /// A sound record with the right number that did not follow its predecessor.
     #[error("its chain is {}, expected {}", hex::encode(.found), hex::encode(.expected))]
     Chain {
         /// The chain after the previous record.

@@ -136,7 +136,7 @@ pub struct Disk;
 const PRIVATE: u32 = 0o600;
 /// Mode of new folders.
 const PRIVATE_FOLDER: u32 = 0o750;
-/// Flag that refuses a link in place of a file.
+/// Flag that refuses a link instead of a file.
 const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 impl Fs for Disk {

@@ -116,7 +116,7 @@ impl Mark {
 /// Reads the mark in `dir`.
 ///
 /// # Errors
-/// The disk failed, or a newer dropdex wrote the mark. A damaged mark is no error.
+/// The disk failed, or a newer dropdex wrote the mark. A damaged mark is not an error.
 pub(super) fn read(fs: &dyn Fs, dir: &Path) -> Result<FoundMark, JournalError> {
     let path = dir.join(MARK_FILE);
     let bytes = match fs.read(&path) {

@@ -51,7 +51,7 @@ const CHUNK_HEADER_BYTES: usize = 8;
 const END_BYTES: usize = 88;
 /// Offset of the file digest in the end.
 const FILE_DIGEST_AT: usize = 56;
-/// Value in place of a chunk's length that marks the end.
+/// Value instead of a chunk's length that marks the end.
 const END: u32 = u32::MAX;
 /// Size of the write buffer.
 const WRITE_BYTES: usize = 1 << 20;

@@ -7,7 +7,7 @@
 //! 2. A sound record stands there, but not the next one: no crash moves a whole record.
 //! 3. A later sound record says that the damaged one was synced: it has changed.
 //! 4. Later records are sound, and none says so: one unacknowledged group that reached the disk out
-//!    of order. That is sound because a group is written only after the sync of the one before it
+//!    of order. That is sound because a group is written only after the sync of its predecessor
 //!    has returned.
 //! 5. Nothing sound follows, and a sector of the rest was never written (zero, or past the end of
 //!    the file): a torn tail.

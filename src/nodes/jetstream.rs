@@ -25,22 +25,22 @@ use crate::cluster::record::RECORD_BYTES_MAX;
 use crate::cluster::settings::Settings;
 use crate::cluster::stream::{Published, Records, Stream, StreamError, StreamRecord};
 
-/// Time for an answer. Servers elect another leader within seconds; what is unknown then is asked again.
+/// Timeout of a request. Servers elect another leader within seconds; requests without a response are repeated.
 const ANSWER_WAIT: Duration = Duration::from_secs(2);
-/// Time for an answer about an object.
+/// Timeout of a request for an object.
 const OBJECT_WAIT: Duration = Duration::from_secs(20);
-/// Time for another node of the same name to answer.
+/// Time for another node of the same name to respond.
 const NAMESAKE_WAIT: Duration = Duration::from_millis(300);
-/// Time between two messages that tell the other nodes that this one is there.
+/// Interval of the messages with this node's health.
 const TELL_EVERY: Duration = Duration::from_secs(1);
-/// A server that was not heard for so long does not count for the majority.
+/// Servers silent for longer are excluded from the quorum.
 const SILENT_MAX: Duration = Duration::from_secs(10);
-/// Records that are on their way from the server.
+/// Records prefetched from the server.
 const RECORDS_AHEAD: usize = 1_024;
-/// The oldest server: the first whose `sync_interval: always` keeps what it acknowledged when the power fails.
+/// Oldest supported server version: the first whose `sync_interval: always` survives a power failure.
 const VERSION_MIN: [u64; 3] = [2, 10, 27];
 
-/// Why a stream or its server is not used.
+/// Why a stream or its server is rejected.
 #[derive(Debug, Error)]
 pub enum RefusedStream {
     #[error("cannot use the NATS servers: {0}")]
@@ -50,7 +50,7 @@ pub enum RefusedStream {
     #[error("cannot read the credentials {}: {source}", path.display())]
     Credentials { path: PathBuf, source: std::io::Error },
     #[error(
-        "a node `{0}` answers already: set another `node` on each, or stop the other server of this name"
+        "a node `{0}` is already running: give each node its own `node`, or stop the other server with this name"
     )]
     SameName(String),
     #[error(
@@ -87,7 +87,7 @@ impl JetStream {
         &self.settings
     }
 
-    /// Connects for objects of some megabytes, which take longer than records.
+    /// Connects with a longer timeout, for objects of some megabytes.
     ///
     /// # Errors
     /// [`RefusedStream`].
@@ -114,7 +114,7 @@ impl JetStream {
     /// Removes the stream with all its records, if it exists, and creates it again.
     ///
     /// # Errors
-    /// [`RefusedStream`]. The stream may be gone then.
+    /// [`RefusedStream`]. The stream may have been removed.
     pub async fn replace(&self) -> Result<(), RefusedStream> {
         let context = self.connect().await?;
         let subject = format!("STREAM.DELETE.{}", self.settings.stream);
@@ -191,7 +191,7 @@ impl JetStream {
         if version(&server.version).is_none_or(|version| version < VERSION_MIN) {
             return Err(RefusedStream::TooOld { name, version: server.version });
         }
-        // Records have headers beside them.
+        // The limit includes headers.
         if server.max_payload < RECORD_BYTES_MAX + 1024 {
             return Err(RefusedStream::MessagesTooSmall { name, bytes: server.max_payload });
         }
@@ -199,7 +199,7 @@ impl JetStream {
         Ok(context.timeout(ANSWER_WAIT).ack_timeout(ANSWER_WAIT).build(client))
     }
 
-    /// Compares the settings of the stream with those that lose nothing. Servers ignore settings that they do not know.
+    /// Compares the settings of the stream with those that keep every record. Servers ignore unknown settings.
     async fn check_stream(&self, context: &Context) -> Result<(), RefusedStream> {
         let config = self.config(context).await?;
         for (setting, wanted) in wanted(&self.settings) {
@@ -222,7 +222,7 @@ impl JetStream {
         }
     }
 
-    /// Tells all nodes what `facts` returns, each second and when asked, and notes what they tell, until the
+    /// Publishes `facts` to all nodes, each second and on request, and records those of its peers, until the
     /// connection ends.
     ///
     /// # Errors
@@ -254,7 +254,7 @@ impl JetStream {
         }
     }
 
-    /// Returns the answers of all nodes, see [`JetStream::meet`], that come within `wait`.
+    /// Returns the responses of all nodes within `wait`, see [`JetStream::meet`].
     ///
     /// # Errors
     /// [`RefusedStream`].
@@ -275,15 +275,15 @@ impl JetStream {
                 }
             }
         };
-        // Nodes do not say which of them answers last.
+        // The number of nodes is unknown, so this always waits.
         let _ = timeout(wait, collecting).await;
         Ok(found)
     }
 
-    /// Returns what the servers of the stream lack, in words; nothing if all have all records.
+    /// Describes servers of the stream that are missing or lack records.
     ///
     /// # Errors
-    /// The stream cannot be written: most servers are gone, or do not answer.
+    /// The stream cannot be written: most servers are missing or do not respond.
     pub async fn servers(&self) -> Result<Vec<String>, RefusedStream> {
         let context = self.connect().await?;
         let info = self.info(&context).await.map_err(|err| RefusedStream::NotWritable(err.0))?;
@@ -339,11 +339,13 @@ impl Stream for JetStream {
 
     async fn last(&self) -> Result<u64, StreamError> {
         let context = self.context().await?;
-        // A stream that is gone has lost all records.
+        // A removed stream has lost all records.
         let Some(info) = self.info(&context).await? else { return Ok(0) };
         check_majority(&info["cluster"])?;
         let last = info["state"]["last_seq"].as_u64();
-        last.ok_or_else(|| StreamError("the server did not tell where the stream ends".to_owned()))
+        last.ok_or_else(|| {
+            StreamError("the server did not report the end of the stream".to_owned())
+        })
     }
 
     async fn record(&self, seq: u64) -> Result<Option<Vec<u8>>, StreamError> {
@@ -387,13 +389,13 @@ impl Stream for JetStream {
     }
 }
 
-/// Whether the leader of the stream hears a server.
+/// Whether the leader of the stream is in contact with a server.
 fn is_there(replica: &Value) -> bool {
     let silent = replica["active"].as_u64().map(Duration::from_nanos);
     replica["offline"] != true && silent.is_some_and(|silent| silent < SILENT_MAX)
 }
 
-/// Checks that most servers of the stream are there: others may answer, but store nothing.
+/// Checks for a quorum. A minority of servers may respond, but stores nothing.
 fn check_majority(cluster: &Value) -> Result<(), StreamError> {
     let Some(replicas) = cluster["replicas"].as_array() else { return Ok(()) };
     if cluster["leader"].as_str().is_none_or(str::is_empty) {
@@ -405,11 +407,11 @@ fn check_majority(cluster: &Value) -> Result<(), StreamError> {
         return Ok(());
     }
     Err(StreamError(format!(
-        "{there} of {all} servers of the stream are there, which is no majority"
+        "{there} of {all} servers of the stream are up, which is not a majority"
     )))
 }
 
-/// Returns the servers that are gone or lack records.
+/// Returns the servers that are missing or lack records.
 fn lacking(cluster: &Value) -> Vec<String> {
     let replicas = cluster["replicas"].as_array().into_iter().flatten();
     let words = replicas.filter_map(|replica| {
@@ -426,7 +428,7 @@ fn lacking(cluster: &Value) -> Vec<String> {
     words.collect()
 }
 
-/// The settings of the stream that matter, as the server tells them.
+/// The required settings of the stream, in the server's form.
 fn wanted(settings: &Settings) -> Vec<(&'static str, Value)> {
     vec![
         ("name", json!(settings.stream)),
@@ -443,9 +445,9 @@ fn wanted(settings: &Settings) -> Vec<(&'static str, Value)> {
         ("max_msg_size", json!(-1)),
         ("deny_delete", json!(true)),
         ("deny_purge", json!(true)),
-        // Answers of servers that are behind.
+        // Direct reads may come from servers that are behind.
         ("allow_direct", json!(false)),
-        // Appends are compared by number, so that nothing depends on the time that duplicates are known for.
+        // Appends are deduplicated by number, so the server's window for duplicates does not matter.
         ("allow_rollup_hdrs", json!(false)),
     ]
 }
@@ -468,7 +470,7 @@ fn unreachable(err: impl std::fmt::Display) -> RefusedStream {
     RefusedStream::Unreachable(explained(&err.to_string()))
 }
 
-/// Adds to an error of the client what may be the reason.
+/// Adds likely causes to an error of the client.
 fn explained(error: &str) -> String {
     let is_timeout =
         ["deadline has elapsed", "timed out", "no responders"].iter().any(|it| error.contains(it));
@@ -476,7 +478,7 @@ fn explained(error: &str) -> String {
         return error.to_owned();
     }
     format!(
-        "{error}: no answer; check that `cluster.servers` names NATS servers that run with `jetstream` enabled, that most \
+        "{error}: no response; check that `cluster.servers` names NATS servers that run with `jetstream` enabled, that most \
          of them have found each other (`routes`), and that no firewall is between"
     )
 }

@@ -1,8 +1,8 @@
-//! Who does the work that is done once for all nodes of a cluster.
+//! Leader election: which node does the work that is done once for all nodes of a cluster.
 //!
-//! The leader tells every second that it is there. A node that has not heard it for [`SILENCE_MAX`] takes the lead
-//! with a record of the shared log, which ends the term of the one before: two nodes may believe for a moment that
-//! they lead, but the log takes the decisions of one. A leader that cannot write stops earlier than another begins.
+//! The leader sends its health every second. A node that has not heard it for [`SILENCE_MAX`] takes the lead
+//! with a record of the shared log, which ends the previous term. Two nodes may believe for a moment that
+//! they lead, but the log accepts the decisions of only one. A leader that cannot write stops before another starts.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,20 +12,20 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::peers::Peers;
 use crate::accounts::{Lead, Store};
 
-/// A leader that was silent for this time loses the lead to the first node that takes it.
+/// After this silence of the leader, any node may take the lead.
 pub const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// A leader that could not write for this time stops its work.
+/// A leader that could not write for this time steps down.
 const CUT_OFF_MAX: Duration = Duration::from_secs(4);
-/// Time between two looks.
+/// Poll interval.
 const PERIOD: Duration = Duration::from_millis(250);
-/// Time for the last record of a leader that stops.
+/// Timeout for the record with which a leader steps down.
 const LEAVE_MAX: Duration = Duration::from_secs(2);
 
 /// A node that may lead.
 pub struct Candidate {
     pub store: Store,
     pub peers: Arc<Peers>,
-    /// Whether the settings let it lead.
+    /// Whether the settings allow it to lead.
     pub may_lead: bool,
 }
 
@@ -53,7 +53,7 @@ impl Candidate {
         }
     }
 
-    /// Returns once this node no longer leads, or cannot tell.
+    /// Returns once this node no longer leads, or can no longer know.
     pub async fn lost(&self) {
         let mut looks = looks();
         while self.store.leads() && self.is_able() {
@@ -62,13 +62,13 @@ impl Candidate {
         tracing::warn!("this node no longer leads; another does the work for all nodes");
     }
 
-    /// Gives the lead up.
+    /// Gives up the lead.
     pub async fn leave(&self) {
         match timeout(LEAVE_MAX, self.store.leave_lead()).await {
             Ok(Ok(())) => {}
-            // The others notice after a while.
-            Ok(Err(err)) => tracing::info!(error = %err, "the lead was not given up"),
-            Err(_) => tracing::info!("the lead was not given up in time"),
+            // The others notice its silence.
+            Ok(Err(err)) => tracing::info!(error = %err, "the lead was not released"),
+            Err(_) => tracing::info!("the lead was not released in time"),
         }
     }
 
@@ -82,14 +82,14 @@ impl Candidate {
         is_able && self.is_free(lead)
     }
 
-    /// Whether this node may take the lead: there is no leader, it is this node since before a restart, or it is silent.
+    /// Whether the lead is free: there is no leader, it was this node before a restart, or it is silent.
     fn is_free(&self, lead: &Lead) -> bool {
         let Some(leader) = &lead.node else { return true };
         self.store.is_node(leader)
             || self.peers.has_not_led_for(leader, Instant::now()) > SILENCE_MAX
     }
 
-    /// Whether this node can lead on: what it does must reach the log, on the right day.
+    /// Whether this node can do the work: it must reach the log and know the day.
     fn is_able(&self) -> bool {
         let Some(condition) = self.store.shared_log() else { return true };
         let is_cut_off = condition.cut_off.is_some_and(|it| it.since.elapsed() > CUT_OFF_MAX);

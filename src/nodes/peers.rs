@@ -1,6 +1,6 @@
-//! The other nodes, as this one hears them: each tells its facts once a second, over the servers of the stream.
+//! The other nodes. Each publishes its health once a second, over the servers of the stream.
 //!
-//! All times are of this node's own clock, which is not compared with those of others.
+//! All times are those of this node's own clock.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use crate::cluster::facts::NodeFacts;
 
-/// What was heard since the start.
+/// Peers heard since the start.
 pub struct Peers {
     began: Instant,
     heard: Mutex<BTreeMap<String, Peer>>,
 }
 
-/// A node that was heard.
+/// A peer.
 #[derive(Clone, Debug)]
 pub struct Peer {
     pub facts: NodeFacts,
@@ -46,7 +46,7 @@ impl Peers {
         now.duration_since(led_at.unwrap_or(self.began))
     }
 
-    /// Returns the nodes that were heard since the start, in order of their names.
+    /// Returns the nodes heard since the start, by name.
     pub fn list(&self) -> Vec<Peer> {
         self.heard().values().cloned().collect()
     }

@@ -59,8 +59,8 @@ pub struct Client {
     timeout: Duration,
 }
 
-/// A request. The client adds `Host`, and `User-Agent` and `Accept-Encoding` if they are absent. There is no `Debug`, because URLs and headers
-/// may hold secrets.
+/// A request. The client adds `Host`, and `User-Agent` and `Accept-Encoding` if they are absent. There is no `Debug`,
+/// because URLs and headers may hold secrets.
 pub struct Request {
     pub method: Method,
     pub url: Url,

@@ -60,7 +60,7 @@ pub struct SendError {
     pub failure: Failure,
     /// Delay that the receiver asks for.
     pub retry_after: Option<Duration>,
-    /// Whether the receiver could not be reached at all, whatever the message.
+    /// Whether the receiver could not be reached at all.
     pub is_down: bool,
     /// Detail for the operator's log, without secrets and without the response body.
     pub detail: String,

@@ -112,7 +112,7 @@ pub fn read(response: Response<'_>, name: &DomainName, now: DateTime<Utc>) -> Re
             None => Reply::Unusable(Unusable::Status(response.status)),
         },
         429 | 503 => {
-            // A delay of zero is no information.
+            // A delay of zero says nothing.
             let wait = response.retry_after.filter(|wait| !wait.is_zero());
             Reply::NotNow(wait.map(|wait| wait.min(RETRY_AFTER_MAX)))
         }
@@ -175,7 +175,7 @@ struct EventObject<'a> {
 /// Parses a domain object about `name`.
 ///
 /// # Errors
-/// The body is no domain object, or is about another name.
+/// The body is not a domain object, or is about another name.
 pub fn parse(body: &[u8], name: &DomainName, now: DateTime<Utc>) -> Result<Registration, Unusable> {
     if body.len() > RESPONSE_BYTES_MAX {
         return Err(Unusable::TooLong);

@@ -1,4 +1,4 @@
-//! The mail that tells the owner of a rule, or of a watchlist, that one of its channels was switched off.
+//! The mail to the owner of a rule, or of a watchlist, after one of its channels was switched off.
 
 use crate::outbound::alert::{Escaped, one_line, settings_page};
 use crate::vocab::ids::RuleId;

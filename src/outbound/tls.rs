@@ -1,4 +1,4 @@
-//! What to do about a TLS connection that failed.
+//! Remedies for failed TLS connections.
 
 use std::error::Error;
 use std::io;

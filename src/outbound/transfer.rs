@@ -49,11 +49,12 @@ impl TransferKey {
             "hmac-sha512" => TsigAlgorithm::HmacSha512,
             other => {
                 return Err(format!(
-                    "`{other}` is no algorithm: hmac-sha256, hmac-sha384 or hmac-sha512"
+                    "`{other}` is not an algorithm: hmac-sha256, hmac-sha384 or hmac-sha512"
                 ));
             }
         };
-        let name = Name::from_ascii(name).map_err(|_| format!("`{name}` is no name of a key"))?;
+        let name =
+            Name::from_ascii(name).map_err(|_| format!("`{name}` is not the name of a key"))?;
         let signer = TSigner::new(secret, algorithm, name, FUDGE.as_secs() as u16);
         signer.map(TransferKey).map_err(|error| error.to_string())
     }
@@ -62,7 +63,7 @@ impl TransferKey {
 /// Why a zone was not transferred.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
-    #[error("`{0}` is no name of a zone")]
+    #[error("`{0}` is not the name of a zone")]
     ZoneName(String),
     #[error("cannot connect to {server}: {source}")]
     Connect { server: String, source: CallError },

@@ -399,7 +399,7 @@ fn settle_language(setting: Setting, reading: &mut Reading) {
     };
     let languages = || Language::all().filter(|language| language.code().is_some());
     let Some(best) = languages().rev().max_by_key(|&language| merit(language)) else { return };
-    // One word that is of this language alone tells it, as does the suffix.
+    // One word that is of this language alone decides, as does the suffix.
     *certain = Some(best) == setting.expected || seen.iter().any(|(_, claims)| claims.only(best));
     let words = tokens.iter_mut().filter(|token| token.is_word());
     for (word, (levels, claims)) in words.zip(seen.iter()) {
@@ -417,7 +417,7 @@ fn has(levels: Levels, claims: Claims, language: Language) -> bool {
 }
 
 /// Dictionary quality of a label, in hundredths: the frequency of its words weighted by their
-/// length, reduced for every further piece and again when a piece is no word.
+/// length, reduced for every further piece and again when a piece is not a word.
 pub fn quality(tokens: &[Token]) -> Percent {
     /// One word is better than two, and two than three.
     const BY_PIECES: [u32; 6] = [100, 100, 90, 68, 50, 38];

@@ -35,7 +35,7 @@ pub fn is_full(bucket: &Bucket) -> bool {
 /// sequences of its length.
 #[inline]
 pub fn place(all: u64, sequence: u64) -> (usize, u16) {
-    // Adding `all` tells sequences of different lengths apart.
+    // Adding `all` distinguishes sequences of different lengths.
     let hash = (sequence + all).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let at = ((hash >> 32) * BUCKETS as u64) >> 32;
     (at as usize, (hash >> 16) as u16 >> COST_BITS)

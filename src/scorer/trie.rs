@@ -9,7 +9,7 @@
 pub const LETTER_BITS: u32 = 5;
 
 /// A node: its base, then its letter in the lowest [`LETTER_BITS`] (0 where no node stands) and above
-/// it the number of the word that ends here, from 1 (0 for none). The first element is no node: its
+/// it the number of the word that ends here, from 1 (0 for none). The first element is not a node: its
 /// base is the root's.
 pub type Node = [u32; 2];
 

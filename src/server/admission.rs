@@ -29,7 +29,7 @@ pub enum Class {
     LogIn,
     /// Changes, which wait for the disk.
     Write,
-    /// Requests without a valid key or session, whatever they ask for.
+    /// Requests without a valid key or session, to any path.
     Visitor,
 }
 

@@ -229,7 +229,7 @@ impl Gateway {
         }
     }
 
-    /// Answers a request on what its client wrote before, and tells the client of a write how far it is.
+    /// Answers a request from a state with its client's earlier writes, and returns the position after a write.
     async fn positioned(
         &self,
         policy: &RequestPolicy,
@@ -254,7 +254,7 @@ impl Gateway {
             return (class, response);
         }
         positions.tell(&headers, response.headers_mut());
-        // A write has happened, whatever index it looked at.
+        // A write has happened, with any index.
         if is_read && !positions.saw_one_index(moment) {
             return (class, policy.refuse(ApiError::NodeBehind));
         }

@@ -45,7 +45,7 @@ impl Hosts {
         };
         match &self.public {
             Some(public) if !request.uri().path().starts_with("/api/") => {
-                // Whatever the port: a proxy may listen on another one.
+                // With any port: a proxy may listen on another one.
                 let is_public = split(host).0.eq_ignore_ascii_case(split(public).0);
                 let is_known = is_public || is_loopback(host);
                 let misdirected = || ApiError::Misdirected { host: public.clone() };

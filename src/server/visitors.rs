@@ -11,7 +11,7 @@ use governor::{Quota, RateLimiter};
 use crate::edge::peer::Client;
 use crate::service::error::ApiError;
 
-/// Cells of the table: half a megabyte, whatever the number of networks. Networks that share a cell share
+/// Cells of the table: half a megabyte, for any number of networks. Networks that share a cell share
 /// its limit; the hash has a random seed, so that no client can choose whose.
 const CELLS: usize = 1 << 16;
 

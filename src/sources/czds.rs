@@ -51,7 +51,7 @@ struct Token {
 pub struct Links {
     /// One to each zone that is wanted.
     pub zones: Vec<Url>,
-    /// What the list of links has or lacks otherwise, in words.
+    /// Other problems of the list of links, for people.
     pub warnings: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ pub async fn zone_links(
 }
 
 /// The zones that the account has requested, with their approvals. The service does not document this
-/// report: without it, a run goes on.
+/// report; a run continues without it.
 pub async fn approvals(fetcher: &Fetcher, source: &Source) -> Option<Vec<Approval>> {
     let url = source.addresses.first()?.on(fetcher.today()).join(REPORT).ok()?;
     let report = fetcher.text(source, Ask::get(&url), LINKS_MAX).await;
@@ -148,9 +148,9 @@ fn sort_out(source: &Source, listed: &[serde_json::Value]) -> Links {
         let text = link.as_str().map_or_else(|| link.to_string(), str::to_owned);
         let url = link.as_str().and_then(|link| Url::parse(link.trim()).ok());
         let why = match url.as_ref().map(|url| (url, zone_of(url))) {
-            None => "which is no address",
+            None => "which is not an address",
             Some((url, _)) if !source.may_have_token(url) => "which leads elsewhere",
-            Some((_, None)) => "which is no zone file",
+            Some((_, None)) => "which is not a zone file",
             Some((_, Some(zone))) => {
                 if zones.insert(zone) {
                     links.zones.extend(url);
@@ -290,7 +290,7 @@ mod tests {
         let zones: Vec<_> = links.zones.iter().filter_map(zone_of).collect();
         assert_eq!(zones, ["com", "net"]);
         let [warning] = &links.warnings[..] else { panic!("one warning: {:?}", links.warnings) };
-        for part in ["guide.pdf`, which is no zone file", "org.zone`, which leads elsewhere"] {
+        for part in ["guide.pdf`, which is not a zone file", "org.zone`, which leads elsewhere"] {
             assert!(warning.contains(part), "{warning}");
         }
         assert!(warning.contains("evil.example") && !warning.contains("secret"), "{warning}");

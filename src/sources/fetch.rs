@@ -2,7 +2,8 @@
 //! operator can act on.
 //!
 //! A host gets one request at a time, the zone files of ICANN some. A download is written to a `.part` file,
-//! synced, checked and renamed. Waits are bounded between two pieces of a body, not in all, since zone files take hours.
+//! synced, checked and renamed. Waits are bounded between two pieces of a body, not in all, since zone files take
+//! hours.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -445,7 +446,7 @@ impl Fetcher {
                 let secret = login.password.read().map_err(FetchError::Password)?;
                 let secret = STANDARD.decode(secret.reveal().trim());
                 let secret = secret
-                    .map_err(|_| FetchError::TransferKey("its secret is no base64".into()))?;
+                    .map_err(|_| FetchError::TransferKey("its secret is not base64".into()))?;
                 let given = login.username.split_once(':');
                 let (algorithm, name) = given.unwrap_or((KEY_ALGORITHM, &login.username));
                 Some(TransferKey::new(name, algorithm, secret).map_err(FetchError::TransferKey)?)
@@ -735,7 +736,7 @@ impl Fetcher {
         Ok(Response { stream, url: url.clone(), turn })
     }
 
-    /// Tells what a status means for a request, of which a part was asked for or the whole.
+    /// Classifies the status of a response to a request for a part or the whole of a file.
     fn judge(&self, response: Response, of_part: bool) -> Result<Response, FetchError> {
         let now = self.clock.now();
         let status = response.stream.status;
@@ -851,7 +852,7 @@ fn finish(
     Ok(found)
 }
 
-/// Tells lists from what servers send in their place.
+/// Distinguishes lists from what servers send instead.
 fn check_start(start: &[u8], packing: Packing) -> Result<(), FetchError> {
     let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
     match (text.first(), packing) {

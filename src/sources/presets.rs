@@ -68,7 +68,7 @@ pub struct Preset {
     /// Whether a list has all that older ones have, so that only the newest is fetched.
     pub newest_only: bool,
     pub flow: Flow,
-    /// The table that it is, if it is no list of names.
+    /// The kind of table, if it is not a list of names.
     pub table: Option<Table>,
     pub format: Format,
     pub packing: Packing,

@@ -27,7 +27,7 @@ use crate::vocab::tables::{Published, Table};
 /// Files in the folder of a source that stay from run to run.
 const KEPT: [&str; 3] = [state::STATE, state::LOCK, czds::TOKEN];
 const REFUSED: &str = "refused";
-/// Failures of a run that are told in full.
+/// Failures of a run that are reported in full.
 const FAILURES_NAMED: usize = 5;
 /// Pages of a list that are followed.
 const PAGES_MAX: u32 = 100;
@@ -98,7 +98,7 @@ pub struct Report {
     /// most days.
     pub compared: u32,
     pub error: Option<String>,
-    /// What is odd about the lists that were fetched.
+    /// Warnings about the fetched lists.
     pub warnings: Vec<String>,
     pub next_run: Option<DateTime<Utc>>,
 }
@@ -370,7 +370,7 @@ impl<I: Intake> Runner<I> {
                 _ => None,
             })
         });
-        // Whatever happens, the next run downloads what it needs.
+        // The next run downloads what it needs in any case.
         let put_away = match &refused {
             Some(_) => keep_refused(&path),
             None => fs::remove_file(&path),
@@ -379,7 +379,7 @@ impl<I: Intake> Runner<I> {
         if let Some(reason) = refused {
             let kept = folder.join(REFUSED);
             let text = format!("the list was refused, and is kept in {}: {reason}", kept.display());
-            // A zone may be downloaded once in 24 hours, whatever it was good for.
+            // A zone may be downloaded once in 24 hours, even if the file could not be used.
             let is_limited = source.pause > TimeDelta::zero();
             if is_limited {
                 state.held.insert(url.as_str().to_owned(), held);
@@ -426,7 +426,7 @@ impl<I: Intake> Runner<I> {
             Err(err @ KeepError::Io { .. }) => return Err(anyhow::Error::from(err).into()),
             Err(err) => {
                 state.held.insert(url.as_str().to_owned(), held);
-                let text = format!("the table is not used, and the one before stays: {err}");
+                let text = format!("the table is not used, and the previous one stays: {err}");
                 state.refused.insert(url.as_str().to_owned(), text.clone());
                 return Err(Failed::new(text, Retry::NextRun));
             }

@@ -61,7 +61,7 @@ pub struct Source {
     /// Whether a list has all that older ones have, so that only the newest is fetched.
     pub newest_only: bool,
     pub flow: Flow,
-    /// The table that it is, if it is no list of names.
+    /// The kind of table, if it is not a list of names.
     pub table: Option<Table>,
     /// `None` recognises the format.
     pub format: Option<Format>,
@@ -184,7 +184,7 @@ pub fn shown(url: &Url) -> String {
 }
 
 /// An address of a list: http or https, possibly with the day of the list in it, or `axfr` with a name
-/// server and a zone. A fragment names the file, when the address tells neither its day nor which list
+/// server and a zone. A fragment names the file, when the address says neither its day nor which list
 /// it is. Invariant: a URL on every day, without user.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
@@ -212,7 +212,7 @@ impl Address {
     }
 }
 
-/// The text with a day in place of its placeholders.
+/// The text with a day instead of its placeholders.
 fn filled(text: &str, day: Day) -> String {
     let zip = STANDARD.encode(format!("{day}.zip"));
     let date = day.date();

@@ -172,13 +172,13 @@ pub struct State {
     pub addresses: Vec<String>,
     /// The last ingested list of each address.
     pub held: BTreeMap<String, Held>,
-    /// Why the list that is held for an address was refused: the one before stays in use.
+    /// Why the list that is held for an address was refused: the previous one stays in use.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, String>,
     /// Downloads that were cut, by address.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub partials: BTreeMap<String, Partial>,
-    /// What the last run found odd, although it fetched the lists.
+    /// Warnings of the last run, although it fetched the lists.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub odd: Vec<String>,
     /// Zones of CZDS; empty for other sources.
@@ -300,12 +300,12 @@ impl State {
         })
     }
 
-    /// What an operator should look at, although the last run fetched the lists.
+    /// Warnings for an operator, although the last run fetched the lists.
     pub fn warnings(&self) -> Vec<String> {
         self.odd.iter().cloned().chain(self.shrunk()).collect()
     }
 
-    /// Makes the source due, whatever its last run was.
+    /// Makes the source due, after any last run.
     pub fn make_due(&mut self) {
         self.next_run = None;
         self.problem = None;
@@ -365,7 +365,7 @@ impl Folder {
         let path = self.0.join(name).join(STATE);
         read(&path).unwrap_or_else(|err| {
             let error = format!("{err:#}");
-            tracing::warn!(path = %path.display(), error, "the state of a source is damaged; starting anew");
+            tracing::warn!(path = %path.display(), error, "the state of a source is damaged; starting over");
             None
         }).unwrap_or_default()
     }

@@ -52,7 +52,7 @@ impl<F: Fs> Fs for MeteredFs<F> {
         self.counts.checked(self.disk.create_dir_all(dir))
     }
 
-    // Reads are not counted: that a file does not exist is no error.
+    // Reads are not counted: a missing file is not an error.
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
         self.disk.list(dir)
     }

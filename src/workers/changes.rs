@@ -202,7 +202,7 @@ impl Derivation {
             Ok(index) => Some(Arc::new(index)),
             Err(_) if !manifest::folder_of(&self.folder, GenerationId(generation)).exists() => {
                 tracing::info!(
-                    "the index was built anew: names that lists say were renewed, registered again or \
+                    "the index was rebuilt: names that lists say were renewed, registered again or \
                      rescored since the last one are not in the change log"
                 );
                 None

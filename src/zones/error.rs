@@ -18,16 +18,16 @@ pub enum ZoneError {
         "the zone file is cut short: the SOA record at its start is not repeated at its end: {AGAIN}"
     )]
     NoEnd,
-    #[error("a line of the zone file is longer than 1 MiB: this is no zone file")]
+    #[error("a line of the zone file is longer than 1 MiB: this is not a zone file")]
     LongLine,
     #[error(
-        "a SOA record of the zone file has more than seven fields, or a field that is too long: this is no zone file"
+        "a SOA record of the zone file has more than seven fields, or a field that is too long: this is not a zone file"
     )]
     LongSoa,
-    #[error("the zone file holds bytes that are no text")]
+    #[error("the zone file is not UTF-8")]
     NotText,
     #[error(
-        "more than 100 lines are no records, the last one `{0}`: this is no zone file, or another version of the format"
+        "more than 100 lines are not records, the last one `{0}`: this is not a zone file, or another version of the format"
     )]
     BadLine(String),
     #[error(
@@ -35,7 +35,7 @@ pub enum ZoneError {
     )]
     OtherZone { found: String, expected: String },
     #[error(
-        "a file of the zone `{found}` in place of `{expected}`; the names of {expected} stay as they are until the \
+        "a file of the zone `{found}` instead of `{expected}`; the names of {expected} stay as they are until the \
          publisher has its own file there"
     )]
     WrongZone { found: String, expected: String },
@@ -45,7 +45,9 @@ pub enum ZoneError {
     OldSerial { found: u32, held: u32 },
     #[error("the list has no names")]
     NoNames,
-    #[error("{bad} of {rows} rows are no names of the registry; the list has another format now")]
+    #[error(
+        "{bad} of {rows} rows are not names of the registry; the format of the list has changed"
+    )]
     BadRows { bad: u64, rows: u64 },
     #[error("a zone file of {found} was taken already; the next one counts from the day after")]
     SameDay { found: Day },

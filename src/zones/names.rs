@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! "DDZN" version bytes-a-name
-//! shared length text[length] extra[bytes-a-name]     for each name: `shared` bytes as in the one before
+//! shared length text[length] extra[bytes-a-name]     for each name: `shared` bytes are those of its predecessor
 //! 0xff count(u64, little-endian) BLAKE3 of all bytes before it
 //! ```
 
@@ -117,7 +117,7 @@ impl<const N: usize> NamesReader<N> {
     /// Opens a file and reads its first name.
     ///
     /// # Errors
-    /// The file cannot be read, or is no such file.
+    /// The file cannot be read, or has another format.
     pub fn open(path: &Path) -> Result<NamesReader<N>, ZoneError> {
         let mut reader = NamesReader {
             path: path.to_owned(),
@@ -144,7 +144,7 @@ impl<const N: usize> NamesReader<N> {
         self.is_at_name.then_some((&self.name[..], self.extra))
     }
 
-    /// Goes on to the next name.
+    /// Advances to the next name.
     ///
     /// # Errors
     /// The file cannot be read, or is damaged: known at the latest when the last name has been read.

@@ -15,7 +15,7 @@ use super::names::OWNER_BYTES_MAX;
 use super::snapshot::Names;
 use crate::feeds::{self, RecordKind, ZoneRecords};
 
-/// Bytes read at once. A longer line is no record.
+/// Bytes read at once. A longer line is not a record.
 const READ_BYTES: usize = 1 << 20;
 /// Fields of a SOA record behind its type (RFC 1035 §3.3.13).
 const SOA_FIELDS: usize = 7;
@@ -59,7 +59,7 @@ struct Parser {
 #[derive(Default)]
 struct Soa {
     first: Option<Vec<String>>,
-    /// Fields read so far of a record that goes on.
+    /// Fields read so far of a record that continues.
     open: Option<Vec<String>>,
     /// The last record of the file was the first again.
     is_closed: bool,
@@ -152,7 +152,7 @@ impl Lines {
 }
 
 impl Parser {
-    /// Reads a line; true when it delegates an owner other than the one before.
+    /// Reads a line; true when it delegates another owner than the previous line.
     fn read(&mut self, line: &[u8]) -> Result<bool, ZoneError> {
         let Some(end) = memchr2(b' ', b'\t', line) else { return self.read_slowly(line) };
         if self.records.is_open() || memchr(b'(', line).is_some() {
@@ -195,7 +195,7 @@ impl Parser {
                 let is_new = self.owner != self.last;
                 self.last.clear();
                 if self.is_below() {
-                    // The next line may have this owner, or none, and then goes on with this one.
+                    // The next line may repeat this owner or leave it out.
                     self.last.extend_from_slice(&self.owner);
                     self.last.extend_from_slice(&self.end[1..]);
                     return Ok(is_new);
@@ -247,7 +247,7 @@ impl Soa {
         self.extend(fields(text))
     }
 
-    /// Appends fields to the record that goes on, if one does.
+    /// Appends fields to the open record, if there is one.
     fn extend<'a>(&mut self, more: impl Iterator<Item = &'a str>) -> Result<(), ZoneError> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let mut bytes: usize = open.iter().map(String::len).sum();

@@ -93,7 +93,7 @@ fn owners_are_read_in_every_spelling() {
     assert_eq!(owners(many_lines).expect("a zone"), (vec!["a.".to_owned()], 9));
 }
 
-/// What `dig +multiline -y … AXFR` prints.
+/// Output of `dig +multiline -y … AXFR`.
 #[test]
 fn records_in_parentheses_with_repeated_owners_are_read() {
     let soa = "com.\t\t900 IN SOA a.gtld. nstld. (\n\t\t\t7          ; serial\n\t\t\t1800 900\n\t\t\t604800 86400\n\t\t\t)\n";
@@ -168,7 +168,7 @@ fn half_a_zone_is_refused() {
     let after_end = whole.clone() + "z.com. 900 in ns ns1.x.\n";
     assert!(matches!(owners(&after_end), Err(ZoneError::NoEnd)), "records after the end");
     let page = whole + &"<p>The service is down for maintenance.</p>\n".repeat(200);
-    assert!(owners(&page).is_err(), "text that is no zone");
+    assert!(owners(&page).is_err(), "text that is not a zone");
 }
 
 #[test]
@@ -348,7 +348,7 @@ fn forty_days_give_every_drop_on_its_day_and_no_other() {
 }
 
 #[test]
-fn names_that_come_back_are_told() {
+fn names_that_return_are_reported() {
     let folder = Folder::new();
     let all = ["early", "late", "stays"];
     folder.take(1, day(0), &all).expect("first");

@@ -168,7 +168,7 @@ impl Tracker {
         let state = match fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| ZoneError::Damaged {
                 path: path.clone(),
-                what: "it is no state of a zone",
+                what: "it is not a zone state",
             })?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => State::default(),
             Err(error) => Err(error).at(&path)?,
@@ -395,7 +395,7 @@ impl Tracker {
     }
 }
 
-/// Whether a zone file has much less than the one before.
+/// Whether a zone file is much smaller than its predecessor.
 fn is_smaller(last: &Kept, now: &Kept) -> bool {
     now.names * 100 < last.names * WHOLE_PERCENT && now.names + LOST_LEAST < last.names
 }

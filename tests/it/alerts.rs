@@ -1,4 +1,4 @@
-//! When lists are matched with alert rules, and that each drop is matched once, whatever happens in
+//! When lists are matched with alert rules, and that each drop is matched once, even if the process dies in
 //! between. The deliveries are read over HTTP. Unit tests of the index check what a rule matches.
 
 use std::time::Duration;

@@ -1041,7 +1041,7 @@ fn a_zone_pair_yields_drops_and_registrations() {
         (status, body["currentStatus"].clone(), body["latestDrop"]["date"].clone())
     };
     assert_eq!(status(&mut client, "alpha.app"), (200, json!("redemption"), json!("2026-03-14")));
-    assert_eq!(status(&mut client, "beta.app").0, 404, "what stayed is no news");
+    assert_eq!(status(&mut client, "beta.app").0, 404, "what stayed is not news");
     assert_eq!(status(&mut client, "gamma.app"), (200, json!("registered"), Value::Null));
 }
 

@@ -104,7 +104,7 @@ fn every_name_is_answered_in_its_place() {
     assert_eq!(response.answer(), (200, expected));
     assert_eq!(response.header("content-type"), Some("application/json"));
     assert_eq!([&munich["tld"], &munich["length"]], [&json!("de"), &json!(7)]);
-    // The same question has the same answer, however often and in whatever company it is asked.
+    // The same query has the same response, repeated or batched with others.
     let again = appraise(&mut client, &json!(["solar.com"])).json();
     assert_eq!(again, json!({"count": 1, "appraisals": [solar]}));
 }
@@ -278,7 +278,7 @@ fn tables(printed: &str) -> Vec<Vec<&str>> {
     printed.split("\n\n").map(|table| table.lines().collect()).collect()
 }
 
-/// Asserts that a table tells what the JSON of its name says: score, sentence, and each part that
+/// Asserts that a table matches the JSON of its name: score, sentence, and each part that
 /// moved the score, those that moved it most first.
 #[track_caller]
 fn assert_tells(table: &[&str], score: &Value) {

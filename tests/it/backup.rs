@@ -51,7 +51,7 @@ fn answers(server: &Server, key: &str) -> Vec<Value> {
     ];
     let mut answers: Vec<Value> =
         targets.into_iter().map(|target| client.get(target).json()).collect();
-    // Of the index, which begins anew.
+    // Of the index, which is rebuilt.
     answers[0].as_object_mut().expect("a page").remove("generation");
     answers
 }
@@ -107,7 +107,7 @@ fn a_backup_of_a_running_server_brings_everything_to_an_empty_machine() {
 
 /// An index that stayed when the data folder was replaced was built from other lists.
 #[test]
-fn an_index_of_other_lists_is_built_anew_before_it_is_served() {
+fn an_index_of_other_lists_is_rebuilt_before_it_is_served() {
     let site = Site::new();
     site.account_with_password("owner@example.com", "api", PASSWORD);
     let ingest = |site: &Site, names: &[&str]| {

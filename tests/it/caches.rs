@@ -188,5 +188,5 @@ fn a_cache_does_not_hide_a_drain() {
     wait::until(SOON, "it is not ready", || client.get("/api/ready").status == 503);
     server.signal("TERM");
     server.ended();
-    assert_eq!(client.get("/api/health").status, 502, "nobody is there");
+    assert_eq!(client.get("/api/health").status, 502, "no server is running");
 }

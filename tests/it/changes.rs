@@ -19,7 +19,7 @@ use crate::common::runs::{figure, say, seed};
 use crate::common::{Client, Server, Site, tools, wait};
 
 const FIRST: &str = "2026-03-15";
-/// Whatever is waited for is there long before, or never.
+/// Longer than any step takes, so a timeout means that it never happens.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 const HEADER: &str = "domain,drop_date,release_date,registered_again\n";
 const ROOM: &str =

@@ -58,7 +58,7 @@ fn is_trusted(server: &Server) -> bool {
     let ready = server.client().get("/api/ready");
     let is_untrusted = ready.json()["checks"]["clock"] == "untrusted";
     assert_eq!(ready.status == 503, is_untrusted, "{}", ready.text());
-    assert_eq!(server.client().get("/api/ready/reads").status, 200, "reads go on");
+    assert_eq!(server.client().get("/api/ready/reads").status, 200, "reads continue");
     !is_untrusted
 }
 
@@ -99,7 +99,7 @@ fn a_day_before_the_build_or_far_ahead_is_not_stored() {
     }
 }
 
-/// Lists get the day on which they were read, for good.
+/// Lists keep the day on which they were read.
 #[test]
 fn lists_wait_until_the_clock_is_trusted() {
     for wrong in ["1970-01-01T00:03:00Z", "2027-01-06T00:00:00Z"] {

@@ -115,7 +115,7 @@ fn a_server_is_independent_of_its_index_files() {
     fs::write(&current, named).expect("written");
     server.stop();
 
-    // The next start serves the one before, and says so.
+    // The next start serves the previous generation, and says so.
     let server = serve(&site);
     let (status, ready) = server.client().get("/api/ready").answer();
     assert_eq!(status, 200, "{ready}");
@@ -203,14 +203,14 @@ fn killed_builds_leave_a_valid_index() {
     let mut rng = Rng::new(seed());
     let begun = Instant::now();
     site.ok_on(TODAY, &["rebuild", "--local"]);
-    // Half of it more: lists are taken in before, and batches made one.
+    // Half again as many: lists are ingested first, and batches compacted.
     let longest = begun.elapsed().as_micros() as usize * 3 / 2;
     let rounds = figure(10, 200);
     for round in 0..rounds {
         let delay = Duration::from_micros(rng.below(longest) as u64);
         let more = site.write(&format!("more{round}.csv"), list(&format!("more{round}x"), 40));
         let more = more.to_str().expect("UTF-8");
-        // With a list to take in before, in every third round; and with many batches to make one.
+        // Every third round has a list to ingest first, and many batches to compact.
         let arguments: &[&str] = match round % 3 {
             0 => &["rebuild", "--local"],
             1 => &["ingest", "--local", more],

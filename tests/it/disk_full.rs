@@ -169,7 +169,7 @@ impl World {
         check_votes(&mut client, &self.names, self.writers.iter().map(|writer| &writer.ledger));
     }
 
-    /// Filled under writers, freed, filled once more or not; killed, full or not.
+    /// Filled under writers, freed, perhaps filled again; killed, full or not.
     fn filled_while_writing(&mut self) {
         let server = self.serve_and_check();
         for _ in 0..self.rng.between(1, 2) {
@@ -258,7 +258,7 @@ impl World {
             fill(&filler);
             let ended: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
             done.store(true, Ordering::Relaxed);
-            reader.join().expect("reads go on");
+            reader.join().expect("reads continue");
             ended.into_iter().map(|ended| ended.expect("a writer found no fault")).sum::<usize>()
         });
         self.refused += refused;

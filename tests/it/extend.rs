@@ -100,7 +100,7 @@ fn killed_ingests_leave_the_index_of_a_calm_one() {
             }
             child.wait().expect("ended");
             if at > 0 {
-                // Whatever is current is whole, and so is its base.
+                // The current generation is complete, and so is its base.
                 killed.ok(&["index", "verify"]);
             }
         }

@@ -2,7 +2,7 @@
 //! bytes than were written.
 //!
 //! The journal runs on a simulated disk ([`disk`], [`fs`]) with a caller that keeps a ledger of what
-//! it was told ([`store`]). `DROPDEX_FULL=1` runs the full figures, `DROPDEX_SEED=<number>` repeats a
+//! it was acknowledged ([`store`]). `DROPDEX_FULL=1` runs the full figures, `DROPDEX_SEED=<number>` repeats a
 //! run; see `tests/README.md`.
 
 mod alloc;

@@ -809,7 +809,7 @@ fn gzip_zstd_and_zip_hold_the_same_list() {
     assert_eq!(frames.rows[2..], ["thirdcreek.org dropped 2026-10-05"]);
 }
 
-/// Whatever is cut from or flipped in a packed list, it never passes for a shorter one.
+/// A packed list that is cut or has flipped bits never passes for a shorter one.
 #[test]
 fn damaged_packed_lists_are_refused() {
     let zstd = fs::read(fixture("native.csv.zst")).expect("a fixture");

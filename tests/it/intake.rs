@@ -124,7 +124,7 @@ fn the_inbox_ingests_lists_as_they_arrive() {
     arrive("pool-2026-03-13.txt", b"arrivedc.com\narrivedd.com\n");
     arrive("undated.txt", b"arrivede.com\narrivedf.com\n");
     arrive("again.csv", list(&["first.com"]).as_bytes());
-    arrive("rubbish.csv", b"\x00\x01 this is no list");
+    arrive("rubbish.csv", b"\x00\x01 this is not a list");
     let packed = crate::common::gzip(list(&["arrivedcut.com"]).as_bytes());
     arrive("cut.csv.gz", &packed[..packed.len() / 2]);
     for done in ["a.csv", "b.csv.gz", "pool-2026-03-13.txt", "again.csv"] {
@@ -209,7 +209,7 @@ fn a_list_that_is_appended_in_pieces_waits_for_its_last_line_end() {
     server.logged("the last line has no line end; if the file is cut short, send it again whole");
     wait::until(ARRIVAL_MAX, "both are found", || total(&server, &key, "short") == 2);
 
-    // Its writer goes on, and by its path makes a new file of the rest.
+    // Its writer continues by path, and so writes the rest to a new file.
     let file = "short-2026-03-13.txt";
     let mut writer =
         File::options().append(true).create(true).open(inbox.join(file)).expect("made");
@@ -496,9 +496,9 @@ fn hostile_lists_are_refused_within_little_memory() {
     let server = site.serve_with(&["--today", TODAY, "--config", &settings]);
     let zone = "com. 900 in SOA ns h 1 1 1 1 1\na.com. 1 in NS (";
     for (name, start, piece, words) in [
-        ("soa.zone.gz", "com. 900 in SOA ns h (\n", " 1\n", "this is no zone file"),
-        ("spaces.zone.gz", zone, " ", "this is no zone file"),
-        ("record.zone.gz", zone, " 1\n", "this is no zone file"),
+        ("soa.zone.gz", "com. 900 in SOA ns h (\n", " 1\n", "this is not a zone file"),
+        ("spaces.zone.gz", zone, " ", "this is not a zone file"),
+        ("record.zone.gz", zone, " 1\n", "this is not a zone file"),
         ("nul.csv.gz", "", "\0", "NUL bytes"),
         ("line.txt.gz", "", "a", "its format is not recognised"),
         ("field.csv.gz", "domain,drop_date\nsolar.com,", "a", "unpacks to too many bytes"),
@@ -721,7 +721,7 @@ fn other_users_cannot_read_rejected_rows() {
 }
 
 #[test]
-fn rejected_rows_are_no_formulas() {
+fn rejected_rows_are_not_formulas() {
     let site = Site::new();
     let mut list = "domain,drop_date\n".to_owned();
     (0..40).for_each(|number| list += &format!("good{number}.com,2026-03-10\n"));

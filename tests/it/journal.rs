@@ -880,7 +880,7 @@ fn the_mark_follows_and_is_whole_at_the_end() {
     }
 }
 
-/// Every file in `dir` but the mark, whose counter goes on, with its bytes.
+/// Every file in `dir` with its bytes, without the mark, whose counter increases.
 fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files: Vec<_> = Disk
         .list(dir)
@@ -1100,7 +1100,7 @@ fn a_segment_that_cannot_be_created_fails_its_records() {
     disk.full_for_files.store(true, Ordering::SeqCst);
     // The writer is held up, so that the others make one group.
     let (go, gone) = std::sync::mpsc::channel::<()>();
-    let hold = move |_| gone.recv().expect("told to go on");
+    let hold = move |_| gone.recv().expect("a signal to continue");
     let held = journal.append_async(KIND, vec![1; 8], hold).expect("taken");
     let answers: Vec<_> = (0..10)
         .map(|no| journal.append_async(KIND, vec![no; 200], |_| {}).expect("taken"))
@@ -1792,7 +1792,7 @@ mod accounts {
             inviter: None,
         };
         let serving = tokio::spawn(socket.serve(served, async {
-            stopped.await.expect("told to stop");
+            stopped.await.expect("a signal to stop");
         }));
         let client = path.clone();
         tokio::task::spawn_blocking(move || the_whole_command_line(&client)).await.expect("passed");

@@ -74,7 +74,7 @@ fn journal_commands_work_beside_a_server() {
     let alone = line(&site.ok(&["journal", "stats"]));
     let server = served(&site);
     let verdict = line(&site.ok(&["journal", "verify"]));
-    assert_eq!(verdict["status"], "sound", "what is under way is no torn tail");
+    assert_eq!(verdict["status"], "sound", "a write in progress is not a torn tail");
     let beside = line(&site.ok(&["journal", "stats"]));
     assert_eq!(beside["store_uuid"], alone["store_uuid"]);
     assert_eq!(beside["counts"], alone["counts"]);

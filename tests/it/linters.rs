@@ -53,7 +53,7 @@ impl Filled {
     }
 }
 
-/// Runs a program, whatever its exit code, and returns what it printed and what it complained of.
+/// Runs a program and returns its standard output and standard error, for any exit code.
 fn run(command: &mut Command) -> (String, String) {
     let output = command.output().unwrap_or_else(|err| panic!("{command:?}: {err}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -150,7 +150,7 @@ fn a_key_without_the_scope_of_the_watchlist_only_reads() {
 }
 
 #[test]
-fn what_is_no_call_of_an_agent_is_refused_in_json() {
+fn malformed_calls_of_agents_are_refused_in_json() {
     let desk = Desk::new();
     let key = desk.key("mcp");
     let listed = desk.post(&key, &[], &tools_list());
@@ -307,7 +307,7 @@ impl Drop for WithKey {
     }
 }
 
-/// What the suite tries besides needs tools, prompts and resources of its own.
+/// The other cases of the suite need tools, prompts and resources of their own.
 #[test]
 #[ignore = "needs what tests/tools full installs"]
 fn the_conformance_suite_and_the_inspector_accept_the_endpoint() {

@@ -1,6 +1,6 @@
 //! The day ends at 00:00 UTC: the real binary under libfaketime, whose clock stands at every second around
 //! midnight and is then stepped back and forth, in two time zones. An allowance is never exceeded and a
-//! day that is over never comes back, whatever the clock says and however often the server is started;
+//! day that is over never returns, with any clock and after any number of starts;
 //! each response is consistent about the day.
 //!
 //! The clock stands still between two steps, so that what is expected is known to the second. The slice
@@ -173,7 +173,7 @@ fn around(zone: &'static str) {
     for second in -seconds..=seconds {
         world.set(midnight() + TimeDelta::seconds(second));
         world.look();
-        // A log-in goes on over midnight.
+        // A session continues past midnight.
         assert!(browser.is_in(), "{}", world.now);
     }
     // Back and forth over midnight: what is used up stays so, and the day that ended stays over.

@@ -1,5 +1,5 @@
 //! Random operations on a real store against a plain model of it: the rules of data/docs/api.md,
-//! written down once more with nothing but lists.
+//! implemented again with nothing but lists.
 //!
 //! Between the operations the store is closed, dropped as a crash of the process would, snapshotted
 //! and reopened, on segments and snapshots so small that every run crosses hundreds. After each

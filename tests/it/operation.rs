@@ -1,4 +1,4 @@
-//! What an operator meets: errors at the start, the log, users and their rights, weak passwords.
+//! What operators see: errors at startup, the log, users and their rights, weak passwords.
 
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
@@ -196,7 +196,7 @@ fn other_users_can_read_nothing() {
 }
 
 #[test]
-fn links_in_place_of_locks_are_not_followed() {
+fn links_that_replace_locks_are_not_followed() {
     let site = Site::with_a_name_of_each_kind();
     let list = site.write("new.csv", "domain,drop_date\nnew.com,2026-03-14\n");
     let precious = site.write("precious", "precious");

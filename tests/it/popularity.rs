@@ -120,7 +120,7 @@ fn ranks_are_shown_filtered_and_sorted_and_change_no_score() {
 }
 
 #[test]
-fn the_newest_list_of_a_kind_replaces_the_one_before() {
+fn the_newest_list_of_a_kind_replaces_the_previous_one() {
     let site = site();
     let key = site.account("owner@example.com", "api");
     let first = ingest(&site, "tranco_AAAAA_2026-03-10.csv", "5,solar.com\n6,quietharbor.net\n");

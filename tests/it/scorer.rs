@@ -326,7 +326,7 @@ proptest! {
         }
     }
 
-    /// Whatever bytes a bug keeps as features, an explanation is returned.
+    /// An explanation is returned for any bytes that a bug may store as features.
     #[test]
     fn any_feature_bytes_yield_an_explanation(
         label in "[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?|\\PC{0,9}",
@@ -343,7 +343,7 @@ proptest! {
         }
     }
 
-    /// Whatever bits a damaged batch holds, finishing them gives a score.
+    /// Any bits of a damaged batch lead to a score.
     #[test]
     fn any_bits_finish(bits: u32, spread: u32, found in 0u64..10_000_000) {
         for coverage in [Coverage::NONE, Coverage::REFERENCE, Coverage::from_found(found)] {

@@ -109,7 +109,7 @@ fn pages(server: &Server, secrets: &mut Secrets) {
     let mut other = Browser::new(server);
     other.post("/signup", &[("email", "bob@example.com"), ("password", PASSWORD)]);
     if other.cookie.is_some() {
-        secrets.keep("a cookie of somebody new", other.token());
+        secrets.keep("a cookie of a new account", other.token());
     }
     // A form of an unknown type, and a malformed one.
     other.post("/login", &[("password", PASSWORD), ("password", WRONG_PASSWORD)]);

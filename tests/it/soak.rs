@@ -24,7 +24,7 @@ const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/sample/sample.cs
 /// Rebuilds, and between the starts of two.
 const REBUILDS: (usize, usize) = (18, 60);
 const PERIODS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// Threads that read, each at this pace whatever the answers take.
+/// Threads that read, each at this pace regardless of latency.
 const READERS: usize = 2;
 const READ_EVERY: Duration = Duration::from_millis(10);
 const WRITE_EVERY: Duration = Duration::from_millis(50);
@@ -116,7 +116,7 @@ fn names() -> Vec<String> {
     rows.step_by(7).map(str::to_owned).collect()
 }
 
-/// A list of names that are there, dropped today, so that each matches once more.
+/// A list of known names, dropped today, so that each matches again.
 fn ingest(site: &Site, names: &[String], round: usize) {
     let rows: String =
         names[round..round + LIST_NAMES].iter().map(|name| format!("{name},{TODAY}\n")).collect();
@@ -140,7 +140,7 @@ struct Counts {
     reads: AtomicU64,
     writes: AtomicU64,
     log_ins: AtomicU64,
-    /// 503 with the time to come again.
+    /// 503 with a retry time.
     sheds: AtomicU64,
     slowest_us: AtomicU64,
 }

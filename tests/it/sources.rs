@@ -87,7 +87,7 @@ const PRESETS: [(&str, &str, u64); 22] = [
     ("cenk-nrd", "/nrd-last-10-days.txt", 2),
 ];
 /// The presets of `--all-free` among them; one is compared with the lists of other days and brings none
-/// on the first, and a popularity list is no batch.
+/// on the first, and a popularity list is not a batch.
 const FREE: usize = 11;
 const FREE_LISTS: usize = 9;
 /// The tables of `--all-free`.
@@ -469,7 +469,7 @@ fn an_unchanged_list_is_not_downloaded_again() {
 }
 
 #[test]
-fn the_same_bytes_without_validators_are_no_work() {
+fn the_same_bytes_without_validators_cause_no_work() {
     let server =
         Receiver::http(|_, _| Reply::Answer(200, Vec::new(), fixture("pl-deleted", "good")));
     let (site, settings) = one_source(&server, "/pl.txt", "");
@@ -614,7 +614,7 @@ fn a_cut_download_is_resumed_if_the_list_is_the_same() {
 }
 
 #[test]
-fn a_download_resumed_in_the_wrong_place_starts_anew() {
+fn a_download_resumed_in_the_wrong_place_starts_over() {
     let good = fixture("pl-deleted", "good");
     let server = Receiver::http(move |before, seen| match before {
         0 => Reply::Cut(vec![("ETag", "\"a\"".to_owned())], good[..9].to_vec(), good.len()),
@@ -782,7 +782,7 @@ fn the_failure_of_one_source_or_list_does_not_stop_the_others() {
 }
 
 #[test]
-fn lists_that_are_not_published_yet_are_no_failure() {
+fn lists_that_are_not_published_yet_are_not_failures() {
     let server = Receiver::http(|_, _| Reply::status(404));
     let site = Site::new();
     let settings = settings(&site, &server);
@@ -835,7 +835,7 @@ fn commands_say_what_to_do() {
 }
 
 #[test]
-fn a_reader_that_closes_the_pipe_is_no_error() {
+fn a_reader_that_closes_the_pipe_is_not_an_error() {
     let site = Site::new();
     let mut list = site.command(&["sources", "list", "--json"]);
     let mut list = list.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
@@ -1073,7 +1073,7 @@ fn odd_links_of_czds_do_not_stop_the_zones() {
     assert!(run(&site, &settings, &["list"]).stdout.contains("WARNING: not downloaded"));
 }
 
-/// The file of another zone is refused, and that is told until the zone's own file comes.
+/// The file of another zone is refused, which is reported until the zone's own file arrives.
 #[test]
 fn a_zone_file_of_another_zone_leaves_the_zone_stale() {
     let wrong = Arc::new(AtomicUsize::new(1));
@@ -1093,7 +1093,7 @@ fn a_zone_file_of_another_zone_leaves_the_zone_stale() {
         target => Reply::Answer(200, Vec::new(), zone(target, 24)),
     });
     let (site, settings) = with_czds(&server, "hunter42", "");
-    let words = "a file of the zone `net` in place of `com`";
+    let words = "a file of the zone `net` instead of `com`";
     let report = fetch(&site, &settings, "czds");
     assert!(report["error"].as_str().is_some_and(|text| text.contains(words)), "{report}");
     assert!(report["error"].as_str().is_some_and(|text| text.starts_with("com: ")), "{report}");
@@ -1113,7 +1113,7 @@ fn a_zone_file_of_another_zone_leaves_the_zone_stale() {
     assert_eq!((on("2026-11-27"), kept("com")), (Value::Null, true));
 }
 
-/// Servers that compress although nobody asked: the list is read, or the coding is named.
+/// Servers that compress without being asked: the list is read, or the coding is named.
 #[test]
 fn compressed_responses_are_read_or_named() {
     let list =
@@ -1155,7 +1155,7 @@ fn compressed_responses_are_read_or_named() {
 
 /// A file that is packed, and whose server names the packing as a coding, stays as its checksum says.
 #[test]
-fn the_packing_of_a_file_is_no_coding_of_its_response() {
+fn the_compression_of_a_file_is_not_a_content_coding() {
     let body = fixture("uk-nominet", "good");
     let server = Receiver::http(move |_, seen| match seen.target.ends_with(".sha256") {
         true => Reply::Answer(200, Vec::new(), sha256(&body).into_bytes()),
@@ -1236,7 +1236,7 @@ fn a_list_that_shrank_is_doubtful() {
 /// Errors of CZDS requests. The table of errors in `data/docs/contributing.md` names a test for
 /// each row.
 #[test]
-fn czds_errors_are_told_in_words() {
+fn czds_errors_are_explained() {
     let (server, state) = czds();
     let failed = |zones: &str, words: &str| {
         let (site, settings) = with_czds(&server, "hunter42", zones);
@@ -1273,7 +1273,7 @@ fn czds_errors_are_told_in_words() {
 
 /// A log-in that the service refuses, by its documented statuses, and a page in its place.
 #[test]
-fn a_refused_log_in_is_told_and_not_repeated() {
+fn a_failed_login_is_reported_and_not_retried() {
     let page = b"<!DOCTYPE html><title>Maintenance</title>".to_vec();
     for (status, body, words, is_retried) in [
         (400, Vec::new(), "password_file", false),
@@ -1636,7 +1636,7 @@ fn tables_are_fetched_checked_and_used_from_the_next_start() {
     version.store(0, Ordering::SeqCst);
     let bad = on(24, &["sources", "fetch"]);
     bad.assert_failed(1, &["3 of 3 sources failed"]);
-    assert!(bad.stdout.contains("the one before stays"), "{bad}");
+    assert!(bad.stdout.contains("the previous one stays"), "{bad}");
     version.store(21, Ordering::SeqCst);
     let older = on(26, &["sources", "fetch", "psl"]);
     assert!(older.stdout.contains("2026-11-22_08-12-33_UTC is held already"), "{older}");

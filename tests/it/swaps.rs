@@ -28,7 +28,7 @@ const SWAP_MAX: Duration = Duration::from_secs(60);
 const SETTINGS: &str = "[plans.api]\nrequests_per_day = 1000000000\nwrites_per_minute = 1000000\n[inbox]\nenabled = false\n\
     [index]\nkeep = 100\n[server]\nreads = 1000\n";
 
-/// Each tells the generations apart, by rows, totals or TLDs.
+/// Each distinguishes the generations, by rows, totals or TLDs.
 const QUESTIONS: [&str; 6] = [
     "/api/v1/search?q=swapped&limit=100",
     "/api/v1/search?q=swapped&limit=5&offset=3",
@@ -148,7 +148,7 @@ impl Counts {
     }
 }
 
-/// Sends what is due until told to stop.
+/// Sends what is due until a signal to stop.
 fn ask(pair: &Pair, expected: &Expected, counts: &Counts, begun: Instant, stop: &AtomicBool) {
     let mut clients = [pair.client(0), pair.client(1)];
     let mut late = Vec::new();

@@ -84,7 +84,7 @@ struct Ask {
     method: &'static str,
     /// `<n>` stands for the n-th id of the tenant.
     target: String,
-    /// As `target`, in place of numbers.
+    /// As `target`, instead of numbers.
     body: Option<String>,
     key: Option<String>,
 }
@@ -392,7 +392,7 @@ fn paths(world: &World) -> BTreeSet<String> {
 /// Every path × method × foreign id or name × body.
 ///
 /// The id of a delivery is asked for in the links that stop mails too. That is the one thing the
-/// holder of an id may do without being its owner, and it is no mail's: nothing comes of it.
+/// holder of an id may do without being its owner, and the id is not that of a mail: nothing happens.
 fn matrix(paths: &BTreeSet<String>, foreign: &[String], delivery: &str) -> Vec<Ask> {
     let id = foreign[0].parse::<u64>().expect("ids are numbers");
     let bodies = [
@@ -471,7 +471,7 @@ fn steps_of_two_tenants_in_any_order_are_answered_as_the_steps_of_one() {
 struct Walker {
     at: usize,
     pair: (Tenant, Tenant),
-    /// Places, among its ids, of claims that are there.
+    /// Positions, among its ids, of existing claims.
     claims: Vec<usize>,
     rules: Vec<usize>,
     names: Vec<String>,

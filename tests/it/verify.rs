@@ -13,7 +13,7 @@ use crate::common::runs::{figure, say};
 use crate::common::{Client, Server, Site, wait};
 
 const TODAY: &str = "2026-11-21";
-/// Whatever is waited for is there long before, or never.
+/// Longer than any step takes, so a timeout means that it never happens.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 /// Queries that a crash may repeat: those in flight or not yet on disk.
 const UNWRITTEN_MAX: usize = 200;
@@ -405,7 +405,7 @@ fn watch_all(server: &Server, keys: &[String], names: &[Watched]) {
 
 /// 10,000 watched names of four accounts and one server with limits of its own: those are never
 /// exceeded, names are asked about in the order of urgency and accounts in turns, and a restart
-/// after SIGKILL goes on where it ended.
+/// after SIGKILL resumes where it ended.
 #[test]
 fn thousands_of_names_are_verified_in_order_within_limits_and_over_a_crash() {
     const RATE: u32 = 400;

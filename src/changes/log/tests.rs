@@ -145,7 +145,7 @@ fn events_are_kept_for_ninety_days_and_a_reader_keeps_its_file() {
     assert_eq!(world.log().oldest(), world.expected[32_000].seq);
     let err = world.log().read(world.expected[0].seq, 1).expect_err("removed");
     assert!(matches!(err, ReadError::TooOld { .. }), "{err}");
-    // 0 is the oldest that is there.
+    // 0 is the oldest event.
     assert_eq!(world.log().read(0, 1).expect("read"), world.expected[32_000..32_001]);
     let mut seen = 0;
     let visited = old[0].visit(0, &mut |_, _| {
@@ -281,7 +281,7 @@ fn held_events_are_seen_when_they_are_shown() {
     writer.show(&files);
     assert_eq!((read(&log), *seen.borrow()), (5, log.newest()));
 
-    // Another folder gets the files, and goes on after them.
+    // Another folder gets the files, and continues after them.
     let (other, log) = Appender::open(theirs.path(), now()).expect("opens");
     other.hold();
     append(&other, mark(0), &events(9, 1, 0));

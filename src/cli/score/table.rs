@@ -1,6 +1,6 @@
 //! Formats a score as a table: the points of each part, the caps, and the scores of variants. Pure.
 //!
-//! Parts and caps come from the JSON of the API, whatever their names: a scorer with other parts needs
+//! Parts and caps come from the JSON of the API, under any names: a scorer with other parts needs
 //! no change here.
 
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! Fetches the files that the log announces, and puts them in the place of the node's own.
+//! Fetches the files that the log announces, and installs them.
 
 use std::fs;
 use std::future::Future;
@@ -22,9 +22,9 @@ use crate::vocab::new_file;
 
 /// Pause after a failure.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
-/// Time between two looks for the newest files.
+/// Poll interval while waiting for the newest files.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// A look without a reason.
+/// Interval of checks without a notification.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
 impl<O: Objects> Exchange<O> {
@@ -40,7 +40,7 @@ impl<O: Objects> Exchange<O> {
             let pause = match looked {
                 Ok(()) => LOOK_EVERY,
                 Err(err) => {
-                    tracing::warn!(error = %err, "the files of the cluster are not all here; trying again");
+                    tracing::warn!(error = %err, "fetching the files of the cluster failed; retrying");
                     metrics::counter!("dropdex_cluster_fetch_failures_total").increment(1);
                     RETRY_AFTER
                 }
@@ -77,13 +77,13 @@ impl<O: Objects> Exchange<O> {
         self.prepare(&wanted).await
     }
 
-    /// Makes what is in use the current generation of the folder.
+    /// Points `CURRENT` at the generation being served.
     async fn note_use(&self) -> Result<(), FilesError> {
         let Some(in_use) = self.switch.in_use() else { return Ok(()) };
         if self.held().in_use.as_ref() == Some(&in_use) {
             return Ok(());
         }
-        // A leader may have built the next one already.
+        // A leader may already have built the next one.
         if !self.store.leads() {
             let (site, generation) = (self.site.clone(), GenerationId(in_use.generation));
             let adopted = spawn_blocking(move || {
@@ -130,12 +130,12 @@ impl<O: Objects> Exchange<O> {
         })?)
     }
 
-    /// Remembers the parts of installed files: this node may lead one day.
+    /// Caches the parts of installed files, for when this node leads.
     async fn remember(&self, list: &FileList) {
         let mut hashed = self.hashed.lock().await;
         for (path, parts) in &list.files {
             if let Ok(place) = link::place(&self.site, path.as_str()) {
-                // It is hashed again if it is not remembered.
+                // A file that is not cached is hashed again.
                 let _ = hashed.add(&place, parts);
             }
         }
@@ -145,7 +145,7 @@ impl<O: Objects> Exchange<O> {
     async fn prepare(&self, wanted: &Publication) -> Result<(), FilesError> {
         let opened = self.open(wanted.generation).await;
         if opened.is_err() {
-            // What is damaged is fetched again.
+            // Damaged files are fetched again.
             self.hold(|held| held.installed = None)?;
         }
         let (index, changes) = (opened?, self.appender.reopen()?);
@@ -155,7 +155,7 @@ impl<O: Objects> Exchange<O> {
     }
 }
 
-/// Links files that are in place to where they would arrive. Returns the others.
+/// Hard-links files that this node already has into the incoming folder. Returns the missing ones.
 fn link_what_is_there(site: &Site, held: &Held, list: &FileList) -> anyhow::Result<FileList> {
     let wanted: std::collections::HashSet<&str> = list.files.keys().map(|it| it.as_str()).collect();
     link::tidy_incoming(site, |path| wanted.contains(path))?;

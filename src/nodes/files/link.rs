@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! DATA/.outgoing/, INDEX/.outgoing/   links to files that are being published
-//! DATA/.incoming/, INDEX/.incoming/   files that arrive
-//! DATA/set-aside/                     batches with lists that the other nodes do not have
+//! DATA/.incoming/, INDEX/.incoming/   files being downloaded
+//! DATA/set-aside/                     batches of lists that the leader does not have
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ use crate::intake::request::Site;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::new_file;
 
-/// Folders of the data folder that are exchanged.
+/// Folders of the data folder that nodes share.
 const FOLDERS: [&str; 4] = [CORPUS, "zones", "tables", CHANGES];
 const CORPUS: &str = "corpus";
 /// The folder of the log of changes.
@@ -35,7 +35,7 @@ const OUTGOING: &str = ".outgoing";
 const INCOMING: &str = ".incoming";
 const SET_ASIDE: &str = "set-aside";
 
-/// Files of an installation at one moment.
+/// A consistent set of the files of an installation.
 #[derive(Debug)]
 pub struct Linked {
     pub generation: GenerationId,
@@ -43,12 +43,12 @@ pub struct Linked {
     pub files: BTreeMap<String, PathBuf>,
 }
 
-/// Links the files of an installation. They stay as they are until the next call, whatever is written.
+/// Hard-links the files of an installation. Later writes do not affect them until the next call.
 ///
 /// # Errors
 /// Lists are being ingested, there is no index, or a file vanished: try again.
 pub fn link(site: &Site) -> anyhow::Result<Linked> {
-    // Held by whoever changes lists and index.
+    // Every process that changes lists or index holds this lock.
     let _corpus = Corpus::open(&site.data)?;
     let mut files = BTreeMap::new();
     let outgoing = emptied(&site.data.join(OUTGOING))?;
@@ -74,17 +74,17 @@ pub fn link(site: &Site) -> anyhow::Result<Linked> {
     Ok(Linked { generation, files })
 }
 
-/// The folder of the linked log of changes, see [`link`].
+/// Returns the folder of the linked log of changes, see [`link`].
 pub fn linked_changes(site: &Site) -> PathBuf {
     site.data.join(OUTGOING).join(CHANGES)
 }
 
-/// Where files arrive: those of the data folder, and those of the index. They may be on different disks.
+/// Returns the download folders of the data folder and of the index, which may be on different disks.
 pub fn incoming(site: &Site) -> (PathBuf, PathBuf) {
     (site.data.join(INCOMING), site.index.join(INCOMING))
 }
 
-/// Removes what arrived for other files than these, and links to files that are in place: they must not be written to.
+/// Removes downloads of unwanted files, and links to installed files, which must not be written to.
 ///
 /// # Errors
 /// A folder cannot be used.
@@ -101,30 +101,30 @@ pub fn tidy_incoming(site: &Site, wanted: impl Fn(&str) -> bool) -> io::Result<(
     Ok(())
 }
 
-/// Where an exchanged file arrives.
+/// Returns the path to which a file is downloaded.
 pub fn arrival(site: &Site, path: &str) -> PathBuf {
     let (data, index) = incoming(site);
     if path.split('/').next() == Some(INDEX) { index.join(path) } else { data.join(path) }
 }
 
-/// The place of an exchanged file in an installation.
+/// Returns the path of a file in an installation.
 ///
 /// # Errors
-/// It has none: a newer version exchanges more.
+/// The path is unknown: a newer version shares more files.
 pub fn place(site: &Site, path: &str) -> anyhow::Result<PathBuf> {
     let (folder, rest) = path.split_once('/').unwrap_or_default();
     match folder {
         INDEX => Ok(site.index.join(rest)),
         folder if FOLDERS.contains(&folder) => Ok(site.data.join(path)),
-        _ => bail!("{path:?} is of a newer dropdex; update this node"),
+        _ => bail!("{path:?} belongs to a newer dropdex; update this node"),
     }
 }
 
-/// Puts the files that arrived in the place of the installation's own. Returns the lists that were set aside,
-/// because the other nodes do not have them.
+/// Puts the files being downloadedd in the place of the installation's own. Returns the lists that were set aside,
+/// because the leader does not have them.
 ///
 /// # Errors
-/// Lists are being ingested, or the disk failed: call it again with all files.
+/// Lists are being ingested, or the disk failed. Call it again with all files.
 pub fn install(site: &Site) -> anyhow::Result<Vec<String>> {
     let _corpus = Corpus::open(&site.data)?;
     let (data, index) = incoming(site);
@@ -139,7 +139,7 @@ pub fn install(site: &Site) -> anyhow::Result<Vec<String>> {
     Ok(set_aside)
 }
 
-/// Moves batches away whose lists are not among those in `received`.
+/// Moves batches with lists that are not in `received` to `set-aside`.
 fn set_lists_aside(site: &Site, received: &Path) -> anyhow::Result<Vec<String>> {
     let mut known = BTreeSet::new();
     for path in batches(received)? {
@@ -170,7 +170,7 @@ fn batches(corpus: &Path) -> io::Result<Vec<String>> {
     Ok(files)
 }
 
-/// Moves the files of a folder to another one, and removes all others there.
+/// Replaces the files of a folder with those of another one.
 fn replace(from: &Path, to: &Path) -> anyhow::Result<()> {
     let new = files_in(from)?;
     for path in &new {
@@ -178,7 +178,7 @@ fn replace(from: &Path, to: &Path) -> anyhow::Result<()> {
         if let Some(parent) = target.parent() {
             new_file::create_folder(parent).at(parent)?;
         }
-        // Two links to one file stay as they are.
+        // A rename between two links to one file does nothing.
         fs::rename(from.join(path), &target).at(&target)?;
     }
     for path in files_in(to)? {
@@ -193,7 +193,7 @@ fn replace(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns an empty folder.
+/// Empties or creates a folder.
 fn emptied(folder: &Path) -> io::Result<PathBuf> {
     match fs::remove_dir_all(folder) {
         Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),

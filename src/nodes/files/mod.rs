@@ -1,4 +1,4 @@
-//! Files of a cluster: the leader publishes its lists, index and log of changes, all nodes fetch them, and put them
+//! Files of a cluster: the leader publishes its lists, index and log of changes; all nodes fetch them, and put them
 //! into use at one record of the shared log.
 //!
 //! [`publish`] is the leader's part, [`fetch`] that of every node, [`switch`] the moment of the change, and [`link`]
@@ -33,17 +33,17 @@ use crate::vocab::clock::Clock;
 use crate::vocab::whole_file;
 use switch::Switch;
 
-/// The file in the data folder that says what this node has.
+/// State of this node's files, in the data folder.
 const HELD: &str = "files.json";
 
-/// What is in the folders of a node.
+/// Files of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
-    /// The files that are in place; `None` while they are replaced.
+    /// The installed files; `None` while they are being replaced.
     pub installed: Option<Publication>,
-    /// Their parts, so that they need not be read again to be known.
+    /// Their parts, so that they need not be hashed again.
     pub list: FileList,
-    /// What was put into use last.
+    /// The files that were last put into use.
     pub in_use: Option<Publication>,
 }
 
@@ -52,19 +52,20 @@ impl Held {
         data.join(HELD)
     }
 
-    /// Reads what the node of this data folder has. A file that cannot be read means nothing: all is compared again.
+    /// Reads the state from a data folder. If the file cannot be read, all the state of files is unreadable; comparing
+    /// all files again.
     pub fn read(data: &Path) -> Held {
         let path = Held::path(data);
         let read = std::fs::read(&path).and_then(|bytes| Ok(serde_json::from_slice(&bytes)?));
         read.unwrap_or_else(|err: io::Error| {
             if err.kind() != io::ErrorKind::NotFound {
-                tracing::warn!(path = %path.display(), error = %err, "files are compared again");
+                tracing::warn!(path = %path.display(), error = %err, "the state of files is unreadable; comparing all files again");
             }
             Held::default()
         })
     }
 
-    /// Stores what the node has.
+    /// Writes the state.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -74,7 +75,7 @@ impl Held {
     }
 }
 
-/// Why files were not published or fetched. It is tried again.
+/// Why files were not published or fetched. The caller retries.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     #[error(transparent)]
@@ -93,7 +94,7 @@ pub enum FilesError {
     Panic(#[from] JoinError),
 }
 
-/// What moves the files of a node.
+/// Publishes and fetches the files of a node.
 pub struct Exchange<O> {
     pub transfer: Transfer<O>,
     pub store: Store,
@@ -106,12 +107,12 @@ pub struct Exchange<O> {
     pub catch_days: u16,
     /// See [`Held`].
     pub held: Mutex<Held>,
-    /// Files whose parts are known, for a leader.
+    /// Cache of the parts of files, for a leader.
     pub hashed: tokio::sync::Mutex<Hashed>,
 }
 
 impl<O: Objects> Exchange<O> {
-    /// Opens a generation, with the stages of today.
+    /// Opens a generation, and computes the stages of today.
     async fn open(&self, generation: u64) -> Result<Arc<Index>, FilesError> {
         let (folder, live) = (self.site.index.clone(), Arc::clone(&self.live));
         let as_of = AsOf { today: self.clock.today(), catch_days: self.catch_days };
@@ -123,7 +124,7 @@ impl<O: Objects> Exchange<O> {
         Ok(opened.await??)
     }
 
-    /// Changes what the node has, and stores it.
+    /// Changes the state of files, and writes it.
     fn hold(&self, change: impl FnOnce(&mut Held)) -> io::Result<()> {
         let mut held = self.held();
         change(&mut held);

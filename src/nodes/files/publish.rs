@@ -1,4 +1,4 @@
-//! Publishes the files of the leader whenever they have changed.
+//! Publishes the files of the leader after each change.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -18,25 +18,25 @@ use crate::nodes::peers::{Peer, Peers};
 use crate::nodes::store::list::{ObjectKey, RelativePath};
 use crate::nodes::store::objects::Objects;
 
-/// Time between two looks at the folders.
+/// Poll interval of the folders.
 const PERIOD: Duration = Duration::from_millis(250);
 /// Pause after a failure.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
-/// A node that was not heard for so long is not waited for.
+/// Nodes silent for longer are not waited for.
 const PRESENT: Duration = Duration::from_secs(3);
-/// Nodes that have not fetched the files after this are left behind: they serve nothing until they have them.
+/// How long the leader waits for nodes to fetch the files. Slower ones serve nothing until they have them.
 const READY_MAX: Duration = Duration::from_secs(600);
-/// Objects that nobody needs stay for so long: a leader of the term before may just have stored them.
+/// Minimum age before an unreferenced object is deleted: the previous leader may just have stored it.
 const UNNEEDED_KEPT: Duration = Duration::from_secs(3_600);
 
-/// What a publication is made of: if both are the same, nothing has changed.
+/// The sources of a publication. If both are equal, nothing has changed.
 struct Seen {
     generation: Option<GenerationId>,
     changes: Files,
 }
 
 impl<O: Objects> Exchange<O> {
-    /// Publishes what changes until `stop` is done. For the leader.
+    /// Publishes changed files until `stop` is done. For the leader.
     pub async fn publish_all(self: Arc<Self>, peers: Arc<Peers>, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         let mut published: Option<Seen> = None;
@@ -54,7 +54,7 @@ impl<O: Objects> Exchange<O> {
                 match done {
                     Ok(()) => published = Some(seen),
                     Err(err) => {
-                        tracing::warn!(error = %err, "the files were not published; trying again");
+                        tracing::warn!(error = %err, "publishing the files failed; retrying");
                         metrics::counter!("dropdex_cluster_publish_failures_total").increment(1);
                         pause = RETRY_AFTER;
                     }
@@ -73,7 +73,7 @@ impl<O: Objects> Exchange<O> {
     }
 
     async fn publish(&self, peers: &Peers) -> Result<(), FilesError> {
-        // From here on they differ from what was fetched.
+        // From here on, the files differ from the fetched ones.
         if self.held().installed.is_some() {
             self.hold(|held| held.installed = None)?;
         }
@@ -109,7 +109,7 @@ impl<O: Objects> Exchange<O> {
         Ok(())
     }
 
-    /// Waits until the nodes that are there have the files.
+    /// Waits until all running nodes have the files.
     async fn wait_for(&self, publication: &Publication, peers: &Peers) {
         let (key, begun) = (ObjectKey(publication.list).to_string(), Instant::now());
         let lacks = |peer: &Peer| {
@@ -123,7 +123,7 @@ impl<O: Objects> Exchange<O> {
         while peers.list().iter().any(lacks) {
             if begun.elapsed() > READY_MAX {
                 tracing::warn!(
-                    "some nodes have not fetched the files in time; they are left behind"
+                    "some nodes have not fetched the files in time; they serve nothing until they have them"
                 );
                 return;
             }
@@ -137,8 +137,8 @@ impl<O: Objects> Exchange<O> {
         let lists: Vec<ObjectKey> = needed.map(|it| ObjectKey(it.list)).collect();
         match self.transfer.keep_only(&lists, UNNEEDED_KEPT).await {
             Ok(0) => {}
-            Ok(removed) => tracing::debug!(removed, "removed objects that no node needs"),
-            Err(err) => tracing::warn!(error = %err, "objects that no node needs were not removed"),
+            Ok(removed) => tracing::debug!(removed, "removed unreferenced objects"),
+            Err(err) => tracing::warn!(error = %err, "removing unreferenced objects failed"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Puts files into use at one record of the shared log, on all nodes alike.
+//! Puts files into use on all nodes at the same record of the shared log.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -11,7 +11,7 @@ use crate::index::Index;
 use crate::index::generation::live::LiveIndex;
 use crate::workers::reload;
 
-/// Files of a publication that this node has, ready to be put into use.
+/// Fetched and opened files, ready to be put into use.
 pub struct Prepared {
     pub publication: Publication,
     pub index: Arc<Index>,
@@ -24,15 +24,15 @@ pub struct Switch {
     state: Mutex<State>,
     /// Notified when another index is served.
     published: Vec<Arc<Notify>>,
-    /// Notified when the log asks for files, or others are in use.
+    /// Notified when the log puts files into use, or this node does.
     changed: Arc<Notify>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Ends with the workers, so that those who wait for changes learn of the end.
+    /// Weak, so that the log of changes closes with the workers.
     appender: Weak<Appender>,
-    /// The files that the log puts into use, and the record that does.
+    /// The files that the log has put into use, and the number of that record.
     wanted: Option<(Publication, u64)>,
     in_use: Option<Publication>,
     prepared: Option<Prepared>,
@@ -43,7 +43,7 @@ impl Switch {
         Switch { live, state: Mutex::default(), published, changed: Arc::default() }
     }
 
-    /// Begins with what was in use when the process ended, and what the log asks for by now.
+    /// Starts from the files that were in use when the process ended, and those that the log now asks for.
     pub fn begin(
         &self,
         appender: &Arc<Appender>,
@@ -54,7 +54,7 @@ impl Switch {
         let mut state = self.state();
         state.appender = Arc::downgrade(appender);
         state.in_use = in_use;
-        // The log may have asked for more meanwhile.
+        // The log may have asked for newer ones meanwhile.
         if state.wanted.is_none() {
             state.wanted = wanted.map(|wanted| (wanted, 0));
         }
@@ -68,7 +68,7 @@ impl Switch {
         self.show(&mut state);
     }
 
-    /// Takes files that are there. If the log has put them into use before, they are used at once.
+    /// Accepts fetched files. They are used at once if the log has already put them into use.
     pub fn prepare(&self, prepared: Prepared) {
         let mut state = self.state();
         state.prepared = Some(prepared);
@@ -99,7 +99,7 @@ impl Switch {
             || state.prepared.as_ref().is_some_and(|it| it.publication == *publication)
     }
 
-    /// Waits for something to do.
+    /// Waits for a change of the wanted or used files.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }
@@ -113,17 +113,17 @@ impl Switch {
             }
             let generation = index.manifest().generation;
             let old = self.live.publish(index);
-            // This may be the thread of the log.
+            // Freeing it must not block this thread, which may be that of the log.
             let _ = thread::Builder::new().name("retire".into()).spawn(|| reload::retire(old));
             state.in_use = Some(publication);
             metrics::counter!("dropdex_index_swaps_total").increment(1);
-            tracing::info!(%generation, record = seq, "all nodes serve new files from this record on");
+            tracing::info!(%generation, record = seq, "new files are in use from this record on");
             self.published.iter().for_each(|reader| reader.notify_one());
         }
         self.compare(state);
     }
 
-    /// Says whether this node serves what the log asks for.
+    /// Updates whether this node is behind the log.
     fn compare(&self, state: &State) {
         let wanted = state.wanted.as_ref().map(|(wanted, _)| wanted);
         self.live.set_behind(wanted.is_some() && wanted != state.in_use.as_ref());

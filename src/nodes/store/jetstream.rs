@@ -19,7 +19,7 @@ use crate::nodes::jetstream::JetStream;
 /// Bytes of a message. Servers accept 1 MB.
 const CHUNK_BYTES: usize = 512 << 10;
 
-/// The bucket, opened on first use and made if it is not there.
+/// The bucket, opened on first use and created if it does not exist.
 pub struct Bucket {
     stream: JetStream,
     opened: Mutex<Option<ObjectStore>>,

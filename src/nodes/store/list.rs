@@ -1,4 +1,5 @@
-//! The format of stored files: an object named by its hash is a part of a file, and a list names the parts of all files.
+//! The format of stored files: an object named by its hash is a part of a file, and a list names the parts of all
+//! files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +8,7 @@ use std::path::{Component, Path};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a part at most: four are in memory at once.
+/// Maximum length of a part. Four are in memory at once.
 pub const PART_BYTES_MAX: usize = 8 << 20;
 
 /// The BLAKE3 hash of an object, which is its name. As text: 64 hexadecimal digits.
@@ -49,7 +50,7 @@ impl TryFrom<String> for ObjectKey {
     }
 }
 
-/// Path of a file within an installation, with `/` between its parts. It leads nowhere else.
+/// Path of a file within an installation, with `/` between its parts. Never leads out of it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RelativePath(String);
@@ -127,7 +128,7 @@ impl FileList {
     /// Decodes a list.
     ///
     /// # Errors
-    /// It is of a newer version, or damaged.
+    /// The list is damaged, or a newer version wrote it.
     pub fn decode(bytes: &[u8]) -> Result<FileList, serde_json::Error> {
         use serde::de::Error;
         let list: FileList = serde_json::from_slice(bytes)?;
@@ -143,7 +144,7 @@ impl FileList {
     }
 }
 
-/// The newest backup of the users' data in a store: a file in parts, as all others.
+/// The newest backup of the users' data in a store: stored in parts, like all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredBackup {
     /// Names the list of its one file.

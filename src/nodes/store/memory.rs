@@ -1,4 +1,4 @@
-//! A store in memory, for tests. It fails as a real one may.
+//! A store in memory, for tests, with the failures of a real one.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use hyper::body::Bytes;
 use super::list::ObjectKey;
 use super::objects::{ObjectError, Objects, Stored};
 
-/// A store in memory. Clones are one store.
+/// A store in memory. Clones share their objects.
 #[derive(Clone, Default)]
 pub struct Memory {
     objects: Arc<Mutex<HashMap<ObjectKey, (Bytes, Instant)>>>,

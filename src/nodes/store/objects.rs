@@ -30,17 +30,17 @@ pub struct Stored {
 
 /// A store of objects that are named by their content.
 pub trait Objects: Send + Sync + 'static {
-    /// Stores an object. One that is there is stored again.
+    /// Stores an object, or stores it again.
     fn put(
         &self,
         key: ObjectKey,
         bytes: Bytes,
     ) -> impl Future<Output = Result<(), ObjectError>> + Send;
 
-    /// Returns an object. Its content may not fit its name.
+    /// Returns an object. The caller verifies its content against its name.
     fn get(&self, key: ObjectKey) -> impl Future<Output = Result<Bytes, ObjectError>> + Send;
 
-    /// Stores a note under a name of its own, in the place of the one before. `name` is not that of a key.
+    /// Stores a note under its own name, and replaces the previous one. `name` must not look like a key.
     fn put_note(
         &self,
         name: &'static str,
@@ -56,6 +56,6 @@ pub trait Objects: Send + Sync + 'static {
     /// Lists all objects, without notes.
     fn list(&self) -> impl Future<Output = Result<Vec<Stored>, ObjectError>> + Send;
 
-    /// Removes an object. One that is not there is not an error.
+    /// Removes an object. A missing one is not an error.
     fn delete(&self, key: ObjectKey) -> impl Future<Output = Result<(), ObjectError>> + Send;
 }

@@ -22,7 +22,7 @@ use super::objects::{ObjectError, Objects, Stored};
 use crate::config::cluster::S3Settings;
 use crate::outbound::http::{Body, CallError, Client, Request};
 
-/// Bytes of a response at most: a part, or a page of a thousand names with what is around them.
+/// Maximum length of a response: a part, or a page of a thousand names with its markup.
 const RESPONSE_BYTES_MAX: usize = PART_BYTES_MAX + (1 << 20);
 
 /// Timeout of a request: four parts at once cross a link of 4.5 Mbit/s in that time.
@@ -48,7 +48,7 @@ impl S3 {
             .with_access_key_id(&settings.access_key_id)
             .with_secret_access_key(key.reveal())
             .with_allow_http(!settings.endpoint.is_https())
-            // A transfer tries again by itself.
+            // The transfer retries by itself.
             .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
             .with_http_connector(Caller(client.with_timeout(REQUEST_MAX)))
             .build()?;
@@ -112,7 +112,7 @@ fn unavailable(err: object_store::Error) -> ObjectError {
     ObjectError::Unavailable(err.to_string())
 }
 
-/// Carries requests with the client of all calls to the outside.
+/// Sends requests with the client of all outbound calls.
 #[derive(Clone)]
 struct Caller(Client);
 
@@ -143,7 +143,7 @@ impl HttpService for Caller {
                 collected.map_err(|err| HttpError::new(HttpErrorKind::Request, err))?.to_bytes()
             }
         };
-        // Objects are read as they were written, in parts too.
+        // Objects must arrive exactly as they were written.
         let mut headers = head.headers;
         headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
         let request = Request { method: head.method, url, headers, body };

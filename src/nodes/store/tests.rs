@@ -94,7 +94,7 @@ async fn files_arrive_as_they_were_sent() {
 }
 
 #[tokio::test]
-async fn an_interrupted_download_goes_on() {
+async fn an_interrupted_download_resumes() {
     let (from, to) = (tempfile::tempdir().expect("one"), tempfile::tempdir().expect("one"));
     let objects = Memory::default();
     let transfer = unlimited(&objects);
@@ -118,7 +118,7 @@ async fn an_interrupted_download_goes_on() {
 }
 
 #[tokio::test]
-async fn damaged_and_missing_objects_are_told_apart() {
+async fn damaged_and_missing_objects_are_distinguished() {
     let (from, to) = (tempfile::tempdir().expect("one"), tempfile::tempdir().expect("one"));
     let objects = Memory::default();
     let transfer = unlimited(&objects);
@@ -136,7 +136,7 @@ async fn damaged_and_missing_objects_are_told_apart() {
 }
 
 #[tokio::test]
-async fn objects_that_nobody_needs_are_removed() {
+async fn unreferenced_objects_are_removed() {
     let from = tempfile::tempdir().expect("a folder");
     let objects = Memory::default();
     let transfer = unlimited(&objects);
@@ -178,7 +178,7 @@ async fn the_newest_backup_is_kept() {
 }
 
 #[tokio::test]
-async fn a_bounded_transfer_waits() {
+async fn a_rate_limit_delays_a_transfer() {
     let from = tempfile::tempdir().expect("a folder");
     let rate = NonZeroU32::new(4 << 20);
     let transfer = Transfer::new(Memory::default(), rate);

@@ -20,18 +20,18 @@ use super::list::{FileList, FileParts, ObjectKey, PART_BYTES_MAX, RelativePath, 
 use super::objects::{ObjectError, Objects};
 use crate::vocab::new_file;
 
-/// Parts that are on their way at once.
+/// Number of parts transferred at once.
 const PARTS_AT_ONCE: usize = 4;
-/// Tries of a part before the transfer ends. It goes on from there when it is called again.
+/// Attempts for a part before the transfer fails. The next call resumes there.
 const TRIES: u32 = 5;
-/// Pause before the second try; it doubles with each.
+/// Pause before the second attempt; it doubles with each.
 const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 250 });
 /// Name of the note of a backup, and of its file.
 const BACKUP: &str = "backup";
-/// Space that a download leaves free.
+/// Free space that a download preserves.
 const SPACE_LEFT: u64 = 256 << 20;
 
-/// Why files were not moved. What was moved so far stays.
+/// Why a transfer failed. Parts transferred so far are kept.
 #[derive(Debug, Error)]
 pub enum TransferError {
     #[error(transparent)]
@@ -48,7 +48,7 @@ pub enum TransferError {
     Panicked,
 }
 
-/// Files that were hashed before, so that they need not be read again.
+/// Cache of the parts of files, so that unchanged files are not hashed again.
 #[derive(Debug, Default)]
 pub struct Hashed(HashMap<FileIdentity, FileParts>);
 
@@ -64,7 +64,7 @@ impl Hashed {
     }
 }
 
-/// A file that was not written to since.
+/// Identity of an unchanged file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct FileIdentity {
     device: u64,
@@ -88,22 +88,22 @@ impl FileIdentity {
 /// The bytes of a download.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Downloaded {
-    /// Bytes that came from the store.
+    /// Bytes fetched from the store.
     pub fetched: u64,
-    /// Bytes that were there already.
+    /// Bytes found on disk.
     pub kept: u64,
 }
 
 /// Moves files to and from a store.
 pub struct Transfer<O> {
     objects: O,
-    /// Counts bytes, in each direction of its own.
+    /// Rate limits, one for each direction.
     up: Option<DefaultDirectRateLimiter>,
     down: Option<DefaultDirectRateLimiter>,
 }
 
 impl<O: Objects> Transfer<O> {
-    /// Moves files, in each direction with at most `bytes_per_second`.
+    /// Transfers files with at most `bytes_per_second` in each direction.
     pub fn new(objects: O, bytes_per_second: Option<NonZeroU32>) -> Transfer<O> {
         let burst = NonZeroU32::new(PART_BYTES_MAX as u32).expect("above 0");
         let limiter =
@@ -196,8 +196,8 @@ impl<O: Objects> Transfer<O> {
         FileList::decode(&self.get(key).await?).map_err(TransferError::List)
     }
 
-    /// Fetches the files of a list that `place` names, to where it says. Parts that are there already, from a download
-    /// that was interrupted, are kept.
+    /// Fetches the files of a list for which `place` returns a path. Parts of an interrupted download
+    /// are kept.
     ///
     /// # Errors
     /// [`TransferError`].
@@ -258,7 +258,7 @@ impl<O: Objects> Transfer<O> {
         }
     }
 
-    /// Stores a backup in the place of the one before.
+    /// Stores a backup and replaces the previous one.
     ///
     /// # Errors
     /// [`TransferError`].
@@ -275,7 +275,7 @@ impl<O: Objects> Transfer<O> {
         Ok(backup)
     }
 
-    /// Returns the backup that was stored last.
+    /// Returns the last stored backup.
     ///
     /// # Errors
     /// [`TransferError`].
@@ -298,7 +298,8 @@ impl<O: Objects> Transfer<O> {
         Ok(())
     }
 
-    /// Removes objects that neither these lists nor the backup need. Younger ones stay: another node may be storing them.
+    /// Removes objects that neither these lists nor the backup need. Recent ones are kept: another node may be storing
+    /// them.
     ///
     /// # Errors
     /// [`TransferError`].
@@ -325,7 +326,7 @@ impl<O: Objects> Transfer<O> {
     }
 }
 
-/// Hashes a file, and says whether these are its parts.
+/// Returns whether a file has these parts.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -345,15 +346,15 @@ pub fn is_like(path: &Path, parts: &FileParts) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Tries a call again while the store cannot be used.
+/// Retries a call while the store is unavailable.
 async fn again<T, F: Future<Output = Result<T, ObjectError>>>(
     mut call: impl FnMut() -> F,
 ) -> Result<T, ObjectError> {
     let mut pause = PAUSE;
     for _ in 1..TRIES {
         match call().await {
-            // A server that is behind does not have a new object yet.
-            Err(err) => tracing::debug!(error = %err, "a transfer is tried again"),
+            // A server that lags may not have a new object yet.
+            Err(err) => tracing::debug!(error = %err, "retrying a transfer"),
             done => return done,
         }
         tokio::time::sleep(pause).await;
@@ -364,12 +365,12 @@ async fn again<T, F: Future<Output = Result<T, ObjectError>>>(
 
 async fn wait_for(limiter: Option<&DefaultDirectRateLimiter>, bytes: usize) {
     if let (Some(limiter), Some(bytes)) = (limiter, NonZeroU32::new(bytes as u32)) {
-        // A part is never more than the burst.
+        // A part never exceeds the burst.
         let _ = limiter.until_n_ready(bytes).await;
     }
 }
 
-/// Hashes a part beside the threads of requests.
+/// Hashes a part off the runtime's threads.
 async fn hash(bytes: Bytes) -> Result<ObjectKey, TransferError> {
     spawn_blocking(move || ObjectKey::of(&bytes)).await.map_err(|_| TransferError::Panicked)
 }
@@ -387,7 +388,7 @@ fn read_part(file: &File, place: u64, len: u64) -> io::Result<Bytes> {
     Ok(bytes.into())
 }
 
-/// Opens a file of this length, whose content may be there in part.
+/// Opens or creates a file with this length. Parts of its content may already be there.
 fn open_sized(path: &Path, len: u64) -> Result<Arc<File>, TransferError> {
     let open = || {
         let folder = path.parent().unwrap_or(path);

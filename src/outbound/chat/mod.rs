@@ -201,8 +201,8 @@ impl Chats {
             Some(url) => Ok(url.to_url()),
             None => Url::parse(self.pushover.as_str()),
         };
-        let address =
-            address.map_err(|_| SendError::new(Failure::NotConfigured, "its address is no URL"))?;
+        let address = address
+            .map_err(|_| SendError::new(Failure::NotConfigured, "its address is not a URL"))?;
         let link = self.home.as_deref().map(|home| alert.link(home));
         let note = Note { alert, link: link.as_deref() };
         let Post { url, headers, body } = service.post(address, &chat.hook, note);

@@ -268,7 +268,7 @@ fn a_thousand_long_names_are_cut_by_whole_lines() {
 }
 
 #[test]
-fn the_name_of_a_rule_mentions_nobody() {
+fn the_name_of_a_rule_mentions_no_one() {
     for name in ["slack", "discord", "teams", "mattermost", "rocketchat", "googlechat"] {
         let (_, body, text) = posted(name, None);
         for mention in ["<!channel>", "<users/all>"] {

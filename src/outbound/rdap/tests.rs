@@ -111,7 +111,7 @@ fn states_follow_from_statuses_and_days() {
         assert_eq!(state(text, about, drop), expected, "{about} {drop}");
     }
     assert_eq!(derive(None, None), RdapState::Available);
-    assert_eq!(derive(None, Some(day("2026-11-20"))), RdapState::Available, "whatever is due");
+    assert_eq!(derive(None, Some(day("2026-11-20"))), RdapState::Available, "with any due date");
 }
 
 /// Every combination of the deciding statuses and every order of the two days.

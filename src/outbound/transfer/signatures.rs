@@ -24,7 +24,7 @@ pub(super) struct Signatures {
 }
 
 impl Signatures {
-    /// Those of the response to a question with the signature `question`.
+    /// Signatures of the response to a query with the signature `question`.
     pub(super) fn of_response(key: TSigner, question: Vec<u8>) -> Signatures {
         Signatures {
             key,

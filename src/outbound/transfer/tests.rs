@@ -44,7 +44,7 @@ fn zone(messages: usize) -> Vec<Vec<Record>> {
     zone
 }
 
-/// What the stand-in does.
+/// Behaviour of the stand-in.
 #[derive(Clone, Default)]
 struct Play {
     messages: Vec<Vec<Record>>,
@@ -220,7 +220,7 @@ async fn a_changed_message_is_refused_at_the_next_signature() {
 }
 
 #[tokio::test]
-async fn another_key_and_a_wrong_clock_are_told() {
+async fn another_key_and_a_wrong_clock_are_reported() {
     let play = |behind| Play { messages: zone(3), signed: spaced(3, 2), behind, ..Play::default() };
     assert!(transfer(play(200)).await.is_ok());
     assert!(matches!(transfer(play(4_000)).await, Err(TransferError::Clock)));

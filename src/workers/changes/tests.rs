@@ -196,7 +196,7 @@ fn story(restarts: bool, days: impl Iterator<Item = i32>) -> Vec<Event> {
                     row("soon.com", -34, Some(1), false),
                     row("late.de", -1, Some(3), false),
                     row("kept.com", 0, None, false),
-                    // Released two days ago: it is no news that it left its zone.
+                    // Released two days ago: that it left its zone is not news.
                     row("caught.com", -37, Some(-2), false),
                     // Released long ago: nothing is expected of it any more.
                     row("ancient.com", -200, None, false),
@@ -319,7 +319,7 @@ fn registries_are_believed_once() {
             world.derive(0);
             assert_eq!(world.events(), expected);
         }
-        // A first observation is no change.
+        // A first observation is not a change.
         world.observe("other.com", RdapState::Available, 8);
         world.derive(0);
         assert_eq!(world.events(), expected);

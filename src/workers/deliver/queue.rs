@@ -1,11 +1,10 @@
 //! Decides which delivery is sent next. Pure: times are arguments.
 //!
-//! The deliveries of an account to a *target* (the host of a webhook or chat service, the mail server, Telegram) wait in a lane, in
-//! the order they are due. Accounts take turns, and so do the lanes of an account. A lane and a target each
-//! get a few deliveries at a time; after several failures in a row they get one at a time, with growing
-//! pauses (a circuit breaker). An error response or a requested pause concerns the lane alone, so that no
-//! account can hold up the deliveries of another to the same host; only failed connections concern the
-//! target.
+//! The deliveries of an account to a *target* (the host of a webhook or chat service, the mail server, Telegram) wait
+//! in a lane, in the order they are due. Accounts take turns, and so do the lanes of an account. A lane and a target
+//! each get a few deliveries at a time; after several failures in a row they get one at a time, with growing pauses (a
+//! circuit breaker). An error response or a requested pause concerns the lane alone, so that no account can hold up the
+//! deliveries of another to the same host; only failed connections concern the target.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -180,7 +179,7 @@ impl Queue {
         sender.in_flight = sender.in_flight.saturating_sub(1);
         let lane = sender.lanes.entry(target.clone()).or_default();
         let shared = self.targets.entry(target.clone()).or_default();
-        // With a connection, the target is up whatever it responds.
+        // With a connection, the target is up, regardless of its response.
         let (own, common) = match health {
             Health::Down => (None, Health::Down),
             other => (Some(other), Health::Healthy),

@@ -105,7 +105,7 @@ impl Senders {
         Ok(None)
     }
 
-    /// Tells the owner by mail, where mail is set up, that a channel was switched off.
+    /// Notifies the owner by mail, where mail is set up, that a channel was switched off.
     ///
     /// # Errors
     /// The mail server did not accept it.

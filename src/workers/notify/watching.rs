@@ -1,7 +1,7 @@
-//! Tells owners of changes of the names they watch. The store keeps how far the log of changes is matched,
+//! Notifies owners of changes of the names they watch. The store keeps how far the log of changes is matched,
 //! in one record with the messages; [`crate::workers::deliver`] sends them.
 //!
-//! A batch of changes gives one message for each channel of an account, whatever the number of names.
+//! A batch of changes gives one message for each channel of an account, for any number of names.
 
 use std::time::{Duration, Instant};
 

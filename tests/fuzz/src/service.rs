@@ -1,5 +1,5 @@
-//! The whole service in this process, over a small index: bytes become a request, and whatever
-//! they are, the answer is no failure of the server and JSON where it says so.
+//! The whole service in this process, over a small index: bytes become a request, and for any
+//! bytes, the response is not a server error, and it is JSON where it says so.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;

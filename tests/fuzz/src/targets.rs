@@ -1,5 +1,5 @@
 //! One function for every parser that sees bytes from outside: any bytes in, nothing out. What must
-//! hold whatever they are is asserted, above all that the parser ends without a panic.
+//! hold for any bytes is asserted, above all that the parser returns without a panic.
 //!
 //! `cargo fuzz` drives them with coverage (`tests/fuzz`), `tests/fuzz.rs` from the kept inputs and a
 //! seed.
@@ -101,7 +101,7 @@ pub fn cursors(bytes: &[u8]) {
     assert!(cursor::decode(&bent, query).is_err(), "{bent}");
 }
 
-/// Names, and what is typed in place of names: canonical text reads as itself.
+/// Names, and what people type instead of names: canonical text reads as itself.
 pub fn names(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(name) = DomainName::parse(&text) {

@@ -121,8 +121,8 @@ impl Browser {
         browser
     }
 
-    /// Goes on with a server that was started in the place of another: what the browser keeps, it
-    /// keeps for the host, whatever the port.
+    /// Continues with a server that replaced another: what the browser keeps, it
+    /// keeps for the host, on any port.
     pub fn moved_to(&mut self, server: &Server) {
         self.base = format!("http://{}/", server.address()).parse().expect("an address");
     }

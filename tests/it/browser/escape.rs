@@ -5,7 +5,8 @@ use serde_json::json;
 use super::driver::Browser;
 use super::world::World;
 
-/// Without a space, which would make several names of it. Would change the title of a page that took it for markup, in an element or out of an attribute.
+/// Without a space, which would make several names of it. Would change the title of a page that took it for markup, in
+/// an element or out of an attribute.
 const HOSTILE: &str = "\"'><img/src=x/onerror=document.title='owned'><b>bold</b>";
 
 /// Nothing of it became an element, and the text stands there as it was written, `times` or more.

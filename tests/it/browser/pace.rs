@@ -10,7 +10,7 @@ use super::world::World;
 use crate::common::mailbox::Mailbox;
 use crate::common::runs::{figure, say};
 
-/// Types letter by letter into the field of every page, and tells for each the milliseconds from the
+/// Types letter by letter into the field of every page, and returns for each the milliseconds from the
 /// key to the painted list.
 const TYPE: &str = "
     const [text] = arguments;
@@ -67,7 +67,7 @@ fn tell(what: &str, mut times: Vec<f64>) {
     ));
 }
 
-/// Follows a link of the list as a click does, and tells the milliseconds to the response and to the
+/// Follows a link of the list as a click does, and returns the milliseconds to the response and to the
 /// painted rows.
 const FOLLOW: &str = "
     const link = document.querySelector(arguments[0]);

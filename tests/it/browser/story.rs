@@ -37,7 +37,7 @@ fn a_morning_from_the_filter_to_the_return() {
     let best: Vec<_> = best.filter_map(|row| row["name"].as_str()).map(str::to_owned).collect();
     assert_eq!((best.len(), &names(&browser)[..8]), (8, &best[..]));
 
-    // The search is that of tomorrow, on every day, and tells what is new.
+    // The search is that of tomorrow, on every day, and marks new names.
     browser.main().at("//summary[.='Save this search']").click();
     browser.main().field("Name").fill("Best of tomorrow");
     browser.main().button("Save search").follow();

@@ -73,7 +73,7 @@ impl World {
         let count = given.map_or_else(|| figure(few, many), |it| it.parse().expect("a number"));
         say(&format!("{count} names"));
         let names = RealNames::read(&RealNames::sample_path()).expect("the sample is there");
-        let names = names.extend(count, SEED).expect("so many names can be made");
+        let names = names.extend(count, SEED).expect("the generator has enough names");
         let drops = Drops::new(SEED, TODAY.parse().expect("a day"), Mix::SAMPLE);
         // Not a template for other tests: it may be large.
         let path = site.write("market.csv", "");

@@ -18,7 +18,7 @@ use crate::common::rng::Rng;
 use crate::common::{Client, Server, runs, wait};
 
 const STREAM: &str = "dropdex";
-/// Writes are tried for so long after the damage: servers may have to elect a leader, or never agree again.
+/// How long writes are retried after the damage: servers may have to elect a leader, or never agree again.
 const WRITES_WAIT: Duration = Duration::from_secs(12);
 /// A node halts when the stream was shorter for half a minute.
 const SETTLED: Duration = Duration::from_secs(40);

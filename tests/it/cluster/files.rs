@@ -82,9 +82,9 @@ fn all_nodes_serve_the_files_of_the_leader() {
     for server in &servers[1..] {
         wait::until(SOON, "the same events", || changes(server) == theirs);
     }
-    // Another node goes on from there, and the first one gets what it missed.
+    // Another node continues from there, and the first one catches up.
     servers[0].take().expect("it runs").kill();
-    // On a busy machine the lead may move on once more.
+    // On a busy machine the lead may move again.
     let second = wait::until_ok(2 * FETCHED_SOON, || {
         let second =
             leader(&nodes, 1).filter(|&it| it != 0).ok_or_else(|| "no leader".to_owned())?;
@@ -116,7 +116,7 @@ fn all_nodes_serve_the_files_of_the_leader() {
 /// The number of names that was read at each position.
 type Read = Mutex<BTreeMap<String, u64>>;
 
-/// Reads from one node until told to stop, each time at least at the position that any reader was told.
+/// Reads from one node until stopped, each time at least at the newest position that any reader received.
 fn read(
     address: std::net::SocketAddr,
     key: &str,

@@ -68,7 +68,7 @@ impl User {
         self.position.lock().expect("no panic").clone()
     }
 
-    /// Reads or writes until told to stop.
+    /// Reads or writes until stopped.
     fn act(
         &self,
         address: SocketAddr,

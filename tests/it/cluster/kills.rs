@@ -1,4 +1,4 @@
-//! Nodes and servers are killed under load: nothing that was acknowledged is lost, and reads go on.
+//! Nodes and servers are killed under load: nothing that was acknowledged is lost, and reads continue.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use crate::common::rng::Rng;
 use crate::common::{Client, Server, runs, wait};
 
 const STREAM: &str = "dropdex";
-/// A write must be acknowledged within this, whatever was killed.
+/// A write must be acknowledged within this time after any kill.
 const ACKNOWLEDGED_SOON: Duration = Duration::from_secs(90);
 /// Pause of a writer: an account has a number of writes a minute.
 const WRITE_PAUSE: Duration = Duration::from_millis(100);

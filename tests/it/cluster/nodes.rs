@@ -583,7 +583,7 @@ fn status_names_what_is_gone() {
 }
 
 #[test]
-fn a_name_that_is_no_name_is_refused() {
+fn an_invalid_node_name_is_refused() {
     for name in ["a b.c*", "", "n\n", "é", "a/b", ">"] {
         let site = Site::with_a_name_of_each_kind();
         let settings =

@@ -115,7 +115,7 @@ fn writers_share_a_bucket() {
 }
 
 #[test]
-fn a_refused_key_is_told() {
+fn a_refused_key_is_reported() {
     let service = S3Service::seaweedfs();
     let put = |client: S3| {
         let bytes = b"content";

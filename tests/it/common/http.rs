@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_escaped_by_octet() {
+    fn values_are_escaped_by_byte() {
         let target = with_query("/p", &[("q", "mü &+%".into()), ("tld", "co.uk,рф".into())]);
         assert_eq!(target, "/p?q=m%C3%BC%20%26%2B%25&tld=co.uk%2C%D1%80%D1%84");
         assert_eq!(with_query("/p", &[]), "/p");

@@ -195,17 +195,17 @@ impl Ledger {
             Act::AddClaim { body: sent } => {
                 let (id, claim) = added(status, &body, "claim", &says);
                 assert_holds(&claim_as_sent(sent, &self.rules), &claim, &says);
-                assert!(self.claims.insert(id, claim).is_none(), "{says}: told before");
+                assert!(self.claims.insert(id, claim).is_none(), "{says}: delivered before");
             }
             Act::AddRule { body: sent } => {
                 let (id, rule) = added(status, &body, "alert", &says);
                 assert_holds(sent, &rule, &says);
-                assert!(self.rules.insert(id, rule).is_none(), "{says}: told before");
+                assert!(self.rules.insert(id, rule).is_none(), "{says}: delivered before");
             }
             Act::AddSearch { body: sent } => {
                 let (id, search) = added(status, &body, "search", &says);
                 assert_holds(sent, &search, &says);
-                assert!(self.searches.insert(id, search).is_none(), "{says}: told before");
+                assert!(self.searches.insert(id, search).is_none(), "{says}: delivered before");
             }
             Act::ChangeSearch { id, body: sent } => {
                 assert_eq!(status, 200, "{says}");

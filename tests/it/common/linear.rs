@@ -2,8 +2,8 @@
 //! ("Testing for linearizability", 2017).
 //!
 //! It looks for an order of the operations in which each takes effect at one moment between its begin and its end,
-//! and each read returns the value of the write before it. A write without an answer may take effect at any time after its
-//! begin, or never.
+//! and each read returns the value of the write before it. A write without an answer may take effect at any time after
+//! its begin, or never.
 
 use std::collections::HashSet;
 use std::thread;
@@ -102,7 +102,7 @@ impl Search {
 }
 
 #[test]
-fn the_checker_tells_histories_apart() {
+fn the_checker_distinguishes_histories() {
     let event = |op, begin, end| Event { op, begin, end: Some(end) };
     let lost = |op, begin| Event { op, begin, end: None };
     let (write, read) = (Op::Write, Op::Read);

@@ -240,7 +240,7 @@ impl Site {
         command
     }
 
-    /// Runs a command to its end, whatever its exit code.
+    /// Runs a command to its end and accepts any exit code.
     pub fn run<A: AsRef<OsStr>>(&self, args: &[A]) -> Finished {
         process::finish(self.command(args))
     }

@@ -42,7 +42,7 @@ pub fn run_where_mounting_works(test: &str) {
     say(&said);
     assert!(output.status.success(), "inside `unshare {}`: {}", way.join(" "), output.status);
     // A filter that no test has passes as well.
-    assert!(said.contains("1 passed"), "`{test}` is no test");
+    assert!(said.contains("1 passed"), "`{test}` is not a test");
 }
 
 /// Creates a folder and mounts a file system of `bytes` there.

@@ -53,7 +53,7 @@ impl Nginx {
         });
     }
 
-    /// What it has logged.
+    /// Its log.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
@@ -70,7 +70,7 @@ impl Drop for Nginx {
     }
 }
 
-/// An address on which nobody listens.
+/// An address without a listener.
 pub fn free_address() -> SocketAddr {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     free.expect("loopback has free ports")

@@ -39,7 +39,7 @@ impl fmt::Display for Finished {
 
 impl Finished {
     /// Asserts a failure as an operator should see it: `code`, no panic, and a last line on
-    /// standard error that holds each of `words` (whatever their case).
+    /// standard error that holds each of `words` (ignoring case).
     #[track_caller]
     pub fn assert_failed(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, Some(code), "{self}");

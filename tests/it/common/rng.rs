@@ -1,4 +1,4 @@
-//! Random numbers that are the same for the same seed, whatever the platform (splitmix64).
+//! Random numbers that are the same for the same seed on every platform (splitmix64).
 
 /// A stream of random numbers.
 pub struct Rng(u64);

@@ -160,7 +160,7 @@ fn the_example_receivers_accept_only_genuine_messages() {
         for (what, forged) in forgeries(&seen) {
             assert_eq!(example.status(&forged), 401, "{what}: {name}");
         }
-        assert_eq!(example.status(&seen), 204, "{name} goes on");
+        assert_eq!(example.status(&seen), 204, "{name} continues");
         let _ = example.child.kill();
         let mut printed = String::new();
         let mut stdout = example.child.stdout.take().expect("piped");

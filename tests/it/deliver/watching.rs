@@ -219,7 +219,7 @@ fn told(receiver: &Receiver) -> BTreeSet<(String, String)> {
 
 /// Lists and days, with nothing written by the test.
 #[test]
-fn lists_and_days_tell_of_watched_names() {
+fn lists_and_days_lead_to_watch_alerts() {
     let receiver = Receiver::https(&["127.0.0.1"], |_, _| Reply::status(204));
     let site = Site::new();
     // A .com name is released 35 days after its drop; the last 5 of them are pending delete.

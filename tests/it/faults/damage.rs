@@ -227,7 +227,7 @@ impl Sample {
     }
 
     /// Permitted outcomes of a flipped bit in that file. Of a mark one slot of two can be done without, and
-    /// so can a snapshot when the log goes back to the one before it.
+    /// so can a snapshot when the log returns to its predecessor.
     fn must(name: &str) -> Must {
         if name.ends_with(".seg") { Must::BeSafe } else { Must::Open }
     }

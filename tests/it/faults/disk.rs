@@ -4,8 +4,8 @@
 //! [`Disk::crash`] any state the disk may be in after the power went. Pure: the same calls and the
 //! same choices give the same bytes.
 //!
-//! - A write that is not synced is kept or lost, each 512-byte sector for itself, whatever the order.
-//! - A length is that before or after any change of it since the last sync, whatever became of the
+//! - A write that is not synced is kept or lost, each 512-byte sector for itself, in any order.
+//! - A length is that before or after any change of it since the last sync, independent of the
 //!   bytes; what was never written reads as zeros. Bytes that a cut took do not come back once the
 //!   cut is kept.
 //! - A name made, moved, linked or removed is that for sure once its folder was synced; until then
@@ -25,7 +25,7 @@ use crate::common::rng::Rng;
 /// The unit a disk writes or does not write, in bytes.
 pub const SECTOR: usize = 512;
 
-/// A file, whatever its names.
+/// A file, under any of its names.
 pub type Ino = usize;
 
 /// The bytes of a file. Cheap to copy; zeros at its end take no room.
@@ -52,7 +52,7 @@ impl Content {
         self.stored.len() - trailing_zeros(&self.stored)
     }
 
-    /// Feeds `hasher` what tells it from other contents.
+    /// Feeds `hasher` with what distinguishes it from other contents.
     pub fn digest_into(&self, hasher: &mut blake3::Hasher) {
         hasher.update(&(self.len as u64).to_le_bytes());
         hasher.update(&(self.used() as u64).to_le_bytes());
@@ -173,7 +173,7 @@ pub enum Op {
     SyncDir(PathBuf),
     /// A sync of a folder failed; the seed says what reached the disk all the same.
     SyncDirFailed(PathBuf, u64),
-    /// A file got another name, in place of any file that had it.
+    /// A file got another name, instead of any file that had it.
     Rename(PathBuf, PathBuf),
     /// A file got a second name.
     HardLink(PathBuf, PathBuf),
@@ -318,7 +318,7 @@ impl Disk {
         disk
     }
 
-    /// Puts a file on the disk, durable, in place of any of that name.
+    /// Puts a file on the disk, durable, instead of any of that name.
     pub fn put(&mut self, path: &Path, content: Content) {
         let (dir, name) = split(path);
         let ino = self.files.len();
@@ -489,7 +489,7 @@ impl File {
         }
         match lengths.len() {
             1 => (self.durable.len, self.pending.len()),
-            // Whatever was kept of the writes after it does not change the last length.
+            // Later writes, kept or lost, do not change the last length.
             count => match chooser.choose(count, unit_of_page(ino, 0)) {
                 last if last + 1 == count => (lengths[last].0, self.pending.len()),
                 chosen => lengths[chosen],

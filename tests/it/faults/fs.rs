@@ -1,7 +1,7 @@
 //! [`SimFs`]: the journal's disk, in memory, with a record of all that was done to it, in which any
 //! call can be made to fail.
 //!
-//! In: the calls of the journal, and notes of what its caller was told. Out: one [`Event`] for each,
+//! In: the calls of the journal, and notes of what its caller was promised. Out: one [`Event`] for each,
 //! in the order in which they happened, from which [`Disk`] can be brought to any moment of the run.
 
 use std::collections::BTreeSet;
@@ -114,7 +114,7 @@ pub struct Plan {
 pub enum Event {
     /// Something changed on the disk.
     Op(Op),
-    /// The caller of the journal gave or was told something.
+    /// The caller of the journal wrote something or got a response.
     Note(Note),
 }
 

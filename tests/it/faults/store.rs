@@ -351,9 +351,9 @@ enum Fate {
     Lazy,
     /// Its caller does not wait, and it was written.
     LazyWritten,
-    /// The caller was told that it is durable, or its `apply` ran, which is as much as telling.
+    /// It was acknowledged as durable, or its `apply` ran, which promises the same.
     Durable,
-    /// The caller was told that it was not written.
+    /// It was refused.
     NoRoom,
 }
 

@@ -110,7 +110,7 @@ impl std::fmt::Display for Paid {
     }
 }
 
-/// Sends `rate` requests a second for `seconds`, whatever their outcome, on connections that are kept.
+/// Sends `rate` requests a second for `seconds`, regardless of their outcome, over keep-alive connections.
 async fn pay(address: SocketAddr, key: &str, rate: usize, seconds: usize) -> Paid {
     let asks: Arc<Vec<String>> = Arc::new(
         [

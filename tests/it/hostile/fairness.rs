@@ -30,7 +30,7 @@ fn a_paying_key_is_served_during_an_anonymous_flood() {
             let mut bytes = vec![0; 64 << 10];
             while !stop.load(Ordering::Relaxed) {
                 let Ok(mut stream) = TcpStream::connect(address).await else { continue };
-                // As fast as they are answered, whatever the answer.
+                // As fast as they are answered, with any response.
                 while !stop.load(Ordering::Relaxed)
                     && stream.write_all(ask.as_bytes()).await.is_ok()
                     && stream.read(&mut bytes).await.is_ok_and(|read| read > 0)
@@ -152,7 +152,7 @@ fn an_account_that_sends_all_it_may_delays_its_own_requests_alone() {
 }
 
 #[test]
-fn a_network_may_send_so_many_requests_a_minute_without_a_key() {
+fn a_network_has_a_request_rate_limit_without_a_key() {
     let (site, server) = served(1, "[server]\nvisitor_requests_per_minute = 60\n");
     let key = site.account("a@example.com", "api");
     let mut client = server.client();
@@ -166,7 +166,7 @@ fn a_network_may_send_so_many_requests_a_minute_without_a_key() {
     assert!((30..=60).contains(&known.len()), "{} were answered", known.len());
     for answer in refused {
         assert_eq!(answer.status, 429);
-        assert!((1..=3).contains(&answer.number("retry-after").expect("when to come again")));
+        assert!((1..=3).contains(&answer.number("retry-after").expect("a retry time")));
         let error = "a network may send 60 requests a minute without an API key or a log-in; wait, \
                      log in or use a key";
         let expected = serde_json::json!({"error": error, "code": "too_many_visits"});

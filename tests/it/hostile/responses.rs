@@ -54,7 +54,7 @@ fn unread_responses_share_a_budget() {
     });
     let what = format!("{} unread responses of {bytes} bytes", connections * STREAMS);
     let used = memory.used(&what, &server);
-    assert!(bytes * connections * STREAMS > 100 << 20, "{bytes} bytes are no large response");
+    assert!(bytes * connections * STREAMS > 100 << 20, "{bytes} bytes are not a large response");
     assert!(used.growth() < BUDGET_MIB + 64, "{used}");
 }
 

@@ -400,7 +400,7 @@ impl Run {
         self.queued(at, id, MessageKind::Test, 9, texts);
         let account = &self.model[at];
         let newest = account.outboxes[&id].deliveries.iter().rev().take(ids.len()).rev();
-        assert_eq!(newest.map(|it| it.id).collect::<Vec<_>>(), ids, "as they were told");
+        assert_eq!(newest.map(|it| it.id).collect::<Vec<_>>(), ids, "as they were delivered");
         self.compare(at);
     }
 

@@ -347,7 +347,7 @@ impl Told {
         let about = match fact {
             Fact::Drop { date, .. } => Some(date),
             Fact::Known { .. } => None,
-            Fact::Registered { .. } => unreachable!("told by tell_registrations"),
+            Fact::Registered { .. } => unreachable!("written by tell_registrations"),
         };
         if self.0.insert((name.clone(), about, observed_at)) {
             let listed_at = list.observed_at;

@@ -429,7 +429,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Merges facts, whatever their order.
+    /// Merges facts in any order.
     pub fn new<'a>(facts: impl IntoIterator<Item = &'a Said>) -> Model {
         let mut by_name: BTreeMap<&'a DomainName, Vec<&'a Said>> = BTreeMap::new();
         for said in facts {
@@ -630,7 +630,7 @@ impl Model {
                 "signals": name.signals,
             })
         });
-        // Choice: no drop is predicted for a name that is registered again, whatever the stage
+        // Choice: no drop is predicted for a name that is registered again, in any stage
         // its old drop record would have.
         let predicted = latest
             .filter(|latest| !latest.registered_again && today < latest.release)
@@ -733,7 +733,7 @@ fn row(name: &Name, members: &[&str], today: Day) -> Value {
             "dropDate" => json!(latest.date.to_string()),
             "releaseDate" => json!(latest.release.to_string()),
             "daysToRelease" => json!(latest.release.days_since(today)),
-            // A label that is not made of words has none, whatever pieces it has.
+            // A label that is not made of words has none, even if it has pieces.
             "words" if name.words == 0 => json!([]),
             "words" => name.signals["words"].clone(),
             "language" => name.signals["language"].clone(),

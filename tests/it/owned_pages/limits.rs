@@ -90,5 +90,5 @@ fn pages_say_which_limit_was_reached() {
     let wait = refused.header("retry-after").and_then(|wait| wait.parse().ok());
     let wait: u32 = wait.expect("a number of seconds");
     assert!((1..=21).contains(&wait), "{wait}");
-    assert_eq!(free.get("/portfolio").status, 200, "reads go on");
+    assert_eq!(free.get("/portfolio").status, 200, "reads continue");
 }

@@ -174,7 +174,7 @@ fn claims_are_filtered_and_summed() {
         ann.add_claim(domain, &fields);
     }
     let page = ann.get("/portfolio?by=registrar");
-    // A bid is no cost, and an unsold name is inventory.
+    // A bid is not a cost, and an unsold name is inventory.
     for words in [
         "Sales $400 1 name",
         "Cost of names sold $100",

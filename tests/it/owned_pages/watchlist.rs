@@ -130,7 +130,7 @@ fn the_page_matches_the_api_in_every_order() {
         ann.get(target).assert_says(400, error);
     }
 
-    // Several at once, and one by its own button whatever is selected.
+    // Several at once, and one by its own button regardless of the selection.
     let several = [("domain", "solar.com"), ("domain", "fresh.com"), ("next", "/watchlist")];
     ann.post("/unwatch", &several).assert_goes_to("/watchlist?notice=removed");
     let only = [("only", "unseen.com"), ("domain", "pending.com"), ("next", "/watchlist")];
@@ -181,7 +181,7 @@ fn a_csv_file_goes_out_and_in_again() {
 }
 
 #[test]
-fn bad_rows_of_a_file_are_told_and_stay_in_the_field() {
+fn bad_rows_of_a_file_are_reported_and_stay_in_the_field() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "core");
     let file = "domain;tags;max_bid_usd;note\r\n\
@@ -224,7 +224,7 @@ fn bad_rows_of_a_file_are_told_and_stay_in_the_field() {
 }
 
 #[test]
-fn columns_that_are_not_used_are_told_and_unknown_tables_are_refused() {
+fn unused_columns_are_reported_and_unknown_tables_are_refused() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "api");
     let mut paste = |text: &str| ann.post("/watchlist/add", &[("names", text)]);
@@ -296,6 +296,6 @@ fn the_state_of_a_name_opens_to_its_history() {
         200,
         "5 Feb Expected to be available, not verified 31 Jan Pending delete 1 Jan Left the zone",
     );
-    // The dossier tells the same, and the earlier drop below.
+    // The dossier shows the same, and the earlier drop below.
     ann.get("/domain/pending.com").assert_says(200, "19 Mar Drops, expected 15 Mar You added it to your watchlist 14 Mar Pending delete 12 Feb Left the zone Earlier drops Dropped Freed Afterwards 1 Mar 2019");
 }

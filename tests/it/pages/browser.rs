@@ -3,7 +3,7 @@
 
 use crate::common::{Client, Response, Server};
 
-/// Keeps one cookie, tells the site a request comes from, and follows nothing by itself.
+/// Keeps one cookie, sends the site that a request comes from, and follows nothing by itself.
 pub struct Browser {
     client: Client,
     /// `name=value`.

@@ -108,7 +108,7 @@ fn downloads_by_cookie_begin_on_our_pages() {
     let mut free = logged_in(&server, "free@example.com");
     let refused = free.get("/api/export/drops").json();
     assert_eq!(refused["code"], "PLAN_REQUIRED");
-    // A cookie is no key: the JSON API takes none, and a wrong key is not made up for by a cookie.
+    // A cookie is not a key: the JSON API accepts none, and a cookie does not make up for a wrong key.
     assert_eq!(browser.get_with("/api/v1/drops", &[SAME_ORIGIN]).status, 401);
     let both = [SAME_ORIGIN, ("Authorization", "Bearer ddx_0")];
     assert_eq!(browser.get_with("/api/export/drops", &both).status, 401);

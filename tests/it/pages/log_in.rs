@@ -108,7 +108,7 @@ fn a_planted_session_id_is_not_adopted() {
     let mut first = browser.copy(&server);
     browser.log_in("ann@example.com", PASSWORD);
     assert_ne!(browser.cookie, first.cookie, "new at each log-in");
-    assert!(browser.is_in() && !first.is_in(), "and the one before is over");
+    assert!(browser.is_in() && !first.is_in(), "and the previous session is over");
 }
 
 #[test]
@@ -210,12 +210,12 @@ fn a_flood_of_log_ins_is_throttled_without_locking_accounts() {
     let count = |status| answers.iter().filter(|it| **it == status).count();
     assert_eq!(count(400) + count(429) + count(503), answers.len(), "{answers:?}");
     assert!(count(400) <= 40 && count(429) >= 100, "{answers:?}");
-    // The owner goes on; from elsewhere they wait a little.
+    // The owner continues; other networks wait.
     assert_eq!(owner(PASSWORD).status, 303, "the flood does not keep out whom it is about");
     let fields = [("email", "ann@example.com"), ("password", PASSWORD)];
     let answer = Browser::new(&server).post_with("/login", &fields, &from("203.0.113.1"));
     assert_eq!(answer.status, 429);
-    let wait = answer.number("retry-after").expect("when to come again");
+    let wait = answer.number("retry-after").expect("a retry time");
     assert!((1..=61).contains(&wait), "{wait}");
     assert!(
         answer.text().contains("Too many attempts") && answer.text().contains("ann@example.com")

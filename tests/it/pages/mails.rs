@@ -86,7 +86,7 @@ fn an_account_starts_with_the_mailed_link() {
 }
 
 #[test]
-fn a_mailbox_gets_three_mails_whatever_its_address() {
+fn a_mailbox_gets_three_mails_however_its_address_is_written() {
     let mailbox = Mailbox::new();
     let site = site(&settings(&mailbox));
     add(&site, "a.nn+dropdex@gmail.com", "core");
@@ -184,7 +184,7 @@ fn a_link_is_over_after_a_day() {
 fn an_invitation_and_a_forgotten_password_reach_accounts_without_a_password() {
     let mailbox = Mailbox::new();
     let site = site(&mailbox.settings(PLAIN));
-    // Without a server there is nobody to check the link.
+    // Without a server, no one can check the link.
     let invite = |email: &str| site.run(&["account", "add", email, "--plan", "core", "--invite"]);
     invite("early@example.com").assert_failed(1, &["the server must be running"]);
     assert_eq!(site.ok(&["account", "list", "--json"]).trim(), "[]");

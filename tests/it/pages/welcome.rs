@@ -28,7 +28,7 @@ fn the_browser_of_the_first_visit_is_the_owner() {
     assert_eq!((first.status, first.header("location")), (303, Some("/welcome")));
     assert_eq!(server.client().get("/").status, 200, "programs get the list");
     assert!(owner.get("/welcome").text().contains("Who can open it?"));
-    assert_eq!(owner.get("/watchlist").status, 303, "nobody owns it yet");
+    assert_eq!(owner.get("/watchlist").status, 303, "there is no owner yet");
     let done = owner.post("/welcome", &[("lock", "open")]);
     assert_eq!((done.status, done.header("location")), (303, Some("/")));
     let cookie = done.header("set-cookie").expect("a cookie").to_owned();

@@ -99,7 +99,7 @@ fn an_unread_http2_stream_does_not_block_others() {
         let request = request.body(()).expect("a request");
         let (answer, mut body) = second.send_request(request, false).expect("sent");
         body.send_data(Bytes::from_static(b"{\"domains\":"), false).expect("sent");
-        // Past the deadline of the first: no more requests are taken, and this one goes on.
+        // Past the deadline of the first: no more requests are accepted, and this one continues.
         let began = Instant::now();
         while let Ok(ready) = second.clone().ready().await {
             drop(ready);
@@ -147,7 +147,7 @@ fn an_export_has_its_place_until_its_client_has_it() {
             body.flow_control().release_capacity(data.len()).expect("room for more");
             read += data.len();
         }
-        assert!(read > 100_000, "{read} bytes are no long export");
+        assert!(read > 100_000, "{read} bytes are not a long export");
         when_there_is_room().await;
     });
 }
@@ -231,7 +231,7 @@ fn floods_of_frames_are_bounded() {
 fn heads_without_end_are_cut_off() {
     let (_site, server) = served(1, SHORT);
     let memory = resident(&server);
-    // A head that goes on and on: 16 KiB of one header, literal, never indexed.
+    // An endless head: 16 KiB of one header, literal, never indexed.
     let piece = [&[0x10, 1, b'x', 0x7f, 0x81, 0x7d][..], &[b'y'; 16_000]].concat();
     let sent = flood(&server, 10_000, |number| {
         let kind = if number == 0 { 1 } else { 9 };

@@ -191,7 +191,7 @@ async fn closed(server: &Server, clients: usize, time: Duration) -> Load {
     load
 }
 
-/// This many a second, whatever their outcome, each timed from when it was due.
+/// This many a second, regardless of their outcome, each timed from when it was due.
 async fn open(server: &Server, per_second: f64, time: Duration) -> Load {
     let (door, began) = (Door::to(server), Instant::now());
     let count = (per_second * time.as_secs_f64()) as usize;
@@ -245,7 +245,7 @@ fn core_seconds(server: &Server) -> f64 {
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// Of the refusals the share that were on their way within 5 ms of their head, as the server tells it.
+/// Share of refusals sent within 5 ms of their head, as measured by the server.
 fn at_once(metrics: &mut Client) -> f64 {
     let answer = metrics.get("/metrics");
     let text = answer.text();

@@ -84,7 +84,10 @@ fn a_renewed_certificate_is_loaded() {
     let second = renew(&site);
     wait_until("renewed", || is_served(&server, &second));
     assert!(!is_served(&server, &first));
-    assert!(ask(&mut held).is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")), "it goes on");
+    assert!(
+        ask(&mut held).is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")),
+        "the connection continues"
+    );
 
     site.write("cert.pem", "nonsense");
     server.logged("the old one stays in use");

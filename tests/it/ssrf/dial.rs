@@ -39,7 +39,7 @@ impl Caller {
         Caller { runtime: runtime.expect("a runtime"), client }
     }
 
-    /// A message to an address that was taken before, whatever it is.
+    /// A message to an address that was accepted before, for every address.
     fn call(&self, url: &str) -> Result<(), SendError> {
         let url = WebhookUrl::from_stored(url.to_owned());
         let secret = Secret::new("whsec_AAAA".into());

@@ -74,7 +74,7 @@ fn installed_files_replace_those_of_a_node() {
     let linked = link(&one).expect("linked");
     assert!(linked.files.contains_key("changes/3.seg"), "{:?}", linked.files);
     assert!(linked.files.keys().all(|path| !path.contains("LOCK")), "{:?}", linked.files);
-    // Whatever is written meanwhile is not sent.
+    // Later writes are not sent.
     ingest(&one, "second.txt", "delta.com\n");
     send(&linked, &other);
     let set_aside = install(&other).expect("installed");
@@ -86,11 +86,11 @@ fn installed_files_replace_those_of_a_node() {
     assert!(
         !other.data.join("changes/7.seg").exists() && other.data.join("changes/3.seg").exists()
     );
-    // Both have a first generation; the index goes on with its own until it adopts the other.
+    // Both have a first generation; the index keeps its own until it adopts the other.
     build::adopt(&other.index, linked.generation, Keep::default()).expect("adopted");
     assert_eq!(names(&other), 2);
 
-    // A node goes on from what it installed, and nothing is set aside that another file holds too.
+    // A node continues from what it installed, and lists that another file holds are not set aside.
     let linked = link(&one).expect("linked");
     send(&linked, &other);
     assert_eq!(install(&other).expect("installed"), Vec::<String>::new());

@@ -118,7 +118,7 @@ fn the_last_observation_determines_the_interval() {
         (RdapState::Redemption, Some(NEAR_DAYS), NEAR_AGAIN_MS),
         (RdapState::Redemption, Some(NEAR_DAYS + 1), REDEMPTION_AGAIN_MS),
         (RdapState::Unknown, Some(20), REDEMPTION_AGAIN_MS),
-        // The registry says that it is registered, whatever the date says.
+        // The registry says that it is registered, which overrides the date.
         (RdapState::Renewed, Some(3), REST_AGAIN_MS),
         (RdapState::RegisteredAgain, Some(-1), REST_AGAIN_MS),
         (RdapState::Renewed, Some(20), REST_AGAIN_MS),
