@@ -1,9 +1,8 @@
 //! Checks the module map of `src/ARCHITECTURE.md` against the source text.
 //!
-//! Three rules: a room imports only the rooms that [`MAY_IMPORT`] allows (`crate::index::..`,
-//! `use crate::{index, vocab}`, `super::super::index`, `dropdex::index`); the modules of a folder do not
-//! import each other in a cycle; and a comment that names a document names one that exists. Strings and
-//! `#[cfg(test)]` items do not count, and neither do comments for the first two.
+//! Two rules: a room imports only the rooms that [`MAY_IMPORT`] allows (`crate::index::..`,
+//! `use crate::{index, vocab}`, `super::super::index`, `dropdex::index`); and the modules of a folder do not
+//! import each other in a cycle. Strings, comments and `#[cfg(test)]` items do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -195,40 +194,6 @@ fn every_module_imports_only_what_it_may() {
     let faults = check_tree(&src);
     let lines: Vec<String> = faults.iter().map(Fault::to_string).collect();
     assert!(faults.is_empty(), "\n{}\n", lines.join("\n"));
-}
-
-#[test]
-fn every_document_that_a_comment_names_exists() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut dangling = Vec::new();
-    for folder in ["src", "tests", "benches"] {
-        for file in rust_files(&root.join(folder)) {
-            let text = fs::read_to_string(&file).unwrap_or_else(|err| panic!("{file:?}: {err}"));
-            for (name, line) in documents(&text) {
-                let beside = file.parent().expect("in a folder").join(&name);
-                if !beside.exists() && !root.join(&name).exists() {
-                    dangling.push(format!("{}:{line}: there is no {name}", file.display()));
-                }
-            }
-        }
-    }
-    assert!(dangling.is_empty(), "\n{}\n", dangling.join("\n"));
-}
-
-/// The Markdown files that the line comments of `text` name, each with its line.
-fn documents(text: &str) -> Vec<(String, usize)> {
-    let mut found = Vec::new();
-    for (at, line) in text.lines().enumerate() {
-        let Some((_, comment)) = line.split_once("//") else { continue };
-        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '.' | '/' | '-' | '_');
-        for word in comment.split(|c| !is_path(c)) {
-            let word = word.trim_end_matches('.');
-            if word.ends_with(".md") && word != ".md" {
-                found.push((word.to_owned(), at + 1));
-            }
-        }
-    }
-    found
 }
 
 /// A fault and its place.
@@ -766,14 +731,6 @@ mod scanner {
         imports.add(&path, "fn f() { crate::index::rows::g() }");
         let [cycle] = &imports.cycles()[..] else { panic!("one cycle") };
         assert_eq!(cycle.join(" "), "index::query index::rows index::table index::query");
-    }
-
-    #[test]
-    fn documents_are_read_from_comments_alone() {
-        let text =
-            "let x = \"a.md\";\n/// See `data/docs/api.md`, Names.\nx(); // (src/ARCHITECTURE.md).";
-        let found = [("data/docs/api.md".to_owned(), 2), ("src/ARCHITECTURE.md".to_owned(), 3)];
-        assert_eq!(documents(text), found);
     }
 
     #[test]
