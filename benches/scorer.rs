@@ -142,10 +142,11 @@ fn spread_over(text: &str) -> Vec<DomainName> {
 
 /// One to three words or letter salad, in the mix of suffixes that real lists have.
 fn invented() -> Vec<DomainName> {
-    let words: Vec<&str> = include_str!(concat!(env!("OUT_DIR"), "/words.tsv"))
-        .lines()
-        .filter_map(|line| line.split('\t').next())
-        .collect();
+    let file = fs::File::open("data/scorer/words.tsv.zst").expect("the list is there");
+    let mut list = String::new();
+    let mut unpacked = ruzstd::decoding::StreamingDecoder::new(file).expect("a zstd frame");
+    unpacked.read_to_string(&mut list).expect("text");
+    let words: Vec<&str> = list.lines().filter_map(|line| line.split('\t').next()).collect();
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut draw = |below: usize| {
         state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);

@@ -1,20 +1,21 @@
 //! dropdex: self-hosted, in-memory search for domain names that are leaving registration.
 //!
-//! The modules are in the order in which a name passes them. `ARCHITECTURE.md` in this folder follows a
-//! name, a query and a write through the code.
+//! `ARCHITECTURE.md` in this folder follows a name, a query and a write through the rooms. The first
+//! ones are crates of their own and are known here by their short names.
 
-pub mod vocab;
-pub mod query;
+pub use dropdex_corpus as corpus;
+pub use dropdex_feeds as feeds;
+pub use dropdex_journal as journal;
+pub use dropdex_query as query;
+pub use dropdex_scorer as scorer;
+pub use dropdex_vocab as vocab;
+pub use dropdex_zones as zones;
+
 // From a list to a query result.
-pub mod feeds;
-pub mod zones;
-pub mod scorer;
-pub mod corpus;
 pub mod index;
 pub mod intake;
 pub mod changes;
 // User data.
-pub mod journal;
 pub mod cluster;
 pub mod accounts;
 pub mod backup;

@@ -11,11 +11,11 @@ use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 
-use crate::corpus::batch::{self, Batch, BatchError, BatchMeta};
-use crate::corpus::merge::Merge;
-use crate::corpus::{BatchFile, Corpus, CorpusError, Unpublished};
+use crate::batch::{self, Batch, BatchError, BatchMeta};
+use crate::merge::Merge;
 use crate::scorer::SCORER_VERSION;
 use crate::vocab::file_error::AtPath;
+use crate::{BatchFile, Corpus, CorpusError, Unpublished};
 
 /// The temporary file of a compacted batch.
 const DRAFT: &str = ".new-compacted";
@@ -126,8 +126,8 @@ fn meta_of(lists: Vec<BatchMeta>, rows: u64, names: u64) -> BatchMeta {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::ingest::Source;
     use crate::feeds::{Observation, Row, Sighting};
+    use crate::ingest::Source;
     use crate::vocab::name::DomainName;
     use std::path::Path;
 

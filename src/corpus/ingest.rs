@@ -8,19 +8,19 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::batch::{self, BatchError, BatchMeta, Entry, StoredObservation};
-use crate::corpus::merge::Merge;
-use crate::corpus::scored;
-use crate::corpus::sorter::{FileWriter, Scoring, Sorter};
-use crate::corpus::{Corpus, CorpusError, Unpublished};
+use crate::batch::{self, BatchError, BatchMeta, Entry, StoredObservation};
 use crate::feeds::{FeedError, Observation, Reject, Row, Sighting};
+use crate::merge::Merge;
+use crate::scored;
 use crate::scorer::{SCORER_VERSION, Scorer, Scratch};
+use crate::sorter::{FileWriter, Scoring, Sorter};
 use crate::vocab::cell::without_formula;
 use crate::vocab::day::Day;
 use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::name::DomainName;
 use crate::vocab::new_file;
 use crate::vocab::origin::Origin;
+use crate::{Corpus, CorpusError, Unpublished};
 
 /// A list with more than one bad row in this many is refused: it is not in the assumed format.
 const BAD_ROWS_ONE_IN: u64 = 10;

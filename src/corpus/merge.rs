@@ -2,11 +2,9 @@
 
 use rayon::prelude::*;
 
-use crate::corpus::batch::{
-    Batch, BatchError, Cursor, Entry, EntryFields, NameBytes, StoredObservation,
-};
-pub use crate::corpus::drops::DropRecord;
-use crate::corpus::drops::{self, SeenDrop};
+use crate::batch::{Batch, BatchError, Cursor, Entry, EntryFields, NameBytes, StoredObservation};
+pub use crate::drops::DropRecord;
+use crate::drops::{self, SeenDrop};
 use crate::feeds::Sighting;
 use crate::scorer::Base;
 use crate::vocab::day::Day;
@@ -377,7 +375,7 @@ impl Registration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::batch::{self, BatchMeta};
+    use crate::batch::{self, BatchMeta};
 
     fn day(text: &str) -> Day {
         text.parse().expect("a date")

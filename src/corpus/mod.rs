@@ -16,14 +16,18 @@ pub mod ranked;
 mod scored;
 pub mod sorter;
 
+use dropdex_feeds as feeds;
+use dropdex_scorer as scorer;
+use dropdex_vocab as vocab;
+
 use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::corpus::batch::{Batch, BatchError, BatchMeta, Entry};
-use crate::corpus::lock::{FolderLock, LockError};
-use crate::corpus::scored::{Features, ScoredRow};
+use crate::batch::{Batch, BatchError, BatchMeta, Entry};
+use crate::lock::{FolderLock, LockError};
+use crate::scored::{Features, ScoredRow};
 use crate::scorer::SCORER_VERSION;
 use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::name::DomainName;

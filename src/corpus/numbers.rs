@@ -7,11 +7,11 @@ use std::io::{self, BufWriter, Write};
 
 use chrono::{DateTime, Utc};
 
-use crate::corpus::batch::{self, BatchMeta};
-use crate::corpus::{Corpus, CorpusError};
+use crate::batch::{self, BatchMeta};
 use crate::scorer::SCORER_VERSION;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::new_file;
+use crate::{Corpus, CorpusError};
 
 /// The file with the last number given, beside the batches.
 const LAST: &str = "LAST";
@@ -71,8 +71,8 @@ impl Corpus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::corpus::ingest::Source;
     use crate::feeds::{Observation, Row, Sighting};
+    use crate::ingest::Source;
     use crate::vocab::name::DomainName;
 
     fn ingest(corpus: &Corpus, name: &str) -> String {

@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::corpus::batch::{self, BatchError};
-use crate::corpus::ingest::{IngestError, Ingested, RowTally, Source};
-use crate::corpus::{Corpus, CorpusError, Unpublished};
+use crate::batch::{self, BatchError};
 use crate::feeds::{FeedError, RankedName, Row};
+use crate::ingest::{IngestError, Ingested, RowTally, Source};
 use crate::vocab::file_error::AtPath;
 use crate::vocab::new_file;
 use crate::vocab::origin::Origin;
 use crate::vocab::popularity::{ListEdition, ListRank, PopularityList};
+use crate::{Corpus, CorpusError, Unpublished};
 
 const MAGIC: &[u8; 8] = b"DDXRANKS";
 /// Raised when the layout changes.

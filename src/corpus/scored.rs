@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::corpus::batch::{Entry, StoredObservation};
+use crate::batch::{Entry, StoredObservation};
 use crate::feeds::Sighting;
 use crate::scorer::{Base, Scorer, Scratch};
 use crate::vocab::name::DomainName;

@@ -10,11 +10,11 @@ use std::{panic, thread};
 use rayon::prelude::*;
 use tempfile::TempDir;
 
-use crate::corpus::batch::{
+use crate::batch::{
     self, Batch, BatchError, BatchMeta, BatchWriter, Segment, StoredObservation, head_of,
 };
-use crate::corpus::merge::{self, Merge};
-use crate::corpus::scored::{Features, ScoredRow};
+use crate::merge::{self, Merge};
+use crate::scored::{Features, ScoredRow};
 use crate::vocab::file_error::AtPath;
 use crate::vocab::name::DomainName;
 

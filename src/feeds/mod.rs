@@ -30,6 +30,8 @@ mod sniff;
 mod stamped;
 mod zone;
 
+use dropdex_vocab as vocab;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

@@ -3,8 +3,8 @@
 
 use compact_str::CompactString;
 
-use crate::query::matcher::Matcher;
-use crate::query::text::Substring;
+use crate::matcher::Matcher;
+use crate::text::Substring;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::kind::Kind;

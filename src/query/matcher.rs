@@ -25,7 +25,7 @@ use regex_syntax::hir::{
     Look, Repetition,
 };
 
-use crate::query::text::Substring;
+use crate::text::Substring;
 use crate::vocab::limits::{
     LABEL_CHARS_MAX, LIKE_CHARS, PATTERN_STARS_MAX, PATTERN_SYMBOLS_MAX, REGEX_CHARS_MAX,
 };
@@ -150,8 +150,8 @@ impl Matcher {
     /// [`MatcherError`] of a label to compare with.
     pub fn like(text: &str, distance: u8) -> Result<Matcher, MatcherError> {
         let text = Substring::parse(text).map_err(|err| match err {
-            crate::query::text::QueryError::Length(_) => MatcherError::LikeLength,
-            crate::query::text::QueryError::Control => MatcherError::Control,
+            crate::text::QueryError::Length(_) => MatcherError::LikeLength,
+            crate::text::QueryError::Control => MatcherError::Control,
         })?;
         let text = text.as_str();
         let chars = text.chars().count();

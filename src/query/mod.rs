@@ -6,3 +6,5 @@ pub mod matcher;
 pub mod request;
 pub mod stored;
 pub mod text;
+
+use dropdex_vocab as vocab;

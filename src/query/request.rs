@@ -2,8 +2,8 @@
 
 use utoipa::ToSchema;
 
-use crate::query::filter::Filter;
-use crate::query::text::{NamePrefix, Substring};
+use crate::filter::Filter;
+use crate::text::{NamePrefix, Substring};
 use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::stage::Stage;
 

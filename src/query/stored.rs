@@ -1,6 +1,6 @@
 //! Conditions on names as they are stored: names and values of the parameters of the drops list
 //! (`data/docs/queries.md`). They were validated when they were stored. They become a
-//! [`Filter`](crate::query::filter::Filter) on the day that they are used: `tomorrow` and `+3d` move
+//! [`Filter`](crate::filter::Filter) on the day that they are used: `tomorrow` and `+3d` move
 //! with it.
 
 use compact_str::CompactString;

@@ -142,8 +142,8 @@ fn doubles(mark: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scorer::{Scorer, Scratch, Spread};
     use crate::vocab::name::DomainName;
+    use crate::{Scorer, Scratch, Spread};
 
     fn caps(name: &str, spread: u32) -> Vec<&'static str> {
         let parsed = DomainName::parse(name).expect(name);

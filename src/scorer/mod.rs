@@ -35,6 +35,8 @@ mod sequence_table;
 mod trie_builder;
 mod words;
 
+use dropdex_vocab as vocab;
+
 use std::sync::LazyLock;
 
 use serde::Serialize;

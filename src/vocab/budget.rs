@@ -4,7 +4,7 @@
 //! this, and outside of requests (rebuilds, matching, commands) the budget is unlimited.
 //!
 //! The budget is CPU time, so waiting for a core on a busy machine costs nothing. It ends at once when
-//! the client disconnects. The same calls give way to the work of other accounts ([`crate::vocab::turns`]).
+//! the client disconnects. The same calls give way to the work of other accounts ([`crate::turns`]).
 
 use std::cell::RefCell;
 use std::fs;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::vocab::turns::Turn;
+use crate::turns::Turn;
 
 /// Maximum CPU time of a request: more than any query over ten million names takes, and little enough
 /// for other requests. Unoptimised code is twenty times slower.

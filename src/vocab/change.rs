@@ -4,10 +4,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::vocab::day::Day;
-use crate::vocab::dqs::Dqs;
-use crate::vocab::name::DomainName;
-use crate::vocab::named::{named_enum, parse_named};
+use crate::day::Day;
+use crate::dqs::Dqs;
+use crate::name::DomainName;
+use crate::named::{named_enum, parse_named};
 
 named_enum! {
     /// Kind of an event.

@@ -6,8 +6,8 @@ use std::fmt;
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
-use crate::vocab::secret::Secret;
-use crate::vocab::url::WebhookUrl;
+use crate::secret::Secret;
+use crate::url::WebhookUrl;
 
 /// Stands for what a shown secret leaves out. No secret contains it.
 pub const CUT: char = '…';

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::vocab::named::{named_enum, parse_named};
+use crate::named::{named_enum, parse_named};
 
 named_enum! {
     /// Outcome of a backorder.

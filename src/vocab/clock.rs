@@ -8,7 +8,7 @@ use std::time::Instant;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::vocab::day::Day;
+use crate::day::Day;
 use trust::{Trust, Turn};
 
 /// The beginning of monotonic times.

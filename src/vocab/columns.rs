@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::vocab::named::named_enum;
+use crate::named::named_enum;
 
 named_enum! {
     /// A column of the drop list beside name and score, in the order of the table.

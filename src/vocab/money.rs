@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 
-use crate::vocab::number::{self, DecimalMark, NumberError};
+use crate::number::{self, DecimalMark, NumberError};
 
 /// The highest price, in US dollars (`data/docs/api.md`).
 pub const USD_MAX: u64 = 1_000_000_000;

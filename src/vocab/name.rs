@@ -13,8 +13,8 @@ use psl::Type;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::vocab::limits::LABEL_CHARS_MAX;
-use crate::vocab::suffixes::{self, Suffix};
+use crate::limits::LABEL_CHARS_MAX;
+use crate::suffixes::{self, Suffix};
 
 /// Maximum bytes of a name, without the trailing dot (RFC 1035 §2.3.4).
 pub const NAME_OCTETS_MAX: usize = 253;

@@ -1,6 +1,7 @@
 //! Macros for enums whose variants have fixed names in the API, in settings or on the command line.
 
 /// Defines an enum with `ALL`, `NAMES`, `as_str` and `Display` from variants and their names.
+#[macro_export]
 macro_rules! named_enum {
     (
         $(#[$meta:meta])*
@@ -37,14 +38,15 @@ macro_rules! named_enum {
 }
 
 /// Implements `FromStr` for such an enum: its names, exactly as written.
+#[macro_export]
 macro_rules! parse_named {
     ($type:ident) => {
         impl std::str::FromStr for $type {
-            type Err = $crate::vocab::named::NotOneOf;
+            type Err = $crate::named::NotOneOf;
 
             fn from_str(text: &str) -> Result<$type, Self::Err> {
                 let named = $type::ALL.into_iter().find(|it| it.as_str() == text);
-                named.ok_or($crate::vocab::named::NotOneOf(&$type::NAMES))
+                named.ok_or($crate::named::NotOneOf(&$type::NAMES))
             }
         }
     };
@@ -55,4 +57,4 @@ macro_rules! parse_named {
 #[error("must be one of {}", .0.join(", "))]
 pub struct NotOneOf(pub &'static [&'static str]);
 
-pub(crate) use {named_enum, parse_named};
+pub use {named_enum, parse_named};

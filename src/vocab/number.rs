@@ -42,7 +42,7 @@ impl NumberError {
     }
 
     /// An amount in another currency than the one that is kept. `number` is it without the currency.
-    pub(crate) fn in_currency(sent: &str, number: &str, currency: &str, kept: &str) -> NumberError {
+    pub fn in_currency(sent: &str, number: &str, currency: &str, kept: &str) -> NumberError {
         let sent = echo(sent);
         let like = match plain(number, DecimalMark::Comma) {
             Ok(number) => number,

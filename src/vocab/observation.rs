@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::vocab::day::Day;
-use crate::vocab::named::named_enum;
-use crate::vocab::time::UnixMs;
+use crate::day::Day;
+use crate::named::named_enum;
+use crate::time::UnixMs;
 
 named_enum! {
     /// State of a name according to its registry or, without RDAP, to the DNS. User data stores it by

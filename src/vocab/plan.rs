@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::vocab::named::named_enum;
+use crate::named::named_enum;
 
 named_enum! {
     /// An account's subscription. Ordered: each plan includes what the earlier ones allow.

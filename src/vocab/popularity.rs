@@ -5,8 +5,8 @@ use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::vocab::day::Day;
-use crate::vocab::named::named_enum;
+use crate::day::Day;
+use crate::named::named_enum;
 
 named_enum! {
     // Index and corpus store it by its position here: append only.

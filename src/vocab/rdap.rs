@@ -10,9 +10,9 @@ use std::sync::{Arc, LazyLock};
 use serde::Deserialize;
 use url::Url;
 
-use crate::vocab::name::DomainName;
-use crate::vocab::time::UnixMs;
-use crate::vocab::tld::is_suffix;
+use crate::name::DomainName;
+use crate::time::UnixMs;
+use crate::tld::is_suffix;
 
 /// Maximum suffixes in a file: ten times IANA's number.
 const SUFFIXES_MAX: usize = 15_000;

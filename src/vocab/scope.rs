@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::vocab::named::{named_enum, parse_named};
+use crate::named::{named_enum, parse_named};
 
 named_enum! {
     /// A part of the API that a key may be limited to.

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::vocab::day::Day;
-use crate::vocab::named::{named_enum, parse_named};
+use crate::day::Day;
+use crate::named::{named_enum, parse_named};
 
 named_enum! {
     /// Lifecycle stage of a dropped name.

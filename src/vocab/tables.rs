@@ -9,9 +9,9 @@ use chrono::{DateTime, FixedOffset, NaiveDate, Utc};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-use crate::vocab::day::Day;
-use crate::vocab::named::named_enum;
-use crate::vocab::suffixes::{SuffixList, SuffixListError};
+use crate::day::Day;
+use crate::named::named_enum;
+use crate::suffixes::{SuffixList, SuffixListError};
 
 named_enum! {
     /// A table, named as its source is.

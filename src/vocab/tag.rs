@@ -5,7 +5,7 @@ use std::str::FromStr;
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
-use crate::vocab::limits::TAG_CHARS_MAX;
+use crate::limits::TAG_CHARS_MAX;
 
 /// A word or short phrase: 1 to [`TAG_CHARS_MAX`] characters on one line, without commas, so that lists
 /// of tags can be separated by them. White space around it and a leading `#` are not part of it.

@@ -3,8 +3,8 @@
 use compact_str::CompactString;
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
-use crate::vocab::limits::LABEL_CHARS_MAX;
-use crate::vocab::name::NAME_OCTETS_MAX;
+use crate::limits::LABEL_CHARS_MAX;
+use crate::name::NAME_OCTETS_MAX;
 
 /// Normalises a TLD of a filter: trimmed, case-folded, A-label form, without a leading dot. The TLD
 /// need not exist: an unknown one matches nothing.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::vocab::ids::AccountId;
+use crate::ids::AccountId;
 
 /// Time for which work runs before it gives way to a party that has used less.
 pub const SLICE: Duration = Duration::from_millis(5);

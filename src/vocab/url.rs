@@ -11,8 +11,8 @@ use std::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
 use url::{Host, Url};
 
-use crate::vocab::net::{self, AllowList, Network};
-use crate::vocab::tld::is_label;
+use crate::net::{self, AllowList, Network};
+use crate::tld::is_label;
 
 /// Maximum bytes of a webhook URL, as sent and in canonical form.
 pub const WEBHOOK_URL_MAX: usize = 2_048;
@@ -337,7 +337,7 @@ mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
 
     use super::*;
-    use crate::vocab::net::{IPV4_DENIED, IPV6_DENIED};
+    use crate::net::{IPV4_DENIED, IPV6_DENIED};
 
     fn parse(text: &str) -> Result<String, WebhookUrlError> {
         WebhookUrl::parse(text).map(|url| url.0)

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::vocab::change::{Change, ChangeKind};
-use crate::vocab::day::Day;
-use crate::vocab::dqs::Dqs;
-use crate::vocab::name::DomainName;
+use crate::change::{Change, ChangeKind};
+use crate::day::Day;
+use crate::dqs::Dqs;
+use crate::name::DomainName;
 
 /// A change of a watched name.
 // Stored by the positions of the fields: append only. Their names are those of the API and of webhooks.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::vocab::day::Day;
+use crate::day::Day;
 
 /// Progress of matching: all corpus batches up to and including `batch` have been matched, with the
 /// stages that names had on `day`. Either part may advance alone: stages change with the day even

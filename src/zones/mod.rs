@@ -25,6 +25,9 @@ mod tracker;
 #[cfg(test)]
 mod tests;
 
+use dropdex_feeds as feeds;
+use dropdex_vocab as vocab;
+
 pub use compare::{Changes, Keep, Kind};
 pub use error::ZoneError;
 pub use registry::apex as registry_apex;

@@ -205,7 +205,10 @@ fn odd_names(count: usize) -> Vec<DomainName> {
     const MARKED: [&str; 10] = ["é", "ü", "ß", "œ", "ı", "ł", "пр", "東", "ệ", "م"];
     const TLDS: [&str; 9] =
         ["com", "com", "de", "pl", "co.uk", "tk", "рф", "fr", "travelersinsurance"];
-    let list = include_str!(concat!(env!("OUT_DIR"), "/words.tsv"));
+    let file = fs::File::open("data/scorer/words.tsv.zst").expect("the list is there");
+    let mut list = String::new();
+    let mut unpacked = ruzstd::decoding::StreamingDecoder::new(file).expect("a zstd frame");
+    unpacked.read_to_string(&mut list).expect("text");
     let words: Vec<&str> = list.lines().filter_map(|line| line.split('\t').next()).collect();
     let terms = fs::read_to_string("data/scorer/terms.csv").expect("a list");
     let terms: Vec<&str> = terms.lines().filter_map(|line| Some(line.split_once(',')?.0)).collect();

@@ -146,7 +146,7 @@ fn questions(table: &Table) -> Result<Vec<TestQuery>, BuildError> {
             ask(Query::Search(SearchFilter {
                 prefix: Some(prefix),
                 common: common(&mut draw, table, at),
-                view: if at % 3 == 0 { None } else { view(&mut draw).filter_all() },
+                view: if at % 3 == 0 { None } else { filter_all(view(&mut draw)) },
                 limit: ROWS,
                 offset: offset(&mut draw),
             }));
@@ -205,11 +205,9 @@ fn part_of(name: &str, draw: &mut Rng, from_the_start: bool) -> String {
     chars[start..end].iter().collect()
 }
 
-impl View {
-    /// Converts to the filter of a search, where all names are the default.
-    fn filter_all(self) -> Option<View> {
-        Some(self).filter(|view| *view != View::All)
-    }
+/// The filter of a search, where all names are the default.
+fn filter_all(view: View) -> Option<View> {
+    Some(view).filter(|view| *view != View::All)
 }
 
 /// Name as the scan sees it.

@@ -42,8 +42,8 @@ impl Index {
         let mut shared: Option<Matches> = None;
         let mut counted = Vec::with_capacity(facets.len());
         for &facet in facets {
-            let without = filter.without(facet);
-            if let Some(kept) = without.is_view().then(|| day.facets(without.view)).flatten() {
+            let without = without(filter, facet);
+            if let Some(kept) = is_view(&without).then(|| day.facets(without.view)).flatten() {
                 let of = &kept[facet as usize];
                 let values = match of.get() {
                     Some(values) => values,
@@ -140,29 +140,27 @@ impl Layer {
     }
 }
 
-impl DropFilter {
-    /// Returns the filter without the conditions on a facet.
-    fn without(&self, facet: Facet) -> DropFilter {
-        let mut filter = self.clone();
-        let (common, open) = (&mut filter.common, Filter::default());
-        match facet {
-            Facet::Tld => (common.tlds, common.not_tlds) = (open.tlds, open.not_tlds),
-            Facet::Stage => filter.view = View::All,
-            Facet::Length => (common.min_len, common.max_len) = (open.min_len, open.max_len),
-            Facet::Dqs => (common.min_dqs, common.max_dqs) = (open.min_dqs, open.max_dqs),
-            Facet::Release => {
-                common.drop.release = DayRange::default();
-            }
-            Facet::Language => common.reading.languages = Vec::new(),
-            Facet::Kind => common.reading.kinds = Vec::new(),
+/// Returns the filter without the conditions on a facet.
+fn without(filter: &DropFilter, facet: Facet) -> DropFilter {
+    let mut filter = filter.clone();
+    let (common, open) = (&mut filter.common, Filter::default());
+    match facet {
+        Facet::Tld => (common.tlds, common.not_tlds) = (open.tlds, open.not_tlds),
+        Facet::Stage => filter.view = View::All,
+        Facet::Length => (common.min_len, common.max_len) = (open.min_len, open.max_len),
+        Facet::Dqs => (common.min_dqs, common.max_dqs) = (open.min_dqs, open.max_dqs),
+        Facet::Release => {
+            common.drop.release = DayRange::default();
         }
-        filter
+        Facet::Language => common.reading.languages = Vec::new(),
+        Facet::Kind => common.reading.kinds = Vec::new(),
     }
+    filter
+}
 
-    /// Returns true if only the view filters.
-    fn is_view(&self) -> bool {
-        self.contains.is_none() && self.common == Filter::default()
-    }
+/// Returns true if only the view filters.
+fn is_view(filter: &DropFilter) -> bool {
+    filter.contains.is_none() && filter.common == Filter::default()
 }
 
 /// Counts the matches by `number`, which is below `numbers`.

@@ -38,73 +38,72 @@ pub fn chosen(owned: Option<&UserData>, headers: &HeaderMap) -> Columns {
     of_account.or_else(of_browser).unwrap_or_default()
 }
 
-impl Column {
-    pub fn word(self) -> &'static str {
-        match self {
-            Column::Why => "Why",
-            Column::Length => "Length",
-            Column::Tlds => "Other TLDs",
-            Column::Words => "Words",
-            Column::Language => "Language",
-            Column::Kind => "Kind",
-            Column::Drops => "Drops so far",
-            Column::Popularity => "Popularity rank",
-            Column::Dropped => "Left the zone",
-            Column::Listed => "First listed",
-            Column::Days => "Days to drop",
-            Column::Due => "Drops",
-            Column::State => "State",
-        }
+/// Head of the column.
+pub fn word(column: Column) -> &'static str {
+    match column {
+        Column::Why => "Why",
+        Column::Length => "Length",
+        Column::Tlds => "Other TLDs",
+        Column::Words => "Words",
+        Column::Language => "Language",
+        Column::Kind => "Kind",
+        Column::Drops => "Drops so far",
+        Column::Popularity => "Popularity rank",
+        Column::Dropped => "Left the zone",
+        Column::Listed => "First listed",
+        Column::Days => "Days to drop",
+        Column::Due => "Drops",
+        Column::State => "State",
     }
+}
 
-    /// The order that the column's head leads to.
-    pub fn sort(self) -> Option<SortKey> {
-        match self {
-            Column::Length => Some(SortKey::Length),
-            Column::Tlds => Some(SortKey::Tlds),
-            Column::Popularity => Some(SortKey::Rank),
-            Column::Dropped => Some(SortKey::Dropped),
-            Column::Listed => Some(SortKey::Listed),
-            Column::Due | Column::Days => Some(SortKey::Release),
-            _ => None,
-        }
+/// The order that the column's head leads to.
+pub fn sort(column: Column) -> Option<SortKey> {
+    match column {
+        Column::Length => Some(SortKey::Length),
+        Column::Tlds => Some(SortKey::Tlds),
+        Column::Popularity => Some(SortKey::Rank),
+        Column::Dropped => Some(SortKey::Dropped),
+        Column::Listed => Some(SortKey::Listed),
+        Column::Due | Column::Days => Some(SortKey::Release),
+        _ => None,
     }
+}
 
-    /// Class of the column, its head and its cells.
-    pub fn class(self) -> &'static str {
-        match self {
-            Column::Why => "why",
-            Column::Length => "n length",
-            Column::Tlds => "n tlds",
-            Column::Drops | Column::Popularity | Column::Days => "n",
-            Column::Due => "due",
-            Column::State => "state",
-            Column::Words => "text",
-            Column::Language | Column::Kind | Column::Dropped | Column::Listed => "short",
-        }
+/// Class of the column, its head and its cells.
+pub fn class(column: Column) -> &'static str {
+    match column {
+        Column::Why => "why",
+        Column::Length => "n length",
+        Column::Tlds => "n tlds",
+        Column::Drops | Column::Popularity | Column::Days => "n",
+        Column::Due => "due",
+        Column::State => "state",
+        Column::Words => "text",
+        Column::Language | Column::Kind | Column::Dropped | Column::Listed => "short",
     }
+}
 
-    pub fn cell(self, drop: &DropRow<'_>, place: Lifecycle, today: Day) -> Markup {
-        let missing = || html! { span.soft { "–" } };
-        html! {
-            td class=(self.class()) {
-                @match self {
-                    Column::Why => button.reason type="button" title=(drop.explanation) { (drop.explanation) },
-                    Column::Length => (drop.length),
-                    Column::Tlds => (drop.other_tlds),
-                    Column::Words => {
-                        @for (at, word) in drop.signals.words.iter().enumerate() { @if at > 0 { " " } (word) }
-                    },
-                    Column::Language => @match drop.signals.language { Some(code) => (code), None => (missing()) },
-                    Column::Kind => (drop.signals.kind.as_str()),
-                    Column::Drops => (drop.drop_count),
-                    Column::Popularity => @match drop.popularity_rank { Some(rank) => (grouped(rank.get().into())), None => (missing()) },
-                    Column::Dropped => (day(place.dropped, today)),
-                    Column::Listed => @match Day::from_instant(drop.listed_at.instant()) { Some(listed) => (day(listed, today)), None => (missing()) },
-                    Column::Days => (drop.days_to_release),
-                    Column::Due => (due(place.release, today)),
-                    Column::State => (state_of(place, today)),
-                }
+pub fn cell(column: Column, drop: &DropRow<'_>, place: Lifecycle, today: Day) -> Markup {
+    let missing = || html! { span.soft { "–" } };
+    html! {
+        td class=(class(column)) {
+            @match column {
+                Column::Why => button.reason type="button" title=(drop.explanation) { (drop.explanation) },
+                Column::Length => (drop.length),
+                Column::Tlds => (drop.other_tlds),
+                Column::Words => {
+                    @for (at, word) in drop.signals.words.iter().enumerate() { @if at > 0 { " " } (word) }
+                },
+                Column::Language => @match drop.signals.language { Some(code) => (code), None => (missing()) },
+                Column::Kind => (drop.signals.kind.as_str()),
+                Column::Drops => (drop.drop_count),
+                Column::Popularity => @match drop.popularity_rank { Some(rank) => (grouped(rank.get().into())), None => (missing()) },
+                Column::Dropped => (day(place.dropped, today)),
+                Column::Listed => @match Day::from_instant(drop.listed_at.instant()) { Some(listed) => (day(listed, today)), None => (missing()) },
+                Column::Days => (drop.days_to_release),
+                Column::Due => (due(place.release, today)),
+                Column::State => (state_of(place, today)),
             }
         }
     }
@@ -153,7 +152,7 @@ pub fn picker(chosen: &Columns, next: &str) -> Markup {
                 @for column in Column::ALL {
                     label {
                         input type="checkbox" name="column" value=(column.as_str()) checked[chosen.as_slice().contains(&column)];
-                        (column.word())
+                        (word(column))
                     }
                 }
                 button.small type="submit" { "Show these" }

@@ -208,7 +208,7 @@ fn table(shown: &Shown<'_>, sort: Sort, body: &Markup) -> Markup {
             caption.hidden { "Drops" }
             colgroup {
                 col.sel; col.star; col.name; col.dqs;
-                @for column in shown.columns.as_slice() { col class=(column.class()); }
+                @for column in shown.columns.as_slice() { col class=(columns::class(*column)); }
             }
             thead {
                 tr {
@@ -217,9 +217,9 @@ fn table(shown: &Shown<'_>, sort: Sort, body: &Markup) -> Markup {
                     (head("name", "Name", SortKey::Name))
                     (head("dqs", "Score", SortKey::Dqs))
                     @for column in shown.columns.as_slice() {
-                        @match column.sort() {
-                            Some(key) => (head(column.class(), column.word(), key)),
-                            None => th class=(column.class()) scope="col" { (column.word()) },
+                        @match columns::sort(*column) {
+                            Some(key) => (head(columns::class(*column), columns::word(*column), key)),
+                            None => th class=(columns::class(*column)) scope="col" { (columns::word(*column)) },
                         }
                     }
                 }
@@ -258,7 +258,7 @@ fn row(
             td.star { (watch_star(shown.owned, name, drop.tld, next)) }
             th.name scope="row" { (name_linked(name, drop.tld)) @if is_hidden { " " span.badge { "hidden" } } }
             td.dqs { (score(drop.dqs)) }
-            @for column in shown.columns.as_slice() { (column.cell(drop, place, shown.today)) }
+            @for column in shown.columns.as_slice() { (columns::cell(*column, drop, place, shown.today)) }
         }
     }
 }

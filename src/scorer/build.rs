@@ -1,5 +1,5 @@
 //! Builds the lookup tables of the scorer from the lists in `data/scorer`, so that a process that scores
-//! a name parses none of them. `src/scorer/prebuilt.rs` embeds the files; `data/scorer/README.md`
+//! a name parses none of them. `prebuilt.rs` embeds the files; `data/scorer/README.md`
 //! describes them.
 
 use std::fs;
@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 use ruzstd::decoding::StreamingDecoder;
 
-#[path = "benches/scoring/sequence_table.rs"]
+#[path = "../../benches/scoring/sequence_table.rs"]
 mod sequence_table;
-#[path = "src/scorer/sequences.rs"]
+#[path = "sequences.rs"]
 #[allow(dead_code, reason = "the scorer looks up what this builds")]
 mod sequences;
-#[path = "src/scorer/trie.rs"]
+#[path = "trie.rs"]
 #[allow(dead_code, unused_imports, reason = "the scorer walks what this builds")]
 mod trie;
-#[path = "benches/scoring/trie_builder.rs"]
+#[path = "../../benches/scoring/trie_builder.rs"]
 mod trie_builder;
 
 /// Values of a word, one by class of suffix.
@@ -50,7 +50,7 @@ fn main() {
 /// Unpacks a file of `data/scorer`.
 #[allow(clippy::print_stdout, reason = "directives of cargo are lines on standard output")]
 fn unpack(name: &str) -> Vec<u8> {
-    let path = Path::new("data/scorer").join(name);
+    let path = Path::new("../../data/scorer").join(name);
     println!("cargo::rerun-if-changed={}", path.display());
     let packed = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut unpacked = Vec::new();
