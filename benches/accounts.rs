@@ -12,8 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use dropdex::accounts::event::{Event, Transaction};
-use dropdex::accounts::{Channel, Claim, Rule, RuleFilter, Store, StoreOptions, Trade, WatchEntry};
+use dropdex::accounts::event::{AddedBy, Event, Transaction};
+use dropdex::accounts::{
+    Channel, Claim, Rule, RuleFilter, Store, StoreOptions, WatchDetails, WatchEntry, WatchRow,
+};
 use dropdex::journal::{AppendError, Journal, Options, Unread};
 use dropdex::vocab::claim::{ClaimStatus, Vote};
 use dropdex::vocab::clock::Clock;
@@ -160,7 +162,10 @@ fn account(number: u64) -> Vec<Event> {
     let account = AccountId(number);
     let email = format!("customer-{number}@example.com").parse().expect("an address");
     let (plan, on) = (Plan::Api, Day::MIN);
-    let mut events = vec![Event::AccountAdded { account, email, plan, password: None, on }];
+    let mut events = {
+        let by = AddedBy::Operator;
+        vec![Event::AccountAdded { account, email, plan, on, password: None, by }]
+    };
     events.extend((0..WATCHES).map(|at| watch(account, number * WATCHES + at)));
     events.extend((0..CLAIMS).map(|at| claim(account, number * CLAIMS + at)));
     events.push(rule(account));
@@ -183,7 +188,8 @@ fn at(number: u64) -> UnixMs {
 fn watch(account: AccountId, number: u64) -> Event {
     let (external, registered_again) = (number.is_multiple_of(10), false);
     let entry = WatchEntry { name: name(number), added_at: at(number), external, registered_again };
-    Event::WatchAdded { account, watch: entry }
+    let (details, alerts) = (WatchDetails::default(), None);
+    Event::WatchPut { account, watch: Box::new(WatchRow { entry, details, alerts }) }
 }
 
 fn claim(account: AccountId, number: u64) -> Event {
@@ -200,9 +206,12 @@ fn claim(account: AccountId, number: u64) -> Event {
         updated_at: at(number),
         user_notes: None,
         alert_rule: None,
-        trade: Trade::default(),
+        bid: None,
+        venue: None,
+        renews_on: None,
+        renewal: None,
     };
-    Event::ClaimAdded { account, claim: Box::new(claim) }
+    Event::ClaimPut { account, claim: Box::new(claim) }
 }
 
 fn rule(account: AccountId) -> Event {
@@ -217,7 +226,7 @@ fn rule(account: AccountId) -> Event {
         secrets: Vec::new(),
         search: None,
     };
-    Event::RuleAdded { account, rule: Box::new(rule) }
+    Event::RulePut { account, rule: Box::new(rule) }
 }
 
 /// Bytes of memory the process holds.

@@ -11,7 +11,7 @@ use super::data::account::Account;
 use super::decide::Decided;
 use super::email::Email;
 use super::error::WriteError;
-use super::event::{Event, Transaction};
+use super::event::{AddedBy, Event, Transaction};
 use super::keys::{ApiKey, IssuedKey};
 use super::password::{Password, PasswordError, PasswordHash};
 use super::store::locks::AccountLock;
@@ -311,7 +311,8 @@ impl Store {
             return Err(Refusal::Full.into());
         }
         let (account, email, on) = (self.next_account_id(), email.clone(), self.0.clock.today());
-        let added = Event::AccountAdded { account, email, plan, password, on };
+        let by = AddedBy::Operator;
+        let added = Event::AccountAdded { account, email, plan, on, password, by };
         self.append_blocking(vec![added], lock)?;
         Ok(account)
     }
@@ -322,7 +323,13 @@ impl Store {
     /// [`CommandError`].
     pub fn set_plan(&self, email: &Email, plan: Plan) -> Result<(), CommandError> {
         self.command(email, |account| {
-            let set = Event::PlanSet { account: account.id, plan };
+            let id = account.id;
+            let set = Event::AccountChanged {
+                account: id,
+                plan: Some(plan),
+                password: None,
+                disabled: false,
+            };
             Ok(if account.plan == plan { Vec::new() } else { vec![set] })
         })
     }
@@ -366,7 +373,12 @@ impl Store {
     /// [`CommandError`].
     pub fn disable(&self, email: &Email) -> Result<(), CommandError> {
         self.command(email, |account| {
-            let disabled = Event::AccountDisabled { account: account.id };
+            let disabled = Event::AccountChanged {
+                account: account.id,
+                plan: None,
+                password: None,
+                disabled: true,
+            };
             Ok(if account.disabled { Vec::new() } else { vec![disabled] })
         })
     }
@@ -378,7 +390,7 @@ impl Store {
     pub fn set_password(&self, email: &Email, password: PasswordHash) -> Result<(), CommandError> {
         self.command(email, |account| {
             check_enabled(account)?;
-            Ok(vec![Event::PasswordSet { account: account.id, password }])
+            Ok(vec![Event::password(account.id, password)])
         })
     }
 
@@ -398,7 +410,9 @@ impl Store {
         self.0.shared.barrier_blocking()?;
         // What another node reserves meanwhile is decided again.
         for some in accounts.chunks(ROWS_MAX) {
-            let reset = some.iter().map(|&account| Event::UsageReset { account, day });
+            let reset =
+                |&account| Event::UsageNoted { account, day, requests: 0, exports: 0, reset: true };
+            let reset = some.iter().map(reset);
             self.0.shared.append_blocking(Transaction(reset.collect()), Basis::ANY, || {})?;
         }
         Ok(accounts.len())

@@ -7,7 +7,7 @@ use super::data::account::Account;
 use super::data::keys::{KEY_GRACE, Key};
 use super::decide::{Decided, check_text, draw_id, invalid};
 use super::error::{Field, WriteError};
-use super::event::Event;
+use super::event::{Event, RowOf};
 use super::keys::{ApiKey, IssuedKey, StoredKey};
 use super::store::{Caller, Store};
 use crate::vocab::day::Day;
@@ -90,7 +90,7 @@ impl Store {
     pub async fn revoke_key(&self, caller: &Caller, id: KeyId) -> Result<(), WriteError> {
         self.write(caller, |account, _| {
             account.access.keys.get(id).ok_or(WriteError::NotFound)?;
-            Ok(Decided::new([Event::KeyRemoved { account: account.id, id }], ()))
+            Ok(Decided::new([removed(account, id)], ()))
         })
         .await
     }
@@ -107,7 +107,7 @@ pub(super) fn issue_first(
         check_room(account, now)?;
     }
     let new = Box::new(Key::first(key, Some(Day::nearest(now))));
-    Ok(Decided::new([Event::KeyAdded { account: account.id, new }], is_replaced))
+    Ok(Decided::new([Event::KeyPut { account: account.id, new }], is_replaced))
 }
 
 pub(super) fn make(
@@ -123,12 +123,11 @@ pub(super) fn make(
     }
     check_room(account, now)?;
     let old = account.access.keys.forgettable(UnixMs::from_instant(now));
-    let mut events: Vec<_> =
-        old.map(|key| Event::KeyRemoved { account: account.id, id: key.id }).collect();
+    let mut events: Vec<_> = old.map(|key| removed(account, key.id)).collect();
     let (name, scopes) = (new.name.trim().into(), new.scopes);
     let (created, until) = (Some(Day::nearest(now)), new.days.map(|days| expiry(now, days)));
     let new = Box::new(Key::new(free_id(account)?, name, key, scopes, created, until));
-    events.push(Event::KeyAdded { account: account.id, new });
+    events.push(Event::KeyPut { account: account.id, new });
     Ok(Decided::new(events, ()))
 }
 
@@ -142,12 +141,12 @@ fn replace(
     let before = account.access.keys.get(id).ok_or(WriteError::NotFound)?;
     let (account_id, now_ms) = (account.id, UnixMs::from_instant(now));
     let ended = match old {
-        Replaced::AtOnce => Event::KeyRemoved { account: account_id, id },
+        Replaced::AtOnce => removed(account, id),
         Replaced::AfterGrace => {
             check_room(account, now)?;
             let grace = UnixMs::from_instant(now + KEY_GRACE);
             let until = before.until.map_or(grace, |until| until.min(grace));
-            Event::KeyUntilSet { account: account_id, id, until }
+            Event::KeyChanged { account: account_id, id, until: Some(until), used: None }
         }
     };
     if !before.works_at(now_ms) {
@@ -156,7 +155,11 @@ fn replace(
     let until = before.lifetime_days().map(|days| expiry(now, days.max(1)));
     let (name, scopes, created) = (before.name.clone(), before.scopes, Some(Day::nearest(now)));
     let new = Box::new(Key::new(free_id(account)?, name, key, scopes, created, until));
-    Ok(Decided::new([ended, Event::KeyAdded { account: account_id, new }], ()))
+    Ok(Decided::new([ended, Event::KeyPut { account: account_id, new }], ()))
+}
+
+fn removed(account: &Account, id: KeyId) -> Event {
+    Event::Removed { account: account.id, row: RowOf::Key(id) }
 }
 
 fn free_id(account: &Account) -> Result<KeyId, WriteError> {

@@ -11,8 +11,7 @@ use super::data::claims::Claim;
 use super::data::hidden::hidden_bytes;
 use super::data::rules::Rule;
 use super::data::votes::vote_bytes;
-use super::data::watch_alerts::{EntryAlerts, WatchSender};
-use super::data::watches::watch_bytes;
+use super::data::watch_alerts::{WatchSender, WatchSettings};
 use super::error::WriteError;
 use super::event::Event;
 use crate::vocab::ids::AccountId;
@@ -77,34 +76,26 @@ impl Room {
 /// The change of an account's memory by these events. They concern different rows.
 pub fn growth(data: &UserData, events: &[Event]) -> i64 {
     let grown = |event: &Event| match event {
-        Event::ClaimAdded { claim, .. } | Event::ClaimChanged { claim, .. } => {
-            let before = data.claims.get(claim.id).map_or(0, Claim::bytes_without_trade);
-            claim.bytes_without_trade() as i64 - before as i64
+        Event::ClaimPut { claim, .. } => {
+            claim.bytes() as i64 - data.claims.get(claim.id).map_or(0, Claim::bytes) as i64
         }
-        Event::ClaimTradeSet { claim, trade, .. } => {
-            trade.bytes() as i64 - data.claims.get(*claim).map_or(0, |it| it.trade.bytes()) as i64
+        Event::WatchPut { watch, .. } => {
+            watch.bytes() as i64 - data.watches.bytes_of(&watch.entry.name) as i64
         }
-        Event::WatchDetailsSet { name, details, .. } => {
-            details.bytes() as i64 - data.watch_details(name).map_or(0, |it| it.bytes()) as i64
-        }
-        Event::EntryAlertsSet { name, alerts, .. } => {
-            alerts.as_ref().map_or(0, EntryAlerts::bytes) as i64
-                - data.entry_alerts(name).map_or(0, |it| it.bytes()) as i64
-        }
-        Event::WatchAlertsSet { alerts, channels, secrets, at, .. } => {
-            let new = WatchSender::new(*alerts, channels.clone(), secrets.clone(), *at);
+        Event::WatchAlertsSet { settings, .. } => {
+            let new = WatchSender::new(WatchSettings::clone(settings));
             let before = data.watch_sender.as_ref().map_or(0, |sender| sender.rule.bytes());
             new.rule.bytes() as i64 - before as i64
         }
-        Event::NamesHidden { names, .. } => names.iter().map(hidden_bytes).sum::<u64>() as i64,
-        // With the details that the next event sets.
-        Event::RuleAdded { rule, .. } | Event::RuleChanged { rule, .. } => {
+        Event::NamesHidden { names, shown: false, .. } => {
+            names.iter().map(hidden_bytes).sum::<u64>() as i64
+        }
+        Event::RulePut { rule, .. } => {
             rule.bytes() as i64 - data.rules.get(rule.id).map_or(0, Rule::bytes) as i64
         }
-        Event::SearchSaved { search, .. } => {
+        Event::SearchPut { search, .. } => {
             search.bytes() as i64 - data.searches.get(search.id).map_or(0, |it| it.bytes()) as i64
         }
-        Event::WatchAdded { watch, .. } => watch_bytes(&watch.name) as i64,
         Event::VoteSet { name, vote: Some(_), .. } if data.vote(name).is_none() => {
             vote_bytes(name.as_str()) as i64
         }

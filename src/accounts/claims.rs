@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 
 use super::data::account::Account;
-use super::data::claims::{Attribution, Claim, Trade};
+use super::data::claims::{Attribution, Claim};
 use super::decide::{Decided, check_text, draw_id, invalid};
 use super::error::{Field, WriteError};
-use super::event::Event;
+use super::event::{Event, RowOf};
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
 use super::watches::checked_venue;
@@ -96,7 +96,8 @@ impl Store {
     pub async fn remove_claim(&self, caller: &Caller, id: ClaimId) -> Result<(), WriteError> {
         self.write(caller, |account, _| {
             account.data.claims.get(id).ok_or(WriteError::NotFound)?;
-            Ok(Decided::new([Event::ClaimRemoved { account: account.id, claim: id }], ()))
+            let removed = Event::Removed { account: account.id, row: RowOf::Claim(id) };
+            Ok(Decided::new([removed], ()))
         })
         .await
     }
@@ -120,17 +121,13 @@ fn add(account: &Account, new: NewClaim, now: UnixMs) -> Result<Decided<Claim>, 
         updated_at: now,
         user_notes: user_notes(new.user_notes)?,
         alert_rule: attribution(account, new.alert_rule)?,
-        trade: Trade {
-            bid: new.bid,
-            venue: checked_venue(new.venue.as_deref())?,
-            renews_on: new.renews_on,
-            renewal: new.renewal,
-        },
+        bid: new.bid,
+        venue: checked_venue(new.venue.as_deref())?,
+        renews_on: new.renews_on,
+        renewal: new.renewal,
     };
     check_sale(&claim)?;
-    let added = Event::ClaimAdded { account: account.id, claim: Box::new(claim.clone()) };
-    let trade = set_trade(account, &claim, &Trade::default());
-    Ok(Decided::new([added].into_iter().chain(trade), claim))
+    Ok(Decided::new([put(account, &claim)], claim))
 }
 
 fn change(
@@ -152,29 +149,22 @@ fn change(
     if let Some(rule) = patch.alert_rule {
         claim.alert_rule = attribution(account, rule)?;
     }
-    let before = claim.trade.clone();
     if let Some(venue) = patch.venue {
-        claim.trade.venue = checked_venue(venue.as_deref())?;
+        claim.venue = checked_venue(venue.as_deref())?;
     }
-    let trade = &mut claim.trade;
-    trade.bid = patch.bid.unwrap_or(trade.bid);
-    trade.renews_on = patch.renews_on.unwrap_or(trade.renews_on);
-    trade.renewal = patch.renewal.unwrap_or(trade.renewal);
+    claim.bid = patch.bid.unwrap_or(claim.bid);
+    claim.renews_on = patch.renews_on.unwrap_or(claim.renews_on);
+    claim.renewal = patch.renewal.unwrap_or(claim.renewal);
     claim.acquired_price = patch.acquired_price.unwrap_or(claim.acquired_price);
     claim.resale_price = patch.resale_price.unwrap_or(claim.resale_price);
     claim.sold_at = patch.sold_at.unwrap_or(claim.sold_at);
     check_sale(&claim)?;
     claim.updated_at = now.max(claim.reported_at);
-    let changed = Event::ClaimChanged { account: account.id, claim: Box::new(claim.clone()) };
-    let trade = set_trade(account, &claim, &before);
-    Ok(Decided::new([changed].into_iter().chain(trade), claim))
+    Ok(Decided::new([put(account, &claim)], claim))
 }
 
-/// The event that stores the trade of a claim, if it is another than before.
-fn set_trade(account: &Account, claim: &Claim, before: &Trade) -> Option<Event> {
-    let trade = claim.trade.clone();
-    let event = Event::ClaimTradeSet { account: account.id, claim: claim.id, trade };
-    (claim.trade != *before).then_some(event)
+fn put(account: &Account, claim: &Claim) -> Event {
+    Event::ClaimPut { account: account.id, claim: Box::new(claim.clone()) }
 }
 
 /// A sale sets the time of the sale; leaving `sold` clears time and price.

@@ -288,10 +288,13 @@ fn queue_test(
     let deliveries = draw_deliveries(&channels)?;
     // The deliveries that applying the event will add.
     let mut queued = RuleOutbox::default();
-    queued.queue(rule, &Message::test(now, day, total, names.clone()), &deliveries);
+    let message = Message::test(rule.id, now, day, total, names.clone(), Vec::new());
+    queued.queue(rule, &message, &deliveries);
     let token = new_unsubscribe_token(account, rule, &channels)?;
     let (account, rule) = (account.id, rule.id);
-    let event = Event::TestQueued { account, rule, at: now, day, total, names, deliveries };
+    let changes = Vec::new();
+    let event =
+        Event::TestQueued { account, rule, at: now, day, total, names, changes, deliveries };
     Ok(Decided::new(token.into_iter().chain([event]), queued.deliveries.into()))
 }
 
@@ -353,6 +356,7 @@ fn unsubscribe(account: &Account, rule: RuleId, now: UnixMs) -> Decided<()> {
     let has_mail = account.data.sender(rule).is_some_and(|rule| rule.channels.contains(&channel));
     let is_on = has_mail && account.data.switched_off(rule, &channel).is_none();
     let off = SwitchedOff { reason: OffReason::Unsubscribed, at: now };
-    let event = Event::ChannelSwitchedOff { account: account.id, rule, channel, off };
+    let off = Some((channel, off));
+    let event = Event::ChannelsSwitched { account: account.id, rule, off };
     Decided::new(is_on.then_some(event), ())
 }

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::data::feeds::{Feed, FeedOf};
 use super::decide::Decided;
 use super::error::WriteError;
-use super::event::Event;
+use super::event::{Event, RowOf};
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Credential, Store};
 use super::token::{Token, TokenDigest};
@@ -47,7 +47,7 @@ impl Store {
             if !is_known || account.disabled {
                 return Err(WriteError::NotFound);
             }
-            Ok(Decided::new([Event::FeedMade { account: account.id, feed }], token))
+            Ok(Decided::new([Event::FeedPut { account: account.id, feed }], token))
         })
         .await
     }
@@ -59,7 +59,8 @@ impl Store {
     pub async fn revoke_feed(&self, caller: &Caller, of: FeedOf) -> Result<(), WriteError> {
         self.write(caller, |account, _| {
             account.access.feeds.get(of).ok_or(WriteError::NotFound)?;
-            Ok(Decided::new([Event::FeedRevoked { account: account.id, of }], ()))
+            let revoked = Event::Removed { account: account.id, row: RowOf::Feed(of) };
+            Ok(Decided::new([revoked], ()))
         })
         .await
     }

@@ -1,6 +1,6 @@
 //! Values for the unit tests of this room.
 
-use super::data::claims::{Claim, Trade};
+use super::data::claims::Claim;
 use super::data::rules::{Channel, Rule, RuleFilter};
 use super::email::Email;
 use super::keys::StoredKey;
@@ -46,7 +46,10 @@ pub fn claim() -> Claim {
         updated_at: at(1),
         user_notes: None,
         alert_rule: None,
-        trade: Trade::default(),
+        bid: None,
+        venue: None,
+        renews_on: None,
+        renewal: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::data::account::Account;
 use super::decide::Decided;
 use super::error::WriteError;
 use super::event::Event;
@@ -46,7 +47,7 @@ impl Store {
                 return Err(WriteError::TooMany { what: "hidden names", limit: HIDDEN_MAX });
             }
             let names = new.into_iter().collect();
-            let event = (count > 0).then_some(Event::NamesHidden { account: account.id, names });
+            let event = (count > 0).then_some(event(account, names, false));
             Ok(Decided::new(event, Hid { added: count, total: hidden.len() + count }))
         })
         .await
@@ -63,8 +64,8 @@ impl Store {
     ) -> Result<(), WriteError> {
         self.write(caller, |account, _| {
             names.retain(|name| account.data.hidden.holds(name));
-            let event = Event::NamesShown { account: account.id, names: names.clone() };
-            Ok(Decided::new((!names.is_empty()).then_some(event), ()))
+            let shown = (!names.is_empty()).then(|| event(account, names, true));
+            Ok(Decided::new(shown, ()))
         })
         .await
     }
@@ -78,8 +79,12 @@ impl Store {
             if !account.data.hidden.holds(&name) {
                 return Err(WriteError::NotFound);
             }
-            Ok(Decided::new([Event::NamesShown { account: account.id, names: vec![name] }], ()))
+            Ok(Decided::new([event(account, vec![name], true)], ()))
         })
         .await
     }
+}
+
+fn event(account: &Account, names: Vec<DomainName>, shown: bool) -> Event {
+    Event::NamesHidden { account: account.id, names, shown }
 }

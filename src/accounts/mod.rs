@@ -59,7 +59,7 @@ pub use changes::WatchMatch;
 pub use claims::{ClaimPatch, NewClaim};
 pub use data::UserData;
 pub use data::access::{LINK_AGE_MAX, SESSION_KEPT_MAX, SessionLife};
-pub use data::claims::{Attribution, Claim, Trade};
+pub use data::claims::{Attribution, Claim};
 pub use data::deliveries::{
     AttemptOutcome, Content, Delivery, DeliveryStatus, MatchedName, Message, MessageKind,
     OffReason, Problem, StatusClass, SwitchedOff,
@@ -70,7 +70,7 @@ pub use data::nodes::{Lead, Nodes, Publication};
 pub use data::rules::{Channel, Rule, RuleFilter, WebhookSecret};
 pub use data::searches::SavedSearch;
 pub use data::watch_alerts::{EntryAlerts, Quiet, WatchAlerts, WatchSender};
-pub use data::watches::{WatchDetails, WatchEntry};
+pub use data::watches::{WatchDetails, WatchEntry, WatchRow};
 pub use deliveries::{ClosedChannel, PendingDelivery};
 pub use email::Email;
 pub use error::{Field, WriteError};

@@ -4,16 +4,18 @@ use std::sync::atomic::Ordering;
 
 use chrono::{DateTime, Utc};
 
+use super::data::access::SessionLife;
 use super::data::account::Account;
 use super::decide::Decided;
 use super::email::Email;
 use super::error::WriteError;
-use super::event::Event;
+use super::event::{AddedBy, Event};
 use super::hashing::Attempt;
 use super::password::Password;
 use super::store::{Caller, Store};
 use super::token::Token;
 use crate::vocab::day::Day;
+use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 
 /// The owner's address. No mail goes to it; it names the account.
@@ -47,7 +49,8 @@ impl Store {
         }
         let (account, on) = (self.next_account_id(), Day::nearest(now));
         let owner = email.clone();
-        let added = Event::OwnerAdded { account, email: owner, password, on };
+        let (plan, by) = (Plan::Api, AddedBy::Owner);
+        let added = Event::AccountAdded { account, email: owner, plan, on, password, by };
         self.append(vec![added], Some(lock)).await?;
         Ok(Some(email))
     }
@@ -76,12 +79,9 @@ impl Store {
             .write_to(id, |account, _| {
                 let is_taken = account.access.sessions.iter().any(|it| it.is_valid_at(at));
                 let is_let_in = is_open(account) && (has_link || !is_taken);
-                let events = [
-                    Event::SessionBegan { account: id, digest, at },
-                    Event::SessionKept { account: id, digest },
-                ];
-                let events = is_let_in.then_some(events).into_iter().flatten();
-                Ok(Decided::new(events, is_let_in))
+                let life = SessionLife::Kept;
+                let began = Event::SessionBegan { account: id, digest, at, life };
+                Ok(Decided::new(is_let_in.then_some(began), is_let_in))
             })
             .await?;
         Ok(is_let_in.then_some(token))
@@ -112,9 +112,10 @@ impl Store {
                 return Err(WriteError::Conflict("the account has a password".to_owned()));
             }
             let account = account.id;
+            let life = SessionLife::Short;
             let events = [
-                Event::PasswordSet { account, password },
-                Event::SessionBegan { account, digest, at },
+                Event::password(account, password),
+                Event::SessionBegan { account, digest, at, life },
             ];
             Ok(Decided::new(events, token))
         })

@@ -8,12 +8,12 @@ use super::data::access::{
 use super::data::account::Account;
 use super::data::keys::Key;
 use super::data::rules::{Channel, Rule};
-use super::data::watch_alerts::WatchSender;
+use super::data::watch_alerts::WatchSettings;
 use super::decide::{Decided, invalid};
 use super::email::Email;
 use super::error::{Field, WriteError};
 use super::event::Event;
-use super::rules::{CHAT_ID_INVALID, details_set, is_chat_id};
+use super::rules::{CHAT_ID_INVALID, is_chat_id};
 use super::store::{Caller, Store};
 use super::token::{Token, TokenDigest};
 use crate::vocab::columns::Columns;
@@ -79,7 +79,8 @@ impl Store {
         self.write(caller, |account, _| {
             let is_new = account.access.telegram_chat.as_deref() != chat.as_deref();
             let chat = chat.map(Into::into);
-            let set = Event::TelegramChatSet { account: account.id, chat };
+            let set =
+                Event::PreferencesSet { account: account.id, chat: Some(chat), columns: None };
             Ok(Decided::new(is_new.then_some(set), ()))
         })
         .await
@@ -126,19 +127,17 @@ impl Store {
             for rule in data.rules() {
                 if let Some(channels) = moved(&rule.channels) {
                     let rule = Rule { channels, ..rule.clone() };
-                    let details = details_set(account, &rule);
-                    events.push(Event::RuleChanged { account: id, rule: Box::new(rule) });
-                    events.extend(details);
+                    events.push(Event::RulePut { account: id, rule: Box::new(rule) });
                 }
             }
-            let WatchSender { alerts, rule } = data.watch_sender();
-            if let Some(channels) = moved(&rule.channels) {
-                let (secrets, at, alerts) = (rule.secrets.clone(), rule.created_at, *alerts);
-                events.push(Event::WatchAlertsSet { account: id, alerts, channels, secrets, at });
+            let settings = data.watch_sender().settings();
+            if let Some(channels) = moved(&settings.channels) {
+                let settings = Box::new(WatchSettings { channels, ..settings });
+                events.push(Event::WatchAlertsSet { account: id, settings });
             }
             if account.access.telegram_chat.as_deref() == Some(from) {
-                let chat = Some(to.into());
-                events.push(Event::TelegramChatSet { account: id, chat });
+                let chat = Some(Some(to.into()));
+                events.push(Event::PreferencesSet { account: id, chat, columns: None });
             }
             Ok(Decided::new(events, true))
         })
@@ -156,7 +155,8 @@ impl Store {
     ) -> Result<(), WriteError> {
         self.write(caller, |account, _| {
             let is_new = account.data.columns != columns;
-            let chosen = Event::ColumnsChosen { account: account.id, columns };
+            let (account, columns) = (account.id, Some(columns));
+            let chosen = Event::PreferencesSet { account, chat: None, columns };
             Ok(Decided::new(is_new.then_some(chosen), ()))
         })
         .await

@@ -9,7 +9,7 @@ use super::data::account::Account;
 use super::data::rules::{Channel, Rule, RuleFilter, WebhookSecret};
 use super::decide::{Decided, check_text, draw_id, invalid, random_bytes};
 use super::error::{Field, WriteError};
-use super::event::Event;
+use super::event::{Event, RowOf};
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
 use crate::vocab::ids::{RuleId, SearchId};
@@ -91,7 +91,8 @@ impl Store {
     pub async fn remove_rule(&self, caller: &Caller, id: RuleId) -> Result<(), WriteError> {
         self.write(caller, |account, _| {
             account.data.rules.get(id).ok_or(WriteError::NotFound)?;
-            Ok(Decided::new([Event::RuleRemoved { account: account.id, rule: id }], ()))
+            let removed = Event::Removed { account: account.id, row: RowOf::Rule(id) };
+            Ok(Decided::new([removed], ()))
         })
         .await
     }
@@ -123,8 +124,8 @@ fn add(
         created_at: now,
         search: new.search,
     };
-    let event = Event::RuleAdded { account: account.id, rule: Box::new(rule.clone()) };
-    Ok(Decided::new([event].into_iter().chain(details_set(account, &rule)), rule))
+    let event = Event::RulePut { account: account.id, rule: Box::new(rule.clone()) };
+    Ok(Decided::new([event], rule))
 }
 
 fn change(
@@ -166,27 +167,14 @@ fn change(
     let new_secrets = rule.secrets.iter().filter(is_new).cloned().collect();
     let mut events = Vec::new();
     if rule != *before {
-        let changed = Box::new(rule.clone());
-        events.push(Event::RuleChanged { account: account.id, rule: changed });
-        events.extend(details_set(account, &rule));
+        events.push(Event::RulePut { account: account.id, rule: Box::new(rule.clone()) });
     }
     // A change of the channels switches all of them on.
     let is_any_off = account.data.outbox.get(id).is_some_and(|outbox| !outbox.off.is_empty());
     if has_new_channels && is_any_off {
-        events.push(Event::ChannelsSwitchedOn { account: account.id, rule: id });
+        events.push(Event::ChannelsSwitched { account: account.id, rule: id, off: None });
     }
     Ok(Decided { events, value: ChangedRule { rule, new_secrets } })
-}
-
-/// The event with what that of a rule does not hold; `None` if there is nothing.
-pub(super) fn details_set(account: &Account, rule: &Rule) -> Option<Event> {
-    let (more, search) = (rule.filter.more.clone(), rule.search);
-    (!more.is_empty() || search.is_some()).then_some(Event::RuleDetailsSet {
-        account: account.id,
-        rule: rule.id,
-        more,
-        search,
-    })
 }
 
 fn name(text: String) -> Result<CompactString, WriteError> {

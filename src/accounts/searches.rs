@@ -6,7 +6,7 @@ use super::data::account::Account;
 use super::data::searches::SavedSearch;
 use super::decide::{Decided, check_text, draw_id};
 use super::error::{Field, WriteError};
-use super::event::Event;
+use super::event::{Event, RowOf};
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
 use crate::query::stored::Conditions;
@@ -67,7 +67,8 @@ impl Store {
     pub async fn remove_search(&self, caller: &Caller, id: SearchId) -> Result<(), WriteError> {
         self.write(caller, |account, _| {
             account.data.searches.get(id).ok_or(WriteError::NotFound)?;
-            Ok(Decided::new([Event::SearchRemoved { account: account.id, search: id }], ()))
+            let removed = Event::Removed { account: account.id, row: RowOf::Search(id) };
+            Ok(Decided::new([removed], ()))
         })
         .await
     }
@@ -86,7 +87,7 @@ fn add(account: &Account, new: NewSearch, now: UnixMs) -> Result<Decided<SavedSe
         created_at: now,
         seen: new.seen,
     };
-    let event = Event::SearchSaved { account: account.id, search: Box::new(search.clone()) };
+    let event = Event::SearchPut { account: account.id, search: Box::new(search.clone()) };
     Ok(Decided::new([event], search))
 }
 
@@ -101,15 +102,13 @@ fn change(
         search.name = name(text)?;
     }
     search.conditions = patch.conditions.unwrap_or(search.conditions);
+    // An older generation is no reason to show names as new again.
+    search.seen = search.seen.max(patch.seen.unwrap_or_default());
     let event = (search != **before).then(|| {
         let search = Box::new(search.clone());
-        Event::SearchSaved { account: account.id, search }
+        Event::SearchPut { account: account.id, search }
     });
-    // An older generation is no reason to show names as new again.
-    let seen = patch.seen.filter(|seen| *seen > search.seen);
-    let seen_event = seen.map(|batch| Event::SearchSeen { account: account.id, search: id, batch });
-    search.seen = seen.unwrap_or(search.seen);
-    Ok(Decided::new(event.into_iter().chain(seen_event), search))
+    Ok(Decided::new(event, search))
 }
 
 fn name(text: String) -> Result<CompactString, WriteError> {

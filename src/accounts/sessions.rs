@@ -8,7 +8,7 @@ use super::data::account::Account;
 use super::decide::Decided;
 use super::email::Email;
 use super::error::WriteError;
-use super::event::Event;
+use super::event::{AddedBy, Event, RowOf};
 use super::hashing::Attempt;
 use super::password::{Password, PasswordHash, PasswordSeal};
 use super::store::{Caller, Credential, Store};
@@ -90,7 +90,8 @@ impl Store {
             return Ok(false);
         }
         let (account, on) = (self.next_account_id(), Day::nearest(now));
-        let mut events = vec![Event::AccountSignedUp { account, email, plan, password, on }];
+        let (password, by) = (Some(password), AddedBy::SignUp);
+        let mut events = vec![Event::AccountAdded { account, email, plan, on, password, by }];
         events.extend(is_verified.then_some(Event::EmailVerified { account }));
         self.append(events, Some(lock)).await?;
         Ok(true)
@@ -123,11 +124,8 @@ impl Store {
         let has_begun = self
             .write_to(id, |account, _| {
                 let is_allowed = still_has(account, &verified);
-                let began = [Event::SessionBegan { account: id, digest, at }];
-                let kept = (life == SessionLife::Kept)
-                    .then_some(Event::SessionKept { account: id, digest });
-                let events = is_allowed.then(|| began.into_iter().chain(kept));
-                Ok(Decided::new(events.into_iter().flatten(), is_allowed))
+                let began = Event::SessionBegan { account: id, digest, at, life };
+                Ok(Decided::new(is_allowed.then_some(began), is_allowed))
             })
             .await?;
         Ok(has_begun.then_some(token))
@@ -143,7 +141,8 @@ impl Store {
         let Some(id) = id else { return Ok(()) };
         self.write_to(id, |account, _| {
             let session = account.access.session(&digest);
-            let ended = session.map(|_| Event::SessionEnded { account: id, digest });
+            let row = RowOf::Session(digest);
+            let ended = session.map(|_| Event::Removed { account: id, row });
             Ok(Decided::new(ended, ()))
         })
         .await
@@ -157,7 +156,8 @@ impl Store {
         // Not counted as a write: an owner may always end the sessions of an intruder.
         self.write_to(caller.account, |account, _| {
             let digests = account.access.sessions.iter().map(|session| session.digest);
-            let ended = |digest| Event::SessionEnded { account: account.id, digest };
+            let row = RowOf::Session;
+            let ended = |digest| Event::Removed { account: account.id, row: row(digest) };
             Ok(Decided::new(digests.map(ended), ()))
         })
         .await
@@ -191,9 +191,10 @@ impl Store {
                 let id = account.id;
                 let is_allowed = still_has(account, &verified);
                 let events = is_allowed.then(|| {
+                    let life = SessionLife::Short;
                     [
-                        Event::PasswordSet { account: id, password },
-                        Event::SessionBegan { account: id, digest, at },
+                        Event::password(id, password),
+                        Event::SessionBegan { account: id, digest, at, life },
                     ]
                 });
                 Ok(Decided::new(events.into_iter().flatten(), is_allowed))
@@ -230,9 +231,10 @@ impl Store {
         let is_reset = self
             .write_to(id, |account, _| {
                 let is_allowed = seal_of(account) == seal && !account.disabled;
+                let life = SessionLife::Short;
                 let events = [
-                    Event::PasswordSet { account: id, password },
-                    Event::SessionBegan { account: id, digest, at },
+                    Event::password(id, password),
+                    Event::SessionBegan { account: id, digest, at, life },
                 ];
                 let events = is_allowed.then_some(events).into_iter().flatten();
                 Ok(Decided::new(events, is_allowed))

@@ -57,7 +57,7 @@ impl Store {
     pub fn state_changes(&self, since: u64) -> (u64, Vec<StateChange>) {
         // A copy of some pointers: many names are visited.
         let watched = self.state().watched.clone();
-        let (newest, _) = watched.changes();
+        let newest = watched.changes();
         (newest, if newest > since { watched.changed_since(since) } else { Vec::new() })
     }
 

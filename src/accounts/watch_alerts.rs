@@ -4,7 +4,7 @@
 use super::data::account::Account;
 use super::data::deliveries::{Delivery, Message, RuleOutbox};
 use super::data::rules::{Channel, WebhookSecret};
-use super::data::watch_alerts::{WatchAlerts, WatchSender};
+use super::data::watch_alerts::{WatchAlerts, WatchSender, WatchSettings};
 use super::decide::Decided;
 use super::deliveries::{check_test_limit, draw_deliveries, live_channels, new_unsubscribe_token};
 use super::error::WriteError;
@@ -79,11 +79,13 @@ fn set(
     let id = account.id;
     let is_same = account.data.has_watch_sender()
         && (before.alerts, &before.rule.channels) == (alerts, &channels);
-    let set = Event::WatchAlertsSet { account: id, alerts, channels, secrets, at };
+    let settings = Box::new(WatchSettings { alerts, channels, secrets, at });
+    let set = Event::WatchAlertsSet { account: id, settings };
     let mut events = Vec::from_iter((!is_same).then_some(set));
     let outbox = account.data.outbox.get(RuleId::WATCHLIST);
     if switch_on && outbox.is_some_and(|outbox| !outbox.off.is_empty()) {
-        events.push(Event::ChannelsSwitchedOn { account: id, rule: RuleId::WATCHLIST });
+        let rule = RuleId::WATCHLIST;
+        events.push(Event::ChannelsSwitched { account: id, rule, off: None });
     }
     Ok(Decided { events, value: new_secrets })
 }
@@ -112,9 +114,20 @@ fn queue_test(
     let deliveries = draw_deliveries(&channels)?;
     // The deliveries that applying the event will add.
     let mut queued = RuleOutbox::default();
-    queued.queue(rule, &Message::test_of_changes(now, day, changes.clone()), &deliveries);
+    let total = changes.len() as u32;
+    let message = Message::test(rule.id, now, day, total, Vec::new(), changes.clone());
+    queued.queue(rule, &message, &deliveries);
     let token = new_unsubscribe_token(account, rule, &channels)?;
-    let event = Event::WatchTestQueued { account: account.id, at: now, day, changes, deliveries };
+    let event = Event::TestQueued {
+        account: account.id,
+        rule: rule.id,
+        at: now,
+        day,
+        total,
+        names: Vec::new(),
+        changes,
+        deliveries,
+    };
     Ok(Decided::new(token.into_iter().chain([event]), queued.deliveries.into()))
 }
 

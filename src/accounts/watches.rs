@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 
 use super::data::account::Account;
 use super::data::watch_alerts::EntryAlerts;
-use super::data::watches::{WatchDetails, WatchEntry};
+use super::data::watches::{WatchDetails, WatchEntry, WatchRow};
 use super::decide::{Decided, check_text, invalid};
 use super::error::{Field, WriteError};
-use super::event::Event;
+use super::event::{Event, RowOf};
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
 use crate::vocab::limits::{TAGS_MAX, VENUE_CHARS_MAX, WATCH_NOTE_CHARS_MAX, WATCHES_MAX};
@@ -206,8 +206,9 @@ impl Store {
     ) -> Result<(WatchEntry, WatchDetails), WriteError> {
         self.write(caller, |account, _| {
             let entry = account.data.watches.get(name).ok_or(WriteError::NotFound)?;
-            let (events, details) = set_details(account, name, patch)?;
-            Ok(Decided::new(events, (entry, details)))
+            let (row, is_new) = noted(account, entry.clone(), patch)?;
+            let details = row.details.clone();
+            Ok(Decided::new(is_new.then(|| put(account, row)), (entry, details)))
         })
         .await
     }
@@ -224,11 +225,15 @@ impl Store {
         patch: &WatchPatch,
     ) -> Result<usize, WriteError> {
         self.write(caller, |account, _| {
-            let watched = |name: &DomainName| account.data.watches.get(name).is_some();
-            let names: BTreeSet<_> = names.into_iter().filter(watched).collect();
-            let set = names.iter().map(|name| Ok(set_details(account, name, patch)?.0));
-            let events = set.collect::<Result<Vec<_>, WriteError>>()?;
-            Ok(Decided::new(events.into_iter().flatten(), names.len()))
+            let names: BTreeSet<_> = names.into_iter().collect();
+            let entries: Vec<_> =
+                names.iter().filter_map(|name| account.data.watches.get(name)).collect();
+            let (count, mut events) = (entries.len(), Vec::new());
+            for entry in entries {
+                let (row, is_new) = noted(account, entry, patch)?;
+                events.extend(is_new.then(|| put(account, row)));
+            }
+            Ok(Decided::new(events, count))
         })
         .await
     }
@@ -258,7 +263,8 @@ impl Store {
             let names: BTreeSet<_> =
                 names.into_iter().filter(|name| watches.get(name).is_some()).collect();
             let count = names.len();
-            let removed = names.into_iter().map(|name| Event::WatchRemoved { account: id, name });
+            let removed = |name| Event::Removed { account: id, row: RowOf::Watch(name) };
+            let removed = names.into_iter().map(removed);
             Ok(Decided::new(removed, count))
         })
         .await
@@ -310,13 +316,24 @@ struct Adding<'a> {
 impl<'a> Adding<'a> {
     fn add(&mut self, watch: &'a Watch) -> Added {
         let Watch { name, in_corpus, registered_again, patch, .. } = watch;
-        let (events, _) = set_details(self.account, name, patch)?;
-        let existing = || self.account.data.watches.get(name);
-        if let Some(mut entry) = self.added.get(name).cloned().or_else(existing) {
+        let entry = WatchEntry {
+            name: name.clone(),
+            added_at: self.now,
+            external: !in_corpus,
+            registered_again: *registered_again,
+        };
+        let existing = self.account.data.watches.get(name).map(|mut entry| {
             entry.external &= !self.arrived.contains(name);
-            if !self.added.contains_key(name) {
-                self.events.extend(events);
-            }
+            entry
+        });
+        let is_there = existing.is_some();
+        let (row, is_new) = noted(self.account, existing.unwrap_or(entry), patch)?;
+        let entry = row.entry.clone();
+        if let Some(entry) = self.added.get(name) {
+            return Ok((entry.clone(), Outcome::AlreadyThere));
+        }
+        if is_there {
+            self.events.extend(is_new.then(|| put(self.account, row)));
             return Ok((entry, Outcome::AlreadyThere));
         }
         if self.entries >= WATCHES_MAX as usize {
@@ -325,46 +342,29 @@ impl<'a> Adding<'a> {
         if !in_corpus && self.external >= self.limits.external_names {
             return Err(external_names_used_up(self.account, self.limits));
         }
-        let entry = WatchEntry {
-            name: name.clone(),
-            added_at: self.now,
-            external: !in_corpus,
-            registered_again: *registered_again,
-        };
         self.entries += 1;
         self.external += u32::from(entry.external);
-        self.events.push(Event::WatchAdded { account: self.account.id, watch: entry.clone() });
-        self.events.extend(events);
+        self.events.push(put(self.account, row));
         self.added.insert(name, entry.clone());
         Ok((entry, Outcome::Added))
     }
 }
 
-/// The events that change the notes on a name and what is sent about it, if they change, and the notes
-/// after them.
-fn set_details(
+/// An entry with its notes and what is sent about it after a change, and whether they change.
+fn noted(
     account: &Account,
-    name: &DomainName,
+    entry: WatchEntry,
     patch: &WatchPatch,
-) -> Result<(Vec<Event>, WatchDetails), WriteError> {
-    let before = account.data.watch_details(name);
-    let details = patch.applied(before.map(|before| &**before))?;
-    let is_new = before.map_or(WatchDetails::default(), |it| WatchDetails::clone(it)) != details;
-    let event = || Event::WatchDetailsSet {
-        account: account.id,
-        name: name.clone(),
-        details: details.clone(),
-    };
-    let alerts = patch.alerts.clone().filter(|new| new.as_ref() != own_alerts(account, name));
-    let choice = alerts.map(|alerts| {
-        let (account, name) = (account.id, name.clone());
-        Event::EntryAlertsSet { account, name, alerts }
-    });
-    Ok((is_new.then(event).into_iter().chain(choice).collect(), details))
+) -> Result<(WatchRow, bool), WriteError> {
+    let before = account.data.watches.row(entry);
+    let details = patch.applied(Some(&before.details))?;
+    let alerts = patch.alerts.clone().unwrap_or_else(|| before.alerts.clone());
+    let is_new = (&details, &alerts) != (&before.details, &before.alerts);
+    Ok((WatchRow { entry: before.entry, details, alerts }, is_new))
 }
 
-fn own_alerts<'a>(account: &'a Account, name: &DomainName) -> Option<&'a EntryAlerts> {
-    account.data.entry_alerts(name).map(|alerts| &**alerts)
+fn put(account: &Account, row: WatchRow) -> Event {
+    Event::WatchPut { account: account.id, watch: Box::new(row) }
 }
 
 /// The distinct names among the arrived ones that still consume quota.

@@ -85,9 +85,8 @@ fn write_claim(claim: &Claim, out: &mut impl Write) -> io::Result<()> {
     let notes = user_cell(claim.user_notes.as_deref().unwrap_or_default());
     let (sold_at, reported_at, updated_at) =
         (cell(claim.sold_at), claim.reported_at, claim.updated_at);
-    let trade = &claim.trade;
-    let venue = user_cell(trade.venue.as_deref().unwrap_or_default());
-    let (bid, renews_on, renewal) = (cell(trade.bid), cell(trade.renews_on), cell(trade.renewal));
+    let venue = user_cell(claim.venue.as_deref().unwrap_or_default());
+    let (bid, renews_on, renewal) = (cell(claim.bid), cell(claim.renews_on), cell(claim.renewal));
     write!(
         out,
         "{sold_at},{reported_at},{updated_at},{notes},{bid},{venue},{renews_on},{renewal}\r\n"

@@ -157,10 +157,10 @@ impl<'a> ClaimResponse<'a> {
             updated_at: Timestamp(claim.updated_at),
             user_notes: claim.user_notes.as_deref().unwrap_or_default(),
             alert_rule: claim.alert_rule.as_deref().map(rule),
-            bid_usd: claim.trade.bid.map(Money),
-            venue: claim.trade.venue.as_deref(),
-            renews_on: claim.trade.renews_on,
-            renewal_usd: claim.trade.renewal.map(Money),
+            bid_usd: claim.bid.map(Money),
+            venue: claim.venue.as_deref(),
+            renews_on: claim.renews_on,
+            renewal_usd: claim.renewal.map(Money),
         }
     }
 }

@@ -202,7 +202,7 @@ fn an_operator_lets_allowances_begin_again() {
     site.ok(&["account", "reset-usage", EMAIL]);
     server.stop();
     let dump = site.ok(&["journal", "dump"]);
-    assert!(dump.contains("UsageReset"), "{dump}");
+    assert!(dump.contains(r#""reset":true"#), "{dump}");
     let server = site.serve_by(&clock, &["--config", &config]);
     assert_eq!(ask(&server, &key), (200, Some(time(RESET))));
     let list: serde_json::Value =

@@ -124,9 +124,9 @@ fn a_dump_shows_every_record_without_secrets() {
         dump.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let seqs: Vec<u64> = lines.iter().filter_map(|line| line["seq"].as_u64()).collect();
     assert_eq!(seqs, (1..=lines.len() as u64).collect::<Vec<_>>(), "without gaps");
-    let set = lines.iter().find(|line| line["events"][0].get("PlanSet").is_some());
+    let set = lines.iter().find(|line| line["events"][0]["AccountChanged"]["plan"] == "api");
     let set = set.expect("the plan was set");
-    assert_eq!(set["events"], json!([{"PlanSet": {"account": 1, "plan": "api"}}]));
+    assert_eq!(set["events"], json!([{"AccountChanged": {"account": 1, "plan": "api"}}]));
     let seq = set["seq"].to_string();
     let one = site.ok(&["journal", "dump", "--from", &seq, "--to", &seq]);
     assert_eq!(line(&one), *set);

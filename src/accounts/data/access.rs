@@ -6,8 +6,10 @@
 
 use chrono::TimeDelta;
 use compact_str::CompactString;
+use serde::{Deserialize, Serialize};
 
 use crate::accounts::data::feeds::Feeds;
+use crate::accounts::data::fields::row;
 use crate::accounts::data::keys::Keys;
 use crate::accounts::token::TokenDigest;
 use crate::vocab::day::Day;
@@ -54,8 +56,10 @@ pub struct Session {
     pub life: SessionLife,
 }
 
+row!(Session { 1 digest, 2 began, 3 seen } optional { 4 life });
+
 /// How long a session lasts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SessionLife {
     /// Until it is idle for [`SESSION_IDLE_MAX`] or [`SESSION_AGE_MAX`] old.
     #[default]
@@ -85,6 +89,8 @@ pub struct Links {
     /// The latest UTC day with links, and their number.
     pub on: Option<(Day, u32)>,
 }
+
+row!(Links { } optional { 1 newest, 2 on });
 
 impl Session {
     /// Whether the session is valid at `now`.
@@ -128,11 +134,11 @@ impl Access {
     }
 
     /// Adds a session that begins at `at`; drops expired ones, and the oldest if there are too many.
-    pub fn begin_session(&mut self, digest: TokenDigest, at: UnixMs) {
+    pub fn begin_session(&mut self, digest: TokenDigest, at: UnixMs, life: SessionLife) {
         self.sessions.retain(|session| session.is_valid_at(at));
         let excess = (self.sessions.len() + 1).saturating_sub(SESSIONS_MAX);
         self.sessions.drain(..excess);
-        self.sessions.push(Session { digest, began: at, seen: at, life: SessionLife::Short });
+        self.sessions.push(Session { digest, began: at, seen: at, life });
     }
 
     /// Records a use at `at`. A session that had expired by then stays ended.
@@ -140,13 +146,6 @@ impl Access {
         self.sessions.retain(|session| session.is_valid_at(at));
         if let Some(session) = self.sessions.iter_mut().find(|it| it.digest.is(digest)) {
             session.seen = session.seen.max(at);
-        }
-    }
-
-    /// Makes a session last.
-    pub fn keep_session(&mut self, digest: &TokenDigest) {
-        if let Some(session) = self.sessions.iter_mut().find(|it| it.digest.is(digest)) {
-            session.life = SessionLife::Kept;
         }
     }
 
@@ -213,11 +212,11 @@ mod tests {
     fn one_session_too_many_ends_the_oldest() {
         let mut access = Access::default();
         for number in 0..=SESSIONS_MAX as u8 {
-            access.begin_session(digest(number), at(u64::from(number)));
+            access.begin_session(digest(number), at(u64::from(number)), SessionLife::Short);
         }
         assert_eq!(access.sessions.len(), SESSIONS_MAX);
         assert!(access.session(&digest(0)).is_none() && access.session(&digest(1)).is_some());
-        access.begin_session(digest(99), at(40));
+        access.begin_session(digest(99), at(40), SessionLife::Short);
         let expired: Vec<_> = access.sessions.iter().filter(|it| !it.is_valid_at(at(40))).collect();
         assert!(expired.is_empty(), "{expired:?}");
     }
@@ -225,7 +224,7 @@ mod tests {
     #[test]
     fn a_use_does_not_revive_an_expired_session() {
         let mut access = Access::default();
-        access.begin_session(digest(1), at(0));
+        access.begin_session(digest(1), at(0), SessionLife::Short);
         access.touch_session(&digest(1), at(20));
         access.touch_session(&digest(1), at(10));
         assert_eq!(access.session(&digest(1)).map(|it| it.seen), Some(at(20)));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use compact_str::CompactString;
-use serde::{Deserialize, Serialize};
 
+use crate::accounts::data::fields::row;
 use crate::accounts::data::sorted::Sorted;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
@@ -15,10 +15,7 @@ use crate::vocab::time::UnixMs;
 
 /// A backorder claim. Invariant: `sold_at` is present exactly if the claim is sold, and
 /// `resale_price` only then.
-///
-/// Events and snapshots store the fields by position: a change of them makes old journals unreadable
-/// (`data/docs/contributing.md`, Add a field to a claim).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     pub id: ClaimId,
     /// The claimed name; it need not be in the corpus.
@@ -34,14 +31,6 @@ pub struct Claim {
     pub user_notes: Option<Box<str>>,
     /// The rule that led to the claim.
     pub alert_rule: Option<Box<Attribution>>,
-    /// Stored apart, since claims did not always have it.
-    #[serde(skip)]
-    pub trade: Trade,
-}
-
-/// The bid on a claimed name and its next renewal. Events and snapshots store the fields by position.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trade {
     pub bid: Option<Usd>,
     /// Where the bid was placed.
     pub venue: Option<Box<str>>,
@@ -50,37 +39,34 @@ pub struct Trade {
     pub renewal: Option<Usd>,
 }
 
+row!(Claim {
+    1 id, 2 domain, 3 status, 4 reported_at, 5 updated_at
+} optional {
+    6 registrar, 7 acquired_price, 8 resale_price, 9 sold_at, 10 user_notes, 11 alert_rule,
+    12 bid, 13 venue, 14 renews_on, 15 renewal
+});
+
 /// An alert rule as it was when a claim named it. It outlives the rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attribution {
     pub id: RuleId,
     /// The rule's name at that time.
     pub name: CompactString,
 }
 
+row!(Attribution { 1 id, 2 name });
+
 /// Approximate memory of a claim besides its texts.
 const CLAIM_BYTES: u64 = 288;
-
-impl Trade {
-    /// Approximate memory besides that of the claim.
-    pub fn bytes(&self) -> u64 {
-        self.venue.as_ref().map_or(0, |venue| venue.len() as u64)
-    }
-}
 
 impl Claim {
     /// Approximate memory of the claim.
     pub fn bytes(&self) -> u64 {
-        self.bytes_without_trade() + self.trade.bytes()
-    }
-
-    /// As [`Claim::bytes`], without the texts of its trade.
-    pub fn bytes_without_trade(&self) -> u64 {
         let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
         let rule =
             self.alert_rule.as_ref().map_or(0, |rule| size_of::<Attribution>() + rule.name.len());
-        let texts = self.domain.as_str().len() + text(&self.registrar) + text(&self.user_notes);
-        CLAIM_BYTES + (texts + rule) as u64
+        let texts = text(&self.registrar) + text(&self.user_notes) + text(&self.venue);
+        CLAIM_BYTES + (self.domain.as_str().len() + texts + rule) as u64
     }
 }
 
@@ -114,19 +100,6 @@ impl Claims {
     /// In ascending order of ids.
     pub fn by_id(&self) -> impl Iterator<Item = &Claim> {
         self.by_id.values().map(Arc::as_ref)
-    }
-
-    /// Adds a claim, or replaces the one with its id, whose trade stays.
-    pub fn put_keeping_trade(&mut self, mut claim: Claim) {
-        claim.trade = self.get(claim.id).map(|old| old.trade.clone()).unwrap_or_default();
-        self.put(claim);
-    }
-
-    /// Sets the trade of a claim, if there is one with this id.
-    pub fn set_trade(&mut self, id: ClaimId, trade: Trade) {
-        if let Some(claim) = self.get(id) {
-            self.put(Claim { trade, ..claim.clone() });
-        }
     }
 
     /// Adds a claim, or replaces the one with its id.

@@ -2,14 +2,14 @@
 //!
 //! A match queues one delivery for each channel of its rule that is on. A delivery is pending until
 //! the receiver accepts it, refuses it permanently, or 24 hours of retries have passed. Its owner can
-//! queue a failed one again. The outbox is separate from the rules because the stored bytes of a
-//! rule never change.
+//! queue a failed one again. The outbox is separate from the rules, which seldom change.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::data::fields::row;
 use crate::accounts::data::rules::{Channel, Rule};
 use crate::accounts::data::sorted::Sorted;
 use crate::vocab::day::Day;
@@ -22,7 +22,7 @@ use crate::vocab::time::UnixMs;
 use crate::vocab::watched_change::WatchedChange;
 
 /// A name that a rule matched, as it was then.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MatchedName {
     pub name: DomainName,
     pub dqs: Dqs,
@@ -32,6 +32,8 @@ pub struct MatchedName {
     pub release: Day,
     pub stage: Stage,
 }
+
+row!(MatchedName { 1 name, 2 dqs, 3 drop_date, 4 release, 5 stage });
 
 /// The purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -242,17 +244,20 @@ pub struct SwitchedOff {
 }
 
 impl Message {
-    /// A test message.
-    pub fn test(at: UnixMs, day: Day, total: u32, names: Vec<MatchedName>) -> Message {
-        let names = names.into_iter().map(Arc::new).collect();
-        let content = Some(Content::Names(names));
-        Message { kind: MessageKind::Test, at, list_day: day, total, content }
-    }
-
-    /// A test message about these changes.
-    pub fn test_of_changes(at: UnixMs, day: Day, changes: Vec<WatchedChange>) -> Message {
-        let total = changes.len() as u32;
-        let content = Some(Content::Changes(changes.into_iter().map(Arc::new).collect()));
+    /// A test message about names that match a rule, or about changes of watched names.
+    pub fn test(
+        rule: RuleId,
+        at: UnixMs,
+        day: Day,
+        total: u32,
+        names: Vec<MatchedName>,
+        changes: Vec<WatchedChange>,
+    ) -> Message {
+        let content = match rule {
+            RuleId::WATCHLIST => Content::Changes(changes.into_iter().map(Arc::new).collect()),
+            _ => Content::Names(names.into_iter().map(Arc::new).collect()),
+        };
+        let content = Some(content);
         Message { kind: MessageKind::Test, at, list_day: day, total, content }
     }
 
@@ -473,10 +478,18 @@ impl RuleOutbox {
         self.trim();
     }
 
-    /// Switches all channels on.
-    pub fn switch_on(&mut self) {
-        self.off.clear();
-        self.failing.clear();
+    /// Switches a channel of the rule off, or (`None`) all on.
+    pub fn switch(&mut self, rule: &Rule, off: Option<(Channel, SwitchedOff)>) {
+        match off {
+            Some((channel, off)) if rule.channels.contains(&channel) => {
+                self.switch_off(&channel, off);
+            }
+            Some(_) => {}
+            None => {
+                self.off.clear();
+                self.failing.clear();
+            }
+        }
     }
 
     /// Applies a change of the rule's channels: pending deliveries to removed ones fail.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::data::fields::row;
 use crate::accounts::token::TokenDigest;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{RuleId, SearchId};
@@ -15,13 +16,15 @@ pub enum FeedOf {
 }
 
 /// A feed and what it is found by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feed {
     pub of: FeedOf,
     pub digest: TokenDigest,
     /// The UTC day it was made.
     pub created: Day,
 }
+
+row!(Feed { 1 of, 2 digest, 3 created });
 
 /// Feeds, oldest first, at most one of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use chrono::TimeDelta;
 use compact_str::CompactString;
-use serde::{Deserialize, Serialize};
 
+use crate::accounts::data::fields::row;
 use crate::accounts::keys::{KeyDigest, StoredKey};
 use crate::vocab::day::Day;
 use crate::vocab::ids::KeyId;
@@ -20,8 +20,8 @@ pub const EXPIRED_SHOWN: TimeDelta = TimeDelta::days(30);
 /// Name of a key that was made without one.
 pub const FIRST_NAME: &str = "API key";
 
-/// An API key. Snapshots and events store its fields by position.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// An API key.
+#[derive(Clone, Debug)]
 pub struct Key {
     pub id: KeyId,
     /// Name given by its owner.
@@ -37,9 +37,10 @@ pub struct Key {
     pub used: Option<Day>,
     /// The latest day of use that was passed to the journal, as [`Day::raw`]. Not part of the stored
     /// state.
-    #[serde(skip)]
     noted: Arc<AtomicU16>,
 }
+
+row!(Key { 1 id, 2 name, 3 key, 4 scopes } optional { 5 created, 6 until, 7 used } skipped { noted });
 
 impl Key {
     /// A key that was never used.
@@ -128,19 +129,11 @@ impl Keys {
         self.0.retain(|key| key.id != id);
     }
 
-    /// Sets when a key stops working.
-    pub fn set_until(&mut self, id: KeyId, until: UnixMs) {
-        if let Some(key) = self.0.iter_mut().find(|key| key.id == id) {
-            key.until = Some(until);
-        }
-    }
-
-    /// Records a use.
-    pub fn set_used(&mut self, id: KeyId, day: Day) {
-        if let Some(key) = self.0.iter_mut().find(|key| key.id == id)
-            && key.used.is_none_or(|used| day.replaces(used))
-        {
-            key.used = Some(day);
-        }
+    /// Sets when a key stops working, and records a use.
+    pub fn change(&mut self, id: KeyId, until: Option<UnixMs>, used: Option<Day>) {
+        let Some(key) = self.0.iter_mut().find(|key| key.id == id) else { return };
+        key.until = until.or(key.until);
+        let is_later = |day: &Day| key.used.is_none_or(|used| day.replaces(used));
+        key.used = used.filter(is_later).or(key.used);
     }
 }

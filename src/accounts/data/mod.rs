@@ -1,15 +1,15 @@
 //! Stored data: accounts and what they own. Values only; nothing here knows events, the journal or
 //! the store.
 //!
-//! Types that are stored serialise themselves. The journal and snapshots hold them in bincode,
-//! where a field or variant is identified by its position: append only. A type whose shape changes
-//! gets a `Stored…V1` twin for the old bytes. `tests/golden` holds the bytes of each version.
+//! Types that are stored serialise themselves: rows as numbered fields (`fields`), so that a row can get another field.
+//! Values in fields are bincode, where the variant of an enum is its position: append only.
 
 pub mod access;
 pub mod account;
 pub mod claims;
 pub mod deliveries;
 pub mod feeds;
+pub mod fields;
 pub mod hidden;
 pub mod keys;
 pub mod nodes;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use chrono::TimeDelta;
-use serde::{Deserialize, Serialize};
 
 use crate::accounts::data::access::is_younger;
+use crate::accounts::data::fields::row;
 use crate::accounts::data::sorted::Sorted;
 use crate::vocab::time::UnixMs;
 
@@ -22,7 +22,7 @@ const EXPIRED_AT_ONCE_MAX: usize = 64;
 pub type KeyDigest = [u8; 16];
 
 /// One response. Its status and body are opaque here.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptResponse {
     pub key: KeyDigest,
     /// Digest of the request.
@@ -32,6 +32,8 @@ pub struct KeptResponse {
     pub status: u16,
     pub body: Box<[u8]>,
 }
+
+row!(KeptResponse { 1 key, 2 fingerprint, 3 at, 4 status, 5 body });
 
 impl KeptResponse {
     /// Approximate memory of the response.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::data::fields::row;
 use crate::accounts::data::sorted::Sorted;
 use crate::query::stored::Conditions;
 use crate::query::text::Substring;
@@ -16,8 +17,9 @@ use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 use crate::vocab::url::WebhookUrl;
 
-/// The names that a rule matches. A field that is `None` or empty does not filter.
+/// The names that a rule matches. A field that is `None` or empty does not filter. Stored as conditions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Conditions", into = "Conditions")]
 pub struct RuleFilter {
     /// At most 100, each as [`fold_tld`](crate::vocab::tld::fold_tld) returns it.
     pub tlds: Vec<CompactString>,
@@ -28,8 +30,7 @@ pub struct RuleFilter {
     /// A part of the whole name.
     pub contains: Option<Substring>,
     pub stages: Vec<Stage>,
-    /// All other conditions. Stored in a record of its own, since rules of older versions have none.
-    #[serde(skip)]
+    /// All other conditions.
     pub more: Conditions,
 }
 
@@ -64,6 +65,18 @@ impl RuleFilter {
         ];
         let own = OWN.into_iter().zip(values.iter().map(String::as_str));
         Conditions::new(own.chain(self.more.pairs()))
+    }
+}
+
+impl From<Conditions> for RuleFilter {
+    fn from(conditions: Conditions) -> RuleFilter {
+        RuleFilter::new(&conditions)
+    }
+}
+
+impl From<RuleFilter> for Conditions {
+    fn from(filter: RuleFilter) -> Conditions {
+        filter.conditions()
     }
 }
 
@@ -113,7 +126,7 @@ impl Channel {
 }
 
 /// An alert rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub id: RuleId,
     /// 1 to 100 characters on one line.
@@ -125,18 +138,25 @@ pub struct Rule {
     pub created_at: UnixMs,
     /// One for each webhook channel, in their order.
     pub secrets: Vec<WebhookSecret>,
-    /// The saved search that it was made from. Stored as [`RuleFilter::more`] is.
-    #[serde(skip)]
+    /// The saved search that it was made from.
     pub search: Option<SearchId>,
 }
 
+row!(Rule {
+    1 id, 2 name, 3 created_at
+} optional {
+    4 filter, 5 channels, 6 active, 7 secrets, 8 search
+});
+
 /// The key that signs the messages of a webhook.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebhookSecret {
     pub url: WebhookUrl,
     /// `whsec_` and 32 random bytes in base64.
     pub secret: Secret,
 }
+
+row!(WebhookSecret { 1 url, 2 secret });
 
 /// Approximate memory of a rule besides its texts, its outbox included.
 const RULE_BYTES: u64 = 1_024;
@@ -202,14 +222,6 @@ impl Rules {
         self.remove(rule.id);
         self.bytes += rule.bytes();
         self.by_age.insert((rule.created_at, rule.id), Arc::new(rule));
-    }
-
-    /// Sets what is stored apart from a rule.
-    pub fn set_details(&mut self, id: RuleId, more: Conditions, search: Option<SearchId>) {
-        if let Some(mut rule) = self.get(id).cloned() {
-            (rule.filter.more, rule.search) = (more, search);
-            self.put(rule);
-        }
     }
 
     pub fn remove(&mut self, id: RuleId) {

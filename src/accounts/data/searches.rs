@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use compact_str::CompactString;
-use serde::{Deserialize, Serialize};
 
+use crate::accounts::data::fields::row;
 use crate::query::stored::Conditions;
 use crate::vocab::ids::SearchId;
 use crate::vocab::time::UnixMs;
 
 /// A search under a name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedSearch {
     pub id: SearchId,
     /// 1 to 100 characters on one line.
@@ -21,6 +21,8 @@ pub struct SavedSearch {
     /// The newest batch when the owner last opened it.
     pub seen: u64,
 }
+
+row!(SavedSearch { 1 id, 2 name, 3 created_at } optional { 4 conditions, 5 seen });
 
 /// Approximate memory of a search besides its texts.
 const SEARCH_BYTES: u64 = 256;
@@ -60,13 +62,6 @@ impl Searches {
         match self.0.iter_mut().find(|known| known.id == search.id) {
             Some(known) => *known = Arc::new(search),
             None => self.0.push(Arc::new(search)),
-        }
-    }
-
-    /// Notes that the owner saw all lists up to this batch.
-    pub fn see(&mut self, id: SearchId, batch: u64) {
-        if let Some(search) = self.0.iter_mut().find(|search| search.id == id) {
-            Arc::make_mut(search).seen = batch;
         }
     }
 

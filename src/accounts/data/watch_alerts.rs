@@ -6,15 +6,15 @@ use chrono::{DateTime, Utc};
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
+use crate::accounts::data::fields::row;
 use crate::accounts::data::rules::{Channel, Rule, RuleFilter, WebhookSecret};
 use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::ids::RuleId;
 use crate::vocab::time::UnixMs;
 use crate::vocab::zone::{Hour, Zone};
 
-/// Kinds of changes of watched names that are sent, and when. Events and snapshots store the fields
-/// by position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Kinds of changes of watched names that are sent, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchAlerts {
     /// Of entries without a choice of their own; may be empty.
     pub kinds: ChangeKinds,
@@ -25,6 +25,20 @@ pub struct WatchAlerts {
     /// Of the hours above.
     pub zone: Zone,
 }
+
+row!(WatchAlerts { 1 zone } optional { 2 kinds, 3 digest, 4 quiet });
+
+/// What an owner saved about all watched names, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchSettings {
+    pub alerts: WatchAlerts,
+    pub channels: Vec<Channel>,
+    /// One for each webhook channel, in their order.
+    pub secrets: Vec<WebhookSecret>,
+    pub at: UnixMs,
+}
+
+row!(WatchSettings { 1 alerts, 2 at } optional { 3 channels, 4 secrets });
 
 /// Hours without messages. Invariant: `from` is not `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,12 +102,8 @@ pub struct WatchSender {
 }
 
 impl WatchSender {
-    pub fn new(
-        alerts: WatchAlerts,
-        channels: Vec<Channel>,
-        secrets: Vec<WebhookSecret>,
-        at: UnixMs,
-    ) -> WatchSender {
+    pub fn new(settings: WatchSettings) -> WatchSender {
+        let WatchSettings { alerts, channels, secrets, at } = settings;
         let rule = Rule {
             id: RuleId::WATCHLIST,
             name: "Watchlist".into(),
@@ -107,19 +117,29 @@ impl WatchSender {
         WatchSender { alerts, rule: Arc::new(rule) }
     }
 
+    /// As it is stored.
+    pub fn settings(&self) -> WatchSettings {
+        let Rule { channels, secrets, created_at, .. } = &*self.rule;
+        let (channels, secrets) = (channels.clone(), secrets.clone());
+        WatchSettings { alerts: self.alerts, channels, secrets, at: *created_at }
+    }
+
     /// That of accounts whose owner has not saved settings: mail.
     pub fn usual() -> &'static WatchSender {
         static USUAL: LazyLock<WatchSender> = LazyLock::new(|| {
-            let epoch = UnixMs::new(0).expect("1970 is in range");
-            let channels = vec![Channel::Email];
-            WatchSender::new(WatchAlerts::default(), channels, Vec::new(), epoch)
+            WatchSender::new(WatchSettings {
+                alerts: WatchAlerts::default(),
+                channels: vec![Channel::Email],
+                secrets: Vec::new(),
+                at: UnixMs::new(0).expect("1970 is in range"),
+            })
         });
         &USUAL
     }
 }
 
 /// The owner's choice for one watched name, in place of that of the account.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryAlerts {
     /// Empty to hear nothing.
     pub kinds: ChangeKinds,
@@ -127,6 +147,8 @@ pub struct EntryAlerts {
     /// channels that were removed since.
     pub channels: Vec<CompactString>,
 }
+
+row!(EntryAlerts { } optional { 1 kinds, 2 channels });
 
 /// Approximate memory of a choice besides its texts.
 const CHOICE_BYTES: u64 = 128;

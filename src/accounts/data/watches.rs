@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use compact_str::CompactString;
-use serde::{Deserialize, Serialize};
 
+use crate::accounts::data::fields::row;
 use crate::accounts::data::sorted::Sorted;
 use crate::accounts::data::watch_alerts::EntryAlerts;
 use crate::vocab::money::Usd;
@@ -14,7 +14,7 @@ use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
 
 /// A name on a watchlist.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchEntry {
     pub name: DomainName,
     pub added_at: UnixMs,
@@ -24,8 +24,20 @@ pub struct WatchEntry {
     pub registered_again: bool,
 }
 
-/// Facts that the owner noted about a watched name. Events and snapshots store the fields by position.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+row!(WatchEntry { 1 name, 2 added_at } optional { 3 external, 4 registered_again });
+
+/// An entry of a watchlist with all that its owner noted, as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchRow {
+    pub entry: WatchEntry,
+    pub details: WatchDetails,
+    pub alerts: Option<EntryAlerts>,
+}
+
+row!(WatchRow { 1 entry } optional { 2 details, 3 alerts });
+
+/// Facts that the owner noted about a watched name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchDetails {
     pub note: Option<Box<str>>,
     /// Distinct, in the order in which they were added.
@@ -36,6 +48,8 @@ pub struct WatchDetails {
     pub venue: Option<Box<str>>,
 }
 
+row!(WatchDetails { } optional { 1 note, 2 tags, 3 max_bid, 4 venue });
+
 impl WatchDetails {
     /// Approximate memory; 0 for details without a value, which are not kept.
     pub fn bytes(&self) -> u64 {
@@ -45,6 +59,14 @@ impl WatchDetails {
         let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
         let tags = self.tags.iter().map(|tag| size_of::<Tag>() + tag.as_str().len());
         DETAILS_BYTES + (text(&self.note) + text(&self.venue) + tags.sum::<usize>()) as u64
+    }
+}
+
+impl WatchRow {
+    /// Approximate memory.
+    pub fn bytes(&self) -> u64 {
+        let alerts = self.alerts.as_ref().map_or(0, EntryAlerts::bytes);
+        watch_bytes(&self.entry.name) + self.details.bytes() + alerts
     }
 }
 
@@ -72,7 +94,7 @@ const WATCH_BYTES: u64 = 192;
 const DETAILS_BYTES: u64 = 160;
 
 /// Approximate memory of a watched name, which the table of observations holds too.
-pub fn watch_bytes(name: &DomainName) -> u64 {
+fn watch_bytes(name: &DomainName) -> u64 {
     WATCH_BYTES + 2 * name.as_str().len() as u64
 }
 
@@ -132,6 +154,14 @@ impl Watches {
         self.entries.iter().map(|(name, packed)| packed.entry(name))
     }
 
+    /// Approximate memory of an entry with its details and its choice; 0 if there is none.
+    pub fn bytes_of(&self, name: &DomainName) -> u64 {
+        let details = self.details(name.as_str()).map_or(0, |it| it.bytes());
+        let alerts = self.alerts(name.as_str()).map_or(0, |it| it.bytes());
+        let entry = self.entries.get(name.as_str()).map_or(0, |_| watch_bytes(name));
+        entry + details + alerts
+    }
+
     /// The details of a name; `None` if it has none.
     pub fn details(&self, name: &str) -> Option<&Arc<WatchDetails>> {
         self.details.get(name)
@@ -143,7 +173,7 @@ impl Watches {
     }
 
     /// Replaces the details of a name that is on the list.
-    pub fn set_details(&mut self, name: &str, details: WatchDetails) {
+    fn set_details(&mut self, name: &str, details: WatchDetails) {
         if self.entries.get(name).is_none() {
             return;
         }
@@ -160,13 +190,16 @@ impl Watches {
         self.alerts.get(name)
     }
 
-    /// All choices, in order of names.
-    pub fn all_alerts(&self) -> impl Iterator<Item = (&CompactString, &EntryAlerts)> {
-        self.alerts.iter().map(|(name, alerts)| (name, &**alerts))
+    /// An entry with its details and its choice.
+    pub fn row(&self, entry: WatchEntry) -> WatchRow {
+        let name = entry.name.as_str();
+        let details = self.details(name).map(|it| WatchDetails::clone(it)).unwrap_or_default();
+        let alerts = self.alerts(name).map(|it| EntryAlerts::clone(it));
+        WatchRow { entry, details, alerts }
     }
 
     /// Replaces or (`None`) removes the choice for a name that is on the list.
-    pub fn set_alerts(&mut self, name: &str, alerts: Option<EntryAlerts>) {
+    fn set_alerts(&mut self, name: &str, alerts: Option<EntryAlerts>) {
         if self.entries.get(name).is_none() {
             return;
         }
@@ -179,7 +212,15 @@ impl Watches {
     }
 
     /// Adds an entry, or replaces the one with its name. Returns whether the name is new.
-    pub fn put(&mut self, entry: &WatchEntry) -> bool {
+    pub fn put(&mut self, row: WatchRow) -> bool {
+        let WatchRow { entry, details, alerts } = row;
+        let is_new = self.put_entry(&entry);
+        self.set_details(entry.name.as_str(), details);
+        self.set_alerts(entry.name.as_str(), alerts);
+        is_new
+    }
+
+    fn put_entry(&mut self, entry: &WatchEntry) -> bool {
         let name = CompactString::new(entry.name.as_str());
         let old = self.entries.insert(name, Packed::new(entry));
         self.external += u32::from(entry.external);

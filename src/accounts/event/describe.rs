@@ -1,12 +1,13 @@
 //! Events as JSON for operators, without secrets.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Event, Transaction};
+use crate::accounts::data::fields::RowWriter;
 
 /// Members that are never shown, at any depth. Digests are hidden too: they can be compared with
 /// guesses.
-const HIDDEN: [&str; 10] = [
+const HIDDEN: [&str; 11] = [
     "password",
     "key",
     "secrets",
@@ -17,6 +18,8 @@ const HIDDEN: [&str; 10] = [
     "digest",
     "last4",
     "hook",
+    // The digest of one that ended.
+    "Session",
 ];
 
 impl Transaction {
@@ -27,10 +30,11 @@ impl Transaction {
 }
 
 fn describe(event: &Event) -> Value {
-    // Every event has a JSON form. If a new one does not, a dump goes on without it.
-    let mut value = serde_json::to_value(event).unwrap_or_else(|_| "(no JSON form)".into());
-    hide(&mut value);
-    value
+    let mut row = RowWriter::json();
+    event.write(&mut row);
+    let mut fields = row.into_json();
+    hide(&mut fields);
+    json!({ event.name(): fields })
 }
 
 fn hide(value: &mut Value) {

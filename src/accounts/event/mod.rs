@@ -1,36 +1,36 @@
 //! Events: changes of the users' state, as the journal stores them.
 //!
-//! The bytes are bincode 1.3 with fixed-width little-endian integers, at most 1 MiB, without
-//! trailing bytes. A variant is identified by its position in the enum and a field by its position
-//! in the variant: never reorder, remove or change one. A new shape is a new variant at the end,
-//! and readers keep the old ones. `tests/golden` holds the bytes of every variant.
+//! A record holds a transaction: its events, each with its number, its length and its numbered fields (`data/fields`).
+//! A number is never used for another event. A reader refuses an event or a field that it does not know.
+//! `tests/golden` holds the bytes of every event.
 
 mod describe;
+#[macro_use]
+mod table;
 #[cfg(test)]
 mod tests;
 mod touched;
 
-use bincode::Options;
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::data::claims::{Claim, Trade};
+use super::data::access::SessionLife;
+use super::data::claims::Claim;
 use super::data::deliveries::{AttemptOutcome, MatchedName, SwitchedOff};
 use super::data::feeds::{Feed, FeedOf};
+use super::data::fields::{NEWER, put_with_length, row, take_numbered};
 use super::data::keys::Key;
 use super::data::nodes::{Lead, Publication};
 use super::data::responses::KeptResponse;
-use super::data::rules::{Channel, Rule, WebhookSecret};
+use super::data::rules::{Channel, Rule};
 use super::data::searches::SavedSearch;
-use super::data::watch_alerts::{EntryAlerts, WatchAlerts};
-use super::data::watches::{WatchDetails, WatchEntry};
+use super::data::watch_alerts::WatchSettings;
+use super::data::watches::WatchRow;
 use super::email::Email;
-use super::keys::StoredKey;
 use super::password::PasswordHash;
 use super::token::TokenDigest;
-use crate::journal::{Kind, PAYLOAD_BYTES_MAX};
-use crate::query::stored::Conditions;
+use crate::journal::Kind;
 use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
@@ -45,364 +45,157 @@ use crate::vocab::watched_change::WatchedChange;
 use crate::vocab::watermark::Watermark;
 pub use touched::of_leader;
 
-/// Kind of journal records that hold a single [`Event`].
-pub const EVENT: Kind = match Kind::for_caller(16) {
+/// Kind of journal records that hold a transaction.
+pub const TRANSACTION: Kind = match Kind::for_caller(19) {
     Some(kind) => kind,
-    None => panic!("16 is in the caller's range"),
+    None => panic!("19 is in the caller's range"),
 };
 
-/// Kind of journal records that hold a list of [`Event`]s: a transaction.
-pub const TRANSACTION: Kind = match Kind::for_caller(17) {
-    Some(kind) => kind,
-    None => panic!("17 is in the caller's range"),
-};
+/// Kinds of records that hold transactions as they were stored before fields had numbers.
+pub const FORMER: std::ops::RangeInclusive<u16> = 16..=17;
 
-/// A change of the users' state.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Event {
-    /// An operator added an account. The number and the address are unused.
-    AccountAdded {
-        account: AccountId,
-        email: Email,
-        plan: Plan,
-        password: Option<PasswordHash>,
-        on: Day,
-    },
-    PlanSet {
-        account: AccountId,
-        plan: Plan,
-    },
-    /// The only API key of an account. Not written any more: [`Event::KeyAdded`] is.
-    KeyIssued {
-        account: AccountId,
-        key: StoredKey,
-        on: Day,
-    },
-    AccountDisabled {
-        account: AccountId,
-    },
-    /// Requests and exports granted on a UTC day so far.
-    UsageNoted {
-        account: AccountId,
-        day: Day,
-        requests: u32,
-        exports: u32,
-    },
-    /// A UTC day began; earlier days are over even if the clock is set back.
-    DayBegan {
-        day: Day,
-    },
-    ClaimAdded {
-        account: AccountId,
-        claim: Box<Claim>,
-    },
-    ClaimChanged {
-        account: AccountId,
-        claim: Box<Claim>,
-    },
-    ClaimRemoved {
-        account: AccountId,
-        claim: ClaimId,
-    },
-    WatchAdded {
-        account: AccountId,
-        watch: WatchEntry,
-    },
-    WatchRemoved {
-        account: AccountId,
-        name: DomainName,
-    },
-    /// The corpus now holds these watched names: they no longer consume quota.
-    WatchesArrived {
-        account: AccountId,
-        names: Vec<DomainName>,
-    },
-    RuleAdded {
-        account: AccountId,
-        rule: Box<Rule>,
-    },
-    RuleChanged {
-        account: AccountId,
-        rule: Box<Rule>,
-    },
-    RuleRemoved {
-        account: AccountId,
-        rule: RuleId,
-    },
-    /// An account set, changed or (`None`) withdrew its vote.
-    VoteSet {
-        account: AccountId,
-        name: DomainName,
-        vote: Option<Vote>,
-    },
-    /// The response to the request of this transaction, kept for repeats of the request.
-    ReplyKept {
-        account: AccountId,
-        reply: KeptResponse,
-    },
-    /// Alert rules were matched against a list, and these messages queued. A long list takes several
-    /// records: each is complete for the rules that it names, and `done` marks the last one.
-    ListMatched {
-        through: Watermark,
-        done: bool,
-        at: UnixMs,
-        /// The names of all matches of this record, each once.
-        names: Vec<MatchedName>,
-        matches: Vec<RecordedMatch>,
-    },
-    /// A test message was queued; it counts for `day`.
-    TestQueued {
-        account: AccountId,
-        rule: RuleId,
-        at: UnixMs,
-        day: Day,
-        /// Number of names that match.
-        total: u32,
-        /// Some of them.
-        names: Vec<MatchedName>,
-        /// As in [`RecordedMatch`].
-        deliveries: Vec<(u8, DeliveryId)>,
-    },
-    /// An attempt to deliver ended.
-    DeliverySettled {
-        account: AccountId,
-        rule: RuleId,
-        delivery: DeliveryId,
-        at: UnixMs,
-        /// Attempts so far, this one included.
-        attempts: u16,
-        outcome: AttemptOutcome,
-    },
-    /// The owner queued a failed delivery again.
-    DeliveryRequeued {
-        account: AccountId,
-        rule: RuleId,
-        delivery: DeliveryId,
-        at: UnixMs,
-    },
-    ChannelSwitchedOff {
-        account: AccountId,
-        rule: RuleId,
-        channel: Channel,
-        off: SwitchedOff,
-    },
-    /// All channels of a rule were switched on.
-    ChannelsSwitchedOn {
-        account: AccountId,
-        rule: RuleId,
-    },
-    /// Observations of watched names.
-    NamesVerified {
-        rows: Vec<(DomainName, Observation)>,
-    },
+table! {
+    /// A change of the users' state: its number, and its fields without and, after a semicolon, with a default.
+    pub enum Event {
+        /// An account was added. The number and the address are unused.
+        1 AccountAdded {
+            1 account: AccountId, 2 email: Email, 3 plan: Plan, 4 on: Day;
+            5 password: Option<PasswordHash>, 6 by: AddedBy,
+        }
+        /// A new password ends all sessions. A disabled account stays so.
+        2 AccountChanged {
+            1 account: AccountId;
+            2 plan: Option<Plan>, 3 password: Option<PasswordHash>, 4 disabled: bool,
+        }
+        /// Requests and exports granted on a UTC day so far; with `reset`, an operator let them begin again.
+        3 UsageNoted {
+            1 account: AccountId, 2 day: Day;
+            3 requests: u32, 4 exports: u32, 5 reset: bool,
+        }
+        /// A UTC day began; earlier days are over even if the clock is set back. With `corrects`, the latest day so
+        /// far was that of a wrong clock.
+        4 DayBegan { 1 day: Day; 2 corrects: bool }
+        /// A verification link was made; it replaces the one before.
+        5 EmailVerificationAsked { 1 account: AccountId, 2 digest: TokenDigest, 3 at: UnixMs; }
+        6 EmailVerified { 1 account: AccountId; }
+        7 SessionBegan {
+            1 account: AccountId, 2 digest: TokenDigest, 3 at: UnixMs;
+            4 life: SessionLife,
+        }
+        /// A session was used. Only some uses are recorded.
+        8 SessionSeen { 1 account: AccountId, 2 digest: TokenDigest, 3 at: UnixMs; }
+        /// A key was made; it replaces the one with its id.
+        9 KeyPut { 1 account: AccountId, 2 new: Box<Key>; }
+        /// When a key stops working, or the day of its use, which is recorded once a day.
+        10 KeyChanged {
+            1 account: AccountId, 2 id: KeyId;
+            3 until: Option<UnixMs>, 4 used: Option<Day>,
+        }
+        /// A feed was made, or got another address.
+        11 FeedPut { 1 account: AccountId, 2 feed: Feed; }
+        12 ClaimPut { 1 account: AccountId, 2 claim: Box<Claim>; }
+        /// A name is watched, or what its owner noted about it changed.
+        13 WatchPut { 1 account: AccountId, 2 watch: Box<WatchRow>; }
+        /// The corpus now holds these watched names: they no longer consume quota.
+        14 WatchesArrived { 1 account: AccountId, 2 names: Vec<DomainName>; }
+        15 RulePut { 1 account: AccountId, 2 rule: Box<Rule>; }
+        16 SearchPut { 1 account: AccountId, 2 search: Box<SavedSearch>; }
+        /// A row is no more, or a session ended.
+        17 Removed { 1 account: AccountId, 2 row: RowOf; }
+        /// An account set, changed or (`None`) withdrew its vote.
+        18 VoteSet { 1 account: AccountId, 2 name: DomainName; 3 vote: Option<Vote> }
+        /// Names are hidden, or shown again.
+        19 NamesHidden { 1 account: AccountId, 2 names: Vec<DomainName>; 3 shown: bool }
+        /// The default chat of new alert rules, or the columns of the drop list. An inner `None` goes back to none
+        /// or to the usual ones.
+        20 PreferencesSet {
+            1 account: AccountId;
+            2 chat: Option<Option<CompactString>>, 3 columns: Option<Option<Columns>>,
+        }
+        /// The response to the request of this transaction, kept for repeats of the request.
+        21 ReplyKept { 1 account: AccountId, 2 reply: KeptResponse; }
+        /// Alert rules were matched against a list, and these messages queued. A long list takes several records:
+        /// each is complete for the rules that it names, and `done` marks the last one. `names` holds those of all
+        /// matches of this record, each once.
+        22 ListMatched {
+            1 through: Watermark, 2 at: UnixMs;
+            3 done: bool, 4 names: Vec<MatchedName>, 5 matches: Vec<RecordedMatch>,
+        }
+        /// Watched names are matched with changes from the one after `through` on. Names that were watched before
+        /// tell nothing until their owner saves settings.
+        23 WatchAlertsBegan { 1 at: UnixMs, 2 through: u64; }
+        /// Watched names were matched with the changes up to `through`, and these messages queued. Many accounts
+        /// take several records: each is complete for the accounts up to `upto`, the last for all. `changes` holds
+        /// those of all messages of this record, each once.
+        24 ChangesMatched {
+            1 through: u64, 2 at: UnixMs;
+            3 upto: Option<AccountId>, 4 changes: Vec<WatchedChange>, 5 messages: Vec<RecordedChanges>,
+        }
+        /// A test message was queued; it counts for `day`. `total` names match, of which it shows some; one of the
+        /// watchlist shows changes. `deliveries` is as in [`RecordedMatch`].
+        25 TestQueued {
+            1 account: AccountId, 2 rule: RuleId, 3 at: UnixMs, 4 day: Day;
+            5 total: u32, 6 names: Vec<MatchedName>, 7 changes: Vec<WatchedChange>,
+            8 deliveries: Vec<(u8, DeliveryId)>,
+        }
+        /// An attempt to deliver ended. `attempts` counts this one.
+        26 DeliverySettled {
+            1 account: AccountId, 2 rule: RuleId, 3 delivery: DeliveryId, 4 at: UnixMs, 5 attempts: u16,
+            6 outcome: AttemptOutcome;
+        }
+        /// The owner queued a failed delivery again.
+        27 DeliveryRequeued { 1 account: AccountId, 2 rule: RuleId, 3 delivery: DeliveryId, 4 at: UnixMs; }
+        /// A channel of a rule was switched off, or (`None`) all were switched on.
+        28 ChannelsSwitched { 1 account: AccountId, 2 rule: RuleId; 3 off: Option<(Channel, SwitchedOff)> }
+        /// The secret in the unsubscribe links of a rule was drawn, before its first mail was queued.
+        29 UnsubscribeTokenSet { 1 account: AccountId, 2 rule: RuleId, 3 token: UnsubscribeToken; }
+        /// Observations of watched names.
+        30 NamesVerified { 1 rows: Vec<(DomainName, Observation)>; }
+        /// The owner saved what is sent about watched names, and where to.
+        31 WatchAlertsSet { 1 account: AccountId, 2 settings: Box<WatchSettings>; }
+        /// Changes nothing: nodes compute the digest of their state here, to be compared.
+        32 Checkpoint { 1 id: u64; }
+        /// A node took the lead of the cluster, or the leader gave it up.
+        33 LeadTaken { 1 lead: Lead; }
+        /// The leader has put files into the object store, for all nodes to fetch; with `served`, all nodes serve
+        /// them from this record on.
+        34 FilesAnnounced { 1 publication: Publication; 2 served: bool }
+    }
+}
+
+impl Event {
+    /// A new password of an account.
+    pub fn password(account: AccountId, password: PasswordHash) -> Event {
+        let password = Some(password);
+        Event::AccountChanged { account, plan: None, password, disabled: false }
+    }
+}
+
+/// How an account came about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AddedBy {
+    #[default]
+    Operator,
     /// Self-service sign-up; the address is unverified.
-    AccountSignedUp {
-        account: AccountId,
-        email: Email,
-        plan: Plan,
-        password: PasswordHash,
-        on: Day,
-    },
-    /// The password was changed, which ended all sessions.
-    PasswordSet {
-        account: AccountId,
-        password: PasswordHash,
-    },
-    SessionBegan {
-        account: AccountId,
-        digest: TokenDigest,
-        at: UnixMs,
-    },
-    /// A session was used. Only some uses are recorded.
-    SessionSeen {
-        account: AccountId,
-        digest: TokenDigest,
-        at: UnixMs,
-    },
-    SessionEnded {
-        account: AccountId,
-        digest: TokenDigest,
-    },
-    /// A verification link was made; it replaces the one before.
-    EmailVerificationAsked {
-        account: AccountId,
-        digest: TokenDigest,
-        at: UnixMs,
-    },
-    EmailVerified {
-        account: AccountId,
-    },
-    /// The default chat of new alert rules was set or (`None`) removed.
-    TelegramChatSet {
-        account: AccountId,
-        chat: Option<CompactString>,
-    },
-    /// The secret in the unsubscribe links of a rule was drawn, before its first mail was queued.
-    UnsubscribeTokenSet {
-        account: AccountId,
-        rule: RuleId,
-        token: UnsubscribeToken,
-    },
-    /// The notes on a watched name were replaced; empty ones remove them.
-    WatchDetailsSet {
-        account: AccountId,
-        name: DomainName,
-        details: WatchDetails,
-    },
-    NamesHidden {
-        account: AccountId,
-        names: Vec<DomainName>,
-    },
-    /// Hidden names are shown again.
-    NamesShown {
-        account: AccountId,
-        names: Vec<DomainName>,
-    },
-    /// Bid and renewal of a claim. Follows the event that adds or changes the claim.
-    ClaimTradeSet {
-        account: AccountId,
-        claim: ClaimId,
-        trade: Trade,
-    },
+    SignUp,
     /// The first visit to a single-user server made the account of its owner, who may have no password.
-    OwnerAdded {
-        account: AccountId,
-        email: Email,
-        password: Option<PasswordHash>,
-        on: Day,
-    },
-    /// The owner keeps a session. Follows the event that begins it.
-    SessionKept {
-        account: AccountId,
-        digest: TokenDigest,
-    },
-    /// Conditions of a rule that its own event does not hold, and the search it was made from. Follows
-    /// the event that adds or changes the rule.
-    RuleDetailsSet {
-        account: AccountId,
-        rule: RuleId,
-        more: Conditions,
-        search: Option<SearchId>,
-    },
-    /// A search was saved or changed.
-    SearchSaved {
-        account: AccountId,
-        search: Box<SavedSearch>,
-    },
-    SearchRemoved {
-        account: AccountId,
-        search: SearchId,
-    },
-    /// The owner opened a saved search while this batch was the newest.
-    SearchSeen {
-        account: AccountId,
-        search: SearchId,
-        batch: u64,
-    },
-    /// The owner chose the columns of the drop list, or (`None`) went back to the usual ones.
-    ColumnsChosen {
-        account: AccountId,
-        columns: Option<Columns>,
-    },
-    /// A key was made; it replaces the one with its id.
-    KeyAdded {
-        account: AccountId,
-        new: Box<Key>,
-    },
-    KeyRemoved {
-        account: AccountId,
-        id: KeyId,
-    },
-    /// When a key stops working.
-    KeyUntilSet {
-        account: AccountId,
-        id: KeyId,
-        until: UnixMs,
-    },
-    /// A key was used on a UTC day. Recorded once a day.
-    KeyUsed {
-        account: AccountId,
-        id: KeyId,
-        day: Day,
-    },
-    /// A feed was made, or got another address.
-    FeedMade {
-        account: AccountId,
-        feed: Feed,
-    },
-    FeedRevoked {
-        account: AccountId,
-        of: FeedOf,
-    },
-    /// The owner saved what is sent about watched names, and where to.
-    WatchAlertsSet {
-        account: AccountId,
-        alerts: WatchAlerts,
-        channels: Vec<Channel>,
-        /// One for each webhook channel, in their order.
-        secrets: Vec<WebhookSecret>,
-        at: UnixMs,
-    },
-    /// The owner made a choice for a watched name, or (`None`) follows that of the account again.
-    EntryAlertsSet {
-        account: AccountId,
-        name: DomainName,
-        alerts: Option<EntryAlerts>,
-    },
-    /// Watched names are matched with changes from the one after `through` on. Names that were watched
-    /// before tell nothing until their owner saves settings.
-    WatchAlertsBegan {
-        at: UnixMs,
-        through: u64,
-    },
-    /// Watched names were matched with the changes up to `through`, and these messages queued. Many
-    /// accounts take several records: each is complete for the accounts up to `upto`, the last for all.
-    ChangesMatched {
-        through: u64,
-        upto: Option<AccountId>,
-        at: UnixMs,
-        /// The changes of all messages of this record, each once.
-        changes: Vec<WatchedChange>,
-        messages: Vec<RecordedChanges>,
-    },
-    /// A test message about watched names was queued; it counts for `day`.
-    WatchTestQueued {
-        account: AccountId,
-        at: UnixMs,
-        day: Day,
-        changes: Vec<WatchedChange>,
-        /// As in [`RecordedMatch`].
-        deliveries: Vec<(u8, DeliveryId)>,
-    },
-    /// Changes nothing: nodes compute the digest of their state here, to be compared.
-    Checkpoint {
-        id: u64,
-    },
-    /// A node took the lead of the cluster, or the leader gave it up.
-    LeadTaken {
-        lead: Lead,
-    },
-    /// The leader has put files into the object store, for all nodes to fetch.
-    FilesAnnounced {
-        publication: Publication,
-    },
-    /// All nodes serve the files that were announced, from this record on.
-    FilesServed {
-        publication: Publication,
-    },
-    /// Today is `day`: the latest day so far was that of a wrong clock.
-    DayCorrected {
-        day: Day,
-    },
-    /// An operator let an account begin its allowances of `day` again.
-    UsageReset {
-        account: AccountId,
-        day: Day,
-    },
+    Owner,
+}
+
+/// A row of an account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RowOf {
+    Claim(ClaimId),
+    Watch(DomainName),
+    Rule(RuleId),
+    Search(SearchId),
+    Key(KeyId),
+    Feed(FeedOf),
+    Session(TokenDigest),
 }
 
 /// Changes of watched names for one channel of an account.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedChanges {
     pub account: AccountId,
     /// Position of the channel.
@@ -416,8 +209,10 @@ pub struct RecordedChanges {
     pub changes: Vec<u16>,
 }
 
+row!(RecordedChanges { 1 account, 2 channel, 3 delivery, 4 due, 5 total, 6 changes });
+
 /// The names that one rule matched in a list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedMatch {
     pub account: AccountId,
     pub rule: RuleId,
@@ -429,13 +224,27 @@ pub struct RecordedMatch {
     pub deliveries: Vec<(u8, DeliveryId)>,
 }
 
+row!(RecordedMatch { 1 account, 2 rule, 3 total, 4 names, 5 deliveries });
+
 /// Why a stored payload could not be decoded.
 #[derive(Debug, Error)]
 pub enum EventError {
-    #[error("not a known event ({0}); a newer dropdex may have written it")]
-    Decode(#[from] bincode::Error),
-    #[error("unknown record kind {0}; a newer dropdex wrote it")]
-    Kind(u16),
+    #[error("{0}")]
+    Newer(String),
+    #[error("{0}")]
+    Malformed(String),
+    #[error("an older dropdex wrote it; convert the journal with `dropdex journal upgrade`")]
+    Former,
+}
+
+impl EventError {
+    /// The error with this message, which says so if a newer version is the reason.
+    pub fn new(message: String) -> EventError {
+        match message.ends_with(NEWER) {
+            true => EventError::Newer(message),
+            false => EventError::Malformed(message),
+        }
+    }
 }
 
 /// The events of one record: all of them happened, or none.
@@ -443,34 +252,37 @@ pub enum EventError {
 pub struct Transaction(pub Vec<Event>);
 
 impl Transaction {
-    /// Record kind and payload. A single event is stored without a list around it.
+    /// Record kind and payload.
     pub fn encode(&self) -> (Kind, Vec<u8>) {
-        let (kind, payload) = match self.0.as_slice() {
-            [event] => (EVENT, codec().serialize(event)),
-            events => (TRANSACTION, codec().serialize(events)),
-        };
-        (kind, payload.expect("the events of one request are far below 1 MiB"))
+        let mut payload = Vec::new();
+        for event in &self.0 {
+            payload.push(event.number());
+            put_with_length(&mut payload, |bytes| event.encode(bytes));
+        }
+        (TRANSACTION, payload)
     }
 
     /// Decodes a payload of this kind.
     ///
     /// # Errors
     /// [`EventError`].
-    pub fn decode(kind: Kind, payload: &[u8]) -> Result<Transaction, EventError> {
+    pub fn decode(kind: Kind, mut payload: &[u8]) -> Result<Transaction, EventError> {
         match kind {
-            EVENT => Ok(Transaction(vec![codec().deserialize(payload)?])),
-            TRANSACTION => Ok(Transaction(codec().deserialize(payload)?)),
-            other => Err(EventError::Kind(other.number())),
+            TRANSACTION => {}
+            kind if FORMER.contains(&kind.number()) => return Err(EventError::Former),
+            kind => {
+                return Err(EventError::new(format!(
+                    "unknown record kind {}; {NEWER}",
+                    kind.number()
+                )));
+            }
         }
+        let mut events = Vec::new();
+        while !payload.is_empty() {
+            let (number, fields) = take_numbered(&mut payload)
+                .ok_or_else(|| EventError::new("a transaction is cut short".to_owned()))?;
+            events.push(Event::decode(number, fields).map_err(EventError::new)?);
+        }
+        Ok(Transaction(events))
     }
-}
-
-/// The codec of events and snapshots. Other options, such as those of `bincode::serialize`, write
-/// other bytes.
-pub fn codec() -> impl Options {
-    bincode::DefaultOptions::new()
-        .with_fixint_encoding()
-        .with_little_endian()
-        .with_limit(PAYLOAD_BYTES_MAX as u64)
-        .reject_trailing_bytes()
 }

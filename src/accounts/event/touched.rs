@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, Hash};
 
 use rustc_hash::FxBuildHasher;
 
-use super::{Event, Transaction};
+use super::{AddedBy, Event, Transaction};
 
 /// Data that decisions depend on.
 #[derive(Hash)]
@@ -41,9 +41,8 @@ impl Event {
         let account = match self {
             // Counted, or the latest wins: nothing is decided on them.
             Event::DayBegan { .. }
-            | Event::DayCorrected { .. }
             | Event::Checkpoint { .. }
-            | Event::KeyUsed { .. }
+            | Event::KeyChanged { until: None, .. }
             | Event::SessionSeen { .. }
             // Of the leader, which decides without the lock of an account.
             | Event::ListMatched { .. }
@@ -51,63 +50,38 @@ impl Event {
             | Event::WatchAlertsBegan { .. }
             | Event::NamesVerified { .. }
             | Event::DeliverySettled { .. }
-            | Event::WatchesArrived { .. }
-            | Event::ChannelSwitchedOff { .. }
-            | Event::FilesAnnounced { .. }
-            | Event::FilesServed { .. } => return,
+            | Event::ChannelsSwitched { off: Some(_), .. }
+            | Event::FilesAnnounced { .. } => return,
             Event::LeadTaken { .. } => return keys.push(of_leader()),
             // What nodes reserve, while other data of the account changes.
-            Event::UsageNoted { account, .. } | Event::UsageReset { account, .. } => return keys.push(key(&Key::Allowance(account))),
-            Event::AccountAdded { account, email, .. }
-            | Event::AccountSignedUp { account, email, .. } => {
+            Event::UsageNoted { account, .. } => return keys.push(key(&Key::Allowance(account))),
+            Event::AccountAdded { account, email, by, .. } => {
                 keys.push(key(&Key::<()>::Email(email.as_str())));
+                keys.extend((*by == AddedBy::Owner).then(|| key(&Key::<()>::Owner)));
                 account
             }
-            Event::OwnerAdded { account, email, .. } => {
-                keys.extend([key(&Key::<()>::Email(email.as_str())), key(&Key::<()>::Owner)]);
-                account
-            }
-            Event::PlanSet { account, .. }
-            | Event::KeyIssued { account, .. }
-            | Event::AccountDisabled { account, .. }
-            | Event::ClaimAdded { account, .. }
-            | Event::ClaimChanged { account, .. }
-            | Event::ClaimRemoved { account, .. }
-            | Event::WatchAdded { account, .. }
-            | Event::WatchRemoved { account, .. }
-            | Event::RuleAdded { account, .. }
-            | Event::RuleChanged { account, .. }
-            | Event::RuleRemoved { account, .. }
+            Event::AccountChanged { account, .. }
+            | Event::KeyPut { account, .. }
+            | Event::KeyChanged { account, .. }
+            | Event::ClaimPut { account, .. }
+            | Event::WatchPut { account, .. }
+            | Event::WatchesArrived { account, .. }
+            | Event::RulePut { account, .. }
+            | Event::Removed { account, .. }
             | Event::VoteSet { account, .. }
             | Event::ReplyKept { account, .. }
             | Event::TestQueued { account, .. }
             | Event::DeliveryRequeued { account, .. }
-            | Event::ChannelsSwitchedOn { account, .. }
-            | Event::PasswordSet { account, .. }
+            | Event::ChannelsSwitched { account, .. }
             | Event::SessionBegan { account, .. }
-            | Event::SessionEnded { account, .. }
             | Event::EmailVerificationAsked { account, .. }
             | Event::EmailVerified { account, .. }
-            | Event::TelegramChatSet { account, .. }
+            | Event::PreferencesSet { account, .. }
             | Event::UnsubscribeTokenSet { account, .. }
-            | Event::WatchDetailsSet { account, .. }
             | Event::NamesHidden { account, .. }
-            | Event::NamesShown { account, .. }
-            | Event::ClaimTradeSet { account, .. }
-            | Event::SessionKept { account, .. }
-            | Event::RuleDetailsSet { account, .. }
-            | Event::SearchSaved { account, .. }
-            | Event::SearchRemoved { account, .. }
-            | Event::SearchSeen { account, .. }
-            | Event::ColumnsChosen { account, .. }
-            | Event::KeyAdded { account, .. }
-            | Event::KeyRemoved { account, .. }
-            | Event::KeyUntilSet { account, .. }
-            | Event::FeedMade { account, .. }
-            | Event::FeedRevoked { account, .. }
-            | Event::WatchAlertsSet { account, .. }
-            | Event::EntryAlertsSet { account, .. }
-            | Event::WatchTestQueued { account, .. } => account,
+            | Event::SearchPut { account, .. }
+            | Event::FeedPut { account, .. }
+            | Event::WatchAlertsSet { account, .. } => account,
         };
         keys.push(key(&Key::Account(account)));
     }

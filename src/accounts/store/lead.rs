@@ -65,7 +65,7 @@ impl Store {
     /// # Errors
     /// [`WriteError::Journal`]: another node leads, or the shared log cannot be reached.
     pub async fn announce_files(&self, publication: Publication) -> Result<(), WriteError> {
-        self.append(vec![Event::FilesAnnounced { publication }], None).await
+        self.append(vec![Event::FilesAnnounced { publication, served: false }], None).await
     }
 
     /// Lets all nodes serve the files that were announced. Returns once that is applied here.
@@ -73,7 +73,7 @@ impl Store {
     /// # Errors
     /// As [`Store::announce_files`].
     pub async fn serve_files(&self, publication: Publication) -> Result<(), WriteError> {
-        self.append(vec![Event::FilesServed { publication }], None).await
+        self.append(vec![Event::FilesAnnounced { publication, served: true }], None).await
     }
 
     async fn change_lead(

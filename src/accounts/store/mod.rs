@@ -275,7 +275,8 @@ impl Store {
         };
         if let Some(id) = first_used {
             // If this fails, the next start records the next use.
-            let _ = self.note(Event::KeyUsed { account: caller.account, id, day });
+            let (account, used) = (caller.account, Some(day));
+            let _ = self.note(Event::KeyChanged { account, id, until: None, used });
         }
         Some(caller)
     }

@@ -3,9 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde::{Deserialize, Serialize};
-
 use crate::accounts::data::deliveries::RuleOutbox;
+use crate::accounts::data::fields::row;
 use crate::vocab::ids::{AccountId, DeliveryId, RuleId, UnsubscribeToken};
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
@@ -43,7 +42,7 @@ impl MatchProgress {
 }
 
 /// How far watched names are matched with the log of changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangeProgress {
     /// Names that were watched before this tell nothing until their owner saves settings.
     pub began: UnixMs,
@@ -52,6 +51,8 @@ pub struct ChangeProgress {
     /// A later one and the accounts up to which it is done, while a match is recorded in pieces.
     pub ahead: Option<(u64, AccountId)>,
 }
+
+row!(ChangeProgress { 1 began, 2 through } optional { 3 ahead });
 
 impl ChangeProgress {
     /// The last change that an account is matched with.

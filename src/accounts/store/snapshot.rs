@@ -1,153 +1,167 @@
 //! The whole state as bytes, and back.
 //!
-//! A snapshot is a list of chunks of at most 1 MiB, each a run of [`Item`]s in the codec of events.
-//! First come items about all accounts together, then each account in order of ids, followed by its
-//! data in sorted order. A long list takes several items. Equal states give equal bytes, so a digest
-//! of the bytes identifies the state. As with events, items are append only, and golden bytes
-//! guard them.
+//! A snapshot is a list of chunks of at most 1 MiB, each a run of items. An item is its number, its length and its
+//! content: a row, or a list of rows, with numbered fields as those of events (`data/fields`). First come items about
+//! all accounts together, then each account in order of ids, followed by its data in sorted order. A long list takes
+//! several items. Equal states give equal bytes, so a digest of the bytes identifies the state. As with events, a
+//! number is never used for another item, and a reader refuses an item that it does not know.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use bincode::Options;
 use compact_str::CompactString;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::progress::ChangeProgress;
 use super::state::{Frozen, State};
-use crate::accounts::data::access::{Access, Address, Links, Session, SessionLife};
+use super::watched::ObservedRow;
+use crate::accounts::data::access::{Access, Address, Links};
 use crate::accounts::data::account::Account;
-use crate::accounts::data::claims::{Claim, Trade};
 use crate::accounts::data::deliveries::{
     Content, Delivery, DeliveryStatus, MatchedName, Message, MessageKind, Outbox, Problem,
-    SwitchedOff,
+    RuleOutbox, SwitchedOff,
 };
-use crate::accounts::data::feeds::Feed;
-use crate::accounts::data::keys::Key;
+use crate::accounts::data::fields::{NEWER, codec, put_with_length, row, take_numbered};
 use crate::accounts::data::nodes::Nodes;
-use crate::accounts::data::responses::KeptResponse;
-use crate::accounts::data::rules::{Channel, Rule, WebhookSecret};
-use crate::accounts::data::searches::SavedSearch;
-use crate::accounts::data::watch_alerts::{EntryAlerts, WatchAlerts, WatchSender};
-use crate::accounts::data::watches::{WatchDetails, WatchEntry};
-use crate::accounts::event::{EventError, Transaction, codec};
-use crate::accounts::token::TokenDigest;
+use crate::accounts::data::rules::Channel;
+use crate::accounts::data::watch_alerts::{WatchSender, WatchSettings};
+use crate::accounts::email::Email;
+use crate::accounts::event::{EventError, Transaction};
+use crate::accounts::password::PasswordHash;
+use crate::accounts::quota::DayUsage;
 use crate::cluster::record::{Chain, SHARED, SharedPosition, SharedRecord, copies};
 use crate::journal::{CHUNK_BYTES_MAX, Position, Record, Replay, ReplayResult};
-use crate::query::stored::Conditions;
-use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
-use crate::vocab::ids::{AccountId, ClaimId, DeliveryId, RuleId, SearchId, UnsubscribeToken};
-use crate::vocab::name::DomainName;
-use crate::vocab::observation::{FormerState, Observation};
+use crate::vocab::ids::{AccountId, DeliveryId, RuleId, UnsubscribeToken};
+use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watched_change::WatchedChange;
 use crate::vocab::watermark::Watermark;
 
 /// Approximate bytes of an item of rows.
-const ITEM_BYTES: u64 = 64 << 10;
+const ITEM_BYTES: usize = 64 << 10;
 /// A chunk ends once it is this long. The longest row, a response of 256 KiB, still fits after it.
 const CHUNK_BYTES: usize = 512 << 10;
-const _: () = assert!(CHUNK_BYTES + ITEM_BYTES as usize + (300 << 10) <= CHUNK_BYTES_MAX);
+const _: () = assert!(CHUNK_BYTES + ITEM_BYTES + (300 << 10) <= CHUNK_BYTES_MAX);
 
-/// A part of a snapshot.
-#[derive(Serialize, Deserialize)]
-enum Item {
-    /// The first item.
-    Header { last_account: u64, last_day: Option<Day> },
-    /// An account. The items up to the next account are its data.
-    Account(Box<Account>),
-    /// In order of ids.
-    Claims(Vec<Claim>),
-    /// In order of names.
-    Watches(Vec<WatchEntry>),
-    /// Newest first.
-    Rules(Vec<Rule>),
-    /// In order of names.
-    Votes(Vec<(CompactString, Vote)>),
-    /// In order of the keys' digests.
-    Responses(Vec<KeptResponse>),
-    /// How far alert rules are matched. This item and the next two precede the first account.
-    Matched(Watermark),
+/// The numbers of items. Those up to `NAMES` are about all accounts together.
+mod item {
+    /// The first byte of a snapshot before items had numbers.
+    pub const FORMER: u8 = 0;
+    /// A [`StateRow`](super::StateRow): the first item.
+    pub const STATE: u8 = 1;
     /// Rules that are ahead, in order of accounts and rules.
-    Ahead(Vec<(AccountId, RuleId, Watermark)>),
-    /// Observations of watched names, in order of names.
-    Observed(Vec<(DomainName, Observation)>),
+    pub const AHEAD: u8 = 2;
+    /// Watched names with an observation, in order.
+    pub const OBSERVED: u8 = 3;
     /// More rows of the table of names that all deliveries refer to.
-    Names(Vec<MatchedName>),
-    /// The latest UTC day with test messages, and their number.
-    Tests(Day, u32),
-    /// In order of rules.
-    Outboxes(Vec<StoredOutbox>),
-    /// In order of rules, then oldest first.
-    Deliveries(Vec<(RuleId, StoredDelivery)>),
-    /// Oldest first: digest, begin, last recorded use.
-    Sessions(Vec<(TokenDigest, UnixMs, UnixMs)>),
-    /// The address is unverified: the newest link; the latest UTC day with links, and their number.
-    Unverified(Option<(TokenDigest, UnixMs)>, Option<(Day, u32)>),
-    /// The default chat of new alert rules.
-    TelegramChat(CompactString),
-    /// Notes on watched names, in order of names.
-    WatchDetails(Vec<(CompactString, WatchDetails)>),
-    /// In order of names.
-    Hidden(Vec<DomainName>),
-    /// Bids and renewals of the claims that have some, in order of ids.
-    ClaimTrades(Vec<(ClaimId, Trade)>),
-    /// Former states of watched names that had some, in order of names. Precedes the first account.
-    FormerStates(Vec<(DomainName, Vec<FormerState>)>),
-    /// The owner of a single-user server. Precedes the first account.
-    Owner(AccountId),
-    /// Which of the sessions before are kept.
-    KeptSessions(Vec<TokenDigest>),
-    /// Further conditions and the saved search of the rules that have some, in the order of the rules.
-    RuleDetails(Vec<(RuleId, Conditions, Option<SearchId>)>),
+    pub const NAMES: u8 = 4;
+    /// An [`AccountRow`](super::AccountRow). The items up to the next account are its data.
+    pub const ACCOUNT: u8 = 5;
+    /// As the next two, oldest first.
+    pub const SESSIONS: u8 = 6;
+    pub const KEYS: u8 = 7;
+    pub const FEEDS: u8 = 8;
+    /// In order of ids.
+    pub const CLAIMS: u8 = 9;
+    /// As the next one, in order of names.
+    pub const WATCHES: u8 = 10;
+    pub const HIDDEN: u8 = 11;
+    /// Newest first.
+    pub const RULES: u8 = 12;
     /// Oldest first.
-    Searches(Vec<SavedSearch>),
-    /// The chosen columns of the drop list.
-    Columns(Columns),
-    /// Channels that fail and since when, in order of rules.
-    Failing(Vec<(RuleId, Vec<(Channel, UnixMs)>)>),
-    /// Oldest first.
-    Keys(Vec<Key>),
-    /// Oldest first.
-    Feeds(Vec<Feed>),
-    /// The number of state changes of watched names. Precedes the first account, as the next item.
-    StateChanges(u64),
-    /// The number of the last state change of the names that had some, in order of names.
-    LastChanges(Vec<(DomainName, u64)>),
-    /// How far watched names are matched with changes. Precedes the first account.
-    Changes(ChangeProgress),
-    /// Settings, channels and secrets of watch alerts, and when they were saved.
-    WatchSender(WatchAlerts, Vec<Channel>, Vec<WebhookSecret>, UnixMs),
-    /// Choices for watched names, in order of names.
-    EntryAlerts(Vec<(CompactString, EntryAlerts)>),
-    /// Messages about watched names, oldest first, with their changes.
-    WatchDeliveries(Vec<(StoredDelivery, Option<Vec<WatchedChange>>)>),
-    /// Position in the shared log. Precedes the first account.
-    Shared { seq: u64, chain: [u8; 32] },
-    /// What the nodes of a cluster agree on. Precedes the first account.
-    Nodes(Nodes),
+    pub const SEARCHES: u8 = 13;
+    /// Names and votes, in order of names.
+    pub const VOTES: u8 = 14;
+    /// In order of the keys' digests.
+    pub const RESPONSES: u8 = 15;
+    /// As the next one, in order of rules; of deliveries, oldest first.
+    pub const OUTBOXES: u8 = 16;
+    pub const DELIVERIES: u8 = 17;
 }
 
-/// A rule, the token in its unsubscribe links, and its channels that are off.
-type StoredOutbox = (RuleId, Option<UnsubscribeToken>, Vec<(Channel, SwitchedOff)>);
+/// What is known about all accounts together.
+struct StateRow {
+    last_account: u64,
+    last_day: Option<Day>,
+    owner: Option<AccountId>,
+    /// How far alert rules are matched.
+    matched: Option<Watermark>,
+    /// How far watched names are matched with changes.
+    changes: Option<ChangeProgress>,
+    /// The number of state changes of watched names.
+    state_changes: u64,
+    /// Position in the shared log.
+    shared: Option<(u64, [u8; 32])>,
+    nodes: Nodes,
+}
+
+row!(StateRow {
+    1 last_account
+} optional {
+    2 last_day, 3 owner, 4 matched, 5 changes, 6 state_changes, 7 shared, 8 nodes
+});
+
+/// An account without its lists.
+struct AccountRow {
+    id: AccountId,
+    email: Email,
+    plan: Plan,
+    created: Day,
+    password: Option<PasswordHash>,
+    disabled: bool,
+    noted: DayUsage,
+    /// The links to an unverified address.
+    unverified: Option<Links>,
+    telegram_chat: Option<CompactString>,
+    columns: Option<Columns>,
+    /// The latest UTC day with test messages, and their number.
+    tests: Option<(Day, u32)>,
+    watch_alerts: Option<WatchSettings>,
+}
+
+row!(AccountRow {
+    1 id, 2 email, 3 plan, 4 created
+} optional {
+    5 password, 6 disabled, 7 noted, 8 unverified, 9 telegram_chat, 10 columns, 11 tests,
+    12 watch_alerts
+});
+
+/// The outbox of a rule without its deliveries.
+struct OutboxRow {
+    rule: RuleId,
+    unsubscribe: Option<UnsubscribeToken>,
+    off: Vec<(Channel, SwitchedOff)>,
+    failing: Vec<(Channel, UnixMs)>,
+}
+
+row!(OutboxRow { 1 rule } optional { 2 unsubscribe, 3 off, 4 failing });
 
 /// A [`Delivery`] whose names are positions in the snapshot's table.
-#[derive(Serialize, Deserialize)]
-struct StoredDelivery {
+struct DeliveryRow {
+    rule: RuleId,
     id: DeliveryId,
     channel: Channel,
     kind: MessageKind,
     at: UnixMs,
     list_day: Day,
     total: u32,
-    names: Option<Vec<u32>>,
-    attempts: u16,
     status: DeliveryStatus,
+    names: Option<Vec<u32>>,
+    changes: Option<Vec<WatchedChange>>,
+    attempts: u16,
     last_attempt_at: Option<UnixMs>,
     last_problem: Option<Problem>,
 }
+
+row!(DeliveryRow {
+    1 rule, 2 id, 3 channel, 4 kind, 5 at, 6 list_day, 7 total, 8 status
+} optional {
+    9 names, 10 changes, 11 attempts, 12 last_attempt_at, 13 last_problem
+});
 
 /// Passes the chunks of a state to `write`, in order.
 ///
@@ -157,7 +171,7 @@ pub fn write_chunks<E>(state: &Frozen, write: impl FnMut(&[u8]) -> Result<(), E>
     let mut chunks = Chunks {
         chunk: Vec::with_capacity(CHUNK_BYTES_MAX),
         positions: HashMap::new(),
-        new_names: Vec::new(),
+        new_names: Rows::default(),
         write,
     };
     chunks.header(state)?;
@@ -191,186 +205,147 @@ pub fn shared_base(state: &State) -> SharedPosition {
     }
 }
 
+/// Rows of one item.
+#[derive(Default)]
+struct Rows {
+    count: u64,
+    bytes: Vec<u8>,
+}
+
+impl Rows {
+    fn push(&mut self, row: &impl Serialize) {
+        self.count += 1;
+        codec().serialize_into(&mut self.bytes, row).expect("rows have a stored form");
+    }
+}
+
 /// A snapshot being written.
 struct Chunks<W> {
     chunk: Vec<u8>,
     /// Positions of the names in the table, those in `new_names` included. Equal names have one
     /// position, so that equal states have equal bytes.
     positions: HashMap<Arc<MatchedName>, u32>,
-    new_names: Vec<MatchedName>,
+    new_names: Rows,
     write: W,
 }
 
 impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
     /// Items about all accounts together.
     fn header(&mut self, state: &Frozen) -> Result<(), E> {
-        let Frozen { last_account, last_day, .. } = *state;
-        self.item(&Item::Header { last_account, last_day })?;
-        if let Some(all) = state.progress.all {
-            self.item(&Item::Matched(all))?;
-        }
-        let ahead = state.progress.ahead.iter();
-        self.rows(ahead.map(|(&(account, rule), it)| (account, rule, *it)), Item::Ahead)?;
-        if let Some(owner) = state.owner {
-            self.item(&Item::Owner(owner))?;
-        }
-        if let Some(changes) = state.changes {
-            self.item(&Item::Changes(changes))?;
-        }
         let SharedPosition { seq, chain } = state.shared;
-        if seq > 0 {
-            self.item(&Item::Shared { seq, chain: chain.0 })?;
-        }
-        if state.nodes != Nodes::default() {
-            self.item(&Item::Nodes(state.nodes.clone()))?;
-        }
-        let observed = state.watched.by_name();
-        self.rows(observed.map(|(name, seen)| (name.clone(), seen)), Item::Observed)?;
-        let former = state.watched.with_former();
-        self.rows(former.map(|(name, it)| (name.clone(), it.to_vec())), Item::FormerStates)?;
-        let (changes, last) = state.watched.changes();
-        if changes > 0 {
-            self.item(&Item::StateChanges(changes))?;
-        }
-        self.rows(last.map(|(name, number)| (name.clone(), number)), Item::LastChanges)
+        self.row(
+            item::STATE,
+            &StateRow {
+                last_account: state.last_account,
+                last_day: state.last_day,
+                owner: state.owner,
+                matched: state.progress.all,
+                changes: state.changes,
+                state_changes: state.watched.changes(),
+                shared: (seq > 0).then_some((seq, chain.0)),
+                nodes: state.nodes.clone(),
+            },
+        )?;
+        let ahead = state.progress.ahead.iter();
+        self.rows(item::AHEAD, ahead.map(|(&(account, rule), it)| (account, rule, *it)))?;
+        self.rows(item::OBSERVED, state.watched.rows())
     }
 
     fn account(&mut self, account: &Account) -> Result<(), E> {
-        let data = &account.data;
-        self.item(&Item::Account(Box::new(account.clone())))?;
-        self.access(&account.access)?;
-        self.rows(data.claims.by_id().cloned(), Item::Claims)?;
-        self.rows(data.watches.iter(), Item::Watches)?;
-        let details = data.watches.all_details();
-        self.rows(details.map(|(name, it)| (name.clone(), it.clone())), Item::WatchDetails)?;
-        let alerts = data.watches.all_alerts();
-        self.rows(alerts.map(|(name, it)| (name.clone(), it.clone())), Item::EntryAlerts)?;
-        if let Some(WatchSender { alerts, rule }) = &data.watch_sender {
-            let (channels, secrets) = (rule.channels.clone(), rule.secrets.clone());
-            self.item(&Item::WatchSender(*alerts, channels, secrets, rule.created_at))?;
-        }
-        self.rows(data.hidden.iter().cloned(), Item::Hidden)?;
-        let has_trade = |claim: &&Claim| claim.trade != Trade::default();
-        let traded = data.claims.by_id().filter(has_trade);
-        self.rows(traded.map(|claim| (claim.id, claim.trade.clone())), Item::ClaimTrades)?;
-        self.rows(data.rules.newest_first().cloned(), Item::Rules)?;
-        let has_details = |rule: &&Rule| !rule.filter.more.is_empty() || rule.search.is_some();
-        let detailed = data.rules.newest_first().filter(has_details);
-        let details = detailed.map(|rule| (rule.id, rule.filter.more.clone(), rule.search));
-        self.rows(details, Item::RuleDetails)?;
-        self.rows(data.searches.iter().map(|search| SavedSearch::clone(search)), Item::Searches)?;
-        self.rows(data.votes.iter().map(|(name, vote)| (name.clone(), *vote)), Item::Votes)?;
-        self.rows(data.responses.iter().cloned(), Item::Responses)?;
-        if let Some((day, count)) = data.tests {
-            self.item(&Item::Tests(day, count))?;
-        }
-        if let Some(columns) = &data.columns {
-            self.item(&Item::Columns(columns.clone()))?;
-        }
-        let outboxes =
-            data.outbox.iter().filter(|(_, it)| it.unsubscribe.is_some() || !it.off.is_empty());
-        let off = |(channel, off): &(Arc<Channel>, _)| (Channel::clone(channel), *off);
-        let outboxes =
-            outboxes.map(|(rule, it)| (rule, it.unsubscribe, it.off.iter().map(off).collect()));
-        self.rows(outboxes, Item::Outboxes)?;
-        let failing = data.outbox.iter().filter(|(_, it)| !it.failing.is_empty());
-        let since = |(channel, since): &(Arc<Channel>, _)| (Channel::clone(channel), *since);
-        let failing = failing.map(|(rule, it)| (rule, it.failing.iter().map(since).collect()));
-        self.rows(failing, Item::Failing)?;
-        let changes = data.outbox.get(RuleId::WATCHLIST).into_iter();
-        let changes = changes.flat_map(|outbox| &outbox.deliveries).map(|delivery| {
-            let rows = || delivery.message.changes().iter().map(|it| WatchedChange::clone(it));
-            let changes = delivery.message.content.as_ref().map(|_| rows().collect());
-            (StoredDelivery::new(delivery, None), changes)
-        });
-        self.rows(changes, Item::WatchDeliveries)?;
+        let Account { data, access, .. } = account;
+        self.row(item::ACCOUNT, &AccountRow::new(account))?;
+        self.rows(item::SESSIONS, access.sessions.iter())?;
+        self.rows(item::KEYS, access.keys.iter())?;
+        self.rows(item::FEEDS, access.feeds.iter())?;
+        self.rows(item::CLAIMS, data.claims.by_id())?;
+        self.rows(item::WATCHES, data.watches.iter().map(|entry| data.watches.row(entry)))?;
+        self.rows(item::HIDDEN, data.hidden.iter())?;
+        self.rows(item::RULES, data.rules.newest_first())?;
+        self.rows(item::SEARCHES, data.searches.iter().map(|search| &**search))?;
+        self.rows(item::VOTES, data.votes.iter())?;
+        self.rows(item::RESPONSES, data.responses.iter())?;
+        let outboxes = data.outbox.iter().filter_map(|(rule, outbox)| OutboxRow::new(rule, outbox));
+        self.rows(item::OUTBOXES, outboxes)?;
         self.deliveries(&data.outbox)
-    }
-
-    /// Access data that differs from that of an account just added.
-    fn access(&mut self, access: &Access) -> Result<(), E> {
-        self.rows(access.keys.iter().cloned(), Item::Keys)?;
-        self.rows(access.feeds.iter().copied(), Item::Feeds)?;
-        if !access.sessions.is_empty() {
-            let rows = access.sessions.iter().map(|it| (it.digest, it.began, it.seen));
-            self.item(&Item::Sessions(rows.collect()))?;
-            let kept = access.sessions.iter().filter(|it| it.life == SessionLife::Kept);
-            let kept: Vec<_> = kept.map(|it| it.digest).collect();
-            if !kept.is_empty() {
-                self.item(&Item::KeptSessions(kept))?;
-            }
-        }
-        if let Address::Unverified(Links { newest, on }) = access.address {
-            self.item(&Item::Unverified(newest, on))?;
-        }
-        match &access.telegram_chat {
-            Some(chat) => self.item(&Item::TelegramChat(chat.clone())),
-            None => Ok(()),
-        }
     }
 
     /// Deliveries, each after the names that it refers to.
     fn deliveries(&mut self, outbox: &Outbox) -> Result<(), E> {
-        let (mut rows, mut bytes) = (Vec::new(), 0);
-        for (rule, outbox) in outbox.iter().filter(|(rule, _)| *rule != RuleId::WATCHLIST) {
+        let mut rows = Rows::default();
+        for (rule, outbox) in outbox.iter() {
             for delivery in &outbox.deliveries {
-                let names = delivery.message.names().iter();
-                let names = names.map(|name| self.position(name, &mut bytes)).collect();
-                let names = delivery.message.content.as_ref().map(|_| names);
-                let stored = StoredDelivery::new(delivery, names);
-                let row = (rule, stored);
-                bytes += size_of(&row);
-                rows.push(row);
-                if bytes >= ITEM_BYTES {
+                let content = delivery.message.content.as_ref();
+                let (names, changes) = content.map(|content| self.content(content)).unzip();
+                let row = DeliveryRow::new(rule, delivery, names.flatten(), changes.flatten());
+                rows.push(&row);
+                if rows.bytes.len() + self.new_names.bytes.len() >= ITEM_BYTES {
                     self.names_and(std::mem::take(&mut rows))?;
-                    bytes = 0;
                 }
             }
         }
-        if rows.is_empty() { Ok(()) } else { self.names_and(rows) }
+        self.names_and(rows)
     }
 
-    fn position(&mut self, name: &Arc<MatchedName>, bytes: &mut u64) -> u32 {
+    fn content(&mut self, content: &Content) -> (Option<Vec<u32>>, Option<Vec<WatchedChange>>) {
+        match content {
+            Content::Names(names) => {
+                (Some(names.iter().map(|name| self.position(name)).collect()), None)
+            }
+            Content::Changes(changes) => {
+                (None, Some(changes.iter().map(|it| WatchedChange::clone(it)).collect()))
+            }
+        }
+    }
+
+    fn position(&mut self, name: &Arc<MatchedName>) -> u32 {
         if let Some(position) = self.positions.get(name) {
             return *position;
         }
         let position = u32::try_from(self.positions.len()).expect("memory holds fewer names");
-        *bytes += size_of(&**name);
-        self.new_names.push(MatchedName::clone(name));
+        self.new_names.push(&**name);
         self.positions.insert(Arc::clone(name), position);
         position
     }
 
-    fn names_and(&mut self, rows: Vec<(RuleId, StoredDelivery)>) -> Result<(), E> {
-        if !self.new_names.is_empty() {
-            let names = std::mem::take(&mut self.new_names);
-            self.item(&Item::Names(names))?;
-        }
-        self.item(&Item::Deliveries(rows))
+    fn names_and(&mut self, rows: Rows) -> Result<(), E> {
+        let names = std::mem::take(&mut self.new_names);
+        self.list(item::NAMES, &names)?;
+        self.list(item::DELIVERIES, &rows)
     }
 
-    /// Writes rows as items of about [`ITEM_BYTES`] each, and no item without rows.
-    fn rows<T: Serialize>(
-        &mut self,
-        rows: impl Iterator<Item = T>,
-        item: fn(Vec<T>) -> Item,
-    ) -> Result<(), E> {
-        let (mut pending, mut bytes) = (Vec::new(), 0);
+    /// Writes rows as items of about [`ITEM_BYTES`] each.
+    fn rows<T: Serialize>(&mut self, number: u8, rows: impl Iterator<Item = T>) -> Result<(), E> {
+        let mut pending = Rows::default();
         for row in rows {
-            bytes += size_of(&row);
-            pending.push(row);
-            if bytes >= ITEM_BYTES {
-                self.item(&item(std::mem::take(&mut pending)))?;
-                bytes = 0;
+            pending.push(&row);
+            if pending.bytes.len() >= ITEM_BYTES {
+                self.list(number, &pending)?;
+                (pending.count, pending.bytes) = (0, Vec::new());
             }
         }
-        if pending.is_empty() { Ok(()) } else { self.item(&item(pending)) }
+        self.list(number, &pending)
     }
 
-    fn item(&mut self, item: &Item) -> Result<(), E> {
-        codec()
-            .serialize_into(&mut self.chunk, item)
-            .expect("items are far below 1 MiB, and a vector takes any length");
+    /// Writes an item of rows, and none without rows.
+    fn list(&mut self, number: u8, rows: &Rows) -> Result<(), E> {
+        if rows.count == 0 {
+            return Ok(());
+        }
+        self.item(number, |bytes| {
+            codec().serialize_into(&mut *bytes, &rows.count).expect("a number has a stored form");
+            bytes.extend_from_slice(&rows.bytes);
+        })
+    }
+
+    fn row(&mut self, number: u8, row: &impl Serialize) -> Result<(), E> {
+        self.item(number, |bytes| {
+            codec().serialize_into(bytes, row).expect("rows have a stored form");
+        })
+    }
+
+    fn item(&mut self, number: u8, write: impl FnOnce(&mut Vec<u8>)) -> Result<(), E> {
+        self.chunk.push(number);
+        put_with_length(&mut self.chunk, write);
         if self.chunk.len() >= CHUNK_BYTES {
             (self.write)(&self.chunk)?;
             self.chunk.clear();
@@ -383,23 +358,76 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
     }
 }
 
-fn size_of(row: &impl Serialize) -> u64 {
-    codec().serialized_size(row).expect("every row fits a record")
+impl AccountRow {
+    fn new(account: &Account) -> AccountRow {
+        let Account { data, access, .. } = account;
+        AccountRow {
+            id: account.id,
+            email: account.email.clone(),
+            plan: account.plan,
+            created: account.created,
+            password: account.password.clone(),
+            disabled: account.disabled,
+            noted: account.noted,
+            unverified: match access.address {
+                Address::Verified => None,
+                Address::Unverified(links) => Some(links),
+            },
+            telegram_chat: access.telegram_chat.clone(),
+            columns: data.columns.clone(),
+            tests: data.tests,
+            watch_alerts: data.watch_sender.as_ref().map(WatchSender::settings),
+        }
+    }
+
+    fn into_account(self) -> Account {
+        let AccountRow { id, email, plan, created, password, .. } = self;
+        let mut account = Account::new(id, email, plan, password, created);
+        (account.disabled, account.noted) = (self.disabled, self.noted);
+        let address = self.unverified.map_or(Address::Verified, Address::Unverified);
+        let telegram_chat = self.telegram_chat;
+        account.access = Arc::new(Access { address, telegram_chat, ..Access::default() });
+        let data = Arc::make_mut(&mut account.data);
+        (data.columns, data.tests) = (self.columns, self.tests);
+        data.watch_sender = self.watch_alerts.map(WatchSender::new);
+        account
+    }
 }
 
-impl StoredDelivery {
-    fn new(delivery: &Delivery, names: Option<Vec<u32>>) -> StoredDelivery {
-        let Message { kind, at, list_day, total, .. } = &delivery.message;
-        StoredDelivery {
+impl OutboxRow {
+    /// `None` for an outbox of deliveries alone.
+    fn new(rule: RuleId, outbox: &RuleOutbox) -> Option<OutboxRow> {
+        let RuleOutbox { unsubscribe, off, failing, .. } = outbox;
+        let is_bare = unsubscribe.is_none() && off.is_empty() && failing.is_empty();
+        (!is_bare).then(|| OutboxRow {
+            rule,
+            unsubscribe: *unsubscribe,
+            off: off.iter().map(|(channel, off)| (Channel::clone(channel), *off)).collect(),
+            failing: failing.iter().map(|(channel, at)| (Channel::clone(channel), *at)).collect(),
+        })
+    }
+}
+
+impl DeliveryRow {
+    fn new(
+        rule: RuleId,
+        delivery: &Delivery,
+        names: Option<Vec<u32>>,
+        changes: Option<Vec<WatchedChange>>,
+    ) -> DeliveryRow {
+        let Message { kind, at, list_day, total, .. } = delivery.message;
+        DeliveryRow {
+            rule,
             id: delivery.id,
             channel: Channel::clone(&delivery.channel),
-            kind: *kind,
-            at: *at,
-            list_day: *list_day,
-            total: *total,
-            names,
-            attempts: delivery.attempts,
+            kind,
+            at,
+            list_day,
+            total,
             status: delivery.status,
+            names,
+            changes,
+            attempts: delivery.attempts,
             last_attempt_at: delivery.last_attempt_at,
             last_problem: delivery.last_problem,
         }
@@ -407,19 +435,16 @@ impl StoredDelivery {
 
     /// The delivery; `None` if it refers to a name that is not in `table`.
     fn into_delivery(self, table: &[Arc<MatchedName>]) -> Option<Delivery> {
-        let name = |at: u32| table.get(usize::try_from(at).ok()?).map(Arc::clone);
-        let content = match &self.names {
-            Some(positions) => {
-                Some(Content::Names(positions.iter().map(|at| name(*at)).collect::<Option<_>>()?))
+        let DeliveryRow { kind, at, list_day, total, .. } = self;
+        let name = |at: &u32| table.get(usize::try_from(*at).ok()?).map(Arc::clone);
+        let content = match (self.names, self.changes) {
+            (Some(names), _) => {
+                Some(Content::Names(names.iter().map(name).collect::<Option<_>>()?))
             }
-            None => None,
+            (None, Some(all)) => Some(Content::Changes(all.into_iter().map(Arc::new).collect())),
+            (None, None) => None,
         };
-        Some(self.with(content))
-    }
-
-    fn with(self, content: Option<Content>) -> Delivery {
-        let StoredDelivery { kind, at, list_day, total, .. } = self;
-        Delivery {
+        Some(Delivery {
             id: self.id,
             channel: Arc::new(self.channel),
             message: Message { kind, at, list_day, total, content },
@@ -427,7 +452,7 @@ impl StoredDelivery {
             status: self.status,
             last_attempt_at: self.last_attempt_at,
             last_problem: self.last_problem,
-        }
+        })
     }
 }
 
@@ -451,48 +476,28 @@ impl Loader {
         self.state
     }
 
-    fn item(&mut self, item: Item) -> Result<(), &'static str> {
-        match item {
-            Item::Header { last_account, last_day } => {
-                (self.state.last_account, self.state.last_day) = (last_account, last_day);
+    fn item(&mut self, number: u8, content: &[u8]) -> Result<(), EventError> {
+        let state = &mut self.state;
+        match number {
+            item::FORMER => return Err(EventError::Former),
+            item::STATE => state.load(decode(number, content)?),
+            item::AHEAD => each(number, content, |(account, rule, through)| {
+                state.progress.advance(account, rule, through);
+            })?,
+            item::OBSERVED => {
+                each(number, content, |row: ObservedRow| state.watched.put(row))?;
             }
-            Item::Owner(owner) => self.state.owner = Some(owner),
-            Item::Changes(changes) => self.state.changes = Some(changes),
-            Item::Shared { seq, chain } => {
-                self.state.shared = SharedPosition { seq, chain: Chain(chain) };
-            }
-            Item::Nodes(nodes) => self.state.nodes = nodes,
-            Item::Matched(through) => self.state.progress.finish(through),
-            Item::Ahead(rows) => {
-                for (account, rule, through) in rows {
-                    self.state.progress.advance(account, rule, through);
-                }
-            }
-            Item::Observed(rows) => {
-                for (name, observation) in rows {
-                    self.state.watched.put(name, observation);
-                }
-            }
-            Item::FormerStates(rows) => {
-                for (name, former) in rows {
-                    self.state.watched.put_former(&name, former);
-                }
-            }
-            Item::StateChanges(changes) => self.state.watched.put_changes(changes),
-            Item::LastChanges(rows) => {
-                for (name, number) in rows {
-                    self.state.watched.put_last_change(&name, number);
-                }
-            }
-            Item::Names(rows) => self.names.extend(rows.into_iter().map(Arc::new)),
-            Item::Account(mut account) => {
+            item::NAMES => each(number, content, |name| self.names.push(Arc::new(name)))?,
+            item::ACCOUNT => {
                 self.finish_account();
-                account.adopt_former_key();
-                self.open = Some(account);
+                let row: AccountRow = decode(number, content)?;
+                self.open = Some(Box::new(row.into_account()));
             }
-            item => {
-                let open = self.open.as_mut().ok_or("data of an account precedes all accounts")?;
-                add_item(open, item, &self.names)?;
+            number => {
+                let open = self.open.as_mut().ok_or_else(|| {
+                    EventError::new("data of an account precedes all accounts".to_owned())
+                })?;
+                add_item(open, number, content, &self.names)?;
             }
         }
         Ok(())
@@ -523,109 +528,76 @@ impl Loader {
     }
 }
 
+impl State {
+    fn load(&mut self, row: StateRow) {
+        let StateRow { last_account, last_day, owner, changes, .. } = row;
+        (self.last_account, self.last_day) = (last_account, last_day);
+        (self.owner, self.changes) = (owner, changes);
+        self.progress.all = row.matched;
+        self.watched.put_changes(row.state_changes);
+        if let Some((seq, chain)) = row.shared {
+            self.shared = SharedPosition { seq, chain: Chain(chain) };
+        }
+        self.nodes = row.nodes;
+    }
+}
+
 /// Adds an item to the account that it belongs to.
 fn add_item(
     account: &mut Account,
-    item: Item,
+    number: u8,
+    content: &[u8],
     names: &[Arc<MatchedName>],
-) -> Result<(), &'static str> {
+) -> Result<(), EventError> {
     let (data, access) = (Arc::make_mut(&mut account.data), Arc::make_mut(&mut account.access));
-    match item {
-        Item::Feeds(rows) => rows.into_iter().for_each(|row| access.feeds.put(row)),
-        Item::Keys(rows) => rows.into_iter().for_each(|row| access.keys.put(row)),
-        Item::Claims(rows) => rows.into_iter().for_each(|row| data.claims.put(row)),
-        Item::Watches(rows) => {
-            for row in &rows {
-                data.watches.put(row);
-            }
-        }
-        Item::WatchDetails(rows) => {
-            for (name, details) in rows {
-                data.watches.set_details(&name, details);
-            }
-        }
-        Item::EntryAlerts(rows) => {
-            for (name, alerts) in rows {
-                data.watches.set_alerts(&name, Some(alerts));
-            }
-        }
-        Item::WatchSender(alerts, channels, secrets, at) => {
-            data.watch_sender = Some(WatchSender::new(alerts, channels, secrets, at));
-        }
-        Item::WatchDeliveries(rows) => {
-            for (delivery, changes) in rows {
-                let changes = changes.map(|rows| rows.into_iter().map(Arc::new).collect());
-                let delivery = delivery.with(changes.map(Content::Changes));
-                data.outbox.change(RuleId::WATCHLIST, |outbox| outbox.put(delivery));
-            }
-        }
-        Item::Hidden(rows) => rows.into_iter().for_each(|name| data.hidden.add(name)),
-        Item::ClaimTrades(rows) => {
-            rows.into_iter().for_each(|(id, trade)| data.claims.set_trade(id, trade));
-        }
-        Item::Rules(rows) => rows.into_iter().for_each(|row| data.rules.put(row)),
-        Item::RuleDetails(rows) => {
-            for (rule, more, search) in rows {
-                data.rules.set_details(rule, more, search);
-            }
-        }
-        Item::Searches(rows) => rows.into_iter().for_each(|row| data.searches.put(row)),
-        Item::Votes(rows) => {
-            for (name, vote) in &rows {
-                data.votes.set(name, Some(*vote));
-            }
-        }
-        Item::Responses(rows) => rows.into_iter().for_each(|row| data.responses.put(row)),
-        Item::Tests(day, count) => data.tests = Some((day, count)),
-        Item::Columns(columns) => data.columns = Some(columns),
-        Item::Outboxes(rows) => {
-            for (rule, token, off) in rows {
-                let off = off.into_iter().map(|(channel, off)| (Arc::new(channel), off));
-                data.outbox.change(rule, |outbox| {
-                    (outbox.unsubscribe, outbox.off) = (token, off.collect());
-                });
-            }
-        }
-        Item::Failing(rows) => {
-            for (rule, failing) in rows {
-                let failing =
-                    failing.into_iter().map(|(channel, since)| (Arc::new(channel), since));
-                data.outbox.change(rule, |outbox| outbox.failing = failing.collect());
-            }
-        }
-        Item::Deliveries(rows) => {
-            for (rule, delivery) in rows {
-                let delivery = delivery.into_delivery(names);
-                let delivery = delivery.ok_or("a delivery refers to an unknown name")?;
+    match number {
+        item::SESSIONS => each(number, content, |row| access.sessions.push(row)),
+        item::KEYS => each(number, content, |row| access.keys.put(row)),
+        item::FEEDS => each(number, content, |row| access.feeds.put(row)),
+        item::CLAIMS => each(number, content, |row| data.claims.put(row)),
+        item::WATCHES => each(number, content, |row| {
+            data.watches.put(row);
+        }),
+        item::HIDDEN => each(number, content, |name| data.hidden.add(name)),
+        item::RULES => each(number, content, |row| data.rules.put(row)),
+        item::SEARCHES => each(number, content, |row| data.searches.put(row)),
+        item::VOTES => each(number, content, |(name, vote): (CompactString, _)| {
+            data.votes.set(&name, Some(vote));
+        }),
+        item::RESPONSES => each(number, content, |row| data.responses.put(row)),
+        item::OUTBOXES => each(number, content, |row: OutboxRow| {
+            let off = row.off.into_iter().map(|(channel, off)| (Arc::new(channel), off));
+            let failing = row.failing.into_iter().map(|(channel, at)| (Arc::new(channel), at));
+            data.outbox.change(row.rule, |outbox| {
+                outbox.unsubscribe = row.unsubscribe;
+                (outbox.off, outbox.failing) = (off.collect(), failing.collect());
+            });
+        }),
+        item::DELIVERIES => {
+            for row in decode::<Vec<DeliveryRow>>(number, content)? {
+                let rule = row.rule;
+                let delivery = row.into_delivery(names).ok_or_else(|| {
+                    EventError::new("a delivery refers to an unknown name".to_owned())
+                })?;
                 data.outbox.change(rule, |outbox| outbox.put(delivery));
             }
+            Ok(())
         }
-        Item::Sessions(rows) => {
-            let life = SessionLife::Short;
-            let session = |(digest, began, seen)| Session { digest, began, seen, life };
-            access.sessions.extend(rows.into_iter().map(session));
-        }
-        Item::KeptSessions(kept) => kept.iter().for_each(|digest| access.keep_session(digest)),
-        Item::Unverified(newest, on) => {
-            access.address = Address::Unverified(Links { newest, on });
-        }
-        Item::TelegramChat(chat) => access.telegram_chat = Some(chat),
-        // Not data of an account: read by `Loader::item`.
-        Item::Header { .. }
-        | Item::Account(_)
-        | Item::Matched(_)
-        | Item::Ahead(_)
-        | Item::Observed(_)
-        | Item::FormerStates(_)
-        | Item::StateChanges(_)
-        | Item::LastChanges(_)
-        | Item::Owner(_)
-        | Item::Changes(_)
-        | Item::Shared { .. }
-        | Item::Nodes(_)
-        | Item::Names(_) => {}
+        other => Err(EventError::new(format!("item {other} is unknown; {NEWER}"))),
     }
+}
+
+fn each<T: DeserializeOwned>(
+    number: u8,
+    content: &[u8],
+    add: impl FnMut(T),
+) -> Result<(), EventError> {
+    decode::<Vec<T>>(number, content)?.into_iter().for_each(add);
     Ok(())
+}
+
+fn decode<T: DeserializeOwned>(number: u8, content: &[u8]) -> Result<T, EventError> {
+    codec().deserialize(content).map_err(|err| EventError::new(format!("item {number}: {err}")))
 }
 
 impl Replay for Loader {
@@ -634,11 +606,14 @@ impl Replay for Loader {
     }
 
     fn chunk(&mut self, bytes: &[u8]) -> ReplayResult {
+        if bytes.first() == Some(&item::FORMER) {
+            return Err(EventError::Former.into());
+        }
         let mut rest = bytes;
         while !rest.is_empty() {
-            let limited = codec().allow_trailing_bytes();
-            let item = limited.deserialize_from(&mut rest).map_err(EventError::Decode)?;
-            self.item(item)?;
+            let (number, content) = take_numbered(&mut rest)
+                .ok_or_else(|| EventError::new("a chunk is cut short".to_owned()))?;
+            self.item(number, content)?;
         }
         Ok(())
     }

@@ -21,15 +21,17 @@ use crate::accounts::data::nodes::Nodes;
 use crate::accounts::data::rules::Rule;
 use crate::accounts::data::sorted::Sorted;
 use crate::accounts::data::watch_alerts::WatchSender;
-use crate::accounts::data::watches::WatchEntry;
+use crate::accounts::data::watches::WatchRow;
 use crate::accounts::email::Email;
-use crate::accounts::event::{Event, RecordedChanges, RecordedMatch, Transaction};
+use crate::accounts::event::{AddedBy, Event, RecordedChanges, RecordedMatch, RowOf, Transaction};
 use crate::accounts::keys::KeyDigest;
+use crate::accounts::password::PasswordHash;
 use crate::accounts::quota::DayUsage;
 use crate::accounts::token::TokenDigest;
 use crate::cluster::record::SharedPosition;
 use crate::journal::Position;
 use crate::vocab::claim::Vote;
+use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
 use crate::vocab::name::DomainName;
@@ -184,148 +186,77 @@ impl State {
 
     fn apply_event(&mut self, event: Event) {
         match event {
-            Event::AccountAdded { account, email, plan, password, on } => {
-                self.put_account(Account::new(account, email, plan, password, on));
+            Event::AccountAdded { account, email, plan, on, password, by } => {
+                let new = Account::new(account, email, plan, password, on);
+                self.add_account(new, by);
             }
-            Event::AccountSignedUp { account, email, plan, password, on } => {
-                let access = Arc::new(Access::unverified());
-                let new = Account::new(account, email, plan, Some(password), on);
-                self.put_account(Account { access, ..new });
+            Event::AccountChanged { account, plan, password, disabled } => {
+                self.change_account(account, plan, password, disabled);
             }
-            Event::OwnerAdded { account, email, password, on } => {
-                self.put_account(Account::new(account, email, Plan::Api, password, on));
-                self.owner = Some(account);
-            }
-            Event::PlanSet { account, plan } => self.change(account, |it| it.plan = plan),
-            Event::KeyIssued { account, key, .. } => {
-                self.change_access(account, |access| access.keys.put(Key::first(key, None)));
-            }
-            Event::KeyAdded { account, new } => {
-                self.change_access(account, |access| access.keys.put(*new));
-            }
-            Event::KeyRemoved { account, id } => {
-                self.change_access(account, |access| access.keys.remove(id))
-            }
-            Event::KeyUntilSet { account, id, until } => {
-                self.change_access(account, |access| access.keys.set_until(id, until));
-            }
-            Event::KeyUsed { account, id, day } => {
-                self.see_day(day);
-                self.change_access(account, |access| access.keys.set_used(id, day));
-            }
-            Event::AccountDisabled { account } => self.disable(account),
-            Event::FeedMade { account, feed } => {
-                self.change_access(account, |access| access.feeds.put(feed));
-            }
-            Event::FeedRevoked { account, of } => {
-                self.change_access(account, |access| access.feeds.remove(of));
-            }
-            Event::PasswordSet { account, password } => {
-                self.change(account, |it| it.password = Some(password));
-                self.change_access(account, |access| access.sessions.clear());
-            }
-            Event::UsageNoted { account, day, requests, exports } => {
-                self.see_day(day);
+            Event::UsageNoted { account, day, requests, exports, reset } => {
                 let noted = DayUsage { day: Some(day), requests, exports };
-                self.change(account, |it| {
-                    it.noted.merge(noted);
-                    it.usage.learn(it.noted);
-                });
+                self.note_usage(account, noted, reset);
             }
-            Event::DayBegan { day } => self.see_day(day),
-            Event::DayCorrected { day } => {
-                if self.last_day.is_some_and(|last| day.replaces(last)) {
-                    self.last_day = Some(day);
-                }
-            }
-            Event::UsageReset { account, day } => self.change(account, |it| {
-                it.noted = DayUsage { day: Some(day), ..DayUsage::default() };
-                it.usage.reset(day);
-            }),
-            Event::SessionBegan { account, digest, at } => {
-                self.change_access(account, |access| access.begin_session(digest, at));
-            }
-            Event::SessionSeen { account, digest, at } => {
-                self.change_access(account, |access| access.touch_session(&digest, at));
-            }
-            Event::SessionKept { account, digest } => {
-                self.change_access(account, |access| access.keep_session(&digest));
-            }
-            Event::SessionEnded { account, digest } => {
-                self.change_access(account, |access| access.end_session(&digest));
-            }
+            Event::DayBegan { day, corrects } => self.begin_day(day, corrects),
             Event::EmailVerificationAsked { account, digest, at } => {
                 self.change_access(account, |access| access.add_link(digest, at));
             }
             Event::EmailVerified { account } => {
                 self.change_access(account, |access| access.address = Address::Verified);
             }
-            Event::TelegramChatSet { account, chat } => {
-                self.change_access(account, |access| access.telegram_chat = chat);
+            Event::SessionBegan { account, digest, at, life } => {
+                self.change_access(account, |access| access.begin_session(digest, at, life));
             }
-            Event::ClaimAdded { account, claim } | Event::ClaimChanged { account, claim } => {
-                self.change_data(account, |data| {
-                    data.responses.expire(claim.updated_at);
-                    data.claims.put_keeping_trade(*claim);
-                });
+            Event::SessionSeen { account, digest, at } => {
+                self.change_access(account, |access| access.touch_session(&digest, at));
             }
-            Event::ClaimRemoved { account, claim } => {
-                self.change_data(account, |data| data.claims.remove(claim));
+            Event::KeyPut { account, new } => {
+                self.change_access(account, |access| access.keys.put(*new));
             }
-            Event::ClaimTradeSet { account, claim, trade } => {
-                self.change_data(account, |data| data.claims.set_trade(claim, trade));
+            Event::KeyChanged { account, id, until, used } => {
+                self.last_day = self.last_day.max(used);
+                self.change_access(account, |access| access.keys.change(id, until, used));
             }
-            Event::WatchDetailsSet { account, name, details } => {
-                self.change_data(account, |data| {
-                    data.watches.set_details(name.as_str(), details);
-                });
+            Event::FeedPut { account, feed } => {
+                self.change_access(account, |access| access.feeds.put(feed));
             }
-            Event::NamesHidden { account, names } => self.change_data(account, |data| {
-                names.into_iter().for_each(|name| data.hidden.add(name));
+            Event::PreferencesSet { account, chat, columns } => {
+                self.set_preferences(account, chat, columns);
+            }
+            Event::ClaimPut { account, claim } => self.change_data(account, |data| {
+                data.responses.expire(claim.updated_at);
+                data.claims.put(*claim);
             }),
-            Event::NamesShown { account, names } => self.change_data(account, |data| {
-                names.iter().for_each(|name| data.hidden.remove(name));
-            }),
-            Event::WatchAdded { account, watch } => self.add_watch(account, &watch),
-            Event::WatchRemoved { account, name } => self.remove_watch(account, &name),
+            Event::WatchPut { account, watch } => self.put_watch(account, *watch),
             Event::WatchesArrived { account, names } => self.change_data(account, |data| {
                 names.iter().for_each(|name| data.watches.mark_in_corpus(name));
             }),
-            Event::RuleAdded { account, rule } | Event::RuleChanged { account, rule } => {
-                self.put_rule(account, *rule);
-            }
-            Event::RuleRemoved { account, rule } => self.remove_rule(account, rule),
-            Event::RuleDetailsSet { account, rule, more, search } => {
-                self.change_data(account, |data| data.rules.set_details(rule, more, search));
-            }
-            Event::SearchSaved { account, search } => self.change_data(account, |data| {
+            Event::RulePut { account, rule } => self.put_rule(account, *rule),
+            Event::SearchPut { account, search } => self.change_data(account, |data| {
                 data.responses.expire(search.created_at);
                 data.searches.put(*search);
             }),
-            Event::SearchRemoved { account, search } => {
-                self.change_data(account, |data| data.searches.remove(search));
-                self.change_access(account, |access| access.feeds.remove(FeedOf::Search(search)));
-            }
-            Event::SearchSeen { account, search, batch } => {
-                self.change_data(account, |data| data.searches.see(search, batch));
-            }
-            Event::ColumnsChosen { account, columns } => {
-                self.change_data(account, |data| data.columns = columns);
-            }
+            Event::Removed { account, row } => self.remove(account, row),
             Event::VoteSet { account, name, vote } => self.set_vote(account, &name, vote),
+            Event::NamesHidden { account, names, shown } => {
+                self.change_data(account, |data| match shown {
+                    true => names.iter().for_each(|name| data.hidden.remove(name)),
+                    false => names.into_iter().for_each(|name| data.hidden.add(name)),
+                })
+            }
             Event::ReplyKept { account, reply } => self.change_data(account, |data| {
                 data.responses.expire_at_request(reply.at);
                 data.responses.put(reply);
             }),
-            Event::ListMatched { through, done, at, names, matches } => {
+            Event::ListMatched { through, at, done, names, matches } => {
                 self.queue_matches(through, at, names, matches);
                 if done {
                     self.progress.finish(through);
                     self.list_names = FxHashSet::default();
                 }
             }
-            Event::TestQueued { account, rule, at, day, total, names, deliveries } => {
-                let message = Message::test(at, day, total, names);
+            Event::TestQueued { account, rule, at, day, total, names, changes, deliveries } => {
+                let message = Message::test(rule, at, day, total, names, changes);
                 self.queue_test(account, rule, &message, &deliveries);
             }
             Event::DeliverySettled { account, rule, delivery, at, attempts, outcome } => {
@@ -336,46 +267,31 @@ impl State {
             Event::DeliveryRequeued { account, rule, delivery, at } => {
                 self.change_outbox(account, rule, |outbox, _| outbox.requeue(delivery, at));
             }
-            Event::ChannelSwitchedOff { account, rule, channel, off } => {
-                self.change_outbox(account, rule, |outbox, rule| {
-                    if rule.channels.contains(&channel) {
-                        outbox.switch_off(&channel, off);
-                    }
-                });
-            }
-            Event::ChannelsSwitchedOn { account, rule } => {
-                self.change_outbox(account, rule, |outbox, _| outbox.switch_on());
+            Event::ChannelsSwitched { account, rule, off } => {
+                self.change_outbox(account, rule, |outbox, rule| outbox.switch(rule, off));
             }
             Event::UnsubscribeTokenSet { account, rule, token } => {
                 self.change_outbox(account, rule, |outbox, _| outbox.unsubscribe = Some(token));
             }
-            Event::WatchAlertsSet { account, alerts, channels, secrets, at } => {
-                self.set_watch_sender(account, WatchSender::new(alerts, channels, secrets, at));
+            Event::WatchAlertsSet { account, settings } => {
+                self.set_watch_sender(account, WatchSender::new(*settings));
             }
-            Event::EntryAlertsSet { account, name, alerts } => self.change_data(account, |data| {
-                data.watches.set_alerts(name.as_str(), alerts);
-            }),
             Event::WatchAlertsBegan { at, through } => {
                 self.changes = Some(ChangeProgress { began: at, through, ahead: None });
             }
-            Event::ChangesMatched { through, upto, at, changes, messages } => {
+            Event::ChangesMatched { through, at, upto, changes, messages } => {
                 self.queue_changes(through, at, changes, messages);
                 if let Some(progress) = &mut self.changes {
                     progress.advance(through, upto);
                 }
             }
-            Event::Checkpoint { .. } => {}
-            Event::LeadTaken { lead } => self.nodes.lead(lead),
-            Event::FilesAnnounced { publication } => self.nodes.announce(publication),
-            Event::FilesServed { publication } => {
-                self.nodes.serve(&publication);
-            }
-            Event::WatchTestQueued { account, at, day, changes, deliveries } => {
-                let message = Message::test_of_changes(at, day, changes);
-                self.queue_test(account, RuleId::WATCHLIST, &message, &deliveries);
-            }
             Event::NamesVerified { rows } => {
                 rows.iter().for_each(|(name, seen)| self.watched.observe(name, *seen));
+            }
+            Event::Checkpoint { .. } => {}
+            Event::LeadTaken { lead } => self.nodes.lead(lead),
+            Event::FilesAnnounced { publication, served } => {
+                self.nodes.publish(publication, served)
             }
         }
     }
@@ -504,13 +420,88 @@ impl State {
         self.by_link.extend(access.link().map(|(link, _)| (*link, account)));
     }
 
-    fn disable(&mut self, account: AccountId) {
-        self.change(account, |account| account.disabled = true);
-        self.change_access(account, Access::close);
+    fn add_account(&mut self, mut new: Account, by: AddedBy) {
+        match by {
+            AddedBy::Operator => {}
+            AddedBy::SignUp => new.access = Arc::new(Access::unverified()),
+            AddedBy::Owner => self.owner = Some(new.id),
+        }
+        self.put_account(new);
     }
 
-    fn see_day(&mut self, day: Day) {
-        self.last_day = self.last_day.max(Some(day));
+    fn change_account(
+        &mut self,
+        account: AccountId,
+        plan: Option<Plan>,
+        password: Option<PasswordHash>,
+        disabled: bool,
+    ) {
+        let has_password = password.is_some();
+        self.change(account, |account| {
+            account.plan = plan.unwrap_or(account.plan);
+            account.password = password.or(account.password.take());
+            account.disabled |= disabled;
+        });
+        if disabled {
+            self.change_access(account, Access::close);
+        } else if has_password {
+            self.change_access(account, |access| access.sessions.clear());
+        }
+    }
+
+    fn note_usage(&mut self, account: AccountId, noted: DayUsage, reset: bool) {
+        if !reset {
+            self.last_day = self.last_day.max(noted.day);
+        }
+        self.change(account, |account| match noted.day.filter(|_| reset) {
+            Some(day) => {
+                account.noted = noted;
+                account.usage.reset(day);
+            }
+            None => {
+                account.noted.merge(noted);
+                account.usage.learn(account.noted);
+            }
+        });
+    }
+
+    fn begin_day(&mut self, day: Day, corrects: bool) {
+        if !corrects {
+            self.last_day = self.last_day.max(Some(day));
+        } else if self.last_day.is_some_and(|last| day.replaces(last)) {
+            self.last_day = Some(day);
+        }
+    }
+
+    fn set_preferences(
+        &mut self,
+        account: AccountId,
+        chat: Option<Option<CompactString>>,
+        columns: Option<Option<Columns>>,
+    ) {
+        if let Some(chat) = chat {
+            self.change_access(account, |access| access.telegram_chat = chat);
+        }
+        if let Some(columns) = columns {
+            self.change_data(account, |data| data.columns = columns);
+        }
+    }
+
+    fn remove(&mut self, account: AccountId, row: RowOf) {
+        match row {
+            RowOf::Claim(id) => self.change_data(account, |data| data.claims.remove(id)),
+            RowOf::Watch(name) => self.remove_watch(account, &name),
+            RowOf::Rule(id) => self.remove_rule(account, id),
+            RowOf::Search(id) => {
+                self.change_data(account, |data| data.searches.remove(id));
+                self.change_access(account, |access| access.feeds.remove(FeedOf::Search(id)));
+            }
+            RowOf::Key(id) => self.change_access(account, |access| access.keys.remove(id)),
+            RowOf::Feed(of) => self.change_access(account, |access| access.feeds.remove(of)),
+            RowOf::Session(digest) => {
+                self.change_access(account, |access| access.end_session(&digest));
+            }
+        }
     }
 
     fn set_vote(&mut self, account: AccountId, name: &DomainName, vote: Option<Vote>) {
@@ -538,14 +529,14 @@ impl State {
         }
     }
 
-    fn add_watch(&mut self, account: AccountId, entry: &WatchEntry) {
-        let mut is_new = false;
+    fn put_watch(&mut self, account: AccountId, row: WatchRow) {
+        let (mut is_new, name) = (false, row.entry.name.clone());
         self.change_data(account, |data| {
-            data.responses.expire(entry.added_at);
-            is_new = data.watches.put(entry);
+            data.responses.expire(row.entry.added_at);
+            is_new = data.watches.put(row);
         });
         if is_new {
-            self.watched.add(&entry.name);
+            self.watched.add(&name);
         }
     }
 
@@ -557,9 +548,7 @@ impl State {
         }
     }
 
-    fn put_rule(&mut self, account: AccountId, mut rule: Rule) {
-        // Replay reads the event without them; another event follows that sets them.
-        (rule.filter.more, rule.search) = Default::default();
+    fn put_rule(&mut self, account: AccountId, rule: Rule) {
         let (id, channels) = (rule.id, rule.channels.clone());
         let mut has_outbox = false;
         self.change_data(account, |data| {

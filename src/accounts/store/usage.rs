@@ -161,7 +161,7 @@ impl Store {
         let noted = Day::from_raw(self.0.last_day.load(Ordering::Relaxed));
         let Some(recorded) = self.state().last_day.max(noted) else {
             if self.0.clock.stores() {
-                self.note_day(Event::DayBegan { day }, day);
+                self.note_day(Event::DayBegan { day, corrects: false }, day);
             }
             return day;
         };
@@ -169,10 +169,10 @@ impl Store {
             return recorded;
         }
         if day > recorded {
-            self.note_day(Event::DayBegan { day }, day);
+            self.note_day(Event::DayBegan { day, corrects: false }, day);
         } else if !self.0.clock.corrects() {
             return recorded;
-        } else if self.note_day(Event::DayCorrected { day }, day) {
+        } else if self.note_day(Event::DayBegan { day, corrects: true }, day) {
             tracing::warn!(
                 clock.day = %day, latest.day = %recorded,
                 "the latest day recorded was that of a wrong clock; allowances are those of today again"
@@ -224,5 +224,5 @@ impl Store {
 
 fn usage_noted(account: AccountId, used: DayUsage) -> Option<Event> {
     let DayUsage { day, requests, exports } = used;
-    Some(Event::UsageNoted { account, day: day?, requests, exports })
+    Some(Event::UsageNoted { account, day: day?, requests, exports, reset: false })
 }

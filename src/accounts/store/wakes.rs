@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use crate::accounts::event::{Event, Transaction};
+use crate::accounts::event::{Event, RowOf, Transaction};
 
 /// One waiter each. A notification without a waiter is kept for the next one.
 #[derive(Clone, Default)]
@@ -25,18 +25,18 @@ impl Wakes {
                 Event::ListMatched { .. }
                 | Event::TestQueued { .. }
                 | Event::DeliveryRequeued { .. }
-                | Event::RuleChanged { .. }
-                | Event::RuleRemoved { .. }
-                | Event::ChannelSwitchedOff { .. }
-                | Event::ChannelsSwitchedOn { .. }
+                | Event::RulePut { .. }
+                | Event::Removed { row: RowOf::Rule(_), .. }
+                | Event::ChannelsSwitched { .. }
                 | Event::ChangesMatched { .. }
-                | Event::WatchTestQueued { .. }
                 | Event::WatchAlertsSet { .. } => deliveries = Some(Arc::clone(&self.deliveries)),
-                Event::WatchAdded { .. } => watches = Some(Arc::clone(&self.watches)),
+                Event::WatchPut { .. } => watches = Some(Arc::clone(&self.watches)),
                 Event::NamesVerified { .. } => {
                     observations = Some(Arc::clone(&self.observations));
                 }
-                Event::FilesAnnounced { .. } => files = Some(Arc::clone(&self.files)),
+                Event::FilesAnnounced { served: false, .. } => {
+                    files = Some(Arc::clone(&self.files))
+                }
                 _ => {}
             }
         }

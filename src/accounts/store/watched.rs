@@ -1,5 +1,6 @@
 //! All watched names with their newest observation, each once, whatever the number of watchers.
 
+use crate::accounts::data::fields::row;
 use crate::accounts::data::sorted::Sorted;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{FormerState, Observation, RdapState};
@@ -25,6 +26,16 @@ struct Entry {
     /// Number of the change to the state of the observation; 0 for a first state.
     change: u64,
 }
+
+/// A watched name with its observation, as a snapshot stores it.
+pub struct ObservedRow {
+    name: DomainName,
+    observation: Observation,
+    former: Vec<FormerState>,
+    change: u64,
+}
+
+row!(ObservedRow { 1 name, 2 observation } optional { 3 former, 4 change });
 
 /// A change of the registry state of a watched name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,16 +103,11 @@ impl Watched {
         }
     }
 
-    /// Sets an observation from a snapshot, before the watchers are added.
-    pub fn put(&mut self, name: DomainName, observation: Observation) {
-        self.names.insert(name, Entry { observation: Some(observation), ..Entry::default() });
-    }
-
-    /// Sets the former states of a name from a snapshot, after its observation.
-    pub fn put_former(&mut self, name: &DomainName, former: Vec<FormerState>) {
-        if let Some(entry) = self.names.get_mut(name) {
-            entry.former = former;
-        }
+    /// Adds a row of a snapshot, before the watchers are added.
+    pub fn put(&mut self, row: ObservedRow) {
+        let ObservedRow { name, observation, former, change } = row;
+        let observation = Some(observation);
+        self.names.insert(name, Entry { watchers: 0, observation, former, change });
     }
 
     /// Sets the number of state changes from a snapshot.
@@ -109,17 +115,18 @@ impl Watched {
         self.changes = changes;
     }
 
-    /// Sets the number of the last state change of a name from a snapshot, after its observation.
-    pub fn put_last_change(&mut self, name: &DomainName, number: u64) {
-        if let Some(entry) = self.names.get_mut(name) {
-            entry.change = number;
-        }
+    /// The number of state changes.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
-    /// The number of state changes, and the last one of each name that had some, in order of names.
-    pub fn changes(&self) -> (u64, impl Iterator<Item = (&DomainName, u64)>) {
-        let changed = self.names.iter().filter(|(_, entry)| entry.change > 0);
-        (self.changes, changed.map(|(name, entry)| (name, entry.change)))
+    /// Rows for a snapshot, in order of names.
+    pub fn rows(&self) -> impl Iterator<Item = ObservedRow> {
+        self.names.iter().filter_map(|(name, entry)| {
+            let Entry { observation, former, change, .. } = entry;
+            let (name, former) = (name.clone(), former.clone());
+            Some(ObservedRow { name, observation: (*observation)?, former, change: *change })
+        })
     }
 
     /// State changes after number `since`, the last one of each name, in their order.
@@ -138,12 +145,6 @@ impl Watched {
             .collect();
         changes.sort_unstable_by_key(|change| change.number);
         changes
-    }
-
-    /// The names that had other states before, in order.
-    pub fn with_former(&self) -> impl Iterator<Item = (&DomainName, &[FormerState])> {
-        let with = self.names.iter().filter(|(_, entry)| !entry.former.is_empty());
-        with.map(|(name, entry)| (name, entry.former.as_slice()))
     }
 
     /// All observations, in order of names.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::accounts::SessionLife;
-use crate::accounts::event::{Event, Transaction};
+use crate::accounts::event::{AddedBy, Event, Transaction};
 use crate::accounts::store::snapshotter::SnapshotError;
 use crate::accounts::store::state::State;
 use crate::journal::Position;
@@ -215,11 +215,12 @@ fn a_change_of_the_largest_account_locks_the_state_briefly() {
     let mut state = State::default();
     let email = email("ann@example.com");
     let on = "2026-11-21".parse().expect("a day");
-    let added = Event::AccountAdded { account, email, plan: Plan::Free, password: None, on };
+    let (plan, by) = (Plan::Free, AddedBy::Operator);
+    let added = Event::AccountAdded { account, email, plan, on, password: None, by };
     state.apply(Transaction(vec![added]), Position::default());
     let put = |state: &mut State, number| {
         let claim = Box::new(claim_number(number));
-        state.apply(Transaction(vec![Event::ClaimAdded { account, claim }]), Position::default());
+        state.apply(Transaction(vec![Event::ClaimPut { account, claim }]), Position::default());
     };
     (1..=60_000).for_each(|number| put(&mut state, number * 2));
     let mut times: Vec<_> = (0..100)

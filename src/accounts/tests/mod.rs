@@ -594,7 +594,8 @@ fn limits_of_every_plan_hold_under_races() {
         let name = name(&format!("w{at}.com"));
         let added_at = UnixMs::from_instant(noon());
         let entry = WatchEntry { name, added_at, external: false, registered_again: false };
-        let event = event::Event::WatchAdded { account: ann.account, watch: entry };
+        let watch = WatchRow { entry, details: WatchDetails::default(), alerts: None };
+        let event = event::Event::WatchPut { account: ann.account, watch: Box::new(watch) };
         (at < u64::from(WATCHES_MAX) - 10).then_some(event)
     });
     let claims = race(&world, |_| {
@@ -633,7 +634,7 @@ fn decided_claim(domain: &str, id: u64) -> event::Event {
         ..fixtures::claim()
     };
     let account = crate::vocab::ids::AccountId(1);
-    event::Event::ClaimAdded { account, claim: Box::new(claim) }
+    event::Event::ClaimPut { account, claim: Box::new(claim) }
 }
 
 /// Writes events, 1,000 per record.

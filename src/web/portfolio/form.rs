@@ -55,11 +55,11 @@ impl ClaimForm {
         fields.push("sold_on", claim.sold_at.map(date_of).unwrap_or_default());
         fields.push("notes", claim.user_notes.as_deref().unwrap_or_default());
         fields.push("rule", rule.unwrap_or_default());
-        fields.push("bid", price(claim.trade.bid));
-        fields.push("venue", claim.trade.venue.as_deref().unwrap_or_default());
-        let renews_on = claim.trade.renews_on.map(|day| day.to_string());
+        fields.push("bid", price(claim.bid));
+        fields.push("venue", claim.venue.as_deref().unwrap_or_default());
+        let renews_on = claim.renews_on.map(|day| day.to_string());
         fields.push("renews_on", renews_on.unwrap_or_default());
-        fields.push("renewal", price(claim.trade.renewal));
+        fields.push("renewal", price(claim.renewal));
         ClaimForm::new(fields)
     }
 
@@ -204,7 +204,6 @@ fn date_of(at: UnixMs) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::accounts::Trade;
     use crate::vocab::ids::ClaimId;
     use crate::vocab::name::DomainName;
 
@@ -228,7 +227,10 @@ mod tests {
             updated_at: at,
             user_notes: Some("two\r\nlines".into()),
             alert_rule: None,
-            trade: Trade::default(),
+            bid: None,
+            venue: None,
+            renews_on: None,
+            renewal: None,
         }
     }
 

@@ -135,7 +135,6 @@ fn claims(list: &List) -> Markup {
 }
 
 fn row(claim: &Claim, today: Day) -> Markup {
-    let trade = &claim.trade;
     let is_held = matches!(claim.status, ClaimStatus::Caught | ClaimStatus::Registered);
     let is_won = is_held || claim.status == ClaimStatus::Sold;
     let day_of = |at: UnixMs| Day::from_instant(at.instant());
@@ -156,14 +155,14 @@ fn row(claim: &Claim, today: Day) -> Markup {
                 (status_badge(claim.status))
                 @if let Some(sold) = claim.sold_at { " " span.frees { (day(sold)) } }
             }
-            td data-label="Venue" { @match trade.venue.as_ref().or(claim.registrar.as_ref()) { Some(venue) => { (venue) } None => { (nothing()) } } }
-            td.number data-label="Your bid" { (price(trade.bid)) }
+            td data-label="Venue" { @match claim.venue.as_ref().or(claim.registrar.as_ref()) { Some(venue) => { (venue) } None => { (nothing()) } } }
+            td.number data-label="Your bid" { (price(claim.bid)) }
             td.number data-label="Cost" { (price(claim.acquired_price.filter(|_| is_won))) }
             td.number data-label="Sold for" { (price(claim.resale_price)) }
             td.number data-label="Profit" { @if let Some(result) = result { (signed(result)) } @else { (nothing()) } }
             td data-label="Renews" {
-                @match trade.renews_on.filter(|_| is_held) {
-                    Some(renews) => { span.warn[renews.days_since(today) <= 30] { (date(renews, today)) } @if let Some(fee) = trade.renewal { ", " (dollars(fee.cents())) } }
+                @match claim.renews_on.filter(|_| is_held) {
+                    Some(renews) => { span.warn[renews.days_since(today) <= 30] { (date(renews, today)) } @if let Some(fee) = claim.renewal { ", " (dollars(fee.cents())) } }
                     None => { (nothing()) }
                 }
             }
@@ -398,7 +397,7 @@ fn registrars(owned: &UserData) -> Vec<&str> {
 
 /// Venues of recent claims and of the watchlist, latest first.
 fn venues(owned: &UserData) -> Vec<&str> {
-    let claims = owned.claims().take(1_000).filter_map(|claim| claim.trade.venue.as_deref());
+    let claims = owned.claims().take(1_000).filter_map(|claim| claim.venue.as_deref());
     let mut seen = Vec::new();
     for venue in claims.chain(owned.watched_venues().take(1_000)) {
         if seen.len() < REGISTRARS_MAX && !seen.contains(&venue) {

@@ -104,7 +104,7 @@ impl Sums {
         match claim.status {
             ClaimStatus::Attempted => {
                 self.open += 1;
-                self.open_bids += cents(claim.trade.bid);
+                self.open_bids += cents(claim.bid);
             }
             ClaimStatus::Lost => self.lost += 1,
             ClaimStatus::Caught | ClaimStatus::Registered => {
@@ -206,7 +206,7 @@ fn key<'a>(claim: &'a Claim, by: GroupBy, score: impl Fn(&DomainName) -> Option<
     match by {
         GroupBy::Status => Key::Status(claim.status),
         GroupBy::Registrar => registrar.map_or(Key::None, Key::Text),
-        GroupBy::Venue => claim.trade.venue.as_deref().or(registrar).map_or(Key::None, Key::Text),
+        GroupBy::Venue => claim.venue.as_deref().or(registrar).map_or(Key::None, Key::Text),
         GroupBy::Tld => Key::Tld(claim.domain.tld()),
         GroupBy::Score => Key::Score(score(&claim.domain).map(|dqs| dqs.points().min(99) / 10)),
         GroupBy::Rule => claim.alert_rule.as_ref().map_or(Key::None, |rule| Key::Rule(rule.id)),

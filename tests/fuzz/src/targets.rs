@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use axum::http::header::{CONTENT_ENCODING, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, Uri};
 use chrono::{DateTime, Utc};
-use dropdex::accounts::event::{EVENT, TRANSACTION, Transaction};
+use dropdex::accounts::event::{TRANSACTION, Transaction};
 use dropdex::accounts::{Email, IdempotencyKey};
 use dropdex::corpus::batch::{Batch, BatchMeta};
 use dropdex::corpus::merge::Merge;
@@ -247,7 +247,7 @@ pub fn journal(bytes: &[u8]) {
     let record = decode_record(&written, &uuid).expect("what was written is read");
     assert_eq!((record.payload, record.fields.kind), (payload, fields.kind));
     // The checksum of a record says nothing of what is in it: any payload may come here.
-    for kind in [EVENT, TRANSACTION, fields.kind] {
+    for kind in [TRANSACTION, fields.kind] {
         let _ = Transaction::decode(kind, payload);
     }
 }
