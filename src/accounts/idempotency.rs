@@ -2,7 +2,7 @@
 //!
 //! The response to a request is stored in the same record as its effect and kept for 24 hours. Its
 //! bytes are the caller's: a write is first decided, which gives a [`Draft`] with a typed value; the
-//! caller makes a [`Reply`] of the value, and then both are written.
+//! caller makes a [`Receipt`] of the value, and then both are written.
 
 use chrono::{DateTime, Utc};
 use thiserror::Error;
@@ -69,12 +69,12 @@ pub struct Post {
     pub idempotency: Option<Idempotency>,
 }
 
-/// A response as it is kept. Status and body are opaque to this module.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
-    pub status: u16,
+/// What is kept of the response to a write, for repeats of the request. Both are the caller's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Receipt {
+    pub code: u16,
     /// At most 256 KiB if it is kept.
-    pub body: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 /// The outcome of a write that carries an idempotency key, or may.
@@ -82,8 +82,8 @@ pub struct Reply {
 pub struct Answered<T> {
     /// The result; `None` for a repeat, which changed nothing.
     pub value: Option<T>,
-    /// The response to this request, or the kept one for a repeat.
-    pub reply: Reply,
+    /// The receipt of this request, or the kept one for a repeat.
+    pub receipt: Receipt,
 }
 
 impl<T> Answered<T> {
@@ -110,7 +110,7 @@ pub struct Draft<'a, T> {
 
 enum Outcome<T> {
     New(Decided<T>),
-    Repeat(Reply),
+    Repeat(Receipt),
 }
 
 impl<T> Outcome<T> {
@@ -130,7 +130,7 @@ impl<'a, T> Draft<'a, T> {
             Outcome::New(Decided { events, value }) => {
                 Outcome::New(Decided { events, value: convert(value) })
             }
-            Outcome::Repeat(reply) => Outcome::Repeat(reply),
+            Outcome::Repeat(receipt) => Outcome::Repeat(receipt),
         };
         Draft { store, account, room, growth, lock, post, outcome }
     }
@@ -139,31 +139,33 @@ impl<'a, T> Draft<'a, T> {
     ///
     /// # Errors
     /// [`WriteError::Journal`].
-    pub(super) async fn finish(self) -> Result<T, WriteError> {
-        let none = Reply { status: 0, body: Vec::new() };
-        let answered = self.respond(|_| none).await?;
+    pub async fn finish(self) -> Result<T, WriteError> {
+        let answered = self.respond(|_| Receipt::default()).await?;
         Ok(answered.value.expect("a write without a key is no repeat"))
     }
 
-    /// Makes the write durable together with the response to it. A repeat gets the kept response
-    /// instead, and `reply` is not called.
+    /// Makes the write durable together with its receipt. A repeat gets the kept one
+    /// instead, and `receipt` is not called.
     ///
     /// # Errors
     /// [`WriteError::Journal`], or the response does not fit the account's limit of bytes.
-    pub async fn respond(self, reply: impl FnOnce(&T) -> Reply) -> Result<Answered<T>, WriteError> {
+    pub async fn respond(
+        self,
+        receipt: impl FnOnce(&T) -> Receipt,
+    ) -> Result<Answered<T>, WriteError> {
         let Decided { mut events, value } = match self.outcome {
             Outcome::New(decided) => decided,
-            Outcome::Repeat(reply) => return Ok(Answered { value: None, reply }),
+            Outcome::Repeat(receipt) => return Ok(Answered { value: None, receipt }),
         };
-        let reply = reply(&value);
+        let receipt = receipt(&value);
         if let Some(idempotency) = self.post.idempotency {
             let at = UnixMs::from_instant(self.post.now);
-            let kept = kept(&idempotency, at, &reply)?;
+            let kept = kept(&idempotency, at, &receipt)?;
             self.room.check(self.growth + kept.bytes() as i64)?;
             events.push(Event::ReplyKept { account: self.account, reply: kept });
         }
         self.store.append(events, Some(self.lock)).await?;
-        Ok(Answered { value: Some(value), reply })
+        Ok(Answered { value: Some(value), receipt })
     }
 }
 
@@ -203,11 +205,11 @@ impl Store {
 }
 
 /// The response kept under the key of this request; `None` if it is a new request.
-fn kept_response(account: &Account, post: &Post) -> Option<Result<Reply, WriteError>> {
+fn kept_response(account: &Account, post: &Post) -> Option<Result<Receipt, WriteError>> {
     let Idempotency { key, fingerprint } = post.idempotency.as_ref()?;
     let kept = account.data.responses.get(&key.digest(), UnixMs::from_instant(post.now))?;
     Some(if kept.fingerprint == *fingerprint {
-        Ok(Reply { status: kept.status, body: kept.body.to_vec() })
+        Ok(Receipt { code: kept.status, bytes: kept.body.to_vec() })
     } else {
         Err(WriteError::IdempotencyConflict)
     })
@@ -217,9 +219,9 @@ fn kept_response(account: &Account, post: &Post) -> Option<Result<Reply, WriteEr
 fn kept(
     Idempotency { key, fingerprint }: &Idempotency,
     at: UnixMs,
-    reply: &Reply,
+    receipt: &Receipt,
 ) -> Result<KeptResponse, WriteError> {
-    let len = reply.body.len();
+    let len = receipt.bytes.len();
     if len > REPLY_BYTES_MAX {
         return Err(AppendError::TooLong { len }.into());
     }
@@ -227,7 +229,7 @@ fn kept(
         key: key.digest(),
         fingerprint: *fingerprint,
         at,
-        status: reply.status,
-        body: reply.body.as_slice().into(),
+        status: receipt.code,
+        body: receipt.bytes.as_slice().into(),
     })
 }

@@ -76,7 +76,7 @@ pub use email::Email;
 pub use error::{Field, WriteError};
 pub use hashing::Attempt;
 pub use hidden::Hid;
-pub use idempotency::{Answered, Draft, Idempotency, IdempotencyKey, Post, Reply};
+pub use idempotency::{Answered, Draft, Idempotency, IdempotencyKey, Post, Receipt};
 pub use keys::{ApiKey, IssuedKey};
 pub use matches::{MatchableRule, RuleMatch};
 pub use password::{Password, PasswordError, PasswordHash, PasswordSeal};

@@ -13,7 +13,7 @@ use tokio::runtime;
 
 use crate::accounts::{
     AttemptOutcome, Channel, Email, NewClaim, NewRule, NewSearch, Password, PendingDelivery, Post,
-    Reply, RuleFilter, Store, Tags, Watch, WatchPatch,
+    RuleFilter, Store, Tags, Watch, WatchPatch,
 };
 use crate::app;
 use crate::config::telemetry::Telemetry;
@@ -245,19 +245,18 @@ async fn fill(
     };
     let (watches, claims) = (watches.collect::<Vec<_>>(), claims.collect::<Vec<_>>());
     let post = || Post { now, idempotency: None };
-    let reply = || Reply { status: 201, body: Vec::new() };
     store.add_watches(&caller, watches, now).await?;
     for claim in claims {
-        store.add_claim(&caller, claim, post()).await?.respond(|_| reply()).await?;
+        store.add_claim(&caller, claim, post()).await?.finish().await?;
     }
-    store.add_search(&caller, search, post()).await?.respond(|_| reply()).await?;
+    store.add_search(&caller, search, post()).await?.finish().await?;
     let rule = NewRule {
         name: "Short .com names".into(),
         filter: RuleFilter::new(&conditions),
         channels: vec![Channel::Email],
         search: store.user_data(&caller).searches().next().map(|search| search.id),
     };
-    store.add_rule(&caller, rule, post()).await?.respond(|_| reply()).await?;
+    store.add_rule(&caller, rule, post()).await?.finish().await?;
     Ok(())
 }
 

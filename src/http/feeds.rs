@@ -156,10 +156,10 @@ pub async fn make_feed(
 ) -> Result<Response, ApiError> {
     let of = feed_of(body.search_id.map(id), body.rule_id.map(id), "ruleId")?;
     let draft = app.store.draft_feed(&caller, of, post).await?;
-    let reply = |token: &Token| {
-        response::reply(StatusCode::CREATED, &FeedAddresses::new(app.site.base(), token))
+    let receipt = |token: &Token| {
+        response::receipt(StatusCode::CREATED, &FeedAddresses::new(app.site.base(), token))
     };
-    Ok(response::not_stored(response::posted(draft.respond(reply).await?)))
+    Ok(response::not_stored(response::posted(draft.respond(receipt).await?)))
 }
 
 /// A feed that was revoked.

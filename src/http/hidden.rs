@@ -90,10 +90,10 @@ pub async fn hide(
         name.map_err(|err| ApiError::parameter(format!("domainNames[{at}]"), err))
     });
     let draft = app.store.draft_hidden(&caller, parsed.collect::<Result<_, _>>()?, post).await?;
-    let reply = |&Hid { added, total }: &Hid| {
-        response::reply(StatusCode::OK, &HideResponse { added, total })
+    let receipt = |&Hid { added, total }: &Hid| {
+        response::receipt(StatusCode::OK, &HideResponse { added, total })
     };
-    Ok(response::posted(draft.respond(reply).await?))
+    Ok(response::posted(draft.respond(receipt).await?))
 }
 
 /// `DELETE /api/v1/hidden?domain=`: shows a name again.

@@ -375,11 +375,11 @@ pub async fn add(
     post: Post,
 ) -> Result<Answered<Claim>, ApiError> {
     let draft = app.store.add_claim(caller, claim, post).await?;
-    let reply = |claim: &Claim| {
+    let receipt = |claim: &Claim| {
         let added = AddedClaim { id: claim.id, claim: ClaimResponse::new(claim) };
-        response::reply(StatusCode::CREATED, &added)
+        response::receipt(StatusCode::CREATED, &added)
     };
-    Ok(draft.respond(reply).await?)
+    Ok(draft.respond(receipt).await?)
 }
 
 /// `PATCH /api/v1/portfolio/{id}`: changes the given members.

@@ -6,7 +6,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 
-use crate::accounts::{Answered, Reply};
+use crate::accounts::{Answered, Receipt};
 use crate::http::json::json_response;
 use crate::vocab::time::UnixMs;
 
@@ -37,9 +37,9 @@ impl Deleted {
 }
 
 /// The response to a POST in the form that an idempotency key stores.
-pub fn reply(status: StatusCode, body: &impl Serialize) -> Reply {
-    let body = serde_json::to_vec(body).expect("responses are structs of text and numbers");
-    Reply { status: status.as_u16(), body }
+pub fn receipt(status: StatusCode, body: &impl Serialize) -> Receipt {
+    let bytes = serde_json::to_vec(body).expect("responses are structs of text and numbers");
+    Receipt { code: status.as_u16(), bytes }
 }
 
 /// The id of an added resource, from the value or, for a replay, from the stored body.
@@ -51,7 +51,7 @@ pub fn added_id<T>(answered: &Answered<T>, id: impl FnOnce(&T) -> u64) -> Option
 
     match &answered.value {
         Some(value) => Some(id(value)),
-        None => serde_json::from_slice(&answered.reply.body).map(|Added { id }| id).ok(),
+        None => serde_json::from_slice(&answered.receipt.bytes).map(|Added { id }| id).ok(),
     }
 }
 
@@ -69,9 +69,9 @@ pub fn added<T>(answered: Answered<T>, path: &str, id: impl FnOnce(&T) -> u64) -
 /// The response to a POST, first or replayed.
 pub fn posted<T>(answered: Answered<T>) -> Response {
     let replayed = answered.is_replay();
-    let reply = answered.reply;
-    let mut response = json_response(reply.body);
-    *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::OK);
+    let Receipt { code, bytes } = answered.receipt;
+    let mut response = json_response(bytes);
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::OK);
     if replayed {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }

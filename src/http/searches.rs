@@ -272,13 +272,13 @@ pub async fn add(
     })
     .await?;
     let draft = app.store.add_search(caller, search, post).await?;
-    let reply = |search: &SavedSearch| {
+    let receipt = |search: &SavedSearch| {
         let counts = total.map(|total| Counts { total, new: 0 });
         let search_response = SearchResponse::new(search, counts);
         let added = AddedSearch { id: search.id, search: search_response };
-        response::reply(StatusCode::CREATED, &added)
+        response::receipt(StatusCode::CREATED, &added)
     };
-    Ok(draft.respond(reply).await?)
+    Ok(draft.respond(receipt).await?)
 }
 
 /// `PATCH /api/v1/searches/{id}`: changes the given members.

@@ -619,16 +619,16 @@ pub async fn add_watch(
     let alerts = owned.entry_alerts(&watch.name).map(Arc::clone);
     drop(owned);
     let draft = app.store.add_watch(&caller, watch, post).await?;
-    let reply = |(entry, outcome): &(WatchEntry, Outcome)| {
+    let receipt = |(entry, outcome): &(WatchEntry, Outcome)| {
         let status = match outcome {
             Outcome::Added => StatusCode::CREATED,
             Outcome::AlreadyThere => StatusCode::OK,
         };
         let (details, alerts) = (details.as_ref(), alerts.as_ref());
         let row = WatchRow::new(entry.clone(), details, alerts, facts, seen.clone());
-        response::reply(status, &WatchResponse::new(&row))
+        response::receipt(status, &WatchResponse::new(&row))
     };
-    Ok(response::posted(draft.respond(reply).await?))
+    Ok(response::posted(draft.respond(receipt).await?))
 }
 
 /// `PATCH /api/v1/watchlist/{domain}`: changes the given members of the notes on a watched name.
@@ -678,8 +678,8 @@ pub async fn add_batch(
     let watches = to_watch(&app, &caller, names, now).await?;
     let draft = app.store.draft_watches(&caller, watches, post).await?;
     let draft = draft.map(|outcomes| BatchResponse::new(texts, parsed, outcomes));
-    let reply = |batch: &BatchResponse| response::reply(StatusCode::OK, batch);
-    Ok(response::posted(draft.respond(reply).await?))
+    let receipt = |batch: &BatchResponse| response::receipt(StatusCode::OK, batch);
+    Ok(response::posted(draft.respond(receipt).await?))
 }
 
 impl BatchResponse {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeZone, Utc};
 use dropdex::accounts::{
-    Attempt, Caller, Email, NewClaim, Password, Post, Reply, SessionLife, Store, StoreOptions,
+    Attempt, Caller, Email, NewClaim, Password, Post, Receipt, SessionLife, Store, StoreOptions,
     Watch, WatchPatch, WriteError,
 };
 use dropdex::vocab::claim::{ClaimStatus, Vote};
@@ -157,5 +157,5 @@ async fn add_claim(
         renewal: None,
     };
     let draft = store.add_claim(caller, claim, Post { now: now(), idempotency: None }).await?;
-    draft.respond(|_| Reply { status: 201, body: Vec::new() }).await.map(drop)
+    draft.respond(|_| Receipt { code: 201, bytes: Vec::new() }).await.map(drop)
 }

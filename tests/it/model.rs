@@ -18,7 +18,7 @@ use std::path::Path;
 use chrono::{DateTime, Duration, TimeZone, Utc};
 use dropdex::accounts::{
     Answered, Caller, Channel, Claim, ClaimPatch, CommandError, Email, Idempotency, IdempotencyKey,
-    NewClaim, NewRule, NewSearch, Outcome, Post, Reply, Rule, RuleFilter, RulePatch, SavedSearch,
+    NewClaim, NewRule, NewSearch, Outcome, Post, Receipt, Rule, RuleFilter, RulePatch, SavedSearch,
     SearchPatch, Store, StoreOptions, Watch, WatchEntry, WatchPatch, WebhookSecret, WriteError,
 };
 use dropdex::query::stored::Conditions;
@@ -126,7 +126,7 @@ struct ModelReply {
     key: String,
     fingerprint: u8,
     at: DateTime<Utc>,
-    reply: Reply,
+    reply: Receipt,
 }
 
 struct Run {
@@ -249,7 +249,7 @@ fn model_rule(rule: &Rule) -> ModelRule {
 /// Expected outcome of a POST.
 enum Due {
     Fresh,
-    Again(Reply),
+    Again(Receipt),
     Conflict,
 }
 
@@ -296,7 +296,7 @@ impl Account {
         }
     }
 
-    fn keep(&mut self, key: Option<(String, u8)>, at: DateTime<Utc>, reply: &Reply) {
+    fn keep(&mut self, key: Option<(String, u8)>, at: DateTime<Utc>, reply: &Receipt) {
         if let Some((key, fingerprint)) = key {
             self.replies.push(ModelReply { key, fingerprint, at, reply: reply.clone() });
         }
@@ -481,7 +481,7 @@ impl Run {
             Due::Fresh => return true,
             Due::Again(reply) => {
                 self.seen.replays += 1;
-                let kept = result.as_ref().ok().filter(|it| it.is_replay()).map(|it| &it.reply);
+                let kept = result.as_ref().ok().filter(|it| it.is_replay()).map(|it| &it.receipt);
                 assert_eq!(kept, Some(&reply), "{result:?}");
             }
             Due::Conflict => {
@@ -563,7 +563,7 @@ impl Run {
             renews_on: None,
             renewal: None,
         };
-        let shape = |claim: &Claim| Reply { status: 201, body: claim.id.to_string().into() };
+        let shape = |claim: &Claim| Receipt { code: 201, bytes: claim.id.to_string().into() };
         let (store, post) = (self.store(), self.post(key.as_ref()));
         let result = self
             .runtime
@@ -580,8 +580,8 @@ impl Run {
             assert!(matches!(result, Err(WriteError::Invalid { .. })), "{result:?}");
             return;
         }
-        let reply = result.expect("added").reply;
-        claim.id = String::from_utf8_lossy(&reply.body).parse().expect("an id");
+        let reply = result.expect("added").receipt;
+        claim.id = String::from_utf8_lossy(&reply.bytes).parse().expect("an id");
         assert!(account.claims.iter().all(|other| other.id != claim.id), "a new id");
         claim.rule = named.flatten().map(|rule| (rule.id, rule.name.clone()));
         if is_sold && claim.sold_at.is_none() {
@@ -689,7 +689,7 @@ impl Run {
         let shape = |(entry, outcome): &(WatchEntry, Outcome)| {
             told = Some((model_watch(entry), *outcome));
             let status = if *outcome == Outcome::Added { 201 } else { 200 };
-            Reply { status, body: format!("{entry:?}").into() }
+            Receipt { code: status, bytes: format!("{entry:?}").into() }
         };
         let (store, post) = (self.store(), self.post(key.as_ref()));
         let result = self
@@ -720,7 +720,7 @@ impl Run {
         let entry = account.watches.iter().find(|watch| watch.name == text).expect("put there");
         let outcome = if is_there { Outcome::AlreadyThere } else { Outcome::Added };
         assert_eq!(told, Some((entry.clone(), outcome)));
-        account.keep(key, now, &result.expect("added").reply);
+        account.keep(key, now, &result.expect("added").receipt);
         self.compare(at);
     }
 
@@ -778,7 +778,7 @@ impl Run {
         let mut told = None;
         let shape = |rule: &Rule| {
             told = Some(model_rule(rule));
-            Reply { status: 201, body: rule.id.to_string().into() }
+            Receipt { code: 201, bytes: rule.id.to_string().into() }
         };
         let (store, post) = (self.store(), self.post(key.as_ref()));
         let result = self
@@ -821,7 +821,7 @@ impl Run {
         assert_eq!(told, expected);
         assert!(account.rules.iter().all(|rule| rule.id != told.id), "a new id");
         account.rules.push(told);
-        account.keep(key, now, &result.expect("added").reply);
+        account.keep(key, now, &result.expect("added").receipt);
         self.compare(at);
     }
 
@@ -836,7 +836,7 @@ impl Run {
         let known = self.model[at].searches.len();
         if known == 0 || self.rng.chance(40) {
             let search = NewSearch { name: name.clone(), conditions, seen };
-            let shape = |it: &SavedSearch| Reply { status: 201, body: it.id.to_string().into() };
+            let shape = |it: &SavedSearch| Receipt { code: 201, bytes: it.id.to_string().into() };
             let added = self.runtime.block_on(async {
                 store.add_search(&caller, search, post).await?.respond(shape).await
             });
@@ -844,7 +844,7 @@ impl Run {
                 assert_eq!(known, 100, "{:?}", added.err());
                 return;
             };
-            let id = String::from_utf8_lossy(&added.reply.body).parse().expect("an id");
+            let id = String::from_utf8_lossy(&added.receipt.bytes).parse().expect("an id");
             self.model[at].searches.push((id, name, text, seen));
             return self.compare(at);
         }

@@ -115,7 +115,7 @@ fn kept_responses_count_and_make_room_after_a_day() {
         let (claim, post) = (attempted("a.com"), keyed(now, &format!("k{key}"), 1));
         world.wait(async {
             let draft = world.store.add_claim(&ann, claim, post).await?;
-            draft.respond(|_| Reply { status: 201, body: vec![b'x'; 200_000] }).await
+            draft.respond(|_| Receipt { code: 201, bytes: vec![b'x'; 200_000] }).await
         })
     };
     let added = (0..20).take_while(|key| post(*key, noon()).is_ok()).count();

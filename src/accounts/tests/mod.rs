@@ -86,8 +86,8 @@ fn watch(text: &str, in_corpus: bool) -> Watch {
 }
 
 /// A response with the id in it, so that responses differ.
-fn created(id: impl std::fmt::Display) -> Reply {
-    Reply { status: 201, body: id.to_string().into_bytes() }
+fn created(id: impl std::fmt::Display) -> Receipt {
+    Receipt { code: 201, bytes: id.to_string().into_bytes() }
 }
 
 fn open(dir: &std::path::Path) -> Store {
@@ -475,11 +475,11 @@ fn an_idempotency_key_replays_its_response_for_24_hours() {
 
     let world = world.reopened();
     let last = noon() + Duration::days(1) - Duration::milliseconds(1);
-    assert_eq!(post(&world, &ann, keyed(last, "k", 1)).expect("still kept").reply, first.reply);
+    assert_eq!(post(&world, &ann, keyed(last, "k", 1)).expect("still kept").receipt, first.receipt);
     assert_eq!(world.store.user_data(&ann).responses.iter().count(), 2);
     let over = noon() + Duration::days(1);
     let anew = post(&world, &ann, keyed(over, "k", 2)).expect("expired");
-    assert!(!anew.is_replay() && anew.reply != first.reply);
+    assert!(!anew.is_replay() && anew.receipt != first.receipt);
     let owned = world.store.user_data(&ann);
     assert_eq!(
         (owned.claim_count(), owned.responses.iter().count()),
@@ -494,20 +494,20 @@ fn only_successful_responses_are_kept() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Free);
     let add = |watch: Watch, key: &str| {
-        let reply = |(_, outcome): &(WatchEntry, Outcome)| Reply {
-            status: if *outcome == Outcome::Added { 201 } else { 200 },
-            body: format!("{outcome:?}").into_bytes(),
+        let reply = |(_, outcome): &(WatchEntry, Outcome)| Receipt {
+            code: if *outcome == Outcome::Added { 201 } else { 200 },
+            bytes: format!("{outcome:?}").into_bytes(),
         };
         let post = keyed(noon(), key, 1);
         world.wait(async { world.store.add_watch(&ann, watch, post).await?.respond(reply).await })
     };
     assert_plan_limit(add(watch("x.com", false), "k"), Some(0));
-    assert_eq!(add(watch("x.com", true), "k").expect("a refusal is not kept").reply.status, 201);
+    assert_eq!(add(watch("x.com", true), "k").expect("a refusal is not kept").receipt.code, 201);
     let there = add(watch("x.com", true), "l").expect("there");
-    assert_eq!((there.reply.status, there.is_replay()), (200, false));
+    assert_eq!((there.receipt.code, there.is_replay()), (200, false));
     world.wait(world.store.remove_watch(&ann, &name("x.com"))).expect("removed");
     let replayed = add(watch("x.com", true), "l").expect("kept");
-    assert_eq!((replayed.reply.status, replayed.is_replay()), (200, true));
+    assert_eq!((replayed.receipt.code, replayed.is_replay()), (200, true));
     assert!(
         world.store.user_data(&ann).watch(&name("x.com")).is_none(),
         "the replay added nothing"

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::{ChannelResponse, rule_query, rule_releases};
 use crate::accounts::{
-    Answered, Caller, Delivery, DeliveryStatus, MatchedName, MessageKind, Post, Problem, Reply,
+    Answered, Caller, Delivery, DeliveryStatus, MatchedName, MessageKind, Post, Problem, Receipt,
     RuleFilter, StatusClass, UserData,
 };
 use crate::http::body::BarePost;
@@ -123,10 +123,10 @@ impl DeliveryList<'_> {
     }
 }
 
-/// The reply to a test message.
-pub fn queued(deliveries: &[Delivery]) -> Reply {
+/// The receipt of a test message.
+pub fn queued(deliveries: &[Delivery]) -> Receipt {
     let deliveries = deliveries.iter().map(DeliveryResponse::new).collect();
-    response::reply(StatusCode::ACCEPTED, &QueuedDeliveries { deliveries })
+    response::receipt(StatusCode::ACCEPTED, &QueuedDeliveries { deliveries })
 }
 
 /// Deliveries that were queued.
@@ -213,11 +213,11 @@ pub async fn retry(
     post: Post,
 ) -> Result<Answered<Delivery>, ApiError> {
     let draft = app.store.requeue(caller, rule, delivery, post).await?;
-    let reply = |delivery: &Delivery| {
+    let receipt = |delivery: &Delivery| {
         let delivery = DeliveryResponse::new(delivery);
-        response::reply(StatusCode::ACCEPTED, &OneDelivery { delivery })
+        response::receipt(StatusCode::ACCEPTED, &OneDelivery { delivery })
     };
-    Ok(draft.respond(reply).await?)
+    Ok(draft.respond(receipt).await?)
 }
 
 /// Sample and number of the names that match now.

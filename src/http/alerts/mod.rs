@@ -583,7 +583,7 @@ pub async fn add(
     check_configured(app.reach.channels, &rule.channels)?;
     check_webhooks(&app.reach.guard, &rule.channels).await?;
     let draft = app.store.add_rule(caller, rule, post).await?;
-    let reply = |rule: &Rule| {
+    let receipt = |rule: &Rule| {
         let secrets = &rule.secrets;
         let added = AddedRule {
             id: rule.id,
@@ -591,9 +591,9 @@ pub async fn add(
             secret: secrets.first().map(|first| first.secret.reveal()),
             secrets: SecretResponse::all(secrets),
         };
-        response::reply(StatusCode::CREATED, &added)
+        response::receipt(StatusCode::CREATED, &added)
     };
-    Ok(draft.respond(reply).await?)
+    Ok(draft.respond(receipt).await?)
 }
 
 /// `PATCH /api/v1/alerts/{id}`: changes the given members.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use chrono::Duration;
 use dropdex::accounts::{
     AttemptOutcome, Channel, Delivery, DeliveryStatus, MatchedName, MessageKind, OffReason,
-    Problem, Reply, RuleMatch, StatusClass, WriteError,
+    Problem, Receipt, RuleMatch, StatusClass, WriteError,
 };
 use dropdex::vocab::day::Day;
 use dropdex::vocab::dqs::Dqs;
@@ -371,7 +371,7 @@ impl Run {
         let mut ids = Vec::new();
         let shape = |queued: &Vec<Delivery>| {
             ids = queued.iter().map(|it| it.id).collect();
-            Reply { status: 202, body: Vec::new() }
+            Receipt { code: 202, bytes: Vec::new() }
         };
         let rule = RuleId::new(id).expect("an id");
         let result = self.runtime.block_on(async {
@@ -425,7 +425,7 @@ impl Run {
         let one = outbox.and_then(|it| it.deliveries.get(place)).cloned();
         let id = one.as_ref().map_or(DeliveryId::new([9; 16]), |one| one.id);
         let (store, post, now) = (self.store(), self.post(None), self.now_ms());
-        let shape = |_: &Delivery| Reply { status: 202, body: Vec::new() };
+        let shape = |_: &Delivery| Receipt { code: 202, bytes: Vec::new() };
         let rule_id = RuleId::new(rule).expect("an id");
         let result = self.runtime.block_on(async {
             store.requeue(&caller, rule_id, id, post).await?.respond(shape).await
