@@ -29,13 +29,14 @@ use crate::http::portfolio::ClaimFilter;
 use crate::http::rows::{
     DROP_CSV_BYTES, DROPS_CSV_HEADER, EXPORT_MEMBERS, push_drop, push_drop_columns, push_drop_csv,
 };
-use crate::http::watchlist::{LOOKUP_US, WatchQuery, WatchRow, sorted_rows};
+use crate::http::watchlist::WatchQuery;
 use crate::index::filter::DropFilter;
 use crate::index::query::rows::DropRow;
 use crate::service::account_turns::AccountTurn;
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
+use crate::service::watchlist::{LOOKUP_US, WatchRow, sorted_rows};
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::cell::without_formula;

@@ -7,4 +7,5 @@ pub mod checks;
 pub mod error;
 pub mod feed_limits;
 pub mod site;
+pub mod watchlist;
 pub mod work;

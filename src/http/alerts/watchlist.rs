@@ -22,9 +22,9 @@ use crate::accounts::{
 };
 use crate::http::body::{BarePost, JsonBody, Object, required};
 use crate::http::response::{self, Timestamp};
-use crate::service::app::App;
-use crate::service::app::Now;
+use crate::service::app::{App, Now};
 use crate::service::error::ApiError;
+use crate::service::watchlist::usable_channels;
 use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::time::UnixMs;
@@ -224,16 +224,6 @@ fn parse_alerts(request: &mut WatchAlertsRequest) -> Result<WatchAlerts, ApiErro
     })
 }
 
-/// The channels that are used: before settings are saved that is mail, where it can be sent.
-pub fn channels<'a>(app: &App, caller: &Caller, owned: &'a UserData, now: Now) -> &'a [Channel] {
-    let all = owned.watch_sender().rule.channels.as_slice();
-    let is_mailed = || {
-        let profile = app.store.profile(caller, now.0);
-        app.reach.channels.email && profile.is_some_and(|profile| profile.is_verified)
-    };
-    if owned.has_watch_sender() || is_mailed() { all } else { &[] }
-}
-
 /// `GET /api/v1/watchlist/alerts`: the settings.
 pub async fn find_watch_alerts(
     State(app): State<App>,
@@ -288,7 +278,7 @@ fn shown(
 ) -> Response {
     let alerts = owned.watch_sender().alerts;
     let off = |channel| owned.switched_off(RuleId::WATCHLIST, channel);
-    let channels = channels(app, caller, owned, now).iter();
+    let channels = usable_channels(app, caller, owned, now).iter();
     let body = OneWatchAlerts {
         alerts: WatchAlertsResponse {
             saved: owned.has_watch_sender(),

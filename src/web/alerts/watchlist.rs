@@ -16,6 +16,7 @@ use super::{list, rule, saved};
 use crate::accounts::UserData;
 use crate::http::alerts::{deliveries, watchlist};
 use crate::service::error::ApiError;
+use crate::service::watchlist::usable_channels;
 use crate::vocab::change::ChangeKind;
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::zone::{Hour, Zone};
@@ -60,7 +61,7 @@ impl Settings {
     fn new(web: Web, member: LoggedIn) -> Settings {
         let owned = web.user_data(&member);
         let now = member.viewer.now;
-        let channels = watchlist::channels(&web.app, &member.caller, &owned, now);
+        let channels = usable_channels(&web.app, &member.caller, &owned, now);
         let form = RuleForm::for_watchlist(&owned.watch_sender().alerts, channels);
         Settings { web, member, owned, form }
     }

@@ -3,9 +3,9 @@
 use maud::{Markup, html};
 
 use super::{HELD_AGAIN, date};
-use crate::http::watchlist::WatchRow;
 use crate::index::EarlierDrop;
 use crate::index::query::rows::Lifecycle;
+use crate::service::watchlist::WatchRow;
 use crate::vocab::day::Day;
 use crate::vocab::observation::RdapState;
 use crate::vocab::time::UnixMs;

@@ -16,7 +16,6 @@ use axum::routing::{get, post};
 use maud::{Markup, html};
 
 use crate::accounts::{UserData, WatchDetails};
-use crate::http::watchlist::WatchRow;
 use crate::index::Index;
 use crate::index::filter::AsOf;
 use crate::index::query::appraise::{Appraisal, cost_us};
@@ -25,6 +24,7 @@ use crate::index::query::rows::{Lifecycle, Status};
 use crate::scorer::Signals;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
+use crate::service::watchlist::WatchRow;
 use crate::service::work;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;

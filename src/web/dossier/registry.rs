@@ -7,9 +7,9 @@ use axum::extract::{Path, State};
 use axum::response::Redirect;
 use maud::{Markup, html};
 
-use crate::http::watchlist::WatchRow;
 use crate::service::app::Now;
 use crate::service::checks::{Checked, Refused};
+use crate::service::watchlist::WatchRow;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::RdapState;
 use crate::vocab::time::UnixMs;

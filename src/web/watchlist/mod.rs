@@ -17,14 +17,16 @@ use maud::Markup;
 
 use crate::accounts::{EntryAlerts, Outcome, Tags, WatchPatch};
 use crate::edge::error::Refusal;
-use crate::http::alerts::watchlist::{self, EntryAlertsRequest};
+use crate::http::alerts::watchlist::EntryAlertsRequest;
 use crate::http::params::{Page, Params};
-use crate::http::watchlist::{
-    Summary, WatchFilter, WatchQuery, WatchRow, WatchSort, sorted_rows, watch_all, watches_cost_us,
-};
+use crate::http::watchlist::WatchQuery;
 use crate::index::EarlierDrop;
 use crate::index::query::rows::Lifecycle;
 use crate::service::error::ApiError;
+use crate::service::watchlist::{
+    self, Summary, WatchFilter, WatchRow, WatchSort, sorted_rows, usable_channels, watch_all,
+    watches_cost_us,
+};
 use crate::service::work;
 use crate::vocab::day::Day;
 use crate::vocab::limits::WATCHES_PASTED_MAX;
@@ -301,9 +303,8 @@ async fn save_one(
         venue: Some(filled("venue").map(str::to_owned)),
         alerts: None,
     };
-    let names = vec![(parse_name(fields.text("domain"))?, patch)];
-    let mut outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
-    outcomes.pop().expect("one name has one outcome")?;
+    let name = parse_name(fields.text("domain"))?;
+    watchlist::watch(&web.app, &member.caller, name, patch, member.viewer.now).await?;
     Ok(Redirect::to(next(&fields)))
 }
 
@@ -322,7 +323,7 @@ async fn ring(
             let request =
                 EntryAlertsRequest { kinds: Some(all("kind")), channels: Some(all("channel")) };
             let owned = web.user_data(&member);
-            let channels = watchlist::channels(&web.app, &member.caller, &owned, member.viewer.now);
+            let channels = usable_channels(&web.app, &member.caller, &owned, member.viewer.now);
             ("domain", Some(request.parse(channels)?))
         }
         ("", "", "mute") => ("domain", muted()),

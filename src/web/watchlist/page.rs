@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use super::paste;
 use super::{Group, List, Listed, MAX_BID_LABEL, NOTICES, PATH, Pasted, Report};
 use crate::accounts::WatchDetails;
-use crate::http::watchlist::{HasBid, WatchSort};
 use crate::service::app::Now;
+use crate::service::watchlist::{HasBid, WatchFilter, WatchSort};
 use crate::vocab::day::Day;
 use crate::vocab::limits::{VENUE_CHARS_MAX, WATCHES_PASTED_MAX};
 use crate::web::components::Column::{Number, Text};
@@ -77,7 +77,7 @@ fn summary(list: &List) -> Markup {
 /// Filters as links, each with the number of names it leaves.
 fn chips(list: &List) -> Markup {
     let filter = &list.filter;
-    let is_all = *filter == crate::http::watchlist::WatchFilter::default();
+    let is_all = *filter == WatchFilter::default();
     let no_bid = filter.bid == Some(HasBid::None);
     let chip = |is_on: bool, address: String, word: &str, count: u64| {
         html! {
