@@ -394,7 +394,8 @@ impl Store {
         })
     }
 
-    /// Lets an account, or all, begin today's allowances again. Durable when it returns. Returns the number of accounts.
+    /// Lets an account, or all, begin today's allowances again. Durable when it returns. Returns the number of
+    /// accounts.
     ///
     /// # Errors
     /// [`CommandError`].

@@ -44,8 +44,8 @@ impl Store {
         Some(self.state().changes?.through)
     }
 
-    /// The change that a match in pieces was about to reach when the process ended; it goes on to just that
-    /// one. `None` between matches.
+    /// The change that a match in pieces was about to reach when the process ended; it resumes at
+    /// exactly that one. `None` between matches.
     pub fn change_matching_to(&self) -> Option<u64> {
         Some(self.state().changes?.ahead?.0)
     }

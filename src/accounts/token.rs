@@ -55,7 +55,7 @@ impl TokenDigest {
         TokenDigest(bytes)
     }
 
-    /// An id to show to whoever has the token: half of the digest in hexadecimal digits.
+    /// An id to show to the holder of the token: half of the digest in hexadecimal digits.
     pub fn public_id(&self) -> String {
         hex::encode(&self.0[..16])
     }

@@ -1,5 +1,5 @@
 //! Authentication, plan check and daily allowance, in this order. A request counts once it has passed
-//! the first two, whatever its response.
+//! the first two, regardless of its response.
 
 use std::future::ready;
 use std::pin::Pin;
@@ -33,9 +33,9 @@ pub struct Guarded<H> {
 }
 
 /// Guards a handler. An operation that needs a key refuses with 401 without a valid one, 403 below the
-/// Pro plan or without the scope, and 429 when the allowance is used up; otherwise the request counts, its response has the
-/// rate-limit headers, and the handler finds [`Now`] and the [`Caller`] in the request's extensions.
-/// Then every operation refuses unknown parameters.
+/// Pro plan or without the scope, and 429 when the allowance is used up; otherwise the request counts, its response has
+/// the rate-limit headers, and the handler finds [`Now`] and the [`Caller`] in the request's extensions. Then every
+/// operation refuses unknown parameters.
 ///
 /// This wraps the handler instead of using a layer, because axum boxes a layer's service and clones it
 /// for every request.

@@ -413,7 +413,7 @@ impl Streamed {
                 Err(_) if readmit(&self.reader.app, &self.reader.caller, Scope::Read).is_err() => {
                     return None;
                 }
-                // Without data it is no event, but moves the number from which the client reads on.
+                // Without data it is not an event, but it moves the number from which the client reads on.
                 Err(_) => return Some(format!(":\nid: {}\n\n", self.since).into()),
             }
         }

@@ -66,7 +66,7 @@ fn id(JsonInteger(number): JsonInteger) -> u64 {
 /// The names of a feed.
 ///
 /// # Errors
-/// 404 for a number that is no id, 400 for a search and a rule.
+/// 404 for a number that is not an id, 400 for a search and a rule.
 fn feed_of(
     search: Option<u64>,
     rule: Option<u64>,

@@ -117,7 +117,7 @@ const MEMBERS: &[FilterMember] = &[
         "releaseWithinDays",
         "release_to",
         Kind::Within,
-        "The effective release is today or at most so many days later.",
+        "The effective release is today or at most this many days later.",
     ),
     member("releaseFrom", "release_from", Kind::Text, "First effective release; may be relative."),
     member("releaseTo", "release_to", Kind::Text, "Last effective release; may be relative."),

@@ -97,7 +97,7 @@ struct Checks {
     /// Only while events of names are missing from the change log: `unwritable`. Reads and writes go on.
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<&'static str>,
-    /// Of a node of a cluster. `cut_off`: reads go on, writes wait for the shared log. `behind`: the other nodes
+    /// Of a node of a cluster. `cut_off`: reads continue, writes wait for the shared log. `behind`: the other nodes
     /// serve newer lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<&'static str>,
@@ -106,7 +106,7 @@ struct Checks {
     clock: Option<&'static str>,
 }
 
-/// What an instance can serve.
+/// What this instance can serve.
 struct Readiness {
     reads: bool,
     writes: bool,
@@ -209,8 +209,8 @@ pub struct IngestResponse {
 #[schema(as = IngestSource)]
 struct SourceResponse {
     name: String,
-    /// `waiting` before the first run, `ok`, `doubtful` when the lists were fetched and are odd, `failing` while it is retried, `late` without a success for
-    /// two of its intervals, or `stopped` until the operator acts.
+    /// `waiting` before the first run, `ok`, `doubtful` when the lists were fetched and are odd, `failing` while it is
+    /// retried, `late` without a success for two of its intervals, or `stopped` until the operator acts.
     status: &'static str,
     /// When the source last had no fault.
     #[schema(value_type = Option<String>, format = DateTime, required)]

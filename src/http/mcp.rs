@@ -130,7 +130,7 @@ impl AgentTool {
         for (name, value) in arguments {
             let known = operation.parameters.iter().find(|known| known.name == name);
             let Some(place) = known.map(|known| known.place) else {
-                // What is no parameter is a member of the body.
+                // Everything but parameters is a member of the body.
                 if !self.arguments().any(|argument| argument == name) {
                     return Err(self.unknown(&name));
                 }

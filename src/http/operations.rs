@@ -131,7 +131,7 @@ macro_rules! filters {
             query("contains", TEXTS, "solar,wind", "The label contains one of these texts, at most 20, separated by commas. A text with a comma is quoted with `\"`."),
             query("starts", TEXTS, "get,my", "The label starts with one of these texts."),
             query("ends", TEXTS, "bank,pay", "The label ends with one of these texts."),
-            query("not_contains", TEXTS, "casino,xxx", "The label contains none of these texts, at most 50. Likewise below."),
+            query("not_contains", TEXTS, "casino,xxx", "The label contains none of these texts, at most 50. The same applies below."),
             query("not_starts", TEXTS, "the", "The label starts with none of these texts."),
             query("not_ends", TEXTS, "online,24", "The label ends with none of these texts."),
             query("pattern", PATTERN, "CVCV", "Shape of the whole label, such as `CVCV`, `LLL` or `*bank`: `C` consonant, `V` vowel, `L` letter, `N` digit, `A` letter or digit, `?` any character, `*` any run; lower-case letters, digits and `-` stand for themselves."),
@@ -150,7 +150,7 @@ macro_rules! filters {
             query("max_tlds", OTHER_TLDS, "100", "Maximum number of other suffixes in which the data has the label."),
             query("min_drops", ParameterKind::Integer { min: 1, max: MIN_DROPS_MAX, default: None }, "1", "Minimum number of drops on record."),
             query("max_rank", ParameterKind::Integer { min: 1, max: ListRank::MAX, default: None }, "100000", "Maximum of the best rank on a popularity list. Names on none do not pass."),
-            query("dropped_from", DAY, "-7d", "First drop date: `YYYY-MM-DD`, `today`, `tomorrow`, `yesterday`, `+3d` or `-3d`. Likewise below."),
+            query("dropped_from", DAY, "-7d", "First drop date: `YYYY-MM-DD`, `today`, `tomorrow`, `yesterday`, `+3d` or `-3d`. The same applies below."),
             query("dropped_to", DAY, "today", "Last drop date."),
             query("release_from", DAY, "today", "First effective release."),
             query("release_to", DAY, "+3d", "Last effective release."),
@@ -291,7 +291,7 @@ const LAST_EVENT_ID: Parameter = Parameter {
     kind: formatted("sequence", 19),
     required: false,
     example: "",
-    description: "Events after this one, in place of `since`. Clients of a stream send it when they reconnect.",
+    description: "Events after this one; replaces `since`. Clients of a stream send it when they reconnect.",
 };
 const LABEL: Parameter = in_path(
     "label",

@@ -584,7 +584,7 @@ impl<'a> Params<'a> {
     }
 }
 
-/// A text that is no pattern, regular expression or label.
+/// A text that is not a pattern, regular expression or label.
 fn refused(name: &'static str, err: MatcherError) -> ApiError {
     let code = match (name, &err) {
         ("pattern", _) => ParameterCode::InvalidPattern,

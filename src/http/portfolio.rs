@@ -119,7 +119,7 @@ struct ClaimResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     alert_rule: Option<AttributionResponse<'a>>,
-    /// The bid, which is no cost until the name is won.
+    /// The bid, which is not a cost until the name is won.
     #[schema(value_type = Option<f64>, required)]
     bid_usd: Option<Money>,
     /// Where the bid was placed.

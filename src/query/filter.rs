@@ -148,7 +148,7 @@ impl Filter {
 /// compared with the A-label, any other with the Unicode form.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LabelFilter {
-    /// The label contains one of these; empty means any label. Likewise below.
+    /// The label contains one of these; empty means any label. The same applies below.
     pub contains: Vec<Substring>,
     pub starts: Vec<Substring>,
     pub ends: Vec<Substring>,

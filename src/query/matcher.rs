@@ -3,7 +3,7 @@
 //!
 //! Patterns become a bit-parallel automaton (Shift-And): a bit for each symbol, so that no pattern is
 //! too large. Regular expressions become a dense DFA of bounded size. Both read a label in linear time,
-//! whatever their text is. Labels are in lower case, so upper-case letters are removed from regular
+//! for every text. Labels are in lower case, so upper-case letters are removed from regular
 //! expressions before they are compiled.
 
 use std::fmt;

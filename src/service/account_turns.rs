@@ -65,7 +65,7 @@ impl<K> Default for OneAtATime<K> {
 }
 
 impl<K: Eq + Hash> OneAtATime<K> {
-    /// Waits for the others of this key. The next goes on when the guard is dropped.
+    /// Waits for the others of this key. The next one starts when the guard is dropped.
     pub async fn enter(&self, key: K) -> OwnedMutexGuard<()> {
         self.lock_of(key).lock_owned().await
     }
@@ -73,7 +73,7 @@ impl<K: Eq + Hash> OneAtATime<K> {
     fn lock_of(&self, key: K) -> Lock {
         let mut locks = self.locks.lock().expect("no code panics holding this lock");
         if !locks.contains_key(&key) {
-            // Those that nobody holds or waits for.
+            // Those without holders or waiters.
             locks.retain(|_, lock| Arc::strong_count(lock) > 1);
         }
         Arc::clone(locks.entry(key).or_default())

@@ -117,7 +117,7 @@ pub fn abandoned() -> bool {
     })
 }
 
-/// Runs `work` within what is left of this thread's budget; `None` if that does not suffice. The work
+/// Runs `work` within the rest of this thread's budget; `None` if that does not suffice. The work
 /// around it is not ended by that.
 pub fn in_time<T>(work: impl FnOnce() -> T) -> Option<T> {
     let done = (!spent()).then(work);

@@ -71,7 +71,7 @@ impl Clock {
     }
 
     /// The current instant, UTC. A request reads it once and passes it on. While the system's clock cannot be
-    /// trusted, this goes on from the last time that could, or from the newest record.
+    /// trusted, this continues from the last time that could, or from the newest record.
     pub fn now(&self) -> DateTime<Utc> {
         let wall = system_now();
         match (self.pinned, self.trust()) {
@@ -133,7 +133,7 @@ impl Clock {
         self.trust().is_none_or(|trust| trust.is_trusted())
     }
 
-    /// Lets a node of a cluster store no day before the others can have told their time.
+    /// Keeps a node of a cluster from storing a day before its peers can have sent their time.
     pub fn await_others(&self) {
         if let Some(mut trust) = self.trust() {
             trust.await_votes(monotonic_ms());

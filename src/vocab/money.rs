@@ -30,7 +30,7 @@ impl Usd {
     }
 }
 
-/// A text that is no price.
+/// A text that is not a price.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UsdError {
     /// Not a JSON number of the right size.
@@ -130,7 +130,7 @@ impl Usd {
     /// Reads a price that a person wrote: `1,250.50`, `$1,250`, `1250 USD`, `us$ 12.50`.
     ///
     /// # Errors
-    /// Whatever [`number::plain`] refuses, other currencies, fractions of a cent, and prices above
+    /// Everything that [`number::plain`] refuses, other currencies, fractions of a cent, and prices above
     /// [`USD_MAX`] dollars.
     pub fn from_text(text: &str, decimals: DecimalMark) -> Result<Usd, UsdError> {
         let text = text.trim();
@@ -141,7 +141,7 @@ impl Usd {
         Usd::from_json_number(&number).ok_or(UsdError::Range)
     }
 
-    /// The price in a JSON number; `None` if it is no number, negative, has fractions of a cent, or is
+    /// The price in a JSON number; `None` if it is not a number, negative, has fractions of a cent, or is
     /// above [`USD_MAX`] dollars.
     pub fn from_json_number(number: &str) -> Option<Usd> {
         cents(number).and_then(Usd::from_cents)

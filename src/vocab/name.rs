@@ -40,9 +40,9 @@ pub enum NameError {
     BadCharacter(char),
     #[error("the name has an empty label (two dots in a row, or a leading dot)")]
     EmptyLabel,
-    #[error("a label is longer than 63 octets")]
+    #[error("a label is longer than 63 bytes")]
     LabelTooLong,
-    #[error("the name is longer than 253 octets")]
+    #[error("the name is longer than 253 bytes")]
     NameTooLong,
     #[error("a label starts or ends with a hyphen, or has hyphens in third and fourth place")]
     BadHyphens,
@@ -234,7 +234,7 @@ pub fn to_unicode(name: &str) -> Cow<'_, str> {
 }
 
 /// Returns the host in the address of a page: `https://me@www.example.com:8080/path?x#y`, and without a
-/// scheme what is before a slash, `example.com/`. `None` for a text that is no address.
+/// scheme what is before a slash, `example.com/`. `None` for a text that is not an address.
 pub fn host_of_address(text: &str) -> Option<&str> {
     let text = text.trim();
     let (scheme, rest) = match text.split_once("//") {
@@ -328,11 +328,11 @@ fn registrable_label_len(name: &str) -> Result<u8, NameError> {
     if label.contains('.') {
         return Err(NameError::BelowRegistrable);
     }
-    Ok(u8::try_from(label.len()).expect("labels are at most 63 octets"))
+    Ok(u8::try_from(label.len()).expect("labels are at most 63 bytes"))
 }
 
 /// Length of the ICANN suffix directly above a name that is a private suffix itself, such as `uk.com`:
-/// somebody registered the name there, so it can drop.
+/// the name was registered there, so it can drop.
 fn icann_suffix_above(name: &str, private: Suffix) -> Option<usize> {
     let (_, parent) = name.split_once('.').filter(|_| private.len == name.len())?;
     let above = suffixes::find(parent);

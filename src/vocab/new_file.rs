@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags};
 const FILE_MODE: u32 = 0o640;
 /// Mode of folders.
 const FOLDER_MODE: u32 = 0o750;
-/// What no file of this process may allow, whichever library makes it.
+/// Permissions that no file of this process has, including those of libraries.
 const UMASK: u32 = 0o027;
 
 /// Creates a file, for reading and writing.
@@ -24,7 +24,7 @@ pub fn create_new(path: &Path) -> io::Result<File> {
     options().create_new(true).open(path)
 }
 
-/// Creates a file in place of the one with this name. The bytes of that one stay where it has other names.
+/// Creates a file that replaces the one with this name. The old bytes stay reachable under other links.
 ///
 /// # Errors
 /// The file cannot be created.
@@ -96,7 +96,7 @@ mod tests {
         for link in ["link", "dangling"] {
             assert!(open(&at(link)).is_err() && create_new(&at(link)).is_err(), "{link}");
         }
-        assert!(open(folder.path()).is_err(), "a folder is no file");
+        assert!(open(folder.path()).is_err(), "a folder is not a file");
         drop(open(&at("hard")).expect("opened"));
         for link in ["link", "dangling", "hard"] {
             assert_eq!(create(&at(link)).expect("created").metadata().expect("open").len(), 0);

@@ -19,7 +19,7 @@ pub enum DecimalMark {
     Comma,
 }
 
-/// A text that is no number, or more than one. Written as the end of an error: `; write 12.50, not "12,50"`.
+/// A text that is not a number, or more than one. Written as the end of an error: `; write 12.50, not "12,50"`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NumberError(CompactString);

@@ -24,7 +24,7 @@ named_enum! {
     }
 }
 
-/// Rejects a text that is no plan.
+/// Rejects a text that is not a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a plan; plans are free, core, pro and api")]
 pub struct PlanError(String);

@@ -63,7 +63,7 @@ pub struct ListId(CompactString);
 impl ListId {
     const CHARS_MAX: usize = 16;
 
-    /// Returns `None` if the text is no identifier.
+    /// Returns `None` if the text is not an identifier.
     pub fn parse(text: &str) -> Option<ListId> {
         let is_id = (1..=ListId::CHARS_MAX).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric());

@@ -81,7 +81,7 @@ struct RegistryFile {
     services: Vec<(Vec<String>, Vec<String>)>,
 }
 
-/// Reason why a file is no bootstrap registry.
+/// Reason why a file is not a bootstrap registry.
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapError {
     #[error("it is not a bootstrap file (RFC 9224 §3): {0}")]

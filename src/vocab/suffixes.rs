@@ -39,7 +39,7 @@ struct Rules {
     exception: Option<Type>,
 }
 
-/// Why a text is no Public Suffix List.
+/// Why a text is not a Public Suffix List.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SuffixListError {
     #[error("line {line}: `{rule}` is not a suffix rule")]
@@ -55,7 +55,7 @@ impl SuffixList {
     /// Parses a list; `sha256` identifies it.
     ///
     /// # Errors
-    /// A section is missing or cut short, or a line is no rule.
+    /// A section is missing or cut short, or a line is not a rule.
     pub fn parse(text: &str, sha256: String) -> Result<SuffixList, SuffixListError> {
         let mut list = SuffixList { sha256, rules: FxHashMap::default() };
         for (name, section) in [("ICANN", Type::Icann), ("PRIVATE", Type::Private)] {

@@ -91,11 +91,11 @@ impl Version {
 /// Why a file is not used as a table.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    #[error("the file is no text")]
+    #[error("the file is not UTF-8")]
     NotText,
     #[error(transparent)]
     Suffixes(#[from] SuffixListError),
-    #[error("line {0} is no TLD")]
+    #[error("line {0} is not a TLD")]
     BadTld(usize),
     #[error("the file is not ICANN's table of gTLDs: {0}")]
     NotGtlds(String),
@@ -153,7 +153,7 @@ impl Published {
         }
         let is_wrong = |suffix: &&&str| match &self.content {
             Content::Suffixes(list) => !list.is_suffix(suffix),
-            // Every TLD is delegated, and these are no brands.
+            // Every TLD is delegated, and these are not brands.
             Content::Tlds(tlds) => {
                 !suffix.contains('.') && tlds.contains(**suffix) != (self.table == Table::Delegated)
             }
@@ -197,7 +197,7 @@ fn delegated(text: &str) -> Result<(Option<String>, FxHashSet<String>), TableErr
     Ok((version, tlds))
 }
 
-/// The TLDs with Specification 13 whose contract goes on.
+/// The TLDs with Specification 13 and a running contract.
 fn brands(text: &str) -> Result<(Option<String>, FxHashSet<String>), TableError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

@@ -13,7 +13,7 @@ use crate::limits::TAG_CHARS_MAX;
 #[serde(transparent)]
 pub struct Tag(CompactString);
 
-/// Rejects a text that is no tag.
+/// Rejects a text that is not a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must have 1 to {TAG_CHARS_MAX} characters, without commas and control characters")]
 pub struct TagError;

@@ -48,7 +48,7 @@ impl WatchedChange {
                 (Some(before), Some(after)) => {
                     format!("was scored {after}, before {before}, {day}")
                 }
-                _ => format!("was scored anew, {day}"),
+                _ => format!("was rescored, {day}"),
             },
         }
     }

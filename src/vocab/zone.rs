@@ -7,7 +7,7 @@ use chrono::{DateTime, Days, LocalResult, NaiveDateTime, TimeDelta, TimeZone, Ti
 use chrono_tz::{TZ_VARIANTS, Tz};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Why a text is no time zone.
+/// Why a text is not a time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a name of the IANA time zone database, such as Europe/Berlin")]
 pub struct ZoneError;

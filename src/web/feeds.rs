@@ -81,7 +81,7 @@ async fn show(names: Names, RawQuery(query): RawQuery) -> Markup {
             (notice::shown(&[REVOKED], query.as_deref()))
             p {
                 "Read these names where you read other things: as an Atom feed in a reader, or as a calendar of expected releases. "
-                "A feed has a secret address. Whoever knows it can read these names, and nothing else."
+                "A feed has a secret address. Anyone who knows it can read these names, and nothing else."
             }
             @if let Some(created) = created {
                 p { "There is a feed since " time datetime=(created) { (created) } ". Its addresses were shown once." }

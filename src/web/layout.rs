@@ -45,7 +45,7 @@ pub struct Page<'a> {
     place: Option<NavItem>,
     styles: &'a [&'a str],
     scripts: &'a [&'a str],
-    /// Content of the header in place of the search field.
+    /// Content of the header instead of the search field.
     bar: Option<Markup>,
 }
 

@@ -28,7 +28,7 @@ const PER_ACCOUNT: Limit = Limit { burst: 30, refill_every: Duration::from_secs(
 const SIGN_UPS: Limit = Limit { burst: 10, refill_every: Duration::from_secs(300) };
 /// Mails by sign-ups and resets to one mailbox, so that none is flooded.
 const SIGN_UP_MAILS: Limit = Limit { burst: 3, refill_every: Duration::from_secs(4 * 3_600) };
-/// Verification mails to one mailbox: as many as an account may ask for, whatever the number of accounts.
+/// Verification mails to one mailbox: as many as an account may ask for, for any number of accounts.
 const VERIFICATION_MAILS: Limit =
     Limit { burst: 5, refill_every: Duration::from_secs(24 * 3_600 / 5) };
 /// Maximum remembered pairs of account and network. Beyond it, all are dropped; their owners then count
@@ -42,7 +42,7 @@ struct Limit {
     refill_every: Duration,
 }
 
-/// Keys are keyed hashes of accounts and networks: eight bytes each, whatever a client sends.
+/// Keys are keyed hashes of accounts and networks: eight bytes each, for any input.
 type Limiter<C> =
     RateLimiter<u64, DashMapStateStore<u64>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
@@ -231,7 +231,7 @@ mod tests {
         throttle.remember(peer(1), &ann);
         let made: u32 = (2..=40).map(|last| attempts(&throttle, peer(last), &ann)).sum();
         assert_eq!(made, PER_ACCOUNT.burst - 1, "from everywhere together");
-        let known = throttle.try_password(peer(1), &ann).expect("a known network goes on");
+        let known = throttle.try_password(peer(1), &ann).expect("a known network is let in");
         assert!(known.is_known);
         let other = throttle.try_password(peer(99), &email("bob@example.com")).expect("another");
         assert!(!other.is_known && other.network != known.network);

@@ -305,7 +305,7 @@ fn the_query_bar_writes_the_address() {
     let response = world.client().get("/?view=all&add=colour%3Ared");
     assert_eq!(response.status, 400);
     let page = Page::read(response.text());
-    assert!(page.id("problem").text.contains("“colour” is no filter."));
+    assert!(page.id("problem").text.contains("Unknown filter “colour”."));
     assert_eq!(page.id("find").get("value"), Some("colour:red"));
     assert_eq!(names(&page), names(&world.page("/?view=all")));
 }
@@ -357,7 +357,7 @@ fn the_first_view_is_the_best_of_each_coming_day() {
 }
 
 #[test]
-fn errors_are_told_above_the_list() {
+fn errors_are_shown_above_the_list() {
     let world = World::new();
     for (query, says) in [
         ("min_dqs=101", "Score at least: must be an integer from 0 to 100."),
@@ -539,7 +539,7 @@ fn a_dossier_shows_score_lifecycle_and_earlier_drops() {
 }
 
 #[test]
-fn a_name_has_one_page_whatever_its_spelling() {
+fn all_spellings_of_a_name_lead_to_one_page() {
     let world = World::new();
     for spelling in ["m%C3%BCller.de", "M%C3%9CLLER.DE", "xn--mller-kva.de."] {
         let response = world.client().get(&format!("/domain/{spelling}"));

@@ -153,7 +153,7 @@ impl Access {
         self.sessions.retain(|session| !session.digest.is(digest));
     }
 
-    /// Adds a verification link; the one before becomes invalid.
+    /// Adds a verification link; the previous one becomes invalid.
     pub fn add_link(&mut self, digest: TokenDigest, at: UnixMs) {
         let Address::Unverified(links) = &mut self.address else { return };
         let day = Day::nearest(at.instant());

@@ -1,4 +1,4 @@
-//! What the nodes of a cluster agree on: which node leads, and which files all of them serve.
+//! State that the nodes of a cluster share: which node leads, and which files all of them serve.
 
 use compact_str::CompactString;
 

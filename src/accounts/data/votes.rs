@@ -39,7 +39,7 @@ impl Votes {
         self.by_name.iter()
     }
 
-    /// Sets or (`None`) withdraws a vote. Returns the one before.
+    /// Sets or (`None`) withdraws a vote. Returns the previous one.
     pub fn set(&mut self, name: &str, vote: Option<Vote>) -> Option<Vote> {
         let before = match vote {
             Some(vote) => self.by_name.insert(CompactString::new(name), vote),

@@ -1,7 +1,7 @@
 //! The lead of a cluster: one node does the work that is done once for all.
 //!
-//! Taking it is a record of the shared log, which names the term. Whatever a leader decides is refused once
-//! another node's term has begun: the log itself is the fence, whatever the clocks of the nodes say.
+//! Taking it is a record of the shared log, which names the term. Decisions of a leader are refused once
+//! another node's term has begun: the log itself is the fence, and no clock of a node matters.
 
 use std::sync::atomic::Ordering;
 

@@ -404,8 +404,8 @@ impl Store {
         self.0.shared.health().map_err(|refusal| word(refusal).to_owned())
     }
 
-    /// Why writes are refused at the moment, if they are: a word of [`Store::health`], or `cut_off` while the shared log
-    /// cannot be reached.
+    /// Why writes are refused at the moment, if they are: a word of [`Store::health`], or `cut_off` while the shared
+    /// log cannot be reached.
     pub fn write_problem(&self) -> Option<String> {
         let cut_off = || {
             let refuses = self.shared_log().is_some_and(|log| log.refuses_writes(Instant::now()));
@@ -450,7 +450,7 @@ impl Store {
     }
 
     /// Returns the last record of the shared log that reads see; 0 for a single node. [`Shared::since`] may still name
-    /// the one before.
+    /// the previous one.
     pub fn log_position(&self) -> u64 {
         self.state().shared.seq
     }
@@ -533,7 +533,7 @@ impl Store {
     }
 
     /// Decides on the caller's account and makes the events durable before it returns, within the limits
-    /// of bytes and writes. A write that was appended goes on if the caller stops waiting.
+    /// of bytes and writes. An appended write continues if the caller stops waiting.
     pub(super) async fn write<T>(
         &self,
         caller: &Caller,
@@ -596,8 +596,8 @@ impl Store {
         self.0.shared.append_lazy(transaction, after)
     }
 
-    /// Returns the function to call once `transaction` is applied. It owns the account's lock, so that a caller who stops
-    /// waiting does not release it early.
+    /// Returns the function to call once `transaction` is applied. It owns the account's lock, so that a caller who
+    /// stops waiting does not release it early.
     pub(super) fn after(
         &self,
         transaction: &Transaction,

@@ -63,7 +63,7 @@ impl ChangeProgress {
         }
     }
 
-    /// Moves the accounts up to `upto`, or all, to `through`. A part that comes again moves nobody back.
+    /// Moves the accounts up to `upto`, or all, to `through`. Replaying a batch never moves progress backwards.
     pub fn advance(&mut self, through: u64, upto: Option<AccountId>) {
         match upto {
             None => (self.through, self.ahead) = (through, None),

@@ -77,7 +77,7 @@ pub struct State {
     /// The last record of the shared log that was applied; the default if none was, or if this node wrote on its
     /// own since.
     pub shared: SharedPosition,
-    /// What the nodes of a cluster agree on.
+    /// State that the nodes of a cluster share.
     pub nodes: Nodes,
 }
 

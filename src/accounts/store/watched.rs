@@ -1,4 +1,4 @@
-//! All watched names with their newest observation, each once, whatever the number of watchers.
+//! All watched names with their newest observation, each once, for any number of watchers.
 
 use crate::accounts::data::fields::row;
 use crate::accounts::data::sorted::Sorted;

@@ -256,5 +256,5 @@ fn a_snapshot_of_a_state_that_was_changed_in_part_is_refused() {
     assert!(matches!(world.store.snapshot_now(), Err(SnapshotError::Poisoned)));
     let backup = world.dir.path().join("backup");
     assert!(matches!(world.store.backup(&backup), Err(SnapshotError::Poisoned)));
-    assert_eq!(world.store.list().len(), 1, "reads go on");
+    assert_eq!(world.store.list().len(), 1, "reads continue");
 }

@@ -400,7 +400,7 @@ fn channels_stay_off_until_their_owner_changes_them() {
     for id in [hooks[0].delivery.id, mails[0].delivery.id] {
         assert!(
             !unsubscribe(UnsubscribeToken::new(*id.bytes())),
-            "the id of a delivery is no token"
+            "the id of a delivery is not a token"
         );
     }
     assert!(unsubscribe(link));

@@ -657,7 +657,7 @@ fn a_write_completes_if_its_caller_is_dropped() {
         // Dropped after its first poll, which has put it on its way.
         world.wait(async { drop(futures_util::poll!(adding.as_mut())) });
         drop(adding);
-        // Waits for the account's turn, which comes when the one before has been applied.
+        // Waits for the account's turn, which comes once the previous command is applied.
         let next = world.wait(world.store.remove_watch(&ann, &name("no.com")));
         assert_not_found(next);
         assert!(world.store.user_data(&ann).watch(&name(&format!("ext{at}.com"))).is_some());

@@ -100,7 +100,7 @@ fn what_one_node_writes_the_others_have() {
 }
 
 #[test]
-fn the_position_that_is_told_after_a_read_is_as_new_as_what_was_read() {
+fn the_position_returned_after_a_read_is_as_new_as_what_was_read() {
     const ACCOUNTS: usize = 300;
     let folder = tempfile::tempdir().expect("a folder");
     let store = open_node(folder.path(), "a", &Memory::default());

@@ -288,9 +288,9 @@ fn a_storm_is_one_message_for_each_channel() {
     assert_eq!(world.store.pending_deliveries().len(), ACCOUNTS * channels.len());
 }
 
-/// A crash between the records of a match: the accounts that are done are not told again.
+/// A crash between the records of a match: finished accounts get no second message.
 #[test]
-fn a_match_in_pieces_goes_on_after_a_crash() {
+fn a_match_in_pieces_resumes_after_a_crash() {
     let (world, ann) = World::begun();
     let bob = world.account("bob@example.com", Plan::Pro);
     for caller in [&ann, &bob] {
@@ -324,7 +324,7 @@ fn a_match_in_pieces_goes_on_after_a_crash() {
 
 /// A record whose outcome was unknown is made again, with other ids.
 #[test]
-fn changes_that_are_recorded_twice_are_told_once() {
+fn changes_that_are_recorded_twice_are_reported_once() {
     let (world, ann) = World::begun();
     world.save(&ann, settings(ChangeKinds::ALL, vec![Channel::Email])).expect("saved");
     world.add_watch(&ann, watch("a.com", true)).expect("added");

@@ -263,7 +263,7 @@ pub struct RuleRequest {
     /// Required without `searchId`.
     #[schema(nullable = false)]
     pub filter: Option<FilterRequest>,
-    /// A saved search whose filter is copied, in place of `filter`.
+    /// A saved search whose filter is copied, instead of `filter`.
     #[schema(value_type = Option<u64>, minimum = 1)]
     pub search_id: Option<JsonInteger>,
     #[schema(value_type = Vec<ChannelRequest>, min_items = 1, max_items = 5)]
@@ -511,8 +511,8 @@ fn check_configured(configured: ConfiguredChannels, channels: &[Channel]) -> Res
     Ok(())
 }
 
-/// Checks the addresses that the hosts of webhooks and chat services resolve to now. A host that does not resolve passes: the
-/// guard checks again at every call.
+/// Checks the addresses that the hosts of webhooks and chat services resolve to now. A host that does not resolve
+/// passes: the guard checks again at every call.
 async fn check_webhooks(guard: &Guard, channels: &[Channel]) -> Result<(), ApiError> {
     let refused = |at, what: String| ApiError::parameter(format!("channels[{at}].url"), what);
     let checks = channels.iter().enumerate().map(async |(at, channel)| {

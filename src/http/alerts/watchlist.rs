@@ -132,7 +132,7 @@ impl<'de> Deserialize<'de> for JsonHour {
     }
 }
 
-/// Alert settings of one watched name, in place of those of the watchlist.
+/// Alert settings of one watched name, instead of those of the watchlist.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schema(as = EntryAlertsBody, example = json!({"kinds": ["available"], "channels": ["email"]}))]
@@ -146,7 +146,7 @@ pub struct EntryAlertsRequest {
     pub channels: Option<Vec<String>>,
 }
 
-/// Alert settings of one watched name, in place of those of the watchlist.
+/// Alert settings of one watched name, instead of those of the watchlist.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = EntryAlerts)]

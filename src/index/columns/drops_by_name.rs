@@ -268,8 +268,8 @@ pub struct StagedDrops {
 }
 
 impl StagedDrops {
-    /// Builds the tables from the code of each doc, see [`crate::index::columns::day::DayStages`]. Takes about 100 ms per
-    /// million names: run it in the background.
+    /// Builds the tables from the code of each doc, see [`crate::index::columns::day::DayStages`]. Takes about 100 ms
+    /// per million names: run it in the background.
     pub fn new(dropped: &DropsByName, idn: IdnOrders<'_>, stages_by_doc: &[u8]) -> StagedDrops {
         let code = |place| stages_by_doc[dropped.doc(place) as usize];
         let codes: Vec<u8> = (0..dropped.len()).into_par_iter().map(code).collect();

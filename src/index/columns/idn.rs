@@ -2,8 +2,8 @@
 //!
 //! In: names of a table whose Unicode form differs from their A-label form. Out: for a prefix of
 //! such a form, the ordinals of the names. There are two lists: names whose label is an A-label,
-//! whose best a search finds by the same tables as those of all names; and names with a plain label under an A-label suffix, which a
-//! prefix without a dot finds by their A-label form anyway. The forms themselves are not kept.
+//! whose best a search finds by the same tables as those of all names; and names with a plain label under an A-label
+//! suffix, which a prefix without a dot finds by their A-label form anyway. The forms themselves are not kept.
 
 use std::ops::Range;
 
@@ -223,7 +223,7 @@ struct Alias {
     label: bool,
 }
 
-/// Returns the Unicode forms of a part; `idn_tlds` tells by TLD number which TLDs contain an
+/// Returns the Unicode forms of a part; `idn_tlds` says by TLD number which TLDs contain an
 /// A-label.
 fn aliases_of(part: &Part, idn_tlds: &[bool]) -> Vec<Alias> {
     let may_have_one = |&at: &usize| {

@@ -103,7 +103,7 @@ pub struct TextTrail {
 }
 
 impl TextTrail {
-    /// Notes how many bytes the next label shares with the one before, read or not.
+    /// Notes how many bytes the next label shares with the previous one, read or not.
     pub fn share(&mut self, bytes: usize) {
         self.shared = self.shared.min(bytes);
     }

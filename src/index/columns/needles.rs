@@ -47,7 +47,7 @@ impl Default for NeedleTrail {
 }
 
 impl NeedleTrail {
-    /// Notes how many bytes the next label shares with the one before, read or not.
+    /// Notes how many bytes the next label shares with the previous one, read or not.
     #[inline]
     pub fn share(&mut self, bytes: usize) {
         self.shared = self.shared.min(bytes);
@@ -63,7 +63,7 @@ impl Needle {
     }
 
     /// Whether the text may end in the `len` bytes at the start of `rest`, in which a label differs from
-    /// the one before. What follows them counts too.
+    /// the previous one. What follows them counts too.
     #[inline(always)]
     fn may_end(&self, rest: &[u8], len: usize) -> bool {
         if rest[0] == self.last as u8 {
@@ -108,7 +108,7 @@ impl Needles {
         Needles { texts: texts.iter().map(Needle::new).collect(), at_end }
     }
 
-    /// Whether a label may pass. A-labels always may. The label shares its first bytes with the one before,
+    /// Whether a label may pass. A-labels always may. The label shares its first bytes with the previous one,
     /// read or not; `rest` starts with the others, and has [`LANES`] bytes and one more.
     #[inline(always)]
     pub fn may_pass(&self, trail: &mut NeedleTrail, label: &[u8], rest: &[u8]) -> bool {
@@ -147,7 +147,7 @@ mod tests {
         list.iter().map(|text| Substring::parse(text).expect("a text")).collect()
     }
 
-    /// Reads labels in order, with the bytes that each shares with the one before. Every third
+    /// Reads labels in order, with the bytes that each shares with the previous one. Every third
     /// label is skipped.
     #[test]
     fn labels_in_order_are_found_as_one_by_one() {

@@ -232,7 +232,7 @@ mod tests {
     fn numbers_come_back_and_frequent_ones_are_short() {
         let mut rng = fastrand::Rng::with_seed(4);
         for kinds in [1u32, 2, 3, 60, 4_096] {
-            // Each number is half as frequent as the one before, down to one.
+            // Each number is half as frequent as its predecessor, down to one.
             let counts: Counts =
                 (0..kinds).map(|at| ((at * 7) as u16, (1u64 << 40 >> at.min(40)).max(1))).collect();
             let writer = PrefixWriter::new(&counts);

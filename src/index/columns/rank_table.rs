@@ -7,7 +7,7 @@
 //! [`Tables`] hold the smallest key of every block of 256 places, and counts by score and length of
 //! every superblock of 32,768. A count over a wide range adds up superblocks and scans the two
 //! ends. The k-th best key is found by binary search over such sums; then only blocks whose
-//! smallest key is no worse are scanned.
+//! smallest key is not worse are scanned.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -553,7 +553,7 @@ impl<C: Column> Order<'_, C> {
         ties.keep_best(hits, start, k);
     }
 
-    /// Returns a key that is no better than that of the `k`-th best.
+    /// Returns a key that is at most as good as that of the `k`-th best.
     fn bound(&self, places: &Range<usize>, filter: KeyFilter, k: usize) -> u16 {
         let supers = places.start.div_ceil(SUPER)..places.end / SUPER;
         if !supers.is_empty() {

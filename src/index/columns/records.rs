@@ -32,7 +32,7 @@ const CODES: &str = "records.codes";
 const SCORE_AGAIN: u16 = 1 << 13;
 /// Lowest bits of points, which no code shortens.
 const RAW: u32 = 5;
-/// In place of the other bits of points: exactly zero. No points have these bits.
+/// Instead of the other bits of points: exactly zero. No points have these bits.
 const ZERO: u16 = 1 << 15;
 /// With a mark: of the last token.
 const LAST: u16 = 1 << u8::BITS;

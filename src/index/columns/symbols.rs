@@ -16,7 +16,7 @@ const FILE: &str = "records.symbols";
 const COUNT: usize = 1 << u8::BITS;
 /// Bytes of a symbol at most.
 const LEN: usize = size_of::<u64>();
-/// Rounds in which symbols grow: each joins neighbours of the one before.
+/// Rounds in which symbols grow: each joins neighbours of the previous one.
 const ROUNDS: usize = 6;
 /// Bytes of a label at most.
 pub const LABEL_BYTES: usize = 63;

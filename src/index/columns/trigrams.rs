@@ -4,8 +4,8 @@
 //! An occurrence either starts in the label or lies within `.tld`. The second kind is a set of
 //! TLDs. For the first, a tantivy index holds the trigrams of the label and its dot. A text of three
 //! characters is one trigram, unless its second is the dot: that a label ends with a character is the
-//! trigrams that end with the character and the dot. A longer one is the docs of its rarest trigrams, read and compared. Two characters are
-//! all trigrams that start with them, one is a set ([`CharDocs`]).
+//! trigrams that end with the character and the dot. A longer one is the docs of its rarest trigrams, read and
+//! compared. Two characters are all trigrams that start with them, one is a set ([`CharDocs`]).
 //!
 //! Characters outside ASCII also have terms of one and two characters, since no small alphabet
 //! continues them. [`super::trigram_writer`] writes the index.
@@ -70,7 +70,7 @@ impl Trigrams {
     pub fn open(files: &Files, listed: u32, tlds: &Tlds) -> Result<Trigrams, GenerationError> {
         let letters = CharDocs::open(files, listed)?;
         let prefix = format!("{FOLDER}/");
-        // In memory: whatever happens to the files on disk does not reach a query.
+        // In memory, so that changes of the files on disk do not affect queries.
         let directory = RamDirectory::create();
         for name in files.names_under(&prefix) {
             let copied =

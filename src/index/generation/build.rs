@@ -295,8 +295,8 @@ pub fn rollback(index: &Path) -> Result<Manifest, BuildError> {
     Err(GenerationError::malformed(index, what).into())
 }
 
-/// Moves the generations in `received`, which another node has built, to the folder of the index. One of the same number
-/// that this node has built itself gives way.
+/// Moves the generations in `received`, which another node has built, to the folder of the index. One of the same
+/// number that this node has built itself gives way.
 ///
 /// # Errors
 /// The folder cannot be used, or a rebuild is running.
@@ -819,7 +819,7 @@ mod tests {
         };
         assert_eq!((build(2), build(2)), (1, 2));
         damage(2, "names/text");
-        let served = open::open_current(&index).expect("the one before serves").index;
+        let served = open::open_current(&index).expect("its predecessor serves").index;
         assert_eq!(served.manifest().generation, GenerationId(1));
         assert_eq!((build(2), numbers()), (3, vec![1, 3]));
         open::open(&index, GenerationId(1)).expect("still intact");
@@ -889,7 +889,7 @@ mod tests {
                 fs::write(&path, bytes).expect("writable");
                 assert!(open::open(&index, manifest.generation).is_err(), "{name}");
             }
-            let opened = open::open_current(&index).expect("the one before serves");
+            let opened = open::open_current(&index).expect("its predecessor serves");
             assert_eq!(opened.index.manifest().generation, GenerationId(1), "{name}");
             assert!(opened.fallback.is_some(), "{name}");
             fs::remove_file(&path).expect("removable");

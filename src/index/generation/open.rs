@@ -1,5 +1,5 @@
 //! Generations from disk into memory: every byte verified before it is used, and when the
-//! current generation is damaged, the one before it.
+//! current generation is damaged, its predecessor.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -118,7 +118,7 @@ fn read_base(index: &Path, extension: &Extension) -> Result<Manifest, Generation
     Ok(base)
 }
 
-/// Opens the generation in `folder`, whatever the folder is called.
+/// Opens the generation in `folder`, under any name.
 ///
 /// # Errors
 /// As [`open`].

@@ -625,7 +625,7 @@ fn an_index_is_built_whole_unless_the_answers_are_the_same() {
     assert_eq!(reason(&lists, rule), Err(WholeBecause::ManyNew));
     let third = lists.batches.pop().expect("three");
     assert_eq!(reason(&lists, ALWAYS), Err(WholeBecause::NothingNew));
-    // A batch that the index does not know in place of its second.
+    // A batch that the index does not know instead of its second.
     let second = lists.batches.pop().expect("two");
     lists.batches.push(third);
     assert_eq!(reason(&lists, ALWAYS), Err(WholeBecause::Corpus));

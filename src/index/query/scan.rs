@@ -104,7 +104,7 @@ impl Dead {
     /// names are to be skipped.
     fn prefix(&mut self, label: &[u8], len: Option<usize>) -> Option<&[u8]> {
         let prefix = &label[..len?];
-        // A-labels are matched in Unicode, whatever they start with.
+        // A-labels are matched in Unicode, with any prefix.
         if A_LABEL.as_bytes().starts_with(prefix) {
             return None;
         }

@@ -580,7 +580,7 @@ impl TopHits<'_> {
         self.trim_if_long();
     }
 
-    /// Drops candidates that are not among the best, whatever their ordinals.
+    /// Drops candidates that are not among the best, regardless of their ordinals.
     fn trim(&mut self) {
         let wanted = self.wanted();
         if wanted > 0 && self.hits.len() >= wanted {

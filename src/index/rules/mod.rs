@@ -178,7 +178,7 @@ struct PlannedRule {
     fresh: usize,
     /// Docs below this have the minimum score.
     docs: u32,
-    /// `None` accepts any length; likewise below.
+    /// `None` accepts any length. The same applies below.
     length: Option<usize>,
     tlds: Option<Vec<u16>>,
     needle: Option<usize>,

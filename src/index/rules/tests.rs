@@ -55,7 +55,7 @@ fn near(made: &mut TestTables, days: usize) -> Day {
     day(TODAY + 5 - made.below(days) as u16)
 }
 
-/// Creates a list of some of the names and adds its drops to `told`.
+/// Creates a list of some of the names and adds its drops to `sent`.
 fn list(
     made: &mut TestTables,
     names: &[DomainName],
@@ -370,7 +370,7 @@ fn previews_are_what_a_scan_finds() {
 }
 
 impl Corpus {
-    /// What a rule would have sent on each day of lists.
+    /// Messages that a rule would have sent on each day of lists.
     fn sent_per_day(
         &self,
         query: &RuleQuery,
@@ -459,7 +459,7 @@ fn base(made: &mut TestTables, batches: u64) -> Watermark {
 /// Lists come, days go by, and each is matched against what was matched before: nothing fires
 /// twice, and what was in a rule's stages when a list came fires.
 #[test]
-fn a_name_fires_once_whatever_the_days() {
+fn a_name_fires_once_over_all_days() {
     let mut made = TestTables::new(7);
     let corpus = corpus(&mut made, 1_500, 1);
     let mut fired_in_all = 0;
@@ -493,7 +493,7 @@ fn a_name_fires_once_whatever_the_days() {
         if (bits + 1).is_power_of_two() {
             assert_eq!(fired, in_stages, "{query:?}");
         } else {
-            // In a gap: a name that passed some of the stages while no list came counts as told.
+            // In a gap: a name that passed some of the stages while no list came counts as sent.
             assert!(fired.iter().all(|doc| in_stages.binary_search(doc).is_ok()), "{query:?}");
         }
     }

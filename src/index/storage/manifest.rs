@@ -127,8 +127,8 @@ pub struct Manifest {
     /// Versions of the libraries that wrote its files.
     pub tantivy: String,
     pub fst: String,
-    /// BLAKE3 of the checksums of its batches and popularity lists, and the number of lists in them, which is the number
-    /// of the newest list.
+    /// BLAKE3 of the checksums of its batches and popularity lists, and the number of lists in them, which is the
+    /// number of the newest list.
     pub corpus: String,
     pub batches: u64,
     /// Public Suffix List that replaced the compiled one.
@@ -184,7 +184,7 @@ impl Manifest {
         self.files.values().map(|file| file.len).sum()
     }
 
-    /// Returns a hash, in hex, that tells the generation from every other.
+    /// Returns a hash, in hex, that identifies the generation.
     pub fn digest(&self) -> String {
         let json =
             serde_json::to_vec(self).expect("a manifest has no maps with keys of other types");

@@ -23,11 +23,11 @@ const BEHIND_MAX: i64 = 2 * DAY;
 const AHEAD_SETTLES: i64 = 10 * MINUTE;
 /// A clock that is further behind is believed after this time.
 const BEHIND_SETTLES: i64 = 10 * SECOND;
-/// A clock that goes on within this bound is the same reading.
+/// Readings that differ from the expected time by less count as continuous.
 const STEADY: i64 = HOUR;
 /// Clocks of nodes that differ by more do not agree.
 const NODES_DIFFER_MAX: i64 = HOUR;
-/// What a node told counts for this time.
+/// How long the time that a node sent is used.
 const VOTE_MAX: i64 = 10 * SECOND;
 
 /// Nodes tell their time once a second.
@@ -42,13 +42,13 @@ pub struct Trust {
     trusted: bool,
     /// When stored days that are later may be corrected: the system clock was behind the records at the start.
     corrects_at: i64,
-    /// When days may be stored: the other nodes have told their time by then.
+    /// When days may be stored: its peers have sent their time by then.
     stores_at: i64,
     /// The time of the newest list: the system clock is not earlier.
     seen: Option<i64>,
     /// The offset of a system clock that shows another time, and since when it does.
     settling: Option<(i64, i64)>,
-    /// Offsets of the clocks of other nodes, and when they told.
+    /// Offsets of the clocks of other nodes, and when they were received.
     votes: BTreeMap<String, (i64, i64)>,
 }
 
@@ -92,7 +92,7 @@ impl Trust {
         self.trusted
     }
 
-    /// Lets a node of a cluster store no day before the others can have told their time.
+    /// Keeps a node of a cluster from storing a day before its peers can have sent their time.
     pub fn await_votes(&mut self, mono: i64) {
         self.stores_at = mono + VOTES_WAIT;
     }

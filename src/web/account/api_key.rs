@@ -165,7 +165,7 @@ fn page(
     Ok(tab_page(&member.viewer, Tab::Api, notice, &main))
 }
 
-/// The page that shows a new key. `before` says what became of the one before.
+/// The page that shows a new key. `before` says what became of the previous key.
 fn shown_once(
     web: &Web,
     member: &LoggedIn,
@@ -245,7 +245,7 @@ fn key_row(key: &Key, now: UnixMs) -> Markup {
             @if let Some(day) = day { (date(day, today)) } @else { span.soft { (none) } }
         }
     };
-    let replace = "Create a new key in place of this one?";
+    let replace = "Replace this key with a new one?";
     let revoke = "Programs that use this key stop working at once. Revoke it?";
     html! {
         tr {

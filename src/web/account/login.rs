@@ -126,7 +126,7 @@ pub async fn log_out(
     Ok((jar, LOGGED_OUT.at("/login")).into_response())
 }
 
-/// What a browser is shown that does not have the cookie of an owner without a password.
+/// Page for a browser that lacks the cookie of an owner without a password.
 fn unknown_browser() -> Markup {
     html! {
         p {

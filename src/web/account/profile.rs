@@ -158,7 +158,7 @@ fn password_form(profile: &Profile, has_password: bool, problem: Option<(&str, &
         form.panel method="post" action="/account/password" {
             h2 { @if has_password { "Change password" } @else { "Set a password" } }
             @if !has_password { p { "Anyone who can use this computer can open dropdex. With a password, only you can." } }
-            // Tells password managers which account the password belongs to.
+            // Shows password managers which account the password belongs to.
             input type="email" name="email" value=(profile.email) autocomplete="username" readonly hidden;
             @if has_password { (Field::password("present", "Current password", about("present"))) }
             (Field::new_password("New password", about("password")))

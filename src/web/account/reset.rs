@@ -136,7 +136,7 @@ fn password_page(viewer: &Viewer, link: &str, email: &Email, problem: Option<&st
     let main = html! {
         form.panel method="post" action={ "/reset/" (link) } {
             p { "Choose a new password for " b { (email) } ". All sessions of the account end." }
-            // Tells password managers which account the password belongs to.
+            // Shows password managers which account the password belongs to.
             input type="email" name="email" value=(email) autocomplete="username" readonly hidden;
             (Field::new_password("New password", problem))
             button type="submit" { "Set password" }

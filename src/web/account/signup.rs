@@ -151,7 +151,7 @@ fn password_page(viewer: &Viewer, link: &str, email: &Email, problem: Option<&st
     let main = html! {
         form.panel method="post" action={ "/signup/" (link) } {
             p { "Choose a password for " b { (email) } "." }
-            // Tells password managers which account the password belongs to.
+            // Shows password managers which account the password belongs to.
             input type="email" name="email" value=(email) autocomplete="username" readonly hidden;
             (Field::new_password("Password", problem))
             button type="submit" { "Create account" }

@@ -85,7 +85,7 @@ impl History<'_> {
     }
 }
 
-/// What happened on the drop date.
+/// Event on the drop date.
 pub fn exit_word(drop: &Lifecycle) -> &'static str {
     if drop.is_first_listing() { "First listed" } else { "Left the zone" }
 }

@@ -258,7 +258,7 @@ pub fn depth(viewer: &Viewer, offset_max: u32) -> u32 {
     if viewer.member.is_some() { offset_max.saturating_add(1) } else { ANONYMOUS_DEPTH }
 }
 
-/// Says that a list goes on for visitors who log in, and return to `next`.
+/// Says that visitors who log in see the rest of a list, and return to `next`.
 pub fn log_in_for_more(next: &str) -> Markup {
     html! {
         p.soft.more {

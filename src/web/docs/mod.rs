@@ -106,7 +106,7 @@ async fn search(viewer: Viewer, RawQuery(sent): RawQuery) -> Result<Markup, Page
     Ok(frame(&viewer, "Search the documentation", None, &query, main))
 }
 
-/// Headings whose text contains every word of `query`, whatever its case, in reading order.
+/// Headings whose text contains every word of `query`, ignoring case, in reading order.
 fn matches(query: &str) -> Vec<(&'static DocsPage, &'static Heading)> {
     let words: Vec<_> = query.split_whitespace().map(str::to_lowercase).collect();
     if words.is_empty() {

@@ -47,7 +47,7 @@ use state::{DAYS_AHEAD, State};
 
 /// Names of each day of the digest.
 const BEST_OF_DAY: u32 = 12;
-/// A score that few names reach: the digest tells how many do.
+/// A score that few names reach; the digest counts those that do.
 const HIGH: u8 = 90;
 
 pub fn routes() -> Router<Web> {

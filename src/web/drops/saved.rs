@@ -20,7 +20,7 @@ use crate::web::owned::idempotency_field;
 pub const PATH: &str = "/searches";
 
 /// Time that a page spends on counting the names of its searches. Counts are kept, so the next page
-/// goes on with the rest.
+/// continues with the rest.
 const COUNT_TIME: Duration = Duration::from_millis(30);
 
 /// A saved search and its counts; `None` if there was no time to count.

@@ -278,14 +278,14 @@ fn keyed(
     let mut singles = SINGLES.iter().filter(|single| State::has(single.parameter));
     if let Some(range) = ranges.find(|range| range.keys.contains(&key)) {
         if is_not {
-            return Err(format!("“-{key}:” is no filter. Write {key}:<={value}, for example."));
+            return Err(format!("“-{key}:” is not a filter. Write {key}:<={value}, for example."));
         }
         let (low, high) = bounds(range.of, value)?;
         values.extend([(range.low, low), (range.high, high)]);
     } else if let Some(single) = singles.find(|single| single.keys.contains(&key)) {
         let parameter = if is_not { single.negated } else { single.parameter };
         if parameter.is_empty() {
-            return Err(format!("“-{key}:” is no filter: {key} cannot be excluded."));
+            return Err(format!("“-{key}:” is not a filter: {key} cannot be excluded."));
         }
         let value = if parameter == MAX_RANK { plain_rank(value) } else { value.to_owned() };
         values.push((parameter, value));
@@ -300,7 +300,7 @@ fn keyed(
         let keys = RANGES.iter().map(|range| range.keys[0]);
         let keys = keys.chain(SINGLES.iter().map(|single| single.keys[0]));
         let keys: Vec<_> = keys.chain(FEATURES.iter().map(|feature| feature.key)).collect();
-        return Err(format!("“{key}” is no filter. There are {}.", keys.join(", ")));
+        return Err(format!("Unknown filter “{key}”. Filters: {}.", keys.join(", ")));
     }
     Ok(())
 }
@@ -335,7 +335,7 @@ fn bounds(of: Of, text: &str) -> Result<(String, String), String> {
     } else if let Some(high) = text.strip_prefix("<=") {
         ("", high)
     } else if text.starts_with(['<', '>']) {
-        return Err(format!("Write >= or <= in place of “{}”.", &text[..1]));
+        return Err(format!("Write >= or <= instead of “{}”.", &text[..1]));
     } else {
         match of {
             Of::Numbers => text.split_once('-').unwrap_or((text, text)),
@@ -403,10 +403,10 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_told() {
         for (text, told) in [
-            ("colour:red", "“colour” is no filter. There are score, len,"),
+            ("colour:red", "Unknown filter “colour”. Filters: score, len,"),
             ("score:", "Write a value after “score:”."),
-            ("score:>80", "Write >= or <= in place of “>”."),
-            ("-len:4", "“-len:” is no filter."),
+            ("score:>80", "Write >= or <= instead of “>”."),
+            ("-len:4", "“-len:” is not a filter."),
             ("digits:many", "Write digits:none or digits:some or digits:only."),
             ("-like:shop", "like cannot be excluded"),
             ("-rank:100k", "rank cannot be excluded"),

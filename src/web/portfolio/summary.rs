@@ -76,7 +76,7 @@ impl FromStr for GroupBy {
     }
 }
 
-/// Sums of claims in cents. Missing prices count as 0. A bid is no cost until the name is won, and an
+/// Sums of claims in cents. Missing prices count as 0. A bid is not a cost until the name is won, and an
 /// unsold name is inventory, not a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {

@@ -114,7 +114,7 @@ fn introduction(plan: Option<Plan>) -> Markup {
         section.panel #limits aria-labelledby="limits-title" {
             h2 #limits-title { "Rate limits" }
             p {
-                "Each JSON request with a valid key of a plan with API access counts, whatever its response. "
+                "Each JSON request with a valid key of a plan with API access counts, regardless of its response. "
                 "The count resets at 00:00 UTC. Responses have these headers:"
             }
             dl.facts {

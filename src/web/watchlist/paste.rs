@@ -60,7 +60,7 @@ impl Pasted {
     /// Parses a text. Separators are white space, commas, semicolons, bars and quotes, which no name
     /// contains. A text whose first line names a column of domains is a CSV file, with commas, semicolons,
     /// tabs or bars between its cells; a line `sep=;` before it says which. Another table is refused: its
-    /// cells may hold names that nobody wants to watch.
+    /// cells may hold names that are not meant to be watched.
     pub fn parse(text: &str) -> Pasted {
         let text = text.trim_start_matches('\u{feff}');
         let start = Start::of(text);
@@ -458,7 +458,7 @@ mod tests {
             assert_eq!((pasted.items, pasted.names.len()), (0, 0), "{text}");
         }
         for (text, names) in [
-            // A first row with a name is no header.
+            // A first row with a name is not a header.
             ("alpha1.com;12,50;sedo.com\nalpha2.com;1;sedo.com\n", 3),
             ("My names\nalpha1.com\nalpha2.com\n", 2),
             ("Please add, thanks:\nalpha1.com\nalpha2.com, alpha3.com, alpha4.com\n", 4),

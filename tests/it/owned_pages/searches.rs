@@ -103,7 +103,7 @@ fn an_alert_takes_the_filters_of_a_search_or_a_list() {
     page.assert_says(200, "of at most 8 characters; length ≥ 4, no digits, starts with tea.");
     page.assert_lacks("From the search");
     let bad = [("name", "Teas"), ("add", "colour:red"), ("email", "on")];
-    ann.post(&format!("/alerts/{rule}"), &bad).assert_says(400, "“colour” is no filter.");
+    ann.post(&format!("/alerts/{rule}"), &bad).assert_says(400, "Unknown filter “colour”.");
     ann.post_by_script("/alerts/preview", &[("add", "len:4-")])
         .assert_says(200, "6 names match today");
     ann.post_by_script("/alerts/preview", &[("regex", "(")])
