@@ -141,7 +141,7 @@ impl<'a, T> Draft<'a, T> {
     /// [`WriteError::Journal`].
     pub async fn finish(self) -> Result<T, WriteError> {
         let answered = self.respond(|_| Receipt::default()).await?;
-        Ok(answered.value.expect("a write without a key is no repeat"))
+        Ok(answered.value.expect("a write without a key is not a repeat"))
     }
 
     /// Makes the write durable together with its receipt. A repeat gets the kept one

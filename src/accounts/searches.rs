@@ -102,7 +102,7 @@ fn change(
         search.name = name(text)?;
     }
     search.conditions = patch.conditions.unwrap_or(search.conditions);
-    // An older generation is no reason to show names as new again.
+    // An older generation does not make names new again.
     search.seen = search.seen.max(patch.seen.unwrap_or_default());
     let event = (search != **before).then(|| {
         let search = Box::new(search.clone());

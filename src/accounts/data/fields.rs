@@ -59,7 +59,7 @@ impl RowWriter {
     /// Writes a field.
     pub fn put(&mut self, number: u8, name: &str, value: &impl Serialize) {
         if let Some(json) = &mut self.json {
-            // Every value has a JSON form. If a new one does not, a dump goes on without it.
+            // Every value has a JSON form. If a new one does not, a dump continues without it.
             let value = serde_json::to_value(value).unwrap_or_else(|_| "(no JSON form)".into());
             json.insert(name.to_owned(), value);
             return;
@@ -125,7 +125,7 @@ type ReadResult<T> = Result<T, String>;
 
 impl<'a> RowReader<'a> {
     /// # Errors
-    /// The bytes are no fields.
+    /// The bytes are not fields.
     pub fn new(name: &'static str, bytes: &'a [u8]) -> ReadResult<RowReader<'a>> {
         let (mut rest, mut seen) = (bytes, [0; 2]);
         while !rest.is_empty() {

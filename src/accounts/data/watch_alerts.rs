@@ -138,7 +138,7 @@ impl WatchSender {
     }
 }
 
-/// The owner's choice for one watched name, in place of that of the account.
+/// The owner's choice for one watched name, instead of that of the account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryAlerts {
     /// Empty to hear nothing.

@@ -75,7 +75,7 @@ table! {
         /// A UTC day began; earlier days are over even if the clock is set back. With `corrects`, the latest day so
         /// far was that of a wrong clock.
         4 DayBegan { 1 day: Day; 2 corrects: bool }
-        /// A verification link was made; it replaces the one before.
+        /// A verification link was made; it replaces the previous one.
         5 EmailVerificationAsked { 1 account: AccountId, 2 digest: TokenDigest, 3 at: UnixMs; }
         6 EmailVerified { 1 account: AccountId; }
         7 SessionBegan {

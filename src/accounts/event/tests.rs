@@ -489,7 +489,7 @@ fn hostile_bytes_do_not_panic() {
                 let mut hostile = bytes.clone();
                 hostile[at] = value;
                 if let Ok(read) = Transaction::decode(kind, &hostile) {
-                    // Whatever is read fits a record again.
+                    // Everything that was read fits a record again.
                     assert!(read.encode().1.len() <= PAYLOAD_BYTES_MAX, "{name} at {at}");
                 }
             }
