@@ -48,7 +48,7 @@ struct Arguments {
     /// Names known before
     #[arg(long, default_value_t = 1_000_000)]
     known: usize,
-    /// Names that the list brings
+    /// Names of the list
     #[arg(long, default_value_t = 400_000)]
     new: usize,
     /// New names on watchlists of 100 names

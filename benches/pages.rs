@@ -118,7 +118,7 @@ fn measure(
         octets = read_answer(&mut answers).with_context(|| target.to_owned())?;
         times.push(started.elapsed());
     }
-    // What is made once a day is not what a page takes.
+    // Warm-up: tables computed once a day do not count.
     let mut times = times.split_off(1);
     times.sort_unstable();
     Ok(Measured { middle: times[times.len() / 2], slowest: times[times.len() - 1], octets })
@@ -130,7 +130,7 @@ fn read_answer(answers: &mut impl BufRead) -> anyhow::Result<usize> {
     while !head.ends_with("\r\n\r\n") {
         ensure!(answers.read_line(&mut head)? > 0, "the server closed a connection");
     }
-    // A name that no list brought has a page too.
+    // A name without a list has a page, too.
     let answered = head.starts_with("HTTP/1.1 200 ") || head.starts_with("HTTP/1.1 404 ");
     ensure!(answered, "is not answered:\n{head}");
     let head = head.to_ascii_lowercase();

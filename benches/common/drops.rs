@@ -27,18 +27,18 @@ const RELEASE_AHEAD_DAYS: std::ops::Range<u64> = 1..15;
 /// How many names meet which fate, in per mille.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mix {
-    /// Of all names: dropped within [`RECENT_DAYS`].
+    /// Share of all names that dropped within [`RECENT_DAYS`].
     pub recent: u32,
-    /// Of all names: dropped and released long ago. Names neither recent nor released never
+    /// Share of all names that dropped and were released long ago. Names neither recent nor released never
     /// dropped; half of those are known to be registered.
     pub released: u32,
     /// Recent drops are all in the active pipeline, but for those registered again.
     pub active_only: bool,
-    /// Of the recent ones: registered again.
+    /// Share of recent drops that were registered again.
     pub registered_again: u32,
-    /// Of the recent ones: with a release date of their own.
+    /// Share of recent drops with a release date.
     pub explicit_release: u32,
-    /// Of the recent ones: dropped once before.
+    /// Share of recent drops with an earlier drop.
     pub twice: u32,
 }
 

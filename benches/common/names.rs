@@ -41,7 +41,7 @@ const BUCKETS: usize = 256;
 /// Tasks whose names are kept before more are made.
 const TASKS_AT_ONCE: usize = 32;
 
-/// Where the random numbers of each decision come from.
+/// Source of random numbers, one for each decision.
 mod place {
     /// Which real names are taken.
     pub const PICK: u64 = 1 << 62;
@@ -443,7 +443,7 @@ struct Bucket {
     text: Vec<u8>,
     lens: Vec<u8>,
     label_lens: Vec<u8>,
-    /// Of two equal names, the one with the smaller number was first.
+    /// Of two equal names, the one with the smaller number is kept.
     numbers: Vec<u32>,
 }
 

@@ -535,7 +535,7 @@ fn names_in(body: &[u8]) -> anyhow::Result<Vec<String>> {
 struct Turns(Vec<Load>);
 
 impl Turns {
-    /// That of the turn in the middle, as [`Turns::timing`].
+    /// Timing of the median turn, as [`Turns::timing`].
     fn per_second(&self) -> f64 {
         let mut rates: Vec<f64> = self.0.iter().map(Load::per_second).collect();
         rates.sort_by(f64::total_cmp);

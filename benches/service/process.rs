@@ -29,7 +29,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub struct Ran {
     pub stdout: String,
     pub seconds: f64,
-    /// Of all cores together; zero where the system does not tell (`/proc` is Linux's).
+    /// Sum over all cores; zero on systems without `/proc`.
     pub cpu_seconds: f64,
     /// Resident bytes at most, as far as looking now and then shows.
     pub peak_bytes: u64,

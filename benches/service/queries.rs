@@ -158,7 +158,7 @@ impl Query {
         filter.map_err(|err| anyhow!("{query}: {err:?}"))
     }
 
-    /// As the index takes it, through the door of the API.
+    /// Parsed by the API, as the index accepts it.
     ///
     /// # Errors
     /// The API refuses it.

@@ -144,7 +144,7 @@ pub fn short(count: u64) -> String {
     }
 }
 
-/// Three digits that say something: `0.53`, `7.21`, `48.3`, `1,234,567`.
+/// Rounds to three significant digits: `0.53`, `7.21`, `48.3`, `1,234,567`.
 pub fn number(value: f64) -> String {
     if value.abs() < 10.0 {
         return format!("{value:.2}");

@@ -100,7 +100,7 @@ impl<'a> Scan<'a> {
         drop.stage(self.as_of.today, self.as_of.catch_days)
     }
 
-    /// Where `name` stands, by bisection.
+    /// Position of `name`, by binary search.
     pub fn place(&self, name: &DomainName) -> Option<usize> {
         let (mut low, mut high) = (0, self.market.len());
         while low < high {

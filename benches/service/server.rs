@@ -39,7 +39,7 @@ use tokio::runtime::Runtime;
 
 /// More requests than a run sends; half of what can be counted.
 const REQUESTS_PER_DAY: u32 = u32::MAX / 2;
-/// As the service itself has it.
+/// Default of the service.
 const BLOCKING_THREADS_PER_CORE: usize = 4;
 const EMAIL: &str = "bench@dropdex.example";
 

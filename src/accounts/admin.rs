@@ -409,7 +409,7 @@ impl Store {
             }
         };
         self.0.shared.barrier_blocking()?;
-        // What another node reserves meanwhile is decided again.
+        // A concurrent reservation of another node repeats the decision.
         for some in accounts.chunks(ROWS_MAX) {
             let reset =
                 |&account| Event::UsageNoted { account, day, requests: 0, exports: 0, reset: true };

@@ -126,7 +126,7 @@ impl Store {
             let _one = self.0.watching.lock().await;
             self.record(through, changes, found, has_mail).await
         };
-        // What was held back in the meantime may be due.
+        // Messages held back in the meantime may be due.
         self.0.wakes.deliveries.notify_one();
         recorded
     }

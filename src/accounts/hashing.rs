@@ -28,7 +28,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// That of the first visit of a single-user server, which has no account to guess passwords of.
+    /// For the first visit of a single-user server, which has no account whose password could be guessed.
     pub const FIRST_VISIT: Attempt = Attempt { network: 0, is_known: true };
 }
 

@@ -69,7 +69,7 @@ pub struct Post {
     pub idempotency: Option<Idempotency>,
 }
 
-/// What is kept of the response to a write, for repeats of the request. Both are the caller's own.
+/// Stored response of a write, for retries of the request. Both are the caller's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Receipt {
     pub code: u16,

@@ -233,7 +233,7 @@ impl Usage {
     pub fn end_reservation(&self, counter: Counter, got: Option<(Option<Day>, u32)>) {
         let mut counts = self.lock();
         counts.reserved.asked -= 1;
-        // What was reserved for a day that is over is of no use.
+        // Reservations for a past day are discarded.
         let Some((_, amount)) = got.filter(|(day, _)| *day == counts.now.day) else { return };
         let (left, owed) = counts.reserved.counter(counter);
         let paid = amount.min(*owed);
@@ -417,7 +417,7 @@ mod tests {
         let reserve = |usage: &Usage| {
             let begun = usage.begin_reservation(Counter::Requests, today, (100, 10, 0));
             let (total, amount) = begun?;
-            // As the shared log applies it, on every node.
+            // Applied through the shared log, on every node.
             usage.learn(total);
             usage.end_reservation(Counter::Requests, Some((total.day, amount)));
             Some((total.requests, amount))

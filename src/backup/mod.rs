@@ -48,7 +48,7 @@ pub struct Facts {
     pub created: String,
     /// The last record of the journal that it contains.
     pub seq: u64,
-    /// Of the users' data, 64 hexadecimal digits.
+    /// Digest of the users' data, 64 hexadecimal digits.
     pub state_digest: String,
 }
 

@@ -79,7 +79,7 @@ fn an_archive_holds_what_cannot_be_made_again_and_nothing_half_done() {
 fn a_flipped_or_missing_byte_of_a_backup_is_refused_or_harmless() {
     let data = installation();
     let whole = archive(data.path());
-    // What is read is hashed, so an archive that passes has the same files.
+    // Reading verifies hashes, so an archive that passes has the same files.
     let restored = |bytes: &[u8]| read(bytes, None).ok();
     let expected = restored(&whole).expect("sound");
     for at in 0..whole.len() {

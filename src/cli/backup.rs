@@ -179,7 +179,7 @@ struct Restored {
     state_digest: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     counts: Option<Counts>,
-    /// Where the settings file of the backup is, if it is not the one in use.
+    /// Path of the backup's settings file, if it differs from the one in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     settings: Option<PathBuf>,
 }

@@ -189,7 +189,7 @@ fn restore(
         bail!("the node `{}` is running; stop the servers of all nodes first", node.node);
     }
     let folder = temporary_folder(config)?;
-    // What is restored there is data of a single node, with which another log can begin.
+    // Restored data is that of a single node, which can start a new log.
     let alone = Config { data: folder.path().join("data"), ..config.clone() };
     let restored = journal::restored(&alone, file)?;
     let store = Store::open(&alone.data, config.plans.clone(), config.clock)?;

@@ -240,7 +240,7 @@ async fn fill(
     let search = NewSearch {
         name: "Short .com names".into(),
         conditions: conditions.clone(),
-        // Of the lists, the owner saw the first.
+        // The owner has seen the first list.
         seen: 1,
     };
     let (watches, claims) = (watches.collect::<Vec<_>>(), claims.collect::<Vec<_>>());

@@ -14,7 +14,7 @@ pub struct ServeArgs {
     /// Address and port; port 0 takes a free one [default: 127.0.0.1:8080]
     #[arg(long, env = "DROPDEX_LISTEN", value_name = "ADDR")]
     pub listen: Option<ListenAddress>,
-    /// Seconds to go on accepting requests after SIGTERM, while `/api/ready` returns 503 [default: 5]
+    /// Seconds to keep accepting requests after SIGTERM, while `/api/ready` returns 503 [default: 5]
     #[arg(long, env = "DROPDEX_DRAIN_DELAY", value_name = "SECONDS")]
     pub drain_delay: Option<f64>,
 }

@@ -142,7 +142,7 @@ impl SourceFile {
         Ok(source)
     }
 
-    /// Changes what the table gives.
+    /// Overrides a preset with the settings of its table.
     fn apply(self, source: &mut Source) -> anyhow::Result<()> {
         let urls = match self.url {
             None => Vec::new(),

@@ -442,7 +442,7 @@ impl Batch {
         &self.meta
     }
 
-    /// Whether drops carry score features. Those of version 1 do not.
+    /// Whether drops carry score features. Files of version 1 do not.
     pub fn has_features(&self) -> bool {
         self.version >= VERSION_WITH_FEATURES
     }

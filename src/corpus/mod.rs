@@ -310,7 +310,7 @@ fn files_and_superseded(folder: &Path) -> Result<(Vec<BatchFile>, Vec<BatchFile>
     for entry in fs::read_dir(folder).at(folder)? {
         all.extend(BatchFile::from_path(&entry.at(folder)?.path()));
     }
-    // Of files that start with the same list, the one with the most lists comes first.
+    // Among files that start with the same list, the one with the most lists comes first.
     all.sort_unstable_by_key(|file| (file.first, Reverse(file.last)));
     let (mut files, mut superseded) = (Vec::<BatchFile>::new(), Vec::new());
     for file in all {

@@ -1,4 +1,4 @@
-//! What the server tells a handler, in the extensions of a request.
+//! Facts that the server passes to handlers, in the extensions of a request.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Requests from the machine of a single-user server: on loopback, without a proxy.
 //!
-//! Nothing that a request says proves that no proxy forwarded it. So this only decides who may be the first
+//! No header can prove that a request was not forwarded by a proxy. So this only decides who may be the first
 //! visitor, whose browser then gets a cookie (`web/account/welcome`).
 
 use std::net::IpAddr;

@@ -422,7 +422,7 @@ mod tests {
             (["domain", "dropDate", "date"], "domain - dropDate [date]"),
             (["domain", "dropDate", "enddate"], "domain - dropDate [enddate]"),
             (["domain_name", "drop_date", "x"], "domain_name drop_date - []"),
-            // Of two columns of one field, the more specific name wins.
+            // If two columns hold one field, the more specific name wins.
             (["domain", "releasedate", "date"], "domain - releasedate [date]"),
             (["domain", "releasedate", "purgedate"], "domain - releasedate [purgedate]"),
             (["domainname", "name", "date"], "domainname - date [name]"),

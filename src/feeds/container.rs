@@ -88,7 +88,7 @@ pub fn ends_within_a_line(path: &Path) -> io::Result<bool> {
     let mut end = Vec::new();
     file.seek(SeekFrom::Start(len.saturating_sub(2)))?;
     file.read_to_end(&mut end)?;
-    // Of UTF-16, one of both bytes is 0.
+    // In UTF-16, one of two bytes is 0.
     let end = end.strip_suffix(&[0]).unwrap_or(&end);
     Ok(!end.ends_with(b"\n") && !end.ends_with(b"\r"))
 }

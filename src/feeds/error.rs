@@ -7,7 +7,7 @@ use super::format::{Format, words};
 use crate::vocab::day::Day;
 use crate::vocab::popularity::PopularityList;
 
-/// A list that cannot be read, or not to its end. Nothing of it may be applied.
+/// A list that cannot be read, or not to its end. No part of the list may be applied.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct FeedError {

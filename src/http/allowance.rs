@@ -253,7 +253,7 @@ fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
     let unknown = || match app.store.key_expired_at(key) {
         Some(at) => ApiError::ExpiredKey { at },
         None if app.store.was_caught_up() => ApiError::InvalidKey,
-        // What other nodes wrote is not here yet.
+        // This node does not have the other nodes' writes yet.
         None => ApiError::Unread,
     };
     app.store.authenticate(key).ok_or_else(unknown)

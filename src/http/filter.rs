@@ -129,7 +129,12 @@ const MEMBERS: &[FilterMember] = &[
         Kind::Number(1, ListRank::MAX),
         "Maximum of the best rank on a popularity list.",
     ),
-    member("listedSince", "listed_since", Kind::Text, "The list with the drop is not older."),
+    member(
+        "listedSince",
+        "listed_since",
+        Kind::Text,
+        "The list that contained the drop was observed on this day or later.",
+    ),
 ];
 
 const NAMES: [&str; MEMBERS.len()] = {

@@ -164,7 +164,7 @@ fn respond(app: &App, ready: bool, checks: Checks) -> (StatusCode, Json<ReadyRes
 const BEHIND: &str = "behind";
 /// For a moment, all nodes are cut off together while servers elect another leader.
 const CUT_OFF: &str = "cut_off";
-/// A node that was cut off for longer may be alone: others go on without it.
+/// A node that was cut off for longer may be alone: others may have continued without it.
 const CUT_OFF_MAX: Duration = Duration::from_secs(120);
 
 /// Returns the check of the shared log, and whether a node can serve reads and writes.
@@ -217,10 +217,10 @@ struct SourceResponse {
     last_success: Option<Timestamp>,
     /// Rows of its last ingested lists.
     rows: u64,
-    /// Of a table, such as the Public Suffix List: the version that was fetched last.
+    /// For a table, such as the Public Suffix List: the version that was fetched last.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
-    /// Of a table: whether the server uses that version, or will after its next start.
+    /// For a table: whether the server uses that version, or will after its next start.
     #[serde(skip_serializing_if = "Option::is_none")]
     in_use: Option<bool>,
     /// `null` when the source is stopped.

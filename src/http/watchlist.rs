@@ -361,7 +361,7 @@ pub async fn add_batch(
         venue: body.venue.map(Some),
         alerts: body.alerts.map(|Object(alerts)| alerts.parse(channels)).transpose()?.map(Some),
     };
-    // What is wrong with the notes is wrong for every name.
+    // An error in the notes applies to every name.
     patch.applied(None)?;
     let names = parsed.iter().flatten().map(|name| (name.clone(), patch.clone())).collect();
     let draft = watchlist::draft_all(&app, &caller, names, now, post).await?;

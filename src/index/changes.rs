@@ -35,14 +35,14 @@ pub struct DropChange {
 }
 
 impl Index {
-    /// Returns the changes that the calendar brings on `day`, of names whose drop was known with list
+    /// Returns the changes by the calendar on `day`, of names whose drop was known with list
     /// number `through`.
     pub fn changes_of_day(&self, day: Day, through: u64) -> Vec<DropChange> {
         let of_layer = |layer: &Layer| layer.changes_of_day(day, through);
         self.in_rank_order(self.layers().iter().map(of_layer))
     }
 
-    /// Returns the changes that lists after number `since` bring, and those from the index `before` to
+    /// Returns the changes by lists after number `since`, and those from the index `before` to
     /// this one. Without `before`, the latter are unknown and left out.
     ///
     /// A drop that a list carries first gets what the calendar says about it today as well: the days on
@@ -158,7 +158,7 @@ impl Layer {
         }
     }
 
-    /// Returns the change that the calendar brought last for a doc.
+    /// Returns the last change of a doc by the calendar.
     fn expected(&self, doc: u32, today: Day) -> Option<ChangeKind> {
         let listed = &self.drops_by_rank;
         let left = i32::from(listed.release(doc)) - i32::from(today.raw());

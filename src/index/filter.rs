@@ -1,4 +1,4 @@
-//! What the index answers: the requests of [`crate::query`], on a day.
+//! Queries of the index: the requests of [`crate::query`], on a day.
 
 pub use crate::query::filter::Filter;
 pub use crate::query::request::{

@@ -130,7 +130,7 @@ impl<'a> Work<'a> {
         if rebuild.compact {
             corpus.compact(&corpus.batches()?, 0)?;
         }
-        // An operator asks for a whole index; a server for the lists that an ingest has left.
+        // Operators request a full rebuild; a server requests one only for lists that an ingest has not indexed.
         let whole = BuildSettings { extend: ExtendRule::NEVER, ..self.site.build };
         self.build(&corpus, if rebuild.only_if_behind { self.site.build } else { whole })
     }

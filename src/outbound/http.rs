@@ -90,7 +90,7 @@ pub struct Stream {
     pub status: StatusCode,
     pub headers: HeaderMap,
     body: Incoming,
-    /// The rate of the body, once a piece of it was asked for.
+    /// Tracks the rate of the body from the first read on.
     rate: Option<LeastRate>,
     /// The connection ends when these are dropped.
     _sender: http1::SendRequest<Full<Bytes>>,

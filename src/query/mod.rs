@@ -1,5 +1,5 @@
 //! The language of filters: text that a client, a form, a rule or a command sends becomes a condition on
-//! names. Nothing here knows who asks or how the answer is found.
+//! names. This crate knows neither the caller nor how a query is executed.
 
 pub mod filter;
 pub mod matcher;

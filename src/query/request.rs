@@ -164,7 +164,7 @@ named_enum! {
         Dqs = "dqs",
         /// By day.
         Release = "release",
-        /// Of names that have one.
+        /// Only for names that have one.
         Language = "language",
         Kind = "kind",
     }

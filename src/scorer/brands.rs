@@ -66,7 +66,7 @@ impl Brands {
 
     /// Returns true for a label that imitates the look of a mark.
     fn looks_known(&self, label: &Label, text: &str) -> bool {
-        // Of the ASCII letters that a label can hold, only these look like others.
+        // Among the ASCII characters of labels, only these look like others.
         let deceives = label.idn || text.contains(['0', '1']) || text.contains("rn");
         deceives && self.looks.contains(&look(label.written()))
     }

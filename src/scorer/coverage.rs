@@ -83,7 +83,7 @@ const PRIOR_RATE: u64 = 1024;
 const HALF_UNSEEN: u64 = 1024;
 const HALF_SEEN: u64 = 64;
 
-/// Where else a corpus has a label.
+/// Other TLDs in which the corpus has a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
     /// TLDs open to the public in which the corpus has the label, and the name's own; 0 counts as 1.

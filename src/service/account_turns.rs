@@ -50,7 +50,7 @@ impl Drop for AccountTurn {
     }
 }
 
-/// Lets one request of each key go on at a time, in the order of their arrival.
+/// Runs one request of each key at a time, in order of arrival.
 pub struct OneAtATime<K> {
     /// Held for one look-up.
     locks: Mutex<HashMap<K, Lock>>,

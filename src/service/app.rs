@@ -77,7 +77,7 @@ impl ResponseLimits {
     }
 }
 
-/// What the server tells about itself.
+/// Facts about this server.
 pub struct Status {
     /// Name of this instance.
     pub node: String,

@@ -1,4 +1,4 @@
-//! What users can do, whether they ask by JSON, CSV or page: commands on accounts that need the index,
+//! Use cases, shared by JSON, CSV and pages: commands on accounts that need the index,
 //! queries within their time, and the state that all requests share. Knows no status and no header.
 
 pub mod account_turns;

@@ -192,7 +192,7 @@ impl WatchRow {
         &self.former
     }
 
-    /// Where the facts about the name come from.
+    /// Source of the facts about the name.
     pub fn source(&self) -> WatchSource {
         if self.is_external() { WatchSource::External } else { WatchSource::Corpus }
     }
@@ -416,7 +416,7 @@ async fn look_up(
     Ok(found.pop().expect("one name was looked up"))
 }
 
-/// What is known of the registry's state of a name.
+/// Known registry state of a name.
 fn observed(app: &App, name: &DomainName) -> (Option<Observation>, Vec<FormerState>) {
     app.store.observed([name]).pop().expect("one name was looked up")
 }

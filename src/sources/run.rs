@@ -243,7 +243,7 @@ impl<I: Intake> Runner<I> {
             }
             urls.retain(|url| !held(url));
         }
-        // Downloads go on while a list is ingested; lists are ingested one at a time.
+        // Downloads continue while a list is ingested; lists are ingested one at a time.
         let (mut fetches, mut logins) = (JoinSet::new(), 0);
         let lanes = if source.flow == Flow::Czds { CZDS_LANES } else { 1 };
         loop {
@@ -329,7 +329,7 @@ impl<I: Intake> Runner<I> {
         Ok(report)
     }
 
-    /// Ingests what a fetch has brought.
+    /// Ingests the result of a fetch.
     async fn take(
         &self,
         source: &Source,
@@ -646,7 +646,7 @@ pub async fn check(
     Ok(checked)
 }
 
-/// Format, rows and rejected rows of a list. Of a zone, these are its names.
+/// Format, rows and rejected rows of a list. For a zone, these are its names.
 fn count(path: PathBuf, options: ReadOptions) -> anyhow::Result<(String, u64, u64)> {
     let feed = match options.format {
         Some(Format::Zone) => Ok(Feed::open_zone(&path)?.1),

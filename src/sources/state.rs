@@ -193,7 +193,7 @@ pub struct State {
     pub last_list: Option<DateTime<Utc>>,
     pub rows: u64,
     pub rejected: u64,
-    /// Rows for each list of the latest runs that brought one, oldest first.
+    /// Number of rows of the latest lists, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<u64>,
     /// Version of the table that is held for the next start.
@@ -241,7 +241,7 @@ impl State {
         self.last_success = Some(now);
         self.problem = None;
         self.next_run = Some(next_run(source, now, jitter));
-        // Each day brings new addresses.
+        // Addresses are new each day.
         while source.is_dated() && self.held.len() > HELD_MAX {
             let oldest = self.held.iter().min_by_key(|(_, held)| held.at);
             if let Some(url) = oldest.map(|(url, _)| url.clone()) {

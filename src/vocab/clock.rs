@@ -21,7 +21,7 @@ static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 #[serde(from = "Sent", into = "Sent")]
 pub struct Clock {
     pinned: Option<Day>,
-    /// Of a clock that was sent by another process: what that one adds to the system's clock.
+    /// Offset from the system's clock, for a clock received from another process.
     ahead_ms: i64,
     trust: Option<&'static Mutex<Trust>>,
 }

@@ -5,7 +5,7 @@ pub const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// Maximum letters and digits of a column's name that is compared with others.
 pub const NAME_BYTES_MAX: usize = 24;
 
-/// Names of the domain column as [`plain`] writes them. Of several columns, the first here is used.
+/// Names of the domain column as [`plain`] writes them. If several columns match, the first one listed here is used.
 const DOMAIN_NAMES: [&str; 10] = [
     "domainname",
     "domain",

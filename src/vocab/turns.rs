@@ -165,7 +165,7 @@ impl Turn {
         self.since = None;
         self.before += used;
         self.elsewhere = Duration::ZERO;
-        // What has begun is neither refused nor evicted.
+        // Running work is neither refused nor evicted.
         if let Ok(Ok(mut turn)) = woken.blocking_recv() {
             self.since = turn.since.take();
         }
@@ -342,7 +342,7 @@ impl<W> Schedule<W> {
         Some((party, place.wake))
     }
 
-    /// Pauses running work that has used `used` since it began or went on, if another party comes first.
+    /// Pauses running work that has used `used` since it started or resumed, if another party comes first.
     fn pause(&mut self, party: Party, used: Duration, wake: W) -> bool {
         let is_over = self.running > self.limits.slots;
         let mine = self.line(party).used + used;
@@ -363,7 +363,7 @@ impl<W> Schedule<W> {
         true
     }
 
-    /// Ends running work that has used `used` since it began or went on, and `total` in all.
+    /// Ends running work that has used `used` since it started or resumed, and `total` overall.
     fn end(&mut self, party: Party, used: Duration, total: Duration) {
         let line = self.line(party);
         line.used += used;

@@ -10,11 +10,11 @@ use crate::vocab::tld::fold_tld;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Links {
-    /// Where the name can be ordered before it drops.
+    /// Services that accept orders before a name drops.
     pub backorder: Vec<Link>,
     /// Facts about the name.
     pub research: Vec<Link>,
-    /// Where a free name can be registered.
+    /// Services that register available names.
     pub registrar: Vec<Link>,
 }
 

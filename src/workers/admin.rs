@@ -329,7 +329,7 @@ pub enum AskError {
         /// The socket.
         path: PathBuf,
     },
-    /// A process of another user listens. Nothing was sent to it.
+    /// A process of another user listens. No request was sent to it.
     #[error(
         "{} belongs to a process of the user {uid}, who is neither you, nor root, nor the owner of the \
          folder; nothing was sent to it. If no server of yours runs there, remove the file",

@@ -129,7 +129,7 @@ impl Registry {
             return Ok(());
         }
         let bootstrap = self.parse(cached.registry.get())?;
-        // A newer release may bring a newer copy of the same registry.
+        // A newer release may contain a newer copy of the same registry.
         if !self.is_default() || bootstrap.publication() >= Bootstrap::compiled().publication() {
             self.live.publish(Arc::new(bootstrap));
             self.cached = Some(cached);

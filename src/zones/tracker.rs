@@ -45,7 +45,7 @@ pub struct Tracker {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct State {
     apex: String,
-    /// Of the latest files; each change of the state has a number of its own.
+    /// Number of the latest files; each change of the state gets a new number.
     number: u64,
     last: Option<Kept>,
     /// Zone files with very many changes, oldest first, until enough agree or one does not.
@@ -179,7 +179,7 @@ impl Tracker {
     }
 
     /// Takes the zone file of a day. A drop that it proves gets the day of the first file without the
-    /// name. Nothing has changed when this fails.
+    /// name. On failure, nothing has changed.
     ///
     /// # Errors
     /// The file is not whole, of another zone, or not newer than the last one; or a disk operation fails.

@@ -1,7 +1,7 @@
 //! Killed while it alerts: lists are ingested, matched and delivered, and at random points of it the
 //! server, the ingest or both get SIGKILL. A plain model says what must arrive at a real receiver,
 //! which refuses one request in five: every match at least once, again only under the same id, and
-//! nothing else. Of watched names, the log of changes says what must arrive at a webhook and at a chat.
+//! nothing else. For watched names, the log of changes defines the expected messages of a webhook and a chat.
 //!
 //! `DROPDEX_SEED=<number>` repeats a run as far as the timing of a machine allows; `DROPDEX_FULL=1`
 //! kills a hundred times.
@@ -57,7 +57,7 @@ type Drop = (String, Day);
 
 /// A rule and the matches that it must have delivered.
 struct Rule {
-    /// Where its channels post to.
+    /// Address of its channels.
     paths: Vec<String>,
     id: u64,
     tlds: Vec<&'static str>,
@@ -94,7 +94,7 @@ struct World {
     expected: Vec<String>,
 }
 
-/// Where messages about watched names are posted to.
+/// Address for messages about watched names.
 const WATCH_HOOK: &str = "/watch";
 const WATCH_CHAT: &str = "/hooks/watch-watch-watch";
 const WATCH_ALERTS: &str = "/api/v1/watchlist/alerts";
@@ -117,7 +117,7 @@ fn every_match_arrives_after_kills() {
         }
     }
     world.settle();
-    // Nothing is left that another list or start would send.
+    // No message remains that another list or start would send.
     world.ingest_whole(1);
     world.settle();
     world.restart();

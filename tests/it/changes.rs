@@ -453,7 +453,7 @@ fn streams_have_every_event_and_go_on_where_they_were() {
     for row in &rows[1..] {
         assert_eq!(again.event().map(|event| event.id), Some(seq(row)));
     }
-    // What is filtered out does not come.
+    // Filtered events are not sent.
     drop(streams.pop());
     let mut filtered = wait::until_ok(WAIT_MAX, || {
         let target = "/api/v1/changes?since=0&event=drops_tomorrow";
@@ -611,7 +611,7 @@ fn a_kill_loses_no_event_and_repeats_none() {
         let server = server.unwrap_or_else(|| world.serve(today));
         thread::sleep(Duration::from_millis(rng.below(400) as u64));
         if rng.chance(40) {
-            // What a client has read stays as it is, with the same numbers.
+            // Events that a client has read do not change, and keep their numbers.
             let rows = read(&mut world.client(&server), 0, "");
             assert_eq!(rows[..known.len().min(rows.len())], known, "seed {seed}");
             known = rows;

@@ -223,7 +223,7 @@ fn killed_builds_leave_a_valid_index() {
         assert_eq!(response.status, 200, "{}", response.text());
         assert!(response.text().contains("shop9."), "{}", response.text());
     }
-    // What was cut off is done when it is asked for again, and nothing is left of it.
+    // An interrupted operation succeeds on a retry, and leaves nothing behind.
     for round in (0..rounds).filter(|round| round % 3 == 1) {
         let more = site.lists().join(format!("more{round}.csv"));
         site.ok_on(TODAY, &["ingest", "--local", "--no-rebuild", more.to_str().expect("UTF-8")]);
@@ -376,7 +376,7 @@ fn a_build_in_little_memory_leaves_nothing_behind() {
         assert!(leftovers(&index).iter().all(|left| !index.join(left).join("table").exists()));
         assert!(opened(&index).1);
     }
-    // What the last one left would start the filler too early.
+    // Leftovers of the last round would start the filler too early.
     remove_leftovers(&index);
     // Full: the disk fills once the rebuild has seen that there is room.
     let filler = disk.join("filler");

@@ -316,7 +316,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // Else the folder cannot be removed. A server that a failed test left keeps it busy: lazily.
+        // Otherwise the folder cannot be removed. A server that a failed test left keeps it busy: lazily.
         let disk = self.filler.parent().expect("the filler is on the disk");
         let _ = Command::new("umount").arg("-l").arg(disk).status();
     }

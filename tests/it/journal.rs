@@ -985,7 +985,7 @@ fn a_full_disk_is_survived_without_a_restart() {
             } else {
                 disk.full_past.store(len, Ordering::SeqCst);
             }
-            // What the last round got written ahead is used up first.
+            // Zeros preallocated in the last round are used up first.
             let long = vec![0xbb; PAYLOAD_BYTES_MAX];
             while !in_records && round > 0 && journal.health().is_ok() {
                 match journal.append(KIND, long.clone(), |_| {}) {
@@ -1294,7 +1294,7 @@ fn a_snapshot_and_a_log_that_do_not_fit_are_refused() {
         let refused = look(dir.path()).map(|_| ());
         let is_start = gone.segment_no == segments[0].segment_no;
         match refused {
-            // The newest snapshot alone is enough to go on from the second segment.
+            // The newest snapshot suffices to continue from the second segment.
             Ok(()) => assert!(is_start),
             Err(JournalError::Misplaced { .. }) => assert!(!is_start),
             other => panic!("{other:?}"),
@@ -1417,7 +1417,7 @@ fn a_live_journal_is_read_up_to_the_last_sync() {
     })
     .expect("sound");
     assert_eq!(kinds, [Kind::OPENED, KIND, KIND]);
-    // What is synced is missed where it is not sound.
+    // Damage of synced records is detected.
     fs::write(&path, &bytes[..end - 16]).expect("written");
     lag_mark(dir.path());
     let refused = inspect(&Disk, dir.path(), Some(seq), &mut Unread).map(|_| ());
@@ -1767,7 +1767,7 @@ mod accounts {
     async fn the_command_line_works_with_a_server() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().to_owned();
-        // What a killed server left behind.
+        // Files left by a killed server.
         drop(std::os::unix::net::UnixListener::bind(socket_path(&path)).expect("bound"));
         let store = store(&path);
         let socket = AdminSocket::bind(&path).expect("bound");

@@ -126,7 +126,7 @@ fn no_answer_has_a_fault_in_its_head() {
         let has_text = path.ends_with("/search") || path.ends_with("/suggest");
         let path = if has_text { format!("{path}?q=harbor") } else { path };
         let path = path.replace("{id}", &filled.rule).replace("{label}", "harborlight");
-        // As it is, and refused.
+        // Asked for directly, and refused.
         asks.push((path.clone(), key.clone()));
         asks.push((path, "X-Nobody: 1".to_owned()));
     }

@@ -975,7 +975,7 @@ impl Run {
 
     /// The process ends without closing anything.
     fn crash(&mut self) {
-        // What was used is noted lazily; a write that waits comes after all of that.
+        // Usage is recorded lazily; a waiting write comes after it.
         let plan = if self.model[0].plan == Plan::Api { Plan::Free } else { Plan::Api };
         self.store().set_plan(&self.email(0), plan).expect("set");
         self.model[0].plan = plan;

@@ -139,7 +139,7 @@ fn answers_are_as_the_document_has_them() {
 /// Tags, and what is answered to those who hold an answer: the document has them where they are, and
 /// nowhere else. HEAD has the head of GET and no body.
 #[test]
-fn heads_are_as_the_document_has_them() {
+fn response_headers_match_the_document() {
     let site = Site::with_a_name_of_each_kind();
     let key = site.account("owner@example.com", "api");
     let server = site.serve(TODAY);

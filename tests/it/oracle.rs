@@ -134,7 +134,7 @@ const CASES: [Case; 11] = [
     }),
 ];
 
-/// Several runs of ingest, as an operator's days bring them: some leave the index for later, one
+/// Several runs of ingest, as on an operator's days: some leave the index for later, one
 /// takes two files at once, the last one repeats a list that is in the corpus already.
 fn ingest_everything(site: &Site, corpus: &Corpus, lists: &[List]) {
     const REBUILD_LATER: [&str; 5] =

@@ -349,7 +349,7 @@ fn the_first_view_is_the_best_of_each_coming_day() {
     assert!(squeezed(&tabs.text).starts_with("Dropping soon 32"), "{}", tabs.text);
     let day = world.page("/?release_from=2026-11-22&release_to=2026-11-22");
     assert_eq!(names(&day).len(), 20);
-    // Nothing passes: what to do about it.
+    // With no matches, the page says what to do.
     let none = world.page("/?digits=none&starts=solar");
     let list = squeezed(&none.id("list").text);
     assert!(list.contains("No names match these filters"), "{list}");

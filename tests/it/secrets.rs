@@ -214,7 +214,7 @@ fn hooks(client: &mut Client, channels: &[Value], is_tested: bool, secrets: &mut
     assert_eq!(added.status, 201, "{}", added.text());
     let path = format!("/api/v1/alerts/{}", added.json()["id"]);
     let mut shown = vec![added.text().to_owned()];
-    // As it is shown, every channel stays what it is.
+    // Channels sent back as shown are unchanged.
     let kept = json!({"channels": client.get(&path).json()["alert"]["channels"]});
     let changed = client.send("PATCH", &path, &kept);
     assert_eq!(changed.status, 200, "{}", changed.text());
@@ -225,7 +225,7 @@ fn hooks(client: &mut Client, channels: &[Value], is_tested: bool, secrets: &mut
         shown.push(tested.text().to_owned());
         shown.push(client.get(&format!("{path}/deliveries")).text().to_owned());
     }
-    // What a service refuses is not repeated in the error.
+    // Errors do not repeat refused input.
     for channel in channels {
         let mut wrong = channel.clone();
         wrong["type"] = json!("discord");

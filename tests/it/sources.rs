@@ -119,7 +119,7 @@ fn publishers(quality: &'static str) -> Receiver {
             Some(name) => name,
             None if target.starts_with("/signed/") => "dropcatch",
             None if target == "/download_daily/X9K2A" => "tranco",
-            // That of today is not there yet, and those before were removed.
+            // Today's list does not exist yet, and earlier ones were removed.
             None if target == REGISTERED_YESTERDAY => "whoisds-nrd",
             // Published for tomorrow; the day after is not there yet.
             None if target == "/droptime/files/2026112409.txt" => "it-droptime",
@@ -234,11 +234,11 @@ fn every_preset_reads_its_documented_list_and_refuses_a_broken_one() {
         assert_eq!(checked.len(), PRESETS.len());
         for ((name, _, rows), checked) in PRESETS.iter().zip(&checked) {
             assert_eq!(checked["source"], *name);
-            // What is wrong with rows shows in their counts, and in the refusal of a fetch.
+            // Bad rows show in counts, and in refused fetches.
             let bad = checked["lists"].as_array().into_iter().flatten();
             let bad = bad.filter(|list| list["rejected"].as_u64() > Some(0) || list["rows"] == 0);
             let is_refused = checked["ok"] == false || bad.count() > 0;
-            // Of several days, those before this one are not published.
+            // Lists before this day are not published.
             let day = match *name {
                 "it-droptime" | "fr-monthly" => 1,
                 "whoisds-nrd" => 2,

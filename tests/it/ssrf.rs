@@ -217,7 +217,7 @@ fn a_name_is_judged_by_all_that_it_leads_to() {
     for name in ["deep1", "many", "lots"] {
         assert_refused(&mut client, &format!("https://{name}.{ZONE}/"));
     }
-    // What leads nowhere yet is judged when it is dialled.
+    // Hosts without an address are checked when they are dialled.
     let nowhere = post(&mut client, &[format!("https://nowhere.{ZONE}/")]);
     assert_eq!(nowhere.status, 201, "{}", nowhere.text());
     // Only the operator sees the address behind a name.

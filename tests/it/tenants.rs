@@ -302,7 +302,7 @@ fn responses_never_depend_on_other_accounts() {
             asked += 1;
         }
     }
-    // What the others have is as it was.
+    // Data of other accounts is unchanged.
     let after: Vec<String> = owners.iter_mut().map(everything).collect();
     assert_eq!(after, before);
     say(&format!("{asked} requests in two worlds, {} foreign ids", foreign.len()));

@@ -442,7 +442,7 @@ fn thousands_of_names_are_verified_in_order_within_limits_and_over_a_crash() {
     let server = serve(&site, TODAY, &settings);
     until("half of it is done", || com.asked() >= names.len() / 2);
     server.kill();
-    // What was on its way arrives.
+    // Requests in flight complete.
     std::thread::sleep(Duration::from_millis(200));
     let before = com.log();
     let server = serve(&site, TODAY, &settings);

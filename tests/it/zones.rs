@@ -109,7 +109,7 @@ fn kills_leave_the_same_drops() {
         let soon = begun.elapsed() * 3 / 4;
         let path = zone(&killed, on, names);
         let args = ["ingest", "--local", path.to_str().expect("UTF-8")];
-        // What a day lacks since a try ended by itself is made up for on the next.
+        // Requests missed after an aborted attempt are made on the next day.
         let tries = 3 * wanted.div_ceil(DAYS as usize);
         let by_now = wanted.min(wanted * (on as usize + 1) / (DAYS as usize - 4));
         for _ in 0..tries {

@@ -228,7 +228,7 @@ pub enum OffReason {
     Gone,
     /// The recipient followed the unsubscribe link.
     Unsubscribed,
-    /// Nothing was delivered for [`FAILING_MAX_MS`].
+    /// All deliveries failed for [`FAILING_MAX_MS`].
     Failing,
 }
 

@@ -111,7 +111,7 @@ pub fn take_numbered<'a>(rest: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
 
 /// A stored row being read.
 pub struct RowReader<'a> {
-    /// Of the row, for messages.
+    /// Name of the row, for messages.
     name: &'static str,
     bytes: &'a [u8],
     /// The fields after the one that was read last: the next one is usually the first of them.

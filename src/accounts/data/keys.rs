@@ -13,7 +13,7 @@ use crate::vocab::ids::KeyId;
 use crate::vocab::scope::Scopes;
 use crate::vocab::time::UnixMs;
 
-/// Time that a replaced key may go on working, so that programs can be changed one by one.
+/// How long a replaced key may keep working, so that programs can be changed one by one.
 pub const KEY_GRACE: TimeDelta = TimeDelta::hours(24);
 /// Time after its expiry for which a key is still listed, so that its owner sees why it fails.
 pub const EXPIRED_SHOWN: TimeDelta = TimeDelta::days(30);

@@ -16,7 +16,7 @@ use crate::vocab::zone::{Hour, Zone};
 /// Kinds of changes of watched names that are sent, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchAlerts {
-    /// Of entries without a choice of their own; may be empty.
+    /// Changes reported for entries without their own choice; may be empty.
     pub kinds: ChangeKinds,
     /// Hour of the daily digest; `None` sends at once.
     pub digest: Option<Hour>,
@@ -28,7 +28,7 @@ pub struct WatchAlerts {
 
 row!(WatchAlerts { 1 zone } optional { 2 kinds, 3 digest, 4 quiet });
 
-/// What an owner saved about all watched names, as it is stored.
+/// Stored alert settings of a watchlist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchSettings {
     pub alerts: WatchAlerts,
@@ -124,7 +124,7 @@ impl WatchSender {
         WatchSettings { alerts: self.alerts, channels, secrets, at: *created_at }
     }
 
-    /// That of accounts whose owner has not saved settings: mail.
+    /// Default of accounts without saved settings: mail.
     pub fn usual() -> &'static WatchSender {
         static USUAL: LazyLock<WatchSender> = LazyLock::new(|| {
             WatchSender::new(WatchSettings {

@@ -44,7 +44,7 @@ impl Event {
             | Event::Checkpoint { .. }
             | Event::KeyChanged { until: None, .. }
             | Event::SessionSeen { .. }
-            // Of the leader, which decides without the lock of an account.
+            // Changed by the leader, which decides without an account's lock.
             | Event::ListMatched { .. }
             | Event::ChangesMatched { .. }
             | Event::WatchAlertsBegan { .. }
@@ -53,7 +53,7 @@ impl Event {
             | Event::ChannelsSwitched { off: Some(_), .. }
             | Event::FilesAnnounced { .. } => return,
             Event::LeadTaken { .. } => return keys.push(of_leader()),
-            // What nodes reserve, while other data of the account changes.
+            // Reservations of nodes, which do not conflict with other changes of the account.
             Event::UsageNoted { account, .. } => return keys.push(key(&Key::Allowance(account))),
             Event::AccountAdded { account, email, by, .. } => {
                 keys.push(key(&Key::<()>::Email(email.as_str())));

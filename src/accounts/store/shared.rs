@@ -58,14 +58,14 @@ impl Leadership {
 /// The state that a transaction was decided on.
 #[derive(Clone, Copy, Debug)]
 pub struct Basis {
-    /// How far the state was known. What another node changed later refuses the transaction.
+    /// How far the state was known. A later change of another node conflicts with the transaction.
     pub since: u64,
     /// Whether the lead of another node refuses it too.
     pub by_leader: bool,
 }
 
 impl Basis {
-    /// Nothing that another node does refuses the transaction.
+    /// The transaction conflicts with no change of other nodes.
     pub const ANY: Basis = Basis::owner(u64::MAX);
 
     pub const fn owner(since: u64) -> Basis {
@@ -191,7 +191,7 @@ impl Shared {
         log.check_reachable()
     }
 
-    /// Returns how far the state is known. What another node changes later refuses a decision.
+    /// Returns how far the state is known. A later change of another node conflicts with the decision.
     pub fn since(&self) -> u64 {
         self.log.as_ref().map_or(0, |log| log.applied().seq)
     }

@@ -83,7 +83,7 @@ mod item {
     pub const DELIVERIES: u8 = 17;
 }
 
-/// What is known about all accounts together.
+/// State of all accounts together.
 struct StateRow {
     last_account: u64,
     last_day: Option<Day>,
@@ -462,7 +462,7 @@ pub struct Loader {
     state: State,
     /// The table of names that deliveries refer to.
     names: Vec<Arc<MatchedName>>,
-    /// The account whose data is being read. Its lists may go on in the next item.
+    /// The account whose data is being read. Its lists may continue in the next item.
     open: Option<Box<Account>>,
     /// See [`Loader::take_chains`].
     chains: Vec<Chain>,

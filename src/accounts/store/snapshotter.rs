@@ -134,7 +134,7 @@ impl Control {
         match self.snapshot(shared) {
             Ok(_) | Err(SnapshotError::Stopping) => {}
             Err(err) => {
-                // Nothing is lost, but a start takes longer. Wait before the next try: the cause may
+                // No data is lost, but the next start takes longer. Wait before the next try: the cause may
                 // persist.
                 let due = shared.journal.log_bytes_since_snapshot() + self.after_bytes.max(1);
                 self.due_bytes.store(due, Ordering::Relaxed);

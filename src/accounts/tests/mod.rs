@@ -335,7 +335,7 @@ fn external_names_consume_quota_and_release_it() {
     let there = world.add_watch(&ann, watch("ext3.com", false)).expect("consumes no quota");
     assert_eq!(there, Outcome::AlreadyThere);
 
-    // A list brought x0 and x1; names that are not on the list or cost nothing do not count.
+    // The list holds x0 and x1; names outside the list and names without a price do not count.
     let arrived = ["ext1.com", "ext0.com", "ext0.com", "z.com", "other.com"].map(name).to_vec();
     let with = |text, arrived| Watch { arrived, ..watch(text, false) };
     world.add_watch(&ann, with("y.com", arrived.clone())).expect("quota of one name was released");

@@ -159,7 +159,7 @@ fn only_the_leader_works() {
     assert!(refused(runtime.block_on(other.take_lead(&nobody))));
     assert!(one.leads() && !other.leads());
     assert!(refused(begin(&other)));
-    // What was decided before another node took the lead is refused by the log.
+    // The log refuses decisions made before another node took the lead.
     let decided = one.leaders_basis().expect("it leads");
     runtime.block_on(other.take_lead(&one.lead())).expect("taken");
     let event = Transaction(vec![Event::Checkpoint { id: 1 }]);

@@ -372,7 +372,7 @@ fn test_messages_and_unsubscribe_links_work_as_for_rules() {
     let at = UnixMs::from_instant(noon());
     assert!(world.wait(world.store.unsubscribe(token, at)).expect("unsubscribed"));
     assert!(matches!(test(), Err(WriteError::Conflict(_))), "its only channel is off");
-    // The settings may be saved as they are; channels go on when that is asked for.
+    // Settings may be saved unchanged; channels resume on request.
     let quiet = NewWatchAlerts { switch_on: false, ..settings(EVERY, vec![Channel::Email]) };
     world.save(&ann, quiet).expect("saved");
     assert!(test().is_err());

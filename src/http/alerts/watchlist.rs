@@ -84,7 +84,7 @@ pub struct WatchAlertsRequest {
     /// Kinds of changes that are sent; none to hear of names with a choice of their own alone.
     #[schema(value_type = Vec<ChangeKind>, max_items = 8)]
     pub kinds: Option<Vec<String>>,
-    /// Where to; without any, nothing is sent. Channels that were switched off are on again.
+    /// Channels; without any, no messages are sent. Channels that were switched off are on again.
     #[schema(value_type = Vec<ChannelRequest>, max_items = 5)]
     pub channels: Option<Vec<Object<ChannelRequest>>>,
     /// Hour of one daily message. Without it, messages are sent at once.

@@ -63,7 +63,7 @@ pub struct DropsByRank {
     listed: u32,
     tld: Packed,
     scores: Scores,
-    /// Of the docs on the list, see [`ranked_number`].
+    /// For the docs on the list, see [`ranked_number`].
     ranked: Ascending,
     days: DropDays,
     first_batches: FirstBatches,
@@ -312,7 +312,7 @@ impl DropsByRank {
         let known = total.or_else(of_view);
         let mut page = Page { from, take, offset: filter.offset, docs };
         if let Some(known) = known {
-            // What comes before is counted already, and so is what follows.
+            // Docs before and after this piece are counted elsewhere.
             walk.docs.start = walk.docs.start.max(from);
             if take > 0 {
                 walk.windows(|first, words| page.fill(first, words))?;
@@ -327,7 +327,7 @@ impl DropsByRank {
             let _is_full = page.fill(first, words);
             ControlFlow::Continue(())
         })?;
-        // What the page may still need of each piece.
+        // Rows that the page may still need from each piece.
         let wanted = page.wanted();
         let found = budget::on_all_cores(rest, |docs| -> io::Result<(u32, Vec<Window>)> {
             let (mut walk, mut kept) = (self.walk(filter, day, tlds, records)?, Vec::new());

@@ -1,6 +1,6 @@
 //! First batch that reported each drop, by doc, and the day each batch was ingested. Numbers take
 //! one, two or four bytes, depending on the newest batch: neighbours in rank order have nothing in
-//! common that would compress better. Of a single batch nothing is kept.
+//! common that would compress better. With a single batch, nothing is stored.
 
 use crate::index::error::{BuildError, GenerationError};
 use crate::index::storage::draft::Draft;

@@ -35,7 +35,7 @@ pub struct IdnNames {
     labels: Forms,
     /// Other names.
     suffixes: Forms,
-    /// Of the first list, by place.
+    /// Number of the first list, by place.
     ranks: RankTable,
     by_tld: ByTld,
 }

@@ -14,7 +14,7 @@ const WORD: usize = size_of::<u64>();
 /// One in each byte.
 const ONES: u64 = u64::MAX / 255;
 
-/// Texts of which a label needs one. They are texts of the Unicode form, which an A-label does not show.
+/// Texts of which a label needs one. They occur in the Unicode form, which cannot be searched in an A-label.
 #[derive(Debug)]
 pub struct Needles {
     texts: Vec<Needle>,
@@ -34,7 +34,7 @@ struct Needle {
 /// State of [`Needles`] after the labels read so far.
 #[derive(Debug)]
 pub struct NeedleTrail {
-    /// Where the first text in the label read last ends; `usize::MAX` without one.
+    /// End of the first text in the last label; `usize::MAX` if there is none.
     end: usize,
     /// Bytes that all labels since then share with it.
     shared: usize,
@@ -63,7 +63,7 @@ impl Needle {
     }
 
     /// Whether the text may end in the `len` bytes at the start of `rest`, in which a label differs from
-    /// the previous one. What follows them counts too.
+    /// the previous one. Following bytes count, too.
     #[inline(always)]
     fn may_end(&self, rest: &[u8], len: usize) -> bool {
         if rest[0] == self.last as u8 {
@@ -131,7 +131,7 @@ impl Needles {
         trail.end != usize::MAX
     }
 
-    /// Where the first text ends that ends after `from` bytes; `usize::MAX` without one.
+    /// End of the first text that ends after `from` bytes; `usize::MAX` if there is none.
     #[cold]
     fn end_in(&self, label: &[u8], from: usize) -> usize {
         let is_end = |end: &usize| self.texts.iter().any(|text| text.is_end_of(&label[..*end]));
@@ -179,7 +179,7 @@ mod tests {
                     if at_end { label.ends_with(*text) } else { label.contains(*text) }
                 };
                 let expected = label.starts_with(A_LABEL) || wanted.iter().any(holds);
-                // What is behind a label must not count.
+                // Bytes after a label must not count.
                 let rest = format!("{}{}", &label[shared..], &"solar".repeat(4)[..=LANES]);
                 assert_eq!(
                     needles.may_pass(&mut trail, label.as_bytes(), rest.as_bytes()),

@@ -533,7 +533,7 @@ impl<C: Column> Order<'_, C> {
         }
         let mut wanted = filter.at_most(self.bound(&places, filter, k));
         let start = hits.len();
-        // Of a wide range, many places have the key of the bound: only the first of them are wanted.
+        // In a wide range, many places have the key of the bound; only the first ones are needed.
         let mut room = start + k;
         self.tables.walk(places, class_around(filter.length_max), wanted.key_max, |places| {
             self.column.collect(places, wanted, hits);
@@ -776,7 +776,7 @@ pub(in crate::index) mod tests {
             assert_eq!(found.min(cap.saturating_add(1)), expected.min(cap.saturating_add(1)));
         }
         for k in [0, 1, 20, 300, 10_100] {
-            // What was there before stays.
+            // Earlier content stays.
             let mut hits = vec![u64::MAX];
             order.best(places.clone(), filter, k, Ties::First, &mut hits);
             assert_eq!(hits.remove(0), u64::MAX);

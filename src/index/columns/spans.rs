@@ -1,4 +1,4 @@
-//! Where each of many short texts lies in their concatenation. The start of a text is that of its block
+//! Positions of many short texts in their concatenation. The start of a text is that of its block
 //! of 16 and the lengths of those before it: 1.25 bytes a text instead of the 4 of an offset.
 
 use std::ops::Range;

@@ -126,7 +126,7 @@ impl Trigrams {
             (&[letter], _) if letter.is_ascii() => {
                 Ok(self.letters.docs(letter).map_or(InLabel::None, InLabel::Letter))
             }
-            // What follows the dot are the first docs of TLDs.
+            // The first docs of TLDs follow the dot.
             (&[letter, b'.', ..], _) => {
                 Ok(self.posted(vec![self.ending_with(letter)?], chars < GRAM_CHARS))
             }

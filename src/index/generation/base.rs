@@ -165,7 +165,7 @@ impl Base {
         replaced: &Replaced,
     ) -> Result<Extended, NoDelta> {
         let base = &self.manifest;
-        // A name loses a drop date to a list of an earlier day, and may be the only one that had it.
+        // A list of an earlier day can replace a name's drop date, and so remove the last name with that date.
         let mut gone = replaced.drop_dates();
         table.drop_dates.iter().for_each(|date| {
             gone.remove(date);

@@ -502,7 +502,7 @@ fn an_extended_index_answers_like_one_built_whole() {
             }
             pair.names(AsOf { today: day(TODAY), catch_days: 5 });
             assert!(pair.full * 3 > pair.asked, "{} of {}", pair.full, pair.asked);
-            // What is served next shares the base with what is served.
+            // The next generation shares its base with the current one.
             let reopened = reopen_current(&lists.index(), Some(&extended)).expect("opens").index;
             assert!(reopened.layer_like(&extended.layers()[0]).is_some());
             assert!(reopened.layer_like(&extended.layers()[1]).is_none());
@@ -550,7 +550,7 @@ fn the_base_of_a_generation_stays_and_rollback_goes_over_deltas() {
     assert!(newest(&lists.index()) > Some(GenerationId(4)));
     manifest::set_current(&lists.index(), GenerationId(1)).expect("set");
     assert_eq!(newest(&lists.index()), Some(GenerationId(1)));
-    // What was rolled back from goes, and the next delta has all lists.
+    // The generation that was rolled back is removed, and the next delta has all lists.
     assert_eq!(add(&mut lists), Some(GenerationId(1)));
     assert_eq!(lists.generations(), [1, 6]);
     assert_eq!(lists.current().manifest().names, lists.whole().manifest().names);

@@ -38,7 +38,7 @@ pub struct SearchColumns<'a> {
     pub dropped: &'a DropsByName,
     /// Names with an A-label.
     pub idn: IdnOrders<'a>,
-    /// Names that are not found.
+    /// Names that a search must leave out.
     pub hidden: Option<&'a Hidden>,
 }
 

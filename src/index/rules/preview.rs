@@ -65,7 +65,7 @@ struct Lists {
     by_day: Vec<u8>,
     /// By release: bits of the matches whose range it enters.
     entered_by_release: Vec<u32>,
-    /// The day of the first lists, which bring what dropped before.
+    /// The day of the first lists, which hold earlier drops.
     first: Day,
     catch_days: i32,
 }
@@ -94,7 +94,7 @@ impl Lists {
     fn new(index: &Index, releases: impl Fn(Day) -> DayRange, as_of: AsOf) -> Lists {
         let observed = index.observed_days(as_of.today);
         let first = observed.first().copied().unwrap_or(as_of.today);
-        // What the first lists bring dropped on many days: as if each day had had its list.
+        // The first lists hold drops of many days; they are counted as if each day had had its own list.
         let dropped = index.manifest().drop_dates.iter().copied().filter(|&date| date <= first);
         let later = observed.into_iter().filter(|&day| day > first);
         let days: Vec<Day> = dropped.chain(later).collect::<BTreeSet<_>>().into_iter().collect();

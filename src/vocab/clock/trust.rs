@@ -19,7 +19,7 @@ pub const BUILT: i64 = 1_793_491_200 * SECOND;
 const AHEAD_MAX: i64 = 31 * DAY;
 /// A clock may be set back by so much.
 const BEHIND_MAX: i64 = 2 * DAY;
-/// A clock that is further ahead is believed after this time. What is done too early cannot be undone.
+/// A clock that is further ahead is believed after this time. Work done too early cannot be undone.
 const AHEAD_SETTLES: i64 = 10 * MINUTE;
 /// A clock that is further behind is believed after this time.
 const BEHIND_SETTLES: i64 = 10 * SECOND;
@@ -116,7 +116,7 @@ impl Trust {
         others.sort_unstable();
         let differ: Vec<i64> = others.iter().copied().filter(differs).collect();
         let agree = others.len() - differ.len() + 1;
-        // Of two clocks that differ, the earlier one does less harm.
+        // If two clocks differ, the earlier one does less harm.
         let is_outvoted =
             differ.len() > agree || differ.len() == agree && differ[differ.len() / 2] < offset;
         let is_wrong = wall < BUILT;
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(reads(&mut trust, 0, &[HOUR]), [(MINUTE - DAY, false)]);
         two(&mut trust, MINUTE, 2 * HOUR);
         assert_eq!(reads(&mut trust, 0, &[2 * HOUR]), [(0, true)], "they agree");
-        // Of two, the earlier one is right.
+        // Between two, the earlier one is right.
         for (other, is_trusted) in [(-DAY, false), (DAY, true)] {
             let mut trust = started(None, NOW);
             trust.hear("one", NOW + other, 0);

@@ -302,7 +302,7 @@ fn new_key_form(refused: Option<(&Fields, &str)>) -> Markup {
             summary { "Create another key" }
             @if let Some((_, problem)) = refused { p.problem role="alert" { (problem) } }
             form method="post" action="/account/keys" {
-                (Field::new("name", "Name").help("What will use it, so that you know it again.").input(value("name"), name))
+                (Field::new("name", "Name").help("Name of the program that uses the key, so that you recognise it.").input(value("name"), name))
                 fieldset {
                     legend { "May use" }
                     @for scope in Scope::ALL {

@@ -77,7 +77,7 @@ impl ChannelFields {
 }
 
 impl RuleForm {
-    /// A submitted form. What the query bar says becomes part of the filter.
+    /// A submitted form. The content of the query bar becomes part of the filter.
     pub fn new(fields: Fields) -> RuleForm {
         let fields = fields.map(|name, value| match name {
             "tld" | "not_tld" => value.split(separates).collect::<Vec<_>>().join(","),

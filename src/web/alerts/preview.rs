@@ -80,7 +80,7 @@ fn field_message(err: &ApiError) -> Option<String> {
         "max_len" => "Maximum length",
         "q" => "Contains",
         "stages" => "Stages",
-        // What the query bar did not understand is a sentence.
+        // Errors of the query bar are sentences.
         _ if member == "add" => return Some(what.clone()),
         _ => member,
     };

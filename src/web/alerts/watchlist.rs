@@ -70,7 +70,7 @@ impl Settings {
         let Settings { member, owned, .. } = self;
         let sender = &owned.watch_sender().rule;
         let is_empty = owned.watch_count() == 0;
-        Page::new("Watch alerts", "What you hear about the names you watch, when and where.")
+        Page::new("Watch alerts", "Choose which changes of watched names you hear about, when and where.")
             .at(NavItem::Watchlist)
             .styles(STYLES)
             .scripts(&["alerts.js"])
@@ -134,7 +134,7 @@ impl Settings {
                         (self.hours(error, "quiet_from", "Quiet from", "No quiet hours", |hour| hour.to_string()))
                         (self.hours(error, "quiet_to", "Quiet until", "No quiet hours", |hour| hour.to_string()))
                     }
-                    p.help { "What falls into quiet hours is sent when they end." }
+                    p.help { "Messages due in quiet hours are sent when they end." }
                     (Field::new("zone", "Time zone").error(error).help(zone_help).input(form.text("zone"), zone))
                     datalist #zones { @for name in Zone::names() { option value=(name) {} } }
                 }

@@ -170,7 +170,7 @@ fn adapt(events: Vec<Event<'_>>) -> Vec<Event<'_>> {
     adapted
 }
 
-/// Where a link of the sources leads on the site; `None` for files that it does not serve.
+/// Target on the site of a link in the sources; `None` for files that it does not serve.
 fn page_link(target: &str) -> Option<String> {
     if target.starts_with("https://") || target.starts_with('#') {
         return Some(target.to_owned());

@@ -235,7 +235,7 @@ impl Dossier<'_> {
         }
     }
 
-    /// When the name drops. What the calendar alone says is called expected.
+    /// When the name drops. Dates from the calendar alone are labelled as expected.
     fn release(&self) -> Markup {
         let today = self.as_of.today;
         let Some(drop) = self.drop() else {

@@ -177,7 +177,7 @@ pub async fn choose(
         let chosen = (!is_reset).then_some(columns);
         web.app.store.set_columns(&member.caller, chosen).await.map_err(ApiError::from)?;
     }
-    // What the browser kept before the log-in would come back with the defaults.
+    // Otherwise the columns from before the log-in would return with the defaults.
     if is_reset || viewer.member.is_some() {
         cookie.make_removal();
     } else {

@@ -338,7 +338,7 @@ pub fn editor(page: &EditorPage, error: Option<&FormError>) -> Markup {
                         datalist #venues { @for venue in venues(owned) { option value=(venue) {} } }
                         p.soft.small #status-help { b { "Caught" } " means that a venue got the name for you. " b { "Registered" } " means that you registered it yourself once it was free." }
                         div.pair {
-                            (field("acquired", "Cost (USD)").help("What you paid once you had the name.").input(form.text("acquired"), price))
+                            (field("acquired", "Cost (USD)").help("The price that you paid for the name.").input(form.text("acquired"), price))
                             (field("renews_on", "Renews on").input(form.text("renews_on"), Input { kind: "date", ..text }))
                             (field("renewal", "Renewal fee (USD)").input(form.text("renewal"), price))
                         }

@@ -146,7 +146,7 @@ fn reported(report: &Report) -> Markup {
                 }
             }
             @if !report.refused.is_empty() {
-                p { "What was not added is in the field below, whole rows of a CSV file included. Correct or remove it." }
+                p { "Rows that were not added are in the field below. Correct or remove them." }
                 details open[report.refused.len() <= REFUSED_OPEN_MAX] {
                     summary { "Why were they not added?" }
                     (components::table("Names that were not added", "cards", &[Number("Line"), Text("Name"), Text("Reason")], html! {
@@ -171,7 +171,7 @@ fn table(list: &List, now: Now) -> Markup {
     html! {
         form #watched method="post" action="/unwatch" {
             input type="hidden" name="next" value=(PATH);
-            // What Enter in a field does: without it, the button of the first row would.
+            // The default button for Enter in a field; otherwise it would be that of the first row.
             button.hidden type="submit" formaction="/watchlist/notes" tabindex="-1" aria-hidden="true" { "Apply" }
             @if list.rows.is_empty() {
                 p.panel.empty { "No watched names match this filter. " a href=(PATH) { "Show all" } }

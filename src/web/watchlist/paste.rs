@@ -143,7 +143,7 @@ impl Pasted {
     }
 }
 
-/// Where the first row of a text is, and what may separate its cells.
+/// Position of the first row of a text, and its possible separators.
 struct Start {
     at: usize,
     /// Number of its line, from 1.
@@ -225,7 +225,7 @@ impl Columns {
         let headers = delimiters.iter().rev().map(|delimiter| (*delimiter, header(*delimiter)));
         let with_names = headers
             .filter_map(|(it, header)| Some((it, column(&header, header::domain_rank)?, header)));
-        // Of separators that give as many cells, the comma.
+        // The comma wins among separators that give as many cells.
         let (delimiter, name, header) = with_names.max_by_key(|(.., header)| header.len())?;
         let of = |names: &[&str]| column(&header, |cell| header::rank(cell, names));
         let (tags, max_bid, venue, note) = (of(&TAGS), of(&MAX_BID), of(&VENUE), of(&NOTE));

@@ -266,7 +266,7 @@ fn missed_days_are_derived_in_order_with_their_own_days() {
         of("past.com"),
         [(20, "pending_delete"), (24, "drops_tomorrow"), (25, "drops_today"), (26, "available")]
     );
-    // What lists say has the day on which the server learns it: the name was restored before day 35.
+    // Facts from lists have the day on which the server learns them: the name was restored before day 35.
     assert_eq!(of("kept.com"), [(0, "left_zone"), (19, "renewed")]);
     let expected = [(0, "left_zone"), (30, "pending_delete"), (30, "registered_again")];
     assert_eq!(of("fresh.com"), expected);

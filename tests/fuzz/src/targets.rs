@@ -246,7 +246,7 @@ pub fn journal(bytes: &[u8]) {
     assert_eq!(written.len(), record_bytes(payload.len()));
     let record = decode_record(&written, &uuid).expect("what was written is read");
     assert_eq!((record.payload, record.fields.kind), (payload, fields.kind));
-    // The checksum of a record says nothing of what is in it: any payload may come here.
+    // The checksum of a record does not validate its meaning, so any payload must be handled.
     for kind in [TRANSACTION, fields.kind] {
         let _ = Transaction::decode(kind, payload);
     }

@@ -213,7 +213,7 @@ fn a_search_is_saved_shows_new_names_and_becomes_an_alert() {
     browser.main().at("//*[@id='preview']").text("brandnewname.com").wait();
     browser.main().button("Create alert").follow();
     browser.text("no digits, starts with brand").wait();
-    // The filters are chips now; one is unchecked and gone.
+    // The filters appear as chips; unchecking one removes it.
     browser.main().at("//label[normalize-space(.)='no digits']").click();
     browser.main().button("Save").follow();
     browser.text("Names in .com; starts with brand").wait();

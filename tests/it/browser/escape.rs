@@ -9,7 +9,7 @@ use super::world::World;
 /// an element or out of an attribute.
 const HOSTILE: &str = "\"'><img/src=x/onerror=document.title='owned'><b>bold</b>";
 
-/// Nothing of it became an element, and the text stands there as it was written, `times` or more.
+/// No part of the text became an element, and it appears as written, `times` or more.
 #[track_caller]
 fn is_text(browser: &Browser, times: u64) {
     let made = browser.script(

@@ -87,7 +87,7 @@ impl Browser {
         }
         if number("moved") > MOVED_MAX {
             // Where others keep the machine busy, a browser may show the head of a table before its rows
-            // have come. What a page does itself it does each time.
+            // have come. Faults of the page itself occur each time.
             let again = || {
                 self.open(path);
                 self.script(MEASURE, &[])

@@ -96,7 +96,7 @@ fn claims_are_kept_and_summed_up() {
     browser.main().button("Add claim").follow();
     browser.main().row("harborlight.com").text("$1,250.50").wait();
 
-    // What is wrong is said beside its field, and nothing that was typed is lost.
+    // Errors are shown beside their field, and typed text is kept.
     browser.link("Add claim").follow();
     browser.field("Name").fill("not a name");
     browser.field("Registrar").fill("Gandi");

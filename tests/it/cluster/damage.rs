@@ -1,4 +1,4 @@
-//! Files of the stream are damaged on some servers: nodes agree, or halt. Never do two go on with different data.
+//! Files of the stream are damaged on some servers: nodes agree, or halt. Two nodes never continue with different data.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -10,7 +10,7 @@ use crate::common::nats::Nats;
 use crate::common::s3::S3Service;
 use crate::common::{Site, wait};
 
-/// A cluster with data from before it: the log alone does not give it to a new node.
+/// A cluster that started with existing data, which a new node cannot get from the log alone.
 fn a_new_node_joins(nats: &Nats, more: &str) {
     let site = Site::with_a_name_of_each_kind();
     site.ok(&["account", "add", EMAIL, "--plan", "api"]);

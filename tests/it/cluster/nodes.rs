@@ -173,7 +173,7 @@ fn what_a_client_writes_on_one_node_it_reads_on_all() {
     two.stop();
     let dump = nodes[1].ok(&["journal", "dump"]);
     assert!(dump.contains("\"node\":\"node-0\"") && dump.contains("ClaimRemoved"), "{dump}");
-    // Alone, the folder is not served before it left.
+    // As a single node, it refuses the folder until `cluster leave` has run.
     let alone = nodes[1].site.settings("");
     let refused = nodes[1].site.run(&["serve", "--listen", "127.0.0.1:0", "--config", &alone]);
     refused.assert_failed(1, &["node of a cluster", "dropdex cluster leave"]);
@@ -358,7 +358,7 @@ fn nodes_halt_when_the_stream_has_lost_records() {
         );
         let page = server.client().get("/status");
         assert!(page.text().contains("dropdex cluster restore"), "{}", page.text());
-        // Reads go on, and show what was written.
+        // Reads continue, and show all writes.
         assert_eq!(client.get("/api/health").status, 200);
         assert!(node.ok(&["account", "list"]).contains("pro"));
         let refused = node.run(&["account", "set-plan", EMAIL, "api"]);

@@ -39,7 +39,7 @@ fn nodes_share_files_in_a_bucket() {
     let streams = nats.store_dir(0).join("jetstream/$G/streams");
     let streams = fs::read_dir(&streams).expect("streams").map(|it| it.expect("one").file_name());
     assert_eq!(streams.collect::<Vec<_>>(), ["dropdex"], "no files beside the log");
-    // Without the bucket all go on, and what is new waits for it.
+    // Without the bucket all nodes continue, and new publications wait for it.
     bucket.kill();
     ingest(&nodes[0], "fresh-two.com");
     wait::until(FETCHED_SOON, "it says why", || servers[0].log().contains("object store"));
@@ -97,7 +97,7 @@ fn writers_do_not_disturb_each_other(service: &S3Service, writers: usize) {
         fs::remove_dir_all(&to).expect("removed");
     };
     (0..writers).for_each(fetch);
-    // Of each but the last, the list and the file of its own go.
+    // Of each publication but the last, the list and its own file are deleted.
     let last = written.last().expect("a writer").0;
     let removed = runtime().block_on(transfer.keep_only(&[last], Duration::ZERO)).expect("removed");
     assert_eq!(removed, (writers - 1) * 2);

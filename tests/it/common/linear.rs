@@ -55,7 +55,7 @@ struct Search {
 
 impl Search {
     fn run(&mut self, value: u64) -> bool {
-        // What has no answer may be left out.
+        // Operations without a response may be left out.
         let open = |(event, done): (&Event, &bool)| !done && event.end.is_some();
         let Some(first_end) = self
             .events

@@ -78,7 +78,7 @@ impl Template {
     }
 }
 
-/// The folder of this build's templates. Those of other builds and days are removed.
+/// The folder of this build's templates. Templates of other builds and days are removed.
 fn root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {

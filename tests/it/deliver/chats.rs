@@ -28,9 +28,9 @@ pub struct Case {
     more: &'static [(&'static str, &'static str)],
     /// The same receiver, as Apprise names it.
     apprise: &'static str,
-    /// Where the text is, in our body and in that of Apprise.
+    /// Path of the text in our body and in that of Apprise.
     pub text: [&'static str; 2],
-    /// Where the title is in both.
+    /// Path of the title in both.
     title: Option<&'static str>,
     /// Maximum characters of the text.
     longest: usize,

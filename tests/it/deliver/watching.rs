@@ -1,5 +1,5 @@
 //! Watch alerts: every kind of change on every kind of channel, from the log of changes to the receiver,
-//! and changes that real lists and days bring about.
+//! and changes caused by real lists and days.
 
 use std::collections::BTreeSet;
 

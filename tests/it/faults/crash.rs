@@ -9,7 +9,7 @@ use crate::common::rng::Rng;
 pub struct Effort {
     /// All, if there are no more than this.
     pub all_up_to: usize,
-    /// Else as many as this.
+    /// Sample size otherwise.
     pub samples: usize,
 }
 

@@ -24,7 +24,7 @@ use crate::common::runs::{full, say, seed};
 type Files = BTreeMap<String, Content>;
 
 const MARK: &str = "MARK";
-/// Of the mark: this many bytes, this many bytes apart.
+/// Slots of the mark: length and distance in bytes.
 const MARK_SLOT_BYTES: usize = 64;
 const MARK_SLOT_APART: usize = 2_048;
 const SHAPE: Shape = Shape::inline(4_096);
@@ -226,7 +226,7 @@ impl Sample {
         self.files.keys().filter(|name| name.ends_with(suffix)).cloned().collect()
     }
 
-    /// Permitted outcomes of a flipped bit in that file. Of a mark one slot of two can be done without, and
+    /// Permitted outcomes of a flipped bit in that file. A mark can lose one of its two slots, and
     /// so can a snapshot when the log returns to its predecessor.
     fn must(name: &str) -> Must {
         if name.ends_with(".seg") { Must::BeSafe } else { Must::Open }
@@ -363,7 +363,7 @@ fn foreign_and_old_files_are_refused_or_harmless() {
     verdicts.say("files from elsewhere");
 }
 
-/// Where the records of a segment lie.
+/// Positions of the records of a segment.
 fn record_ranges(segment: &[u8]) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     let mut at = SEGMENT_HEADER_BYTES;

@@ -149,7 +149,7 @@ pub enum Op {
     Mkdir(PathBuf),
     /// A file was made, or emptied where the name was taken.
     Create(PathBuf),
-    /// Bytes were written. Of a call that failed: those that were.
+    /// Bytes were written. For a failed call: those that were.
     Write {
         /// The file.
         ino: Ino,
@@ -198,9 +198,9 @@ pub struct Disk {
 
 #[derive(Clone, Debug, Default)]
 struct File {
-    /// As the running system reads it.
+    /// Content as the running system reads it.
     now: Content,
-    /// As it is on the disk.
+    /// Content on the disk.
     durable: Content,
     /// Changes since the last sync.
     pending: Vec<Change>,

@@ -17,7 +17,7 @@ pub struct Depth {
     pub percent: usize,
     /// At each of them.
     pub effort: Effort,
-    /// Of 1,000 recoveries from these, the number that is crashed in turn.
+    /// Number of recoveries, in 1,000, that are crashed in turn.
     pub deeper_per_mille: usize,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Explorer<'a> {
         Explorer { depths, shape, context, images: 0, opened: 0, rng, seen }
     }
 
-    /// Crashes a run that started on `start` at its calls. `ledger` is what its caller knew before.
+    /// Crashes a run from the state `start` at each of its calls. `ledger` is what its caller knew before.
     pub fn explore(&mut self, start: &Disk, events: &[Event], ledger: &Ledger, depth: usize) {
         let (mut disk, mut ledger) = (start.clone(), ledger.clone());
         for (at, event) in events.iter().enumerate() {

@@ -132,7 +132,7 @@ impl Case<'_> {
         if !survived && is_lack_of_room && self.plan.call == Call::Write {
             self.fail("a full disk needs a restart", &store.fs.events());
         }
-        // What the failed call left in memory alone must not count for the next open.
+        // State that a failed call left only in memory must not affect the next open.
         let held = store.ids();
         store.step(&Step::Reopen { is_clean: false });
         self.open_again(store);

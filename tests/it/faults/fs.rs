@@ -2,7 +2,7 @@
 //! call can be made to fail.
 //!
 //! In: the calls of the journal, and notes of what its caller was promised. Out: one [`Event`] for each,
-//! in the order in which they happened, from which [`Disk`] can be brought to any moment of the run.
+//! in order, from which [`Disk`] can restore any moment of the run.
 
 use std::collections::BTreeSet;
 use std::io::{self, Cursor, Read};
@@ -88,11 +88,11 @@ impl Call {
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The device has an error (EIO). Of a write any part may have landed.
+    /// The device has an error (EIO). Any part of a write may have landed.
     Io,
     /// The system was interrupted (EINTR).
     Interrupted,
-    /// There is no room (ENOSPC), for this one call. Of a write the first part landed.
+    /// There is no room (ENOSPC), for this one call. The first part of a write landed.
     NoRoom,
     /// There is no room from this call on, until [`SimFs::free_space`].
     Full,

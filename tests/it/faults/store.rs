@@ -189,7 +189,7 @@ impl Store {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does one step. What came of it is noted; an error ends nothing.
+    /// Does one step. The outcome is recorded; an error does not end the run.
     pub fn step(&mut self, step: &Step) {
         match step {
             Step::Append(size) => {

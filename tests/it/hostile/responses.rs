@@ -45,7 +45,7 @@ fn unread_responses_share_a_budget() {
         }
         say(&format!("{} MiB counted as unsent", most as u64 >> 20));
         assert!(most > 0.0 && most as u64 <= (BUDGET_MIB << 20) + (1 << 20), "{most}");
-        // Requests with small responses go on, or get a 503 with Retry-After.
+        // Requests with small responses succeed, or get a 503 with Retry-After.
         let status = server.client_with(&key).get("/api/v1/search?q=name&limit=1").status;
         assert!([200, 503].contains(&status), "{status}");
         drop(open);
@@ -146,7 +146,7 @@ fn a_stalled_export_ends() {
     });
 }
 
-/// An error has been made when it is sent, so it holds no slot until it is read.
+/// An error response is complete before it is sent, so it holds no slot while the client reads it.
 #[test]
 fn an_unread_error_takes_no_export_slot() {
     let (site, server) = served(1, "[server]\nmax_exports = 1\n");

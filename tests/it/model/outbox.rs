@@ -228,7 +228,7 @@ impl Run {
             return;
         }
         let live = account.live(found);
-        // Of accounts that cannot log in only pending deliveries are visible.
+        // For accounts that cannot log in, only pending deliveries are visible.
         let store = self.store();
         let id = RuleId::new(rule).expect("an id");
         let pending = store.pending_deliveries();

@@ -9,7 +9,7 @@ use dropdex::vocab::name::{DomainName, NameError};
 use super::model::{Fact, Ranks, Said, periods};
 use crate::common::rng::Rng;
 
-/// Names of the corpus, but for the few that only negative lists and special cases bring.
+/// Names of the corpus, except for a few from negative lists and special cases.
 const NAMES: usize = 3_000;
 
 /// Days of the servers: the second checks a day's change, the third a change of most stages.
@@ -450,7 +450,7 @@ fn release_date(rng: &mut Rng, date: Day) -> Day {
     }
 }
 
-/// Cases that chance would not be sure to bring.
+/// Cases that random data may miss.
 fn tell_specials(lists: &mut [List], told: &mut Told) {
     let full = lists
         .iter_mut()

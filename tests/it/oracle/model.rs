@@ -1,6 +1,6 @@
 //! The plain recomputation: every answer of drops, search, domain, export and health by a scan
 //! over all names, written from the rules of data/docs/api.md and
-//! sharing no query code with the service. Of the crate it uses the spelling of names, the day
+//! sharing no query code with the service. It uses from the crate only the spelling of names, the day
 //! type and the scorer: the score is an input here, not the thing under test.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -435,7 +435,7 @@ impl Model {
         for said in facts {
             by_name.entry(&said.name).or_default().push(said);
         }
-        // Of each label all TLDs, and those open to the public.
+        // All TLDs of each label, and those open to the public.
         let mut tlds_of_label: BTreeMap<&str, (usize, u32)> = BTreeMap::new();
         for name in by_name.keys() {
             let (all, open) = tlds_of_label.entry(name.label()).or_default();

@@ -114,7 +114,7 @@ fn too_many_names_are_refused_with_what_to_do() {
     // A thousand are not too many.
     let fewer = [("all", "yes"), ("search", "starts=bulk&ends=0,1,2&view=all"), ("next", "/")];
     ann.post("/watch", &fewer).assert_goes_to("/?done=watched&names=301");
-    // What is wrong with a search is said.
+    // Errors of a search are shown.
     let wrong = [("all", "yes"), ("search", "min_dqs=101"), ("next", "/")];
     ann.post("/watch", &wrong).assert_says(400, "in_dqs: must be");
 }
@@ -147,7 +147,7 @@ fn an_account_keeps_its_columns() {
         [("column", "language"), ("column", "state"), ("column", "none"), ("next", "/?q=a")];
     let page = ann.post("/columns", &chosen);
     page.assert_goes_to("/?q=a");
-    // What this browser kept before would come back with the defaults.
+    // Otherwise this browser's earlier columns would return with the defaults.
     assert!(page.header("set-cookie").is_some_and(|set| set.contains("Max-Age=0")), "{page:?}");
     assert_eq!(heads(&ann.get("/?view=all").text), (true, false));
     // In another browser, and after a restart, from the journal and from a snapshot of it.

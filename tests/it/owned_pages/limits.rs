@@ -26,7 +26,7 @@ fn a_flood_of_notes_on_the_pages_is_bounded_in_writes_and_memory() {
     let emails: Vec<_> = (0..ACCOUNTS).map(|at| format!("flood{at}@example.com")).collect();
     let people: Vec<_> = emails.iter().map(|email| world.person(email, "free")).collect();
     let before = resident(&world.server);
-    // Of four bytes each: the longest note takes 40 kB.
+    // Characters of four bytes: the longest note takes 40 kB.
     let note = "\u{1d5ae}".repeat(10_000);
     let begun = Instant::now();
     let (accepted, refused) = thread::scope(|scope| {

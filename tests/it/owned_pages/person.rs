@@ -224,7 +224,7 @@ pub fn visible(html: &str) -> String {
         .replace("&quot;", "\"")
         .replace("&amp;", "&");
     let words: Vec<_> = text.split_whitespace().collect();
-    // Where a tag ended before it.
+    // End of the preceding tag.
     words.join(" ").replace(" . ", ". ").replace(" , ", ", ")
 }
 

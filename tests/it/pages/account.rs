@@ -1,4 +1,4 @@
-//! Signing up, keys, passwords and chats, as forms bring them.
+//! Sign-up, keys, passwords and chats, by forms.
 
 use super::browser::Browser;
 use super::{PASSWORD, PLAIN, SIGN_UP, add, logged_in, serve, site};

@@ -122,7 +122,7 @@ fn an_address_is_verified_by_the_link_that_is_mailed_to_it() {
     let page = ann.get("/account/notifications");
     assert!(page.text().contains("not verified") && page.text().contains("Send another link"));
 
-    // Nothing else goes there: no rule sends mails, by API or page.
+    // No other mail is sent there: no rule sends mails, by API or page.
     site.ok(&["account", "set-plan", "ann@example.com", "pro"]);
     let key = site.new_key("ann@example.com");
     let mut api = server.client_with(&key);

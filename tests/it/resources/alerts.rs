@@ -45,7 +45,7 @@ fn chat_services_are_shown_without_their_secrets() {
     let id = added_id(&added, PATH);
     assert_eq!(added.json()["alert"]["channels"], shown);
     let one = format!("{PATH}/{id}");
-    // As it is shown, a channel stays what it is; others may change beside it.
+    // A channel sent back as shown is unchanged; others may change with it.
     let mut fewer = shown.clone();
     fewer[1]["token"] = json!("tk_newnewnewnew9999");
     fewer.as_array_mut().expect("a list").remove(2);

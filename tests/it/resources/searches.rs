@@ -38,7 +38,7 @@ fn searches_are_saved_counted_changed_and_deleted() {
     });
     assert_eq!(search, expected);
 
-    // A list brings names: they are new until the search was seen.
+    // Names of a new list count as new until the search is seen.
     let list = site
         .write("next.csv", "domain,drop_date\nfree-more.com,2026-03-01\nother.com,2026-03-01\n");
     site.ingest(&list, "2026-03-16T00:00:00Z");

@@ -171,7 +171,7 @@ fn head_is_get_without_a_body() {
             let get = client.request("GET", &target, &headers);
             let head = client.request("HEAD", &target, &headers);
             assert_eq!((head.status, head.body.len()), (get.status, 0), "{target}");
-            // What differs from one request to the next, and how a body of unknown length is sent.
+            // Headers that differ between requests, and the framing of a body of unknown length.
             let kept = |response: &Response| -> Vec<(String, String)> {
                 let differ = ["date", "x-ratelimit-remaining", "x-request-id", "transfer-encoding"];
                 let headers = response.headers.iter();

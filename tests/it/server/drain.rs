@@ -103,7 +103,7 @@ fn who_says_it_twice_means_it() {
     let log = server.ended();
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
     assert!(log.contains("at once"), "{log}");
-    // Nothing that was answered is lost: the key of the account is there.
+    // No acknowledged write is lost: the key of the account is there.
     let server = site.serve(TODAY);
     assert!(site.ok(&["account", "list"]).contains("half@example.com"));
     server.stop();
@@ -194,7 +194,7 @@ fn the_units_pass_systemd_analyze() {
         return;
     };
     let told = String::from_utf8_lossy(&output.stderr);
-    // What it runs is not installed here.
+    // Its program is not installed here.
     let faults: Vec<&str> = told
         .lines()
         .filter(|line| line.contains("dropdex.s") && !line.contains("not executable"))

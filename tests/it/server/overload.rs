@@ -311,7 +311,7 @@ fn goodput_holds_at_three_times_saturation() {
         assert!(!load.shed.is_empty(), "nothing was shed: three times of what?");
         assert_eq!((peak.failed, load.failed), (0, 0));
         if runs::full() {
-            // What the host gives to others it gives unevenly.
+            // The host shares the machine unevenly.
             assert!(at_three > 0.9 * at_peak, "{at_three:.0} of {at_peak:.0} a second on a core");
             assert!(at_once > 0.99, "{at_once}");
         } else {
