@@ -19,7 +19,7 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
-use dropdex::http::params::{Limits, Params};
+use dropdex::query::params::{Limits, Params};
 use dropdex::vocab::day::Day;
 use dropdex::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
 use market::Market;

@@ -31,7 +31,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     // Fetches lists and hands them to the pipeline, as the inbox does.
     ("sources", "vocab feeds intake outbound"),
     // Use cases, in the words of users: no status, no header.
-    ("service", "vocab index intake changes accounts telemetry outbound sources"),
+    ("service", "vocab query index intake changes accounts telemetry outbound sources"),
     // The checks that people ask for wait in `service`.
     (
         "workers",

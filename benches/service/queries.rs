@@ -5,8 +5,8 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 use anyhow::anyhow;
-use dropdex::http::params::{Limits, Params};
 use dropdex::index::filter::DropFilter;
+use dropdex::query::params::{Limits, Params};
 use dropdex::vocab::day::Day;
 use dropdex::vocab::kind::Kind;
 use dropdex::vocab::language::LanguageCode;

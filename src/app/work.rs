@@ -8,7 +8,6 @@ use tokio::task::JoinSet;
 use super::fetcher;
 use crate::changes::Appender;
 use crate::config::Config;
-use crate::http::alerts::rule_query;
 use crate::intake::inbox::Inbox;
 use crate::intake::queue::Queue;
 use crate::intake::tables::TablesFolder;
@@ -111,7 +110,6 @@ impl Work {
             store: self.app.store.clone(),
             clock: self.config.clock,
             catch_days: self.config.catch_days,
-            resolve: |filter, today| rule_query(filter, today).ok(),
             published: Arc::clone(&self.published[0]),
         }
     }

@@ -19,7 +19,6 @@ use crate::app;
 use crate::config::telemetry::Telemetry;
 use crate::config::{Config, ListenAddress};
 use crate::feeds::Format;
-use crate::http::alerts::rule_query;
 use crate::index::generation::live::LiveIndex;
 use crate::index::generation::open::open_current;
 use crate::intake::request::{Ingest, Lists, Request, Task};
@@ -151,7 +150,6 @@ fn matching(config: &Config, store: &Store) -> anyhow::Result<Matching> {
         store: store.clone(),
         clock: config.clock,
         catch_days: config.catch_days,
-        resolve: |filter, today| rule_query(filter, today).ok(),
         published: Arc::default(),
     })
 }

@@ -9,9 +9,10 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, Subcommand
 use crate::config::Config;
 use crate::http::export::export_lines;
 use crate::http::operations::EXPORT_OPTIONS;
-use crate::http::params::{Limits, Params};
 use crate::index::filter::{AsOf, DropFilter};
 use crate::index::generation::open;
+use crate::query::error::BadParameter;
+use crate::query::params::{Limits, Params};
 use crate::service::error::ApiError;
 
 /// Bytes of rows per write. Smaller writes cost more than their rows.
@@ -90,13 +91,8 @@ impl DropsArgs {
 }
 
 /// An error of the parser of the API as one of the command line.
-fn usage(err: ApiError) -> ! {
-    let message = match err {
-        ApiError::BadParameter { name, what, .. } => {
-            format!("--{}: {what}\n", name.replace('_', "-"))
-        }
-        other => format!("{other:?}\n"),
-    };
+fn usage(err: BadParameter) -> ! {
+    let message = format!("--{}: {}\n", err.name.replace('_', "-"), err.what);
     clap::Error::raw(ErrorKind::ValueValidation, message).exit()
 }
 

@@ -18,9 +18,11 @@ use crate::http::body::{JsonBody, required};
 use crate::http::json;
 use crate::http::json::push_member;
 use crate::http::operation::Queries;
-use crate::http::params::{Params, unknown_parameter};
+use crate::http::params::unknown_parameter;
 use crate::http::search::SearchResponse;
 use crate::index::filter::SearchFilter;
+use crate::query::error::BadParameter;
+use crate::query::params::Params;
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
@@ -128,12 +130,9 @@ fn parse(
     }
     let texts: Vec<_> = query.iter().map(|(name, value)| (name.as_str(), value.text())).collect();
     let pairs: Vec<_> = texts.iter().map(|(name, text)| (*name, text.as_ref())).collect();
-    Params::from_pairs(&pairs).search(today).map_err(|err| match err {
-        ApiError::BadParameter { name, what, code } => {
-            ApiError::BadParameter { name: member(&name).into(), what, code }
-        }
-        other => other,
-    })
+    Params::from_pairs(&pairs)
+        .search(today)
+        .map_err(|err| BadParameter { name: member(&err.name).into(), ..err }.into())
 }
 
 /// `POST /api/v1/search/batch`: up to 50 searches. Each counts as a request.

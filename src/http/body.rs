@@ -20,8 +20,9 @@ use serde_json::value::RawValue;
 
 use crate::accounts::{Idempotency, IdempotencyKey, Post};
 use crate::edge::body::read_bytes_up_to;
+use crate::query::error::ParameterCode;
 use crate::service::app::Now;
-use crate::service::error::{ApiError, ParameterCode};
+use crate::service::error::ApiError;
 use crate::vocab::json;
 use crate::vocab::limits::{BODY_BYTES_MAX, BODY_DEPTH_MAX};
 use crate::vocab::money::{Usd, UsdError};

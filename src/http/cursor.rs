@@ -8,7 +8,10 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::index::filter::{DropFilter, RowPosition};
-use crate::service::error::{ApiError, ParameterCode};
+use crate::query::error::ParameterCode;
+use crate::query::params::{Limits, Params};
+use crate::service::error::ApiError;
+use crate::vocab::day::Day;
 
 const VERSION: u8 = 1;
 const DIGEST_BYTES: usize = 8;
@@ -42,6 +45,22 @@ impl QueryDigest {
         }
         QueryDigest(first(hasher.finalize().as_bytes()))
     }
+}
+
+/// Parses the query of a page of the drops list, which may begin after the row of a cursor.
+///
+/// # Errors
+/// 400 for the first invalid parameter.
+pub fn page(params: &Params<'_>, limits: Limits, today: Day) -> Result<DropFilter, ApiError> {
+    let filter = params.drops(limits, today)?;
+    let Some(cursor) = params.get("cursor")? else { return Ok(filter) };
+    // Generated clients send the default of `offset`, too.
+    if filter.offset > 0 {
+        let what = "must not be given with an offset above 0";
+        return Err(ApiError::parameter("cursor", what));
+    }
+    let after = decode(cursor, QueryDigest::of(&filter))?;
+    Ok(DropFilter { after: Some(after), ..filter })
 }
 
 /// Returns the cursor of the page after a row.
@@ -101,7 +120,6 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::http::params::{Limits, Params};
 
     fn code(result: Result<RowPosition, ApiError>) -> ParameterCode {
         match result {

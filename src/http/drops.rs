@@ -14,15 +14,15 @@ use crate::edge::etag::Tag;
 use crate::http::cursor::{self, QueryDigest};
 use crate::http::json;
 use crate::http::json::push_member;
-use crate::http::params::{Limits, Params};
 use crate::http::parse;
 use crate::http::rows::{
-    DROP_JSON_BYTES, DROP_MEMBERS, JsonArray, Member, push_day, push_drops, push_json_text,
-    tlds_json,
+    DROP_JSON_BYTES, DROP_MEMBERS, JsonArray, Member, members, push_day, push_drops,
+    push_json_text, tlds_json,
 };
 use crate::index::DropsPage;
 use crate::index::filter::{DropFilter, Facet};
 use crate::index::query::rows::{DropRow, FacetValue};
+use crate::query::params::{Limits, Params};
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
@@ -91,8 +91,8 @@ struct Asked {
 impl Asked {
     fn parse(uri: &Uri, today: Day) -> Result<Asked, ApiError> {
         let params = Params::new(uri.query());
-        let filter = params.drops(LIMITS, today)?;
-        let (members, has_tlds) = match params.members("fields", Some("availableTlds"))? {
+        let filter = cursor::page(&params, LIMITS, today)?;
+        let (members, has_tlds) = match members(&params, "fields", Some("availableTlds"))? {
             Some((members, has_tlds)) => (Cow::Owned(members), has_tlds),
             None => (Cow::Borrowed(DROP_MEMBERS), filter.after.is_none()),
         };

@@ -23,15 +23,17 @@ use crate::edge::rate_limit::rate_limit_headers;
 use crate::http::allowance::{admit_export, charge_export, exports_left, readmit};
 use crate::http::cursor::{self, QueryDigest};
 use crate::http::drops::next_link;
-use crate::http::params::{Limits, Params};
 use crate::http::parse;
 use crate::http::portfolio::ClaimFilter;
 use crate::http::rows::{
-    DROP_CSV_BYTES, DROPS_CSV_HEADER, EXPORT_MEMBERS, push_drop, push_drop_columns, push_drop_csv,
+    DROP_CSV_BYTES, DROPS_CSV_HEADER, EXPORT_MEMBERS, members, push_drop, push_drop_columns,
+    push_drop_csv,
 };
 use crate::http::watchlist::WatchQuery;
 use crate::index::filter::DropFilter;
 use crate::index::query::rows::DropRow;
+use crate::query::error::BadParameter;
+use crate::query::params::{Limits, Params};
 use crate::service::account_turns::AccountTurn;
 use crate::service::app::App;
 use crate::service::app::Now;
@@ -117,7 +119,8 @@ pub async fn export_drops(
     let (index, as_of) = (app.live.current(), app.as_of(export.now));
     let parse = move |uri: &Uri| {
         let params = Params::new(uri.query());
-        Ok((params.drops(LIMITS, as_of.today)?, export_lines(&params)?))
+        let filter = cursor::page(&params, LIMITS, as_of.today)?;
+        Ok::<_, ApiError>((filter, export_lines(&params)?))
     };
     let (filter, (format, header, line)) = parse::parameters(&uri, parse).await?;
     let started = match export.start(&app).await? {
@@ -221,13 +224,13 @@ fn csv_header(header: impl Into<Cow<'static, str>>, bom: bool) -> Cow<'static, s
 /// 400 for an invalid `format`, `columns` or `bom`.
 pub fn export_lines(
     params: &Params<'_>,
-) -> Result<(ExportFormat, Cow<'static, str>, WriteLine), ApiError> {
+) -> Result<(ExportFormat, Cow<'static, str>, WriteLine), BadParameter> {
     let format = params.one("format")?.unwrap_or_default();
-    let columns = params.members("columns", None)?.map(|(members, _)| members);
+    let columns = members(params, "columns", None)?.map(|(members, _)| members);
     let bom = params.flag("bom")?;
     if bom && format != ExportFormat::Csv {
         // RFC 8259 §8.1 forbids it in JSON.
-        return Err(ApiError::parameter("bom", "must be false, unless the format is csv"));
+        return Err(BadParameter::new("bom", "must be false, unless the format is csv"));
     }
     Ok(match (format, columns) {
         (ExportFormat::Csv, None) => {

@@ -18,14 +18,12 @@ use utoipa::ToSchema;
 use crate::accounts::{Caller, Feed, FeedOf, Store, Token, UserData};
 use crate::edge::etag::Tag;
 use crate::edge::home::Home;
-use crate::http::alerts::rule_query;
 use crate::http::body::{JsonInteger, PostBody};
-use crate::http::filter::drops;
-use crate::http::params::{Params, path_id};
+use crate::http::params::path_id;
 use crate::http::response;
-use crate::http::searches::split;
 use crate::index::Index;
 use crate::index::filter::{AsOf, DropFilter, RuleQuery, Sort, SortKey, View};
+use crate::query::params::Params;
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
@@ -330,14 +328,13 @@ fn entries(
         }
         FeedOf::Search(id) => {
             let search = owned.search(id).ok_or(ApiError::NotFound)?;
-            let filters = split(&search.conditions).0;
-            let pairs: Vec<_> = filters.pairs().collect();
-            let filter = drops(&pairs, as_of.today)?;
+            let filter = search.conditions.drops(as_of.today)?;
             Ok((format!("dropdex: {}", search.name), newest(index, filter, as_of)?))
         }
         FeedOf::Rule(id) => {
             let rule = owned.rule(id).ok_or(ApiError::NotFound)?;
-            let RuleQuery { common, contains, stages } = rule_query(&rule.filter, as_of.today)?;
+            let RuleQuery { common, contains, stages } =
+                rule.filter.conditions().rule(as_of.today)?;
             let (view, sort) = (View::Stages(stages), Sort::natural(SortKey::Listed));
             let filter =
                 DropFilter { common, view, contains, sort, after: None, limit: 0, offset: 0 };

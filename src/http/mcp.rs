@@ -38,11 +38,13 @@ use crate::edge::origin;
 use crate::http::allowance::{admit_agent, charge_more};
 use crate::http::batch::ParameterValue;
 use crate::http::body::check_content_type;
+use crate::http::error::{ApiError, Refusal};
 use crate::http::operation::{Operation, ParameterPlace};
 use crate::http::operations::OPERATIONS;
 use crate::http::rows::{DROP_MEMBERS, Member};
+use crate::query::error::ParameterCode;
 use crate::service::app::App;
-use crate::service::error::{ApiError, ParameterCode};
+use crate::service::error::ApiError;
 use crate::vocab::limits::BODY_BYTES_MAX;
 use crate::vocab::similar;
 

@@ -210,6 +210,7 @@ impl Group {
 }
 
 /// A parameter in the path, the query string or a header.
+#[derive(Clone, Copy)]
 pub struct Parameter {
     pub name: &'static str,
     pub place: ParameterPlace,

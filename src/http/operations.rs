@@ -27,21 +27,18 @@ use crate::http::{
     portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
 };
 use crate::index::filter::{Facet, SortKey};
-use crate::query::filter::{CapsFilter, Digits, Hyphens, Idn};
+use crate::query::conditions::{CONDITIONS, Condition, Kind, SHARED};
 use crate::service::app::App;
 use crate::vocab::change::ChangeKind;
-use crate::vocab::kind::Kind;
-use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{
     CHANGES_LIMIT_DEFAULT, CHANGES_LIMIT_MAX, CHANGES_WAIT_SECONDS_MAX, CLAIMS_OFFSET_MAX,
     DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX, DROPS_OFFSET_MAX, ENTRIES_OFFSET_MAX, EXPORT_ROWS_MAX,
-    HIDDEN_MAX, LIKE_CHARS, LIKE_DISTANCE_MAX, MIN_DROPS_MAX, OTHER_TLDS_MAX, OWNED_LIMIT_DEFAULT,
-    OWNED_LIMIT_MAX, PATTERN_SYMBOLS_MAX, REGEX_CHARS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX,
-    SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX, SUGGEST_LIMIT_DEFAULT,
-    SUGGEST_LIMIT_MAX, TLDS_LIMIT_MAX, WORDS_MAX,
+    HIDDEN_MAX, LIKE_CHARS, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, PATTERN_SYMBOLS_MAX,
+    REGEX_CHARS_MAX, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_OFFSET_MAX,
+    SEARCH_QUERY_CHARS_MAX, SUBSTRING_CHARS_MAX, SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX,
+    TLDS_LIMIT_MAX,
 };
 use crate::vocab::name::NAME_OCTETS_MAX;
-use crate::vocab::popularity::ListRank;
 
 const fn json<T: ToSchema>(status: u16, description: &'static str) -> ResponseSpec {
     ResponseSpec { status, description, content: Content::Json(Shape::of::<T>()) }
@@ -91,78 +88,55 @@ const fn offset(max: u32) -> Parameter {
     query("offset", kind, "0", "Number of rows to skip.")
 }
 
-const TLDS: ParameterKind = ParameterKind::Format { format: "tlds", chars_max: None };
-const TEXTS: ParameterKind = ParameterKind::Format { format: "texts", chars_max: None };
-const PATTERN: ParameterKind = formatted("pattern", PATTERN_SYMBOLS_MAX as u32);
-const REGEX: ParameterKind = formatted("regex", REGEX_CHARS_MAX as u32);
-const LIKE: ParameterKind = formatted("label", *LIKE_CHARS.end() as u32);
-const DISTANCE: ParameterKind =
-    ParameterKind::Integer { min: 1, max: LIKE_DISTANCE_MAX as u32, default: Some(1) };
-const DAY: ParameterKind = ParameterKind::Format { format: "day", chars_max: Some(10) };
-const DQS: ParameterKind = ParameterKind::Integer { min: 0, max: 100, default: None };
-const CHARS: ParameterKind = ParameterKind::Integer { min: 1, max: 63, default: None };
-const WORDS: ParameterKind =
-    ParameterKind::Integer { min: 0, max: WORDS_MAX as u32, default: None };
-const OTHER_TLDS: ParameterKind =
-    ParameterKind::Integer { min: 0, max: OTHER_TLDS_MAX, default: None };
 const STAGES: &[&str] = &["redemption", "pending-delete", "catchable", "released"];
 
 const fn one_of(words: &'static [&'static str]) -> ParameterKind {
     ParameterKind::OneOf { words, default: None }
 }
 
-/// Conditions that the drops list, the search and the exports share, and more parameters.
-macro_rules! filters {
-    ($($more:expr),* $(,)?) => {
-        &[
-            query(
-                "tld",
-                TLDS,
-                "com,co.uk",
-                "Comma-separated public suffixes, at most 1,000: `com,co.uk`. `uk` matches `uk` only, not \
-                 `co.uk`.",
-            ),
-            query("not_tld", TLDS, "info,xyz", "None of these public suffixes."),
-            query("stage", ParameterKind::SomeOf(STAGES), "pending-delete,catchable", "Lifecycle stage today: any of these. When it is set, `view` is ignored."),
-            query("min_dqs", DQS, "70", "Minimum Domain Quality Score."),
-            query("max_dqs", DQS, "90", "Maximum Domain Quality Score."),
-            query("min_len", CHARS, "3", "Minimum length of the label, in characters."),
-            query("max_len", CHARS, "8", "Maximum length of the label, in characters."),
-            query("contains", TEXTS, "solar,wind", "The label contains one of these texts, at most 20, separated by commas. A text with a comma is quoted with `\"`."),
-            query("starts", TEXTS, "get,my", "The label starts with one of these texts."),
-            query("ends", TEXTS, "bank,pay", "The label ends with one of these texts."),
-            query("not_contains", TEXTS, "casino,xxx", "The label contains none of these texts, at most 50. The same applies below."),
-            query("not_starts", TEXTS, "the", "The label starts with none of these texts."),
-            query("not_ends", TEXTS, "online,24", "The label ends with none of these texts."),
-            query("pattern", PATTERN, "CVCV", "Shape of the whole label, such as `CVCV`, `LLL` or `*bank`: `C` consonant, `V` vowel, `L` letter, `N` digit, `A` letter or digit, `?` any character, `*` any run; lower-case letters, digits and `-` stand for themselves."),
-            query("regex", REGEX, "^(shop|store)[a-z]*$", "Regular expression found in the label, without regard to case, with the syntax of the Rust crate `regex`."),
-            query("like", LIKE, "solarpanel", "The label is at most `distance` edits from this one, of 3 to 30 characters. A swap of neighbours is one edit."),
-            query("distance", DISTANCE, "1", "Maximum edits of `like`."),
-            query("digits", one_of(&Digits::NAMES), "none", "Digits of the label: none, at least one, or nothing else."),
-            query("hyphens", one_of(&Hyphens::NAMES), "none", "Hyphens of the label: none, or at least one."),
-            query("idn", one_of(&Idn::NAMES), "none", "Internationalised labels: without them, or nothing else."),
-            query("min_words", WORDS, "1", "Minimum number of words, counted up to 15; 0 for a label that is not made of words."),
-            query("max_words", WORDS, "2", "Maximum number of words."),
-            query("language", ParameterKind::SomeOf(&LanguageCode::NAMES), "en,de", "Language of the words: any of these ISO 639-1 codes."),
-            query("kind", ParameterKind::SomeOf(&Kind::NAMES), "word,words", "Kind of the label: one dictionary word, several words, a person or place, pronounceable letters, other letters, a number, or digits and letters."),
-            query("caps", one_of(&CapsFilter::NAMES), "none", "`none`: without names whose score is capped: trademarks, adult words, spam, suffixes that are not open to the public."),
-            query("min_tlds", OTHER_TLDS, "0", "Minimum number of other suffixes in which the data has the label."),
-            query("max_tlds", OTHER_TLDS, "100", "Maximum number of other suffixes in which the data has the label."),
-            query("min_drops", ParameterKind::Integer { min: 1, max: MIN_DROPS_MAX, default: None }, "1", "Minimum number of drops on record."),
-            query("max_rank", ParameterKind::Integer { min: 1, max: ListRank::MAX, default: None }, "100000", "Maximum of the best rank on a popularity list. Names on none do not pass."),
-            query("dropped_from", DAY, "-7d", "First drop date: `YYYY-MM-DD`, `today`, `tomorrow`, `yesterday`, `+3d` or `-3d`. The same applies below."),
-            query("dropped_to", DAY, "today", "Last drop date."),
-            query("release_from", DAY, "today", "First effective release."),
-            query("release_to", DAY, "+3d", "Last effective release."),
-            query("listed_since", ParameterKind::Format { format: "instant", chars_max: None }, "2026-03-01T00:00:00Z", "The list that first had the drop was observed at or after this timestamp or date."),
-            $($more),*
-        ]
+/// The parameter of a condition.
+const fn condition(of: &Condition) -> Parameter {
+    let kind = match of.kind {
+        Kind::Number { least: min, most: max, default, .. } => {
+            ParameterKind::Integer { min, max, default }
+        }
+        Kind::OneOf(words, _) => one_of(words),
+        Kind::SomeOf(words, _) => ParameterKind::SomeOf(words),
+        Kind::Tlds(_) => ParameterKind::Format { format: "tlds", chars_max: None },
+        Kind::Texts(..) => ParameterKind::Format { format: "texts", chars_max: None },
+        Kind::NamePart => formatted("name-part", SUBSTRING_CHARS_MAX as u32),
+        Kind::Pattern => formatted("pattern", PATTERN_SYMBOLS_MAX as u32),
+        Kind::Regex => formatted("regex", REGEX_CHARS_MAX as u32),
+        Kind::Like => formatted("label", *LIKE_CHARS.end() as u32),
+        Kind::Day(_) => formatted("day", 10),
+        Kind::Instant(_) => ParameterKind::Format { format: "instant", chars_max: None },
     };
+    query(of.parameter, kind, of.example, of.text)
+}
+
+/// Parameters of these conditions, and more.
+const fn with_more<const N: usize>(of: &[Condition], more: &[Parameter]) -> [Parameter; N] {
+    let mut all = [VIEW; N];
+    let mut at = 0;
+    while at < N {
+        all[at] = if at < of.len() { condition(&of[at]) } else { more[at - of.len()] };
+        at += 1;
+    }
+    all
+}
+
+/// Parameters of some conditions, and more.
+macro_rules! filters {
+    ($of:expr; $($more:expr),* $(,)?) => {{
+        const MORE: &[Parameter] = &[$($more),*];
+        const ALL: [Parameter; $of.len() + MORE.len()] = with_more($of, MORE);
+        &ALL
+    }};
 }
 
 /// Options of `dropdex export drops`.
 pub const EXPORT_OPTIONS: &[Parameter] =
-    filters![CONTAINS, VIEW, DROPS_SORT, ORDER, EXPORT_FORMAT, COLUMNS, BOM];
+    filters![CONDITIONS; VIEW, DROPS_SORT, ORDER, EXPORT_FORMAT, COLUMNS, BOM];
 const DROPS_SORT: Parameter = query(
     "sort",
     ParameterKind::OneOf { words: &SortKey::NAMES, default: Some("dqs") },
@@ -233,13 +207,6 @@ const CHANGES_VIEW: Parameter = query(
     "active",
     "`active` or `today` leaves out names that are no longer in the pipeline, or did not drop today.",
 );
-const CONTAINS: Parameter = query(
-    "q",
-    formatted("name-part", SUBSTRING_CHARS_MAX as u32),
-    "shop",
-    "Case-insensitive substring of the full name, 1 to 63 characters. Unicode text matches the Unicode \
-     form of IDNs.",
-);
 const PREFIX: Parameter = query(
     "q",
     formatted("name-prefix", SEARCH_QUERY_CHARS_MAX as u32),
@@ -249,7 +216,7 @@ const PREFIX: Parameter = query(
 const REQUIRED_PREFIX: Parameter =
     Parameter { required: true, description: "Prefix of the name, 1 to 253 characters.", ..PREFIX };
 /// Parameters of a search.
-const SEARCH_PARAMETERS: &[Parameter] = filters![
+const SEARCH_PARAMETERS: &[Parameter] = filters![SHARED;
     PREFIX,
     SEARCH_VIEW,
     limit(SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX),
@@ -388,7 +355,7 @@ const IDEMPOTENCY: Parameter = Parameter {
 /// Filters of the drops list and its export.
 macro_rules! drop_parameters {
     ($limit:expr, $($more:expr),*) => {
-        filters![CONTAINS, VIEW, DROPS_SORT, ORDER, $limit, offset(DROPS_OFFSET_MAX), $($more),*]
+        filters![CONDITIONS; VIEW, DROPS_SORT, ORDER, $limit, offset(DROPS_OFFSET_MAX), $($more),*]
     };
 }
 
@@ -482,7 +449,7 @@ pub const OPERATIONS: &[Operation] = &[
              response is a stream of the same rows as server-sent events, which begins with the next event \
              unless `since` or `Last-Event-ID` is given. Events from the registry are shown for names that you watch.",
         )
-        .parameters(filters![
+        .parameters(filters![SHARED;
             SINCE,
             EVENT,
             CHANGES_VIEW,

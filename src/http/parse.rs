@@ -2,7 +2,7 @@
 
 use axum::http::Uri;
 
-use crate::http::params::Params;
+use crate::query::params::Params;
 use crate::service::error::ApiError;
 use crate::service::work;
 
@@ -11,15 +11,15 @@ use crate::service::work;
 ///
 /// # Errors
 /// The errors of `parse`, and as [`work::run`].
-pub async fn parameters<T: Send + 'static>(
+pub async fn parameters<T: Send + 'static, E: Into<ApiError>>(
     uri: &Uri,
-    parse: impl FnOnce(&Uri) -> Result<T, ApiError> + Send + 'static,
+    parse: impl FnOnce(&Uri) -> Result<T, E> + Send + 'static,
 ) -> Result<T, ApiError> {
     // Most requests have none, and are parsed once.
     let has_one = uri.query().is_some_and(|query| query.contains("regex"));
     if !has_one || !Params::new(uri.query()).compiles() {
-        return parse(uri);
+        return parse(uri).map_err(Into::into);
     }
     let uri = uri.clone();
-    work::scan(move || parse(&uri)).await
+    work::scan(move || parse(&uri).map_err(Into::into)).await
 }

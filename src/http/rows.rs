@@ -11,6 +11,9 @@ use memchr::memchr2;
 use crate::index::query::rows::{DropRow, LatestDrop, SearchRow};
 use crate::index::rules::preview::Preview;
 use crate::index::{DropsPage, SearchPage};
+use crate::query::error::{BadParameter, ParameterCode};
+use crate::query::list;
+use crate::query::params::Params;
 use crate::scorer::{Cap, Percent, Points, Signals};
 use crate::vocab::day::Day;
 use crate::vocab::named::named_enum;
@@ -56,6 +59,35 @@ pub const DROP_MEMBERS: &[Member] = &Member::ALL;
 /// Members of a line of an export unless others are asked for.
 pub const EXPORT_MEMBERS: &[Member] =
     &[Member::Name, Member::Tld, Member::Length, Member::Dqs, Member::Explanation];
+
+/// The members of a row that the parameter `name` asks for, in its order and each once; `None` without
+/// it. `beside` is another name that it accepts; the flag says whether it is there.
+///
+/// # Errors
+/// An unknown member.
+pub fn members(
+    params: &Params<'_>,
+    name: &'static str,
+    beside: Option<&str>,
+) -> Result<Option<(Vec<Member>, bool)>, BadParameter> {
+    let Some(sent) = params.get(name)? else { return Ok(None) };
+    let (mut members, mut has_beside) = (Vec::new(), false);
+    for item in list::plain(sent) {
+        if Some(item) == beside {
+            has_beside = true;
+            continue;
+        }
+        let known = Member::ALL.into_iter().find(|member| member.as_str() == item);
+        let member = known.ok_or_else(|| {
+            let what = format!("must be some of {}", Member::NAMES.join(", "));
+            BadParameter::coded(ParameterCode::UnknownField, name, what)
+        })?;
+        if !members.contains(&member) {
+            members.push(member);
+        }
+    }
+    Ok(Some((members, has_beside)))
+}
 
 /// Appends a page of the drops list as a JSON array of rows with these members.
 pub fn push_drops(page: &DropsPage<'_>, members: &[Member], out: &mut Vec<u8>) {

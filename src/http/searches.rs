@@ -10,12 +10,13 @@ use utoipa::ToSchema;
 
 use crate::accounts::{Answered, Caller, NewSearch, Post, SavedSearch, SearchPatch};
 use crate::http::body::{JsonBody, Patch, PostBody, required};
-use crate::http::filter::{FilterRequest, FilterResponse, drops};
+use crate::http::filter::{FilterRequest, FilterResponse};
 use crate::http::json;
-use crate::http::params::{Limits, Params, path_id};
+use crate::http::params::path_id;
 use crate::http::response::{self, Deleted, Timestamp};
 use crate::index::Index;
 use crate::index::filter::{AsOf, Sort, SortKey};
+use crate::query::params::{Limits, Params};
 use crate::query::stored::Conditions;
 use crate::service::app::App;
 use crate::service::app::Now;
@@ -29,8 +30,6 @@ use crate::vocab::named::{named_enum, parse_named};
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
 /// Collection path; a search lives at `PATH/{id}`.
 const PATH: &str = "/api/v1/searches";
-/// Parameters of the order, which the conditions of a search hold beside the filters.
-const ORDER: [&str; 2] = ["sort", "order"];
 
 named_enum! {
     /// Direction of an order.
@@ -75,7 +74,7 @@ impl<'a> SearchResponse<'a> {
         SearchResponse {
             id: search.id,
             name: &search.name,
-            filter: FilterResponse(split(&search.conditions).0),
+            filter: FilterResponse(search.conditions.clone()),
             sort: key.as_str(),
             order: set("order").unwrap_or(natural.as_str()),
             total: counts.map(|counts| counts.total),
@@ -188,20 +187,11 @@ fn count(
     after_batch: Option<u64>,
     as_of: AsOf,
 ) -> Result<u32, ApiError> {
-    let filters = split(conditions).0;
-    let pairs: Vec<_> = filters.pairs().collect();
-    let mut filter = drops(&pairs, as_of.today).map_err(|err| {
-        ApiError::Internal(anyhow::anyhow!("a stored search is no longer valid: {err:?}"))
+    let mut filter = conditions.drops(as_of.today).map_err(|err| {
+        ApiError::Internal(anyhow::anyhow!("a stored search is no longer valid: {err}"))
     })?;
     filter.common.drop.after_batch = after_batch;
     Ok(index.count_drops(&filter, as_of)?)
-}
-
-/// Filters, and the parameters of the order.
-pub fn split(conditions: &Conditions) -> (Conditions, Conditions) {
-    let (order, filters): (Vec<_>, Vec<_>) =
-        conditions.pairs().partition(|(name, _)| ORDER.contains(name));
-    (Conditions::new(filters), Conditions::new(order))
 }
 
 /// Parses an order.
@@ -310,15 +300,12 @@ fn parse_patch(
 ) -> Result<SearchPatch, ApiError> {
     let filter = request.filter.try_map(|filter| filter.parse(as_of.today))?.not_null("filter")?;
     let (sort, direction) = (request.sort.not_null("sort")?, request.order.not_null("order")?);
-    let (filters_before, order_before) = split(&before.conditions);
+    let set = |name| Some(before.conditions.get(name).to_owned()).filter(|value| !value.is_empty());
     let is_changed = filter.is_some() || sort.is_some() || direction.is_some();
     let order = match (&sort, &direction) {
-        (None, None) => order_before,
+        (None, None) => order(set("sort"), set("order"))?,
         (Some(_), _) => order(sort, direction)?,
-        (None, Some(_)) => {
-            let kept = Some(order_before.get("sort")).filter(|sort| !sort.is_empty());
-            order(kept.map(str::to_owned), direction)?
-        }
+        (None, Some(_)) => order(set("sort"), direction)?,
     };
     let seen = request.seen.not_null("seen")?;
     if seen == Some(false) {
@@ -326,7 +313,8 @@ fn parse_patch(
     }
     Ok(SearchPatch {
         name: request.name.not_null("name")?,
-        conditions: is_changed.then(|| joined(&filter.unwrap_or(filters_before), &order)),
+        conditions: is_changed
+            .then(|| joined(&filter.unwrap_or_else(|| before.conditions.unordered()), &order)),
         seen: seen.map(|_| newest),
     })
 }

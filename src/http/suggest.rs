@@ -6,8 +6,8 @@ use utoipa::ToSchema;
 
 use crate::edge::etag;
 use crate::http::json;
-use crate::http::params::Params;
 use crate::http::rows::{JsonArray, push_json_text};
+use crate::query::params::Params;
 use crate::service::app::App;
 use crate::service::error::ApiError;
 

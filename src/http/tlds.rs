@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::edge::etag;
 use crate::http::json;
-use crate::http::params::Params;
+use crate::query::params::Params;
 use crate::query::text::Substring;
 use crate::scorer::Scorer;
 use crate::service::app::App;

@@ -240,6 +240,11 @@ impl DayRange {
         self.from.is_none_or(|from| from <= day) && self.to.is_none_or(|to| day <= to)
     }
 
+    /// Returns true if its first day is after its last one.
+    pub fn is_crossed(self) -> bool {
+        self.from.zip(self.to).is_some_and(|(from, to)| from > to)
+    }
+
     /// Returns true if every day is included.
     pub fn is_open(self) -> bool {
         self == DayRange::default()

@@ -1,8 +1,12 @@
 //! The language of filters: text that a client, a form, a rule or a command sends becomes a condition on
 //! names. This crate knows neither the caller nor how a query is executed.
 
+pub mod conditions;
+pub mod error;
 pub mod filter;
+pub mod list;
 pub mod matcher;
+pub mod params;
 pub mod request;
 pub mod stored;
 pub mod text;

@@ -4,6 +4,7 @@ use utoipa::ToSchema;
 
 use crate::filter::Filter;
 use crate::text::{NamePrefix, Substring};
+use crate::conditions::Parsed;
 use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::stage::Stage;
 
@@ -192,6 +193,32 @@ pub struct DropFilter {
     pub after: Option<RowPosition>,
     pub limit: u32,
     pub offset: u32,
+}
+
+impl DropFilter {
+    /// Returns the first row of the names that pass, best first.
+    pub fn of(parsed: Parsed) -> DropFilter {
+        DropFilter {
+            view: View::of_stages(&parsed.stages).unwrap_or(View::Active),
+            common: parsed.filter,
+            contains: parsed.contains,
+            sort: Sort::default(),
+            after: None,
+            limit: 1,
+            offset: 0,
+        }
+    }
+}
+
+impl RuleQuery {
+    /// Returns the conditions of a rule.
+    pub fn of(parsed: Parsed) -> RuleQuery {
+        RuleQuery {
+            stages: StageSet::from_stages(&parsed.stages),
+            common: parsed.filter,
+            contains: parsed.contains,
+        }
+    }
 }
 
 impl SearchFilter {

@@ -1,21 +1,93 @@
-//! Conditions on names as they are stored: names and values of the parameters of the drops list
-//! (`data/docs/queries.md`). They were validated when they were stored. They become a
-//! [`Filter`](crate::filter::Filter) on the day that they are used: `tomorrow` and `+3d` move
-//! with it.
+//! Conditions as rules and saved searches store them: parameters of the drops list and their values, which
+//! were valid when they were stored. They become a [`Filter`](crate::filter::Filter) on the day that
+//! they are used: `tomorrow` and `+3d` move with it.
+
+use std::fmt::Display;
 
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
-/// Parameters and their values, each parameter at most once.
+use crate::conditions::{CONDITIONS, Condition, Kind, Parsed, known};
+use crate::error::{BadParameter, ParameterCode};
+use crate::filter::DayRange;
+use crate::list;
+use crate::request::{DropFilter, RuleQuery};
+use crate::text::Substring;
+use crate::vocab::day::Day;
+use crate::vocab::limits::RULE_TLDS_MAX;
+use crate::vocab::tld::{fold_tld, is_suffix};
+
+/// Parameters and their values, each parameter at most once. A saved search also has `sort` and `order`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Conditions(Vec<(CompactString, CompactString)>);
+
+/// The value of a condition, as sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    Number(i64),
+    Text(String),
+    List(Vec<String>),
+}
+
+impl Value {
+    /// The value of a condition that a form sends as text.
+    pub fn of_text(condition: &Condition, text: &str) -> Value {
+        let listed = |items: Vec<&str>| Value::List(items.into_iter().map(str::to_owned).collect());
+        match condition.kind {
+            // A text that is not a number becomes one out of range, so that the error has the range.
+            Kind::Number { .. } => Value::Number(text.parse().unwrap_or(i64::MAX)),
+            Kind::Tlds(_) | Kind::SomeOf(..) => listed(list::plain(text).collect()),
+            Kind::Texts(..) => match list::quoted(text).collect::<Result<Vec<_>, _>>() {
+                Ok(texts) => Value::List(texts.into_iter().map(Into::into).collect()),
+                Err(_) => listed(vec![text]),
+            },
+            _ => Value::Text(text.to_owned()),
+        }
+    }
+}
 
 impl Conditions {
     /// Conditions of validated parameters. Empty values are left out.
     pub fn new<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Conditions {
         let set = pairs.into_iter().filter(|(_, value)| !value.is_empty());
         Conditions(set.map(|(name, value)| (name.into(), value.into())).collect())
+    }
+
+    /// Parses values, which errors call by their members: `filter.tlds[1]`.
+    ///
+    /// # Errors
+    /// The first invalid one.
+    pub fn parse(
+        values: impl IntoIterator<Item = (&'static Condition, Value)>,
+        today: Day,
+    ) -> Result<Conditions, BadParameter> {
+        let mut pairs: Vec<(CompactString, CompactString)> = Vec::new();
+        for (condition, value) in values {
+            let (parameter, text) = text_of(condition, value)?;
+            if pairs.iter().any(|(name, _)| name == parameter) {
+                return Err(of_member(BadParameter::repeated(parameter)));
+            }
+            pairs.push((parameter.into(), text.into()));
+        }
+        let conditions = Conditions(pairs);
+        conditions.parsed(today).map_err(of_member)?;
+        Ok(conditions)
+    }
+
+    /// Parses the parameters of a form; others are ignored.
+    ///
+    /// # Errors
+    /// As [`Conditions::parse`].
+    pub fn of_form<'a, 'b>(
+        pairs: impl Iterator<Item = (&'a str, &'b str)>,
+        today: Day,
+    ) -> Result<Conditions, BadParameter> {
+        let set = pairs.filter(|(_, text)| !text.is_empty()).filter_map(|(name, text)| {
+            let condition = Condition::of_parameter(name)?;
+            Some((condition, Value::of_text(condition, text)))
+        });
+        Conditions::parse(set, today)
     }
 
     /// Parameters and values, in the order in which they were given.
@@ -32,10 +104,115 @@ impl Conditions {
         self.0.is_empty()
     }
 
+    /// The conditions without the order of a saved search.
+    #[must_use]
+    pub fn unordered(&self) -> Conditions {
+        Conditions::new(self.pairs().filter(|(name, _)| Condition::of_parameter(name).is_some()))
+    }
+
+    /// The values on a day.
+    ///
+    /// # Errors
+    /// A stored condition that this version does not accept.
+    fn parsed(&self, today: Day) -> Result<Parsed, BadParameter> {
+        Parsed::new(CONDITIONS, today, |name| {
+            Ok(Some(self.get(name)).filter(|value| !value.is_empty()))
+        })
+    }
+
+    /// The query of the drops list.
+    ///
+    /// # Errors
+    /// A stored condition that this version does not accept.
+    pub fn drops(&self, today: Day) -> Result<DropFilter, BadParameter> {
+        self.parsed(today).map(DropFilter::of)
+    }
+
+    /// The query of a rule.
+    ///
+    /// # Errors
+    /// A stored condition that this version does not accept.
+    pub fn rule(&self, today: Day) -> Result<RuleQuery, BadParameter> {
+        self.parsed(today).map(RuleQuery::of)
+    }
+
+    /// The range of effective releases on a day, which moves with the day unless it is open. `query` is that
+    /// of any day.
+    pub fn releases(&self, query: &RuleQuery) -> impl Fn(Day) -> DayRange {
+        let open = query.common.drop.release;
+        move |day| match open.is_open() {
+            true => open,
+            false => self.rule(day).map_or(open, |query| query.common.drop.release),
+        }
+    }
+
     /// Approximate memory.
     pub fn bytes(&self) -> u64 {
         let bytes =
             |(name, value): (&str, &str)| 2 * size_of::<CompactString>() + name.len() + value.len();
         self.pairs().map(bytes).sum::<usize>() as u64
     }
+}
+
+/// The parameter of a value and its text, in which equal items are one.
+fn text_of(
+    condition: &'static Condition,
+    value: Value,
+) -> Result<(&'static str, String), BadParameter> {
+    let name = format!("filter.{}", condition.member);
+    let wrong = |what: &dyn Display| BadParameter::new(name.clone(), what);
+    let item = |at: usize, what: &dyn Display| BadParameter::new(format!("{name}[{at}]"), what);
+    let mut items: Vec<CompactString> = Vec::new();
+    match (condition.kind, value) {
+        (_, Value::Number(number)) => return Ok((condition.parameter, number.to_string())),
+        // A text in place of a list of texts is part of the whole name.
+        (Kind::NamePart | Kind::Texts(..), Value::Text(text)) => {
+            let text = Substring::of_name(&text).map_err(|err| wrong(&err))?;
+            return Ok(("q", text.as_str().to_owned()));
+        }
+        (_, Value::Text(text)) => match text.trim() {
+            "" => return Err(wrong(&"must not be empty")),
+            text => return Ok((condition.parameter, text.to_owned())),
+        },
+        (Kind::Tlds(_), Value::List(tlds)) => {
+            if tlds.len() > RULE_TLDS_MAX {
+                return Err(wrong(&format!("must have at most {RULE_TLDS_MAX} items")));
+            }
+            for (at, text) in tlds.iter().enumerate() {
+                // An unknown suffix is valid and matches nothing yet; a malformed one is an error.
+                let tld = fold_tld(text).filter(|tld| is_suffix(tld));
+                let what = "must be a public suffix, such as com or co.uk";
+                items.push(tld.ok_or_else(|| item(at, &what))?);
+            }
+        }
+        (Kind::SomeOf(words, _), Value::List(list)) => {
+            for (at, text) in list.iter().enumerate() {
+                items.push(known(words, text).map_err(|what| item(at, &what))?.into());
+            }
+        }
+        (_, Value::List(texts)) => {
+            for (at, text) in texts.iter().enumerate() {
+                let text = Substring::parse(text).map_err(|err| item(at, &err))?;
+                items.push(list::quote(text.as_str()).into());
+            }
+        }
+    }
+    let mut distinct: Vec<&str> = Vec::new();
+    for item in &items {
+        if matches!(condition.kind, Kind::Texts(..)) || !distinct.contains(&item.as_str()) {
+            distinct.push(item);
+        }
+    }
+    Ok((condition.parameter, distinct.join(",")))
+}
+
+/// An error about a parameter as one about its member.
+fn of_member(err: BadParameter) -> BadParameter {
+    let BadParameter { name, what, code } = err;
+    let of = |name: &str| Condition::of_parameter(name).map_or("", |condition| condition.member);
+    let what = match (code, what.rsplit_once(' ')) {
+        (ParameterCode::CrossedRange, Some((start, high))) => format!("{start} {}", of(high)),
+        _ => what,
+    };
+    BadParameter { name: format!("filter.{}", of(&name)).into(), what, code }
 }

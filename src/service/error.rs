@@ -5,8 +5,8 @@ use std::fmt::Display;
 
 use crate::accounts::{Allowance, AppendError, Field, WriteError};
 use crate::index::QueryError;
+use crate::query::error::{BadParameter, ParameterCode};
 use crate::vocab::budget::Spent;
-use crate::vocab::named::named_enum;
 use crate::vocab::plan::Plan;
 use crate::vocab::scope::Scope;
 use crate::vocab::time::UnixMs;
@@ -84,22 +84,9 @@ pub enum ApiError {
     Internal(anyhow::Error),
 }
 
-named_enum! {
-    /// The `code` of an error about a parameter or a member of the body.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum ParameterCode {
-        InvalidValue = "invalid_value",
-        Repeated = "repeated_parameter",
-        UnknownParameter = "unknown_parameter",
-        UnknownMember = "unknown_member",
-        CrossedRange = "crossed_range",
-        InvalidPattern = "invalid_pattern",
-        InvalidRegex = "invalid_regex",
-        RegexTooLarge = "regex_too_large",
-        InvalidCursor = "invalid_cursor",
-        CursorMismatch = "cursor_mismatch",
-        UnknownField = "unknown_field",
-        UnknownFacet = "unknown_facet",
+impl From<BadParameter> for ApiError {
+    fn from(BadParameter { name, what, code }: BadParameter) -> ApiError {
+        ApiError::BadParameter { name, what, code }
     }
 }
 

@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use maud::{Markup, html};
 
 use crate::accounts::{Idempotency, IdempotencyKey, Post};
-use crate::http::params::{Limits, Page as Rows};
+use crate::query::params::{Limits, Page as Rows};
 use crate::service::app::Now;
 use crate::service::error::ApiError;
 use crate::vocab::plan::Plan;

@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use crate::accounts::{SavedSearch, SearchPatch};
 use crate::http::filter::FilterRequest;
 use crate::http::response::added_id;
-use crate::http::searches::{self, Counts, SearchRequest, split};
+use crate::http::searches::{self, Counts, SearchRequest};
 use crate::service::error::ApiError;
 use crate::service::work;
 use crate::vocab::ids::SearchId;
@@ -105,7 +105,7 @@ async fn show(
 
 fn row(search: &SavedSearch, counts: Option<Counts>) -> Markup {
     let path = format!("{PATH}/{}", search.id);
-    let filters = described(&State::from_pairs(split(&search.conditions).0.pairs()));
+    let filters = described(&State::from_pairs(search.conditions.pairs()));
     let field = format!("name-{}", search.id);
     html! {
         tr {

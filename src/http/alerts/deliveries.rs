@@ -10,7 +10,7 @@ use axum::{Extension, Json};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{ChannelResponse, rule_query, rule_releases};
+use super::ChannelResponse;
 use crate::accounts::{
     Answered, Caller, Delivery, DeliveryStatus, MatchedName, MessageKind, Post, Problem, Receipt,
     RuleFilter, StatusClass, UserData,
@@ -226,8 +226,9 @@ fn samples(
     index: &Arc<Index>,
     as_of: AsOf,
 ) -> Result<(Vec<MatchedName>, u32), ApiError> {
-    let query = rule_query(filter, as_of.today)?;
-    let preview = index.preview_moving(&query, rule_releases(filter, &query), as_of)?;
+    let filter = filter.conditions();
+    let query = filter.rule(as_of.today)?;
+    let preview = index.preview_moving(&query, filter.releases(&query), as_of)?;
     Ok((matched_samples(&preview, index, as_of), preview.today))
 }
 

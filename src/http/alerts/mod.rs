@@ -22,15 +22,13 @@ use crate::accounts::{
     SwitchedOff, UserData, WebhookSecret,
 };
 use crate::http::body::{JsonBody, JsonInteger, Object, Patch, PostBody, required};
-use crate::http::filter::{self, FilterRequest, FilterResponse};
+use crate::http::filter::{FilterRequest, FilterResponse};
 use crate::http::json;
-use crate::http::params::{Limits, Params, path_id};
+use crate::http::params::path_id;
 use crate::http::response::{self, Deleted, Timestamp};
-use crate::http::searches::split;
-use crate::index::filter::{Filter, RuleQuery, StageSet};
 use crate::outbound::chat::{self, Sent};
 use crate::outbound::guard::{Guard, GuardError};
-use crate::query::filter::DayRange;
+use crate::query::params::{Limits, Params};
 use crate::service::app::App;
 use crate::service::app::ConfiguredChannels;
 use crate::service::app::Now;
@@ -359,7 +357,7 @@ fn parse_rule(
             let search = search.and_then(|id| owned.search(id)).ok_or_else(|| {
                 ApiError::parameter("searchId", "must be one of your saved searches")
             })?;
-            (RuleFilter::new(&split(&search.conditions).0), Some(search.id))
+            (RuleFilter::new(&search.conditions.unordered()), Some(search.id))
         }
         None => (parse_filter(required(request.filter, "filter")?, today)?, None),
     };
@@ -400,37 +398,6 @@ pub fn preview_filter(
 
 fn parse_filter(request: FilterRequest, today: Day) -> Result<RuleFilter, ApiError> {
     Ok(RuleFilter::new(&request.parse(today)?))
-}
-
-/// The range of effective releases of a rule on a day, which moves with the day unless it is open. `query` is
-/// that of any day.
-pub fn rule_releases(filter: &RuleFilter, query: &RuleQuery) -> impl Fn(Day) -> DayRange {
-    let open = query.common.drop.release;
-    move |day| match open.is_open() {
-        true => open,
-        false => rule_query(filter, day).map_or(open, |query| query.common.drop.release),
-    }
-}
-
-/// The filter as a query to the index, on a day.
-///
-/// # Errors
-/// A stored condition that this version does not accept.
-pub fn rule_query(filter: &RuleFilter, today: Day) -> Result<RuleQuery, ApiError> {
-    let RuleFilter { tlds, min_dqs, max_length, contains, stages, more } = filter;
-    // Most rules have no other conditions, and nothing is parsed.
-    let others = match more.is_empty() {
-        true => Filter::default(),
-        false => filter::drops(&more.pairs().collect::<Vec<_>>(), today)?.common,
-    };
-    let common = Filter {
-        tlds: tlds.clone(),
-        min_dqs: min_dqs.unwrap_or(others.min_dqs),
-        max_len: max_length.map_or(others.max_len, |most| most.min(others.max_len)),
-        ..others
-    };
-    let (contains, stages) = (contains.clone(), StageSet::from_stages(stages));
-    Ok(RuleQuery { common, contains, stages })
 }
 
 fn parse_channels(

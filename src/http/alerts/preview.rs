@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::{PreviewRequest, preview_filter, rule_query, rule_releases};
+use super::{PreviewRequest, preview_filter};
 use crate::http::body::PostBody;
 use crate::http::filter::FilterRequest;
 use crate::http::json;
@@ -71,11 +71,11 @@ pub async fn preview_alert(
     PostBody { body, .. }: PostBody<PreviewRequest>,
 ) -> Result<Response, ApiError> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
-    let scans = body.filter.as_ref().is_some_and(FilterRequest::reads_labels);
+    let scans = body.filter.as_ref().is_some_and(FilterRequest::reads_text);
     let body = work::run_or_scan(scans, index.preview_cost_us(as_of), move || {
-        let filter = preview_filter(body, app.reach.guard.rules(), as_of.today)?;
-        let query = rule_query(&filter, as_of.today)?;
-        let preview = index.preview_moving(&query, rule_releases(&filter, &query), as_of)?;
+        let filter = preview_filter(body, app.reach.guard.rules(), as_of.today)?.conditions();
+        let query = filter.rule(as_of.today)?;
+        let preview = index.preview_moving(&query, filter.releases(&query), as_of)?;
         json::json_bytes(&PreviewResponse::new(&preview)?)
     });
     Ok(json::json_response(body.await?))

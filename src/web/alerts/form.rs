@@ -7,9 +7,10 @@ use crate::accounts::{Channel, Rule, SavedSearch, UserData, WatchAlerts};
 use crate::http::alerts::watchlist::{JsonHour, QuietHoursRequest, WatchAlertsRequest};
 use crate::http::alerts::{ChannelRequest, ChatIdRequest, RulePatchRequest, RuleRequest};
 use crate::http::body::{JsonInteger, Object, Patch};
-use crate::http::filter::{FilterRequest, parameter_of};
+use crate::http::filter::FilterRequest;
 use crate::outbound::chat;
 use crate::outbound::chat::service::About;
+use crate::query::conditions::Condition;
 use crate::service::error::ApiError;
 use crate::vocab::chat::Part;
 use crate::vocab::ids::SearchId;
@@ -345,7 +346,8 @@ impl RuleForm {
             return Some(self.channel_field(property));
         }
         let member = property.strip_prefix("filter.")?.split('[').next()?;
-        Some(match parameter_of(member) {
+        let condition = Condition::of_member(member);
+        Some(match condition.map(|condition| condition.parameter) {
             Some("stage") => "stages".to_owned(),
             Some("contains") if self.is_on("q") => "q".to_owned(),
             Some(parameter) if OWN_FIELDS.contains(&parameter) => parameter.to_owned(),

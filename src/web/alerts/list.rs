@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::editor::PATH;
 use super::{NOTICES, words};
 use crate::accounts::{Channel, Delivery, DeliveryStatus, MessageKind, Rule, UserData};
-use crate::http::params::Page as Rows;
+use crate::query::params::Page as Rows;
 use crate::vocab::ids::RuleId;
 use crate::vocab::plan::Plan;
 use crate::web::components::{counted, grouped, query};

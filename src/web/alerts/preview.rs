@@ -7,7 +7,7 @@ use super::form::RuleForm;
 use crate::accounts::MatchedName;
 use crate::edge::error::Refusal;
 use crate::http::alerts::deliveries::matched_samples;
-use crate::http::alerts::{PreviewRequest, preview_filter, rule_query, rule_releases};
+use crate::query::stored::Conditions;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
 use crate::service::work;
@@ -38,15 +38,12 @@ pub struct Preview {
 /// The first invalid value of the filter.
 pub async fn preview(web: &Web, now: Now, form: &RuleForm) -> Result<Preview, ApiError> {
     form.check()?;
-    let filter = Some(form.filter_request());
-    let draft = PreviewRequest { name: None, filter, channels: None };
     let (index, as_of) = (web.app.live.current(), web.app.as_of(now));
-    let (app, cost_us) = (web.app.clone(), index.preview_cost_us(as_of));
-    let scans = form.state().reads_labels();
-    work::run_or_scan(scans, cost_us, move || {
-        let filter = preview_filter(draft, app.reach.guard.rules(), as_of.today)?;
-        let query = rule_query(&filter, as_of.today)?;
-        let preview = index.preview_moving(&query, rule_releases(&filter, &query), as_of)?;
+    let state = form.state();
+    work::run_or_scan(state.reads_labels(), index.preview_cost_us(as_of), move || {
+        let filter = Conditions::of_form(state.parameters(), as_of.today)?;
+        let query = filter.rule(as_of.today)?;
+        let preview = index.preview_moving(&query, filter.releases(&query), as_of)?;
         let samples = matched_samples(&preview, &index, as_of);
         let (matches, latest, per_day) = (preview.today, preview.latest, preview.per_day);
         Ok(Preview { matches, today: as_of.today, per_day, latest, samples })

@@ -14,7 +14,7 @@ use maud::{Markup, PreEscaped, Render, html};
 
 pub use self::render::slug;
 use self::render::{Document, Heading};
-use crate::http::params::Params;
+use crate::query::params::Params;
 use crate::service::error::ApiError;
 use crate::web::Web;
 use crate::web::error::PageError;

@@ -10,8 +10,8 @@ use maud::{Markup, html};
 
 use crate::accounts::{Tags, WatchPatch};
 use crate::http::export::{Export, export_names};
-use crate::http::params::Params;
 use crate::index::filter::DropFilter;
+use crate::query::params::Params;
 use crate::service::error::ApiError;
 use crate::service::watchlist::watch_all;
 use crate::service::work;

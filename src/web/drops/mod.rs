@@ -25,6 +25,7 @@ use crate::index::error::QueryError;
 use crate::index::filter::{AsOf, DropFilter, Facet, Sort};
 use crate::index::query::rows::FacetValue;
 use crate::index::{DropsPage, Index};
+use crate::query::error::BadParameter;
 use crate::query::filter::DayRange;
 use crate::service::error::ApiError;
 use crate::service::work;
@@ -279,7 +280,7 @@ impl Tab {
     }
 
     /// The filter that counts this tab.
-    fn counted(self, state: &State, today: Day) -> Result<DropFilter, ApiError> {
+    fn counted(self, state: &State, today: Day) -> Result<DropFilter, BadParameter> {
         match self {
             Tab::Soon => state.soon().filter(today),
             tab => tab.with(state).filter(today),

@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 
 use crate::http::operation::ParameterPlace;
 use crate::http::operations::OPERATIONS;
-use crate::http::params::{Limits, Params};
 use crate::index::filter::DropFilter;
+use crate::query::error::BadParameter;
+use crate::query::params::{Limits, Params};
 use crate::service::error::ApiError;
 use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
@@ -211,7 +212,7 @@ impl State {
     ///
     /// # Errors
     /// The first invalid parameter.
-    pub fn filter(&self, today: Day) -> Result<DropFilter, ApiError> {
+    pub fn filter(&self, today: Day) -> Result<DropFilter, BadParameter> {
         let parameters: Vec<_> = self.parameters().collect();
         Params::from_pairs(&parameters).drops(LIMITS, today)
     }
@@ -329,8 +330,7 @@ mod tests {
             ("release_from=soon", "release_from"),
         ] {
             let refused = state(sent).filter(TODAY).expect_err(sent);
-            let ApiError::BadParameter { name, .. } = refused else { panic!("{refused:?}") };
-            assert_eq!(name, parameter);
+            assert_eq!(refused.name, parameter);
         }
     }
 

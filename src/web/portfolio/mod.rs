@@ -14,8 +14,8 @@ use axum::routing::get;
 use maud::Markup;
 
 use crate::accounts::{Claim, UserData};
-use crate::http::params::Params;
 use crate::http::portfolio::{self, ClaimFilter, claims_cost_us};
+use crate::query::params::Params;
 use crate::service::error::ApiError;
 use crate::service::work;
 use crate::vocab::day::Day;

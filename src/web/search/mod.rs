@@ -11,8 +11,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use maud::{Markup, html};
 
-use crate::http::params::Params;
 use crate::index::filter::SearchFilter;
+use crate::query::error::BadParameter;
+use crate::query::params::Params;
 use crate::service::error::ApiError;
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
@@ -63,7 +64,12 @@ struct Search {
 
 impl Search {
     /// Parses a query string. Returns the error of an invalid parameter beside the search as sent.
-    fn parse(query: Option<&str>, rows: u32, depth: u32, today: Day) -> (Search, Option<ApiError>) {
+    fn parse(
+        query: Option<&str>,
+        rows: u32,
+        depth: u32,
+        today: Day,
+    ) -> (Search, Option<BadParameter>) {
         let sent = Fields::from_query(query);
         let text = |name| sent.text(name).trim().to_owned();
         let (way, ..) = WAYS.into_iter().find(|(way, ..)| *way == text("by")).unwrap_or(WAYS[0]);
@@ -139,7 +145,7 @@ async fn search_names(
         if wanted == Wanted::Options {
             return Ok(options::list(&asked, found.as_ref()));
         }
-        let why = problem.as_ref().and_then(|problem| says(&asked, problem));
+        let why = problem.as_ref().map(|problem| says(&asked, problem));
         let results =
             results::section(&asked, why.as_deref(), found.as_ref(), owned.as_deref(), as_of.today);
         Ok(match wanted {
@@ -152,13 +158,10 @@ async fn search_names(
 }
 
 /// The error of an invalid parameter as a sentence.
-fn says(asked: &Search, problem: &ApiError) -> Option<String> {
-    match problem {
-        ApiError::BadParameter { name, what, .. } if name == asked.way => {
-            Some(format!("It {what}."))
-        }
-        ApiError::BadParameter { name, what, .. } => Some(format!("The parameter {name} {what}.")),
-        _ => None,
+fn says(asked: &Search, BadParameter { name, what, .. }: &BadParameter) -> String {
+    match name == asked.way {
+        true => format!("It {what}."),
+        false => format!("The parameter {name} {what}."),
     }
 }
 
@@ -275,7 +278,7 @@ mod tests {
             ("q=a&min_len=9&max_len=3", "min_len"),
         ] {
             let (asked, problem) = Search::parse(Some(query), ROWS, u32::MAX, Day::MIN);
-            let Some(ApiError::BadParameter { name, .. }) = problem else { panic!("{query}") };
+            let Some(BadParameter { name, .. }) = problem else { panic!("{query}") };
             assert_eq!(name, parameter);
             assert!(asked.text.starts_with('a'));
         }

@@ -18,10 +18,10 @@ use maud::Markup;
 use crate::accounts::{EntryAlerts, Outcome, Tags, WatchPatch};
 use crate::edge::error::Refusal;
 use crate::http::alerts::watchlist::EntryAlertsRequest;
-use crate::http::params::{Page, Params};
 use crate::http::watchlist::WatchQuery;
 use crate::index::EarlierDrop;
 use crate::index::query::rows::Lifecycle;
+use crate::query::params::{Page, Params};
 use crate::service::error::ApiError;
 use crate::service::watchlist::{
     self, Summary, WatchFilter, WatchRow, WatchSort, sorted_rows, usable_channels, watch_all,

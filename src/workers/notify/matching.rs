@@ -12,14 +12,13 @@ use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 use tokio::task::JoinError;
 
-use crate::accounts::{MatchableRule, MatchedName, RuleFilter, RuleMatch, Store, WriteError};
+use crate::accounts::{MatchableRule, MatchedName, RuleMatch, Store, WriteError};
 use crate::index::Index;
-use crate::index::filter::{AsOf, RuleQuery};
+use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
 use crate::index::rules::{DueRule, ListedDrop, RuleMatches};
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::clock::Clock;
-use crate::vocab::day::Day;
 use crate::vocab::limits::MESSAGE_NAMES_MAX;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
@@ -34,8 +33,6 @@ pub struct Matching {
     pub clock: Clock,
     /// Days that a name counts as catchable after its effective release.
     pub catch_days: u16,
-    /// Resolves the filter of a rule on a day; `None` if this version does not accept a condition.
-    pub resolve: fn(&RuleFilter, Day) -> Option<RuleQuery>,
     /// Notified when another generation is served. One that is published during a match is matched next.
     pub published: Arc<Notify>,
 }
@@ -116,9 +113,8 @@ impl Matching {
         let rules = self.store.matchable_rules();
         let (count, begun) = (rules.len(), Instant::now());
         let timer = QueryTimer::start(QueryKind::Match);
-        let resolve = self.resolve;
         let fired = tokio::task::spawn_blocking(move || {
-            let fired = Fired::new(&index, &rules, resolve, as_of);
+            let fired = Fired::new(&index, &rules, as_of);
             timer.finish(fired.matches.len(), &through);
             fired
         });
@@ -140,32 +136,26 @@ impl Matching {
 }
 
 impl Fired {
-    fn new<'a>(
-        index: &Index,
-        rules: &'a [MatchableRule],
-        resolve: fn(&RuleFilter, Day) -> Option<RuleQuery>,
-        as_of: AsOf,
-    ) -> Fired {
-        let due = |rule: &'a MatchableRule| {
-            let query = resolve(&rule.rule.filter, as_of.today);
-            if query.is_none() {
+    fn new(index: &Index, rules: &[MatchableRule], as_of: AsOf) -> Fired {
+        let due = |rule: &MatchableRule| {
+            let filter = rule.rule.filter.conditions();
+            let query = filter.rule(as_of.today);
+            let query = query.inspect_err(|err| {
                 let (account, rule) = (rule.account.0, rule.rule.id.get());
                 tracing::error!(
                     account,
                     rule,
+                    error = %err,
                     "the stored filter of an alert rule is invalid; the rule is not matched"
                 );
-            }
-            let query = query?;
-            // A range that does not move is the same on every day.
-            let then = match query.common.drop.release {
-                open if open.is_open() => open,
-                _ => resolve(&rule.rule.filter, rule.base.day)?.common.drop.release,
-            };
-            let (created, base, releases_then) = (rule.created_day, rule.base, then);
-            Some((rule, DueRule { query, created, base, releases_then }))
+            });
+            let query = query.ok()?;
+            let (created, base) = (rule.created_day, rule.base);
+            let releases_then = filter.releases(&query)(base.day);
+            Some(DueRule { query, created, base, releases_then })
         };
-        let (rules, due): (Vec<_>, Vec<_>) = rules.iter().filter_map(due).unzip();
+        let resolved = rules.iter().filter_map(|rule| Some((rule, due(rule)?)));
+        let (rules, due): (Vec<_>, Vec<_>) = resolved.unzip();
         let found = index.matches(&due, MESSAGE_NAMES_MAX, as_of);
         let mut fired = Fired::default();
         let mut positions = FxHashMap::default();
