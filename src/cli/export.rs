@@ -13,7 +13,6 @@ use crate::index::filter::{AsOf, DropFilter};
 use crate::index::generation::open;
 use crate::query::error::BadParameter;
 use crate::query::params::{Limits, Params};
-use crate::service::error::ApiError;
 
 /// Bytes of rows per write. Smaller writes cost more than their rows.
 const WRITE_BYTES: usize = 64 * 1024;

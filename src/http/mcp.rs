@@ -38,7 +38,6 @@ use crate::edge::origin;
 use crate::http::allowance::{admit_agent, charge_more};
 use crate::http::batch::ParameterValue;
 use crate::http::body::check_content_type;
-use crate::http::error::{ApiError, Refusal};
 use crate::http::operation::{Operation, ParameterPlace};
 use crate::http::operations::OPERATIONS;
 use crate::http::rows::{DROP_MEMBERS, Member};

@@ -14,8 +14,8 @@ use crate::http::alerts::watchlist::{EntryAlertsRequest, EntryAlertsResponse};
 use crate::http::body::{JsonBody, Money, Object, Patch, PostBody, required};
 use crate::http::json;
 use crate::http::response::{self, Timestamp};
-use crate::service::app::{App, Now};
 use crate::query::params::{Limits, Page, Params};
+use crate::service::app::{App, Now};
 use crate::service::error::ApiError;
 use crate::service::watchlist::{
     self, Summary, WatchFilter, WatchRow, WatchSort, WatchSource, sorted_rows, usable_channels,

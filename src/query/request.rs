@@ -2,9 +2,9 @@
 
 use utoipa::ToSchema;
 
+use crate::conditions::Parsed;
 use crate::filter::Filter;
 use crate::text::{NamePrefix, Substring};
-use crate::conditions::Parsed;
 use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::stage::Stage;
 

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use rustix::process::{getpriority_process, setpriority_process};
 
-use crate::query::params::Params;
 use crate::service::error::ApiError;
 use crate::telemetry::current::{self, Current};
 use crate::vocab::budget::{Budget, QUERY_TIME_MAX, Spent};

@@ -8,8 +8,9 @@ mod corpus;
 mod model;
 mod queries;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use dropdex::query::conditions::CONDITIONS;
 use dropdex::vocab::day::Day;
 use serde_json::{Value, json};
 
@@ -56,6 +57,7 @@ fn check_answers(ingest: impl Fn(&Site, &Corpus)) {
     let site = Site::new();
     ingest(&site, &corpus);
     let key = site.account("oracle@example.com", "api");
+    let mut asked = BTreeSet::new();
     for today in TODAYS {
         // The index is not touched in between: a day's change is a matter of the query alone.
         let server = site.serve(today);
@@ -65,6 +67,7 @@ fn check_answers(ingest: impl Fn(&Site, &Corpus)) {
             model: &model,
             client: server.client_with(&key),
             full_answers: BTreeMap::new(),
+            asked: &mut asked,
         };
         check.health();
         check.fixed_questions();
@@ -72,6 +75,8 @@ fn check_answers(ingest: impl Fn(&Site, &Corpus)) {
         check.assert_that_answers_held_something();
         server.stop();
     }
+    let conditions = CONDITIONS.iter().map(|condition| condition.parameter);
+    assert_eq!(asked, conditions.collect(), "DROPDEX_SEED={seed}: every condition is asked for");
 }
 
 /// The questions of the test above are only worth something over a corpus with every case in it.
@@ -211,12 +216,15 @@ struct Check<'a> {
     client: Client,
     /// By kind of question: how many were asked, how many of the answers held a row.
     full_answers: BTreeMap<&'static str, (usize, usize)>,
+    /// Conditions that random questions had.
+    asked: &'a mut BTreeSet<&'static str>,
 }
 
 impl Check<'_> {
     fn random_questions(&mut self, rng: &mut Rng) {
         for _ in 0..DROPS_QUESTIONS {
             let ask = queries::drops(rng, self.model);
+            self.note(&ask.target);
             self.drops(&ask.target, &ask.query);
         }
         for _ in 0..SEARCH_QUESTIONS {
@@ -452,6 +460,15 @@ impl Check<'_> {
         let Response { status: got, .. } = response;
         let body = String::from_utf8_lossy(&response.body[..response.body.len().min(300)]);
         assert_eq!(*got, status, "{}: {body}", self.place(target));
+    }
+
+    fn note(&mut self, target: &str) {
+        let sent = |pair: &str| pair.split_once('=').is_some_and(|(_, value)| !value.is_empty());
+        let pairs = target.split(['?', '&']).skip(1).filter(|pair| sent(pair));
+        let names = pairs.filter_map(|pair| pair.split('=').next());
+        self.asked.extend(names.filter_map(|name| {
+            CONDITIONS.iter().map(|condition| condition.parameter).find(|known| *known == name)
+        }));
     }
 
     fn place(&self, target: &str) -> String {

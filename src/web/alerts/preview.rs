@@ -40,7 +40,7 @@ pub async fn preview(web: &Web, now: Now, form: &RuleForm) -> Result<Preview, Ap
     form.check()?;
     let (index, as_of) = (web.app.live.current(), web.app.as_of(now));
     let state = form.state();
-    work::run_or_scan(state.reads_labels(), index.preview_cost_us(as_of), move || {
+    work::run_or_scan(state.reads_text(), index.preview_cost_us(as_of), move || {
         let filter = Conditions::of_form(state.parameters(), as_of.today)?;
         let query = filter.rule(as_of.today)?;
         let preview = index.preview_moving(&query, filter.releases(&query), as_of)?;

@@ -140,7 +140,6 @@ pub async fn names(
     let shows_hidden = fields.text("hidden") == "show";
     let (index, as_of) = (web.app.live.current(), web.app.as_of(member.viewer.now));
     let owned = web.user_data(member);
-    let reads_labels = state.reads_labels();
     let find = move || {
         let filter = state.filter(as_of.today)?;
         let page =
@@ -153,7 +152,7 @@ pub async fn names(
         names.retain(|name| shows_hidden || !owned.hides(name));
         Ok(names)
     };
-    Ok(work::run_or_scan(reads_labels, u32::MAX, find).await?)
+    Ok(work::scan(find).await?)
 }
 
 fn too_many(total: u32) -> ApiError {

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::vocab::limits::SEARCH_QUERY_CHARS_MAX;
 use crate::web::drops::Shown;
 use crate::web::drops::state::State;
-use crate::web::drops::words::{self, Chip, EXAMPLES};
+use crate::web::drops::words::{self, Chip};
 
 /// The state without a filter.
 pub fn without(state: &State, chip: &Chip) -> State {
@@ -34,7 +34,7 @@ pub fn bar(shown: &Shown<'_>) -> Markup {
             details.help {
                 summary aria-label="What can be typed here" { "?" }
                 dl {
-                    @for (example, says) in EXAMPLES { dt { code { (example) } } dd { (says) } }
+                    @for (example, says) in words::examples() { dt { code { (example) } } dd { (says) } }
                 }
             }
         }

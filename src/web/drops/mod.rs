@@ -94,7 +94,6 @@ async fn list_drops(
     });
     let depth = components::depth(&viewer, DROPS_OFFSET_MAX);
     let columns = columns::chosen(owned.as_deref(), &headers);
-    let reads_labels = state.reads_labels();
     let make = move || {
         let found = find(&index, &state, depth, as_of, timer);
         let (mut status, found, mut problem) = match found {
@@ -155,7 +154,7 @@ async fn list_drops(
         };
         Ok((status, markup))
     };
-    let (status, markup) = work::run_or_scan(reads_labels, u32::MAX, make).await?;
+    let (status, markup) = work::scan(make).await?;
     Ok(fragment::vary((status, markup).into_response()))
 }
 

@@ -3,12 +3,10 @@
 
 use std::sync::LazyLock;
 
-use crate::http::operation::ParameterPlace;
-use crate::http::operations::OPERATIONS;
 use crate::index::filter::DropFilter;
+use crate::query::conditions::{CONDITIONS, Condition};
 use crate::query::error::BadParameter;
 use crate::query::params::{Limits, Params};
-use crate::service::error::ApiError;
 use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
 use crate::vocab::stage::Stage;
@@ -49,21 +47,11 @@ const OPEN: [(&str, &str); 6] = [
     ("offset", "0"),
 ];
 
-/// Filters on the text of labels.
-const TEXTS: [&str; 6] = ["contains", "starts", "ends", "pattern", "regex", "like"];
-
-/// Parameters of the API's drops list that a page has too, in the order of its links.
+/// Parameters of a page, in the order of its links: those of the API's drops list.
 static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let drops = OPERATIONS.iter().find(|operation| operation.path == "/api/v1/drops");
-    let parameters = drops.map_or(&[][..], |operation| operation.parameters).iter();
-    let known = parameters.filter(|parameter| {
-        parameter.place == ParameterPlace::Query
-            && !["fields", "facets", "cursor"].contains(&parameter.name)
-    });
-    let mut names = vec!["view", "stage"];
-    names.extend(known.map(|parameter| parameter.name).filter(|name| !PLACE.contains(name)));
-    names.extend(&PLACE[2..]);
-    names
+    let conditions = CONDITIONS.iter().map(|condition| condition.parameter);
+    let filters = conditions.filter(|name| State::filters_by(name));
+    PLACE[..2].iter().copied().chain(filters).chain(PLACE[2..].iter().copied()).collect()
 });
 
 /// Parameters as sent, without empty ones and those that do not filter.
@@ -117,7 +105,12 @@ impl State {
 
     /// The filters that are set: every parameter but those of the place.
     pub fn filters(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.parameters().filter(|(name, _)| !PLACE.contains(name))
+        self.parameters().filter(|(name, _)| State::filters_by(name))
+    }
+
+    /// Whether a parameter is a filter and not of the place.
+    pub fn filters_by(name: &str) -> bool {
+        !PLACE.contains(&name)
     }
 
     /// The state with other values, on its first page. An empty value removes a parameter.
@@ -203,9 +196,10 @@ impl State {
         self.anywhere().with(&[("release_from", &day), ("release_to", &day)])
     }
 
-    /// Whether the list has to read the text of labels.
-    pub fn reads_labels(&self) -> bool {
-        TEXTS.iter().any(|name| !self.get(name).is_empty())
+    /// Whether the list has to read the text of names.
+    pub fn reads_text(&self) -> bool {
+        let reads = |condition: &Condition| condition.kind.reads_text();
+        CONDITIONS.iter().any(|it| reads(it) && !self.get(it.parameter).is_empty())
     }
 
     /// Validates the parameters as the API does.

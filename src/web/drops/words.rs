@@ -1,143 +1,15 @@
 //! Filters in words: the chips above the list, and the text of the query bar that adds filters
 //! (`score:>=80 len:4-8 tld:com -digits drops:+3d`). Both stand for parameters of the URL.
 
+use crate::query::conditions::{Bar, CONDITIONS, Condition, Kind, Range, Term};
 use crate::vocab::day::Day;
 use crate::web::components::date_text;
 use crate::web::drops::state::State;
 
-/// A filter with a lower and an upper bound.
-struct Range {
-    /// Name in a chip.
-    word: &'static str,
-    /// Names in the query bar, the first of which the help shows.
-    keys: &'static [&'static str],
-    low: &'static str,
-    high: &'static str,
-    of: Of,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
-    Numbers,
-    Days,
-}
-
-const RANGES: [Range; 6] = [
-    Range {
-        word: "score",
-        keys: &["score", "dqs"],
-        low: "min_dqs",
-        high: "max_dqs",
-        of: Of::Numbers,
-    },
-    Range {
-        word: "length",
-        keys: &["len", "length"],
-        low: "min_len",
-        high: "max_len",
-        of: Of::Numbers,
-    },
-    Range { word: "words", keys: &["words"], low: "min_words", high: "max_words", of: Of::Numbers },
-    Range {
-        word: "other TLDs",
-        keys: &["tlds"],
-        low: "min_tlds",
-        high: "max_tlds",
-        of: Of::Numbers,
-    },
-    Range {
-        word: "drops",
-        keys: &["drops", "release"],
-        low: "release_from",
-        high: "release_to",
-        of: Of::Days,
-    },
-    Range {
-        word: "left the zone",
-        keys: &["dropped"],
-        low: "dropped_from",
-        high: "dropped_to",
-        of: Of::Days,
-    },
-];
-
-/// A filter with one value.
-struct Single {
-    /// Name in a chip.
-    word: &'static str,
-    keys: &'static [&'static str],
-    parameter: &'static str,
-    /// The parameter that a leading hyphen sets in its place; empty if it cannot be negated.
-    negated: &'static str,
-}
-
-const SINGLES: [Single; 13] = [
-    single("TLD", &["tld"], "tld", "not_tld"),
-    single("contains", &["contains"], "contains", "not_contains"),
-    single("starts with", &["starts"], "starts", "not_starts"),
-    single("ends with", &["ends"], "ends", "not_ends"),
-    single("name contains", &["name"], "q", ""),
-    single("pattern", &["pattern"], "pattern", ""),
-    single("regex", &["regex"], "regex", ""),
-    single("like", &["like"], "like", ""),
-    single("edits", &["distance"], "distance", ""),
-    single("kind", &["kind"], "kind", ""),
-    single("language", &["lang", "language"], "language", ""),
-    single("earlier drops", &["seen"], "min_drops", ""),
-    single("popularity rank at most", &["rank"], MAX_RANK, ""),
-];
-
-/// The filter on popularity lists, whose numbers the bar takes in thousands too.
-const MAX_RANK: &str = "max_rank";
-
-const fn single(
-    word: &'static str,
-    keys: &'static [&'static str],
-    parameter: &'static str,
-    negated: &'static str,
-) -> Single {
-    Single { word, keys, parameter, negated }
-}
-
-/// A filter on a feature of the label, and what its values say.
-struct Feature {
-    key: &'static str,
-    /// The values `none`, `some` and `only`, as far as there are.
-    says: &'static [(&'static str, &'static str)],
-}
-
-const FEATURES: [Feature; 4] = [
-    Feature {
-        key: "digits",
-        says: &[("none", "no digits"), ("some", "with digits"), ("only", "digits only")],
-    },
-    Feature { key: "hyphens", says: &[("none", "no hyphens"), ("some", "with hyphens")] },
-    Feature { key: "idn", says: &[("none", "no IDNs"), ("only", "IDNs only")] },
-    Feature { key: "caps", says: &[("none", "no trademarks, adult words or spam")] },
-];
-
 /// Examples of all terms of the query bar.
-pub const EXAMPLES: [(&str, &str); 19] = [
-    ("score:>=80", "score of at least 80"),
-    ("len:4-8", "four to eight letters"),
-    ("tld:com,net", "one of these TLDs"),
-    ("-tld:xyz", "not this TLD"),
-    ("-digits", "no digits"),
-    ("-hyphens", "no hyphens"),
-    ("shop", "contains a text"),
-    ("-shop", "does not contain it"),
-    ("starts:my", "starts with a text"),
-    ("ends:hub", "ends with a text"),
-    ("drops:tomorrow", "released tomorrow"),
-    ("drops:+3d", "released in the next three days"),
-    ("tlds:>=5", "registered in at least five other TLDs"),
-    ("seen:2", "dropped at least twice"),
-    ("rank:100k", "among the first 100,000 of a popularity list"),
-    ("kind:word,words", "made of words and nothing else"),
-    ("words:2", "made of two words"),
-    ("lang:en", "English words"),
-    ("-caps", "no trademarks, adult words or spam"),
-];
+pub fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
+    CONDITIONS.iter().flat_map(|condition| condition.help.iter().copied())
+}
 
 /// A filter that is set, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,57 +21,65 @@ pub struct Chip {
     pub parameters: Vec<&'static str>,
 }
 
-/// Filters in words. With `today`, relative days are shown as dates.
+/// Filters in words: ranges, features of the label, values, and the others as the API has them. With
+/// `today`, relative days are shown as dates.
 pub fn chips(state: &State, today: Option<Day>) -> Vec<Chip> {
-    let mut chips = Vec::new();
-    for range in &RANGES {
-        let (low, high) = (state.get(range.low), state.get(range.high));
-        if low.is_empty() && high.is_empty() {
-            continue;
+    let is_set = |condition: &&Condition| match condition.bar {
+        Bar::Low(Range { high, .. }) => {
+            !state.get(condition.parameter).is_empty() || !state.get(high).is_empty()
         }
-        let told = |text: &str| match (range.of, today) {
-            (Of::Days, Some(today)) => {
-                Day::parse_from(text, today).map_or(text.to_owned(), |day| date_text(day, today))
-            }
-            _ => text.to_owned(),
-        };
-        let value = match (low, high) {
-            (low, "") => format!("≥ {}", told(low)),
-            ("", high) => format!("≤ {}", told(high)),
-            (low, high) if low == high => told(low),
-            (low, high) => format!("{} to {}", told(low), told(high)),
-        };
-        chips.push(Chip {
-            word: range.word.to_owned(),
-            value,
-            parameters: vec![range.low, range.high],
-        });
+        Bar::High => false,
+        _ => !state.get(condition.parameter).is_empty() && State::filters_by(condition.parameter),
+    };
+    let mut set: Vec<_> = CONDITIONS.iter().filter(is_set).collect();
+    set.sort_by_key(|condition| place(condition));
+    set.into_iter().map(|condition| chip(condition, state, today)).collect()
+}
+
+/// Ranges come first, then features, then values.
+fn place(condition: &Condition) -> u8 {
+    match condition.bar {
+        Bar::Low(_) | Bar::High => 0,
+        Bar::Feature(_) => 1,
+        Bar::Value(_) | Bar::Excluded => 2,
+        Bar::None => 3,
     }
-    for feature in &FEATURES {
-        let value = state.get(feature.key);
-        if let Some((_, says)) = feature.says.iter().find(|(known, _)| *known == value) {
-            let parameters = vec![feature.key];
-            chips.push(Chip { word: String::new(), value: (*says).to_owned(), parameters });
+}
+
+fn chip(condition: &Condition, state: &State, today: Option<Day>) -> Chip {
+    let (parameter, text) = (condition.parameter, state.get(condition.parameter));
+    let items = || text.replace(',', ", ");
+    let (word, value) = match condition.bar {
+        Bar::Low(Range { word, high, .. }) => {
+            let shown = |text: &str| match (condition.kind, today) {
+                (Kind::Day(_), Some(today)) => Day::parse_from(text, today)
+                    .map_or(text.to_owned(), |day| date_text(day, today)),
+                _ => text.to_owned(),
+            };
+            let value = match (text, state.get(high)) {
+                (low, "") => format!("≥ {}", shown(low)),
+                ("", high) => format!("≤ {}", shown(high)),
+                (low, high) if low == high => shown(low),
+                (low, high) => format!("{} to {}", shown(low), shown(high)),
+            };
+            let parameters = vec![parameter, high];
+            return Chip { word: word.to_owned(), value, parameters };
         }
-    }
-    for single in &SINGLES {
-        for (parameter, not) in [(single.parameter, ""), (single.negated, "not ")] {
-            let value = state.get(parameter).replace(',', ", ");
-            if !parameter.is_empty() && !value.is_empty() {
-                let word = format!("{not}{}", single.word);
-                chips.push(Chip { word, value, parameters: vec![parameter] });
-            }
+        Bar::Feature(says) => match says.iter().find(|(known, _)| *known == text) {
+            Some((_, says)) => (String::new(), (*says).to_owned()),
+            None => (parameter.to_owned(), text.to_owned()),
+        },
+        Bar::Value(Term { word, .. }) => (word.to_owned(), items()),
+        Bar::Excluded => {
+            let words = CONDITIONS.iter().filter_map(|of| match of.bar {
+                Bar::Value(Term { word, not: Some(not), .. }) if not == parameter => Some(word),
+                _ => None,
+            });
+            (format!("not {}", words.collect::<String>()), items())
         }
-    }
-    let known: Vec<&str> = chips.iter().flat_map(|chip| chip.parameters.clone()).collect();
-    let others: Vec<_> = state.filters().filter(|(name, _)| !known.contains(name)).collect();
-    // A filter that has no words here is shown as the API has it.
-    chips.extend(others.into_iter().map(|(name, value)| Chip {
-        word: name.replace('_', " "),
-        value: value.to_owned(),
-        parameters: vec![name],
-    }));
-    chips
+        Bar::High | Bar::None => (parameter.replace('_', " "), text.to_owned()),
+    };
+    Chip { word, value, parameters: vec![parameter] }
 }
 
 /// Filters in words: `TLD com, no digits`.
@@ -234,7 +114,8 @@ pub fn add(state: &State, text: &str) -> Result<State, String> {
     for (name, value) in &values {
         // Texts and TLDs add up, other filters are replaced.
         let before = next.get(name);
-        let joined = match is_list(name) && !before.is_empty() && !value.is_empty() {
+        let is_list = Condition::of_parameter(name).is_some_and(|it| it.kind.is_list());
+        let joined = match is_list && !before.is_empty() && !value.is_empty() {
             true if before.split(',').any(|item| item == value) => before.to_owned(),
             true => format!("{before},{value}"),
             false => value.clone(),
@@ -259,13 +140,14 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-fn is_list(parameter: &str) -> bool {
-    let lists = ["kind", "language"];
-    let negatable = SINGLES.iter().filter(|single| !single.negated.is_empty());
-    lists.contains(&parameter)
-        || negatable
-            .flat_map(|single| [single.parameter, single.negated])
-            .any(|name| name == parameter)
+/// The names of a condition in the query bar.
+fn keys(condition: &'static Condition) -> &'static [&'static str] {
+    match &condition.bar {
+        Bar::Low(range) => range.keys,
+        Bar::Value(term) => term.keys,
+        Bar::Feature(_) => std::slice::from_ref(&condition.parameter),
+        Bar::None | Bar::High | Bar::Excluded => &[],
+    }
 }
 
 fn keyed(
@@ -274,42 +156,48 @@ fn keyed(
     is_not: bool,
     values: &mut Vec<(&'static str, String)>,
 ) -> Result<(), String> {
-    let mut ranges = RANGES.iter().filter(|range| State::has(range.low));
-    let mut singles = SINGLES.iter().filter(|single| State::has(single.parameter));
-    if let Some(range) = ranges.find(|range| range.keys.contains(&key)) {
-        if is_not {
-            return Err(format!("“-{key}:” is not a filter. Write {key}:<={value}, for example."));
-        }
-        let (low, high) = bounds(range.of, value)?;
-        values.extend([(range.low, low), (range.high, high)]);
-    } else if let Some(single) = singles.find(|single| single.keys.contains(&key)) {
-        let parameter = if is_not { single.negated } else { single.parameter };
-        if parameter.is_empty() {
-            return Err(format!("“-{key}:” is not a filter: {key} cannot be excluded."));
-        }
-        let value = if parameter == MAX_RANK { plain_rank(value) } else { value.to_owned() };
-        values.push((parameter, value));
-    } else if let Some(feature) = FEATURES.iter().find(|feature| feature.key == key) {
-        if is_not || !feature.says.iter().any(|(known, _)| *known == value) {
-            let known: Vec<_> =
-                feature.says.iter().map(|(known, _)| format!("{key}:{known}")).collect();
-            return Err(format!("Write {}.", known.join(" or ")));
-        }
-        values.push((feature.key, value.to_owned()));
-    } else {
-        let keys = RANGES.iter().map(|range| range.keys[0]);
-        let keys = keys.chain(SINGLES.iter().map(|single| single.keys[0]));
-        let keys: Vec<_> = keys.chain(FEATURES.iter().map(|feature| feature.key)).collect();
+    let Some(condition) = CONDITIONS.iter().find(|condition| keys(condition).contains(&key)) else {
+        let mut known: Vec<_> = CONDITIONS.iter().filter(|it| !keys(it).is_empty()).collect();
+        known.sort_by_key(|condition| place(condition));
+        let keys: Vec<_> = known.into_iter().map(|condition| keys(condition)[0]).collect();
         return Err(format!("Unknown filter “{key}”. Filters: {}.", keys.join(", ")));
+    };
+    let parameter = condition.parameter;
+    match condition.bar {
+        Bar::Low(_) if is_not => {
+            Err(format!("“-{key}:” is not a filter. Write {key}:<={value}, for example."))
+        }
+        Bar::Low(Range { high, .. }) => {
+            let (from, to) = bounds(matches!(condition.kind, Kind::Day(_)), value)?;
+            values.extend([(parameter, from), (high, to)]);
+            Ok(())
+        }
+        Bar::Feature(says) if is_not || !says.iter().any(|(known, _)| *known == value) => {
+            let known: Vec<_> = says.iter().map(|(known, _)| format!("{key}:{known}")).collect();
+            Err(format!("Write {}.", known.join(" or ")))
+        }
+        Bar::Value(Term { not, .. }) if is_not => {
+            let what = || format!("“-{key}:” is not a filter: {key} cannot be excluded.");
+            values.push((not.ok_or_else(what)?, value.to_owned()));
+            Ok(())
+        }
+        _ => {
+            let is_most = parameter.starts_with("max_");
+            values.push((parameter, if is_most { plain_number(value) } else { value.to_owned() }));
+            Ok(())
+        }
     }
-    Ok(())
 }
 
 fn plain(text: &str, is_not: bool, values: &mut Vec<(&'static str, String)>) {
-    if let Some(feature) = FEATURES.iter().find(|feature| feature.key == text) {
+    let feature = CONDITIONS.iter().find_map(|condition| match condition.bar {
+        Bar::Feature(says) if condition.parameter == text => Some((condition.parameter, says)),
+        _ => None,
+    });
+    if let Some((parameter, says)) = feature {
         // `idn` alone means names that are IDNs, `digits` names that have some.
-        let some = feature.says.get(1).map_or("none", |(value, _)| value);
-        values.push((feature.key, if is_not { "none" } else { some }.to_owned()));
+        let some = says.get(1).map_or("none", |(value, _)| value);
+        values.push((parameter, if is_not { "none" } else { some }.to_owned()));
     } else if let Some(tld) = text.strip_prefix('.').filter(|tld| !tld.is_empty()) {
         values.push((if is_not { "not_tld" } else { "tld" }, tld.to_owned()));
     } else {
@@ -318,7 +206,7 @@ fn plain(text: &str, is_not: bool, values: &mut Vec<(&'static str, String)>) {
 }
 
 /// The number that `<=100k`, `100K`, `1m` or `5000` stands for; other texts as they are.
-fn plain_rank(text: &str) -> String {
+fn plain_number(text: &str) -> String {
     let text = text.strip_prefix("<=").unwrap_or(text);
     let lower = text.to_ascii_lowercase();
     let unit = [("k", "000"), ("m", "000000")]
@@ -329,7 +217,7 @@ fn plain_rank(text: &str) -> String {
 
 /// The bounds of `>=80`, `<=8`, `4-8`, `4`; of days also `2026-11-23..2026-11-25` and `+3d`, which
 /// means the three days from tomorrow on.
-fn bounds(of: Of, text: &str) -> Result<(String, String), String> {
+fn bounds(are_days: bool, text: &str) -> Result<(String, String), String> {
     let (low, high) = if let Some(low) = text.strip_prefix(">=") {
         (low, "")
     } else if let Some(high) = text.strip_prefix("<=") {
@@ -337,10 +225,10 @@ fn bounds(of: Of, text: &str) -> Result<(String, String), String> {
     } else if text.starts_with(['<', '>']) {
         return Err(format!("Write >= or <= instead of “{}”.", &text[..1]));
     } else {
-        match of {
-            Of::Numbers => text.split_once('-').unwrap_or((text, text)),
-            Of::Days if text.starts_with('+') => ("tomorrow", text),
-            Of::Days => text.split_once("..").unwrap_or((text, text)),
+        match are_days {
+            false => text.split_once('-').unwrap_or((text, text)),
+            true if text.starts_with('+') => ("tomorrow", text),
+            true => text.split_once("..").unwrap_or((text, text)),
         }
     };
     if low.is_empty() && high.is_empty() {

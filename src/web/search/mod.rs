@@ -14,7 +14,6 @@ use maud::{Markup, html};
 use crate::index::filter::SearchFilter;
 use crate::query::error::BadParameter;
 use crate::query::params::Params;
-use crate::service::error::ApiError;
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::day::Day;

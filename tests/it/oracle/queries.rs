@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use dropdex::query::conditions::CONDITIONS;
 use dropdex::vocab::name::DomainName;
 use icu_normalizer::DecomposingNormalizerBorrowed;
 use regex::RegexBuilder;
@@ -606,9 +607,10 @@ fn offset(rng: &mut Rng, near: usize, sent: &mut Parameters) -> Option<usize> {
 
 /// The request: parameters in any order, among some that are empty.
 fn target(rng: &mut Rng, path: &str, mut sent: Parameters) -> String {
-    for name in ["tld", "stage", "limit", "min_dqs"] {
+    let conditions = CONDITIONS.iter().map(|condition| condition.parameter);
+    for name in conditions.chain(["limit"]) {
         let absent = sent.iter().all(|(sent, _)| *sent != name);
-        if absent && rng.chance(4) {
+        if absent && rng.chance(1) {
             sent.push((name, String::new()));
         }
     }

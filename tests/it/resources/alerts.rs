@@ -262,8 +262,8 @@ fn errors_name_their_member() {
         (
             "filter",
             json!({"minLenght": 1}),
-            "filter.minLenght: unknown field `minLenght`, expected one of `tlds`, `notTlds`, `minDqs`, \
-             `maxDqs`, `minLength`, `maxLength`, `contains`, `q`, `starts`, `ends`, `notContains`, `n…",
+            "filter.minLenght: unknown field `minLenght`, expected one of `tlds`, `notTlds`, `stages`, \
+             `minDqs`, `maxDqs`, `minLength`, `maxLength`, `contains`, `starts`, `ends`, `notContains…",
         ),
         ("filter", json!({"minDqs": 101}), "filter.minDqs: must be an integer from 0 to 100"),
         ("filter", json!({"minDqs": -1}), "filter.minDqs: must be an integer from 0 to 100"),
