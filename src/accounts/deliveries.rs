@@ -46,7 +46,7 @@ pub struct ClosedChannel {
     pub email: Option<Email>,
     pub rule: Arc<Rule>,
     pub channel: Arc<Channel>,
-    /// The delivery that was given up last.
+    /// The last failed delivery.
     pub delivery: DeliveryId,
     pub problem: Problem,
 }
@@ -327,7 +327,7 @@ fn requeue(
     let mut live = live_channels(account, rule).into_iter();
     let is_live = live.any(|position| rule.channels[position] == *delivery.channel);
     let refusal = match delivery.status {
-        DeliveryStatus::Pending { .. } => Some("it is pending and will be retried by itself"),
+        DeliveryStatus::Pending { .. } => Some("it is pending and will be retried automatically"),
         DeliveryStatus::Delivered => Some("it was delivered"),
         DeliveryStatus::Failed if !delivery.can_be_retried() => {
             Some("newer deliveries have failed since, and its names are no longer kept")

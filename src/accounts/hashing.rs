@@ -18,7 +18,7 @@ const WAITING_MAX: usize = 64;
 /// Attempts of known networks in a row while others wait.
 const KNOWN_IN_A_ROW: usize = 3;
 
-/// Who asks for a hash.
+/// The requester of a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attempt {
     /// The client's network; attempts of one network wait for each other.
@@ -130,7 +130,7 @@ fn hand_out(queue: &Arc<Mutex<Queue>>) {
             queue.running += 1;
             next
         };
-        // A client that has gone gives the slot back, outside the lock.
+        // A disconnected client returns its slot, outside the lock.
         let _ = next.send(Slot(Arc::clone(queue)));
     }
 }
@@ -272,7 +272,7 @@ mod tests {
         let is_refused = more
             .iter_mut()
             .any(|turn| turn.try_recv().err() == Some(oneshot::error::TryRecvError::Closed));
-        assert!(!is_refused, "clients that have gone leave their places");
+        assert!(!is_refused, "disconnected clients free their places");
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -10,7 +10,7 @@ use crate::vocab::new_file;
 
 /// Folders of the data folder, in the order in which they are saved (see the module).
 pub const FOLDERS: [&str; 5] = ["changes", "sources", "zones", "tables", "corpus"];
-/// How often the files of a folder are listed until no file came or went meanwhile.
+/// Number of attempts to list a folder without a concurrent change.
 const TRIES_MAX: u32 = 100;
 
 /// Links the files of all folders into the folder `to`, which is on the same disk: later writes do not

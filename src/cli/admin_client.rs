@@ -80,7 +80,7 @@ pub fn execute_command(
 /// Runs a command on the server that uses the data folder.
 ///
 /// # Errors
-/// No server runs, or it does not answer. A refusal is a reply.
+/// No server is running, or it does not respond. A refusal is a reply.
 pub fn execute_on_server(command: &AdminCommand, data_dir: &Path) -> anyhow::Result<AdminReply> {
     admin::ask(data_dir, command).context("the server must be running for this; start it")
 }

@@ -25,7 +25,7 @@ use crate::nodes::store::FileStore;
 use crate::nodes::store::transfer::Transfer;
 use crate::vocab::new_file;
 
-/// Time for all nodes to answer.
+/// Time for all nodes to respond.
 const ANSWERS_WAIT: Duration = Duration::from_secs(1);
 /// Time for all nodes to reach a checkpoint and compute its digest.
 const CHECKPOINT_WAIT: Duration = Duration::from_secs(30);
@@ -44,11 +44,11 @@ pub struct ClusterArgs {
 enum ClusterCommand {
     /// Make the stream of the shared log, and check servers and stream
     Init,
-    /// Show the position and health of all nodes that answer; exit code 1 if writes are refused or a node lacks data
+    /// Show the position and health of all nodes that respond; exit code 1 if writes are refused or a node lacks data
     Status,
     /// Compare the data of all nodes after the same record; exit code 1 if it differs
     Compare {
-        /// Nodes that must answer [default: as many as replicas]
+        /// Nodes that must respond [default: as many as replicas]
         #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
         nodes: Option<u16>,
     },
@@ -75,7 +75,7 @@ enum ClusterCommand {
     ///
     /// Reads first what the node lacks of the shared log, if the settings have `[cluster]`.
     Leave {
-        /// Leave although the NATS servers are gone: what this node has not read is lost
+        /// Leave without the NATS servers; records that this node has not read are lost
         #[arg(long)]
         i_accept_loss: bool,
     },
@@ -109,7 +109,7 @@ pub fn run(args: ClusterArgs, config: &Config) -> anyhow::Result<()> {
             let nodes = runtime.block_on(nodes(&stream))?;
             ensure!(
                 !nodes.is_empty(),
-                "no node of the stream `{}` answers; are they running?",
+                "no node of the stream `{}` responds; are they running?",
                 log.stream
             );
             nodes.iter().try_for_each(print_json)?;
@@ -214,7 +214,7 @@ fn temporary_folder(config: &Config) -> anyhow::Result<TempDir> {
         .with_context(|| format!("cannot make a folder in {}", config.data.display()))
 }
 
-/// Returns the nodes that answer, in order of their names.
+/// Returns the nodes that respond, by name.
 async fn nodes(stream: &JetStream) -> anyhow::Result<Vec<NodeFacts>> {
     let answers = stream.ask_nodes(ANSWERS_WAIT).await?;
     let nodes = answers.iter().map(|answer| serde_json::from_slice(answer));
@@ -274,7 +274,8 @@ fn report(
 ) -> anyhow::Result<()> {
     let silent: BTreeSet<_> = nodes.iter().flat_map(|node| &node.silent).collect();
     let silent = silent.into_iter().filter(|it| nodes.iter().all(|node| node.node != **it));
-    let mut remarks: Vec<_> = silent.map(|it| format!("the node `{it}` does not answer")).collect();
+    let mut remarks: Vec<_> =
+        silent.map(|it| format!("the node `{it}` does not respond")).collect();
     if nodes.len() < wanted {
         remarks.push(format!("{} of {wanted} nodes answered", nodes.len()));
     }
@@ -366,7 +367,7 @@ fn read_rest(config: &Config, cluster: &ClusterSettings) -> anyhow::Result<u64> 
         if store.log_position() > last.0 {
             last = (store.log_position(), Instant::now());
         } else if last.1.elapsed() > REST_WAIT {
-            break Err(anyhow!("the NATS servers do not answer; position {}", last.0));
+            break Err(anyhow!("the NATS servers do not respond; position {}", last.0));
         }
     };
     store.close().context("cannot close the journal")?;

@@ -1,4 +1,4 @@
-//! `dropdex sources`: lists that dropdex fetches by itself.
+//! `dropdex sources`: lists that dropdex fetches automatically.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write, stderr, stdin, stdout};

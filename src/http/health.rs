@@ -203,7 +203,7 @@ pub struct IngestResponse {
     sources: Vec<SourceResponse>,
 }
 
-/// A list that the server fetches by itself.
+/// A list that the server fetches automatically.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = IngestSource)]

@@ -364,7 +364,7 @@ impl Inbox {
         // The list that the marker was written for may have failed.
         let task = Rebuild { compact: false, only_if_behind: true };
         let outcome = match self.queue.run(Task::Rebuild(task)).await {
-            // The queue tries again by itself; the marker stays until a later scan finds nothing to do.
+            // The queue tries again automatically; the marker stays until a later scan finds nothing to do.
             Err(QueueError::Paused(_)) => return Ok(()),
             outcome => outcome?,
         };

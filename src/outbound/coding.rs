@@ -1,4 +1,4 @@
-//! Content codings of responses (RFC 9110 §8.4). Some servers compress although no client asked for it.
+//! Content codings of responses (RFC 9110 §8.4). Some servers compress without being asked.
 //!
 //! A coded body is received whole, within its own bound, and then decoded within the same bound.
 
@@ -32,7 +32,7 @@ pub struct Codings(Vec<Coding>);
 #[derive(Debug, thiserror::Error)]
 pub enum CodingError {
     #[error(
-        "the server sent Content-Encoding: {0}, which dropdex neither asked for nor reads; it reads {ACCEPTED}"
+        "the server sent Content-Encoding: {0}, which dropdex neither requested nor supports; it supports {ACCEPTED}"
     )]
     Unknown(String),
     #[error(

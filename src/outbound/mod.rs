@@ -58,7 +58,7 @@ impl Failure {
 #[error("{detail}")]
 pub struct SendError {
     pub failure: Failure,
-    /// Delay that the receiver asks for.
+    /// Delay requested by the receiver.
     pub retry_after: Option<Duration>,
     /// Whether the receiver could not be reached at all.
     pub is_down: bool,

@@ -213,7 +213,7 @@ impl Transfer {
         Ok(line.len() as u64)
     }
 
-    /// Sends a question; returns what checks the signatures of the answers.
+    /// Sends a query; returns the verifier of the responses' signatures.
     async fn ask(&mut self, what: RecordType) -> Result<Option<Signatures>, TransferError> {
         let mut message = Message::new(REQUEST_ID, MessageType::Query, OpCode::Query);
         message.add_query(Query::query(self.zone.clone(), what));

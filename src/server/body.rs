@@ -1,4 +1,4 @@
-//! Request bodies, read when the handler asks for them, and response bodies, which keep the request in
+//! Request bodies, read on demand of the handler, and response bodies, which keep the request in
 //! flight until they are sent.
 
 use std::pin::Pin;
@@ -114,7 +114,7 @@ pub(super) fn read_on_demand(
     (Request::from_parts(parts, Body::new(body)), Some(reading))
 }
 
-/// Whether the client sends the body only when asked for it (RFC 9110 §10.1.1).
+/// Whether the client waits for `100 Continue` before the body (RFC 9110 §10.1.1).
 pub(super) fn waits_for_continue<B>(request: &Request<B>) -> bool {
     request.headers().contains_key(EXPECT)
 }

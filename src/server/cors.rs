@@ -18,7 +18,7 @@ use crate::edge::caching::vary;
 /// Path prefix that other sites may call.
 const PATHS: &str = "/api/";
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
-/// Every request header that the API reads and that a page may not set without being asked for.
+/// Every request header that the API reads and that needs a CORS preflight.
 const HEADERS: &str = "authorization, content-type, idempotency-key, if-match, if-none-match, last-event-id, \
                        prefer, x-log-position, x-request-id";
 /// Response headers that scripts may read, beside those that are always readable.

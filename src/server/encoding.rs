@@ -19,7 +19,7 @@ use crate::server::body;
 const BYTES_MIN: u64 = 1024;
 /// Prefixes of the media types that compress well.
 const MEDIA_TYPES: [&str; 3] = ["application/json", "text/", "image/svg+xml"];
-/// Keeps the uncompressed response acceptable: `tower-http` answers 406 to `identity;q=0`.
+/// Keeps the uncompressed response acceptable: `tower-http` returns 406 to `identity;q=0`.
 const IDENTITY: HeaderValue = HeaderValue::from_static("identity;q=0.001");
 
 /// The router, with its responses compressed.

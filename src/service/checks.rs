@@ -1,4 +1,4 @@
-//! Registry checks that people ask for on a dossier. Requests wait here for the verification worker,
+//! Registry checks requested on a dossier. Requests wait here for the verification worker,
 //! which queries within its limits for each server, and results are kept for a while.
 
 use std::collections::{HashMap, HashSet, VecDeque};

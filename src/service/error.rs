@@ -42,7 +42,7 @@ pub enum ApiError {
     NotFound,
     /// The resource is not in the state that `If-Match` names.
     PreconditionFailed,
-    /// The events that were asked for are no longer kept.
+    /// The requested events are no longer kept.
     ChangesGone { oldest: u64 },
     /// The path exists, but not with this method.
     MethodNotAllowed,

@@ -766,7 +766,7 @@ fn too_many(until: DateTime<Utc>, now: DateTime<Utc>) -> FetchError {
     FetchError::TooMany(until.format("%Y-%m-%d %H:%M UTC").to_string(), until - now)
 }
 
-/// The error for a part that was not asked for.
+/// The error for a partial response that was not requested.
 fn bad_range(stream: &Stream) -> FetchError {
     let range = header(&stream.headers, CONTENT_RANGE);
     let range = range.map_or("no Content-Range".to_owned(), |it| format!("Content-Range: {it}"));

@@ -1,4 +1,4 @@
-//! Lists that dropdex fetches by itself: presets of public sources, and sources of the operator.
+//! Lists that dropdex fetches automatically: presets of public sources, and sources of the operator.
 //!
 //! [`settings::Source`] describes a list; [`presets`] has the known ones. [`fetch::Fetcher`] downloads
 //! an address into a file or finds that nothing changed. [`run::Runner`] fetches a source, hands each new

@@ -126,7 +126,7 @@ impl Worker {
             let is_time = |since: Instant| runs.is_empty() || since.elapsed() > GATHER_MAX;
             if behind_since.is_some_and(is_time) {
                 behind_since = None;
-                // The queue tries again by itself.
+                // The queue tries again automatically.
                 if let Err(err) = self.rebuild().await {
                     tracing::warn!(error = format!("{err:#}"), "fetched lists wait for a rebuild");
                 }

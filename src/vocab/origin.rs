@@ -1,4 +1,4 @@
-//! Origin of a list that dropdex fetched by itself.
+//! Origin of a list that dropdex fetched automatically.
 
 use serde::{Deserialize, Serialize};
 

@@ -581,7 +581,7 @@ mod tests {
         assert!(machine.schedule.lines.len() < 20, "{}", machine.schedule.lines.len());
     }
 
-    /// How a work is refused that asks behind `waiting` others of its account, whose works use `average`.
+    /// Refusal of work that would queue behind `waiting` others of its account, with `average` time each.
     fn refusal(limits: TurnLimits, waiting: usize, average: Duration) -> Option<NoTurn> {
         let mut schedule = Schedule::new(limits);
         let before = limits.slots + waiting;

@@ -122,7 +122,7 @@ async fn make(names: Names, State(web): State<Web>, Home(home): Home) -> Result<
         &html! {
             p.hint role="status" { "Copy the address you need now. You will not be able to see it again." }
             (address("atom", "Feed", &atom, "For a feed reader. The newest hundred names."))
-            (address("calendar", "Calendar", &calendar, "For a calendar that subscribes to an address. Google asks for changes about once a day."))
+            (address("calendar", "Calendar", &calendar, "For a calendar that subscribes to an address. Google refreshes about once a day."))
         },
     ))
 }

@@ -80,7 +80,7 @@ pub struct Verify {
     pub client: Client,
     pub dns: Dns,
     pub clock: Clock,
-    /// Checks that people ask for.
+    /// Checks requested by people.
     pub checks: Arc<Checks>,
     /// Days that a name counts as catchable after its effective release.
     pub catch_days: u16,
@@ -148,7 +148,7 @@ struct Work {
     planning: bool,
     plan_at: Instant,
     plan_not_before: Instant,
-    /// Names to check because people asked for it.
+    /// Names whose check was requested.
     asked: Vec<DomainName>,
     /// Observations to write.
     answers: Vec<(DomainName, Observation)>,
@@ -395,7 +395,7 @@ impl Work {
         }
     }
 
-    /// Queues the checks that people asked for, before the plan of their servers. A name that is busy
+    /// Queues requested checks, before the plan of their servers. A name that is busy
     /// waits: its result may have come before it was asked for.
     fn start_checks(&mut self, now: Instant) {
         self.asked.extend(self.verify.checks.take());
@@ -594,7 +594,7 @@ impl Work {
                 self.answer(due.name, observation, now);
             }
             (How::DnsOnly, _, Err(err)) => self.pause(due.name, "DNS", &err.to_string(), now),
-            // Not delegated, or DNS failed: ask the registry.
+            // Not delegated, or DNS failed: query the registry.
             (How::DnsFirst | How::Rdap, ..) => {
                 if let Some(ask) = RdapQuery::first(due) {
                     self.ahead.entry(ask.server.clone()).or_default().push_back(ask);

@@ -94,7 +94,7 @@ impl Names for Owners {
         &self.parser.apex
     }
 
-    /// An owner whose records do not stand together comes several times.
+    /// An owner with scattered records is returned several times.
     fn next(&mut self) -> Result<Option<&[u8]>, ZoneError> {
         while let Some(line) = self.lines.next()? {
             if self.parser.read(line.trim_ascii_end())? {

@@ -1,4 +1,4 @@
-//! Lists that dropdex fetches by itself: every preset against a stand-in of its publisher, every way in
+//! Lists that dropdex fetches automatically: every preset against a stand-in of its publisher, every way in
 //! which a server fails, and the way from nothing to a ranked list.
 
 use std::collections::BTreeMap;
@@ -1142,7 +1142,7 @@ fn compressed_responses_are_read_or_named() {
         assert_eq!(server.seen()[0].header("accept-encoding"), "identity");
     }
     for (coding, words) in [
-        ("br", "the server sent Content-Encoding: br, which dropdex neither asked for nor reads"),
+        ("br", "the server sent Content-Encoding: br, which dropdex neither requested nor supports"),
         ("zstd", "the server sent Content-Encoding: zstd, but the body is not coded so"),
     ] {
         let server = Receiver::http(move |_, _| {
@@ -1465,7 +1465,7 @@ fn the_status_page_and_readiness_show_each_source() {
 }
 
 #[test]
-fn a_server_tries_again_by_itself() {
+fn a_server_tries_again_automatically() {
     let server = Receiver::http(|before, _| match before {
         0 => Reply::Cut(vec![("ETag", "\"a\"".to_owned())], b"2026".to_vec(), 99),
         _ => Reply::Answer(200, Vec::new(), fixture("pl-deleted", "good")),

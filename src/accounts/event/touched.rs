@@ -1,4 +1,4 @@
-//! Keys of the data that an event changes: a decision is refused if another node changed the same meanwhile.
+//! Keys of the data that an event changes: a decision conflicts if another node has changed one of them.
 
 use std::hash::{BuildHasher, Hash};
 

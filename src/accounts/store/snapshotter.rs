@@ -14,7 +14,7 @@ use super::snapshot::write_chunks;
 use super::state::Frozen;
 use crate::journal::{JournalError, Position, SnapshotReport, SnapshotWriter};
 
-/// Pause after which the thread looks at the log by itself.
+/// Interval at which the thread checks the log without a notification.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// Why a snapshot was not written.

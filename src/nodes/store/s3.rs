@@ -48,7 +48,7 @@ impl S3 {
             .with_access_key_id(&settings.access_key_id)
             .with_secret_access_key(key.reveal())
             .with_allow_http(!settings.endpoint.is_https())
-            // The transfer retries by itself.
+            // The transfer retries automatically.
             .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
             .with_http_connector(Caller(client.with_timeout(REQUEST_MAX)))
             .build()?;

@@ -83,7 +83,7 @@ pub fn label(name: &str) -> &str {
 /// receivers, which is taken out of them.
 ///
 /// # Errors
-/// The first part that is missing, not asked for or invalid.
+/// The first part that is missing, not expected or invalid.
 pub fn parse(
     service: &dyn Service,
     sent: &Sent,

@@ -29,7 +29,7 @@ pub trait Service: Sync {
     fn verdict(&self, answer: &Answer, now: DateTime<Utc>) -> Verdict;
 }
 
-/// How a service is named and what it asks for.
+/// Names of a service and of the parts of its hook.
 pub struct About {
     /// Name in the API and in stored rules; never changes.
     pub name: &'static str,
@@ -43,7 +43,7 @@ pub struct About {
     pub parts: &'static [Asked],
 }
 
-/// A part of a hook that a service asks for.
+/// A part of a hook.
 pub struct Asked {
     pub part: Part,
     /// Name on pages, after that of the service.
@@ -76,7 +76,7 @@ pub struct Post {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Taken,
-    /// To be tried again, after this time if the service asks for it.
+    /// Retry, after this time if the service sets one.
     Retry(Option<Duration>),
     /// It refuses this message.
     Refused,

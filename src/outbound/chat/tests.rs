@@ -135,7 +135,7 @@ fn every_service_accepts_what_it_gives_and_shows_little_of_it() {
         for text in shown.iter().flatten().chain([&chat.hook.label(), &format!("{chat:?}")]) {
             assert!(!text.contains("abcdefgh") && !text.contains("topic"), "{name}: {text}");
         }
-        // As shown, it stands for itself, once.
+        // In its masked form it refers to itself, once.
         let again = shown.each_ref().map(Option::as_deref);
         assert_eq!(parsed(name, again, &[&chat]).as_ref(), Ok(&chat), "{name}");
         let other = Chat { service: "other".into(), hook: chat.hook.clone() };

@@ -1,4 +1,4 @@
-//! Transfers from a stand-in that signs by itself, with signatures at any spacing.
+//! Transfers from a stand-in that signs automatically, with signatures at any spacing.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

@@ -196,7 +196,7 @@ fn page(web: &Web, viewer: &Viewer, problem: Option<&str>) -> Markup {
             html! {
                 div.narrow.welcome {
                     h1 { "Your list is ready" }
-                    p.soft { "This server answers on this machine only. Everything is included." }
+                    p.soft { "This server is reachable only from this machine. Everything is included." }
                     form.panel method="post" action="/welcome" {
                         fieldset {
                             legend { "Who can open it?" }

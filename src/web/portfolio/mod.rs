@@ -194,7 +194,7 @@ async fn remove(page: EditorPage) -> Result<Redirect, PageError> {
     Ok(REMOVED.at(PATH))
 }
 
-/// Reads the claims a query string asks for. Forms send `status` once per checkbox; links have one list,
+/// Reads the claims for a query string. Forms send `status` once per checkbox; links have one list,
 /// as in the API.
 async fn list(web: &Web, member: &LoggedIn, fields: &Fields) -> Result<List, PageError> {
     let (from, to) = (fields.text("from").to_owned(), fields.text("to").to_owned());

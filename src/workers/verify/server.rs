@@ -185,7 +185,7 @@ mod tests {
         server.begin(start);
         let now = start + after(200);
         assert_eq!(server.end(Ended::NotNow(Some(after(5_000))), now), Some(after(5_000)));
-        // A response meanwhile does not end the pause.
+        // A response during the pause does not end it.
         server.end(Ended::Answered, now);
         assert_eq!(server.ready_at(), Some(now + after(5_000)));
         // Without a length, the pause doubles.

@@ -573,7 +573,7 @@ fn status_names_what_is_gone() {
     let status = wait::until_ok(SOON, || {
         let status = nodes[0].run(&["cluster", "status"]);
         let says = |text: &str| status.stderr.contains(text);
-        let all = ["`node-2` does not answer", "2 of 3 nodes answered", "the NATS server n3 "]
+        let all = ["`node-2` does not respond", "2 of 3 nodes answered", "the NATS server n3 "]
             .into_iter()
             .all(says);
         if all { Ok(status.code) } else { Err(status.to_string()) }

@@ -104,7 +104,7 @@ pub struct RdapServer {
 }
 
 impl RdapServer {
-    /// Starts a server that answers 404 for every name.
+    /// Starts a server that returns 404 for every name.
     pub fn start() -> RdapServer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
         let address = listener.local_addr().expect("a listener has an address");
@@ -146,7 +146,7 @@ impl RdapServer {
         self.state().otherwise = Some(says);
     }
 
-    /// Sets the limits; it answers 429 beyond them.
+    /// Sets the limits; it returns 429 beyond them.
     pub fn limit(&self, limits: Limits) {
         self.state().limits = Some(limits);
     }

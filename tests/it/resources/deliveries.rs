@@ -206,7 +206,7 @@ fn the_mail_link_unsubscribes_and_new_channels_resubscribe() {
     let [mail, chat] = [0, 1].map(|at| queued["deliveries"][at]["id"].as_str().expect("an id"));
     let retry = |delivery: &str| format!("{one}/deliveries/{delivery}/retry");
     let conflict = |why: &str| (409, error(&format!("this delivery cannot be retried: {why}")));
-    let pending = conflict("it is pending and will be retried by itself");
+    let pending = conflict("it is pending and will be retried automatically");
     assert_eq!(post(&mut client, &retry(mail)).answer(), pending);
 
     // The link needs no key. The id of a mail is not its secret.
