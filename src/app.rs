@@ -535,7 +535,7 @@ impl Workers {
     }
 }
 
-/// How other generations come into use.
+/// How new generations come into use.
 struct Switching {
     /// Notified when another generation is served: for matching rules, and for deriving changes.
     published: [Arc<Notify>; 2],

@@ -20,7 +20,7 @@ use std::thread;
 
 use rng::Rng;
 
-/// Inputs made of each target's kept ones; the whole service is slower to ask. At full size
+/// Number of inputs derived from each target's corpus; fewer for the whole service, which is slower. At full size
 /// [`FULL_TIMES`] as many.
 const INPUTS: usize = 6_000;
 const INPUTS_OF_THE_SERVICE: usize = 300;

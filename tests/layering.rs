@@ -1,4 +1,4 @@
-//! Checks what the compiler does not see of the module map in `src/ARCHITECTURE.md`.
+//! Checks the parts of the module map in `src/ARCHITECTURE.md` that the compiler does not enforce.
 //!
 //! Rooms of one crate import only what [`MAY_IMPORT`] allows; the modules of a folder do not import
 //! each other in a cycle; and a comment that names a document names one that exists. For the first two,
@@ -50,7 +50,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
         "web",
         "vocab query service edge scorer index intake accounts telemetry outbound sources http",
     ),
-    // Connections and deadlines: knows how to refuse, and nothing of what is asked for.
+    // Connections and deadlines: it can refuse requests, but does not know their meaning.
     ("server", "vocab telemetry service edge http"),
     // A setting is parsed into what its reader takes.
     ("config", "vocab feeds zones index intake telemetry outbound sources web server cluster"),

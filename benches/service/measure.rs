@@ -78,7 +78,7 @@ pub fn run(size: &crate::Measure) -> anyhow::Result<Report> {
     run.stage_figures(&built)?;
     let mixes = Mixes::draw(&run.market, size.seed, QUERIES);
     let index = Arc::new(run.open(&built)?);
-    progress("comparing answers with a scan");
+    progress("comparing results with a scan");
     let hard = hard::queries(run.scan(), size.seed);
     run.check(&index, &mixes, &hard)?;
     progress("asking in this process");

@@ -40,7 +40,7 @@ pub fn random_bytes<const N: usize>() -> Result<[u8; N], WriteError> {
     Ok(bytes)
 }
 
-/// Checks the length of a text in characters and that none of them is `bad`. A text that must not be
+/// Checks the length of a text in characters, and that no character is `bad`. A text that must not be
 /// empty must not be blank either.
 pub fn check_text(
     field: Field,

@@ -191,7 +191,7 @@ mod tests {
     struct Waiting(Vec<(&'static str, oneshot::Receiver<Slot>)>);
 
     impl Waiting {
-        /// Takes the slots of those whose turn it is.
+        /// Takes the slots of the waiters whose turn it is.
         fn take(&mut self) -> Vec<(&'static str, Slot)> {
             let mut taken = Vec::new();
             self.0.retain_mut(|(name, turn)| match turn.try_recv() {

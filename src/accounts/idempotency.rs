@@ -57,7 +57,7 @@ impl IdempotencyKey {
 #[derive(Clone, Debug)]
 pub struct Idempotency {
     pub key: IdempotencyKey,
-    /// Digest of the request: the key must not come with another one.
+    /// Digest of the request, since a key belongs to one request.
     pub fingerprint: [u8; 32],
 }
 
@@ -215,7 +215,7 @@ fn kept_response(account: &Account, post: &Post) -> Option<Result<Receipt, Write
     })
 }
 
-/// The response as it is stored, unless it is too long.
+/// The stored form of a response, unless it is too long.
 fn kept(
     Idempotency { key, fingerprint }: &Idempotency,
     at: UnixMs,

@@ -42,7 +42,7 @@ pub struct MatchableRule {
     pub base: Watermark,
     /// The UTC day it was added.
     pub created_day: Day,
-    /// Positions in `rule.channels` of those that are used; not empty.
+    /// Positions of the used channels in `rule.channels`; not empty.
     pub live_channels: Vec<usize>,
 }
 

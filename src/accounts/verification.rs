@@ -1,4 +1,4 @@
-//! Watched names to be verified with registries, and the observations made of them.
+//! Watched names to verify with registries, and the observations.
 
 use std::collections::HashMap;
 

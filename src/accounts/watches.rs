@@ -142,7 +142,7 @@ impl Store {
     }
 
     /// Adds names to the watchlist, in their order, and returns a result for each. At most 1,000 names;
-    /// they are one transaction unless they get tags or alerts of their own.
+    /// they form one transaction unless they have individual tags or alerts.
     ///
     /// # Errors
     /// [`WriteError::Journal`]: none was added, or only the first of those with tags or alerts.

@@ -28,7 +28,7 @@ use crate::workers::verify::Verify;
 use crate::workers::verify::server::Limits;
 use crate::workers::{self, until};
 
-/// Everything that the workers are made of, each time that they start.
+/// Everything that is needed to start the workers, each time.
 pub(super) struct Work {
     pub config: Config,
     pub app: App,

@@ -175,7 +175,7 @@ fn parse_facts(json: &[u8]) -> Result<Facts, BackupError> {
     serde_json::from_slice(json).map_err(|_| BackupError::Changed(FACTS.to_owned()))
 }
 
-/// Checks that the files found are those of the list, byte for byte.
+/// Checks that the files equal those of the list, byte for byte.
 fn compare(found: &BTreeMap<String, String>, list: &[u8]) -> Result<(), BackupError> {
     let damaged = || BackupError::Changed(SUMS.to_owned());
     let text = std::str::from_utf8(list).map_err(|_| damaged())?;

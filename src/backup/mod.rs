@@ -98,7 +98,7 @@ pub enum BackupError {
     Newer(u32),
     #[error("the backup is cut short: it ends before {SUMS}; use another one")]
     CutShort,
-    #[error("{0}: its bytes differ from those that were saved ({SUMS}); use another backup")]
+    #[error("{0}: the content differs from its checksum in {SUMS}; use another backup")]
     Changed(String),
     #[error("the backup lacks {0}, which {SUMS} lists; use another one")]
     Lost(String),

@@ -36,7 +36,7 @@ const TRAILER_LEN: usize = 8 + 8 + blake3::OUT_LEN + MAGIC.len();
 /// Maximum bytes of table and meta: those of two billion entries, and harmless to read from a damaged
 /// file.
 const TABLE_LEN_MAX: u64 = 64 << 20;
-/// Entries per block: those of a full page are in two.
+/// Entries per block; a full page spans at most two.
 pub const BLOCK_ENTRIES: u64 = 1024;
 const BLOCK_SUM_LEN: usize = 16;
 /// Size of the write buffer.

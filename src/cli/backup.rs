@@ -204,7 +204,7 @@ pub fn restore(args: &RestoreArgs, config: &Config) -> anyhow::Result<()> {
     new_file::create_folder(data).with_context(|| format!("cannot make {}", data.display()))?;
     let restored = restore_into(data, archive, config);
     if restored.is_err() {
-        // Folders made above, if they are empty.
+        // Created folders that are still empty.
         let _ = missing.into_iter().try_for_each(fs::remove_dir);
     }
     let (done, counts, settings) = restored?;

@@ -161,7 +161,7 @@ fn report(facts: JournalFacts, torn_bytes: Option<u64>) -> anyhow::Result<()> {
     why.map_or(Ok(()), |why| Err(ExitWith { code: BLEMISHED, why }.into()))
 }
 
-/// Status and exit code for an error; `None` if the files could not be read at all.
+/// Status and exit code for an error; `None` if the files could not be read.
 fn classify(err: &JournalError) -> Option<(&'static str, u8)> {
     match err {
         JournalError::Io { .. } | JournalError::Locked { .. } => None,

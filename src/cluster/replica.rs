@@ -43,7 +43,7 @@ pub trait Replica: Send + Sync + 'static {
     /// one of its keys since it was decided.
     fn touched(&self, transaction: &Self::Transaction) -> Vec<u64>;
 
-    /// Applies transactions up to a position of the shared log, at once. `at` is that of the journal.
+    /// Applies transactions up to a position of the shared log, at once. `at` is the position in the journal.
     fn apply(&self, transactions: Vec<Self::Transaction>, shared: SharedPosition, at: Position);
 }
 

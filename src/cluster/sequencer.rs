@@ -563,7 +563,7 @@ impl<R: Replica> Sequencer<R> {
         self.send(now, submissions, now.at);
     }
 
-    /// Builds a record, to follow the last one, of those of these transactions that have no conflict.
+    /// Builds a record, to follow the last one, of the transactions without a conflict.
     fn send(&mut self, now: Now, submissions: Vec<Submission<R::Transaction>>, since: Instant) {
         let (valid, superseded): (Vec<_>, Vec<_>) =
             submissions.into_iter().partition(|submission| self.is_valid(submission));

@@ -81,7 +81,7 @@ struct Node {
     /// The last record that the sequencer accepted.
     taken: SharedPosition,
     copies: VecDeque<Copy<Change>>,
-    /// The follower whose records arrive, by number.
+    /// Number of the current subscription.
     follower: Option<u64>,
     followers: u64,
     /// Barriers to answer once a record is applied.

@@ -39,7 +39,7 @@ impl Renamed {
     }
 }
 
-/// Gives the settings of a file their new names. Returns those that had old ones.
+/// Gives the settings of a file their new names. Returns the settings that had old names.
 ///
 /// # Errors
 /// A setting is given by both names, or is not a number although its unit changed.

@@ -23,7 +23,7 @@ const IDLE_SECONDS_DEFAULT: u32 = 60;
 const IDLE_SECONDS_MAX: u32 = 3_600;
 /// Maximum MiB of a download of an own source, unless `max_mib` says otherwise.
 const MIB_DEFAULT: u32 = 256;
-/// The largest zone file, packed, is a fifth of it.
+/// The largest compressed zone file is a fifth of this.
 const MIB_MAX: u32 = 25 << 10;
 const NAME_MAX: usize = 40;
 

@@ -597,7 +597,7 @@ pub struct Cursor<'a> {
     at: usize,
     /// A block that starts before the current entry, or with it.
     block: usize,
-    /// Start of what was read and may still be in memory.
+    /// Start of the bytes that were read and may still be in memory.
     kept_from: usize,
     name: NameBytes,
     fields: Option<EntryFields<'a>>,

@@ -600,7 +600,7 @@ mod tests {
         assert_eq!(alone[0].1, free("2026-09-01"));
         let twice = merged(&[&[past("2026-11-07", 9)], &[past("2026-11-07", 8)]], "");
         assert_eq!(twice, alone);
-        // Whichever list comes first, a day on which a list saw it goes before an estimate.
+        // In any order of lists, an observed day takes precedence over an estimate.
         let announced = seen("2026-10-03", Some("2026-11-07"), 3);
         let left = seen("2026-09-04", None, 2);
         for (record, date) in [(announced, "2026-10-03"), (left, "2026-09-04")] {

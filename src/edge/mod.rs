@@ -1,4 +1,4 @@
-//! Headers, cookies, addresses and statuses: what the API, the pages and the server share about HTTP.
+//! HTTP code shared by the API, the pages and the server: headers, cookies, addresses and statuses.
 
 pub mod body;
 pub mod caching;

@@ -7,7 +7,7 @@ use axum::http::Uri;
 pub fn without_slash(uri: &Uri) -> Option<Uri> {
     let path = uri.path().strip_suffix('/')?;
     let is_operation = path.starts_with("/api/") || path == "/mcp";
-    // Two slashes are a path of their own, which leads nowhere.
+    // A path with two slashes is a different path, without a route.
     if !is_operation || path.ends_with('/') {
         return None;
     }

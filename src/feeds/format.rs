@@ -39,7 +39,7 @@ named_enum! {
         Ranked = "ranked",
         /// Two zone files of one zone, whose difference is the drops.
         ZonePair = "zone-pair",
-        /// The zone file of a day, compared with those of the days before.
+        /// The zone file of a day, compared with earlier ones.
         Zone = "zone",
     }
 }

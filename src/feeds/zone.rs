@@ -271,7 +271,7 @@ impl ZoneRecords {
         }
         let mut record = line[..end].to_owned();
         parentheses.iter().for_each(|&at| record.replace_range(at..=at, " "));
-        // An owner may stand behind a parenthesis, but not behind blanks.
+        // An owner may follow a parenthesis, but not blanks.
         if parentheses[0] == 0 && line[1..].starts_with(|c: char| !c.is_ascii_whitespace()) {
             record.remove(0);
         }

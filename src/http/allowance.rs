@@ -25,7 +25,7 @@ use crate::telemetry::current;
 use crate::vocab::plan::Plan;
 use crate::vocab::scope::Scope;
 
-/// The handler of an operation behind its checks.
+/// The handler of an operation, with the checks around it.
 #[derive(Clone, Copy)]
 pub struct Guarded<H> {
     operation: &'static Operation,

@@ -51,7 +51,7 @@ pub const STREAM_TIME_MAX: Duration = Duration::from_secs(3600);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Milliseconds after which the client of an ended stream comes back: not all at the same time.
 const RETRY_MS: std::ops::Range<u32> = 1_000..5_000;
-/// Events that a page reads at most to find those that pass. A test of a name takes about a microsecond.
+/// Maximum number of events that a page reads to find matching ones. A test of a name takes about a microsecond.
 const SCANNED_MAX: usize = 100_000;
 /// Bytes to reserve for a row.
 const ROW_BYTES: usize = 192;

@@ -51,7 +51,7 @@ fn parse_label(path: Result<Path<String>, PathRejection>) -> Result<DomainName, 
     if label.contains('.') {
         return Err(ApiError::parameter("label", "must be one label, without a dot"));
     }
-    // The rules of labels are those of names.
+    // Labels follow the rules of names.
     let name = DomainName::parse(&format!("{}.com", label.trim()));
     name.map_err(|err| ApiError::parameter("label", err))
 }

@@ -216,7 +216,7 @@ pub struct Parameter {
     pub place: ParameterPlace,
     pub kind: ParameterKind,
     pub required: bool,
-    /// A value as it is sent; empty only outside of the query string.
+    /// Example of a value as sent; empty only outside of the query string.
     pub example: &'static str,
     pub description: &'static str,
 }

@@ -16,7 +16,7 @@ use crate::service::error::ApiError;
 /// Maximum bytes of a representation: a rule or a claim takes some kilobytes.
 const BYTES_MAX: usize = 1 << 20;
 
-/// Checks `If-Match` of a request that changes something, if it has one.
+/// Checks `If-Match` of a write, if present.
 ///
 /// # Errors
 /// 412 if the tag is another one, or the resource has no tags; 404 if there is no such resource.
@@ -30,7 +30,7 @@ pub async fn check(
         return Ok(());
     }
     let Some(current) = operation.current else {
-        // Any current state, whose absence the handler reports.
+        // Any current state; the handler reports its absence.
         let is_any = headers.get_all(IF_MATCH).iter().all(|line| line == "*");
         return if is_any { Ok(()) } else { Err(ApiError::PreconditionFailed.into_response()) };
     };

@@ -343,7 +343,7 @@ pub async fn change_watch(
     Ok(Json(WatchResponse::new(&row)).into_response())
 }
 
-/// `POST /api/v1/watchlist/batch`: adds 1 to 1,000 names, each as if it came alone.
+/// `POST /api/v1/watchlist/batch`: adds 1 to 1,000 names, each as in a request of its own.
 pub async fn add_batch(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -371,7 +371,7 @@ pub async fn add_batch(
 }
 
 impl BatchResponse {
-    /// `outcomes` are those of the valid names, in order.
+    /// `outcomes` has one entry for each valid name, in order.
     fn new(
         texts: Vec<String>,
         parsed: Vec<Result<DomainName, NameError>>,

@@ -85,7 +85,7 @@ impl OpenFiles {
 
 fn record(files: &mut HashMap<OsString, State>, events: ReadFlags, name: Option<&OsStr>) {
     if events.contains(ReadFlags::QUEUE_OVERFLOW) {
-        // Reports were lost, and a file whose end was lost would wait for ever.
+        // After lost notifications, a file whose close event was lost would wait forever.
         return files.clear();
     }
     let Some(name) = name else { return };

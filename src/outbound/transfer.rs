@@ -271,7 +271,7 @@ impl Transfer {
 
     /// Counts the bytes of a message.
     fn count(&mut self, bytes: u64) -> Result<(), TransferError> {
-        // With the length before it, which an empty message has too.
+        // The message is preceded by its length, even if it is empty.
         self.received += 2 + bytes;
         if self.received > self.max_bytes {
             return Err(TransferError::TooLarge(self.max_bytes));

@@ -49,7 +49,7 @@ impl Page {
 /// The events of names that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangesQuery {
-    /// Sequence number after which they come.
+    /// Sequence number that they follow.
     pub since: Option<u64>,
     pub limit: u32,
     pub kinds: ChangeKinds,

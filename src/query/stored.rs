@@ -165,7 +165,7 @@ fn text_of(
     let mut items: Vec<CompactString> = Vec::new();
     match (condition.kind, value) {
         (_, Value::Number(number)) => return Ok((condition.parameter, number.to_string())),
-        // A text in place of a list of texts is part of the whole name.
+        // A text instead of a list of texts is part of the whole name.
         (Kind::NamePart | Kind::Texts(..), Value::Text(text)) => {
             let text = Substring::of_name(&text).map_err(|err| wrong(&err))?;
             return Ok(("q", text.as_str().to_owned()));

@@ -58,7 +58,7 @@ pub struct Source {
     pub addresses: Vec<Address>,
     /// First and last day of dated addresses, counted from today.
     pub days: (i32, i32),
-    /// Whether a list has all that older ones have, so that only the newest is fetched.
+    /// Whether lists are cumulative, so that only the newest is fetched.
     pub newest_only: bool,
     pub flow: Flow,
     /// The kind of table, if it is not a list of names.

@@ -154,7 +154,7 @@ impl Worker {
         }
     }
 
-    /// Reads choices and states. Unreadable choices are logged, and those before stay in use.
+    /// Reads choices and states. Unreadable choices are logged, and the previous ones stay in use.
     fn look(&self) -> Arc<[View]> {
         match self.runner.folder.views(&self.settings) {
             Ok(views) => {

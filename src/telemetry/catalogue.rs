@@ -178,7 +178,7 @@ const LABELS: [(&str, Labels); 5] = [
     ),
 ];
 
-/// Registers a counter at 0 with every combination of `labels`, after those in `chosen`.
+/// Registers a counter at 0 with every combination of `labels`, following the labels in `chosen`.
 fn register(name: &'static str, labels: Labels, chosen: &[(&'static str, &'static str)]) {
     let Some(((label, values), rest)) = labels.split_first() else {
         return metrics::counter!(name, chosen).increment(0);
@@ -214,7 +214,7 @@ pub fn install() -> anyhow::Result<PrometheusHandle> {
             Kind::Gauge => metrics::describe_gauge!(*name, *help),
             Kind::Histogram => {
                 metrics::describe_histogram!(*name, *help);
-                // Registered, it is exported before its first sample.
+                // Registration exports the counter before its first sample.
                 drop(metrics::histogram!(*name));
             }
             Kind::Histograms => metrics::describe_histogram!(*name, *help),

@@ -165,7 +165,7 @@ fn write(file: &impl AsFd, bytes: &[u8], patience: Duration) -> Result<(), (usiz
     Ok(())
 }
 
-/// Whether a write would not block, now or within `wait`. A write to what is broken fails at once.
+/// Whether a write would not block, now or within `wait`. A write to a broken output fails at once.
 fn is_writable(file: &impl AsFd, wait: Duration) -> Result<bool, Errno> {
     let wait = Timespec { tv_sec: 0, tv_nsec: wait.subsec_nanos().into() };
     Ok(poll(&mut [PollFd::new(file, PollFlags::OUT)], Some(&wait))? > 0)

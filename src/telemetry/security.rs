@@ -10,7 +10,7 @@ use crate::vocab::named::named_enum;
 
 /// Target and message of the lines, to filter by: `[log] level = "warn,security=info"`.
 pub const TARGET: &str = "security";
-/// Stands for the address of commands, which come through the admin socket.
+/// Placeholder address of commands, which use the admin socket.
 const LOCAL: &str = "local";
 
 named_enum! {

@@ -55,7 +55,7 @@ impl From<Sent> for Clock {
 impl Clock {
     /// The system's clock, in UTC. It is not trusted before [`Clock::start`].
     pub fn system() -> Clock {
-        // One a process: it lives as long as the settings.
+        // There is one in a process, which lives as long as the settings.
         let trust = Box::leak(Box::default());
         Clock { trust: Some(trust), ..Clock::default() }
     }
@@ -145,7 +145,7 @@ impl Clock {
         self.is_trusted() && self.trust().is_none_or(|trust| trust.stores(monotonic_ms()))
     }
 
-    /// Whether stored days that are far ahead may be corrected: they are those of a wrong clock. Not in the first
+    /// Whether stored days that are far ahead may be corrected, because they came from a wrong clock. Not in the first
     /// seconds of a clock that is behind the newest record.
     pub fn corrects(&self) -> bool {
         self.is_trusted() && self.trust().is_none_or(|trust| trust.corrects(monotonic_ms()))

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::named::named_enum;
 
 named_enum! {
-    /// An account's subscription. Ordered: each plan includes what the earlier ones allow.
+    /// An account's subscription. Ordered: each plan includes the rights of the earlier ones.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "lowercase")]
     pub enum Plan {

@@ -50,7 +50,7 @@ impl Scope {
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// All scopes, those of later versions included.
+    /// All scopes, including those of later versions.
     pub const ALL: Scopes = Scopes(u8::MAX);
 
     /// The set of these; `None` without any. All that there are give [`Scopes::ALL`].

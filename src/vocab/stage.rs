@@ -64,7 +64,7 @@ impl Periods {
         TABLE.get(tld).map_or(Periods::DEFAULT, |(periods, _)| *periods)
     }
 
-    /// Where the periods of `tld` are taken from; `None` for the default ones.
+    /// Source of the periods of `tld`; `None` for the defaults.
     pub fn source(tld: &str) -> Option<&'static str> {
         TABLE.get(tld).map(|(_, source)| source.as_str())
     }

@@ -36,7 +36,7 @@ pub struct TurnLimits {
     pub waiting_per_party: usize,
     /// Works of all parties that wait to begin.
     pub waiting: usize,
-    /// Works that have begun and wait, each on a thread of its own.
+    /// Paused works, each on its own thread.
     pub paused: usize,
     /// Longest wait to begin.
     pub wait: Duration,
@@ -635,7 +635,7 @@ mod tests {
         assert!(waiting.as_mut().now_or_never().is_none(), "there is room again");
         drop(held);
         let turn = waiting.now_or_never().expect("a turn").expect("a turn");
-        // A turn that comes and is not taken is not lost.
+        // An unused turn is passed on.
         {
             let mut waiting = std::pin::pin!(turns.take(account(1)));
             assert!(waiting.as_mut().now_or_never().is_none());

@@ -39,7 +39,7 @@ pub fn button(path: &str, name: &str) -> Markup {
     html! { a.button.quiet.small href={ (path) "/feed" } aria-label={ "Feed of " (name) } { "Feed" } }
 }
 
-/// The names in the path: a saved search or a rule, or else the watchlist.
+/// The list in the path: a saved search, a rule, or the watchlist.
 struct Names {
     web: Web,
     member: LoggedIn,

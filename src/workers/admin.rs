@@ -423,7 +423,7 @@ fn reply_wait_max(command: &AdminCommand) -> Duration {
     }
 }
 
-/// Sends a line and returns the line that comes back.
+/// Sends a line and returns the response line.
 async fn send(
     mut connection: UnixStream,
     line: &[u8],

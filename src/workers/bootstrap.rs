@@ -42,7 +42,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(3600);
 /// The cache file.
 #[derive(Serialize, Deserialize)]
 struct Cached {
-    /// The address it came from. The file is ignored if the settings name another one.
+    /// The address of its origin. The file is ignored if the settings name another one.
     source: String,
     /// When the publisher last confirmed it.
     checked_at: UnixMs,

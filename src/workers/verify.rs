@@ -132,7 +132,7 @@ struct Work {
     has_names: bool,
     waits_for_registry: bool,
     plan: Plan,
-    /// Queries that go before those of the plan, by server: redirects, and names that DNS left open.
+    /// Queries that precede the plan, by server: redirects, and names that DNS could not decide.
     ahead: HashMap<String, VecDeque<RdapQuery>>,
     servers: HashMap<String, Server>,
     /// Queries in flight.
@@ -140,7 +140,7 @@ struct Work {
     /// DNS queries in flight.
     dns_in_flight: usize,
     dns_turn: Option<AccountId>,
-    /// Names that are in flight, will be next, or whose observation is not on disk yet.
+    /// Names that are in flight, next in line, or waiting for their observation to be stored.
     busy: HashSet<DomainName>,
     /// Names that left `busy` during planning. The plan may still contain them.
     settled: Vec<DomainName>,

@@ -108,7 +108,7 @@ pub struct Found {
     pub changes: Changes,
     /// Listed as dropped.
     pub dropped: u64,
-    /// Were listed as dropped and came back before the registry could have released them.
+    /// Were listed as dropped and returned before the registry could have released them.
     pub restored: u64,
     /// Were listed as dropped, and came back after that.
     pub registered_again: u64,
@@ -128,7 +128,7 @@ pub struct Paths<'a> {
 pub struct OnDay<'a> {
     pub apex: &'a str,
     pub day: Day,
-    /// Very many names left or came.
+    /// Unusually many names left or appeared.
     pub is_mass: bool,
     pub kind: Kind,
     pub keep: Keep,

@@ -61,7 +61,7 @@ pub enum ZoneError {
 }
 
 impl ZoneError {
-    /// Whether the zone file is at fault, and not what is kept of the zone.
+    /// Whether the fault is in the zone file, not in the stored state.
     pub fn is_of_the_file(&self) -> bool {
         !matches!(self, ZoneError::File(_) | ZoneError::Damaged { .. })
     }

@@ -211,7 +211,7 @@ impl<const N: usize> NamesReader<N> {
         Ok(())
     }
 
-    /// Adds to the checksum what was read.
+    /// Adds the bytes read to the checksum.
     fn hash(&mut self) {
         self.hasher.update(&self.buffer[self.hashed..self.unread.start]);
         self.hashed = self.unread.start;

@@ -17,7 +17,7 @@ use crate::feeds::{self, RecordKind, ZoneRecords};
 
 /// Bytes read at once. A longer line is not a record.
 const READ_BYTES: usize = 1 << 20;
-/// Fields of a SOA record behind its type (RFC 1035 §3.3.13).
+/// Fields of a SOA record after its type (RFC 1035 §3.3.13).
 const SOA_FIELDS: usize = 7;
 /// Maximum bytes of these fields: two names of 255 bytes, of which each may be `\\DDD`, and five numbers.
 const SOA_BYTES_MAX: usize = 2 * 4 * 255 + 5 * 20;
@@ -132,7 +132,7 @@ impl Lines {
         }
     }
 
-    /// Reads more behind what is unread.
+    /// Reads more bytes after the unread ones.
     fn fill(&mut self) -> Result<(), ZoneError> {
         self.buffer.copy_within(self.unread.clone(), 0);
         self.unread = 0..self.unread.len();

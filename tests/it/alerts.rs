@@ -161,7 +161,7 @@ fn a_rule_fires_once_for_each_drop() {
     let tea = world.rule(json!({"contains": "tea", "maxLength": 7}));
     let idn = world.rule(json!({"contains": "MÜN"}));
     let none = world.rule(json!({"tlds": ["net"]}));
-    assert_eq!(world.told(com), [] as [u64; 0], "what was there is the past");
+    assert_eq!(world.told(com), [] as [u64; 0], "existing drops are not news");
 
     let first = [
         ("teapots.com", "2026-03-15"),

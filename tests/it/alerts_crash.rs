@@ -147,7 +147,7 @@ fn receiver(seed: u64, received: Arc<Mutex<Vec<Received>>>) -> Receiver {
     Receiver::https(&["127.0.0.1"], move |before, seen: &Seen| {
         let mut rng = Rng::new(seed ^ before as u64);
         let taken = !rng.chance(REFUSED_PERCENT);
-        // Kept before it is answered: an answer that arrives is of what is kept.
+        // Stored before the response, so a received response implies a stored message.
         received.lock().expect("no code panics holding this lock").push(Received {
             path: seen.target.clone(),
             id: seen.header("webhook-id").to_owned(),
@@ -583,7 +583,7 @@ impl World {
     }
 }
 
-/// Each change came as often as it happened, under one id each; each id with one body.
+/// Each change was delivered as often as it happened, with one id each; each id has one body.
 fn check_hook(expected: &BTreeMap<Told, (usize, usize)>, received: &[Received]) {
     let mut messages: BTreeMap<&str, (&Value, bool)> = BTreeMap::new();
     for one in received.iter().filter(|one| one.path == WATCH_HOOK) {
@@ -607,11 +607,14 @@ fn check_hook(expected: &BTreeMap<Told, (usize, usize)>, received: &[Received]) 
     }
     for (change, times) in &told {
         let may = expected.get(change).map_or(0, |(_, may)| *may);
-        assert!(*times <= may, "{change:?} came {times} times, and happened {may} times");
+        assert!(*times <= may, "{change:?} was delivered {times} times, and happened {may} times");
     }
     for (change, (must, _)) in expected {
         let times = told.get(change).copied().unwrap_or_default();
-        assert!(times >= *must, "{change:?} came {times} times, and happened {must} times");
+        assert!(
+            times >= *must,
+            "{change:?} was delivered {times} times, and happened {must} times"
+        );
     }
 }
 
@@ -648,7 +651,7 @@ impl Rule {
             && self.max_length.is_none_or(|most| label.len() <= most)
     }
 
-    /// The drops that one channel took; each came under one id, each id with one message.
+    /// The drops that one channel received, with one id each; each id has one message.
     fn check(&self, path: &str, received: &[Received]) -> BTreeSet<Drop> {
         let mut messages: BTreeMap<&str, &Value> = BTreeMap::new();
         let mut ids: BTreeMap<Drop, &str> = BTreeMap::new();

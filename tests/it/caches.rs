@@ -106,7 +106,7 @@ fn account(
     (askers, ids)
 }
 
-/// Every route that is read, with these ids in it, and every page.
+/// Every GET route with these ids, and every page.
 fn targets(ids: &[(&str, String)]) -> Vec<String> {
     let mut targets: Vec<String> =
         OPEN.iter().chain(&OWN).map(|(_, path)| path.to_string()).collect();

@@ -179,7 +179,7 @@ fn pages_have_the_events_of_lists_and_days() {
     assert_eq!(server.client().get("/api/v1/changes").status, 401);
     server.stop();
 
-    // The days that it was down for come with their own days; nothing before has changed.
+    // Events of the downtime have their own days; earlier events are unchanged.
     let server = world.serve(3);
     let mut client = world.client(&server);
     let all = until_events(&mut client, 6);
@@ -439,7 +439,7 @@ fn streams_have_every_event_and_go_on_where_they_were() {
         }
     }
     say(&format!("{clients} streams got {} events each", rows.len()));
-    // One client goes: its slot is free again, and it comes back for what it missed.
+    // One client disconnects: its slot is free again, and it reconnects for the events that it missed.
     streams.pop();
     let mut again = wait::until_ok(WAIT_MAX, || {
         let stream = Stream::open(

@@ -133,7 +133,7 @@ impl World {
         }
     }
 
-    /// A server that holds what the ledgers hold.
+    /// A server whose data matches the ledgers.
     fn serve_and_check(&mut self) -> Server {
         let arguments = self.arguments();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();

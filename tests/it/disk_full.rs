@@ -155,7 +155,7 @@ impl World {
         self.site.serve_with(&["--config", &self.settings, "--today", TODAY])
     }
 
-    /// A server that holds what the ledgers hold.
+    /// A server whose data matches the ledgers.
     fn serve_and_check(&mut self) -> Server {
         let server = self.serve();
         self.check(&server);

@@ -26,7 +26,7 @@ const QUESTIONS: [&str; 7] = [
     "/api/v1/label/l0x7",
 ];
 
-/// The answers of what is served, without the number of the generation.
+/// Responses of the served index, without the number of the generation.
 fn answers(client: &mut Client) -> [Value; QUESTIONS.len()] {
     QUESTIONS.map(|question| {
         let mut answer = client.get(question).json();

@@ -33,7 +33,7 @@ fn dropped_on(day: &str) -> ReadOptions {
     ReadOptions { drop_date: Some(day.parse().expect("a day")), ..auto() }
 }
 
-/// A folder of its own with one file in it.
+/// A folder with a single file.
 struct OneFile {
     _folder: TempDir,
     path: PathBuf,

@@ -13,7 +13,7 @@ const REASON_MAX: usize = 2_000;
 /// Allowance of the account: a client soon learns what 429 looks like.
 const SETTINGS: &str = "[plans.api]\nrequests_per_day = 5\n";
 
-/// A server, its document in a file, and room for what is made from it.
+/// A server, its document in a file, and a folder for generated code.
 struct Desk {
     site: Site,
     server: Server,

@@ -121,7 +121,7 @@ fn appended_records_are_there_after_reopening() {
     assert!(records.is_empty());
     let mut expected: Records =
         (1..=5).map(|no| (append(&journal, &payload(no)), payload(no))).collect();
-    assert_eq!(expected[0].0, 2, "the record of the open came first");
+    assert_eq!(expected[0].0, 2, "the record of the open is the first one");
     journal.close().expect("closed");
     assert_eq!(journal.append(KIND, vec![], |_| {}), Err(AppendError::Closed));
     drop(journal);
@@ -237,7 +237,7 @@ fn a_torn_tail_is_cut_and_kept() {
     fs::write(&path, &bytes).expect("written");
     let refused = look(dir.path()).map(|_| ());
     assert!(matches!(refused, Err(JournalError::Damaged { seq: 3, .. })), "{refused:?}");
-    // As when the crash came before the mark.
+    // As after a crash before the mark.
     lag_mark(dir.path());
 
     let (looked, _) = look(dir.path()).expect("readable");
@@ -294,7 +294,7 @@ fn damage(dir: &Path, at: usize) {
 #[test]
 fn a_group_that_reached_the_disk_out_of_order_is_torn() {
     let dir = tempfile::tempdir().expect("a folder");
-    // 3, 4 and 5 were one group: none of them knows another to be synced.
+    // 3, 4 and 5 were one group, so none of them records another as synced.
     let records = [(0, &b"one"[..]), (1, b"two"), (2, b"three"), (2, b"four"), (2, b"five")];
     let starts = forge(dir.path(), &records);
     damage(dir.path(), starts[2] + 56);
@@ -626,7 +626,7 @@ struct WatchedFile {
 }
 
 impl WatchedFile {
-    /// Marks come when they come: they are not listed, and fail on their own.
+    /// Marks are written in the background: they are not listed, and fail independently.
     fn is_mark(&self) -> bool {
         self.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("MARK"))
     }
@@ -905,7 +905,7 @@ fn recovery_rewrites_the_valid_part_and_is_idempotent() {
         fs::write(&path, &crashed).expect("written");
         let disk = Watched::default();
         disk.no_links.store(no_links, Ordering::SeqCst);
-        // The next crash comes with the first record of the open.
+        // The next crash is at the first record of the open.
         let crash = || Options {
             fs: Arc::new(disk.clone()),
             clock_ms: Arc::new(|| panic!("as if the process died here")),
@@ -1348,7 +1348,7 @@ fn a_snapshot_waits_until_its_records_are_synced() {
     let suffixes = ["snap", "seg"].map(|suffix| {
         left.iter().filter(|path| path.extension().is_some_and(|it| it == suffix)).count()
     });
-    assert_eq!((suffixes, left.len()), ([1, 1], 3), "what is given up is removed: {left:?}");
+    assert_eq!((suffixes, left.len()), ([1, 1], 3), "abandoned files are removed: {left:?}");
 }
 
 #[test]

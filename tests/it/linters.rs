@@ -104,7 +104,7 @@ fn no_page_has_an_error_in_its_html() {
     assert!(faults.is_empty(), "{faults}");
 }
 
-/// Warnings about what is meant to be so.
+/// Expected warnings.
 const INTENDED: [&str; 2] = [
     // Lists of an account and errors have `private, no-cache` and no tag: a client may keep them for its
     // own history, and every use of them is a new request.

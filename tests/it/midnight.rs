@@ -3,7 +3,7 @@
 //! day that is over never returns, with any clock and after any number of starts;
 //! each response is consistent about the day.
 //!
-//! The clock stands still between two steps, so that what is expected is known to the second. The slice
+//! The clock stands still between two steps, so expectations are exact to the second. The slice
 //! has five seconds on each side; `DROPDEX_FULL=1` has 120.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ const PASSWORD: &str = "correct horse battery";
 /// 14 hours before UTC, and 8 after it: the local day is never the one that counts.
 const ZONES: [&str; 2] = ["Pacific/Kiritimati", "America/Los_Angeles"];
 
-/// A server whose clock is ours.
+/// A server with a fake clock.
 struct World {
     site: Site,
     zone: &'static str,
@@ -100,7 +100,7 @@ impl World {
         self.server().client_with(&self.key)
     }
 
-    /// Asks, and holds what is said of the allowance against what it must be.
+    /// Sends a request, and compares the reported allowance with the expected one.
     #[track_caller]
     fn ask(&mut self, target: &str, kind: &'static str, limit: i64) -> Response {
         let answer = self.client().get(target);

@@ -999,7 +999,7 @@ impl Run {
         dropdex::journal::restore(&disk, &file, &elsewhere.path().join("journal"))
             .expect("restored");
         let restored = open(elsewhere.path(), self.opened);
-        assert_eq!(restored.state_digest(), report.state_digest, "a backup is what was backed up");
+        assert_eq!(restored.state_digest(), report.state_digest, "a backup equals its source");
         std::fs::remove_file(file).expect("removed");
     }
 

@@ -481,7 +481,7 @@ impl Check<'_> {
         *held_something += usize::from(full);
     }
 
-    /// A test whose answers are mostly empty would compare nothing.
+    /// A test with mostly empty responses would compare nothing.
     fn assert_that_answers_held_something(&self) {
         for (kind, (asked, full)) in &self.full_answers {
             assert!(full * 4 > *asked, "{kind}: {full} of {asked} answers held a row");

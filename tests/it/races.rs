@@ -228,7 +228,7 @@ fn external_names_never_exceed_their_quota() {
     for round in 0..rounds {
         let room = world.rng.between(1, EXTERNAL as i32) as usize;
         make_room_on_watchlist(&world, EXTERNAL - room, round);
-        // Fewer names than requests: some come several times.
+        // Fewer names than requests, so some repeat.
         let choices = world.rng.between(2, CROWD as i32) as usize;
         let names: Vec<String> =
             (0..CROWD).map(|_| format!("r{round}n{}.com", world.rng.below(choices))).collect();

@@ -760,7 +760,7 @@ fn every_page_has_a_description_headings_in_order_and_valid_labels() {
         assert_eq!(levels.iter().filter(|level| **level == 1).count(), 1, "{path}: {levels:?}");
         assert_eq!(levels[0], 1, "{path}: {levels:?}");
         assert!(levels.is_sorted_by(|above, below| *below <= above + 1), "{path}: {levels:?}");
-        // These elements have no role of their own, and a label without a role means nothing.
+        // These elements have no role, and a label without a role has no effect.
         let is_generic = |name: &str| matches!(name, "pre" | "div" | "span" | "p" | "code");
         let unnamed = page.all(|it| {
             is_generic(&it.name) && it.get("role").is_none() && it.get("aria-label").is_some()

@@ -56,7 +56,7 @@ fn memory_and_descriptors_stay_flat_over_rebuilds() {
     let key = site.account("soak@example.com", "api");
     site.account_with_password("person@example.com", "core", "a long pass phrase");
     let server = site.serve_with(&["--config", &settings, "--today", TODAY]);
-    // Names whose drop no list changes: what is shown of them stays as the writer knows it.
+    // Names whose drop no list changes, so their rows stay as the writer knows them.
     let own = names[names.len() - 6..].to_vec();
     let mut writer = Writer::new(0, "soak", own, seed);
     let load = Load {

@@ -1142,7 +1142,10 @@ fn compressed_responses_are_read_or_named() {
         assert_eq!(server.seen()[0].header("accept-encoding"), "identity");
     }
     for (coding, words) in [
-        ("br", "the server sent Content-Encoding: br, which dropdex neither requested nor supports"),
+        (
+            "br",
+            "the server sent Content-Encoding: br, which dropdex neither requested nor supports",
+        ),
         ("zstd", "the server sent Content-Encoding: zstd, but the body is not coded so"),
     ] {
         let server = Receiver::http(move |_, _| {

@@ -48,7 +48,7 @@ fn list(number: u64) -> String {
     format!("domain,drop_date,release_date\n{first}\n{rows}")
 }
 
-/// Two servers on one index, each with accounts of its own.
+/// Two servers on one index, each with its own accounts.
 struct Pair {
     sites: [Site; 2],
     keys: [String; 2],

@@ -518,7 +518,7 @@ impl Walker {
         ask_both(crowded, alone, ask)
     }
 
-    /// Sends a POST; gives its status and, if it gave out a new id, that id's place.
+    /// Sends a POST; returns its status and the place of the new id, if there is one.
     fn post(&mut self, ask: &Ask) -> (u16, Option<usize>) {
         let before = self.pair.0.ids.len();
         let status = self.ask(ask).status;

@@ -141,7 +141,7 @@ impl Access {
         self.sessions.push(Session { digest, began: at, seen: at, life });
     }
 
-    /// Records a use at `at`. A session that had expired by then stays ended.
+    /// Records a use at `at`. A session that had already expired stays ended.
     pub fn touch_session(&mut self, digest: &TokenDigest, at: UnixMs) {
         self.sessions.retain(|session| session.is_valid_at(at));
         if let Some(session) = self.sessions.iter_mut().find(|it| it.digest.is(digest)) {

@@ -46,7 +46,7 @@ row!(Claim {
     12 bid, 13 venue, 14 renews_on, 15 renewal
 });
 
-/// An alert rule as it was when a claim named it. It outlives the rule.
+/// Snapshot of an alert rule at the time a claim named it. It outlives the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attribution {
     pub id: RuleId,

@@ -492,7 +492,7 @@ impl RuleOutbox {
         }
     }
 
-    /// Applies a change of the rule's channels: pending deliveries to removed ones fail.
+    /// Applies a change of the rule's channels; pending deliveries to removed channels fail.
     pub fn keep_channels(&mut self, channels: &[Channel]) {
         self.off.retain(|(channel, _)| channels.contains(channel));
         self.failing.retain(|(channel, _)| channels.contains(channel));

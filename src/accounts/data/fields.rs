@@ -70,7 +70,7 @@ impl RowWriter {
         });
     }
 
-    /// Writes a field that has a default, unless it has it.
+    /// Writes a field unless it equals its default.
     pub fn put_optional<T: Serialize + Default + PartialEq>(
         &mut self,
         number: u8,

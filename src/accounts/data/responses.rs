@@ -84,7 +84,7 @@ impl Responses {
         self.drop_oldest(|it| now.instant() - it.at.instant() >= KEPT);
     }
 
-    /// As [`Responses::expire`], at the time of a request: drops those of a wrong clock too.
+    /// Like [`Responses::expire`] at the time of a request; also drops responses stored by a wrong clock.
     pub fn expire_at_request(&mut self, now: UnixMs) {
         self.drop_oldest(|it| it.has_expired(now));
     }

@@ -185,7 +185,7 @@ impl Watches {
         self.bytes = self.bytes + bytes - old.map_or(0, |old| old.bytes());
     }
 
-    /// The choice for a name; `None` if it has none of its own.
+    /// The choice for a name; `None` if it follows the watchlist.
     pub fn alerts(&self, name: &str) -> Option<&Arc<EntryAlerts>> {
         self.alerts.get(name)
     }

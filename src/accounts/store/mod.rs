@@ -103,7 +103,7 @@ pub struct StoreOptions {
     /// The data folder; the journal is in its folder `journal`.
     pub dir: PathBuf,
     pub plans: Plans,
-    /// Limits of bytes and write rates; `None` enforces only those of the plan's bytes.
+    /// Limits of bytes and write rates; `None` enforces only the plan's limit of bytes.
     pub limits: Option<AccountLimits>,
     pub clock: Clock,
     pub fs: Arc<dyn Fs>,

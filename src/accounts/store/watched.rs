@@ -5,7 +5,7 @@ use crate::accounts::data::sorted::Sorted;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{FormerState, Observation, RdapState};
 
-/// Former states kept of a name; older ones are forgotten.
+/// Number of former states kept for a name.
 const FORMER_MAX: usize = 8;
 
 /// The names on all watchlists.

@@ -1,4 +1,4 @@
-//! `/api/v1/watchlist/alerts`: what is sent about watched names, and the messages about them.
+//! `/api/v1/watchlist/alerts`: alert settings of watched names, and their messages.
 
 use std::str::FromStr;
 

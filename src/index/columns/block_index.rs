@@ -66,7 +66,7 @@ pub fn place(fst: &OwnedFst, end: u32, text: &[u8]) -> Bounds {
     Bounds { below: gathered as u32, exact: node.is_final(), through: next(right) }
 }
 
-/// Returns the smallest value behind a transition of `node`.
+/// Returns the smallest value reachable by a transition of `node`.
 fn value(node: &Node<'_>, at: usize, gathered: u64) -> u32 {
     (gathered + node.transition(at).out.value()) as u32
 }

@@ -23,7 +23,7 @@ pub struct ByTld {
     starts: Vec<u32>,
 }
 
-/// Sorts rows by TLD: their numbers by TLD are counted first, then they come in order.
+/// Sorts rows by TLD with a counting sort.
 pub struct ByTldBuilder {
     /// Place of the next row of each TLD.
     next: Vec<u32>,

@@ -30,7 +30,7 @@ pub struct FirstBatches {
 pub struct BatchTimes {
     /// Day on which it was ingested.
     pub ingested: Day,
-    /// Instant of its observation, or of its ingestion if it has none of its own.
+    /// Instant of its observation, or of its ingestion if it states none.
     pub observed: UnixMs,
 }
 
@@ -152,7 +152,7 @@ impl FirstBatches {
         match &self.numbers {
             Numbers::Same(_) if lists == [true] => {}
             Numbers::Same(_) => words.fill(0),
-            // Numbers are below 256, and those of these lists from `start + 1` to `end`.
+            // Numbers are below 256; these lists have the numbers from `start + 1` to `end`.
             Numbers::One(numbers) if is_range => {
                 let (start, lists) = (start as u8, (end - start) as u8);
                 keep_where(numbers, first, words, |number| {

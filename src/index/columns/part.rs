@@ -144,7 +144,7 @@ impl PartDrops {
 
 /// Moves columns to a file, or from one.
 pub trait ColumnMover {
-    /// Writes the column, or replaces it by what was written.
+    /// Writes the column, or replaces it with the written form.
     ///
     /// # Errors
     /// The file cannot be written or read.

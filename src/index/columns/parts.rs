@@ -2,7 +2,7 @@
 //! stay in memory as long as there is room; the others are written to a temporary file, of which a writer
 //! reads the sections it needs, a few parts at a time.
 //!
-//! The file has no name, so that nothing of it remains however the process ends. Each column is verified
+//! The file has no name, so it disappears however the process ends. Each column is verified
 //! when it is read.
 
 use std::fs::{self, File};

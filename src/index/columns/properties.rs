@@ -16,7 +16,7 @@ use crate::vocab::limits::{LABEL_CHARS_MAX, WORDS_MAX};
 /// Added to the number of a kind for a name whose score is capped.
 const CAPPED: u8 = 8;
 
-/// Property of a dropped name. Its number is that of its column.
+/// Property of a dropped name. It has the number of its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Property {
     /// Characters of the label.

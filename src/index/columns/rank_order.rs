@@ -22,7 +22,7 @@ use crate::index::columns::table::Table;
 use crate::index::error::BuildError;
 use crate::scorer::{Brief, Features, Scratch, Spread, StoredScore};
 
-/// Sort key of all names registered again: behind every name on the list.
+/// Sort key of all names registered again: after every name on the list.
 const AGAIN: u64 = u64::MAX;
 /// Labels at most that symbols are made from.
 const LABELS_SAMPLED: usize = 1 << 15;

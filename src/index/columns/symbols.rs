@@ -27,7 +27,7 @@ const NONE: u16 = u16::MAX;
 #[derive(Clone, Copy, Debug)]
 pub struct LabelText {
     len: u8,
-    /// The label, and room for a whole symbol behind it.
+    /// The label, and space for a whole symbol after it.
     bytes: [u8; LABEL_BYTES + LEN],
 }
 

@@ -152,7 +152,7 @@ fn count(
     (counts, others)
 }
 
-/// Sorts `docs` by those of their grams that are in `ids`, which occur `counts` times.
+/// Sorts `docs` by their grams in `ids`, which occur `counts` times.
 fn sort(
     texts: &IndexedNames<'_>,
     docs: Range<usize>,

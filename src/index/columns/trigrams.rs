@@ -109,7 +109,7 @@ impl Trigrams {
         if let (InLabel::Posted(posted), Some(tail)) = (&mut label, needle.tail()) {
             let mut numbers = self.dotted.starting_with(tail);
             numbers.retain(is_wanted);
-            // A name whose head matches in one form and tail in the other must be read.
+            // If the head of a name matches in one form and the tail in the other, the name must be read.
             let plain = |&number: &u16| !names.tlds.name(number).contains("xn--");
             posted.exact |= needle.dot <= Some(GRAM_CHARS - 1) && numbers.iter().all(plain);
             posted.tails = Some(tld_docs.members(numbers));
@@ -117,7 +117,7 @@ impl Trigrams {
         Ok(Seeker { needle, label, tlds, names, listed: self.listed, scratch: Vec::new() })
     }
 
-    /// Returns how to find the docs in whose label the text starts.
+    /// Returns the lookup for docs with an occurrence that starts in the label.
     fn in_label(&self, needle: &Needle) -> io::Result<InLabel<'_>> {
         let chars = needle.chars();
         match (needle.text.as_bytes(), needle.dot) {

@@ -154,7 +154,7 @@ impl Base {
         self.manifest.bytes().div_ceil(u64::from(self.manifest.names.max(1)))
     }
 
-    /// Returns what base and delta are together: `table` is that of the delta, and replaces `replaced`.
+    /// Returns what base and delta are together: `table` belongs to the delta, and replaces `replaced`.
     ///
     /// # Errors
     /// A number exceeds its limit, or a batch does not decode.

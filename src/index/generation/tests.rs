@@ -244,7 +244,7 @@ impl Pair<'_> {
             limit: [1, 7, 50, 1_000][made.below(4)],
             offset: [0, 0, 3, 200][made.below(4)],
         };
-        // Pages by their cursors: each index reads those of its own.
+        // Pages by cursor: each index reads its own cursors.
         let mut after = [None, None];
         for page in 0..4 {
             let what = format!("{filter:?} page {page} on {}", as_of.today);

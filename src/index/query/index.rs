@@ -150,7 +150,7 @@ thread_local! {
     static BUFFERS: Cell<RowBuffers> = Cell::default();
 }
 
-/// Calls `work` with the thread's buffers. Nested calls get new ones.
+/// Calls `work` with the thread's buffers. Nested calls get new buffers.
 pub(in crate::index) fn with_row_buffers<T>(work: impl FnOnce(&mut RowBuffers) -> T) -> T {
     let mut buffers = BUFFERS.take();
     let done = work(&mut buffers);
@@ -394,7 +394,7 @@ impl Layer {
 }
 
 impl Generation {
-    /// Hides the names whose label `other` has.
+    /// Hides names whose label is also in `other`.
     fn hide_labels_of(&self, other: &Generation) -> Hidden {
         let pieces: Vec<Vec<(u32, u16)>> = (0..other.names.len().div_ceil(NAMES_PER_PIECE))
             .into_par_iter()

@@ -184,7 +184,7 @@ impl Scan<'_> {
         if starts.is_empty() {
             return vec![names];
         }
-        // Texts are those of the Unicode form, which A-labels do not show.
+        // Texts belong to the Unicode form, which cannot be searched in A-labels.
         let texts = starts.iter().map(|text| text.as_str()).chain([A_LABEL]);
         let ranges = texts.map(|text| self.index.names.range(text.as_bytes()));
         let mut ranges: Vec<Range<u32>> = ranges

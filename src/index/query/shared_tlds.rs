@@ -56,7 +56,7 @@ impl SharedTlds {
         &self.sorted
     }
 
-    /// Returns the numbers that stand for those of a layer.
+    /// Maps the numbers of a layer to those of the index.
     pub fn of_layer(&self, layer: usize) -> &[u16] {
         &self.of_layers[layer]
     }

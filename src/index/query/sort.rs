@@ -21,9 +21,9 @@ use crate::vocab::time::UnixMs;
 const FEW: u32 = if cfg!(debug_assertions) { 40 } else { 20_000 };
 /// Cost of comparing a name with the others, in bitmap lookups.
 const NAME_LOOKS: u64 = 32;
-/// Lists whose names are found one list after the other.
+/// Lists of names that are visited one after the other.
 const LISTS_TRIED: usize = 4;
-/// Best docs that are kept beside those of the page, until the worst are dropped.
+/// Number of best docs kept beyond the page, until the worst are dropped.
 const SPARE: usize = 1_000;
 /// Value of a name on no popularity list: above every rank.
 const NO_RANK: u64 = ListRank::MAX as u64 + 1;

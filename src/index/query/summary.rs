@@ -14,7 +14,7 @@ use crate::vocab::day::Day;
 
 /// Number of drop dates counted, up to today.
 pub const SUMMARY_DAYS: usize = 30;
-/// Number of the most frequent TLDs of those days that are counted separately.
+/// Number of the most frequent TLDs that are counted separately on these days.
 pub const SUMMARY_TLDS: usize = 6;
 /// Best names kept per length band.
 pub const BEST_PER_BAND: usize = 5;

@@ -92,7 +92,7 @@ impl From<&RankedMeta> for UsedList {
     }
 }
 
-/// The generation that a delta extends, and what is in the files of the delta itself.
+/// The generation that a delta extends, and the content of the delta's own files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extension {
     pub base: GenerationId,

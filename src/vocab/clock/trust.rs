@@ -102,7 +102,7 @@ impl Trust {
         self.trusted && mono >= self.stores_at
     }
 
-    /// Whether stored days that are far ahead are those of a wrong clock.
+    /// Whether stored days that are far ahead came from a wrong clock.
     pub fn corrects(&self, mono: i64) -> bool {
         self.stores(mono) && mono >= self.corrects_at
     }

@@ -1,4 +1,4 @@
-//! `/watchlist/alerts`: what is sent about watched names, and the messages about them. Settings are
+//! `/watchlist/alerts`: alert settings of watched names, and their messages. Settings are
 //! validated and changed as in the API.
 
 use std::sync::Arc;

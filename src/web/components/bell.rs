@@ -38,7 +38,7 @@ fn icon(is_mute: bool) -> Markup {
     }
 }
 
-/// The bell of a row: mutes a name or ends that. A choice of its own leads to `dossier`, where it was made.
+/// The bell of a row: mutes a name or ends that. A choice for this name links to `dossier`, where it was made.
 pub fn bell(domain: &DomainName, alerts: Option<&EntryAlerts>, dossier: &str) -> Markup {
     let shown = domain.unicode();
     html! {

@@ -45,7 +45,7 @@ pub enum Registry {
 }
 
 impl Registry {
-    /// The newest of what the viewer's watchlist and their checks say.
+    /// The newest state among the viewer's watchlist and checks.
     pub fn find(web: &Web, domain: &DomainName, watched: Option<&WatchRow>) -> Registry {
         let seen = watched.and_then(WatchRow::rdap);
         let checked = web.app.reach.checks.as_ref().and_then(|checks| checks.result(domain));

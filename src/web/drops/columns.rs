@@ -28,7 +28,7 @@ const COOKIE: &str = "columns";
 /// How long browsers keep the cookie: the most that they allow (RFC 6265bis §5.5).
 const KEPT: Duration = Duration::days(400);
 
-/// The columns that a viewer chose: those of the account `owned`, or of this browser.
+/// The columns chosen by a viewer, in the account `owned` or in this browser.
 pub fn chosen(owned: Option<&UserData>, headers: &HeaderMap) -> Columns {
     let of_account = owned.and_then(UserData::columns).cloned();
     let of_browser = || {
@@ -113,7 +113,7 @@ fn day(day: Day, today: Day) -> Markup {
     html! { time datetime=(day) title=(day) { (date_text(day, today)) } }
 }
 
-/// The release date, with a disc that fills as the day comes near.
+/// The release date, with a disc that fills as the day approaches.
 fn due(release: Day, today: Day) -> Markup {
     let ahead = release.days_since(today);
     let class = match ahead {

@@ -69,7 +69,7 @@ fn tabs(state: &State, found: &Found<'_>) -> Markup {
     }
 }
 
-/// A part of the list that has no tab of its own.
+/// A part of the list without a tab.
 fn part_word(state: &State) -> String {
     match (state.get("stage"), state.get("view")) {
         ("", "today") => "Left the zone today".to_owned(),

@@ -103,7 +103,7 @@ impl State {
         self.0.iter().map(|(name, value)| (*name, value.as_str()))
     }
 
-    /// The filters that are set: every parameter but those of the place.
+    /// The active filters: all parameters except those for paging.
     pub fn filters(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.parameters().filter(|(name, _)| State::filters_by(name))
     }

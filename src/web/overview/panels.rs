@@ -18,7 +18,7 @@ use crate::web::overview::charts::{Bar, Breadth, Direction, bars};
 const TLDS: usize = 12;
 /// Width of a bin of the score distribution.
 const BIN: usize = 5;
-/// Series of the score bands from low to high, after those of the TLDs.
+/// Series of the score bands from low to high, following the TLDs.
 const SCORE_SERIES: [u8; 4] = [8, 9, 10, 11];
 
 /// Renders the content of the page.

@@ -53,7 +53,7 @@ struct Search {
     text: String,
     /// Parameter of the API for the text: one of [`WAYS`].
     way: &'static str,
-    /// Values of [`FILTERS`] as sent, those that are not empty.
+    /// Non-empty values of [`FILTERS`], as sent.
     filters: Vec<(&'static str, String)>,
     /// `None` for an empty query or an invalid parameter.
     filter: Option<SearchFilter>,

@@ -1,4 +1,4 @@
-//! A browser of one test: `ChromeDriver` on a port of its own, Chromium with an empty profile. All of
+//! A browser of one test: `ChromeDriver` on its own port, Chromium with an empty profile. All of
 //! it ends with the test.
 
 use std::io::{BufRead as _, BufReader};
@@ -313,7 +313,7 @@ fn capabilities(profile: &TempDir, scripts: bool) -> Value {
     })
 }
 
-/// A command that `ChromeDriver` has besides those of the standard.
+/// A command of `ChromeDriver` beyond the standard.
 #[derive(Debug)]
 struct Extension {
     path: &'static str,
@@ -322,7 +322,7 @@ struct Extension {
 
 impl WebDriverCompatibleCommand for Extension {
     fn endpoint(&self, base: &Url, session: Option<&str>) -> Result<Url, url::ParseError> {
-        let session = session.expect("commands come after the session's begin");
+        let session = session.expect("commands need a session");
         base.join(&format!("session/{session}/{}", self.path))
     }
 

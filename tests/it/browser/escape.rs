@@ -34,7 +34,7 @@ fn html_in_any_field_stays_text() {
     let world = World::new();
     let browser = world.member("ann@example.com", "api");
     let query = crate::common::http::escape(HOSTILE);
-    // In addresses: what is asked for is shown again.
+    // In addresses: the page shows the query again.
     for path in
         ["/?q=", "/?tld=", "/?stage=", "/search?q=", "/alerts/new?name=", "/watchlist?notice="]
     {

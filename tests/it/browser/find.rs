@@ -236,7 +236,7 @@ impl<'a> Target<'a> {
         self.at(&format!("//option[normalize-space(.)={}]", quoted(label))).click();
     }
 
-    /// A property of it, such as `value`; empty where it has none.
+    /// A property, such as `value`; empty if absent.
     #[track_caller]
     pub fn property(&self, name: &str) -> String {
         self.browser.until(&format!("{name} of {}", self.path), || {

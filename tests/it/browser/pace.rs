@@ -111,7 +111,7 @@ fn a_change_of_filters_is_measured() {
     let world = World::market(&Mailbox::new());
     let browser = world.member("ann@example.com", "api");
     let (mut answered, mut painted) = (Vec::new(), Vec::new());
-    // The first round makes what is made once a day.
+    // The first round computes the day's tables.
     for round in 0..=figure(1, 10) {
         browser.open("/");
         for change in CHANGES {

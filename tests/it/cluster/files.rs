@@ -103,7 +103,7 @@ fn all_nodes_serve_the_files_of_the_leader() {
         wait::until(SOON, "the same events", || changes(server) == changes(&servers[second]));
     }
     assert!(newest.contains("fresh-one.com"), "{newest}");
-    // A node whose files are gone fetches them again.
+    // A node with deleted files fetches them again.
     servers[1].take().expect("it runs").stop();
     std::fs::remove_dir_all(nodes[1].site.index()).expect("removed");
     std::fs::remove_dir_all(nodes[1].site.data().join("corpus")).expect("removed");

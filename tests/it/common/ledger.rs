@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::http::{Client, Response, escape, with_query};
 use super::json::difference;
 
-/// Rows of a page while everything is read.
+/// Page size for reading all rows.
 const PAGE: usize = 1_000;
 /// Maximum responses kept for replay.
 const ANSWERED_MAX: usize = 64;

@@ -71,7 +71,7 @@ impl Reply {
 
 type Script = dyn Fn(usize, &Seen) -> Reply + Send + Sync;
 
-/// A scripted server. Its script is given how many requests came before, and the request.
+/// A scripted server. Its script gets the number of earlier requests, and the request.
 pub struct Receiver {
     address: SocketAddr,
     certificate: String,
@@ -291,7 +291,7 @@ fn read_request(stream: &mut impl Read) -> io::Result<Option<Seen>> {
     Ok(Some(Seen { method, target, headers, body }))
 }
 
-/// A listener that no request may reach; it counts those that do.
+/// A listener that no request may reach; it counts violations.
 pub struct Canary {
     address: SocketAddr,
     calls: Arc<AtomicUsize>,

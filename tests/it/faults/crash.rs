@@ -97,7 +97,7 @@ enum Sort {
     Oldest,
     /// Each was kept with this percentage, else any state it had.
     Coin(usize),
-    /// The first ones were kept and nothing after.
+    /// The first ones were kept, later ones lost.
     First(usize),
     /// All but the first ones were kept.
     Last(usize),

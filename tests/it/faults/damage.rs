@@ -71,7 +71,7 @@ fn sample(records: usize, snapshots: &[usize], first: u32) -> Sample {
     Sample { files, disk, ids, payloads, earlier }
 }
 
-/// Compares what it is read with what was acknowledged, and keeps nothing.
+/// Compares the data read with the acknowledged data, and stores nothing.
 struct Expected<'a> {
     sample: &'a Sample,
     /// Payloads so far.

@@ -209,7 +209,7 @@ struct Order {
     failed: Vec<Ino>,
 }
 
-/// How far an append has come.
+/// Progress of an append.
 enum Stage {
     Given,
     Written(Ino),

@@ -371,7 +371,7 @@ impl Fs for SimFs {
         self.lock_inner().sync(Call::SyncDir, Op::SyncDir(dir.to_owned()), failed)
     }
 
-    /// The lock itself is of the running system, and nothing of it is on the disk.
+    /// Locks belong to the running system and leave no trace on the disk.
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn DirLock>>> {
         let mut inner = self.lock_inner();
         inner.plain(Call::Lock, None)?;

@@ -379,7 +379,7 @@ impl Ledger {
                 self.fates.insert(*id, if *is_lazy { Fate::Lazy } else { Fate::Open });
             }
             Note::Applied(id) => {
-                let fate = self.fates.get_mut(id).ok_or("applied what was not given")?;
+                let fate = self.fates.get_mut(id).ok_or("applied an unknown record")?;
                 *fate = match *fate {
                     Fate::Lazy => Fate::LazyWritten,
                     Fate::Open => Fate::Durable,
@@ -418,7 +418,7 @@ impl Ledger {
     /// The fault.
     pub fn check(&self, found: &[u32]) -> Result<(), String> {
         let mut left = found;
-        // The first that is missing of those that nothing can be there without.
+        // The first missing name among those on which later operations depend.
         let mut missing = None;
         let mut refused = None;
         for id in &self.order {

@@ -63,7 +63,7 @@ fn a_paying_client_is_served_under_all_attacks() {
     }
 }
 
-/// A runtime with one thread under a policy of the scheduler. Clients have machines of their own. Here
+/// A runtime with one thread under a policy of the scheduler. Clients run on other machines. Here
 /// they share the server's: the paying one takes a core when it needs it, so that its clock measures the
 /// server, and attackers take what the server leaves.
 fn runtime(policy: &'static str) -> tokio::runtime::Runtime {
@@ -333,7 +333,7 @@ async fn leave_unread(attack: Arc<Attack>, number: usize) {
     }
 }
 
-/// Claims with the longest notes, as fast as they are answered.
+/// Claims with the longest notes, as fast as possible.
 async fn flood_claims(attack: Arc<Attack>, number: usize) {
     let mut count = 0;
     let mut stream = None;

@@ -14,7 +14,7 @@ use super::{TODAY, metric, network, runtime, served};
 use crate::common::runs::{figure, say};
 use crate::common::{Client, Server, wait};
 
-/// 100 connections that ask for pages as fast as they can.
+/// 100 connections that request pages as fast as possible.
 #[test]
 fn a_paying_key_is_served_during_an_anonymous_flood() {
     let (site, server) = served(2_000, "");

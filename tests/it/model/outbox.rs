@@ -339,7 +339,7 @@ impl Run {
     ) {
         let Some(outbox) = self.model[at].outboxes.get_mut(&rule) else { return };
         let Some(one) = outbox.deliveries.iter_mut().find(|it| it.id == id) else { return };
-        // Another of the same record may have switched its channel off.
+        // Another delivery of the same record may have switched its channel off.
         if !one.is_pending() {
             return;
         }

@@ -153,7 +153,7 @@ impl Run {
         if now >= people.sessions[which].seen + Duration::minutes(5) {
             people.sessions[which].seen = now;
             people.sessions.retain(|session| session.holds(now));
-            // Written without waiting: what is compared next is to have it.
+            // Written without waiting, so it must be visible in the next comparison.
             let is_noted = || {
                 let profile = store.profile(&person.caller, now).expect("there");
                 profile.sessions.iter().any(|it| {

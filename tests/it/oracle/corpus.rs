@@ -183,7 +183,7 @@ pub struct Popular {
 /// A whole corpus.
 pub struct Corpus {
     pub lists: Vec<List>,
-    /// In the order of ingest; an older one of a kind comes after the newest.
+    /// In the order of ingest; an older list of a kind follows the newest.
     pub popular: Vec<Popular>,
 }
 

@@ -836,7 +836,7 @@ fn known_of(
         rank: scored.rank,
         explanation: scored.explanation,
         words,
-        signals: serde_json::from_str(&signals).expect("what was written can be read"),
+        signals: serde_json::from_str(&signals).expect("written data can be read"),
         signals_text: signals,
         records: BTreeMap::new(),
         first_listed: BTreeMap::new(),

@@ -1,4 +1,4 @@
-//! Random questions, each as it is sent and as it is meant.
+//! Random queries, each as sent and as meant.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ const VIEWS: [&str; 3] = ["active", "today", "all"];
 /// The parameters of a request in the making.
 type Parameters = Vec<(&'static str, String)>;
 
-/// A question to `GET /api/v1/drops`.
+/// A query to `GET /api/v1/drops`.
 pub fn drops(rng: &mut Rng, model: &Model) -> Ask<DropsQuery> {
     ask_drops(rng, model, "/api/v1/drops", 1_000)
 }
@@ -128,7 +128,7 @@ pub fn search(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
     let filter = if rng.chance(50) { Filter::default() } else { filter(rng, model, &mut sent) };
     let limit = limit(rng, 100, &mut sent);
     let offset = offset(rng, 60, &mut sent);
-    // The dot of the root behind a whole name says nothing; behind anything else it is literal.
+    // A trailing dot after a whole name is ignored; after anything else it is literal.
     let prefix = match DomainName::parse(&prefix) {
         Ok(_) => prefix.trim_end_matches('.').to_owned(),
         Err(_) => prefix,

@@ -419,7 +419,7 @@ fn chat_services_are_entered_once_and_kept_by_what_is_shown() {
         page.assert_lacks(secret);
         ann.get("/alerts").assert_lacks(secret);
     }
-    // The form has them as they are shown, and keeps them so.
+    // The form shows them masked, and keeps them unchanged.
     for value in ["https://hooks.slack.com/…wxyz", "…5678"] {
         assert!(page.text.contains(&format!("value=\"{value}\"")), "{value}: {}", page.text);
     }

@@ -64,7 +64,7 @@ fn a_thousand_names_can_be_pasted_at_once() {
     let many = format!("{} a.com b.com c.com", names.join(" "));
     let page = ann.post("/watchlist/add", &[("names", &many)]);
     page.assert_says(400, "You entered 1,001 names. Add at most 1,000 at a time.");
-    assert!(page.text.contains("b.com c.com</textarea>"), "the field keeps what was sent");
+    assert!(page.text.contains("b.com c.com</textarea>"), "the field keeps the sent text");
     assert!(page.text.contains("aria-invalid=\"true\""));
 
     // Everything survives a restart, from the one record that was written.

@@ -10,7 +10,7 @@ use crate::common::Server;
 /// Headers that a browser sends with a typed address.
 const TYPED: [(&str, &str); 2] = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Site", "none")];
 
-/// The status of a request over a connection of its own, with these lines in its head.
+/// The status of a request on a new connection, with these header lines.
 fn status(server: &Server, head: &str) -> String {
     let mut stream = TcpStream::connect(server.address()).expect("connected");
     write!(stream, "{head}\r\n").expect("sent");

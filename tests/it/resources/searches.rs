@@ -64,7 +64,7 @@ fn searches_are_saved_counted_changed_and_deleted() {
     assert_eq!(body["search"]["filter"], filter["filter"]);
     assert_eq!((&body["search"]["sort"], &body["search"]["total"]), (&json!("release"), &json!(5)));
 
-    // Another account has none of it.
+    // Other accounts have none of these settings.
     let mut other = server.client_with(&site.account("other@example.com", "api"));
     assert_eq!(other.get(PATH).answer(), (200, empty));
     assert_eq!(other.send("PATCH", &one, &json!({"name": "x"})).status, 404);
@@ -158,7 +158,7 @@ fn a_rule_takes_the_filter_of_a_search() {
     let body = client.send("POST", "/api/v1/alerts", &rule(json!(id))).json();
     assert_eq!(body["alert"]["filter"], search["filter"]);
     assert_eq!(body["alert"]["searchId"], json!(id));
-    // With a filter of its own, it is no longer that of the search.
+    // With its own filter, the rule no longer follows the search.
     let target = format!("/api/v1/alerts/{}", body["id"]);
     let same = client.send("PATCH", &target, &json!({"name": "renamed"})).json();
     assert_eq!(same["alert"]["searchId"], json!(id));

@@ -231,7 +231,7 @@ fn test_messages_are_listed_and_count() {
     let (status, body) = post(&mut client, &format!("{PATH}/deliveries/{id}/retry"));
     assert_eq!(status, 409, "{body}");
     assert_eq!(post(&mut client, &format!("{PATH}/deliveries/{}/retry", "0".repeat(32))).0, 404);
-    // Another account has none of it.
+    // Other accounts have none of these settings.
     let mut other = server.client_with(&site.account("other@example.com", "api"));
     assert_eq!(other.get(&format!("{PATH}/deliveries")).json()["count"], 0);
     assert_eq!(post(&mut other, &format!("{PATH}/deliveries/{id}/retry")).0, 404);

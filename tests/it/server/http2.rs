@@ -1,4 +1,4 @@
-//! Clients of HTTP/2, those that keep to it and those that do not.
+//! Clients of HTTP/2, conforming and not.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
