@@ -88,6 +88,7 @@ pub use sessions::{PasswordChange, Person};
 pub use store::metrics::Queues;
 pub use store::snapshotter::SnapshotError;
 pub use store::state::Counts;
+pub use store::upgrade::back_up_former;
 pub use store::{Caller, OnServe, StateChange, Store, StoreOptions};
 pub use token::{Token, TokenDigest};
 pub use verification::Target;

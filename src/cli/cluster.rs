@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow, bail, ensure};
 use clap::{Args, Subcommand};
 use serde_json::json;
-use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
@@ -23,7 +22,6 @@ use crate::journal::{JournalError, set_aside};
 use crate::nodes::jetstream::{JetStream, RefusedStream};
 use crate::nodes::store::FileStore;
 use crate::nodes::store::transfer::Transfer;
-use crate::vocab::new_file;
 
 /// Time for all nodes to respond.
 const ANSWERS_WAIT: Duration = Duration::from_secs(1);
@@ -138,7 +136,7 @@ fn backup(
     runtime: &Runtime,
     transfer: &Transfer<FileStore>,
 ) -> anyhow::Result<()> {
-    let folder = temporary_folder(config)?;
+    let folder = journal::temporary_folder(config)?;
     let path = std::path::absolute(folder.path().join("backup"))?;
     let saved = journal::saved(config, AdminCommand::Backup { path: path.clone() })?;
     let stored = runtime.block_on(transfer.put_backup(&path, config.clock.now()))?;
@@ -160,7 +158,7 @@ fn join(
         "there is a journal in {} already; add --replace to put it aside",
         dir.display()
     );
-    let folder = temporary_folder(config)?;
+    let folder = journal::temporary_folder(config)?;
     let path = folder.path().join("backup");
     let fetched = runtime.block_on(async {
         let Some(backup) = transfer.backup().await? else { return Ok(None) };
@@ -171,7 +169,7 @@ fn join(
          without data, just start this one",
     )?;
     if has_journal {
-        let aside = set_aside(&Disk, &dir)?;
+        let aside = set_aside(&Disk, &dir, "join")?;
         tracing::info!(to = %aside.display(), "put the journal of this data folder aside");
     }
     tracing::info!(made = %backup.made, bytes = backup.bytes, "begins with the newest backup");
@@ -188,7 +186,7 @@ fn restore(
     if let Some(node) = runtime.block_on(nodes(stream))?.first() {
         bail!("the node `{}` is running; stop the servers of all nodes first", node.node);
     }
-    let folder = temporary_folder(config)?;
+    let folder = journal::temporary_folder(config)?;
     // Restored data is that of a single node, which can start a new log.
     let alone = Config { data: folder.path().join("data"), ..config.clone() };
     let restored = journal::restored(&alone, file)?;
@@ -205,13 +203,6 @@ fn restore(
         "state_digest": hex::encode(saved.state_digest),
         "counts": restored.counts,
     }))
-}
-
-/// A folder beside the journal: a backup may be as large.
-fn temporary_folder(config: &Config) -> anyhow::Result<TempDir> {
-    new_file::create_folder(&config.data)
-        .and_then(|()| tempfile::Builder::new().prefix(".backup-").tempdir_in(&config.data))
-        .with_context(|| format!("cannot make a folder in {}", config.data.display()))
 }
 
 /// Returns the nodes that respond, by name.

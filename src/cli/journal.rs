@@ -2,7 +2,7 @@
 //!
 //! `verify`, `stats`, `backup` and `snapshot` go to a running server, which knows how far its files are
 //! synced; without a server they read the files. `dump` always reads the files. `restore` and `repair`
-//! need a folder that is not in use. Results are one JSON object on one line.
+//! need a folder that is not in use, as does `upgrade`. Results are one JSON object on one line.
 
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -12,15 +12,17 @@ use chrono::DateTime;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::accounts::admin::{AdminCommand, AdminReply, JournalFacts, Saved};
-use crate::accounts::event::Transaction;
-use crate::accounts::{Audit, Counts, Store, audit, journal_folder};
+use crate::accounts::event::{EventError, Transaction};
+use crate::accounts::{Audit, Counts, Store, audit, back_up_former, journal_folder};
 use crate::cli::{ExitWith, WrongUsage, admin_client, print_json};
 use crate::cluster::record::{SHARED, SharedRecord, copies};
 use crate::config::Config;
 use crate::journal::fs::Disk;
 use crate::journal::{self, JournalError, Record, ReplayResult};
+use crate::vocab::new_file;
 use crate::workers::admin::{AskError, ask};
 
 /// Verify, back up, restore and repair the users' data
@@ -64,6 +66,11 @@ enum JournalCommand {
     },
     /// Write a snapshot now, so that the next start is fast
     Snapshot,
+    /// Convert a journal that an older version wrote
+    ///
+    /// Needed once, before the first start of this version. The old journal is kept beside the new one, as
+    /// `journal.before-upgrade-1`; nothing of it is changed or lost.
+    Upgrade,
     /// Cut the log after a record and discard the rest, after copying the folder
     Repair {
         /// Last record to keep
@@ -78,7 +85,8 @@ enum JournalCommand {
 impl JournalArgs {
     /// Whether the command itself writes to the data folder.
     pub fn writes_files(&self) -> bool {
-        matches!(self.command, JournalCommand::Restore { .. } | JournalCommand::Repair { .. })
+        use JournalCommand::{Repair, Restore, Upgrade};
+        matches!(self.command, Restore { .. } | Repair { .. } | Upgrade)
     }
 }
 
@@ -102,6 +110,7 @@ pub fn run(args: JournalArgs, config: &Config) -> anyhow::Result<()> {
         }
         JournalCommand::Snapshot => save(config, AdminCommand::Snapshot),
         JournalCommand::Restore { file } => restore(config, &file),
+        JournalCommand::Upgrade => upgrade(config),
         JournalCommand::Repair { i_accept_loss: false, .. } => {
             Err(WrongUsage("repair discards all records after SEQ; confirm with --i-accept-loss")
                 .into())
@@ -166,6 +175,13 @@ fn classify(err: &JournalError) -> Option<(&'static str, u8)> {
     match err {
         JournalError::Io { .. } | JournalError::Locked { .. } => None,
         newer if newer.is_of_a_newer_format() => Some(("newer", NEWER)),
+        JournalError::Replay { source, .. } | JournalError::ReplaySnapshot { source, .. } => {
+            match source.downcast_ref() {
+                Some(EventError::Newer(_)) => Some(("newer", NEWER)),
+                Some(EventError::Former) => None,
+                _ => Some(("damaged", DAMAGED)),
+            }
+        }
         _ => Some(("damaged", DAMAGED)),
     }
 }
@@ -348,6 +364,39 @@ fn not_restored(err: JournalError, file: &Path) -> anyhow::Error {
     } else {
         err
     }
+}
+
+/// Converts a journal of an older version. The new one is complete and was opened before it takes the place of the old.
+fn upgrade(config: &Config) -> anyhow::Result<()> {
+    has_journal(config)?;
+    ensure_exists(config)?;
+    let dir = journal_folder(&config.data);
+    let folder = temporary_folder(config)?;
+    let path = folder.path().join("backup");
+    if back_up_former(&Disk, &dir, &path)?.is_none() {
+        bail!("this version wrote the journal in {}; there is nothing to convert", dir.display());
+    }
+    let new = Config { data: folder.path().join("data"), ..config.clone() };
+    let Restored { seq, state_digest, counts } = restored(&new, &path)?;
+    let kept_as = journal::set_aside(&Disk, &dir, "upgrade")?;
+    std::fs::rename(journal_folder(&new.data), &dir)
+        .and_then(|()| std::fs::File::open(&config.data)?.sync_all())
+        .with_context(|| {
+            format!("cannot make {}; the old one is {}", dir.display(), kept_as.display())
+        })?;
+    print_json(&json!({
+        "seq": seq,
+        "state_digest": state_digest,
+        "counts": counts,
+        "kept_as": kept_as,
+    }))
+}
+
+/// A folder beside the journal: a backup may be as large.
+pub(super) fn temporary_folder(config: &Config) -> anyhow::Result<TempDir> {
+    new_file::create_folder(&config.data)
+        .and_then(|()| tempfile::Builder::new().prefix(".backup-").tempdir_in(&config.data))
+        .with_context(|| format!("cannot make a folder in {}", config.data.display()))
 }
 
 fn repair(config: &Config, truncate_after: u64) -> anyhow::Result<()> {

@@ -51,7 +51,9 @@ pub use queue::Appended;
 pub use recovery::{DamagedSnapshot, Recovery, SegmentFacts, TornTail, Visit, dump};
 pub use repair::{RepairReport, repair, set_aside};
 pub use replay::{Replay, ReplayResult, Unread};
-pub use snapshot::{CHUNK_BYTES_MAX, SnapshotReport, SnapshotWriter, restore, verify_snapshot};
+pub use snapshot::{
+    CHUNK_BYTES_MAX, SnapshotReport, SnapshotWriter, restore, verify_snapshot, write_backup,
+};
 pub use writer::{AppendFuture, Journal};
 
 /// Maximum bytes of a payload: 1 MiB. The reader checks it before it allocates.

@@ -144,13 +144,13 @@ fn copy_folder(fs: &dyn Fs, dir: &Path) -> Result<PathBuf, JournalError> {
     Ok(target)
 }
 
-/// Moves the whole folder to `<dir>.before-join-N`, so that another journal can take its place. Returns where it is.
+/// Moves the whole folder to `<dir>.before-<what>-N`, so that another journal can take its place. Returns where it is.
 ///
 /// # Errors
 /// The folder is in use, or the disk failed.
-pub fn set_aside(fs: &dyn Fs, dir: &Path) -> Result<PathBuf, JournalError> {
+pub fn set_aside(fs: &dyn Fs, dir: &Path, what: &str) -> Result<PathBuf, JournalError> {
     let _held = lock(fs, dir)?;
-    let target = unused_name(fs, dir, "before-join")?;
+    let target = unused_name(fs, dir, &format!("before-{what}"))?;
     rename_durably(fs, dir, &target)?;
     Ok(target)
 }

@@ -463,6 +463,30 @@ fn prune(fs: &dyn Fs, dir: &Path, newest: u64) -> Result<(), JournalError> {
     fs.sync_dir(dir).map_err(io_error("sync", dir))
 }
 
+/// Writes the backup `file` of a store that is not open, at this position, with the chunks that `write` passes on.
+///
+/// # Errors
+/// The disk failed, or a chunk has an invalid length.
+pub fn write_backup(
+    fs: &dyn Fs,
+    file: &Path,
+    store_uuid: StoreUuid,
+    position: Position,
+    write: impl FnOnce(&mut dyn FnMut(&[u8]) -> Result<(), JournalError>) -> Result<(), JournalError>,
+) -> Result<SnapshotReport, JournalError> {
+    let created = fs.create(file).map_err(io_error("create", file))?;
+    let mut backup = SnapshotFile::new(created, &SnapshotHeader { store_uuid, position });
+    write(&mut |chunk| {
+        if chunk.is_empty() || chunk.len() > CHUNK_BYTES_MAX {
+            return Err(JournalError::ChunkLength { len: chunk.len() });
+        }
+        backup.chunk(chunk).map_err(io_error("write", file))
+    })?;
+    backup.end().map_err(io_error("write", file))?;
+    backup.file.sync_all().map_err(io_error("sync", file))?;
+    verify_snapshot(fs, file)
+}
+
 /// Creates a journal in `dir` from the backup `file`: a snapshot, and an empty segment for the records
 /// after it.
 ///

@@ -132,6 +132,71 @@ fn a_dump_shows_every_record_without_secrets() {
     assert_eq!(line(&one), *set);
 }
 
+/// A data folder with the journal of a former version.
+fn former() -> Site {
+    let site = Site::new();
+    let from =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/journals/b0c428a-snapshot");
+    fs::create_dir_all(journal(&site)).expect("a folder");
+    for entry in fs::read_dir(from).expect("the fixture") {
+        let path = entry.expect("a file").path();
+        fs::copy(&path, journal(&site).join(path.file_name().expect("a name"))).expect("copied");
+    }
+    fs::remove_file(journal(&site).join("state.txt")).expect("it is none of the journal");
+    site
+}
+
+#[test]
+fn a_journal_of_a_former_version_is_converted_once() {
+    let site = former();
+    let before = files(&site);
+    for refused in [
+        &["account", "list"][..],
+        &["journal", "verify"],
+        &["journal", "stats"],
+        &["journal", "snapshot"],
+        &["serve"],
+    ] {
+        site.run(refused).assert_failed(1, &["`dropdex journal upgrade`"]);
+    }
+    assert_eq!(files(&site), before, "nothing was changed");
+    let upgraded = line(&site.ok(&["journal", "upgrade"]));
+    assert_eq!(upgraded["counts"]["accounts"], json!(4), "{upgraded}");
+    let kept = PathBuf::from(upgraded["kept_as"].as_str().expect("a path"));
+    assert!(kept.ends_with("journal.before-upgrade-1"), "{upgraded}");
+    for (path, bytes) in before.iter().filter(|(_, bytes)| !bytes.is_empty()) {
+        let kept = kept.join(path.file_name().expect("a name"));
+        assert_eq!(&fs::read(&kept).expect("kept"), bytes, "{}", kept.display());
+    }
+    let verdict = line(&site.ok(&["journal", "verify"]));
+    assert_eq!(verdict["state_digest"], upgraded["state_digest"], "{verdict}");
+    assert!(verdict["seq"].as_u64() > upgraded["seq"].as_u64(), "{verdict}");
+    assert!(site.ok(&["account", "list"]).contains("two@example.com"));
+    site.run(&["journal", "upgrade"]).assert_failed(1, &["nothing to convert"]);
+}
+
+#[test]
+fn a_record_of_a_newer_version_is_told_from_damage() {
+    use dropdex::journal::{Journal, Kind, Options, Unread};
+
+    for (kind, payload, what) in [
+        (999, &b"?"[..], "unknown record kind 999"),
+        (19, b"\x7f\x00", "event 127 is unknown"),
+        (19, b"\x06\x06\x01\x01\x07\x09\x01\x01", "EmailVerified: field 9 is unknown"),
+    ] {
+        let site = site_with_accounts(1);
+        let options = Options::new(&journal(&site), std::sync::Arc::new(|| 1_790_000_000_000));
+        let (journal, _) = Journal::open(options, &mut Unread).expect("opened");
+        let kind = Kind::for_caller(kind).expect("the caller's");
+        journal.append(kind, payload.to_vec(), |_| {}).expect("durable");
+        journal.close().expect("closed");
+        let found = site.run(&["journal", "verify"]);
+        found.assert_failed(5, &[what, "a newer dropdex wrote it"]);
+        assert_eq!(line(&found.stdout)["status"], "newer");
+        site.run(&["account", "list"]).assert_failed(1, &[what]);
+    }
+}
+
 #[test]
 fn a_torn_tail_has_its_own_exit_code_and_is_cut_at_the_next_start() {
     let site = site_with_accounts(2);

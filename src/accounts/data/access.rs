@@ -133,9 +133,10 @@ impl Access {
         self.sessions.iter().find(|session| session.digest.is(digest))
     }
 
-    /// Adds a session that begins at `at`; drops expired ones, and the oldest if there are too many.
+    /// Adds a session that begins at `at`, or replaces the one with its digest; drops expired ones, and the oldest if
+    /// there are too many.
     pub fn begin_session(&mut self, digest: TokenDigest, at: UnixMs, life: SessionLife) {
-        self.sessions.retain(|session| session.is_valid_at(at));
+        self.sessions.retain(|session| session.is_valid_at(at) && !session.digest.is(&digest));
         let excess = (self.sessions.len() + 1).saturating_sub(SESSIONS_MAX);
         self.sessions.drain(..excess);
         self.sessions.push(Session { digest, began: at, seen: at, life });

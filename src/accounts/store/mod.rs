@@ -12,6 +12,7 @@ pub mod shared;
 pub mod snapshot;
 pub mod snapshotter;
 pub mod state;
+pub mod upgrade;
 mod usage;
 mod wakes;
 mod watched;

@@ -184,7 +184,7 @@ impl State {
         (self.shared, self.position) = (shared, position);
     }
 
-    fn apply_event(&mut self, event: Event) {
+    pub(super) fn apply_event(&mut self, event: Event) {
         match event {
             Event::AccountAdded { account, email, plan, on, password, by } => {
                 let new = Account::new(account, email, plan, password, on);

@@ -29,10 +29,10 @@ struct Entry {
 
 /// A watched name with its observation, as a snapshot stores it.
 pub struct ObservedRow {
-    name: DomainName,
-    observation: Observation,
-    former: Vec<FormerState>,
-    change: u64,
+    pub name: DomainName,
+    pub observation: Observation,
+    pub former: Vec<FormerState>,
+    pub change: u64,
 }
 
 row!(ObservedRow { 1 name, 2 observation } optional { 3 former, 4 change });

@@ -1,0 +1,272 @@
+//! The rows of the former layout, whose fields were stored by position, and the present ones that they become.
+
+use bincode::Options;
+use compact_str::CompactString;
+use serde::Deserialize;
+
+use crate::accounts::data::deliveries::{DeliveryStatus, MessageKind, Problem};
+use crate::accounts::data::feeds::FeedOf;
+use crate::accounts::data::rules::{Channel, RuleFilter};
+use crate::accounts::data::watch_alerts::Quiet;
+use crate::accounts::data::{
+    claims, deliveries, feeds, keys, nodes, responses, rules, searches, watch_alerts, watches,
+};
+use crate::accounts::email::Email;
+use crate::accounts::event;
+use crate::accounts::keys::StoredKey;
+use crate::accounts::password::PasswordHash;
+use crate::accounts::quota::DayUsage;
+use crate::accounts::store::progress;
+use crate::accounts::token::TokenDigest;
+use crate::journal::PAYLOAD_BYTES_MAX;
+use crate::query::stored::Conditions;
+use crate::query::text::Substring;
+use crate::vocab::change::ChangeKinds;
+use crate::vocab::claim::ClaimStatus;
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::ids::{AccountId, ClaimId, DeliveryId, KeyId, RuleId, SearchId};
+use crate::vocab::money::Usd;
+use crate::vocab::name::DomainName;
+use crate::vocab::plan::Plan;
+use crate::vocab::scope::Scopes;
+use crate::vocab::secret::Secret;
+use crate::vocab::stage::Stage;
+use crate::vocab::tag::Tag;
+use crate::vocab::time::UnixMs;
+use crate::vocab::url::WebhookUrl;
+use crate::vocab::zone::{Hour, Zone};
+
+/// The codec of the former layout.
+pub fn codec() -> impl Options {
+    bincode::DefaultOptions::new()
+        .with_fixint_encoding()
+        .with_little_endian()
+        .with_limit(PAYLOAD_BYTES_MAX as u64)
+        .reject_trailing_bytes()
+}
+
+/// Rows with the fields of the present type of this name, in their former order.
+macro_rules! rows {
+    ($($row:ident in $place:ident { $($field:ident: $type:ty),* $(,)? })*) => {
+        $(
+            #[derive(Deserialize)]
+            pub struct $row {
+                $(pub $field: $type,)*
+            }
+
+            impl From<$row> for $place::$row {
+                fn from(row: $row) -> $place::$row {
+                    $place::$row { $($field: row.$field,)* }
+                }
+            }
+        )*
+    };
+}
+
+rows! {
+    Attribution in claims { id: RuleId, name: CompactString }
+    WatchEntry in watches {
+        name: DomainName, added_at: UnixMs, external: bool, registered_again: bool,
+    }
+    WatchDetails in watches {
+        note: Option<Box<str>>, tags: Vec<Tag>, max_bid: Option<Usd>, venue: Option<Box<str>>,
+    }
+    WatchAlerts in watch_alerts {
+        kinds: ChangeKinds, digest: Option<Hour>, quiet: Option<Quiet>, zone: Zone,
+    }
+    EntryAlerts in watch_alerts { kinds: ChangeKinds, channels: Vec<CompactString> }
+    WebhookSecret in rules { url: WebhookUrl, secret: Secret }
+    Feed in feeds { of: FeedOf, digest: TokenDigest, created: Day }
+    KeptResponse in responses {
+        key: [u8; 16], fingerprint: [u8; 32], at: UnixMs, status: u16, body: Box<[u8]>,
+    }
+    SavedSearch in searches {
+        id: SearchId, name: CompactString, conditions: Conditions, created_at: UnixMs, seen: u64,
+    }
+    MatchedName in deliveries {
+        name: DomainName, dqs: Dqs, drop_date: Day, release: Day, stage: Stage,
+    }
+    RecordedMatch in event {
+        account: AccountId, rule: RuleId, total: u32, names: Vec<u16>,
+        deliveries: Vec<(u8, DeliveryId)>,
+    }
+    RecordedChanges in event {
+        account: AccountId, channel: u8, delivery: DeliveryId, due: UnixMs, total: u32,
+        changes: Vec<u16>,
+    }
+    Lead in nodes { term: u64, node: Option<CompactString> }
+    Publication in nodes { generation: u64, list: [u8; 32] }
+    ChangeProgress in progress { began: UnixMs, through: u64, ahead: Option<(u64, AccountId)> }
+}
+
+/// Converts rows.
+pub fn all<F, T: From<F>>(rows: Vec<F>) -> Vec<T> {
+    rows.into_iter().map(T::from).collect()
+}
+
+#[derive(Deserialize)]
+pub struct Claim {
+    id: ClaimId,
+    domain: DomainName,
+    status: ClaimStatus,
+    registrar: Option<Box<str>>,
+    acquired_price: Option<Usd>,
+    resale_price: Option<Usd>,
+    sold_at: Option<UnixMs>,
+    reported_at: UnixMs,
+    updated_at: UnixMs,
+    user_notes: Option<Box<str>>,
+    alert_rule: Option<Attribution>,
+}
+
+/// The bid on a claimed name and its next renewal, which were stored apart.
+#[derive(Default, Deserialize)]
+pub struct Trade {
+    bid: Option<Usd>,
+    venue: Option<Box<str>>,
+    renews_on: Option<Day>,
+    renewal: Option<Usd>,
+}
+
+impl Claim {
+    /// The present row, with the trade of the one before.
+    pub fn after(self, before: Option<&claims::Claim>) -> claims::Claim {
+        claims::Claim {
+            id: self.id,
+            domain: self.domain,
+            status: self.status,
+            registrar: self.registrar,
+            acquired_price: self.acquired_price,
+            resale_price: self.resale_price,
+            sold_at: self.sold_at,
+            reported_at: self.reported_at,
+            updated_at: self.updated_at,
+            user_notes: self.user_notes,
+            alert_rule: self.alert_rule.map(|rule| Box::new(rule.into())),
+            bid: before.and_then(|it| it.bid),
+            venue: before.and_then(|it| it.venue.clone()),
+            renews_on: before.and_then(|it| it.renews_on),
+            renewal: before.and_then(|it| it.renewal),
+        }
+    }
+
+    pub fn id(&self) -> ClaimId {
+        self.id
+    }
+}
+
+impl Trade {
+    /// The claim with this trade.
+    pub fn of(self, claim: &claims::Claim) -> claims::Claim {
+        let Trade { bid, venue, renews_on, renewal } = self;
+        claims::Claim { bid, venue, renews_on, renewal, ..claim.clone() }
+    }
+}
+
+#[derive(Deserialize)]
+struct Filter {
+    tlds: Vec<CompactString>,
+    min_dqs: Option<Dqs>,
+    max_length: Option<u8>,
+    contains: Option<Substring>,
+    stages: Vec<Stage>,
+}
+
+/// A rule without its further conditions and its search, which were stored apart.
+#[derive(Deserialize)]
+pub struct Rule {
+    id: RuleId,
+    name: CompactString,
+    filter: Filter,
+    channels: Vec<Channel>,
+    active: bool,
+    created_at: UnixMs,
+    secrets: Vec<WebhookSecret>,
+}
+
+impl From<Rule> for rules::Rule {
+    fn from(row: Rule) -> rules::Rule {
+        let Filter { tlds, min_dqs, max_length, contains, stages } = row.filter;
+        let more = Conditions::default();
+        rules::Rule {
+            id: row.id,
+            name: row.name,
+            filter: RuleFilter { tlds, min_dqs, max_length, contains, stages, more },
+            channels: row.channels,
+            active: row.active,
+            created_at: row.created_at,
+            secrets: all(row.secrets),
+            search: None,
+        }
+    }
+}
+
+/// A rule with what was stored apart.
+pub fn detailed(rule: &rules::Rule, more: Conditions, search: Option<SearchId>) -> rules::Rule {
+    let filter = RuleFilter { more, ..rule.filter.clone() };
+    rules::Rule { filter, search, ..rule.clone() }
+}
+
+#[derive(Deserialize)]
+pub struct Key {
+    id: KeyId,
+    name: CompactString,
+    key: StoredKey,
+    scopes: Scopes,
+    created: Option<Day>,
+    until: Option<UnixMs>,
+    used: Option<Day>,
+}
+
+impl From<Key> for keys::Key {
+    fn from(row: Key) -> keys::Key {
+        let Key { id, name, key, scopes, created, until, used } = row;
+        let mut key = keys::Key::new(id, name, key, scopes, created, until);
+        key.used = used;
+        key
+    }
+}
+
+#[derive(Deserialize)]
+pub struct Nodes {
+    lead: Lead,
+    announced: Option<Publication>,
+    served: Vec<Publication>,
+}
+
+impl From<Nodes> for nodes::Nodes {
+    fn from(row: Nodes) -> nodes::Nodes {
+        let (announced, served) = (row.announced.map(Into::into), all(row.served));
+        nodes::Nodes { lead: row.lead.into(), announced, served }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct Account {
+    pub id: AccountId,
+    pub email: Email,
+    pub plan: Plan,
+    pub password: Option<PasswordHash>,
+    pub disabled: bool,
+    pub created: Day,
+    /// The only key of an account of the oldest layout.
+    pub key: Option<StoredKey>,
+    pub noted: DayUsage,
+}
+
+/// A delivery whose names are positions in the snapshot's table.
+#[derive(Deserialize)]
+pub struct Delivery {
+    pub id: DeliveryId,
+    pub channel: Channel,
+    pub kind: MessageKind,
+    pub at: UnixMs,
+    pub list_day: Day,
+    pub total: u32,
+    pub names: Option<Vec<u32>>,
+    pub attempts: u16,
+    pub status: DeliveryStatus,
+    pub last_attempt_at: Option<UnixMs>,
+    pub last_problem: Option<Problem>,
+}

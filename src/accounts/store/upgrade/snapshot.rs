@@ -1,0 +1,295 @@
+//! Snapshots of the former layout.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bincode::Options;
+use compact_str::CompactString;
+use serde::Deserialize;
+
+use super::rows;
+use super::rows::{all, codec, detailed};
+use crate::accounts::data::access::{Address, Links, Session, SessionLife};
+use crate::accounts::data::account::Account;
+use crate::accounts::data::deliveries::{Content, Delivery, MatchedName, Message, SwitchedOff};
+use crate::accounts::data::keys::Key;
+use crate::accounts::data::rules::Channel;
+use crate::accounts::data::watch_alerts::{WatchSender, WatchSettings};
+use crate::accounts::data::watches::{WatchDetails, WatchRow};
+use crate::accounts::store::state::State;
+use crate::accounts::store::watched::ObservedRow;
+use crate::accounts::token::TokenDigest;
+use crate::cluster::record::{Chain, SharedPosition};
+use crate::query::stored::Conditions;
+use crate::vocab::claim::Vote;
+use crate::vocab::columns::Columns;
+use crate::vocab::day::Day;
+use crate::vocab::ids::{AccountId, ClaimId, RuleId, SearchId, UnsubscribeToken};
+use crate::vocab::name::DomainName;
+use crate::vocab::observation::{FormerState, Observation};
+use crate::vocab::time::UnixMs;
+use crate::vocab::watched_change::WatchedChange;
+use crate::vocab::watermark::Watermark;
+
+/// A rule, the token in its unsubscribe links, and its channels that are off.
+type Outbox = (RuleId, Option<UnsubscribeToken>, Vec<(Channel, SwitchedOff)>);
+
+/// A part of a snapshot. Identified by the position in the list.
+#[derive(Deserialize)]
+enum Item {
+    Header { last_account: u64, last_day: Option<Day> },
+    Account(rows::Account),
+    Claims(Vec<rows::Claim>),
+    Watches(Vec<rows::WatchEntry>),
+    Rules(Vec<rows::Rule>),
+    Votes(Vec<(CompactString, Vote)>),
+    Responses(Vec<rows::KeptResponse>),
+    Matched(Watermark),
+    Ahead(Vec<(AccountId, RuleId, Watermark)>),
+    Observed(Vec<(DomainName, Observation)>),
+    Names(Vec<rows::MatchedName>),
+    Tests(Day, u32),
+    Outboxes(Vec<Outbox>),
+    Deliveries(Vec<(RuleId, rows::Delivery)>),
+    Sessions(Vec<(TokenDigest, UnixMs, UnixMs)>),
+    Unverified(Option<(TokenDigest, UnixMs)>, Option<(Day, u32)>),
+    TelegramChat(CompactString),
+    WatchDetails(Vec<(CompactString, rows::WatchDetails)>),
+    Hidden(Vec<DomainName>),
+    ClaimTrades(Vec<(ClaimId, rows::Trade)>),
+    FormerStates(Vec<(DomainName, Vec<FormerState>)>),
+    Owner(AccountId),
+    KeptSessions(Vec<TokenDigest>),
+    RuleDetails(Vec<(RuleId, Conditions, Option<SearchId>)>),
+    Searches(Vec<rows::SavedSearch>),
+    Columns(Columns),
+    Failing(Vec<(RuleId, Vec<(Channel, UnixMs)>)>),
+    Keys(Vec<rows::Key>),
+    Feeds(Vec<rows::Feed>),
+    StateChanges(u64),
+    LastChanges(Vec<(DomainName, u64)>),
+    Changes(rows::ChangeProgress),
+    WatchSender(rows::WatchAlerts, Vec<Channel>, Vec<rows::WebhookSecret>, UnixMs),
+    EntryAlerts(Vec<(CompactString, rows::EntryAlerts)>),
+    WatchDeliveries(Vec<(rows::Delivery, Option<Vec<WatchedChange>>)>),
+    Shared { seq: u64, chain: [u8; 32] },
+    Nodes(rows::Nodes),
+}
+
+/// What is gathered until all items about it have been read.
+#[derive(Default)]
+pub struct Pending {
+    names: Vec<Arc<MatchedName>>,
+    observed: BTreeMap<DomainName, ObservedRow>,
+    account: Option<Account>,
+    /// Of the account, by name.
+    watches: BTreeMap<CompactString, WatchRow>,
+}
+
+impl Pending {
+    /// Adds the items of a chunk.
+    ///
+    /// # Errors
+    /// They are no items of the former layout.
+    pub fn chunk(
+        &mut self,
+        state: &mut State,
+        bytes: &[u8],
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let item = codec().allow_trailing_bytes().deserialize_from(&mut rest)?;
+            self.item(state, item)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what is still gathered to the state.
+    pub fn finish(&mut self, state: &mut State) {
+        for (_, row) in std::mem::take(&mut self.observed) {
+            state.watched.put(row);
+        }
+        if let Some(mut account) = self.account.take() {
+            let watches = &mut Arc::make_mut(&mut account.data).watches;
+            for (_, row) in std::mem::take(&mut self.watches) {
+                watches.put(row);
+            }
+            state.put_account(account);
+        }
+    }
+
+    fn item(&mut self, state: &mut State, item: Item) -> Result<(), &'static str> {
+        match item {
+            Item::Header { last_account, last_day } => {
+                (state.last_account, state.last_day) = (last_account, last_day);
+            }
+            Item::Owner(owner) => state.owner = Some(owner),
+            Item::Changes(changes) => state.changes = Some(changes.into()),
+            Item::Shared { seq, chain } => {
+                state.shared = SharedPosition { seq, chain: Chain(chain) }
+            }
+            Item::Nodes(nodes) => state.nodes = nodes.into(),
+            Item::Matched(through) => state.progress.finish(through),
+            Item::Ahead(rows) => {
+                for (account, rule, through) in rows {
+                    state.progress.advance(account, rule, through);
+                }
+            }
+            Item::StateChanges(changes) => state.watched.put_changes(changes),
+            Item::Observed(rows) => {
+                for (name, observation) in rows {
+                    let (former, change) = (Vec::new(), 0);
+                    let row = ObservedRow { name: name.clone(), observation, former, change };
+                    self.observed.insert(name, row);
+                }
+            }
+            Item::FormerStates(rows) => {
+                for (name, former) in rows {
+                    self.observed.entry(name).and_modify(|row| row.former = former);
+                }
+            }
+            Item::LastChanges(rows) => {
+                for (name, change) in rows {
+                    self.observed.entry(name).and_modify(|row| row.change = change);
+                }
+            }
+            Item::Names(rows) => {
+                self.names.extend(rows.into_iter().map(|name| Arc::new(name.into())));
+            }
+            Item::Account(row) => {
+                self.finish(state);
+                let rows::Account { id, email, plan, password, created, .. } = row;
+                let mut account = Account::new(id, email, plan, password, created);
+                (account.disabled, account.noted) = (row.disabled, row.noted);
+                if let Some(key) = row.key {
+                    Arc::make_mut(&mut account.access).keys.put(Key::first(key, None));
+                }
+                self.account = Some(account);
+            }
+            Item::Watches(rows) => {
+                for row in rows {
+                    let (details, alerts) = (WatchDetails::default(), None);
+                    let row = WatchRow { entry: row.into(), details, alerts };
+                    self.watches.insert(row.entry.name.as_str().into(), row);
+                }
+            }
+            Item::WatchDetails(rows) => {
+                for (name, details) in rows {
+                    self.watches.entry(name).and_modify(|row| row.details = details.into());
+                }
+            }
+            Item::EntryAlerts(rows) => {
+                for (name, alerts) in rows {
+                    self.watches.entry(name).and_modify(|row| row.alerts = Some(alerts.into()));
+                }
+            }
+            item => {
+                let account = self.account.as_mut();
+                let account = account.ok_or("data of an account precedes all accounts")?;
+                add(account, item, &self.names)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds an item to the account that it belongs to.
+fn add(account: &mut Account, item: Item, names: &[Arc<MatchedName>]) -> Result<(), &'static str> {
+    let (data, access) = (Arc::make_mut(&mut account.data), Arc::make_mut(&mut account.access));
+    match item {
+        Item::Feeds(rows) => rows.into_iter().for_each(|row| access.feeds.put(row.into())),
+        Item::Keys(rows) => rows.into_iter().for_each(|row| access.keys.put(row.into())),
+        Item::Sessions(rows) => {
+            let life = SessionLife::Short;
+            let session = |(digest, began, seen)| Session { digest, began, seen, life };
+            access.sessions.extend(rows.into_iter().map(session));
+        }
+        Item::KeptSessions(kept) => {
+            let is_kept = |it: &&mut Session| kept.contains(&it.digest);
+            access.sessions.iter_mut().filter(is_kept).for_each(|it| it.life = SessionLife::Kept);
+        }
+        Item::Unverified(newest, on) => access.address = Address::Unverified(Links { newest, on }),
+        Item::TelegramChat(chat) => access.telegram_chat = Some(chat),
+        Item::Claims(rows) => rows.into_iter().for_each(|row| data.claims.put(row.after(None))),
+        Item::ClaimTrades(rows) => {
+            for (id, trade) in rows {
+                if let Some(claim) = data.claims.get(id).cloned() {
+                    data.claims.put(trade.of(&claim));
+                }
+            }
+        }
+        Item::Rules(rows) => rows.into_iter().for_each(|row| data.rules.put(row.into())),
+        Item::RuleDetails(rows) => {
+            for (id, more, search) in rows {
+                if let Some(rule) = data.rules.get(id).cloned() {
+                    data.rules.put(detailed(&rule, more, search));
+                }
+            }
+        }
+        Item::Searches(rows) => rows.into_iter().for_each(|row| data.searches.put(row.into())),
+        Item::Hidden(rows) => rows.into_iter().for_each(|name| data.hidden.add(name)),
+        Item::Votes(rows) => {
+            for (name, vote) in &rows {
+                data.votes.set(name, Some(*vote));
+            }
+        }
+        Item::Responses(rows) => rows.into_iter().for_each(|row| data.responses.put(row.into())),
+        Item::Tests(day, count) => data.tests = Some((day, count)),
+        Item::Columns(columns) => data.columns = Some(columns),
+        Item::WatchSender(alerts, channels, secrets, at) => {
+            let (alerts, secrets) = (alerts.into(), all(secrets));
+            let settings = WatchSettings { alerts, channels, secrets, at };
+            data.watch_sender = Some(WatchSender::new(settings));
+        }
+        Item::Outboxes(rows) => {
+            for (rule, token, off) in rows {
+                let off = off.into_iter().map(|(channel, off)| (Arc::new(channel), off));
+                data.outbox.change(rule, |outbox| {
+                    (outbox.unsubscribe, outbox.off) = (token, off.collect());
+                });
+            }
+        }
+        Item::Failing(rows) => {
+            for (rule, failing) in rows {
+                let failing = failing.into_iter().map(|(channel, at)| (Arc::new(channel), at));
+                data.outbox.change(rule, |outbox| outbox.failing = failing.collect());
+            }
+        }
+        Item::Deliveries(rows) => {
+            let name = |at: &u32| names.get(*at as usize).map(Arc::clone);
+            for (rule, row) in rows {
+                let named = row.names.as_ref().map(|all| all.iter().map(name).collect());
+                let named: Option<Option<Arc<[_]>>> = named;
+                let content = match named {
+                    Some(None) => return Err("a delivery refers to an unknown name"),
+                    Some(Some(names)) => Some(Content::Names(names)),
+                    None => None,
+                };
+                data.outbox.change(rule, |outbox| outbox.put(delivery(row, content)));
+            }
+        }
+        Item::WatchDeliveries(rows) => {
+            for (row, changes) in rows {
+                let changes = changes.map(|rows| rows.into_iter().map(Arc::new).collect());
+                let delivery = delivery(row, changes.map(Content::Changes));
+                data.outbox.change(RuleId::WATCHLIST, |outbox| outbox.put(delivery));
+            }
+        }
+        // Read by `Pending::item`.
+        _ => {}
+    }
+    Ok(())
+}
+
+fn delivery(row: rows::Delivery, content: Option<Content>) -> Delivery {
+    let rows::Delivery { kind, at, list_day, total, .. } = row;
+    Delivery {
+        id: row.id,
+        channel: Arc::new(row.channel),
+        message: Message { kind, at, list_day, total, content },
+        attempts: row.attempts,
+        status: row.status,
+        last_attempt_at: row.last_attempt_at,
+        last_problem: row.last_problem,
+    }
+}
