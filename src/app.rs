@@ -459,7 +459,7 @@ async fn listeners(config: &Config) -> anyhow::Result<Vec<TcpListener>> {
     Ok(listeners)
 }
 
-/// The error for an address that cannot be listened on, with what to do.
+/// The error for an address that cannot be bound, with the remedy.
 fn not_bound(address: &str, err: std::io::Error) -> anyhow::Error {
     let port = address.rsplit_once(':').map_or(address, |(_, port)| port);
     let remedy = match err.kind() {

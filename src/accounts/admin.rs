@@ -85,7 +85,7 @@ pub enum AdminReply {
     Added {
         account: AccountId,
     },
-    /// In the order in which they were added.
+    /// In order of their addition.
     Accounts {
         accounts: Vec<AccountSummary>,
     },
@@ -419,7 +419,7 @@ impl Store {
         Ok(accounts.len())
     }
 
-    /// All accounts, in the order in which they were added.
+    /// All accounts, in order of their addition.
     pub fn list(&self) -> Vec<AccountSummary> {
         let today = self.day(self.0.clock.now());
         let summary = |account| AccountSummary::new(account, today);

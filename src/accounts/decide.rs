@@ -1,5 +1,5 @@
 //! Helpers of the decide functions. A decide function reads an account and returns the events of a
-//! write, or refuses it. It changes nothing; apart from drawing ids and secrets it is deterministic.
+//! write, or refuses it. It only reads; apart from drawing ids and secrets it is deterministic.
 
 use std::ops::RangeInclusive;
 
@@ -20,7 +20,7 @@ impl<T> Decided<T> {
     }
 }
 
-/// Draws random ids until one is free. There are 9 * 10^15, so the first almost always is.
+/// Draws random ids until one is free. There are 9 * 10^15 ids, so the first draw is almost always free.
 pub fn draw_id<T: Copy>(
     id: impl Fn(u64) -> Option<T>,
     is_taken: impl Fn(T) -> bool,

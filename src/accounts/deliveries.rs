@@ -87,7 +87,7 @@ impl Store {
 
     /// Records the outcomes of attempts that ended at `at`, and returns the channels that they
     /// switch off. A message that is given up also switches its channel off if nothing was
-    /// delivered to it for five days. Deliveries that have already ended stay as they are.
+    /// delivered to it for five days. Finished deliveries are unchanged.
     ///
     /// # Errors
     /// [`WriteError::Journal`]: the first outcomes may be recorded.

@@ -69,7 +69,7 @@ pub struct Post {
     pub idempotency: Option<Idempotency>,
 }
 
-/// Stored response of a write, for retries of the request. Both are the caller's own.
+/// Stored response of a write, for retries of the request. The caller defines both.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Receipt {
     pub code: u16,
@@ -77,7 +77,7 @@ pub struct Receipt {
     pub bytes: Vec<u8>,
 }
 
-/// The outcome of a write that carries an idempotency key, or may.
+/// The outcome of a write with an optional idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered<T> {
     /// The result; `None` for a repeat, which changed nothing.

@@ -261,7 +261,7 @@ impl Store {
     }
 }
 
-/// The seal of the account's password. Accounts without one share a seal, which no password has.
+/// The seal of the account's password. Accounts without a password share a seal that matches no password.
 fn seal_of(account: &Account) -> PasswordSeal {
     account.password.as_ref().map_or_else(|| PasswordHash::unknown().seal(), PasswordHash::seal)
 }

@@ -113,7 +113,7 @@ pub(super) fn checked_venue(venue: Option<&str>) -> Result<Option<Box<str>>, Wri
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Added,
-    /// It was on the list before; no quota was consumed.
+    /// The name was already on the list; no quota was consumed.
     AlreadyThere,
 }
 

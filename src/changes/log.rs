@@ -245,7 +245,7 @@ impl Appender {
         Ok(segments)
     }
 
-    /// From now on, readers see what [`Appender::show`] is given, and not what is written.
+    /// From now on, readers see the files passed to [`Appender::show`] instead of the written ones.
     pub fn hold(&self) {
         self.shows.store(false, Ordering::Relaxed);
     }

@@ -45,7 +45,7 @@ pub struct BackupArgs {
 
 /// Restore a backup of `dropdex backup` into a data folder without data, with no server running
 ///
-/// Every file is verified before any is put in place. The server builds the index when it starts.
+/// All files are verified before the first is installed. The server builds the index when it starts.
 #[derive(Args, Debug)]
 pub struct RestoreArgs {
     /// The backup file; `-` for standard input
@@ -117,7 +117,7 @@ fn write(config: &Config, data: &Path, out: impl Write) -> anyhow::Result<(Done,
     Ok((done, saved))
 }
 
-/// Says on standard error which lists the backup does not have.
+/// Prints to standard error which lists the backup lacks.
 fn report_waiting(data: &Path) {
     let lists = match inbox::waiting(data).len() {
         0 => return,

@@ -32,7 +32,7 @@ struct Verdict {
     /// Files and lists that are sound.
     files: u64,
     lists: u64,
-    /// A line for each file that is not, with what to do.
+    /// One line for each invalid file, with the remedy.
     damaged: Vec<String>,
 }
 

@@ -105,7 +105,7 @@ impl Command {
         }
     }
 
-    /// Whether the command reads or writes the data folder, or talks to the server that does.
+    /// Whether the command uses the data folder, directly or through the server.
     fn uses_data(&self) -> bool {
         !matches!(
             self,

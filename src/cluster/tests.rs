@@ -15,7 +15,7 @@ use crate::journal::{AppendError, Journal, Kind, Options, Position, Record, Repl
 
 const WAIT: Duration = Duration::from_secs(30);
 
-/// A change of a key from one value to the next. It was decided on the first.
+/// A change of a key from one value to the next. The decision was based on the first value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) key: u8,

@@ -12,7 +12,7 @@
 //! unless it equals that of the previous entry; the days that the flags announce; for a drop, length
 //! and bytes of its score features.
 //!
-//! Version 1 has no score features and stores the time of every entry. It is read to be scored again.
+//! Version 1 has no score features and stores the time of every entry. Batches of this version are read and rescored.
 //!
 //! Integers are little-endian. A file is read only after its checksum is verified.
 

@@ -639,7 +639,7 @@ mod tests {
         let (may, july) = (drop("2026-05-01", 9), drop("2026-07-01", 1));
         assert_eq!(first(&[&[may]]), 1);
         assert_eq!(first(&[&[], &[may]]), 2);
-        // A correction does not change it, whichever was observed last; another drop does.
+        // A correction does not change it, in any order of observation; another drop does.
         assert_eq!(first(&[&[may], &[drop("2026-05-01", 10)]]), 1);
         assert_eq!(first(&[&[], &[drop("2026-05-01", 10)], &[may]]), 2);
         assert_eq!(first(&[&[may], &[july], &[drop("2026-07-01", 0)]]), 2);

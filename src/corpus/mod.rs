@@ -366,7 +366,7 @@ impl BatchFile {
         (first <= last).then(|| BatchFile { path: path.to_owned(), first, last })
     }
 
-    /// Checks that the batch holds as many lists as its name says.
+    /// Checks that the batch holds as many lists as its file name states.
     fn check(&self, meta: &BatchMeta) -> Result<(), BatchError> {
         if meta.lists().len() as u64 == self.last - self.first + 1 {
             return Ok(());

@@ -153,7 +153,7 @@ impl Refusal {
             .with(RETRY_AFTER, retry_after_s)
     }
 
-    /// A refused write. Its text is the message, where a client is not helped by another.
+    /// A refused write. Its text is the message, unless another one helps a client more.
     fn of_write(err: &WriteError) -> Refusal {
         let body = |code| ErrorResponse::new(code, err.to_string());
         match *err {

@@ -42,7 +42,7 @@ impl Mount {
         }))
     }
 
-    /// Removes the path from the address of a request. One without it was removed by a proxy.
+    /// Removes the path from the address of a request. A path without the prefix went through a proxy that strips it.
     pub fn enter(&self, uri: &mut Uri) {
         let Some(inner) = &self.0 else { return };
         let Some(rest) = uri.path().strip_prefix(&inner.path) else { return };

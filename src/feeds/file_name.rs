@@ -24,7 +24,7 @@ impl FileNames {
         FileNames { outer, inner: inner.map(base) }
     }
 
-    /// The first answer that one of the names gives.
+    /// The first result that one of the names gives.
     pub(super) fn first<T>(&self, read: impl Fn(&str) -> Option<T>) -> Option<T> {
         self.names().find_map(read)
     }

@@ -35,7 +35,7 @@ use crate::vocab::new_file;
 const FOLDER: &str = "inbox";
 const DONE: &str = "done";
 const REFUSED: &str = "refused";
-/// A marker file that exists while the corpus may hold lists that no generation does. A restart
+/// Marker file that exists while the corpus may hold lists that are not in a generation. A restart
 /// finds it and rebuilds.
 const BEHIND: &str = ".rebuild";
 /// Endings of names of partial uploads.
@@ -364,7 +364,7 @@ impl Inbox {
         // The list that the marker was written for may have failed.
         let task = Rebuild { compact: false, only_if_behind: true };
         let outcome = match self.queue.run(Task::Rebuild(task)).await {
-            // The queue tries again automatically; the marker stays until a later scan finds nothing to do.
+            // The queue tries again automatically; the marker stays until a later scan finds no work.
             Err(QueueError::Paused(_)) => return Ok(()),
             outcome => outcome?,
         };
@@ -533,7 +533,7 @@ fn entries(folder: &Path) -> io::Result<Entries> {
             Ok(_) if path.is_dir() => "folder",
             Ok(_) => "pipe, socket or device",
             Err(_) if entry.file_type().is_ok_and(|kind| kind.is_symlink()) => "link to nothing",
-            // It is gone by now.
+            // The file has disappeared.
             Err(_) => continue,
         };
         entries.ignored.insert(file_name(&path), kind);

@@ -25,7 +25,7 @@ pub(super) struct OpenFiles {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It appeared; a hard link is never opened.
+    /// A file appeared; a hard link is never opened.
     Created,
     /// Opened after it was created, most likely for writing.
     Opened,

@@ -37,7 +37,7 @@ pub enum ListOutcome {
     /// The corpus has a new batch.
     Added {
         format: String,
-        /// How the list was read, as a clause: which columns are which, what its days are.
+        /// How the list was read, as a clause: roles of columns, meaning of days.
         #[serde(default)]
         reading: String,
         ingested: Ingested,

@@ -15,7 +15,7 @@ use crate::vocab::day::Day;
 use crate::vocab::origin::Origin;
 use crate::zones;
 
-/// One piece of work and the installation it is for.
+/// A task and its installation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Request {
     pub site: Site,
@@ -78,7 +78,7 @@ impl Default for WorkerMemory {
     }
 }
 
-/// In MiB, as the setting is.
+/// In MiB, like the setting.
 impl fmt::Display for WorkerMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} MiB", self.mib)
@@ -106,7 +106,7 @@ pub struct Ingest {
     /// The zone that a zone file must hold; `None` takes any.
     #[serde(default)]
     pub zone: Option<String>,
-    /// Whether a generation is built when the corpus holds lists that no generation does.
+    /// Whether to build a generation if the corpus holds lists that are not in one.
     pub rebuild: bool,
 }
 

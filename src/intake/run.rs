@@ -510,7 +510,7 @@ impl Asked {
 pub enum IndexState {
     /// It holds all of them. Also if the corpus is in use: its user builds the index.
     Current,
-    /// The corpus holds lists that no generation does.
+    /// The corpus holds lists that are not in a generation.
     Lacks,
     /// It was built from other lists, as after a restore into a new data folder beside an old index.
     Foreign,

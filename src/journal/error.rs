@@ -280,7 +280,7 @@ pub(super) fn is_full(err: &io::Error) -> bool {
 /// Damage of the bytes where a record should be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Damage {
-    /// They are not a record.
+    /// The bytes are not a record.
     #[error(transparent)]
     Record(#[from] RecordError),
     /// A sound record of this store, but not the next one.
@@ -375,7 +375,7 @@ pub enum AppendError {
     /// Nothing was written: the shared log cannot be reached.
     #[error("the shared log cannot be reached")]
     Unreachable,
-    /// The shared log did not tell whether it was written. It is written once at most.
+    /// The shared log did not tell whether it was written. Each is written at most once.
     #[error("the shared log did not tell whether it was written")]
     Unknown,
     /// Nothing was written: this node's copy and the shared log differ.

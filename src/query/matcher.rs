@@ -473,7 +473,7 @@ fn compile_regex(text: &str) -> Result<Compiled, MatcherError> {
     };
     // Errors refer to the text as it was sent.
     parser().build().parse(text).map_err(syntax)?;
-    // Labels are in NFC. Syntax is ASCII, which that leaves as it is.
+    // Labels are in NFC. Syntax is ASCII, which normalisation leaves unchanged.
     let text = &*ComposingNormalizerBorrowed::new_nfc().normalize(text);
     let ascii = with_ascii_classes(text)?;
     let hir = parser().build().parse(&ascii);

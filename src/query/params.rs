@@ -167,7 +167,7 @@ impl<'a> Params<'a> {
     /// `limit` and `offset` of a list.
     ///
     /// # Errors
-    /// One of them does not parse or is out of range.
+    /// A parameter does not parse or is out of range.
     pub fn page(&self, limits: Limits, offset_max: u32) -> Result<Page, BadParameter> {
         Ok(Page {
             limit: self.integer("limit", 1..=limits.max)?.unwrap_or(limits.default),

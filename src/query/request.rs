@@ -60,7 +60,7 @@ impl View {
     /// Returns the view of any of these stages, if any.
     pub fn of_stages(stages: &[Stage]) -> Option<View> {
         let set = (!stages.is_empty()).then(|| StageSet::from_stages(stages))?;
-        // Not [`View::All`], which a search takes for no view.
+        // Excludes [`View::All`], which means no view in a search.
         let mut known = View::EVERY.into_iter().filter(|view| *view != View::All);
         Some(known.find(|view| view.code_mask() == set.bits()).unwrap_or(View::Stages(set)))
     }

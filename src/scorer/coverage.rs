@@ -20,7 +20,7 @@ fn number(text: &str) -> u32 {
     text.parse().unwrap_or_else(|_| panic!("frequent.txt: not a number: {text}"))
 }
 
-/// TLDs that a corpus has for frequent labels, in 4,096ths of those that the reference names have.
+/// TLDs of frequent labels in a corpus, in 4,096ths of their TLDs in the reference names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage(u32);
 

@@ -70,7 +70,7 @@ pub struct Brief<'a> {
     /// Hundredths of a point.
     pub market_points: i16,
     pub pronounceability_points: i16,
-    /// As in whole features; empty for a label that is to be scored again.
+    /// As in whole features; empty for a label that must be rescored.
     pub tokens: &'a [u8],
 }
 

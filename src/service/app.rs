@@ -88,7 +88,7 @@ pub struct Status {
     pub sources: Arc<SourcesStatus>,
     /// How ingests and rebuilds do.
     pub jobs: Arc<JobStatus>,
-    /// Why the served generation is not the one that `CURRENT` names; `None` if it is.
+    /// Why the served generation differs from the one in `CURRENT`; `None` if it does not.
     pub index_problem: Arc<Mutex<Option<String>>>,
     /// Whether the server is shutting down, so that load balancers should stop routing to it.
     pub draining: Arc<AtomicBool>,
@@ -118,7 +118,7 @@ impl Status {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Why the served generation is not the one that `CURRENT` names; `None` if it is.
+    /// Why the served generation differs from the one in `CURRENT`; `None` if it does not.
     pub fn index_problem(&self) -> Option<String> {
         self.index_problem.lock().expect("no code panics holding this lock").clone()
     }

@@ -49,7 +49,7 @@ struct Token {
 /// The links of an account.
 #[derive(Debug, Default)]
 pub struct Links {
-    /// One to each zone that is wanted.
+    /// One link for each requested zone.
     pub zones: Vec<Url>,
     /// Other problems of the list of links, for people.
     pub warnings: Vec<String>,

@@ -62,7 +62,7 @@ pub struct Runner<I> {
 pub enum RunOutcome {
     /// There is a new list in the corpus, or a new table for the next start.
     Added,
-    /// All lists are as before.
+    /// All lists are unchanged.
     Unchanged,
     /// No list is published yet.
     Early,

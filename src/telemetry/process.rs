@@ -38,7 +38,7 @@ impl Started {
             gauge!("dropdex_threads").set(threads as f64);
         }
         if let Ok(fds) = fs::read_dir("/proc/self/fd") {
-            // One of them is open for this count only.
+            // One descriptor is open only for this count.
             gauge!("dropdex_open_fds").set(fds.count().saturating_sub(1) as f64);
         }
         if let Some(limit) = getrlimit(Resource::Nofile).current {

@@ -40,7 +40,7 @@ impl From<Clock> for Sent {
             Some(_) => TimeDelta::zero(),
             None => clock.now() - system_now(),
         };
-        // Both are read one after the other.
+        // The two readings are consecutive.
         let ahead_ms = Some(ahead.num_milliseconds()).filter(|it| it.abs() > 1_000);
         Sent { pinned: clock.pinned, ahead_ms: ahead_ms.unwrap_or(0) }
     }

@@ -72,7 +72,7 @@ random_id! {
     RuleId
 }
 impl RuleId {
-    /// Stands for the settings of the watchlist, which have an outbox as rules have. No rule gets it.
+    /// Represents the settings of the watchlist, which have an outbox like rules. No rule gets it.
     pub const WATCHLIST: RuleId = RuleId(NonZeroU64::new(ID_MAX).unwrap());
 }
 

@@ -15,7 +15,7 @@ type Block4 = (Ipv4Addr, u32);
 /// A block of IPv6 addresses, with a prefix of 1 to 128 bits.
 type Block6 = (Ipv6Addr, u32);
 
-/// IPv4 blocks that are not public. All other IPv4 addresses are.
+/// IPv4 blocks that are not public. All other IPv4 addresses are public.
 pub const IPV4_DENIED: &[Block4] = &[
     (Ipv4Addr::new(0, 0, 0, 0), 8),        // this network
     (Ipv4Addr::new(10, 0, 0, 0), 8),       // private

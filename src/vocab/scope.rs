@@ -53,7 +53,7 @@ impl Scopes {
     /// All scopes, including those of later versions.
     pub const ALL: Scopes = Scopes(u8::MAX);
 
-    /// The set of these; `None` without any. All that there are give [`Scopes::ALL`].
+    /// The set of these; `None` without any. All existing scopes give [`Scopes::ALL`].
     pub fn of(scopes: impl IntoIterator<Item = Scope>) -> Option<Scopes> {
         let bits = scopes.into_iter().fold(0, |bits, scope| bits | scope.bit());
         let all = Scope::ALL.into_iter().fold(0, |bits, scope| bits | scope.bit());

@@ -144,7 +144,7 @@ impl Published {
     /// Checks a table that was fetched on the day `today`, and returns its version.
     ///
     /// # Errors
-    /// It has no version, an implausible size, or lacks what every version has.
+    /// The table has no version, an implausible size, or lacks entries that every version has.
     pub fn check(&self, today: Day) -> Result<&Version, TableError> {
         let compiled = COMPILED[self.table as usize];
         let [least, most] = PLAUSIBLE_PERCENT.map(|percent| compiled * percent / 100);

@@ -31,9 +31,9 @@ struct Missing {
     since: Day,
     /// Zone files without it, up to 255.
     files: u8,
-    /// It left on a day on which very many did.
+    /// The name left on a day with very many others.
     with_many: bool,
-    /// It was listed as dropped.
+    /// The name was listed as dropped.
     is_listed: bool,
 }
 
@@ -132,7 +132,7 @@ pub struct OnDay<'a> {
     pub is_mass: bool,
     pub kind: Kind,
     pub keep: Keep,
-    /// Names that exist are not listed yet, so all are.
+    /// Existing names are not listed yet, so all names are listed.
     pub lists_all: bool,
 }
 

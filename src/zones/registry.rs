@@ -26,7 +26,7 @@ impl Registry {
     /// Opens the list of a day.
     ///
     /// # Errors
-    /// It cannot be read, or has no names.
+    /// The list cannot be read, or has no names.
     pub fn open(path: &Path, day: Day) -> Result<Registry, ZoneError> {
         let apex = apex(path)?;
         let (feed, owner) = (Feed::open_registry(path)?, Vec::new());

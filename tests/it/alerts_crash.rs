@@ -66,7 +66,7 @@ struct Rule {
     /// Stages that follow each other.
     stages: Vec<Stage>,
     told: BTreeSet<Drop>,
-    /// In its stages when lists were last matched before it was added.
+    /// Names in the rule's stages when lists were last matched before it was added.
     past: BTreeSet<Drop>,
 }
 
@@ -515,7 +515,7 @@ impl World {
         all.map(|(name, &date)| (name.clone(), date)).collect()
     }
 
-    /// Waits until all that must have arrived has, and checks that nothing else did.
+    /// Waits until all expected messages have arrived, and checks that no others did.
     fn settle(&mut self) {
         // No messages until a list arrives.
         self.ingest_whole(1);
@@ -548,7 +548,7 @@ impl World {
         });
     }
 
-    /// Matches that should have arrived and did not; checks those that did.
+    /// Returns missing matches, and checks the received ones.
     fn missing(&self, received: &[Received]) -> Vec<(String, Drop)> {
         let mut missing = Vec::new();
         for rule in &self.rules {

@@ -213,7 +213,7 @@ fn a_long_poll_waits_without_a_slot_of_others() {
             thread::spawn(move || wait::until_ok(WAIT_MAX, || poll().ok_or("no slot")).json())
         })
         .collect();
-    // Both slots are taken; those of reads are not.
+    // Both slots of streams are taken; slots of reads are free.
     wait::until(WAIT_MAX, "both wait", || {
         let refused = world.client(&server).get("/api/v1/changes?wait=0");
         assert_eq!(world.client(&server).get("/api/v1/drops").status, 200);

@@ -287,7 +287,7 @@ fn two_rebuilds_and_rollbacks_under_load_serve_one_of_two() {
     server.stop();
 }
 
-/// Makes a file of all the room that its disk has.
+/// Fills the disk with one file.
 fn fill(filler: &Path) {
     let mut file = File::create(filler).expect("a file");
     let piece = vec![0x55; 64 << 10];

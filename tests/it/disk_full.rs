@@ -284,7 +284,7 @@ impl World {
         assert_eq!(server.client().get("/api/health").status, 200);
     }
 
-    /// With space again the same process takes writes again.
+    /// With free space, the same process accepts writes again.
     fn assert_resumes(&mut self, server: &Server) {
         for writer in &mut self.writers {
             let mut client = server.client_with(&self.key);

@@ -87,7 +87,7 @@ fn killed_ingests_leave_the_index_of_a_calm_one() {
         calm.ok(&arguments(&settings[0], &paths[0]));
         let within = begun.elapsed().as_micros() as usize;
         let args = arguments(&settings[1], &paths[1]);
-        // A try that ends by itself leaves the next ones nothing to do.
+        // An attempt that completes leaves no work for the next ones.
         for _ in 0..3 * wanted / LISTS {
             if kills >= wanted * (at + 1) / LISTS {
                 break;

@@ -35,7 +35,7 @@ fn in_parallel(threads: usize, count: usize, case: impl Fn(usize) -> bool + Sync
     });
 }
 
-/// As many as the machine has.
+/// Number of cores of the machine.
 fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1080,7 +1080,7 @@ fn a_single_zone_file_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// No bytes make a reader panic, loop, or tell a line that the text does not have.
+    /// No bytes make a reader panic, loop, or report a line beyond the text.
     #[test]
     fn any_bytes_are_read_or_refused(
         start in prop::sample::select(vec![

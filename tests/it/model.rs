@@ -40,7 +40,7 @@ const TODAY: &str = "2026-11-21";
 /// Small, so that they are reached.
 const EXTERNAL_NAMES: [usize; 4] = [0, 2, 4, 6];
 const ACTIVE_RULES: [usize; 4] = [1, 2, 3, 4];
-/// Each is noted at once then: a hundredth is one.
+/// Each request is then recorded at once, since a hundredth of the allowance is one.
 const REQUESTS_PER_DAY: u32 = 100;
 
 #[test]

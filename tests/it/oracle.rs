@@ -163,7 +163,7 @@ fn ingest_everything(site: &Site, corpus: &Corpus, lists: &[List]) {
         let rows = if popular.file.contains("OLDER") { 0 } else { popular.rows };
         assert_eq!(printed["accepted"], rows, "{printed}");
     }
-    // It is in the corpus already: the rebuild is for the ranks.
+    // The list is in the corpus already; the rebuild adds the ranks.
     let again = &lists[..1];
     site.ok(&ingest_arguments(site, again, &[]));
 }
@@ -216,7 +216,7 @@ struct Check<'a> {
     client: Client,
     /// By kind of question: how many were asked, how many of the answers held a row.
     full_answers: BTreeMap<&'static str, (usize, usize)>,
-    /// Conditions that random questions had.
+    /// Conditions covered by random queries.
     asked: &'a mut BTreeSet<&'static str>,
 }
 

@@ -44,7 +44,7 @@ fn list() -> String {
 }
 
 struct World {
-    /// Its folder is there as long as this is.
+    /// Its folder lives as long as this value.
     _site: Site,
     server: Server,
     key: String,

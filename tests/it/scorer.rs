@@ -172,7 +172,7 @@ fn check(name: &DomainName, spread: u32, scratch: &mut Scratch) {
     assert!(!explanation.ends_with([' ', '·', '.']) && !explanation.chars().any(char::is_control));
 }
 
-/// From its features, and without any, a name is explained exactly as it was scored.
+/// With or without features, the explanation of a name matches its score.
 fn check_recall(name: &DomainName, spread: u32, scratch: &mut Scratch) -> usize {
     let spread = of(spread);
     let scorer = Scorer::shared();

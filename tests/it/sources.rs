@@ -123,7 +123,7 @@ fn publishers(quality: &'static str) -> Receiver {
             None if target == REGISTERED_YESTERDAY => "whoisds-nrd",
             // Published for tomorrow; the day after is not there yet.
             None if target == "/droptime/files/2026112409.txt" => "it-droptime",
-            // This month's is not there yet.
+            // This month's list does not exist yet.
             None if target == "/opendata/202610_A.zip" => "fr-monthly",
             None => return Reply::status(404),
         };

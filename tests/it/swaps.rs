@@ -92,7 +92,7 @@ impl Pair {
         });
     }
 
-    /// Starts the second server again where it was.
+    /// Restarts the second server at its address.
     fn start_second(&self) -> Server {
         let settings = self.sites[1].settings(SETTINGS);
         let (index, address) = (self.sites[0].index(), self.addresses[1].to_string());

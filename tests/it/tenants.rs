@@ -409,7 +409,7 @@ fn matrix(paths: &BTreeSet<String>, foreign: &[String], delivery: &str) -> Vec<A
     for path in paths {
         let written = ["portfolio", "watchlist", "alerts", "feedback"];
         let written = path.starts_with("/api/v1/") && written.iter().any(|it| path.contains(it));
-        // Where nothing is written one body shows that nothing is.
+        // If no list exists, one body shows it.
         let bodies = if written { &bodies[..] } else { &bodies[..1] };
         for target in targets(&path.replace("{delivery}", delivery), foreign) {
             for method in METHODS {
@@ -498,7 +498,7 @@ impl Walker {
         }
     }
 
-    /// One step, compared; gives its status.
+    /// Runs one step on both servers, compares, and returns its status.
     fn step(&mut self, rng: &mut Rng, foreign: Foreign) -> u16 {
         match rng.below(12) {
             0 => self.add_claim(rng, &foreign),

@@ -177,7 +177,7 @@ fn slept_and_replaced(seed: u64) {
         assert_eq!(status, 503, "a server without its lock answers {body}");
         assert!(body["error"].is_string(), "{body}");
     }
-    // It may read; what it says of itself is that it is not ready.
+    // It may serve reads, but reports that it is not ready.
     assert_eq!(woken.get("/api/v1/portfolio").status, 200);
     let (status, ready) = sleeper.client().get("/api/ready").answer();
     assert_eq!(status, 503, "{ready}");

@@ -18,7 +18,7 @@ const WAIT_MAX: Duration = Duration::from_secs(120);
 /// Queries that a crash may repeat: those in flight or not yet on disk.
 const UNWRITTEN_MAX: usize = 200;
 
-/// Accounts that may do what the tests do.
+/// Accounts with the plan that these tests need.
 const ROOM: &str = "[plans.api]\nrequests_per_day = 1000000\nwrites_per_minute = 1000000\nexternal_names = 10000\n";
 
 #[track_caller]
@@ -168,7 +168,7 @@ fn watchlists_show_registry_states() {
     assert!(log.contains("the server sent Content-Encoding: br"), "{log}");
 }
 
-/// Each of these is answered by a server that takes note of when it is asked.
+/// The server of each of these names records the time of queries.
 #[test]
 fn a_rate_limited_registry_is_paused_while_others_continue() {
     for status in [429, 503] {

@@ -105,7 +105,7 @@ fn kills_leave_the_same_drops() {
     for (on, names) in (0..).zip(&days) {
         let begun = Instant::now();
         ingest(&calm, &zone(&calm, on, names));
-        // A try that ends by itself leaves the next ones nothing to do.
+        // An attempt that completes leaves no work for the next ones.
         let soon = begun.elapsed() * 3 / 4;
         let path = zone(&killed, on, names);
         let args = ["ingest", "--local", path.to_str().expect("UTF-8")];

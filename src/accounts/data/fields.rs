@@ -169,7 +169,7 @@ impl<'a> RowReader<'a> {
     /// Reads a field without a default.
     ///
     /// # Errors
-    /// It is missing, or its value is none of its type.
+    /// The field is missing, or its value has the wrong type.
     pub fn required<T: DeserializeOwned>(&mut self, number: u8, name: &str) -> ReadResult<T> {
         let read = self.field(number, name)?;
         read.ok_or_else(|| format!("{}: field {number} ({name}) is missing", self.name))
@@ -178,7 +178,7 @@ impl<'a> RowReader<'a> {
     /// Reads a field that may be missing.
     ///
     /// # Errors
-    /// Its value is none of its type.
+    /// Its value has the wrong type.
     pub fn optional<T: DeserializeOwned + Default>(
         &mut self,
         number: u8,

@@ -21,7 +21,7 @@ const EXPIRED_AT_ONCE_MAX: usize = 64;
 /// The first 16 bytes of the BLAKE3 digest of an idempotency key.
 pub type KeyDigest = [u8; 16];
 
-/// One response. Its status and body are opaque here.
+/// One response. Status and body are opaque in this module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptResponse {
     pub key: KeyDigest,

@@ -79,7 +79,7 @@ struct Packed(u64);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watches {
     entries: Sorted<CompactString, Packed>,
-    /// By name, for entries that have some.
+    /// By name, for entries with details.
     details: Sorted<CompactString, Arc<WatchDetails>>,
     /// By name, for entries with a choice of their own.
     alerts: Sorted<CompactString, Arc<EntryAlerts>>,

@@ -443,7 +443,7 @@ impl Store {
         self.0.shared.log.as_ref().map(SharedLog::condition)
     }
 
-    /// Waits until all that any node wrote before is applied here, for as long as it takes.
+    /// Waits, without a timeout, until all earlier writes of all nodes are applied here.
     pub async fn caught_up(&self) {
         while self.0.shared.barrier().await.is_err() {
             tokio::time::sleep(Duration::from_secs(1)).await;

@@ -239,7 +239,7 @@ impl Shared {
     }
 }
 
-/// Called when the shared log puts files into use, with the record that does. The state is locked meanwhile.
+/// Called with the record that puts files into use. The state is locked meanwhile.
 pub type OnServe = Arc<dyn Fn(&Publication, u64) + Send + Sync>;
 
 /// The state of this node, as the shared log changes it. Clones are one.

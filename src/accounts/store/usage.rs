@@ -96,7 +96,7 @@ impl Store {
                 return allowance;
             }
             let (store, asking) = (self.clone(), caller.clone());
-            // It ends even if the client of this request goes away.
+            // It completes even if the client of this request disconnects.
             let reserved =
                 tokio::spawn(async move { store.reserve(counter, &asking, now, 0).await }).await;
             let is_unreachable = !matches!(

@@ -68,7 +68,7 @@ fn an_account_is_limited_in_bytes() {
     let text = plan_limit::<()>(Err(refused));
     assert!(text.contains("free plan") && text.contains("1 MiB"), "{text}");
 
-    // Every kind of row counts, and each is refused.
+    // Rows of every kind count, and are refused at the limit.
     let kept = world.add_claim_by(&ann, attempted("b.com"), keyed(noon(), "k", 1));
     let small = kept.is_ok();
     let long = "n".repeat(200);

@@ -171,7 +171,7 @@ fn only_the_leader_works() {
     assert!(!one.leads() && other.leads());
     assert_eq!(one.lead(), Lead { term: 2, node: Some("b".into()) });
     begin(&other).expect("it leads");
-    // Not a leader any more, so it has nothing to give up.
+    // It no longer leads, so there is no lead to release.
     runtime.block_on(one.leave_lead()).expect("nothing to do");
     assert!(other.leads());
     runtime.block_on(other.leave_lead()).expect("given up");

@@ -166,7 +166,7 @@ fn what_a_kill_left_is_removed_and_nothing_is_half_there() {
     world.reopen();
     assert!(!path.exists());
     assert_eq!(world.log().read(0, 100).expect("read"), world.expected);
-    // A derivation that fails leaves the log as it was.
+    // A failed derivation does not change the log.
     let fill = |writer: &mut SegmentWriter| {
         let entry = &events(9, 1, 0)[0].1;
         writer.push(&Entry {

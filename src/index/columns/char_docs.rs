@@ -17,7 +17,7 @@ const FILE: &str = "listed.letters";
 /// Words per parallel task.
 const WORDS_PER_PIECE: usize = 1 << 10;
 
-/// Docs by character. Every name has the dot, for which nothing is kept.
+/// Docs by character. Every name has a dot, so no docs are stored for it.
 #[derive(Debug, Default)]
 pub struct CharDocs(DocSets);
 
@@ -101,7 +101,7 @@ impl CharDocs {
         Ok(CharDocs(DocSets::open(FILE, files, listed, ALPHABET.len())?))
     }
 
-    /// Returns the docs with an ASCII character; `None` for one that no name has.
+    /// Returns the docs with an ASCII character; `None` if no name has it.
     pub fn docs(&self, letter: u8) -> Option<DocSet<'_>> {
         let code = CODES[usize::from(letter)];
         (usize::from(code) < ALPHABET.len()).then(|| self.0.members([code.into()]))

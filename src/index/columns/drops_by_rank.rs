@@ -50,7 +50,7 @@ const RANK: &str = "listed.rank";
 const WINDOW_WORDS_MIN: usize = 32;
 const WINDOW_WORDS_MAX: usize = 1 << 10;
 /// Docs of a piece at least: one core walks a piece, then takes the next. A multiple of 64, so that no word
-/// is in two pieces. In tests, small lists have several.
+/// is in two pieces. In tests, blocks are smaller, so that small lists have several.
 const PIECE_DOCS: u32 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
 /// Docs from which on a list is walked in pieces.
 const LONG: u32 = 2 * PIECE_DOCS;
@@ -523,7 +523,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Returns a doc from `from` on before which nothing matches; `None` if nothing does.
+    /// Returns a lower bound, at least `from`, of the next matching doc; `None` if no doc matches.
     fn next(&mut self, from: u32) -> io::Result<Option<u32>> {
         let mut next = Some(from.max(self.docs.start));
         if let (Some(members), Some(doc)) = (&mut self.members, next) {

@@ -8,7 +8,7 @@ use crate::query::matcher::Matcher;
 use crate::query::text::Substring;
 use crate::vocab::name::A_LABEL;
 
-/// Bytes that are compared at once. One more byte after them is read.
+/// Bytes that are compared at once. One byte after them is read, too.
 pub const LANES: usize = 16;
 const WORD: usize = size_of::<u64>();
 /// One in each byte.

@@ -17,7 +17,7 @@ const ROWS: usize = Dqs::MAX.points() as usize + 1;
 /// Scores of dropped names.
 #[derive(Debug)]
 pub struct Scores {
-    /// For each score, best first: the first doc of the drops list that is worse.
+    /// For each score, best first: the first doc of the drops list with a worse score.
     cuts: Vec<u32>,
     /// [`row_of`] names registered again.
     again: Vec<u8>,

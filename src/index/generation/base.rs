@@ -1,7 +1,7 @@
 //! Whether an index can be extended: the generation that new lists go on top of, and what the two are
 //! together.
 //!
-//! A delta must give the answers that a rebuild of everything would give. A name depends on the other names
+//! A delta must give the same results as a full rebuild. A name depends on the other names
 //! of its label, which the delta has again; on the tables and popularity lists in use and on the estimate
 //! of the market, which must be those of the base; and on nothing else.
 

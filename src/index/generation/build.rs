@@ -852,7 +852,7 @@ mod tests {
             Table::merge(&[batch_of(other.path(), &others)], &[], Room::default()).expect("merged");
         let refused = SelfTest::new(&table).expect("in memory").ask(&opened);
         assert!(matches!(refused, Err(BuildError::SelfTest(_))), "{refused:?}");
-        // One column of one name is enough.
+        // A single column of a single name is enough.
         let mut table = Table::merge(&batches, &[], Room::default()).expect("merged");
         for part in table.parts.iter_mut() {
             part.drops.again.iter_mut().for_each(|again| *again = true);

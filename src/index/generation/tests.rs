@@ -583,7 +583,7 @@ fn a_damaged_delta_or_base_is_refused() {
                 assert!(open::open(&index, GenerationId(2)).is_err(), "{generation} {name}");
                 let opened = open_current(&index);
                 match generation.0 {
-                    // The base alone still answers for the lists that it has.
+                    // The base alone still covers its own lists.
                     2 => {
                         let opened = opened.expect("the base serves");
                         assert_eq!(opened.index.manifest().generation, GenerationId(1));

@@ -144,7 +144,7 @@ impl Index {
     /// Returns the places of the rows of [`Index::drops`], for [`Index::shape_drops`].
     ///
     /// # Errors
-    /// [`QueryError`], which a verified generation does not give.
+    /// [`QueryError`], which does not occur in a verified generation.
     pub fn drop_places(&self, filter: &DropFilter, as_of: AsOf) -> Result<Vec<u32>, QueryError> {
         Ok(self.drops(filter, as_of)?.places)
     }
@@ -214,7 +214,7 @@ impl Index {
         let is_sorted = filter.sort != Sort::default();
         let known = self.known_total(filter, as_of).filter(|_| !is_sorted);
         let walked = known.map_or(listed, |total| {
-            // As far as the page is, if matches are spread evenly.
+            // Estimated end of the page if matches are spread evenly.
             let page = u64::from(filter.offset) + u64::from(filter.limit);
             let docs = u64::from(listed) * page / u64::from(total.max(1));
             u32::try_from(docs).unwrap_or(u32::MAX).min(listed)

@@ -78,7 +78,7 @@ impl Index {
         names
     }
 
-    /// Returns the variants of a label that some name has.
+    /// Returns the variants of a label that occur in the index.
     pub fn label_variants(&self, label: &str) -> Vec<(VariantKind, String)> {
         let mut variants = variants(&to_unicode(label));
         variants.retain_mut(|(_, variant)| {

@@ -92,7 +92,7 @@ impl Layer {
 /// the end of a prefix takes as long as reading some names.
 const DEAD_NAMES: u32 = 32;
 
-/// Names in a row that share a prefix that no match has.
+/// Consecutive names with a prefix that excludes matches.
 #[derive(Default)]
 struct Dead {
     prefix: Vec<u8>,

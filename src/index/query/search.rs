@@ -217,7 +217,7 @@ impl Layer {
         let keys = KeyFilter::new(&filter.common);
         let all = Narrowed { parts: &parts, keys, tlds: None, view: None };
         with_top_hits(filter, |mut best| {
-            // As if more were found than are counted.
+            // Behaves as if more were found than are counted.
             best.total = SEARCH_TOTAL_MAX + 1;
             all.find(&matches, best)
         })

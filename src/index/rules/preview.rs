@@ -61,7 +61,7 @@ struct Facts {
 struct Lists {
     /// Oldest first.
     matches: Vec<Match>,
-    /// By day: one more than the number of the match that has its news; 0 without one.
+    /// By day: 1 plus the number of the match that reports its news; 0 if there is none.
     by_day: Vec<u8>,
     /// By release: bits of the matches whose range it enters.
     entered_by_release: Vec<u32>,

@@ -450,7 +450,7 @@ fn what_fires_is_what_a_scan_finds() {
 }
 
 fn base(made: &mut TestTables, batches: u64) -> Watermark {
-    // All of them is what most rules were matched against; one more was there before a rollback.
+    // Most rules were matched against all lists; one more list existed before a rollback.
     let most = batches as usize + 2;
     let batch = if made.below(2) == 0 { batches } else { made.below(most) as u64 };
     Watermark { batch, day: near(made, 30) }

@@ -95,7 +95,7 @@ impl Files {
         match left.into_iter().next() {
             None => Ok(()),
             Some(name) => {
-                let what = format!("its manifest lists {name}, which no part of an index is");
+                let what = format!("its manifest lists {name}, which does not belong to an index");
                 Err(GenerationError::malformed(&self.folder, what))
             }
         }

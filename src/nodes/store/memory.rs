@@ -82,5 +82,5 @@ impl Objects for Memory {
     }
 }
 
-/// An age that any object has.
+/// Matches objects of any age.
 pub const ANY_AGE: Duration = Duration::ZERO;

@@ -11,7 +11,7 @@ use super::list::ObjectKey;
 /// Why an object was not stored or read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ObjectError {
-    /// It was removed since: there are newer files.
+    /// The object was removed, because newer files replaced it.
     #[error("the object {0} is not in the store")]
     Missing(ObjectKey),
     #[error("the object {0} is damaged in the store")]

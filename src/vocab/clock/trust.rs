@@ -46,7 +46,7 @@ pub struct Trust {
     stores_at: i64,
     /// The time of the newest list: the system clock is not earlier.
     seen: Option<i64>,
-    /// The offset of a system clock that shows another time, and since when it does.
+    /// Offset of a deviating system clock, and since when it deviates.
     settling: Option<(i64, i64)>,
     /// Offsets of the clocks of other nodes, and when they were received.
     votes: BTreeMap<String, (i64, i64)>,
@@ -212,7 +212,7 @@ mod tests {
             assert_eq!(reads(&mut trust, ahead, &at), [(0, false); 3], "{ahead}");
             at = vec![AHEAD_SETTLES, AHEAD_SETTLES + 1];
             assert_eq!(reads(&mut trust, ahead, &at), [(ahead, true); 2]);
-            // It was wrong after all, and is followed back.
+            // The earlier reading was wrong, so the clock is followed back.
             let at = [HOUR, HOUR + BEHIND_SETTLES - 1, HOUR + BEHIND_SETTLES];
             assert_eq!(reads(&mut trust, 0, &at), [(ahead, false), (ahead, false), (0, true)]);
         }
@@ -273,7 +273,7 @@ mod tests {
         two(&mut trust, -DAY, 0);
         let (now, turn) = trust.read(NOW, 0);
         assert_eq!((now - NOW, turn), (MINUTE - DAY, Some(Turn::Distrusted)));
-        // For as long as they say so, and when they are silent for a moment.
+        // As long as the nodes report it, and through short silences.
         two(&mut trust, -DAY, HOUR);
         assert_eq!(reads(&mut trust, 0, &[HOUR]), [(MINUTE - DAY, false)]);
         two(&mut trust, MINUTE, 2 * HOUR);

@@ -40,7 +40,7 @@ const SIGNED_UP: Notice =
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SignUps {
     Closed,
-    /// By a link that is mailed to the address.
+    /// By a mailed link.
     ByMail,
     /// By address and password, without a check of the address.
     AtOnce,

@@ -181,7 +181,7 @@ pub async fn watch(
     let count = names.len();
     let names = names.into_iter().map(|name| (name, patch.clone())).collect();
     let outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
-    // Those that there was room for are on the list.
+    // The names that fit are on the list.
     outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(Done::Watched.response(&headers, &fields, count))
 }

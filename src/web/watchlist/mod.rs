@@ -209,7 +209,7 @@ struct Report {
     refused: Vec<paste::Rejected>,
     /// The header line of a CSV file.
     header: Option<String>,
-    /// Its columns that were not read.
+    /// Unused columns of the text.
     unused: Vec<String>,
 }
 

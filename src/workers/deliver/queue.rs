@@ -150,7 +150,7 @@ impl Queue {
         }
     }
 
-    /// Takes a delivery that may be sent now. It is in flight from here on.
+    /// Takes a delivery that may be sent now. From here on, the delivery is in flight.
     pub fn take(&mut self, now: DateTime<Utc>, instant: Instant) -> Option<(Target, Key)> {
         let is_open = |target: &Breaker| target.is_open(TARGET_IN_FLIGHT_MAX, instant);
         if self.in_flight.len() >= IN_FLIGHT_MAX || !self.targets.values().any(is_open) {

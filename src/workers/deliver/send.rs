@@ -215,7 +215,7 @@ fn why(problem: Problem) -> String {
     format!("Nothing could be delivered to it for 5 days. At the last attempt, {last}.")
 }
 
-/// The health of a receiver after an attempt. One that rejects a single message is healthy.
+/// The health of a receiver after an attempt. A channel that rejects a single message is healthy.
 pub fn health(result: &Result<(), SendError>) -> Health {
     let Err(err) = result else { return Health::Healthy };
     match (err.failure, err.retry_after) {

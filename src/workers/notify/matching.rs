@@ -33,7 +33,7 @@ pub struct Matching {
     pub clock: Clock,
     /// Days that a name counts as catchable after its effective release.
     pub catch_days: u16,
-    /// Notified when another generation is served. One that is published during a match is matched next.
+    /// Notified when another generation is served. A generation that is published during a match is matched next.
     pub published: Arc<Notify>,
 }
 

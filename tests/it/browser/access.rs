@@ -228,7 +228,7 @@ fn everything_is_reached_by_keyboard_and_seen_where_one_is() {
     browser.leave(|| browser.press(ENTER));
     browser.is_at("/watchlist");
 
-    // Each stop on the way is shown, and all of the page is on it.
+    // Every focus stop is visible, and all controls are reached.
     let mut stops = Vec::new();
     loop {
         browser.press(TAB);

@@ -36,7 +36,7 @@ enum Damage {
     RaftCut,
     /// The index of the stream.
     Index,
-    /// All files are those of a moment before.
+    /// All files are rolled back by a moment.
     RolledBack,
     /// All files are gone.
     Gone,

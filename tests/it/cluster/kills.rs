@@ -37,7 +37,7 @@ enum Victim {
 struct Run {
     keys: Vec<String>,
     nodes: Vec<SocketAddr>,
-    /// By account and note: the id, once it was acknowledged.
+    /// By account and note: the acknowledged id.
     claims: Vec<Mutex<BTreeMap<String, Option<u64>>>>,
     acknowledged: Mutex<Vec<Instant>>,
     reads: AtomicU64,
@@ -50,7 +50,7 @@ impl Run {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Adds claims through any node. Each has an idempotency key, and is asked for until it is acknowledged.
+    /// Adds claims through any node. Each has an idempotency key, and is retried until it is acknowledged.
     fn write(&self, writer: usize) {
         let mut at = writer;
         let mut clients: Vec<Client> = self.nodes.iter().copied().map(Client::new).collect();

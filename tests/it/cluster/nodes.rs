@@ -218,7 +218,7 @@ fn another_node_takes_the_lead_of_one_that_dies() {
     let begun = Instant::now();
     let second = until_leader(&nodes, other, |it| it != first);
     runs::say(&format!("the lead was taken {:?} after the leader was killed", begun.elapsed()));
-    // One that stops gives the lead up, and one that starts again does not take it back.
+    // A node that stops releases the lead, and does not take it back when it restarts.
     servers[first] = Some(nodes[first].serve());
     servers[second].take().expect("it runs").stop();
     let third = until_leader(&nodes, first, |_| true);
@@ -401,7 +401,7 @@ fn nodes_without_a_majority_serve_reads() {
     });
     let status = nodes[0].run(&["cluster", "status"]);
     status.assert_failed(1, &["writes are refused", "`node-0` cannot write"]);
-    // It does not come and go.
+    // The state does not flap.
     for server in servers.iter().cycle().take(30) {
         assert_eq!(ready(server)["checks"]["log"], "cut_off");
         thread::sleep(Duration::from_millis(100));
@@ -480,7 +480,7 @@ fn a_node_with_a_wrong_clock_moves_no_day() {
     nodes[0].compare();
 }
 
-/// Waits until a node reports that it cannot reach the log. It is never ready before.
+/// Waits until a node reports that it cannot reach the log. The node is never ready before that.
 fn until_cut_off(server: &Server, target: &str) -> Response {
     let mut last = None;
     wait::until(SOON, "the node is cut off", || {
@@ -511,7 +511,7 @@ fn a_node_that_has_not_read_the_log_is_not_ready() {
     assert_eq!((refused.status, &refused.json()["code"]), (503, &json!("node_behind")));
     let feed = format!("/feeds/{}.atom", "0".repeat(64));
     assert_eq!(stray.client().get(&feed).status, 503, "nor that there is no such feed");
-    // One that read before serves what it knows, and is not ready either.
+    // A node that has read the log before serves its data, and is not ready either.
     server.stop();
     for at in [0, 1, 2] {
         nats.kill(at);

@@ -59,7 +59,7 @@ impl Response {
         std::str::from_utf8(&self.body).expect("bodies are UTF-8")
     }
 
-    /// The body as JSON, which the headers must say it is.
+    /// The body as JSON; asserts the content type.
     #[track_caller]
     pub fn json(&self) -> Value {
         let kind = self.header("content-type").unwrap_or_default();

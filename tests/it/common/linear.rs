@@ -40,7 +40,7 @@ pub fn is_linearizable(value: u64, history: &[Event]) -> bool {
     events.sort_unstable_by_key(|event| event.begin);
     let mut search = Search { events, done: Vec::new(), seen: HashSet::new() };
     search.done = vec![false; search.events.len()];
-    // As deep as the history is long.
+    // Recursion depth is the length of the history.
     let run = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || search.run(value));
     run.expect("a thread").join().expect("no panic")
 }

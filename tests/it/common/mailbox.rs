@@ -11,7 +11,7 @@ pub struct Mail {
     pub text: String,
 }
 
-/// As much of a mail server as takes a mail.
+/// A minimal mail server that accepts mails.
 pub struct Mailbox {
     address: SocketAddr,
     mails: Receiver<Mail>,

@@ -266,7 +266,7 @@ fn name(server: usize) -> String {
 
 /// Finds different addresses on loopback that are free.
 pub fn free_addresses(count: usize) -> Vec<SocketAddr> {
-    // All stay bound until the last is found, so none is found twice.
+    // All ports stay bound until the last one is found, so they differ.
     let listeners: Vec<TcpListener> =
         iter::repeat_with(|| TcpListener::bind((Ipv4Addr::LOCALHOST, fastrand::u16(PORTS))))
             .take(ATTEMPTS)

@@ -95,7 +95,7 @@ impl Chooser for Odometer {
 enum Sort {
     /// Nothing was kept.
     Oldest,
-    /// Each was kept with this percentage, else any state it had.
+    /// Each was kept with this probability in percent, or else reverted to any earlier state.
     Coin(usize),
     /// The first ones were kept, later ones lost.
     First(usize),

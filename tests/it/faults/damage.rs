@@ -34,7 +34,7 @@ const SIZES: usize = 5;
 const MEMORY_BYTES_MAX: usize = (2 << 20) + (256 << 10);
 /// How long the commit mark may take to follow. No more than a limit for a hang.
 const MARK_WAIT_MAX: Duration = Duration::from_secs(20);
-/// One of this many damaged folders is opened for writing; the others are read alone.
+/// One in this many damaged folders is opened for writing; the others are only read.
 const OPEN_ONE_IN: usize = 97;
 
 /// A journal's folder, and what is in it.
@@ -243,7 +243,7 @@ fn is_checked(name: &str) -> bool {
 }
 
 /// Damaged range of a file, in bytes from its start: all that is used of it, and some of the zeros
-/// after. A mark is two slots in much nothing, of which a slice will do.
+/// after. A mark is two slots among zeros, of which a sample suffices.
 fn places(name: &str, content: &Content) -> Vec<usize> {
     let end = content.len().min(content.used().next_multiple_of(8) + 64);
     let is_in_slot = |at: &usize| at % MARK_SLOT_APART < MARK_SLOT_BYTES;

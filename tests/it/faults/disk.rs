@@ -478,7 +478,7 @@ impl File {
         left
     }
 
-    /// The length that is kept, and how many of the pending changes of it are.
+    /// The kept length, and the number of its pending changes that are kept.
     fn crash_length(&self, ino: Ino, chooser: &mut dyn Chooser) -> (usize, usize) {
         let mut lengths = vec![(self.durable.len, 0)];
         for (at, change) in self.pending.iter().enumerate() {

@@ -134,7 +134,7 @@ pub enum Note {
     Acked(u32),
     /// It was answered: not written, for want of room.
     NoRoom(u32),
-    /// It was answered: an error that leaves open whether it is there.
+    /// It failed with an error that leaves its outcome open.
     Failed(u32),
     /// A journal is about to be opened.
     Opening,

@@ -349,7 +349,7 @@ enum Fate {
     Open,
     /// Appended; its caller does not wait.
     Lazy,
-    /// Its caller does not wait, and it was written.
+    /// It was written, but its caller does not wait.
     LazyWritten,
     /// It was acknowledged as durable, or its `apply` ran, which promises the same.
     Durable,

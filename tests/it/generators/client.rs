@@ -19,7 +19,7 @@ async fn ask(client: &Configuration, name: &str) -> (u16, Value) {
     match names_api::find_domain(client, name, None).await {
         Ok(dossier) => (200, json!(dossier)),
         Err(Error::ResponseError(response)) => {
-            // One type for all errors: which variant holds it says nothing.
+            // One type for all errors, in any variant.
             let error = serde_json::from_str::<models::Error>(&response.content);
             assert!(response.entity.is_some(), "not decoded: {}", response.content);
             (response.status.as_u16(), json!(error.expect("the type of errors")))

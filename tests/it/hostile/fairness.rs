@@ -25,7 +25,7 @@ fn a_paying_key_is_served_during_an_anonymous_flood() {
     for number in 0..100 {
         let (stop, answers) = (Arc::clone(&stop), Arc::clone(&answers));
         runtime.spawn(async move {
-            // From this machine, which has no limit a minute: the slots must do.
+            // From this machine, which has no rate limit, so only slots apply.
             let ask = "GET /?view=all HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n";
             let mut bytes = vec![0; 64 << 10];
             while !stop.load(Ordering::Relaxed) {

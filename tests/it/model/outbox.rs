@@ -500,7 +500,7 @@ impl Run {
         self.model.iter().any(|account| account.watches.iter().any(|it| it.name == text))
     }
 
-    /// With the last watcher goes what was seen.
+    /// Observations are removed with the last watcher.
     pub fn forget_seen(&mut self) {
         let watched: Vec<_> =
             self.outside.seen.keys().filter(|text| self.is_watched(text)).cloned().collect();

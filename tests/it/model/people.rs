@@ -14,7 +14,7 @@ use dropdex::vocab::secret::Secret;
 use super::{Account, Run};
 
 const PASSWORD: &str = "correct horse";
-/// Every account has the same: hashing is slow.
+/// All accounts share one password, since hashing is slow.
 static HASH: LazyLock<PasswordHash> = LazyLock::new(|| password().hash().expect("hashed"));
 
 fn password() -> Password {

@@ -49,7 +49,7 @@ struct Record {
     registered_again: bool,
 }
 
-/// All that is known of one name.
+/// All facts about one name.
 pub struct Name {
     /// Canonical form.
     pub ascii: String,

@@ -58,7 +58,7 @@ fn a_thousand_names_can_be_pasted_at_once() {
     );
     page.assert_says(200, "1 to 100 of 999");
 
-    // Repeating it changes nothing. One name more is too many at once.
+    // Repeating it changes nothing. One more name exceeds the limit of a request.
     let page = ann.post("/watchlist/add", &[("names", &names.join("\n"))]);
     page.assert_says(200, "998 names already on your watchlist");
     let many = format!("{} a.com b.com c.com", names.join(" "));

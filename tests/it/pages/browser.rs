@@ -1,4 +1,4 @@
-//! As much of a browser as cookies and forms take.
+//! A minimal browser: cookies and forms.
 #![allow(dead_code, reason = "each test crate uses its own part of it")]
 
 use crate::common::{Client, Response, Server};

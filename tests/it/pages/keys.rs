@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{PLAIN, add, logged_in, serve, site};
 use crate::common::{Response, Server, Site};
 
-/// A request of each scope, with the status that it has for a key that may.
+/// A request for each scope, with its status for an authorised key.
 const REQUESTS: [(&str, &str, &str, &str, u16); 9] = [
     ("read", "GET", "/api/v1/drops", "", 200),
     ("read", "GET", "/api/v1/domain/solar.org", "", 200),

@@ -57,7 +57,7 @@ fn log_in_does_not_reveal_which_accounts_exist() {
         ("other@example.com", PASSWORD),
     ];
     let mut times = [Duration::MAX; 4];
-    // In turns: a machine that is slow for a while is so for all of them.
+    // In turns, so that slow phases of the machine affect all variants.
     for _ in 0..5 {
         for ((email, password), least) in tried.iter().zip(&mut times) {
             let from = Instant::now();

@@ -63,7 +63,7 @@ impl Page {
         open.iter().for_each(|&at| self.elements[at].text.push_str(text));
     }
 
-    /// Every element that `wanted` says yes to, in order.
+    /// Every element for which `wanted` returns true, in order.
     pub fn all(&self, wanted: impl Fn(&Element) -> bool) -> Vec<&Element> {
         self.elements.iter().filter(|element| wanted(element)).collect()
     }

@@ -70,7 +70,7 @@ fn requests_in_flight_finish_before_shutdown() {
     let mut stream = half_a_request(&site, &server);
     let mut idle = connect(&server);
     server.signal("TERM");
-    // Those without a request go at once.
+    // Connections without a request close at once.
     assert_eq!(rest(&mut idle), b"");
     stream.write_all(b"{\"domains\":[\"good.com\"]} ").expect("it is still there");
     let answer = String::from_utf8(rest(&mut stream)).expect("UTF-8");
@@ -177,7 +177,7 @@ fn sockets_can_be_handed_over() {
     early.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
     let answer = String::from_utf8(rest(&mut early)).expect("UTF-8");
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
-    // Said when requests are answered, which may be a moment after the first was.
+    // Printed once requests are served, perhaps a moment after the first response.
     let mut said = String::new();
     let mut told = BufReader::new(child.stdout.take().expect("it is piped"));
     told.read_line(&mut said).expect("it says where it listens");

@@ -76,7 +76,7 @@ fn an_account_runs_two_exports_and_a_stalled_one_gives_its_slot_back() {
         "limit": 2,
     });
     assert_eq!(response.answer(), (429, refused));
-    // Not counted, and others have the rest of the slots.
+    // The request is not counted, and others use the remaining slots.
     let mut others = server.client_with(&other);
     assert_eq!(others.get(EXPORT).status, 200);
     // The streams are still open and the connection is busy, but the exports have ended: both of them, since

@@ -66,7 +66,7 @@ impl Door {
     }
 }
 
-/// An answer, to the end that its `Content-Length` says.
+/// Reads a response up to its `Content-Length`.
 async fn read(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::with_capacity(64 * 1024);
     loop {
@@ -264,7 +264,7 @@ fn at_once(metrics: &mut Client) -> f64 {
 fn goodput_holds_at_three_times_saturation() {
     // The slice has room for a few at once, so that it takes few to be too many.
     let (_site, server) = if runs::full() { apart() } else { served(2_000, "max_reads = 4\n") };
-    // In turns, since a machine that has neighbours is now faster, now slower.
+    // In turns, since the speed of a shared machine varies.
     let turns = runs::figure(1, 32) as u32;
     let time = Duration::from_secs(if runs::full() { 3 } else { 1 });
     runtime().block_on(async {

@@ -150,7 +150,7 @@ fn a_receiver_leads_nowhere_else() {
         caller.assert_failure(&hook("/head"), Failure::Unreachable);
         caller.assert_failure(&hook("/close"), Failure::Unreachable);
     }
-    // One request was one connection, to whom it was for, with its name.
+    // Each request used one connection, to the intended receiver, with its host name.
     let seen = receiver.seen();
     assert_eq!(receiver.connections(), seen.len());
     let hosts = [format!("{name}:{port}"), format!("127.0.0.1:{port}")];

@@ -148,7 +148,7 @@ pub fn spellings(address: Ipv4Addr) -> Vec<String> {
     ]
 }
 
-/// Hosts of IPv6 that carry `address`, or say they do.
+/// IPv6 hosts that embed `address`, or appear to.
 pub fn embeddings(address: Ipv4Addr) -> Vec<String> {
     let [a, b, c, d] = address.octets();
     let (high, low) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));

@@ -1,4 +1,4 @@
-//! Every recorded metric is documented, and the reverse: names of metrics as the source has them.
+//! Every recorded metric is documented, and vice versa, by the metric names in the source.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ pub fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Every word in `text` that begins as our metrics do.
+/// Every word in `text` with the prefix of our metrics.
 fn words(text: &str) -> BTreeSet<String> {
     let ends = |c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     let found = text.match_indices("dropdex_").filter_map(|(at, _)| {

@@ -255,7 +255,7 @@ fn notes_and_former_states_round_trip() {
     assert_eq!(digest(&read), digest(&noted()));
 }
 
-/// A state with the rows that the others do not have.
+/// A state with rows that the other samples lack.
 fn others() -> Frozen {
     let (id, conditions) = (SearchId::new(9).expect("an id"), Conditions::new([("starts", "get")]));
     let mut full = (*account(8, Vec::new(), Vec::new())).clone();
