@@ -285,7 +285,7 @@ impl State {
         self.sizes.push(rows);
     }
 
-    /// Says how far the last list fell short of the ones before.
+    /// Describes how much shorter the last list is than earlier ones.
     fn shrunk(&self) -> Option<String> {
         let (&last, before) = self.sizes.split_last()?;
         let mut before = before.to_vec();

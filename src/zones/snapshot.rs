@@ -25,7 +25,7 @@ pub trait Names {
     /// Serial number, once all names are read.
     ///
     /// # Errors
-    /// The file is not whole.
+    /// The file is incomplete.
     fn serial(&self) -> Result<u32, ZoneError>;
 }
 

@@ -1016,7 +1016,7 @@ fn a_full_disk_at_the_open_is_read_and_waited_for() {
     let files: MakeFull = |disk, full| disk.full_for_files.store(full, Ordering::SeqCst);
     let growth: MakeFull =
         |disk, full| disk.full_past.store(if full { 512 } else { u64::MAX }, Ordering::SeqCst);
-    // After a crash the segment is rewritten; after a close it is not, and a new store is made.
+    // The segment is rewritten after a crash, but not after a close; `new` starts an empty store.
     for (end, make_full) in ["crash", "torn", "close", "new"]
         .into_iter()
         .flat_map(|end| [files, growth].map(|make_full| (end, make_full)))

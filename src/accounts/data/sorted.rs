@@ -123,7 +123,7 @@ impl<K: Ord + Clone, V: Clone> Sorted<K, V> {
         self.len += 1;
         if rows.len() < CHUNK_ROWS_MAX {
             if rows.len() == rows.capacity() {
-                // A vector would double, also beyond the maximum.
+                // A growing vector would double its capacity, even beyond the maximum.
                 rows.reserve_exact(rows.len().min(CHUNK_ROWS_MAX - rows.len()));
             }
             rows.insert(at, (key, value));

@@ -98,7 +98,7 @@ impl Store {
     /// # Errors
     /// [`AppendError::Superseded`]: another node does the work now.
     pub(in crate::accounts) fn leaders_basis(&self) -> Result<Basis, AppendError> {
-        // Read before the lead, so that a later one refuses the decision.
+        // Read before the lead, so that a later lead conflicts with the decision.
         let since = self.0.shared.since();
         if self.leads() {
             Ok(Basis { since, by_leader: true })

@@ -98,7 +98,7 @@ pub struct TextTest {
 #[derive(Debug, Default)]
 pub struct TextTrail {
     trails: Vec<Trail>,
-    /// Bytes that all labels since then share with it.
+    /// Bytes of it that all later labels share.
     shared: usize,
 }
 

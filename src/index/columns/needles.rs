@@ -36,7 +36,7 @@ struct Needle {
 pub struct NeedleTrail {
     /// End of the first text in the last label; `usize::MAX` if there is none.
     end: usize,
-    /// Bytes that all labels since then share with it.
+    /// Bytes of it that all later labels share.
     shared: usize,
 }
 

@@ -71,7 +71,7 @@ impl From<BuildError> for NoDelta {
 /// When an ingest extends an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExtendRule {
-    /// Names of the smallest index that is extended; 0 extends none.
+    /// Minimum size of an index to extend, in names; 0 disables extending.
     pub from: u32,
     /// Maximum names in the lists that it lacks, in percent of its names.
     pub percent: u32,

@@ -113,7 +113,7 @@ fn read_base(index: &Path, extension: &Extension) -> Result<Manifest, Generation
     let folder = manifest::folder_of(index, extension.base);
     let base = read_manifest(&folder, extension.base)?;
     if base.digest() != extension.base_manifest || base.extends.is_some() {
-        return Err(GenerationError::malformed(&folder, "is not what a later generation extends"));
+        return Err(GenerationError::malformed(&folder, "is not the base of the delta"));
     }
     Ok(base)
 }

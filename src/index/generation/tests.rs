@@ -604,7 +604,7 @@ fn a_damaged_delta_or_base_is_refused() {
     fs::rename(&base, index.join("aside")).expect("renamed");
     fs::rename(manifest::folder_of(&other.index(), GenerationId(1)), &base).expect("renamed");
     let refused = open::open(&index, GenerationId(2)).map(|_| ()).expect_err("another");
-    assert!(refused.to_string().contains("is not what a later generation extends"), "{refused}");
+    assert!(refused.to_string().contains("is not the base of the delta"), "{refused}");
 }
 
 #[test]

@@ -167,11 +167,11 @@ pub enum Op {
     },
     /// A file was synced, bytes and length.
     Sync(Ino),
-    /// A sync of a file failed; the seed says what reached the disk all the same.
+    /// A sync of a file failed; the seed decides which data still reached the disk.
     SyncFailed(Ino, u64),
     /// The names in a folder were synced.
     SyncDir(PathBuf),
-    /// A sync of a folder failed; the seed says what reached the disk all the same.
+    /// A sync of a folder failed; the seed decides which data still reached the disk.
     SyncDirFailed(PathBuf, u64),
     /// A file got another name, instead of any file that had it.
     Rename(PathBuf, PathBuf),

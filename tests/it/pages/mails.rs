@@ -70,7 +70,7 @@ fn an_account_starts_with_the_mailed_link() {
     assert!(ann.is_in());
     let page = ann.get("/account/notifications");
     assert!(!page.text().contains("not verified"), "the link has verified the address");
-    // Once, and only as it was sent.
+    // A link works once, and only unmodified.
     assert_eq!(Browser::new(&server).get(&link).status, 404);
     assert_eq!(Browser::new(&server).post(&link, &[("password", PASSWORD)]).status, 404);
     assert_eq!(ann.get(&format!("{link}A")).status, 404);

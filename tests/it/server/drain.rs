@@ -156,7 +156,7 @@ fn sockets_can_be_handed_over() {
     let site = site();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
-    // A connection from before there is a server waits for it.
+    // A connection opened before the server starts waits for it.
     let mut early = std::net::TcpStream::connect(address).expect("the port is open");
     early
         .write_all(b"GET /api/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
