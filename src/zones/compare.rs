@@ -12,11 +12,11 @@ use crate::vocab::name::DomainName;
 use crate::vocab::new_file;
 use crate::vocab::stage::Periods;
 
-/// Consecutive zone files without a name after which it has dropped.
+/// Number of consecutive zone files without a name after which it counts as dropped.
 const ABSENT_FILES: u8 = 3;
-/// The same for lists of all names of a registry: there, a name that left was deleted.
+/// The same for a registry's lists of all its names, where a missing name was deleted.
 const ABSENT_LISTS: u8 = 2;
-/// Days after which a name has dropped that left with very many others.
+/// Days until a name that left with unusually many others counts as dropped.
 const ABSENT_DAYS_MASS: i32 = 14;
 /// Days for which a dropped name is remembered, so that its return is reported. Longer than any
 /// registry keeps a deleted name.
@@ -31,7 +31,7 @@ struct Missing {
     since: Day,
     /// Zone files without it, up to 255.
     files: u8,
-    /// The name left on a day with very many others.
+    /// The name left on a day with unusually many others.
     with_many: bool,
     /// The name was listed as dropped.
     is_listed: bool,
@@ -67,7 +67,7 @@ impl Missing {
 pub enum Kind {
     /// Zone files: a name may be missing for many reasons.
     Zone,
-    /// A registry's lists of all its names: a name that is missing was deleted, and is free.
+    /// A registry's lists of all its names: a missing name was deleted, and is available.
     Registry,
 }
 
@@ -96,9 +96,9 @@ pub enum Keep {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Changes {
-    /// In the zone before, and no longer.
+    /// Names that left the zone.
     pub left: u64,
-    /// In the zone now, and not before.
+    /// Names that appeared in the zone.
     pub came: u64,
 }
 
@@ -110,9 +110,9 @@ pub struct Found {
     pub dropped: u64,
     /// Were listed as dropped and returned before the registry could have released them.
     pub restored: u64,
-    /// Were listed as dropped, and came back after that.
+    /// Were listed as dropped, and returned after a release.
     pub registered_again: u64,
-    /// Missing, and not listed.
+    /// Missing, but not listed.
     pub waiting: u64,
 }
 
@@ -124,7 +124,7 @@ pub struct Paths<'a> {
     pub missing_now: &'a Path,
 }
 
-/// The day of a comparison, and how to take it.
+/// The day of a comparison, and how to treat it.
 pub struct OnDay<'a> {
     pub apex: &'a str,
     pub day: Day,
@@ -136,7 +136,7 @@ pub struct OnDay<'a> {
     pub lists_all: bool,
 }
 
-/// Counts the names that left and came.
+/// Counts the names that left and appeared.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -161,7 +161,7 @@ pub fn changes(before: &Path, now: &Path) -> Result<Changes, ZoneError> {
     }
 }
 
-/// Writes who is missing now, and adds to `list` who dropped and who came back.
+/// Writes the names that are missing now, and adds dropped and returned names to `list`.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -313,11 +313,11 @@ impl DropList {
         let Ok(name) = DomainName::parse(&name) else { return Ok(()) };
         self.rows += 1;
         let [date, status, again] = rest;
-        // A name that a registry has deleted is free.
+        // A name that a registry has deleted is available.
         self.record([name.as_str(), date, status, again], date)
     }
 
-    /// Waits for the disk. Returns the number of rows.
+    /// Syncs the file. Returns the number of rows.
     ///
     /// # Errors
     /// A write fails.

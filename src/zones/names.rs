@@ -1,4 +1,4 @@
-//! Sorted owners on disk, each with a few bytes: what was in a zone, and what has left it.
+//! Sorted owners on disk, each with a few bytes: the names in a zone, and the missing ones.
 //!
 //! ```text
 //! "DDZN" version bytes-a-name
@@ -21,7 +21,7 @@ const END: u8 = 0xff;
 const BUFFER_BYTES: usize = 256 << 10;
 const _: () = assert!(OWNER_BYTES_MAX < END as usize);
 
-/// Bytes of an owner at most (RFC 1035 §2.3.4).
+/// Maximum length of an owner in bytes (RFC 1035 §2.3.4).
 pub const OWNER_BYTES_MAX: usize = 253;
 
 /// Writes names in ascending order, each once. `N` is the number of bytes that each has.
@@ -41,13 +41,13 @@ pub struct NamesReader<const N: usize> {
     buffer: Vec<u8>,
     /// Unread part of the buffer.
     unread: Range<usize>,
-    /// Up to where the buffer is in `hasher`.
+    /// End of the part of the buffer that `hasher` has seen.
     hashed: usize,
     hasher: blake3::Hasher,
     name: Vec<u8>,
     extra: [u8; N],
     count: u64,
-    /// A name is at hand.
+    /// Whether there is a current name.
     is_at_name: bool,
 }
 
@@ -98,7 +98,7 @@ impl<const N: usize> NamesWriter<N> {
         Ok(())
     }
 
-    /// Writes the end and waits for the disk. Returns the number of names.
+    /// Writes the end and syncs the file. Returns the number of names.
     ///
     /// # Errors
     /// A write fails.
@@ -139,7 +139,7 @@ impl<const N: usize> NamesReader<N> {
         Ok(reader)
     }
 
-    /// The name at hand and its bytes; `None` after the last.
+    /// The current name and its bytes; `None` after the last.
     pub fn name(&self) -> Option<(&[u8], [u8; N])> {
         self.is_at_name.then_some((&self.name[..], self.extra))
     }
@@ -147,7 +147,7 @@ impl<const N: usize> NamesReader<N> {
     /// Advances to the next name.
     ///
     /// # Errors
-    /// The file cannot be read, or is damaged: known at the latest when the last name has been read.
+    /// The file cannot be read, or is damaged, which is detected at the last name at the latest.
     pub fn next(&mut self) -> Result<(), ZoneError> {
         if !self.is_at_name {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Reads the owners of delegations from a zone file, at the speed of unpacking.
+//! Reads the owners of delegations from a zone file, as fast as it decompresses.
 //!
 //! Published zone files have a record a line, whole names, and the records of an owner together. Such
 //! lines are read as bytes here. [`ZoneRecords`] reads the others: comments, directives, parentheses,
@@ -21,7 +21,7 @@ const READ_BYTES: usize = 1 << 20;
 const SOA_FIELDS: usize = 7;
 /// Maximum bytes of these fields: two names of 255 bytes, of which each may be `\\DDD`, and five numbers.
 const SOA_BYTES_MAX: usize = 2 * 4 * 255 + 5 * 20;
-/// Maximum lines that are not records: a file may contain warnings of a tool, but no other text.
+/// Maximum number of lines that are not records, such as warnings of a tool.
 const BAD_LINES_MAX: u32 = 100;
 
 /// Owners of NS records below the apex, in the order of the file.
@@ -45,9 +45,9 @@ struct Parser {
     apex: String,
     /// `.com.`
     end: Vec<u8>,
-    /// The first field of the last line that delegated, as the file has it.
+    /// The first field of the last delegating line, verbatim.
     last: Vec<u8>,
-    /// The record before had the owner `last`, and `records` has not seen it.
+    /// The previous record had the owner `last`, which `records` has not seen.
     is_ahead: bool,
     owner: Vec<u8>,
     records: ZoneRecords,
@@ -61,12 +61,12 @@ struct Soa {
     first: Option<Vec<String>>,
     /// Fields read so far of a record that continues.
     open: Option<Vec<String>>,
-    /// The last record of the file was the first again.
+    /// Whether the last record repeated the first one.
     is_closed: bool,
 }
 
 impl Owners {
-    /// Opens a zone file, packed or not.
+    /// Opens a zone file, compressed or not.
     ///
     /// # Errors
     /// The file cannot be read, or names no zone.

@@ -1,4 +1,4 @@
-//! Reads a registry's list of all its names in the place of a zone file.
+//! Reads a registry's list of all its names like a zone file.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::snapshot::Names;
 use crate::feeds::{Feed, Row};
 use crate::vocab::day::Day;
 
-/// Maximum share of bad rows: one in this number.
+/// At most one in this number of rows may be bad.
 const BAD_SHARE: u64 = 10;
 
 /// The names of a list.

@@ -19,7 +19,7 @@ pub trait Names {
     /// The next name; `None` at the end of the file.
     ///
     /// # Errors
-    /// The file cannot be read, or holds text of another kind.
+    /// The file cannot be read, or has another format.
     fn next(&mut self) -> Result<Option<&[u8]>, ZoneError>;
 
     /// Serial number, once all names are read.
@@ -29,7 +29,7 @@ pub trait Names {
     fn serial(&self) -> Result<u32, ZoneError>;
 }
 
-/// A zone file that was read whole.
+/// A zone file that was read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     pub apex: String,
@@ -41,7 +41,7 @@ pub struct Snapshot {
 /// sorted; names of others are sorted in `scratch`.
 ///
 /// # Errors
-/// The zone file is not whole, or a file cannot be written.
+/// The zone file is incomplete, or a file cannot be written.
 pub fn take<N: Names>(
     open: impl Fn() -> Result<N, ZoneError>,
     into: &Path,
@@ -88,11 +88,11 @@ fn sort(mut owners: impl Names, into: &Path, scratch: &Path) -> Result<Snapshot,
     Ok(Snapshot { apex: owners.apex().to_owned(), serial, names: writer.finish()? })
 }
 
-/// Names that are sorted in memory.
+/// Names to be sorted in memory.
 #[derive(Default)]
 struct Run {
     bytes: Vec<u8>,
-    /// Where each name is in `bytes`.
+    /// Position of each name in `bytes`.
     places: Vec<(u32, u32)>,
 }
 
@@ -103,7 +103,7 @@ impl Run {
         self.places.push((start, self.bytes.len() as u32));
     }
 
-    /// Writes the names, and is empty again.
+    /// Writes the names, and clears the buffer.
     fn write(&mut self, path: &Path) -> Result<(), ZoneError> {
         let name = |&(start, end): &(u32, u32)| &self.bytes[start as usize..end as usize];
         let mut places = std::mem::take(&mut self.places);

@@ -17,30 +17,30 @@ use crate::vocab::new_file;
 use crate::vocab::whole_file;
 
 const STATE: &str = "state.json";
-/// Days whose changes say what is usual.
+/// Number of recent days that define the usual number of changes.
 const USUAL_DAYS: usize = 28;
-/// More changes than this times the usual number are very many.
+/// A day is unusual if it has more than this multiple of the usual changes.
 const MANY_TIMES: u64 = 4;
-/// As is a share of the zone, in names, and this number at least.
+/// It is also unusual above this share of the zone, and this number of names.
 const MANY_SHARE: u64 = 200;
 const MANY_LEAST: u64 = 500;
-/// A zone that has less than this percentage of the names before is doubted for longer.
+/// Below this percentage of its previous size, a zone needs more confirmations.
 const WHOLE_PERCENT: u64 = 98;
-/// Names that a small zone may lose in a day all the same.
+/// Number of names that even a small zone may lose in a day.
 const LOST_LEAST: u64 = 50;
-/// Zone files in a row with very many changes after which they are believed.
+/// Number of consecutive unusual zone files after which they are believed.
 const AGREEING: usize = 2;
-/// The same for a zone that lost much of its names: half a zone was published for two days in a row.
+/// The same for a zone that lost much of its names: incomplete zones have been published two days in a row.
 const AGREEING_SMALLER: usize = 3;
 
-/// A zone in a folder. One process at a time may use it.
+/// The state of a zone, in a folder that one process at a time may use.
 #[derive(Debug)]
 pub struct Tracker {
     folder: PathBuf,
     state: State,
 }
 
-/// The file that says which other files are in use: replaced as a whole.
+/// The file that names the files in use. It is replaced atomically.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct State {
@@ -48,14 +48,14 @@ struct State {
     /// Number of the latest files; each change of the state gets a new number.
     number: u64,
     last: Option<Kept>,
-    /// Zone files with very many changes, oldest first, until enough agree or one does not.
+    /// Unusual zone files, oldest first, until enough agree or one disagrees.
     held: Vec<Kept>,
     missing: String,
-    /// Changes of the latest days that were believed, oldest first.
+    /// Changes of the latest believed days, oldest first.
     usual: Vec<Changes>,
-    /// Lists that were written and not yet taken away, oldest first.
+    /// Lists that were written but not yet ingested, oldest first.
     lists: Vec<Written>,
-    /// Whether all names that exist were listed ([`Keep::All`]).
+    /// Whether all existing names were listed ([`Keep::All`]).
     #[serde(default)]
     all_listed: bool,
 }
@@ -93,7 +93,7 @@ pub enum Outcome {
     },
     /// The zone has not changed since the last file.
     Unchanged,
-    /// Very many names left or came: nothing is concluded until `files_needed` files in a row say so.
+    /// Unusually many names left or appeared: no drops are derived until `files_needed` consecutive files agree.
     Held {
         changes: Changes,
         files: usize,
@@ -110,11 +110,11 @@ pub struct Applied {
     pub changes: Changes,
     /// Names listed as dropped.
     pub dropped: u64,
-    /// Listed as dropped before, and back before the registry could have released them.
+    /// Previously listed as dropped, and back before the registry could have released them.
     pub restored: u64,
-    /// Listed as dropped before, and back after that.
+    /// Previously listed as dropped, and back after a release.
     pub registered_again: u64,
-    /// Names that are missing and not listed yet.
+    /// Missing names that are not listed yet.
     pub waiting: u64,
     /// The day of a file that was held and is now believed.
     pub believed: Option<Day>,
@@ -178,11 +178,11 @@ impl Tracker {
         Ok(tracker)
     }
 
-    /// Takes the zone file of a day. A drop that it proves gets the day of the first file without the
+    /// Processes the zone file of a day. A drop gets the day of the first file without the
     /// name. On failure, nothing has changed.
     ///
     /// # Errors
-    /// The file is not whole, of another zone, or not newer than the last one; or a disk operation fails.
+    /// The file is incomplete, of another zone, or not newer than the last one; or a disk operation fails.
     pub fn take(
         &mut self,
         file: &Path,
@@ -213,7 +213,7 @@ impl Tracker {
         Ok(outcome)
     }
 
-    /// Lists that wait to be ingested, oldest first, and how to say that one was: [`Tracker::ingested`].
+    /// Returns the lists to ingest, oldest first. Call [`Tracker::ingested`] after each.
     /// A list may be ingested twice if the process ends between the two; its content is the same.
     pub fn lists(&self) -> Vec<List> {
         let list = |list: &Written| List { path: self.folder.join(&list.file), day: list.day };
@@ -303,7 +303,7 @@ impl Tracker {
         Ok(Outcome::Applied(applied))
     }
 
-    /// Whether very many names left or came.
+    /// Whether unusually many names left or appeared.
     fn is_mass(&self, last: &Kept, now: &Kept, changes: Changes) -> bool {
         let usual = |of: fn(&Changes) -> u64| {
             let mut counts: Vec<u64> = self.state.usual.iter().map(of).collect();
@@ -349,13 +349,13 @@ impl Tracker {
         applied.registered_again += registered_again;
         (applied.waiting, applied.names) = (waiting, now.names);
         next.missing = missing;
-        // Names that come while they are not listed would be missed by a later `keep = "all"`.
+        // Otherwise a later `keep = "all"` would miss names that appeared while they were not listed.
         next.all_listed = keep == Keep::All;
         next.last = Some(now);
         Ok(())
     }
 
-    /// Keeps a list that has rows.
+    /// Keeps a list unless it is empty.
     fn finish(&self, next: &mut State, list: DropList) -> Result<(), ZoneError> {
         if list.finish()? > 0 {
             let day = next.last.as_ref().map_or(Day::MIN, |last| last.day);
@@ -364,18 +364,18 @@ impl Tracker {
         Ok(())
     }
 
-    /// Makes a state the one that counts, once its files are on disk.
+    /// Commits a state once its files are on disk.
     fn commit(&mut self, next: State) -> Result<(), ZoneError> {
         let path = self.folder.join(STATE);
         let text = serde_json::to_vec_pretty(&next).expect("names and numbers are JSON");
-        // New files are in the folder before a state names them.
+        // New files must be durable before a state names them.
         let in_folder = File::open(&self.folder).and_then(|folder| folder.sync_all());
         in_folder.and_then(|()| whole_file::replace(&path, &text)).at(&path)?;
         self.state = next;
         Ok(())
     }
 
-    /// Removes files that the state does not name: those before it, and those of a process that ended.
+    /// Removes files that the state does not name: earlier ones, and leftovers of killed processes.
     fn tidy(&self) -> Result<(), ZoneError> {
         let State { last, held, missing, lists, .. } = &self.state;
         let kept = last.iter().chain(held).map(|kept| &kept.file);
