@@ -53,11 +53,29 @@ fn documents_name_existing_files() {
 }
 
 #[test]
+fn the_architecture_is_in_short_paragraphs() {
+    let (mut lines, mut is_fenced) = (0, false);
+    for (line, number) in read(&root().join("src/ARCHITECTURE.md")).lines().zip(1..) {
+        is_fenced ^= line.starts_with("```");
+        let is_item = line.starts_with("- ")
+            || line.split_once(". ").is_some_and(|(n, _)| n.parse::<u8>().is_ok());
+        lines = match line {
+            _ if is_fenced || line.is_empty() || line.starts_with(['|', '#']) => 0,
+            _ if is_item => 1,
+            _ => lines + 1,
+        };
+        let is_wide = line.chars().count() > 120 && !line.starts_with('|');
+        assert!(!is_wide, "src/ARCHITECTURE.md:{number}: longer than 120 columns");
+        assert!(lines <= 6, "src/ARCHITECTURE.md:{number}: a paragraph of more than 6 lines");
+    }
+}
+
+#[test]
 fn contributing_names_existing_tests() {
     let tests: Vec<String> = Tree::read()
         .files
         .iter()
-        .filter(|file| file.starts_with("tests/it/") && file.ends_with(".rs"))
+        .filter(|file| file.ends_with(".rs"))
         .map(|file| read(&root().join(file)))
         .collect();
     // Names of tests are sentences; other code spans of this length are paths or have capitals.
