@@ -3,7 +3,7 @@
 
   benches/cluster.py [--writes N] [--seconds N]
 
-Needs a release build (`cargo build --release`), `tests/tools` for the NATS servers, and wrk for reads. Prints
+Needs a release build (`cargo build --release --features cluster`), `tests/tools` for the NATS servers, and wrk for reads. Prints
 a Markdown table: writes one after the other by one client, beside what three NATS servers take to acknowledge a
 record of that size; and reads of all cores.
 """

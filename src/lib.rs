@@ -5,6 +5,7 @@
 
 pub use dropdex_corpus as corpus;
 pub use dropdex_feeds as feeds;
+pub use dropdex_index as index;
 pub use dropdex_journal as journal;
 pub use dropdex_query as query;
 pub use dropdex_scorer as scorer;
@@ -12,7 +13,6 @@ pub use dropdex_vocab as vocab;
 pub use dropdex_zones as zones;
 
 // From a list to a query result.
-pub mod index;
 pub mod intake;
 pub mod changes;
 // User data.

@@ -14,7 +14,6 @@ use regex::Regex;
 /// The rooms without a `Cargo.toml` of their own, each with the rooms it may import. A room comes after
 /// those it imports.
 const MAY_IMPORT: &[(&str, &str)] = &[
-    ("index", "vocab query scorer corpus"),
     // Lists in, corpus and generation out: the commands, the admin socket and the inbox call it.
     ("intake", "vocab feeds zones corpus index"),
     // Events of names, in order; derived by `workers`.

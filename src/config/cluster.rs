@@ -90,7 +90,7 @@ impl ClusterFile {
         let ClusterFile { servers, stream, replicas, credentials, ca_file, .. } = self;
         ensure!(
             cfg!(feature = "cluster"),
-            "cluster: this dropdex was built without the feature `cluster`; remove the section, or build with it"
+            "cluster: this dropdex was built without the feature `cluster`; remove the section, or build with `--features cluster`"
         );
         let node = node.unwrap_or_default();
         ensure!(

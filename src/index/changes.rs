@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::index::columns::checks::DropChecks;
-use crate::index::filter::{AsOf, Sort, View};
-use crate::index::query::index::{DayIndex, Index, Layer};
-use crate::index::query::merge::merged;
-use crate::query::filter::Filter;
+use crate::columns::checks::DropChecks;
+use crate::filter::{AsOf, Sort, View};
+use crate::query::index::{DayIndex, Index, Layer};
+use crate::query::merge::merged;
 use crate::vocab::change::{ChangeKind, ChangeSource};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use dropdex_query::filter::Filter;
 
 /// Docs per parallel task.
 const DOCS_PER_PIECE: u32 = 1 << 16;

@@ -1,11 +1,11 @@
-//! Queries of the index: the requests of [`crate::query`], on a day.
+//! Queries of the index: the requests of [`dropdex_query`], on a day.
 
-pub use crate::query::filter::Filter;
-pub use crate::query::request::{
+use crate::vocab::day::Day;
+pub use dropdex_query::filter::Filter;
+pub use dropdex_query::request::{
     CATCHABLE, DROPPED_TODAY, DropFilter, Facet, PENDING_DELETE, REDEMPTION, RELEASED, RowPosition,
     RuleQuery, SearchFilter, Sort, SortKey, StageSet, View, stage_code,
 };
-use crate::vocab::day::Day;
 
 /// Day for which a query is answered; fixed for the whole request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -49,6 +49,12 @@ pub mod query;
 pub mod rules;
 pub mod storage;
 
+use dropdex_corpus as corpus;
+#[cfg(test)]
+use dropdex_feeds as feeds;
+use dropdex_scorer as scorer;
+use dropdex_vocab as vocab;
+
 pub use columns::drop_history::EarlierDrop;
 pub use columns::names::Names;
 pub use error::QueryError;

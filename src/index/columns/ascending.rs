@@ -4,9 +4,9 @@
 
 use std::ops::Range;
 
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 
 /// Numbers in a block.
 const BLOCK: usize = 128;
@@ -253,7 +253,7 @@ fn nth_one_of(mut word: u64, before: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::rank_table::tests::Random;
+    use crate::columns::rank_table::tests::Random;
 
     #[test]
     fn numbers_come_back() {

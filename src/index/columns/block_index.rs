@@ -9,9 +9,9 @@ use std::ops::Range;
 use fst::raw::{Builder, Fst, Node};
 use rayon::prelude::*;
 
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 
 /// Fst over owned bytes.
 pub type OwnedFst = Fst<Vec<u8>>;

@@ -8,11 +8,11 @@
 
 use std::ops::Range;
 
-use crate::index::columns::ascending::Ascending;
-use crate::index::columns::rank_table::RankTable;
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::columns::ascending::Ascending;
+use crate::columns::rank_table::RankTable;
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 
 /// Rows sorted by (TLD number, row), with their keys.
 #[derive(Debug, Default)]
@@ -142,7 +142,7 @@ impl ByTld {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::rank_table::tests::Random;
+    use crate::columns::rank_table::tests::Random;
 
     #[test]
     fn rows_of_a_tld_are_one_range() {

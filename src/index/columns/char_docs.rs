@@ -4,14 +4,14 @@
 
 use rayon::prelude::*;
 
-use crate::index::columns::alphabet::{ALPHABET, CODES};
-use crate::index::columns::doc_sets::{DocSet, DocSets, DocSetsBuilder};
-use crate::index::columns::idn::alias_of;
-use crate::index::columns::records::ScoreRecords;
-use crate::index::columns::tlds::Tlds;
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::columns::alphabet::{ALPHABET, CODES};
+use crate::columns::doc_sets::{DocSet, DocSets, DocSetsBuilder};
+use crate::columns::idn::alias_of;
+use crate::columns::records::ScoreRecords;
+use crate::columns::tlds::Tlds;
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 
 const FILE: &str = "listed.letters";
 /// Words per parallel task.

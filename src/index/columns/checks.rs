@@ -1,29 +1,29 @@
 //! Conditions on dropped names that have no bitmap: ranges of columns, and the text of labels. In: a
 //! filter and the columns by doc. Out: which docs of a window, or whether one name, passes.
 //!
-//! A window is combined word by word: properties and days are bitmaps ([`crate::index::columns::slices`]).
+//! A window is combined word by word: properties and days are bitmaps ([`crate::columns::slices`]).
 //! The numbers of lists are compared 64 docs at a time without branches, so that the compiler vectorises
 //! it. Texts come last.
 
 use std::ops::RangeInclusive;
 
-use crate::index::columns::day_column::{DayColumn, DayTest};
-use crate::index::columns::drop_days::DropDays;
-use crate::index::columns::first_batches::FirstBatches;
-use crate::index::columns::label::{MarkTest, TextTest, TextTrail};
-use crate::index::columns::names::text_of;
-use crate::index::columns::packed::Packed;
-use crate::index::columns::popularity::Popularity;
-use crate::index::columns::properties::{Properties, PropertyTests, TraitTest};
-use crate::index::columns::rank_key::{dqs_of, length_of, rank_key};
-use crate::index::columns::records::ScoreRecords;
-use crate::index::columns::scores::Scores;
-use crate::index::columns::tlds::Tlds;
-use crate::query::filter::{DayRange, Filter, ReadingFilter};
+use crate::columns::day_column::{DayColumn, DayTest};
+use crate::columns::drop_days::DropDays;
+use crate::columns::first_batches::FirstBatches;
+use crate::columns::label::{MarkTest, TextTest, TextTrail};
+use crate::columns::names::text_of;
+use crate::columns::packed::Packed;
+use crate::columns::popularity::Popularity;
+use crate::columns::properties::{Properties, PropertyTests, TraitTest};
+use crate::columns::rank_key::{dqs_of, length_of, rank_key};
+use crate::columns::records::ScoreRecords;
+use crate::columns::scores::Scores;
+use crate::columns::tlds::Tlds;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::popularity::ListRank;
+use dropdex_query::filter::{DayRange, Filter, ReadingFilter};
 
 /// Words between two looks at the time budget while texts are read.
 const WORDS_PER_LOOK: usize = 64;

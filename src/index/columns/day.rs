@@ -6,11 +6,11 @@ use std::borrow::Cow;
 
 use rayon::prelude::*;
 
-use crate::index::columns::drop_days::DropDays;
-use crate::index::columns::packed::Packed;
-use crate::index::columns::slices::has_doc;
-use crate::index::columns::tlds::Tlds;
-use crate::index::filter::{AsOf, DROPPED_TODAY, RELEASED, View, stage_code, stage_code_in};
+use crate::columns::drop_days::DropDays;
+use crate::columns::packed::Packed;
+use crate::columns::slices::has_doc;
+use crate::columns::tlds::Tlds;
+use crate::filter::{AsOf, DROPPED_TODAY, RELEASED, View, stage_code, stage_code_in};
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
 

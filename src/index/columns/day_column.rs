@@ -4,10 +4,10 @@
 
 use std::ops::RangeInclusive;
 
-use crate::index::columns::slices::{SliceFiles, SliceTest, Slices, ValueSet, docs_of};
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::columns::slices::{SliceFiles, SliceTest, Slices, ValueSet, docs_of};
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 
 /// Bits of the number of a period.
 const BITS: usize = 6;
@@ -159,7 +159,7 @@ fn cuts(days: &[u16]) -> Vec<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::fixtures::round_trip;
+    use crate::columns::fixtures::round_trip;
 
     const FILES: DayFiles = DayFiles { cuts: "cuts", periods: "periods" };
 

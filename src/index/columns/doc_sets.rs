@@ -4,11 +4,11 @@
 
 use std::ops::Range;
 
-use crate::index::columns::ascending::{Ascending, AscendingBuilder};
-use crate::index::columns::slices::{docs_of, ones, set_doc};
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::columns::ascending::{Ascending, AscendingBuilder};
+use crate::columns::slices::{docs_of, ones, set_doc};
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 
 /// Above one doc in this many, a bitmap is smaller than a list: a doc of the list takes three bits, and one
 /// more for each time that docs are half as frequent.
@@ -285,7 +285,7 @@ pub fn mark_docs(docs: &[u32], start: u32, words: &mut [u64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::fixtures::round_trip;
+    use crate::columns::fixtures::round_trip;
 
     /// Number 0 has a bitmap, and some of the others have no doc.
     #[test]

@@ -2,11 +2,11 @@
 //! follow drops after few numbers of days, so that a doc has the position of its drop date among all drop
 //! dates, and that of its wait among all waits. A [`DayColumn`] of each answers for ranges of days.
 
-use crate::index::columns::day_column::{DayColumn, DayFiles, DayTest};
-use crate::index::columns::packed::Packed;
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::columns::day_column::{DayColumn, DayFiles, DayTest};
+use crate::columns::packed::Packed;
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 
 const DATES: &str = "listed.drop-dates";
 const DATE: &str = "listed.drop-date";
@@ -125,7 +125,7 @@ fn open_numbers(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::fixtures::round_trip;
+    use crate::columns::fixtures::round_trip;
 
     #[test]
     fn days_come_back_and_ranges_are_compared_like_day_by_day() {

@@ -2,11 +2,11 @@
 //! with its ordinal and found by binary search. The latest drop of a name is a doc of the drops
 //! list.
 
-use crate::index::columns::part::Section;
-use crate::index::columns::table::Table;
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::columns::part::Section;
+use crate::columns::table::Table;
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 use crate::vocab::day::Day;
 
 const ORDINALS: &str = "earlier.ordinals";
@@ -98,7 +98,7 @@ impl DropHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::fixtures::{TestTables, round_trip};
+    use crate::columns::fixtures::{TestTables, round_trip};
 
     #[test]
     fn drops_are_read_as_written() {

@@ -13,18 +13,18 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::index::columns::ascending::nth_one;
-use crate::index::columns::by_tld::{ByTld, ByTldBuilder};
-use crate::index::columns::idn::IdnOrders;
-use crate::index::columns::packed::Packed;
-use crate::index::columns::part::Section;
-use crate::index::columns::rank_table::{ABSENT, Coded, Order, RankTable, Tables};
-use crate::index::columns::slices::{has_doc, set_doc};
-use crate::index::columns::table::Table;
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::filter::View;
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::columns::ascending::nth_one;
+use crate::columns::by_tld::{ByTld, ByTldBuilder};
+use crate::columns::idn::IdnOrders;
+use crate::columns::packed::Packed;
+use crate::columns::part::Section;
+use crate::columns::rank_table::{ABSENT, Coded, Order, RankTable, Tables};
+use crate::columns::slices::{has_doc, set_doc};
+use crate::columns::table::Table;
+use crate::error::{BuildError, GenerationError};
+use crate::filter::View;
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 
 /// Words per stored count of [`Bits`].
 const COUNTED_WORDS: usize = 8;
@@ -268,7 +268,7 @@ pub struct StagedDrops {
 }
 
 impl StagedDrops {
-    /// Builds the tables from the code of each doc, see [`crate::index::columns::day::DayStages`]. Takes about 100 ms
+    /// Builds the tables from the code of each doc, see [`crate::columns::day::DayStages`]. Takes about 100 ms
     /// per million names: run it in the background.
     pub fn new(dropped: &DropsByName, idn: IdnOrders<'_>, stages_by_doc: &[u8]) -> StagedDrops {
         let code = |place| stages_by_doc[dropped.doc(place) as usize];
@@ -358,7 +358,7 @@ impl Codes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::rank_table::tests::Random;
+    use crate::columns::rank_table::tests::Random;
 
     #[test]
     fn members_are_numbered_in_order() {

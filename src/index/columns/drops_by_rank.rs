@@ -1,11 +1,11 @@
 //! The drops list: names that dropped and were not registered again, in rank order. In: columns,
 //! TLDs and trigrams of dropped names. Out: docs that pass a filter, best first.
-//! [`crate::index::query`] builds the rows from columns and records.
+//! [`crate::query`] builds the rows from columns and records.
 //!
 //! Docs are positions in rank order, so the first matches are the result and no query sorts.
 //! Scores are a range of docs. All other
 //! conditions are bitmaps of docs, computed for a window of docs and combined word by word: properties of
-//! names and periods of days are bitmaps by bit ([`crate::index::columns::slices`]), stages are bitmaps for
+//! names and periods of days are bitmaps by bit ([`crate::columns::slices`]), stages are bitmaps for
 //! the day ([`DayStages`]), TLDs and single characters are sets of docs ([`DocSets`]), postings set bits. Windows
 //! grow during the walk: first pages cost little, and an offset is counted instead of visited. A total
 //! that is not known takes a walk to the end: on a long list, all cores walk pieces of it.
@@ -16,29 +16,29 @@ use std::hint::black_box;
 use std::io;
 use std::ops::{ControlFlow, Range};
 
-use crate::index::columns::ascending::Ascending;
-use crate::index::columns::checks::{DropChecks, DropColumns};
-use crate::index::columns::day::{DayStages, DropDates, StageDocs};
-use crate::index::columns::day_column::DayColumn;
-use crate::index::columns::doc_sets::{DocSet, DocSets};
-use crate::index::columns::drop_days::DropDays;
-use crate::index::columns::first_batches::FirstBatches;
-use crate::index::columns::packed::Packed;
-use crate::index::columns::popularity::Popularity;
-use crate::index::columns::properties::{Properties, Property};
-use crate::index::columns::rank_key::rank_key;
-use crate::index::columns::rank_order::{self, DropRows, RankOrder};
-use crate::index::columns::records::ScoreRecords;
-use crate::index::columns::scores::Scores;
-use crate::index::columns::slices::ones;
-use crate::index::columns::table::Table;
-use crate::index::columns::tlds::Tlds;
-use crate::index::columns::trigram_writer;
-use crate::index::columns::trigrams::{SearchedNames, Seeker, Trigrams};
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::filter::DropFilter;
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::columns::ascending::Ascending;
+use crate::columns::checks::{DropChecks, DropColumns};
+use crate::columns::day::{DayStages, DropDates, StageDocs};
+use crate::columns::day_column::DayColumn;
+use crate::columns::doc_sets::{DocSet, DocSets};
+use crate::columns::drop_days::DropDays;
+use crate::columns::first_batches::FirstBatches;
+use crate::columns::packed::Packed;
+use crate::columns::popularity::Popularity;
+use crate::columns::properties::{Properties, Property};
+use crate::columns::rank_key::rank_key;
+use crate::columns::rank_order::{self, DropRows, RankOrder};
+use crate::columns::records::ScoreRecords;
+use crate::columns::scores::Scores;
+use crate::columns::slices::ones;
+use crate::columns::table::Table;
+use crate::columns::tlds::Tlds;
+use crate::columns::trigram_writer;
+use crate::columns::trigrams::{SearchedNames, Seeker, Trigrams};
+use crate::error::{BuildError, GenerationError};
+use crate::filter::DropFilter;
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::time::UnixMs;
@@ -647,16 +647,16 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::index::columns::fixtures::{TestTables, round_trip};
-    use crate::index::columns::idn::alias_of;
-    use crate::index::columns::rank_key::{dqs_of, length_of, order_key};
-    use crate::index::columns::slices::docs_of;
-    use crate::index::filter::{AsOf, Filter, Sort, View};
-    use crate::query::text::Substring;
+    use crate::columns::fixtures::{TestTables, round_trip};
+    use crate::columns::idn::alias_of;
+    use crate::columns::rank_key::{dqs_of, length_of, order_key};
+    use crate::columns::slices::docs_of;
+    use crate::filter::{AsOf, Filter, Sort, View};
     use crate::vocab::budget::{Budget, Spent};
     use crate::vocab::day::Day;
     use crate::vocab::name::DomainName;
     use crate::vocab::stage::Stage;
+    use dropdex_query::text::Substring;
 
     /// A name on the list, as the table has it.
     struct Row {
@@ -933,8 +933,7 @@ mod tests {
                 for (code, row) in codes.iter().zip(&built.rows) {
                     let pending = built.tlds.pending_days(row.tld);
                     let stage = Stage::on(as_of.today, raw(row.release), pending, catch_days);
-                    let of_today =
-                        u8::from(row.drop_date == today) * crate::index::filter::DROPPED_TODAY;
+                    let of_today = u8::from(row.drop_date == today) * crate::filter::DROPPED_TODAY;
                     assert_eq!(*code, View::Stage(stage).code_mask() | of_today);
                     present[usize::from(row.tld)] |= code;
                 }

@@ -2,9 +2,9 @@
 //! one, two or four bytes, depending on the newest batch: neighbours in rank order have nothing in
 //! common that would compress better. With a single batch, nothing is stored.
 
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 use crate::vocab::day::Day;
 use crate::vocab::time::UnixMs;
 
@@ -208,7 +208,7 @@ fn width(batches: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::fixtures::round_trip;
+    use crate::columns::fixtures::round_trip;
 
     #[test]
     fn numbers_are_read_as_written_in_any_width() {

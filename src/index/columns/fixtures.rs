@@ -1,16 +1,16 @@
 //! Random tables for tests.
 
+use crate::columns::first_batches::BatchTimes;
+use crate::columns::part::Part;
+use crate::columns::rank_key::rank_key;
+use crate::columns::table::Table;
+use crate::columns::tlds::Tlds;
 use crate::corpus::drops::DROP_RULES;
-use crate::index::columns::first_batches::BatchTimes;
-use crate::index::columns::part::Part;
-use crate::index::columns::rank_key::rank_key;
-use crate::index::columns::table::Table;
-use crate::index::columns::tlds::Tlds;
-use crate::index::error::BuildError;
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
-use crate::index::storage::manifest::{GenerationId, INDEX_FORMAT, Manifest};
+use crate::error::BuildError;
 use crate::scorer::Coverage;
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
+use crate::storage::manifest::{GenerationId, INDEX_FORMAT, Manifest};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;

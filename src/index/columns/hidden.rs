@@ -3,11 +3,11 @@
 //!
 //! The columns of the generation stay as they are, and are shared with indexes that hide other names.
 
-use crate::index::columns::by_tld::ByTld;
-use crate::index::columns::drops_by_name::DropsByName;
-use crate::index::columns::idn::IdnOrders;
-use crate::index::columns::rank_table::{HiddenPlaces, RankTable};
-use crate::index::columns::slices::{has_doc, set_doc};
+use crate::columns::by_tld::ByTld;
+use crate::columns::drops_by_name::DropsByName;
+use crate::columns::idn::IdnOrders;
+use crate::columns::rank_table::{HiddenPlaces, RankTable};
+use crate::columns::slices::{has_doc, set_doc};
 
 /// Hidden names of a generation.
 #[derive(Debug)]

@@ -10,15 +10,15 @@ use std::ops::Range;
 use fst::raw::{Builder, Fst};
 use rayon::prelude::*;
 
-use crate::index::columns::block_index::{OwnedFst, place};
-use crate::index::columns::by_tld::ByTld;
-use crate::index::columns::names::Names;
-use crate::index::columns::part::{Part, Section};
-use crate::index::columns::rank_table::RankTable;
-use crate::index::columns::table::Table;
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::columns::block_index::{OwnedFst, place};
+use crate::columns::by_tld::ByTld;
+use crate::columns::names::Names;
+use crate::columns::part::{Part, Section};
+use crate::columns::rank_table::RankTable;
+use crate::columns::table::Table;
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 use crate::vocab::name::{A_LABEL, is_a_label, to_unicode};
 
 /// File name prefixes of the two lists. The files keep the name `aliases`: it is part of the
@@ -66,7 +66,7 @@ pub struct Matches {
     pub others: Vec<(u32, bool)>,
 }
 
-/// Finds the names that `prefix`, normalised like [`crate::query::text::NamePrefix`], matches by
+/// Finds the names that `prefix`, normalised like [`dropdex_query::text::NamePrefix`], matches by
 /// either form.
 pub fn matches(texts: &Names, aliases: &IdnNames, prefix: &str) -> Matches {
     let names = if prefix.is_ascii() { texts.range(prefix.as_bytes()) } else { 0..0 };
@@ -256,7 +256,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
-    use crate::index::columns::names::tests::{Random, names, reopened, table, texts};
+    use crate::columns::names::tests::{Random, names, reopened, table, texts};
     use crate::vocab::name::DomainName;
 
     /// Returns the A-label form of a label.

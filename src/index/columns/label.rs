@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 use memchr::memmem::Finder;
 
-use crate::index::columns::names::text_of;
-use crate::query::filter::{Digits, Hyphens, Idn, LabelFilter};
-use crate::query::matcher::{Matcher, Trail};
-use crate::query::text::Substring;
+use crate::columns::names::text_of;
 use crate::vocab::name::{A_LABEL, to_unicode};
+use dropdex_query::filter::{Digits, Hyphens, Idn, LabelFilter};
+use dropdex_query::matcher::{Matcher, Trail};
+use dropdex_query::text::Substring;
 
 /// Marks of a label, by its Unicode form.
 const DIGIT: u8 = 1;

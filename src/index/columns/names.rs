@@ -15,14 +15,14 @@ use std::ops::{ControlFlow, Range};
 
 use rayon::prelude::*;
 
-use crate::index::columns::block_index::{BlockIndex, Keys};
-use crate::index::columns::needles::{LANES, NeedleTrail, Needles};
-use crate::index::columns::part::{Part, Section};
-use crate::index::columns::table::Table;
-use crate::index::columns::tlds::Tlds;
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::{Draft, DraftFile};
-use crate::index::storage::files::Files;
+use crate::columns::block_index::{BlockIndex, Keys};
+use crate::columns::needles::{LANES, NeedleTrail, Needles};
+use crate::columns::part::{Part, Section};
+use crate::columns::table::Table;
+use crate::columns::tlds::Tlds;
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::{Draft, DraftFile};
+use crate::storage::files::Files;
 use crate::vocab::limits::LABEL_CHARS_MAX;
 use crate::vocab::name::NAME_OCTETS_MAX;
 
@@ -674,11 +674,11 @@ impl Suffixes {
 }
 
 #[cfg(test)]
-pub(in crate::index) mod tests {
+pub(crate) mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::index::columns::fixtures::round_trip;
+    use crate::columns::fixtures::round_trip;
 
     /// Xorshift generator: a seed always gives the same numbers.
     pub struct Random(pub u64);

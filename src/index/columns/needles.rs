@@ -3,10 +3,10 @@
 //! examined. The last two bytes of a text are compared with sixteen bytes at once, in place:
 //! copying the bytes behind the shared ones and loading them again took three times as long.
 
-use crate::query::filter::LabelFilter;
-use crate::query::matcher::Matcher;
-use crate::query::text::Substring;
 use crate::vocab::name::A_LABEL;
+use dropdex_query::filter::LabelFilter;
+use dropdex_query::matcher::Matcher;
+use dropdex_query::text::Substring;
 
 /// Bytes that are compared at once. One byte after them is read, too.
 pub const LANES: usize = 16;

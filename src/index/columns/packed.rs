@@ -3,9 +3,9 @@
 
 use rayon::prelude::*;
 
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 
 /// Bytes of a read.
 const READ: usize = size_of::<u64>();
@@ -114,7 +114,7 @@ fn bytes_for(bits: u32, len: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::fixtures::round_trip;
+    use crate::columns::fixtures::round_trip;
 
     #[test]
     fn numbers_of_any_width_come_back() {

@@ -3,8 +3,8 @@
 
 use bytemuck::Pod;
 
-use crate::index::columns::spans::Spans;
-use crate::index::error::BuildError;
+use crate::columns::spans::Spans;
+use crate::error::BuildError;
 use crate::vocab::popularity::{ListRank, ListedRank, PopularityList};
 
 /// Columns of a part that are read together.

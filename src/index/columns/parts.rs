@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytemuck::Pod;
 use rayon::prelude::*;
 
-use crate::index::columns::part::{ColumnMover, Part, Section};
-use crate::index::error::BuildError;
-use crate::index::storage::space::Space;
+use crate::columns::part::{ColumnMover, Part, Section};
+use crate::error::BuildError;
+use crate::storage::space::Space;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::new_file;
 
@@ -325,7 +325,7 @@ impl Parts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::fixtures::TestTables;
+    use crate::columns::fixtures::TestTables;
 
     #[test]
     fn a_part_that_changed_on_disk_is_refused() {

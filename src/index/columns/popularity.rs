@@ -3,13 +3,13 @@
 
 use std::ops::Range;
 
-use crate::index::columns::part::Section;
-use crate::index::columns::rank_order::RankOrder;
-use crate::index::columns::slices::{has_doc, set_doc};
-use crate::index::columns::table::Table;
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::columns::part::Section;
+use crate::columns::rank_order::RankOrder;
+use crate::columns::slices::{has_doc, set_doc};
+use crate::columns::table::Table;
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 use crate::vocab::popularity::{ListRank, ListedRank, PopularityList};
 
 const DOCS: &str = "listed.popular-docs";
@@ -136,7 +136,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::index::columns::fixtures::{TestTables, round_trip};
+    use crate::columns::fixtures::{TestTables, round_trip};
 
     #[test]
     fn ranks_are_read_as_written_and_kept_up_to_a_rank() {

@@ -2,16 +2,16 @@
 
 use std::ops::RangeInclusive;
 
-use crate::index::columns::label::{MarkTest, marks_of};
-use crate::index::columns::slices::{RangeTest, SliceFiles, SliceTest, Slices, ValueSet};
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
-use crate::query::filter::{Filter, ReadingFilter};
+use crate::columns::label::{MarkTest, marks_of};
+use crate::columns::slices::{RangeTest, SliceFiles, SliceTest, Slices, ValueSet};
+use crate::error::{BuildError, GenerationError};
 use crate::scorer::{Scorer, Scratch, StoredScore, Traits};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 use crate::vocab::kind::Kind;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{LABEL_CHARS_MAX, WORDS_MAX};
+use dropdex_query::filter::{Filter, ReadingFilter};
 
 /// Added to the number of a kind for a name whose score is capped.
 const CAPPED: u8 = 8;

@@ -10,16 +10,14 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::index::columns::part::{Part, Section};
-use crate::index::columns::properties::{self, PropertyRow};
-use crate::index::columns::rank_key::{length_of, order_key};
-use crate::index::columns::records::{
-    NewRecords, RecordCounts, RecordWriter, ScoreRecord, ScoreRecords,
-};
-use crate::index::columns::spans::Spans;
-use crate::index::columns::symbols::SymbolWriter;
-use crate::index::columns::table::Table;
-use crate::index::error::BuildError;
+use crate::columns::part::{Part, Section};
+use crate::columns::properties::{self, PropertyRow};
+use crate::columns::rank_key::{length_of, order_key};
+use crate::columns::records::{NewRecords, RecordCounts, RecordWriter, ScoreRecord, ScoreRecords};
+use crate::columns::spans::Spans;
+use crate::columns::symbols::SymbolWriter;
+use crate::columns::table::Table;
+use crate::error::BuildError;
 use crate::scorer::{Brief, Features, Scratch, Spread, StoredScore};
 
 /// Sort key of all names registered again: after every name on the list.
@@ -55,7 +53,7 @@ pub struct DropRows {
 pub struct DropRow {
     /// TLD number.
     pub tld: u16,
-    /// [`crate::index::columns::rank_key::rank_key`].
+    /// [`crate::columns::rank_key::rank_key`].
     pub key: u16,
     /// Unrounded score, [`crate::scorer::Grade::rank`].
     pub rank: u16,
@@ -256,9 +254,9 @@ pub fn records(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::fixtures::TestTables;
-    use crate::index::columns::properties::Property;
-    use crate::index::columns::records::RecordBuffer;
+    use crate::columns::fixtures::TestTables;
+    use crate::columns::properties::Property;
+    use crate::columns::records::RecordBuffer;
 
     /// Docs are the places in a plain sort, and rows are those of the names.
     #[test]

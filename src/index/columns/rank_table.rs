@@ -1,6 +1,6 @@
 //! Rank keys in one order of names, with tables that let a query skip most of them.
 //!
-//! In: a column of [`rank_key`](crate::index::columns::rank_key::rank_key)s by *place*, in an order
+//! In: a column of [`rank_key`](crate::columns::rank_key::rank_key)s by *place*, in an order
 //! in which the matches of a query are one range of places. Out: the number of places of a range
 //! that pass a [`KeyFilter`], and the best of them. The meaning of places is up to the caller.
 //!
@@ -13,12 +13,12 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::index::columns::rank_key::{length_of, rank_key};
-use crate::index::columns::slices::{docs_of, has_doc, set_doc};
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::filter::Filter;
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::columns::rank_key::{length_of, rank_key};
+use crate::columns::slices::{docs_of, has_doc, set_doc};
+use crate::error::{BuildError, GenerationError};
+use crate::filter::Filter;
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
@@ -663,7 +663,7 @@ impl HiddenPlaces {
 }
 
 #[cfg(test)]
-pub(in crate::index) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Numbers that look random, the same ones every time.

@@ -1,6 +1,6 @@
 //! Data of dropped names that is not in a column, by doc: the label, the number of TLDs open to the
 //! public with the label, and the features its score was computed from. The TLD is a column of
-//! [`crate::index::columns::drops_by_rank`].
+//! [`crate::columns::drops_by_rank`].
 //!
 //! A record is a few numbers by [`prefix_code`](super::prefix_code), one code a [`Field`], and then the label
 //! by [`symbols`](super::symbols), which takes the last bytes:
@@ -17,13 +17,13 @@
 use std::array;
 use std::hint::black_box;
 
-use crate::index::columns::prefix_code::{BitReader, BitWriter, Counts, PrefixCode, PrefixWriter};
-use crate::index::columns::spans::Spans;
-use crate::index::columns::symbols::{LABEL_BYTES, LabelText, SymbolWriter, Symbols};
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::columns::prefix_code::{BitReader, BitWriter, Counts, PrefixCode, PrefixWriter};
+use crate::columns::spans::Spans;
+use crate::columns::symbols::{LABEL_BYTES, LabelText, SymbolWriter, Symbols};
+use crate::error::{BuildError, GenerationError};
 use crate::scorer::Brief;
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 
 const LENS: &str = "records.lens";
 const BYTES: &str = "records.bytes";
@@ -337,7 +337,7 @@ fn read_codes(numbers: &[u16]) -> Option<[PrefixCode; Field::COUNT]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::fixtures::round_trip;
+    use crate::columns::fixtures::round_trip;
 
     /// Records of all kinds of fields; the last `again` have their unrounded score.
     fn records<'a>(labels: &'a [String], tokens: &'a [u8], again: usize) -> Vec<ScoreRecord<'a>> {

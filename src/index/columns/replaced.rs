@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
+use crate::columns::hidden::NameCounts;
+use crate::columns::table::is_left_out;
 use crate::corpus::batch::Batch;
 use crate::corpus::merge::{self, Dossiers, Merge};
-use crate::index::columns::hidden::NameCounts;
-use crate::index::columns::table::is_left_out;
-use crate::index::error::BuildError;
+use crate::error::BuildError;
 use crate::vocab::day::Day;
 
 /// Counts of replaced names.

@@ -3,10 +3,10 @@
 
 use std::ops::Range;
 
-use crate::index::columns::rank_key::{dqs_of, rank_key};
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::columns::rank_key::{dqs_of, rank_key};
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 use crate::vocab::dqs::Dqs;
 
 const CUTS: &str = "listed.score-cuts";
@@ -100,7 +100,7 @@ fn row_of(key: u16) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::fixtures::round_trip;
+    use crate::columns::fixtures::round_trip;
 
     #[test]
     fn scores_are_those_of_the_keys() {

@@ -6,9 +6,9 @@
 
 use std::ops::RangeInclusive;
 
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 
 /// Bits of a column at most: a [`ValueSet`] holds all their values.
 const BITS_MAX: usize = 6;

@@ -6,10 +6,10 @@ use std::ops::Deref;
 
 use rustc_hash::FxHashMap;
 
-use crate::index::columns::alphabet::{ALPHABET, CODES};
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::files::Files;
+use crate::columns::alphabet::{ALPHABET, CODES};
+use crate::error::{BuildError, GenerationError};
+use crate::storage::draft::Draft;
+use crate::storage::files::Files;
 
 const FILE: &str = "records.symbols";
 /// Symbols at most.
@@ -213,7 +213,7 @@ impl Symbols {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::fixtures::round_trip;
+    use crate::columns::fixtures::round_trip;
 
     #[test]
     fn labels_come_back_and_frequent_pieces_are_one_byte() {

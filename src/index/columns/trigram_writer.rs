@@ -18,14 +18,14 @@ use tantivy::postings::InvertedIndexSerializer;
 use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{IndexMeta, Segment};
 
-use crate::index::columns::alphabet::{ALPHABET, CODES};
-use crate::index::columns::char_docs;
-use crate::index::columns::idn::alias_of;
-use crate::index::columns::records::ScoreRecords;
-use crate::index::columns::tlds::Tlds;
-use crate::index::columns::trigrams::{FOLDER, GRAM, GRAM_CHARS, is_idn, is_over_dot};
-use crate::index::error::BuildError;
-use crate::index::storage::draft::Draft;
+use crate::columns::alphabet::{ALPHABET, CODES};
+use crate::columns::char_docs;
+use crate::columns::idn::alias_of;
+use crate::columns::records::ScoreRecords;
+use crate::columns::tlds::Tlds;
+use crate::columns::trigrams::{FOLDER, GRAM, GRAM_CHARS, is_idn, is_over_dot};
+use crate::error::BuildError;
+use crate::storage::draft::Draft;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::new_file;
 

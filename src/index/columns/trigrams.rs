@@ -20,15 +20,15 @@ use tantivy::postings::{BlockSegmentPostings, TermInfo};
 use tantivy::schema::IndexRecordOption;
 use tantivy::{InvertedIndexReader, SegmentReader};
 
-use crate::index::columns::alphabet::ALPHABET;
-use crate::index::columns::char_docs::CharDocs;
-use crate::index::columns::doc_sets::{DocSet, DocSets, mark_docs};
-use crate::index::columns::idn::alias_of;
-use crate::index::columns::packed::Packed;
-use crate::index::columns::records::ScoreRecords;
-use crate::index::columns::tlds::Tlds;
-use crate::index::error::GenerationError;
-use crate::index::storage::files::Files;
+use crate::columns::alphabet::ALPHABET;
+use crate::columns::char_docs::CharDocs;
+use crate::columns::doc_sets::{DocSet, DocSets, mark_docs};
+use crate::columns::idn::alias_of;
+use crate::columns::packed::Packed;
+use crate::columns::records::ScoreRecords;
+use crate::columns::tlds::Tlds;
+use crate::error::GenerationError;
+use crate::storage::files::Files;
 
 /// Folder of the tantivy index within a generation.
 pub(super) const FOLDER: &str = "trigrams";

@@ -10,16 +10,16 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::columns::replaced::{Replaced, dates_without};
+use crate::columns::table::{Table, coverage};
 use crate::corpus::batch::Batch;
 use crate::corpus::drops::DROP_RULES;
 use crate::corpus::ranked::RankedList;
-use crate::index::columns::replaced::{Replaced, dates_without};
-use crate::index::columns::table::{Table, coverage};
-use crate::index::error::BuildError;
-use crate::index::storage::manifest::{
+use crate::error::BuildError;
+use crate::scorer::SCORER_VERSION;
+use crate::storage::manifest::{
     self, Contents, Extension, Manifest, SuffixesUsed, UsedList, corpus_digest,
 };
-use crate::scorer::SCORER_VERSION;
 use crate::vocab::day::Day;
 use crate::vocab::{suffixes, tables};
 

@@ -9,34 +9,34 @@ use std::thread;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::columns::by_tld::ByTldBuilder;
+use crate::columns::drop_history::DropHistory;
+use crate::columns::drops_by_name::DropsByName;
+use crate::columns::drops_by_rank;
+use crate::columns::idn::IdnNames;
+use crate::columns::names::{NameBuf, Names};
+use crate::columns::part::{Part, Section};
+use crate::columns::rank_key::rank_key;
+use crate::columns::rank_order::RankOrder;
+use crate::columns::rank_table::RankTable;
+use crate::columns::replaced::Replaced;
+use crate::columns::table::Table;
 use crate::corpus::batch::Batch;
 use crate::corpus::drops::DROP_RULES;
 use crate::corpus::lock::{FolderLock, LockError};
 use crate::corpus::ranked::RankedList;
-use crate::index::columns::by_tld::ByTldBuilder;
-use crate::index::columns::drop_history::DropHistory;
-use crate::index::columns::drops_by_name::DropsByName;
-use crate::index::columns::drops_by_rank;
-use crate::index::columns::idn::IdnNames;
-use crate::index::columns::names::{NameBuf, Names};
-use crate::index::columns::part::{Part, Section};
-use crate::index::columns::rank_key::rank_key;
-use crate::index::columns::rank_order::RankOrder;
-use crate::index::columns::rank_table::RankTable;
-use crate::index::columns::replaced::Replaced;
-use crate::index::columns::table::Table;
-use crate::index::error::{BuildError, GenerationError};
-use crate::index::generation::base::{Base, ExtendRule, NoDelta};
-use crate::index::generation::memory::MemoryBound;
-use crate::index::generation::open;
-use crate::index::generation::selftest::SelfTest;
-use crate::index::query::index::{Generation, Index};
-use crate::index::storage::draft::Draft;
-use crate::index::storage::manifest::{
+use crate::error::{BuildError, GenerationError};
+use crate::generation::base::{Base, ExtendRule, NoDelta};
+use crate::generation::memory::MemoryBound;
+use crate::generation::open;
+use crate::generation::selftest::SelfTest;
+use crate::query::index::{Generation, Index};
+use crate::scorer::SCORER_VERSION;
+use crate::storage::draft::Draft;
+use crate::storage::manifest::{
     self, GenerationId, INDEX_FORMAT, Manifest, SuffixesUsed, UsedList, corpus_digest,
 };
-use crate::index::storage::space::Space;
-use crate::scorer::SCORER_VERSION;
+use crate::storage::space::Space;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::name::DomainName;
 use crate::vocab::popularity::ListedRank;
@@ -592,13 +592,13 @@ impl SpotCheck {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columns::parts::Room;
     use crate::corpus::batch::{self, BatchMeta, Entry, StoredObservation};
     use crate::feeds::Sighting;
-    use crate::index::columns::parts::Room;
-    use crate::index::filter::{AsOf, DropFilter, Filter, Sort, View};
-    use crate::query::text::Substring;
+    use crate::filter::{AsOf, DropFilter, Filter, Sort, View};
     use crate::scorer::{Scorer, Scratch};
     use crate::vocab::name::DomainName;
+    use dropdex_query::text::Substring;
 
     const TLDS: [&str; 5] = ["com", "de", "рф", "co.uk", "museum"];
 
@@ -903,7 +903,7 @@ mod tests {
         fs::write(damaged.join("names/text"), b"").expect("writable");
         assert!(matches!(
             open::open_current(&index),
-            Err(crate::index::error::OpenError::AllDamaged { .. })
+            Err(crate::error::OpenError::AllDamaged { .. })
         ));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 
-use crate::index::query::index::Index;
+use crate::query::index::Index;
 
 /// Cell from which readers take the index.
 pub struct LiveIndex {

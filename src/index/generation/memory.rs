@@ -4,10 +4,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::columns::parts::Room;
+use crate::columns::table::Table;
 use crate::corpus::batch::Batch;
-use crate::index::columns::parts::Room;
-use crate::index::columns::table::Table;
-use crate::index::error::BuildError;
+use crate::error::BuildError;
 use crate::vocab::memory;
 
 /// Memory that all writers take side by side, in bytes a name: separators and offsets of blocks, then a

@@ -4,21 +4,21 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::index::columns::by_tld::ByTld;
-use crate::index::columns::drop_history::DropHistory;
-use crate::index::columns::drops_by_name::DropsByName;
-use crate::index::columns::drops_by_rank::DropsByRank;
-use crate::index::columns::idn::IdnNames;
-use crate::index::columns::names::Names;
-use crate::index::columns::rank_table::RankTable;
-use crate::index::columns::records::ScoreRecords;
-use crate::index::columns::tlds::Tlds;
-use crate::index::error::{GenerationError, OpenError};
-use crate::index::query::appraise::Standing;
-use crate::index::query::index::{Generation, Index};
-use crate::index::storage::files::Files;
-use crate::index::storage::manifest::{self, Contents, Extension, GenerationId, Manifest};
+use crate::columns::by_tld::ByTld;
+use crate::columns::drop_history::DropHistory;
+use crate::columns::drops_by_name::DropsByName;
+use crate::columns::drops_by_rank::DropsByRank;
+use crate::columns::idn::IdnNames;
+use crate::columns::names::Names;
+use crate::columns::rank_table::RankTable;
+use crate::columns::records::ScoreRecords;
+use crate::columns::tlds::Tlds;
+use crate::error::{GenerationError, OpenError};
+use crate::query::appraise::Standing;
+use crate::query::index::{Generation, Index};
 use crate::scorer::Coverage;
+use crate::storage::files::Files;
+use crate::storage::manifest::{self, Contents, Extension, GenerationId, Manifest};
 use crate::vocab::name::DomainName;
 
 /// File names of the rank tables of all names.

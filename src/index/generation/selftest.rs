@@ -10,20 +10,20 @@ use std::collections::BTreeMap;
 use compact_str::CompactString;
 use fastrand::Rng;
 
-use crate::index::columns::idn::alias_of;
-use crate::index::columns::part::{Part, Section};
-use crate::index::columns::rank_key::{dqs_of, length_of};
-use crate::index::columns::rank_table::Ties;
-use crate::index::columns::table::Table;
-use crate::index::columns::tlds::Tlds;
-use crate::index::error::{BuildError, QueryError};
-use crate::index::filter::{AsOf, DropFilter, Filter, SearchFilter, Sort, View};
-use crate::index::query::index::Index;
-use crate::query::text::{NamePrefix, Substring};
+use crate::columns::idn::alias_of;
+use crate::columns::part::{Part, Section};
+use crate::columns::rank_key::{dqs_of, length_of};
+use crate::columns::rank_table::Ties;
+use crate::columns::table::Table;
+use crate::columns::tlds::Tlds;
+use crate::error::{BuildError, QueryError};
+use crate::filter::{AsOf, DropFilter, Filter, SearchFilter, Sort, View};
+use crate::query::index::Index;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{CATCH_DAYS_DEFAULT, LABEL_CHARS_MAX, SEARCH_TOTAL_MAX};
 use crate::vocab::stage::Stage;
+use dropdex_query::text::{NamePrefix, Substring};
 
 /// Queries of each kind.
 const PER_KIND: usize = 12;
@@ -397,7 +397,7 @@ fn row(name: &str, length: u8, dqs: Option<Dqs>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::fixtures::TestTables;
+    use crate::columns::fixtures::TestTables;
 
     #[test]
     fn questions_find_something() {

@@ -6,27 +6,27 @@ use std::path::{Path, PathBuf};
 
 use chrono::DateTime;
 
+use crate::columns::fixtures::TestTables;
 use crate::corpus::batch::{self, Batch, BatchMeta, Entry, StoredObservation};
 use crate::corpus::ranked::RankedList;
 use crate::feeds::Sighting;
-use crate::index::columns::fixtures::TestTables;
-use crate::index::filter::{
+use crate::filter::{
     AsOf, DropFilter, Facet, Filter, RuleQuery, SearchFilter, Sort, SortKey, StageSet, View,
 };
-use crate::index::generation::base::{Base, ExtendRule, NoDelta, WholeBecause};
-use crate::index::generation::build::{BuildSettings, Keep, rebuild, rollback, update};
-use crate::index::generation::open::{self, open_current, reopen_current};
-use crate::index::query::index::Index;
-use crate::index::rules::DueRule;
-use crate::index::storage::manifest::{self, GenerationId, Manifest};
-use crate::query::filter::{DayRange, Digits};
-use crate::query::text::{NamePrefix, Substring};
+use crate::generation::base::{Base, ExtendRule, NoDelta, WholeBecause};
+use crate::generation::build::{BuildSettings, Keep, rebuild, rollback, update};
+use crate::generation::open::{self, open_current, reopen_current};
+use crate::query::index::Index;
+use crate::rules::DueRule;
 use crate::scorer::{Scorer, Scratch};
+use crate::storage::manifest::{self, GenerationId, Manifest};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::stage::Stage;
 use crate::vocab::watermark::Watermark;
+use dropdex_query::filter::{DayRange, Digits};
+use dropdex_query::text::{NamePrefix, Substring};
 
 /// Days are around this one.
 const TODAY: u16 = 1_000;
@@ -446,11 +446,7 @@ impl Pair<'_> {
     }
 }
 
-fn described(
-    index: &Index,
-    changes: &[crate::index::changes::DropChange],
-    as_of: AsOf,
-) -> Vec<String> {
+fn described(index: &Index, changes: &[crate::changes::DropChange], as_of: AsOf) -> Vec<String> {
     let described = changes.iter().map(|change| {
         let drop = index.listed_drop(change.place, as_of);
         format!("{drop:?} {:?} {:?} {:?}", change.kind, change.source, change.dqs_before)

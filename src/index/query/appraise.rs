@@ -4,10 +4,10 @@
 
 use std::ops::ControlFlow;
 
-use crate::index::columns::names::{Names, VisitedName};
-use crate::index::columns::table::open_tlds;
-use crate::index::columns::tlds::Tlds;
-use crate::index::query::index::{Index, with_row_buffers};
+use crate::columns::names::{Names, VisitedName};
+use crate::columns::table::open_tlds;
+use crate::columns::tlds::Tlds;
+use crate::query::index::{Index, with_row_buffers};
 use crate::scorer::{Coverage, Scored, Scorer, Signals, Spread};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
@@ -85,7 +85,7 @@ pub fn cost_us(names: &[String]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::names::tests::{Random, table, texts};
+    use crate::columns::names::tests::{Random, table, texts};
 
     fn name(text: &str) -> DomainName {
         DomainName::parse(text).unwrap_or_else(|err| panic!("{text}: {err}"))

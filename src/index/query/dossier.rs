@@ -3,9 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::index::filter::AsOf;
-use crate::index::query::index::{Index, Layer, NameRow, RowBuffers, RowDrop, with_row_buffers};
-use crate::index::query::rows::{PopularityFact, Status};
+use crate::filter::AsOf;
+use crate::query::index::{Index, Layer, NameRow, RowBuffers, RowDrop, with_row_buffers};
+use crate::query::rows::{PopularityFact, Status};
 use crate::scorer::{Scored, Scorer, Signals};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;

@@ -5,21 +5,21 @@ use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::index::columns::drops_by_rank::Wanted;
-use crate::index::columns::slices::ones;
-use crate::index::error::QueryError;
-use crate::index::filter::{AsOf, DropFilter, Filter, RowPosition, Sort, View};
-use crate::index::query::index::{
+use crate::columns::drops_by_rank::Wanted;
+use crate::columns::slices::ones;
+use crate::error::QueryError;
+use crate::filter::{AsOf, DropFilter, Filter, RowPosition, Sort, View};
+use crate::query::index::{
     DayIndex, Generation, Index, Layer, LayerDay, RowBuffers, with_row_buffers,
 };
-use crate::index::query::merge::merged;
-use crate::index::query::rows::{DropRow, Lifecycle};
-use crate::query::filter::LabelFilter;
+use crate::query::merge::merged;
+use crate::query::rows::{DropRow, Lifecycle};
 use crate::scorer::{Restored, Scorer, Words};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::name::{DomainName, is_a_label};
 use crate::vocab::time::UnixMs;
+use dropdex_query::filter::LabelFilter;
 
 /// Rows prefetched together: few enough to stay in the cache until they are built.
 const ROWS_PREFETCHED: usize = 32;
@@ -300,7 +300,7 @@ impl Layer {
     }
 
     /// Calls `visit` with the docs that pass `filter` until it breaks, best first and without a limit.
-    pub(in crate::index) fn walk_drops(
+    pub(crate) fn walk_drops(
         &self,
         filter: &DropFilter,
         day: &LayerDay,

@@ -3,20 +3,20 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::index::columns::day::StageDocs;
-use crate::index::columns::properties::Property;
-use crate::index::columns::slices::{docs_of, ones};
-use crate::index::error::QueryError;
-use crate::index::filter::{AsOf, DropFilter, Facet, View};
-use crate::index::query::index::{DayIndex, Index, Layer, LayerDay};
-use crate::index::query::rows::FacetValue;
-use crate::query::filter::{DayRange, Filter};
+use crate::columns::day::StageDocs;
+use crate::columns::properties::Property;
+use crate::columns::slices::{docs_of, ones};
+use crate::error::QueryError;
+use crate::filter::{AsOf, DropFilter, Facet, View};
+use crate::query::index::{DayIndex, Index, Layer, LayerDay};
+use crate::query::rows::FacetValue;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::kind::Kind;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::stage::Stage;
+use dropdex_query::filter::{DayRange, Filter};
 
 /// Maximum values of a facet.
 const VALUES_MAX: usize = 100;

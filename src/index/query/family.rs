@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::index::columns::names::VisitedName;
-use crate::index::filter::AsOf;
-use crate::index::query::index::Index;
-use crate::index::query::rows::Status;
+use crate::columns::names::VisitedName;
+use crate::filter::AsOf;
+use crate::query::index::Index;
+use crate::query::rows::Status;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, to_unicode};

@@ -9,26 +9,26 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arc_swap::ArcSwap;
 use rayon::prelude::*;
 
-use crate::index::columns::by_tld::ByTld;
-use crate::index::columns::day::DayStages;
-use crate::index::columns::drop_history::DropHistory;
-use crate::index::columns::drops_by_name::{DropsByName, StagedDrops};
-use crate::index::columns::drops_by_rank::DropsByRank;
-use crate::index::columns::hidden::{Hidden, NameOrders};
-use crate::index::columns::idn::IdnNames;
-use crate::index::columns::names::{NameBuf, Names, VisitedName, text_of};
-use crate::index::columns::rank_key::{dqs_of, length_of};
-use crate::index::columns::rank_table::RankTable;
-use crate::index::columns::records::{RecordBuffer, ScoreRecord, ScoreRecords};
-use crate::index::columns::tlds::Tlds;
-use crate::index::error::GenerationError;
-use crate::index::filter::{AsOf, Facet, View};
-use crate::index::query::rows::{FacetValue, Lifecycle, Status};
-use crate::index::query::shared_tlds::SharedTlds;
-use crate::index::query::summary::DaySummary;
-use crate::index::query::totals::Totals;
-use crate::index::storage::manifest::Manifest;
+use crate::columns::by_tld::ByTld;
+use crate::columns::day::DayStages;
+use crate::columns::drop_history::DropHistory;
+use crate::columns::drops_by_name::{DropsByName, StagedDrops};
+use crate::columns::drops_by_rank::DropsByRank;
+use crate::columns::hidden::{Hidden, NameOrders};
+use crate::columns::idn::IdnNames;
+use crate::columns::names::{NameBuf, Names, VisitedName, text_of};
+use crate::columns::rank_key::{dqs_of, length_of};
+use crate::columns::rank_table::RankTable;
+use crate::columns::records::{RecordBuffer, ScoreRecord, ScoreRecords};
+use crate::columns::tlds::Tlds;
+use crate::error::GenerationError;
+use crate::filter::{AsOf, Facet, View};
+use crate::query::rows::{FacetValue, Lifecycle, Status};
+use crate::query::shared_tlds::SharedTlds;
+use crate::query::summary::DaySummary;
+use crate::query::totals::Totals;
 use crate::scorer::{Features, Scratch, Spread, StoredScore};
+use crate::storage::manifest::Manifest;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -64,21 +64,21 @@ pub struct Layer {
 
 /// A generation in memory.
 pub struct Generation {
-    pub(in crate::index) manifest: Manifest,
-    pub(in crate::index) tlds: Tlds,
+    pub(crate) manifest: Manifest,
+    pub(crate) tlds: Tlds,
     /// All names, and their Unicode forms.
-    pub(in crate::index) names: Names,
-    pub(in crate::index) idn: IdnNames,
+    pub(crate) names: Names,
+    pub(crate) idn: IdnNames,
     /// Rank keys in name order, and by TLD.
-    pub(in crate::index) ranks: RankTable,
-    pub(in crate::index) by_tld: Arc<ByTld>,
+    pub(crate) ranks: RankTable,
+    pub(crate) by_tld: Arc<ByTld>,
     /// Dropped names in name order.
-    pub(in crate::index) drops_by_name: DropsByName,
+    pub(crate) drops_by_name: DropsByName,
     /// Drops before the latest.
-    pub(in crate::index) drop_history: DropHistory,
+    pub(crate) drop_history: DropHistory,
     /// Dropped names in rank order, and their records.
-    pub(in crate::index) drops_by_rank: DropsByRank,
-    pub(in crate::index) records: ScoreRecords,
+    pub(crate) drops_by_rank: DropsByRank,
+    pub(crate) records: ScoreRecords,
 }
 
 impl Deref for Layer {
@@ -90,23 +90,23 @@ impl Deref for Layer {
 }
 
 /// Data of one day, since stages change at 00:00 UTC.
-pub(in crate::index) struct DayIndex {
-    pub(in crate::index) as_of: AsOf,
+pub(crate) struct DayIndex {
+    pub(crate) as_of: AsOf,
     /// By layer.
-    pub(in crate::index) layers: Vec<LayerDay>,
-    /// See [`crate::index::DropsPage::cached_tlds`].
+    pub(crate) layers: Vec<LayerDay>,
+    /// See [`crate::DropsPage::cached_tlds`].
     pub(super) tld_texts: [OnceLock<String>; View::EVERY.len()],
     /// Counts by facet of each of [`View::EVERY`] without filters, made on first use.
     facets: [FacetCounts; View::EVERY.len()],
     /// Computed when a page first needs it.
-    pub(in crate::index) summary: OnceLock<DaySummary>,
+    pub(crate) summary: OnceLock<DaySummary>,
 }
 
 /// Stages of the names of a layer on one day.
-pub(in crate::index) struct LayerDay {
-    pub(in crate::index) as_of: AsOf,
-    pub(in crate::index) stages: DayStages,
-    pub(in crate::index) dropped: StagedDrops,
+pub(crate) struct LayerDay {
+    pub(crate) as_of: AsOf,
+    pub(crate) stages: DayStages,
+    pub(crate) dropped: StagedDrops,
     pub(super) totals: Totals,
 }
 
@@ -115,34 +115,34 @@ pub(super) type FacetCounts = [OnceLock<Vec<FacetValue>>; Facet::ALL.len()];
 
 /// Columns of one name.
 #[derive(Clone, Copy)]
-pub(in crate::index) struct NameRow {
-    pub(in crate::index) dqs: Dqs,
-    pub(in crate::index) length: u8,
+pub(crate) struct NameRow {
+    pub(crate) dqs: Dqs,
+    pub(crate) length: u8,
     /// TLD number.
-    pub(in crate::index) tld: u16,
-    pub(in crate::index) drop: Option<RowDrop>,
+    pub(crate) tld: u16,
+    pub(crate) drop: Option<RowDrop>,
     /// Never dropped, and registered according to the lists.
-    pub(in crate::index) registered: bool,
+    pub(crate) registered: bool,
 }
 
 /// Latest drop of a name.
 #[derive(Clone, Copy)]
-pub(in crate::index) struct RowDrop {
-    pub(in crate::index) doc: u32,
-    pub(in crate::index) date: Day,
+pub(crate) struct RowDrop {
+    pub(crate) doc: u32,
+    pub(crate) date: Day,
     /// Effective.
-    pub(in crate::index) release: Day,
-    pub(in crate::index) registered_again: bool,
+    pub(crate) release: Day,
+    pub(crate) registered_again: bool,
 }
 
 /// Buffers that are reused from row to row.
 #[derive(Default)]
-pub(in crate::index) struct RowBuffers {
-    pub(in crate::index) name: NameBuf,
-    pub(in crate::index) text: String,
-    pub(in crate::index) docs: Vec<u32>,
-    pub(in crate::index) record: RecordBuffer,
-    pub(in crate::index) scratch: Scratch,
+pub(crate) struct RowBuffers {
+    pub(crate) name: NameBuf,
+    pub(crate) text: String,
+    pub(crate) docs: Vec<u32>,
+    pub(crate) record: RecordBuffer,
+    pub(crate) scratch: Scratch,
 }
 
 thread_local! {
@@ -151,7 +151,7 @@ thread_local! {
 }
 
 /// Calls `work` with the thread's buffers. Nested calls get new buffers.
-pub(in crate::index) fn with_row_buffers<T>(work: impl FnOnce(&mut RowBuffers) -> T) -> T {
+pub(crate) fn with_row_buffers<T>(work: impl FnOnce(&mut RowBuffers) -> T) -> T {
     let mut buffers = BUFFERS.take();
     let done = work(&mut buffers);
     BUFFERS.set(buffers);
@@ -160,7 +160,7 @@ pub(in crate::index) fn with_row_buffers<T>(work: impl FnOnce(&mut RowBuffers) -
 
 impl Index {
     /// Creates the index of a generation.
-    pub(in crate::index) fn new(generation: Arc<Generation>) -> Index {
+    pub(crate) fn new(generation: Arc<Generation>) -> Index {
         let manifest = generation.manifest.clone();
         Index::of_layers(manifest, vec![Layer::new(generation)])
     }
@@ -170,7 +170,7 @@ impl Index {
     ///
     /// # Errors
     /// The two do not hold the names that the manifest of `delta` counts.
-    pub(in crate::index) fn extended(
+    pub(crate) fn extended(
         base: Arc<Generation>,
         delta: Generation,
     ) -> Result<Index, GenerationError> {
@@ -203,7 +203,7 @@ impl Index {
     }
 
     /// Returns the generation with this manifest, if a layer holds it.
-    pub(in crate::index) fn generation_like(&self, manifest: &Manifest) -> Option<Arc<Generation>> {
+    pub(crate) fn generation_like(&self, manifest: &Manifest) -> Option<Arc<Generation>> {
         let layer = self.layers.iter().find(|layer| layer.generation.manifest == *manifest);
         layer.map(|layer| Arc::clone(&layer.generation))
     }
@@ -246,7 +246,7 @@ impl Index {
     }
 
     /// Returns the data of a day, computed on first use.
-    pub(in crate::index) fn day(&self, as_of: AsOf) -> Arc<DayIndex> {
+    pub(crate) fn day(&self, as_of: AsOf) -> Arc<DayIndex> {
         let find = || self.days.load().iter().find(|day| day.as_of == as_of).cloned();
         if let Some(day) = find() {
             return day;
@@ -263,17 +263,17 @@ impl Index {
     }
 
     /// Estimates the time to compute a day that is not cached.
-    pub(in crate::index) fn day_cost_us(&self, as_of: AsOf) -> u32 {
+    pub(crate) fn day_cost_us(&self, as_of: AsOf) -> u32 {
         if self.is_prepared(as_of) { 0 } else { self.manifest.dropped / 10 }
     }
 
     /// Returns the layers, oldest first.
-    pub(in crate::index) fn layers(&self) -> &[Layer] {
+    pub(crate) fn layers(&self) -> &[Layer] {
         &self.layers
     }
 
     /// Returns the layers with their data of a day.
-    pub(in crate::index) fn layers_on<'a>(
+    pub(crate) fn layers_on<'a>(
         &'a self,
         day: &'a DayIndex,
     ) -> impl Iterator<Item = (&'a Layer, &'a LayerDay)> {
@@ -281,32 +281,32 @@ impl Index {
     }
 
     /// Returns the layer in which the names of a label are visible.
-    pub(in crate::index) fn layer_of(&self, label: &str) -> &Layer {
+    pub(crate) fn layer_of(&self, label: &str) -> &Layer {
         let (base, newer) = self.layers.split_first().expect("one layer or more");
         let holds = |layer: &&Layer| !layer.names.label_range(label).is_empty();
         newer.iter().rev().find(holds).unwrap_or(base)
     }
 
     /// Returns the layer of the doc at a place, and the doc.
-    pub(in crate::index) fn doc_at(&self, place: u32) -> (&Layer, u32) {
+    pub(crate) fn doc_at(&self, place: u32) -> (&Layer, u32) {
         let (layer, doc) = self.layer_at(place);
         (&self.layers[layer], doc)
     }
 
     /// As [`Index::doc_at`], with the position of the layer.
-    pub(in crate::index) fn layer_at(&self, place: u32) -> (usize, u32) {
+    pub(crate) fn layer_at(&self, place: u32) -> (usize, u32) {
         let layer = self.layers.iter().rposition(|layer| layer.first_place <= place);
         let layer = layer.expect("the first place is 0");
         (layer, place - self.layers[layer].first_place)
     }
 
     /// Returns the layer that holds the same generation as one of another index.
-    pub(in crate::index) fn layer_like(&self, other: &Layer) -> Option<&Layer> {
+    pub(crate) fn layer_like(&self, other: &Layer) -> Option<&Layer> {
         self.layers.iter().find(|layer| Arc::ptr_eq(&layer.generation, &other.generation))
     }
 
     /// Returns the layer of the name at an ordinal among those of all layers, and its ordinal there.
-    pub(in crate::index) fn name_at(&self, ordinal: u32) -> (&Layer, u32) {
+    pub(crate) fn name_at(&self, ordinal: u32) -> (&Layer, u32) {
         let layer = self.layers.iter().rfind(|layer| layer.first_ordinal <= ordinal);
         let layer = layer.expect("the first ordinal is 0");
         (layer, ordinal - layer.first_ordinal)
@@ -319,25 +319,25 @@ impl Index {
     }
 
     /// Returns the numbers of the TLDs in the layers.
-    pub(in crate::index) fn tlds(&self) -> &SharedTlds {
+    pub(crate) fn tlds(&self) -> &SharedTlds {
         &self.tlds
     }
 
     /// Returns the place of a canonical name among the docs of all layers; `None` for one that never
     /// dropped.
-    pub(in crate::index) fn place_of(&self, name: &str) -> Option<u32> {
+    pub(crate) fn place_of(&self, name: &str) -> Option<u32> {
         let (layer, ordinal) = self.find(name)?;
         let drops = &layer.drops_by_name;
         Some(layer.first_place + drops.doc(drops.place(ordinal)?))
     }
 
     /// Returns the layer in which a canonical name is visible, and its ordinal there.
-    pub(in crate::index) fn find(&self, name: &str) -> Option<(&Layer, u32)> {
+    pub(crate) fn find(&self, name: &str) -> Option<(&Layer, u32)> {
         self.layers.iter().rev().find_map(|layer| Some((layer, layer.names.find(name)?)))
     }
 
     /// Returns layer, ordinal and columns of `name`; `None` for an unknown name.
-    pub(in crate::index) fn find_row(&self, name: &DomainName) -> Option<(&Layer, u32, NameRow)> {
+    pub(crate) fn find_row(&self, name: &DomainName) -> Option<(&Layer, u32, NameRow)> {
         let (layer, ordinal) = self.find(name.as_str())?;
         Some((layer, ordinal, layer.row(ordinal, layer.tlds.find(name.tld())?)))
     }
@@ -350,29 +350,29 @@ impl Layer {
     }
 
     /// Returns the names that are not visible.
-    pub(in crate::index) fn hidden(&self) -> Option<&Hidden> {
+    pub(crate) fn hidden(&self) -> Option<&Hidden> {
         self.hidden.as_ref()
     }
 
     /// Returns true if a name is visible.
     #[inline]
-    pub(in crate::index) fn shows_name(&self, ordinal: u32) -> bool {
+    pub(crate) fn shows_name(&self, ordinal: u32) -> bool {
         self.hidden.as_ref().is_none_or(|hidden| !hidden.has_name(ordinal))
     }
 
     /// Returns true if a doc is visible.
     #[inline]
-    pub(in crate::index) fn shows_doc(&self, doc: u32) -> bool {
+    pub(crate) fn shows_doc(&self, doc: u32) -> bool {
         self.hidden.as_ref().is_none_or(|hidden| !hidden.has_doc(doc))
     }
 
     /// Returns the place of a doc among those of all layers.
-    pub(in crate::index) fn place(&self, doc: u32) -> u32 {
+    pub(crate) fn place(&self, doc: u32) -> u32 {
         self.first_place + doc
     }
 
     /// Returns the ordinal of a name among those of all layers.
-    pub(in crate::index) fn shared_ordinal(&self, ordinal: u32) -> u32 {
+    pub(crate) fn shared_ordinal(&self, ordinal: u32) -> u32 {
         self.first_ordinal + ordinal
     }
 
@@ -446,7 +446,7 @@ impl Generation {
     }
 
     /// Returns the columns of an ordinal whose TLD number is `tld`.
-    pub(in crate::index) fn row(&self, ordinal: u32, tld: u16) -> NameRow {
+    pub(crate) fn row(&self, ordinal: u32, tld: u16) -> NameRow {
         let key = self.ranks.keys()[ordinal as usize];
         let drop = self
             .drops_by_name
@@ -461,7 +461,7 @@ impl Generation {
         }
     }
 
-    pub(in crate::index) fn row_drop(&self, doc: u32) -> RowDrop {
+    pub(crate) fn row_drop(&self, doc: u32) -> RowDrop {
         let day = |raw| Day::from_raw(raw).expect("names that dropped have their days");
         RowDrop {
             doc,
@@ -471,18 +471,18 @@ impl Generation {
         }
     }
 
-    pub(in crate::index) fn stage(&self, tld: u16, drop: &RowDrop, as_of: AsOf) -> Stage {
+    pub(crate) fn stage(&self, tld: u16, drop: &RowDrop, as_of: AsOf) -> Stage {
         let pending = self.tlds.pending_days(tld);
         Stage::on(as_of.today, drop.release, pending, as_of.catch_days)
     }
 
     /// Returns the lifecycle of a doc of the drops list.
-    pub(in crate::index) fn doc_lifecycle(&self, doc: u32, as_of: AsOf) -> Lifecycle {
+    pub(crate) fn doc_lifecycle(&self, doc: u32, as_of: AsOf) -> Lifecycle {
         let tld = self.drops_by_rank.tld(doc);
         self.lifecycle(tld, &self.row_drop(doc), as_of)
     }
 
-    pub(in crate::index) fn lifecycle(&self, tld: u16, drop: &RowDrop, as_of: AsOf) -> Lifecycle {
+    pub(crate) fn lifecycle(&self, tld: u16, drop: &RowDrop, as_of: AsOf) -> Lifecycle {
         Lifecycle {
             dropped: drop.date,
             pending_delete: drop.release.plus(-i32::from(self.tlds.pending_days(tld))),
@@ -492,7 +492,7 @@ impl Generation {
         }
     }
 
-    pub(in crate::index) fn status(&self, row: &NameRow, as_of: AsOf) -> Status {
+    pub(crate) fn status(&self, row: &NameRow, as_of: AsOf) -> Status {
         match row.drop {
             Some(drop) if drop.registered_again => Status::Registered,
             Some(drop) => match self.stage(row.tld, &drop, as_of) {
@@ -506,7 +506,7 @@ impl Generation {
     }
 
     /// Returns the input from which the scorer explains the score of a dropped name.
-    pub(in crate::index) fn known<'a>(
+    pub(crate) fn known<'a>(
         &'a self,
         doc: u32,
         tld: u16,

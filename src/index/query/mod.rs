@@ -7,7 +7,7 @@ pub mod drops;
 pub mod facets;
 pub mod family;
 pub mod index;
-pub(in crate::index) mod merge;
+pub(crate) mod merge;
 pub mod overview;
 
 pub mod profile;

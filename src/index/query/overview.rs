@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::index::filter::{AsOf, Sort, View};
-use crate::index::query::index::{DayIndex, Index};
-use crate::index::query::merge::merged;
-use crate::index::query::rows::{DropRow, Lifecycle};
-use crate::index::query::summary::{BEST_PER_BAND, CountedLayer, DaySummary, DroppedOn};
+use crate::filter::{AsOf, Sort, View};
+use crate::query::index::{DayIndex, Index};
+use crate::query::merge::merged;
+use crate::query::rows::{DropRow, Lifecycle};
+use crate::query::summary::{BEST_PER_BAND, CountedLayer, DaySummary, DroppedOn};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;

@@ -1,12 +1,12 @@
 //! Data of names for pages, beyond the API: lifecycle in any stage, reasons of the score, and the
 //! same label in other TLDs.
 
-use crate::index::columns::drop_history::EarlierDrop;
-use crate::index::columns::names::NameBuf;
-use crate::index::filter::AsOf;
-use crate::index::query::appraise::Standing;
-use crate::index::query::index::{Index, NameRow, RowBuffers, with_row_buffers};
-use crate::index::query::rows::{Lifecycle, PopularityFact, Status};
+use crate::columns::drop_history::EarlierDrop;
+use crate::columns::names::NameBuf;
+use crate::filter::AsOf;
+use crate::query::appraise::Standing;
+use crate::query::index::{Index, NameRow, RowBuffers, with_row_buffers};
+use crate::query::rows::{Lifecycle, PopularityFact, Status};
 use crate::scorer::{Features, Scored, Scorer, Signals, StoredScore};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;

@@ -10,19 +10,19 @@ use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
-use crate::index::columns::checks::{DropChecks, NameChecks};
-use crate::index::columns::idn::{self, Matches};
-use crate::index::columns::label::TextTrail;
-use crate::index::columns::names::{NameBuf, VisitedName, text_of};
-use crate::index::columns::needles::Needles;
-use crate::index::columns::slices::has_doc;
-use crate::index::filter::{DropFilter, SearchFilter, Sort, View};
-use crate::index::query::index::{Layer, LayerDay, RowBuffers, with_row_buffers};
-use crate::index::query::search::{SearchHits, TopHits, with_top_hits};
-use crate::query::filter::DropConditions;
+use crate::columns::checks::{DropChecks, NameChecks};
+use crate::columns::idn::{self, Matches};
+use crate::columns::label::TextTrail;
+use crate::columns::names::{NameBuf, VisitedName, text_of};
+use crate::columns::needles::Needles;
+use crate::columns::slices::has_doc;
+use crate::filter::{DropFilter, SearchFilter, Sort, View};
+use crate::query::index::{Layer, LayerDay, RowBuffers, with_row_buffers};
+use crate::query::search::{SearchHits, TopHits, with_top_hits};
 use crate::scorer::{Features, Scorer, Scratch, Spread, StoredScore};
 use crate::vocab::budget;
 use crate::vocab::name::A_LABEL;
+use dropdex_query::filter::DropConditions;
 
 /// Names between two looks at the time budget.
 const NAMES_PER_LOOK: usize = 1 << 12;

@@ -11,17 +11,17 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 
-use crate::index::columns::by_tld::ByTld;
-use crate::index::columns::drops_by_name::{DropsByName, StagedDrops};
-use crate::index::columns::hidden::Hidden;
-use crate::index::columns::idn::{self, IdnOrders, Matches};
-use crate::index::columns::names::NameBuf;
-use crate::index::columns::rank_table::{Column, KeyFilter, Order, RankTable, Ties, key_of};
-use crate::index::columns::tlds::Tlds;
-use crate::index::filter::{AsOf, SearchFilter, View};
-use crate::index::query::index::{Index, Layer, LayerDay, NameRow, RowBuffers, with_row_buffers};
-use crate::index::query::merge::merged;
-use crate::index::query::rows::{LatestDrop, Lifecycle, SearchRow};
+use crate::columns::by_tld::ByTld;
+use crate::columns::drops_by_name::{DropsByName, StagedDrops};
+use crate::columns::hidden::Hidden;
+use crate::columns::idn::{self, IdnOrders, Matches};
+use crate::columns::names::NameBuf;
+use crate::columns::rank_table::{Column, KeyFilter, Order, RankTable, Ties, key_of};
+use crate::columns::tlds::Tlds;
+use crate::filter::{AsOf, SearchFilter, View};
+use crate::query::index::{Index, Layer, LayerDay, NameRow, RowBuffers, with_row_buffers};
+use crate::query::merge::merged;
+use crate::query::rows::{LatestDrop, Lifecycle, SearchRow};
 use crate::scorer::Scorer;
 use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
@@ -622,14 +622,14 @@ impl TopHits<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::columns::hidden::NameOrders;
-    use crate::index::columns::part::{Part, PartDrops};
-    use crate::index::columns::rank_table::tests::Random;
-    use crate::index::columns::spans::Spans;
-    use crate::index::columns::table::Table;
-    use crate::index::filter::Filter;
-    use crate::query::text::NamePrefix;
+    use crate::columns::hidden::NameOrders;
+    use crate::columns::part::{Part, PartDrops};
+    use crate::columns::rank_table::tests::Random;
+    use crate::columns::spans::Spans;
+    use crate::columns::table::Table;
+    use crate::filter::Filter;
     use crate::vocab::stage::Stage;
+    use dropdex_query::text::NamePrefix;
 
     const TLDS: u32 = 40;
 
@@ -808,7 +808,7 @@ mod tests {
             prefix: NamePrefix::parse("x").ok(),
             common: Filter {
                 tlds: (0..tlds).map(|_| one(random)).collect(),
-                min_dqs: crate::index::columns::rank_key::dqs_of(keys.key_max.min(100 << 8)),
+                min_dqs: crate::columns::rank_key::dqs_of(keys.key_max.min(100 << 8)),
                 max_len: keys.length_max.min(63),
                 ..Filter::default()
             },

@@ -1,17 +1,17 @@
 //! Pages of the drops list in other orders than rank order, and positions of rows that outlive a
 //! generation. The docs that pass a filter are a bitmap; a page is the best of them by a key column.
 //!
-//! Most keys have bitmaps by bit ([`crate::index::columns::slices`]): the best are narrowed to a few bit
+//! Most keys have bitmaps by bit ([`crate::columns::slices`]): the best are narrowed to a few bit
 //! by bit before keys are compared. By name, docs are visited in the stored name order until the page is
 //! full, or sorted if they are few. Stored permutations would cost four bytes a name and key.
 
 use std::cmp::Ordering;
 
-use crate::index::columns::properties::Property;
-use crate::index::columns::rank_key::order_key;
-use crate::index::columns::slices::{Slices, ValueSet, docs_of, ones};
-use crate::index::filter::{DropFilter, RowPosition, Sort, SortKey};
-use crate::index::query::index::{Generation, Index, Layer};
+use crate::columns::properties::Property;
+use crate::columns::rank_key::order_key;
+use crate::columns::slices::{Slices, ValueSet, docs_of, ones};
+use crate::filter::{DropFilter, RowPosition, Sort, SortKey};
+use crate::query::index::{Generation, Index, Layer};
 use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::popularity::ListRank;
@@ -301,7 +301,7 @@ impl Index {
     }
 
     /// Compares two places as rows of the drops list in an order.
-    pub(in crate::index) fn compare_places(&self, sort: Sort, one: u32, other: u32) -> Ordering {
+    pub(crate) fn compare_places(&self, sort: Sort, one: u32, other: u32) -> Ordering {
         let directed = |order: Ordering| if sort.descending { order.reverse() } else { order };
         let ((a, one), (b, other)) = (self.doc_at(one), self.doc_at(other));
         let by_name = || a.name_bytes(one).cmp(b.name_bytes(other));
@@ -367,7 +367,7 @@ impl Generation {
         order_key(drops.key(doc), drops.rank(doc))
     }
 
-    pub(in crate::index) fn name_of(&self, doc: u32) -> String {
+    pub(crate) fn name_of(&self, doc: u32) -> String {
         let tld = self.tlds.name(self.drops_by_rank.tld(doc));
         format!("{}.{tld}", &*self.records.label(doc))
     }

@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::index::columns::day::DayStages;
-use crate::index::columns::drops_by_rank::DropsByRank;
-use crate::index::filter::{DROPPED_TODAY, View};
+use crate::columns::day::DayStages;
+use crate::columns::drops_by_rank::DropsByRank;
+use crate::filter::{DROPPED_TODAY, View};
 use crate::vocab::day::Day;
 
 /// Number of drop dates counted, up to today.
@@ -238,11 +238,11 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::index::columns::drops_by_rank;
-    use crate::index::columns::fixtures::{TestTables, round_trip};
-    use crate::index::columns::rank_order::RankOrder;
-    use crate::index::columns::tlds::Tlds;
-    use crate::index::filter::AsOf;
+    use crate::columns::drops_by_rank;
+    use crate::columns::fixtures::{TestTables, round_trip};
+    use crate::columns::rank_order::RankOrder;
+    use crate::columns::tlds::Tlds;
+    use crate::filter::AsOf;
     use crate::vocab::stage::Stage;
 
     fn raw(raw: u16) -> Day {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::index::filter::DropFilter;
+use crate::filter::DropFilter;
 
 /// Totals that are kept: 3 MB at most. When there are more, all are dropped, since they can be counted again.
 const TOTALS_MAX: usize = 1 << 16;
@@ -49,10 +49,10 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::filter::{Sort, SortKey, View};
-    use crate::query::filter::Filter;
-    use crate::query::text::Substring;
+    use crate::filter::{Sort, SortKey, View};
     use crate::vocab::dqs::Dqs;
+    use dropdex_query::filter::Filter;
+    use dropdex_query::text::Substring;
 
     #[test]
     fn a_total_belongs_to_what_it_depends_on() {

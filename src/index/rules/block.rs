@@ -2,13 +2,13 @@
 
 use rayon::prelude::*;
 
-use crate::index::columns::checks::DropChecks;
-use crate::index::columns::day::DayStages;
-use crate::index::columns::doc_sets::{DocSets, mark_docs};
-use crate::index::columns::records::ScoreRecords;
-use crate::index::rules::needles::Occurrences;
-use crate::index::rules::news::News;
-use crate::index::rules::{Plan, PlannedRule, RuleMatches};
+use crate::columns::checks::DropChecks;
+use crate::columns::day::DayStages;
+use crate::columns::doc_sets::{DocSets, mark_docs};
+use crate::columns::records::ScoreRecords;
+use crate::rules::needles::Occurrences;
+use crate::rules::news::News;
+use crate::rules::{Plan, PlannedRule, RuleMatches};
 
 /// Bits per word.
 const WORD: usize = 64;

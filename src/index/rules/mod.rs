@@ -21,21 +21,21 @@ use indexmap::IndexSet;
 use rayon::prelude::*;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use crate::index::columns::checks::DropChecks;
-use crate::index::columns::day::DayStages;
-use crate::index::columns::label::TextTest;
-use crate::index::filter::{AsOf, RuleQuery, Sort, StageSet, View, stage_code_in};
-use crate::index::query::index::{Generation, Index, Layer, LayerDay};
-use crate::index::query::merge::merged;
-use crate::index::rules::block::Block;
-use crate::index::rules::needles::Needles;
-use crate::query::filter::{DayRange, Filter, LabelFilter};
+use crate::columns::checks::DropChecks;
+use crate::columns::day::DayStages;
+use crate::columns::label::TextTest;
+use crate::filter::{AsOf, RuleQuery, Sort, StageSet, View, stage_code_in};
+use crate::query::index::{Generation, Index, Layer, LayerDay};
+use crate::query::merge::merged;
+use crate::rules::block::Block;
+use crate::rules::needles::Needles;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::LABEL_CHARS_MAX;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
 use crate::vocab::watermark::Watermark;
+use dropdex_query::filter::{DayRange, Filter, LabelFilter};
 
 /// Docs per parallel task.
 const DOCS_PER_PIECE: u32 = 1 << 16;

@@ -4,8 +4,8 @@
 use aho_corasick::{AhoCorasick, MatchKind};
 use rayon::prelude::*;
 
-use crate::index::columns::idn::alias_of;
-use crate::index::query::index::Generation;
+use crate::columns::idn::alias_of;
+use crate::query::index::Generation;
 
 /// Names per parallel task.
 const NAMES_PER_PIECE: usize = 1 << 12;

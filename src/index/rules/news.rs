@@ -6,9 +6,9 @@
 
 use rayon::prelude::*;
 
-use crate::index::columns::day::DayStages;
-use crate::index::filter::{RELEASED, View, stage_code_in};
-use crate::index::rules::{Interner, NewsCriteria, Plan};
+use crate::columns::day::DayStages;
+use crate::filter::{RELEASED, View, stage_code_in};
+use crate::rules::{Interner, NewsCriteria, Plan};
 use crate::vocab::day::Day;
 use crate::vocab::watermark::Watermark;
 

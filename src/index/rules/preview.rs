@@ -5,15 +5,15 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use crate::index::error::QueryError;
-use crate::index::filter::{AsOf, DropFilter, RuleQuery, Sort, View, stage_code_in};
-use crate::index::query::index::{Generation, Index, Layer};
-use crate::index::query::merge::merged;
-use crate::index::query::rows::DropRow;
-use crate::index::rules::news::Moved;
-use crate::query::filter::DayRange;
+use crate::error::QueryError;
+use crate::filter::{AsOf, DropFilter, RuleQuery, Sort, View, stage_code_in};
+use crate::query::index::{Generation, Index, Layer};
+use crate::query::merge::merged;
+use crate::query::rows::DropRow;
+use crate::rules::news::Moved;
 use crate::vocab::day::Day;
 use crate::vocab::limits::{PREVIEW_DAYS, PREVIEW_SAMPLES};
+use dropdex_query::filter::DayRange;
 
 /// Minimum docs per microsecond of a walk.
 const DOCS_PER_US: u32 = 100;

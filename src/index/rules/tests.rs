@@ -6,17 +6,17 @@ use std::path::Path;
 use chrono::DateTime;
 
 use super::*;
+use crate::columns::fixtures::TestTables;
+use crate::columns::idn::alias_of;
 use crate::corpus::batch::{self, Batch, BatchMeta, Entry, StoredObservation};
 use crate::feeds::Sighting;
-use crate::index::columns::fixtures::TestTables;
-use crate::index::columns::idn::alias_of;
-use crate::index::generation::build::{BuildSettings, rebuild};
-use crate::index::generation::open::open_current;
-use crate::query::filter::Digits;
-use crate::query::text::Substring;
+use crate::generation::build::{BuildSettings, rebuild};
+use crate::generation::open::open_current;
 use crate::scorer::{Scorer, Scratch};
 use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Periods;
+use dropdex_query::filter::Digits;
+use dropdex_query::text::Substring;
 
 /// Days are around this one.
 const TODAY: u16 = 1_000;

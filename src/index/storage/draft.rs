@@ -9,9 +9,9 @@ use std::sync::Mutex;
 
 use bytemuck::Pod;
 
-use crate::index::error::BuildError;
-use crate::index::storage::manifest::{self, FileSum};
-use crate::index::storage::space::Space;
+use crate::error::BuildError;
+use crate::storage::manifest::{self, FileSum};
+use crate::storage::space::Space;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::new_file;
 

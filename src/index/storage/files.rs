@@ -12,8 +12,8 @@ use std::sync::Mutex;
 use bytemuck::Pod;
 use rayon::prelude::*;
 
-use crate::index::error::GenerationError;
-use crate::index::storage::manifest::{FileSum, Manifest};
+use crate::error::GenerationError;
+use crate::storage::manifest::{FileSum, Manifest};
 use crate::vocab::file_error::AtPath;
 
 /// Bytes read per thread at a time: page faults on fresh memory are slow, so that all cores share

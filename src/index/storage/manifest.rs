@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::corpus::batch::Batch;
 use crate::corpus::ranked::{RankedList, RankedMeta};
-use crate::index::error::GenerationError;
+use crate::error::GenerationError;
 use crate::scorer::Coverage;
 use crate::vocab::day::Day;
 use crate::vocab::file_error::AtPath;
@@ -35,7 +35,7 @@ const CURRENT: &str = "CURRENT";
 /// File that describes a generation, in its folder.
 pub const MANIFEST: &str = "MANIFEST";
 /// Prefix of temporary files that become `CURRENT`.
-pub(in crate::index) const CURRENT_DRAFT: &str = ".current-";
+pub(crate) const CURRENT_DRAFT: &str = ".current-";
 
 /// Number of a generation. Invariant: written as `gen-` and 20 digits in folder names and
 /// `CURRENT`.

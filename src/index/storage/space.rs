@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{StatVfs, statvfs};
 
-use crate::index::error::NoRoom;
+use crate::error::NoRoom;
 
 /// Upper bound of the space left free, which is otherwise a tenth of the file system.
 const LEFT_ALONE_MAX: u64 = 1 << 30;
