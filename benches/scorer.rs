@@ -22,7 +22,7 @@ static ALLOCATOR: AllocProfiler = AllocProfiler::system();
 
 fn main() {
     let name = DomainName::parse("example.com").expect("a name");
-    // The first name that is read loads the dictionaries.
+    // Reading the first name loads the dictionaries.
     Scorer::shared().base(&name, &mut Scratch::default());
     divan::main();
 }

@@ -36,9 +36,8 @@ impl Email {
         &self.0
     }
 
-    /// The mailbox that mail to this address arrives in, as far as its spelling shows: without what
-    /// follows `+`, and for Google without dots. For limits alone; other addresses may share a mailbox
-    /// too.
+    /// The mailbox that mail to this address arrives in, as far as its spelling shows: without what follows `+`, and
+    /// for Google without dots. Only for limits; other addresses may share a mailbox, too.
     pub fn mailbox(&self) -> String {
         let (user, host) = self.0.split_once('@').unwrap_or((&self.0, ""));
         let user = user.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(user);

@@ -8,8 +8,8 @@ use super::lines::split;
 use super::rejects::one_line;
 use crate::vocab::header;
 
-/// Meaning of a column or key. Of several with one role, the lowest rank is used, wherever it stands: ranks
-/// are places in the tables below, more specific names first.
+/// Meaning of a column or key. If several columns have one role, the lowest rank is used, in any position: ranks are
+/// places in the tables below, more specific names first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// The domain name.

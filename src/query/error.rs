@@ -1,4 +1,4 @@
-//! Refusals of what was sent.
+//! Errors of request parameters.
 
 use std::borrow::Cow;
 use std::fmt::Display;

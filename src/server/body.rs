@@ -284,7 +284,7 @@ impl Counted {
     }
 }
 
-/// Copies bytes whose buffer is much larger, as a page's may be: twice as large.
+/// Copies bytes if their buffer is at least twice as large, as that of a page may be.
 fn without_slack(data: Bytes) -> Bytes {
     if !data.is_unique() {
         return data;

@@ -1,7 +1,6 @@
-//! Values that every stage shares. Nothing here reads a file or a socket, except [`memory`] its limit;
-//! [`whole_file`] writes what others give it; only [`clock`], [`budget`] and
-//! [`turns`] read the time. Each type is parsed once, where it enters, and cannot hold an invalid
-//! value afterwards.
+//! Values that every stage shares. No file or socket is read here, except for the limit in [`memory`]; [`whole_file`]
+//! writes files for its callers; only [`clock`], [`budget`] and [`turns`] read the time. Each type is parsed once,
+//! where it enters, and cannot hold an invalid value afterwards.
 
 pub mod budget;
 pub mod cell;

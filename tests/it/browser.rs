@@ -1,10 +1,9 @@
-//! The pages in a real browser: Chromium, driven through whole stories against the real binary, as
-//! people use them. What a page must never have (what axe-core finds, errors in the console, sideways
-//! scrolling, a heavy first load, a layout that moves) is looked for on every page, in both widths
-//! and both colour schemes.
+//! The pages in a real browser: Chromium, driven through whole stories against the real binary, as people use them.
+//! Every page is checked, in both widths and colour schemes, for findings of axe-core, console errors, sideways
+//! scrolling, a heavy first load and layout shifts.
 //!
-//! Things are found as people find them: by role, label and visible text. Nothing sleeps: what a page
-//! comes to is asked for until it is so, with a deadline.
+//! Things are found as people find them: by role, label and visible text. Tests never sleep: they poll for the expected
+//! state of a page, with a deadline.
 
 pub mod access;
 mod account;

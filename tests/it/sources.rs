@@ -1156,7 +1156,8 @@ fn compressed_responses_are_read_or_named() {
     }
 }
 
-/// A file that is packed, and whose server names the packing as a coding, stays as its checksum says.
+/// If the server declares the compression of a file as its content coding, the file is kept as published, so that its
+/// checksum matches.
 #[test]
 fn the_compression_of_a_file_is_not_a_content_coding() {
     let body = fixture("uk-nominet", "good");

@@ -1,10 +1,9 @@
 //! The responses to one account never depend on another account: each is asked in a world with the
 //! other and in a world without it, and the answers are equal, byte for byte.
 //!
-//! A world is a server of its own. Ids are random and clocks go on, so what differs by design is
-//! taken out before comparing ([`World::plain`]): an account's own ids become their place in the order
-//! they were given out, times of day one word, and `Date` goes. Ids of others stay as they are: in the
-//! world without them they are ids of nothing.
+//! A world is a server of its own. Ids are random and clocks advance, so differences by design are removed before
+//! comparing ([`World::plain`]): an account's own ids become their place in the order they were given out, times of day
+//! one word, and `Date` goes. Ids of others stay as they are: in the world without them they are ids of nothing.
 //!
 //! Votes are the one thing that accounts share: the totals of a name are everybody's. So no name is
 //! asked for here that another account votes on.

@@ -232,8 +232,7 @@ pub enum OffReason {
     Failing,
 }
 
-/// Time without a delivered message after which a message that is given up switches its channel off: five
-/// days.
+/// If no message was delivered for this time (five days), a failed message switches its channel off.
 pub const FAILING_MAX_MS: u64 = 5 * 86_400_000;
 
 /// Why and since when a channel of a rule is off.

@@ -121,8 +121,8 @@ table! {
             1 through: Watermark, 2 at: UnixMs;
             3 done: bool, 4 names: Vec<MatchedName>, 5 matches: Vec<RecordedMatch>,
         }
-        /// Watched names are matched with changes from the one after `through` on. Names that were watched before
-        /// tell nothing until their owner saves settings.
+        /// Watched names are matched with changes from the one after `through` on. Names watched earlier send nothing
+        /// until their owner saves settings.
         23 WatchAlertsBegan { 1 at: UnixMs, 2 through: u64; }
         /// Watched names were matched with the changes up to `through`, and these messages queued. Many accounts
         /// take several records: each is complete for the accounts up to `upto`, the last for all. `changes` holds

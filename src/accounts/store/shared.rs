@@ -322,7 +322,7 @@ impl Replica for StateReplica {
             self.checkpoints.compute(id, frozen);
         });
         let served = state.nodes.served.first().filter(|it| before.as_ref() != Some(it)).cloned();
-        // Before the state can be read: answers that name this record are made from these files.
+        // Called before the state can be read, so responses at this position use these files.
         if let Some(publication) = served {
             (self.on_serve)(&publication, shared.seq);
         }

@@ -35,8 +35,8 @@ use crate::vocab::zone::{Hour, Zone};
 #[serde(rename_all = "camelCase")]
 #[schema(as = WatchAlerts)]
 struct WatchAlertsResponse<'a> {
-    /// False while these are the defaults. They hold for names that were added since watch alerts began;
-    /// saving settings makes them hold for all.
+    /// False while these are the defaults. They apply to names added since watch alerts were introduced; saving
+    /// settings applies them to all names.
     saved: bool,
     /// Kinds of changes that are sent, of names without a choice of their own.
     kinds: Vec<ChangeKind>,

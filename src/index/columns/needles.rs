@@ -125,7 +125,7 @@ impl Needles {
         if trail.end <= read {
             return true;
         }
-        // A text that the label before lacks ends in what differs from it.
+        // A text that is not in the previous label must end in the part that differs.
         let may_be = read < shared || self.texts.iter().any(|text| text.may_end(rest, len));
         trail.end = if may_be { self.end_in(label, read) } else { usize::MAX };
         trail.end != usize::MAX

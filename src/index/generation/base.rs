@@ -1,5 +1,4 @@
-//! Whether an index can be extended: the generation that new lists go on top of, and what the two are
-//! together.
+//! Whether an index can be extended, its base, and the combination of both.
 //!
 //! A delta must give the same results as a full rebuild. A name depends on the other names
 //! of its label, which the delta has again; on the tables and popularity lists in use and on the estimate

@@ -84,7 +84,7 @@ impl Overview<'_> {
         }
     }
 
-    /// Returns the newest drop date up to today; today without any.
+    /// Returns the newest drop date up to today; today if there is none.
     pub fn newest(&self) -> Day {
         self.index.newest_drop_date(self.as_of.today).unwrap_or(self.as_of.today)
     }

@@ -1,8 +1,8 @@
 //! Bitmaps of the candidates that are new to a rule, one for each distinct set of criteria.
 //!
-//! Rules differ in stages, rarely in what they were matched against before, and nearly always in
-//! the day they were added. That day matters only for names that were known before and changed
-//! stage, and only within the days since the first of them left redemption.
+//! Rules differ in stages, rarely in what they were matched against before, and nearly always in the day they were
+//! added. The day of a rule matters only for names that were already known and changed stage, and only in the days
+//! since the first of them left redemption.
 
 use rayon::prelude::*;
 

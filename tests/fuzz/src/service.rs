@@ -50,7 +50,7 @@ const REQUESTS_PER_SERVICE: u32 = 20_000;
 const TODAY: &str = "2026-10-03";
 const EMAIL: &str = "fuzz@dropdex.example";
 const PASSWORD: &str = "a long pass phrase 4711";
-/// Names of the index, in both forms, of several TLDs, dropped and not.
+/// Names of the index in both forms, of several TLDs, dropped and registered.
 const LIST: &str = "domain,drop_date,release_date,registered_again\n\
     solar.com,2026-10-03,,\nsolarium.de,2026-10-01,2026-10-20,\nshop.co.uk,2026-09-20,,\n\
     münchen.de,2026-10-02,,\nxn--e1afmkfd.xn--p1ai,2026-10-03,,\na-b.com,2026-10-03,,\n\

@@ -1,5 +1,5 @@
-//! One function for every parser that sees bytes from outside: any bytes in, nothing out. What must
-//! hold for any bytes is asserted, above all that the parser returns without a panic.
+//! One function for every parser that sees bytes from outside: any bytes in, nothing out. Each target asserts what must
+//! hold for any bytes, above all that the parser returns without a panic.
 //!
 //! `cargo fuzz` drives them with coverage (`tests/fuzz`), `tests/fuzz.rs` from the kept inputs and a
 //! seed.

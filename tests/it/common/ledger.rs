@@ -521,7 +521,7 @@ fn take_over(
     }
 }
 
-/// Returns the object for which `is` holds. Two mean that the request took effect twice.
+/// Returns the object for which `is` holds. More than one means that the request took effect twice.
 #[track_caller]
 fn only(
     objects: &BTreeMap<u64, Value>,

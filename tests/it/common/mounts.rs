@@ -37,7 +37,7 @@ pub fn run_where_mounting_works(test: &str) {
         .env(INSIDE, "1")
         .stderr(Stdio::inherit())
         .output()
-        .expect("unshare was there a moment ago");
+        .expect("unshare was found a moment ago");
     let said = String::from_utf8_lossy(&output.stdout);
     say(&said);
     assert!(output.status.success(), "inside `unshare {}`: {}", way.join(" "), output.status);

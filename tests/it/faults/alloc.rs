@@ -14,8 +14,8 @@ struct Counting;
 static ALLOCATOR: Counting = Counting;
 
 thread_local! {
-    /// Bytes this thread holds now, and the most it held since the last look. What one thread
-    /// allocates and another frees counts wrongly, and the reading of a journal is one thread's.
+    /// Bytes this thread holds now, and the most it held since the last look. Memory allocated by one thread and freed
+    /// by another is counted wrongly, but one thread reads a journal.
     static HELD: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
 }
 

@@ -205,7 +205,7 @@ impl Corpus {
         tell_registrations(rng, &names, &mut lists);
         lists.extend(tell_again(rng, &names, &mut told));
         for list in &mut lists {
-            // The special cases keep their order: their point is which row comes first.
+            // The special cases keep their order, because they test which row comes first.
             if list.kind != Kind::Native(Columns::All) {
                 rng.shuffle(&mut list.facts);
             }
