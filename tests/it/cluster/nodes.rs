@@ -168,7 +168,9 @@ fn what_a_client_writes_on_one_node_it_reads_on_all() {
     nodes[0].compare();
     // The name of a node is taken.
     let namesake = Node::new(&nats, 0);
-    namesake.run(&["serve", "--listen", "127.0.0.1:0"]).assert_failed(1, &["`node-0` answers"]);
+    namesake
+        .run(&["serve", "--listen", "127.0.0.1:0"])
+        .assert_failed(1, &["`node-0` is already running"]);
     // The journal of a node shows the records.
     two.stop();
     let dump = nodes[1].ok(&["journal", "dump"]);
@@ -409,7 +411,7 @@ fn nodes_without_a_majority_serve_reads() {
     nats.start_again(1);
     nats.start_again(2);
     for server in &servers {
-        wait::until(SOON, "reached again", || ready(server)["checks"]["log"] == "ok");
+        wait::until(SOON, "reachable again", || ready(server)["checks"]["log"] == "ok");
     }
     add_claim(&mut clients[1], "solar.com");
     nodes[0].compare();
@@ -536,7 +538,7 @@ fn a_node_that_leaves_reads_the_rest_first() {
     let key = key(&nodes[0]);
     until_status(&mut two.client_with(&key), "/api/v1/portfolio", 200);
     let running = nodes[1].run(&["cluster", "leave"]);
-    running.assert_failed(1, &["`node-1` answers already"]);
+    running.assert_failed(1, &["`node-1` is already running"]);
     two.stop();
     // Acknowledged while the second is stopped.
     add_claim(&mut one.client_with(&key), "solar.com");
