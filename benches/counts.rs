@@ -1,7 +1,6 @@
-//! Ten fixed questions over an index made from the sample, for `tests/counts`, which counts the
-//! instructions each takes under valgrind. `counts build FOLDER` makes the index, `counts ask FOLDER`
-//! asks, and prints the names of the questions in the order in which they were asked. Does nothing
-//! when it is asked for neither.
+//! Ten fixed questions over an index made from the sample, for `tests/counts`, which counts the instructions each takes
+//! under valgrind. `counts build FOLDER` makes the index, `counts ask FOLDER` asks, and prints the names of the
+//! questions in the order in which they were asked. Without either option, it does nothing.
 
 #[path = "service/answer.rs"]
 mod answer;

@@ -1,6 +1,6 @@
 //! `cargo bench --bench queries`: what whole answers cost in this process, on a million names made
-//! from the sample; `DROPDEX_BENCH_COUNT` sets another number. Each line is one question of a mix
-//! after the other, with its rate of questions, or one hard question again and again.
+//! from the sample; `DROPDEX_BENCH_COUNT` sets another number. Each line runs the queries of a mix in turn, or one
+//! costly query repeatedly, and prints queries a second.
 
 #[path = "service/answer.rs"]
 mod answer;

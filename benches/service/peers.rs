@@ -60,7 +60,7 @@ pub struct Peer {
     pub bytes: u64,
     /// For each mix, in the order given.
     pub mixes: Vec<Mix>,
-    /// Seven facets of each part of [`FACETED`], some times.
+    /// Seven facets of each part of [`FACETED`], repeated.
     pub facets_ns: Vec<u64>,
 }
 
@@ -114,8 +114,8 @@ impl<'a> Peers<'a> {
         Ok(Peers { scan, mixes, names, task })
     }
 
-    /// Loads the names into `peer` and asks it. Some of its answers are compared with a scan: it
-    /// has to find the same to be a peer. `Err` within says why it was not measured.
+    /// Loads the names into `peer` and asks it. Some of its answers are compared with a scan: it has to find the same
+    /// to be a peer. An inner `Err` is the reason why it was not measured.
     ///
     /// # Errors
     /// It cannot be run, or finds something else.

@@ -73,7 +73,7 @@ impl Line {
             None => self.networks.push_back((network, VecDeque::from([attempt]))),
         }
         if self.len() > WAITING_MAX {
-            // The last of the longest: of networks with one attempt each, the newcomer.
+            // The last entry of the longest line; if every network has one attempt, the newcomer.
             let longest = self.networks.iter_mut().max_by_key(|(_, attempts)| attempts.len());
             longest.and_then(|(_, attempts)| attempts.pop_back());
             self.retain(|_| true);

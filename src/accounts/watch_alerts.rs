@@ -31,8 +31,8 @@ pub struct NewWatchAlerts {
 }
 
 impl Store {
-    /// Saves what is sent about watched names. From then on it holds for all of them. Returns the secrets
-    /// of webhooks that are new, to be shown once.
+    /// Saves what is sent about watched names. From then on, the settings apply to all of them. Returns the secrets of
+    /// webhooks that are new, to be shown once.
     ///
     /// # Errors
     /// [`WriteError`]: an invalid value, channels that the plan does not include.

@@ -58,7 +58,7 @@ fn link_folder(data: &Path, folder: &str, to: &Path) -> Result<Vec<Member>, Back
     Err(BackupError::Moved(from))
 }
 
-/// Returns the files below a folder in order, each with its inode. A folder that is not there has none.
+/// Returns the files below a folder in order, each with its inode. A missing folder has none.
 fn files_in(folder: &Path, kind: &str) -> io::Result<Vec<(String, u64)>> {
     let (mut files, mut folders) = (Vec::new(), vec![String::new()]);
     while let Some(prefix) = folders.pop() {

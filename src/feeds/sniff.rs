@@ -135,7 +135,7 @@ fn of_registrations(taken: Taken, names: &FileNames) -> Result<Taken, FeedProble
 /// Share of the sampled rows that must fit a format without a header.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Demand {
-    /// At least one, unless there are no rows: the operator chose the format.
+    /// Not zero, unless there are no rows: the operator chose the format.
     Any,
     /// At least half.
     Most,

@@ -88,7 +88,7 @@ pub struct ReadyResponse {
 }
 
 /// Each check is `ok` or a short reason.
-// Anybody can read it: details are in the log.
+// The response is public, so details are only in the log.
 #[derive(Serialize, ToSchema)]
 struct Checks {
     database: String,

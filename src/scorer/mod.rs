@@ -643,7 +643,7 @@ fn market(reading: &Reading) -> i32 {
 
 /// Pronounceability from which letters without a word make an invented name.
 const INVENTED_FROM: u8 = 65;
-/// Maximum letters of a label that is read as letters unless it is a word.
+/// Maximum length of a label that counts as an abbreviation unless it is a word.
 const LETTERS_MAX: u32 = 3;
 
 /// Kind of a label.

@@ -210,8 +210,7 @@ fn link_to(from: &Path, to: &Path) -> anyhow::Result<PathBuf> {
     Ok(to.to_owned())
 }
 
-/// Returns the paths of all files below a folder, in order, without locks and drafts. A folder that is not there has
-/// none.
+/// Returns the paths of all files below a folder, in order, without locks and drafts. A missing folder has none.
 fn files_in(folder: &Path) -> io::Result<Vec<String>> {
     all_files_in(folder, |name| !is_private(name))
 }

@@ -65,7 +65,7 @@ impl Signatures {
     }
 
     fn check_signed(&mut self, message: &[u8], now: u64) -> Result<(), TransferError> {
-        // The variables of the first signature are all digested, of later ones the time only.
+        // The digest covers all variables of the first signature, but only the time of later ones.
         let is_first = self.signed_at.is_none();
         let (rest, record) = signed_bitmessage_to_buf(message, None, is_first)?;
         let tsig = record.data;

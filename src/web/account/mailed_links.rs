@@ -21,7 +21,7 @@ pub const INVITE_AGE_MAX: TimeDelta = TimeDelta::days(7);
 pub enum Purpose {
     /// Creates an account.
     SignUp,
-    /// Replaces the password with this seal, and no later one: the link works once.
+    /// Replaces the password that has this seal, so the link works once.
     Reset(PasswordSeal),
     /// As [`Purpose::Reset`], sent by an operator, who cannot know when it is read.
     Invite(PasswordSeal),

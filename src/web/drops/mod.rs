@@ -350,7 +350,7 @@ fn best_of_day<'a>(
     Ok(BestOfDay { day, page, high })
 }
 
-/// The filters that are set, with the names that each leaves when it is removed, most first.
+/// The active filters, each with the number of names without it, most first.
 fn ways_out(
     index: &Index,
     state: &State,
