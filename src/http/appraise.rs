@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::edge::etag;
-use crate::http::body::{JsonBody, required};
+use crate::http::body::JsonBody;
 use crate::http::json;
 use crate::index::Index;
 use crate::index::query::appraise::{Appraisal, cost_us};
 use crate::scorer::Signals;
 use crate::service::app::App;
-use crate::service::error::ApiError;
+use crate::service::error::{ApiError, required};
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::budget;

@@ -233,14 +233,6 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// The value of a required member.
-///
-/// # Errors
-/// 400 if it is absent or null.
-pub fn required<T>(member: Option<T>, name: &'static str) -> Result<T, ApiError> {
-    member.ok_or_else(|| ApiError::parameter(name, "is required"))
-}
-
 /// A member of a PATCH body: absent leaves the value, null clears it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Patch<T> {

@@ -24,12 +24,10 @@ use crate::http::allowance::{admit_export, charge_export, exports_left, readmit}
 use crate::http::cursor::{self, QueryDigest};
 use crate::http::drops::next_link;
 use crate::http::parse;
-use crate::http::portfolio::ClaimFilter;
 use crate::http::rows::{
     DROP_CSV_BYTES, DROPS_CSV_HEADER, EXPORT_MEMBERS, members, push_drop, push_drop_columns,
     push_drop_csv,
 };
-use crate::http::watchlist::WatchQuery;
 use crate::index::filter::DropFilter;
 use crate::index::query::rows::DropRow;
 use crate::query::error::BadParameter;
@@ -38,7 +36,8 @@ use crate::service::account_turns::AccountTurn;
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
-use crate::service::watchlist::{LOOKUP_US, WatchRow, sorted_rows};
+use crate::service::portfolio::ClaimFilter;
+use crate::service::watchlist::{LOOKUP_US, WatchQuery, WatchRow, sorted_rows};
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::cell::without_formula;

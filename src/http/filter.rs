@@ -38,15 +38,6 @@ const NAMES: [&str; CONDITIONS.len() + 1] = {
 pub struct FilterRequest(Vec<(usize, Value)>);
 
 impl FilterRequest {
-    /// The filter of parameters of the drops list, as a form sends them.
-    pub fn from_pairs<'a, 'b>(pairs: impl Iterator<Item = (&'a str, &'b str)>) -> FilterRequest {
-        let sent = pairs.filter(|(_, text)| !text.is_empty()).filter_map(|(name, text)| {
-            let at = CONDITIONS.iter().position(|condition| condition.parameter == name)?;
-            Some((at, Value::of_text(&CONDITIONS[at], text)))
-        });
-        FilterRequest(sent.collect())
-    }
-
     /// Whether parsing compiles a regular expression.
     pub fn compiles(&self) -> bool {
         self.conditions().any(|condition| matches!(condition.kind, Kind::Regex))
@@ -231,7 +222,7 @@ fn schema(description: &str, is_request: bool) -> RefOr<Schema> {
     for condition in CONDITIONS {
         add(condition.member, member_schema(condition), condition.member_text);
     }
-    let what = "The effective release is today or at most this many days later.";
+    let what = "The effective release is today or at most so many days later.";
     add(WITHIN, integer(0, RELEASE_WITHIN_DAYS_MAX.into()), what);
     let mut object = json!({
         "type": "object",

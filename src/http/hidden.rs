@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, Hid};
-use crate::http::body::{PostBody, required};
+use crate::http::body::PostBody;
 use crate::http::response;
 use crate::http::watchlist::parse_names;
 use crate::query::params::{Limits, Params};
 use crate::service::app::App;
-use crate::service::error::ApiError;
+use crate::service::error::{ApiError, required};
 use crate::vocab::limits::{HIDDEN_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
 use crate::vocab::name::DomainName;
 

@@ -10,88 +10,26 @@ use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::accounts::{Answered, Attribution, Caller, Claim, ClaimPatch, NewClaim, Post, UserData};
-use crate::http::body::{JsonBody, JsonInteger, Money, Patch, PostBody, required};
+use crate::accounts::{Attribution, Caller, Claim, ClaimPatch, NewClaim, UserData};
+use crate::http::body::{JsonBody, JsonInteger, Money, Patch, PostBody};
 use crate::http::json;
 use crate::http::params::path_id;
 use crate::http::response::{self, Deleted, Timestamp};
 use crate::query::params::{Limits, Page, Params};
-use crate::service::app::App;
-use crate::service::app::Now;
-use crate::service::error::ApiError;
+use crate::service::app::{App, Now};
+use crate::service::error::{ApiError, required};
+use crate::service::portfolio::{ClaimFilter, claims_cost_us};
 use crate::service::work;
-use crate::vocab::budget;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, RuleId};
-use crate::vocab::limits::{CLAIMS_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
+use crate::vocab::limits::{OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
 use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
 /// Collection path; a claim lives at `PATH/{id}`.
 const PATH: &str = "/api/v1/portfolio";
-/// Approximate cost of serialising one claim, in microseconds.
-const CLAIM_US: usize = 2;
-
-/// Filter and page of a claims list.
-#[derive(Clone, Debug)]
-pub struct ClaimFilter {
-    /// Accepted statuses; empty for all.
-    statuses: Vec<ClaimStatus>,
-    /// Reported at or after the start of this day.
-    from: Option<UnixMs>,
-    /// Reported before the start of this day.
-    to: Option<UnixMs>,
-    page: Page,
-}
-
-impl ClaimFilter {
-    /// Parses the filter of a query string.
-    ///
-    /// # Errors
-    /// 400 for the first invalid parameter.
-    pub fn parse(params: Params<'_>, limits: Limits) -> Result<ClaimFilter, ApiError> {
-        let start = |day: Day| UnixMs::from_instant(day.start());
-        Ok(ClaimFilter {
-            statuses: params.list("status")?,
-            from: params.one("from")?.map(start),
-            to: params.one("to")?.map(start),
-            page: params.page(limits, CLAIMS_OFFSET_MAX)?,
-        })
-    }
-
-    /// The claims of the page, newest first.
-    pub fn page_of<'a>(&'a self, owned: &'a UserData) -> impl Iterator<Item = &'a Claim> {
-        self.page.rows(self.matching(owned))
-    }
-
-    /// The claims of all pages, newest first.
-    pub fn matching<'a>(&'a self, owned: &'a UserData) -> impl Iterator<Item = &'a Claim> {
-        owned.claims().take_while(|_| !budget::spent()).filter(|claim| {
-            let at = claim.reported_at;
-            (self.statuses.is_empty() || self.statuses.contains(&claim.status))
-                && self.from.is_none_or(|from| at >= from)
-                && self.to.is_none_or(|to| at < to)
-        })
-    }
-
-    /// Accepted statuses; empty for all.
-    pub fn statuses(&self) -> &[ClaimStatus] {
-        &self.statuses
-    }
-
-    /// The page of the matching claims.
-    pub fn page(&self) -> Page {
-        self.page
-    }
-}
-
-/// Upper bound of the microseconds to filter and serialise an account's claims, for [`work::run`].
-pub fn claims_cost_us(owned: &UserData) -> u32 {
-    work::cost_us(owned.claim_count(), CLAIM_US)
-}
-
 /// A backorder claim.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -361,26 +299,13 @@ pub async fn add_claim(
     Extension(caller): Extension<Caller>,
     PostBody { body, post }: PostBody<ClaimRequest>,
 ) -> Result<Response, ApiError> {
-    let answered = add(&app, &caller, NewClaim::try_from(body)?, post).await?;
-    Ok(response::added(answered, PATH, |claim| claim.id.get()))
-}
-
-/// Adds a claim. The reply has the JSON of the API.
-///
-/// # Errors
-/// The same as the endpoint.
-pub async fn add(
-    app: &App,
-    caller: &Caller,
-    claim: NewClaim,
-    post: Post,
-) -> Result<Answered<Claim>, ApiError> {
-    let draft = app.store.add_claim(caller, claim, post).await?;
+    let draft = app.store.add_claim(&caller, NewClaim::try_from(body)?, post).await?;
     let receipt = |claim: &Claim| {
         let added = AddedClaim { id: claim.id, claim: ClaimResponse::new(claim) };
         response::receipt(StatusCode::CREATED, &added)
     };
-    Ok(draft.respond(receipt).await?)
+    let answered = draft.respond(receipt).await?;
+    Ok(response::added(answered, PATH, |claim| claim.id.get()))
 }
 
 /// `PATCH /api/v1/portfolio/{id}`: changes the given members.

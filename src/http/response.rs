@@ -3,11 +3,12 @@
 use axum::http::header::{CACHE_CONTROL, LOCATION};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::accounts::{Answered, Receipt};
 use crate::http::json::json_response;
+use crate::service::receipt::added_id;
 use crate::vocab::time::UnixMs;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -40,19 +41,6 @@ impl Deleted {
 pub fn receipt(status: StatusCode, body: &impl Serialize) -> Receipt {
     let bytes = serde_json::to_vec(body).expect("responses are structs of text and numbers");
     Receipt { code: status.as_u16(), bytes }
-}
-
-/// The id of an added resource, from the value or, for a replay, from the stored body.
-pub fn added_id<T>(answered: &Answered<T>, id: impl FnOnce(&T) -> u64) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct Added {
-        id: u64,
-    }
-
-    match &answered.value {
-        Some(value) => Some(id(value)),
-        None => serde_json::from_slice(&answered.receipt.bytes).map(|Added { id }| id).ok(),
-    }
 }
 
 /// The response to a POST that added a resource to the collection at `path`.

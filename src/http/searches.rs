@@ -8,39 +8,24 @@ use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::accounts::{Answered, Caller, NewSearch, Post, SavedSearch, SearchPatch};
-use crate::http::body::{JsonBody, Patch, PostBody, required};
+use crate::accounts::{Caller, SavedSearch, SearchPatch};
+use crate::http::body::{JsonBody, Patch, PostBody};
 use crate::http::filter::{FilterRequest, FilterResponse};
 use crate::http::json;
 use crate::http::params::path_id;
 use crate::http::response::{self, Deleted, Timestamp};
-use crate::index::Index;
 use crate::index::filter::{AsOf, Sort, SortKey};
 use crate::query::params::{Limits, Params};
-use crate::query::stored::Conditions;
-use crate::service::app::App;
-use crate::service::app::Now;
-use crate::service::error::ApiError;
+use crate::service::app::{App, Now};
+use crate::service::error::{ApiError, required};
+use crate::service::searches::{self, Counts, Order, ordered};
 use crate::service::work;
-use crate::vocab::budget;
 use crate::vocab::ids::SearchId;
 use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
-use crate::vocab::named::{named_enum, parse_named};
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
 /// Collection path; a search lives at `PATH/{id}`.
 const PATH: &str = "/api/v1/searches";
-
-named_enum! {
-    /// Direction of an order.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
-    #[schema(rename_all = "lowercase")]
-    pub enum Order {
-        Asc = "asc",
-        Desc = "desc",
-    }
-}
-parse_named!(Order);
 
 /// A saved search.
 #[derive(Serialize, ToSchema)]
@@ -150,66 +135,6 @@ pub struct SearchPatchRequest {
     pub seen: Patch<bool>,
 }
 
-/// Names of a saved search.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    pub total: u32,
-    /// Names of lists that the owner has not seen.
-    pub new: u32,
-}
-
-impl Counts {
-    /// Counts the names of a search, unless that was done today with this generation; `None` if the time of
-    /// the request does not suffice.
-    ///
-    /// # Errors
-    /// 500 for a stored condition that this version does not accept.
-    pub fn in_time(
-        index: &Index,
-        search: &SavedSearch,
-        as_of: AsOf,
-    ) -> Result<Option<Counts>, ApiError> {
-        budget::in_time(|| Counts::new(index, search, as_of)).transpose()
-    }
-
-    fn new(index: &Index, search: &SavedSearch, as_of: AsOf) -> Result<Counts, ApiError> {
-        let total = count(index, &search.conditions, None, as_of)?;
-        let is_seen = search.seen >= index.manifest().batches;
-        let new =
-            if is_seen { 0 } else { count(index, &search.conditions, Some(search.seen), as_of)? };
-        Ok(Counts { total, new })
-    }
-}
-
-fn count(
-    index: &Index,
-    conditions: &Conditions,
-    after_batch: Option<u64>,
-    as_of: AsOf,
-) -> Result<u32, ApiError> {
-    let mut filter = conditions.drops(as_of.today).map_err(|err| {
-        ApiError::Internal(anyhow::anyhow!("a stored search is no longer valid: {err}"))
-    })?;
-    filter.common.drop.after_batch = after_batch;
-    Ok(index.count_drops(&filter, as_of)?)
-}
-
-/// Parses an order.
-fn order(sort: Option<String>, order: Option<String>) -> Result<Conditions, ApiError> {
-    let key: Option<SortKey> = sort
-        .map(|sort| sort.parse().map_err(|err| ApiError::parameter("sort", err)))
-        .transpose()?;
-    let order: Option<Order> = order
-        .map(|order| order.parse().map_err(|err| ApiError::parameter("order", err)))
-        .transpose()?;
-    let key = key.map(|key| ("sort", key.as_str()));
-    Ok(Conditions::new(key.into_iter().chain(order.map(|order| ("order", order.as_str())))))
-}
-
-fn joined(filters: &Conditions, order: &Conditions) -> Conditions {
-    Conditions::new(filters.pairs().chain(order.pairs()))
-}
-
 /// `GET /api/v1/searches`: the caller's saved searches, newest first.
 pub async fn list_searches(
     State(app): State<App>,
@@ -237,38 +162,22 @@ pub async fn add_search(
     Extension(caller): Extension<Caller>,
     PostBody { body, post }: PostBody<SearchRequest>,
 ) -> Result<Response, ApiError> {
-    let answered = add(&app, &caller, body, post).await?;
-    Ok(response::added(answered, PATH, |search| search.id.get()))
-}
-
-/// Saves a search. The reply has the JSON of the API.
-///
-/// # Errors
-/// The same as the endpoint.
-pub async fn add(
-    app: &App,
-    caller: &Caller,
-    request: SearchRequest,
-    post: Post,
-) -> Result<Answered<SavedSearch>, ApiError> {
-    let (index, as_of) = (app.live.current(), app.as_of(Now(post.now)));
-    let seen = index.manifest().batches;
-    let (search, total) = work::scan(move || {
-        let name = required(request.name, "name")?;
-        let filters = required(request.filter, "filter")?.parse(as_of.today)?;
-        let conditions = joined(&filters, &order(request.sort, request.order)?);
-        let total = budget::in_time(|| count(&index, &conditions, None, as_of)).transpose()?;
-        Ok((NewSearch { name, conditions, seen }, total))
-    })
-    .await?;
-    let draft = app.store.add_search(caller, search, post).await?;
+    let parse = |today| {
+        let name = required(body.name, "name")?;
+        let filters = required(body.filter, "filter")?.parse(today)?;
+        Ok((name, ordered(&filters, body.sort, body.order)?))
+    };
+    let (draft, total) = searches::add(&app, &caller, parse, post).await?;
     let receipt = |search: &SavedSearch| {
         let counts = total.map(|total| Counts { total, new: 0 });
         let search_response = SearchResponse::new(search, counts);
-        let added = AddedSearch { id: search.id, search: search_response };
-        response::receipt(StatusCode::CREATED, &added)
+        response::receipt(
+            StatusCode::CREATED,
+            &AddedSearch { id: search.id, search: search_response },
+        )
     };
-    Ok(draft.respond(receipt).await?)
+    let answered = draft.respond(receipt).await?;
+    Ok(response::added(answered, PATH, |search| search.id.get()))
 }
 
 /// `PATCH /api/v1/searches/{id}`: changes the given members.
@@ -302,21 +211,19 @@ fn parse_patch(
     let (sort, direction) = (request.sort.not_null("sort")?, request.order.not_null("order")?);
     let set = |name| Some(before.conditions.get(name).to_owned()).filter(|value| !value.is_empty());
     let is_changed = filter.is_some() || sort.is_some() || direction.is_some();
-    let order = match (&sort, &direction) {
-        (None, None) => order(set("sort"), set("order"))?,
-        (Some(_), _) => order(sort, direction)?,
-        (None, Some(_)) => order(set("sort"), direction)?,
+    // A new sort has its natural order.
+    let (sort, direction) = match (sort, direction) {
+        (None, None) => (set("sort"), set("order")),
+        (None, direction) => (set("sort"), direction),
+        both => both,
     };
+    let filters = filter.unwrap_or_else(|| before.conditions.unordered());
+    let conditions = is_changed.then(|| ordered(&filters, sort, direction)).transpose()?;
     let seen = request.seen.not_null("seen")?;
     if seen == Some(false) {
         return Err(ApiError::parameter("seen", "must be true"));
     }
-    Ok(SearchPatch {
-        name: request.name.not_null("name")?,
-        conditions: is_changed
-            .then(|| joined(&filter.unwrap_or_else(|| before.conditions.unordered()), &order)),
-        seen: seen.map(|_| newest),
-    })
+    Ok(SearchPatch { name: request.name.not_null("name")?, conditions, seen: seen.map(|_| newest) })
 }
 
 /// `DELETE /api/v1/searches/{id}`: deletes a saved search.

@@ -11,55 +11,26 @@ use utoipa::ToSchema;
 use crate::accounts::{Caller, Channel, Outcome, Tags, WatchPatch, WriteError};
 use crate::edge::error::Refusal;
 use crate::http::alerts::watchlist::{EntryAlertsRequest, EntryAlertsResponse};
-use crate::http::body::{JsonBody, Money, Object, Patch, PostBody, required};
+use crate::http::body::{JsonBody, Money, Object, Patch, PostBody};
 use crate::http::json;
 use crate::http::response::{self, Timestamp};
-use crate::query::params::{Limits, Page, Params};
+use crate::query::params::{Limits, Params};
 use crate::service::app::{App, Now};
-use crate::service::error::ApiError;
+use crate::service::error::{ApiError, required};
 use crate::service::watchlist::{
-    self, Summary, WatchFilter, WatchRow, WatchSort, WatchSource, sorted_rows, usable_channels,
+    self, Summary, WatchQuery, WatchRow, WatchSort, WatchSource, sorted_rows, usable_channels,
     watches_cost_us,
 };
 use crate::service::work;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
-use crate::vocab::limits::{
-    ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, VENUE_CHARS_MAX, WATCHES_PASTED_MAX,
-};
+use crate::vocab::limits::{OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX, WATCHES_PASTED_MAX};
 use crate::vocab::name::{DomainName, NameError};
 use crate::vocab::observation::FormerState;
 use crate::vocab::stage::Stage;
 use crate::vocab::tag::Tag;
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
-/// Filter, sort order and page of a watchlist.
-#[derive(Clone, Debug)]
-pub struct WatchQuery {
-    pub filter: WatchFilter,
-    pub sort: WatchSort,
-    pub page: Page,
-}
-
-impl WatchQuery {
-    /// Parses a query string.
-    ///
-    /// # Errors
-    /// 400 for the first invalid parameter.
-    pub fn parse(params: Params<'_>, limits: Limits) -> Result<WatchQuery, ApiError> {
-        Ok(WatchQuery {
-            filter: WatchFilter {
-                tags: params.list("tag")?,
-                venue: params.text("venue", VENUE_CHARS_MAX)?,
-                bid: params.one("bid")?,
-                stages: params.list("stage")?,
-            },
-            sort: params.one("sort")?.unwrap_or_default(),
-            page: params.page(limits, ENTRIES_OFFSET_MAX)?,
-        })
-    }
-}
-
 /// A watched name. Facts from the corpus are `null` for an external name.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -210,7 +181,7 @@ pub struct WatchBatchRequest {
     max_bid_usd: Option<Money>,
     #[schema(min_length = 1, max_length = 60)]
     venue: Option<String>,
-    /// Alert settings of these names, instead of those of the watchlist.
+    /// Alert settings of these names, in place of those of the watchlist.
     #[schema(value_type = Option<EntryAlertsRequest>)]
     alerts: Option<Object<EntryAlertsRequest>>,
 }

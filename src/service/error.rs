@@ -111,6 +111,14 @@ impl ApiError {
     }
 }
 
+/// A member of what was sent that must be there.
+///
+/// # Errors
+/// It is absent.
+pub fn required<T>(member: Option<T>, name: &'static str) -> Result<T, ApiError> {
+    member.ok_or_else(|| ApiError::parameter(name, "is required"))
+}
+
 impl From<WriteError> for ApiError {
     fn from(err: WriteError) -> ApiError {
         match err {

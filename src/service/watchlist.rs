@@ -12,12 +12,14 @@ use crate::accounts::{
 };
 use crate::index::filter::AsOf;
 use crate::index::{Index, NameFacts};
+use crate::query::params::{Limits, Page, Params};
 use crate::service::app::{App, Now};
 use crate::service::error::ApiError;
 use crate::service::work;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::limits::{ENTRIES_OFFSET_MAX, VENUE_CHARS_MAX};
 use crate::vocab::name::DomainName;
 use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::observation::{FormerState, Observation, RdapState};
@@ -110,6 +112,33 @@ impl WatchFilter {
             && self.bid.is_none_or(|bid| (bid == HasBid::Some) == details.max_bid.is_some())
             && (self.stages.is_empty()
                 || row.stage().is_some_and(|stage| self.stages.contains(&stage)))
+    }
+}
+
+/// Filter, sort order and page of a watchlist.
+#[derive(Clone, Debug)]
+pub struct WatchQuery {
+    pub filter: WatchFilter,
+    pub sort: WatchSort,
+    pub page: Page,
+}
+
+impl WatchQuery {
+    /// Parses a query string.
+    ///
+    /// # Errors
+    /// 400 for the first invalid parameter.
+    pub fn parse(params: Params<'_>, limits: Limits) -> Result<WatchQuery, ApiError> {
+        Ok(WatchQuery {
+            filter: WatchFilter {
+                tags: params.list("tag")?,
+                venue: params.text("venue", VENUE_CHARS_MAX)?,
+                bid: params.one("bid")?,
+                stages: params.list("stage")?,
+            },
+            sort: params.one("sort")?.unwrap_or_default(),
+            page: params.page(limits, ENTRIES_OFFSET_MAX)?,
+        })
     }
 }
 

@@ -38,6 +38,19 @@ impl Hour {
     }
 }
 
+/// Not the text of an [`Hour`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be an hour: a whole number from 0 to 23")]
+pub struct HourError;
+
+impl FromStr for Hour {
+    type Err = HourError;
+
+    fn from_str(text: &str) -> Result<Hour, HourError> {
+        text.parse().ok().and_then(Hour::new).ok_or(HourError)
+    }
+}
+
 impl TryFrom<u8> for Hour {
     type Error = &'static str;
 

@@ -9,7 +9,6 @@ use maud::{Markup, html};
 
 use crate::accounts::{FeedOf, WriteError};
 use crate::edge::home::Home;
-use crate::http::feeds::FeedAddresses;
 use crate::service::error::ApiError;
 use crate::vocab::ids::{RuleId, SearchId};
 use crate::web::Web;
@@ -104,7 +103,8 @@ async fn make(names: Names, State(web): State<Web>, Home(home): Home) -> Result<
     let now = names.member.viewer.now.0;
     let token = web.app.store.make_feed(&names.member.caller, names.of, now).await?;
     // The base URL has the path of the server already.
-    let FeedAddresses { atom, calendar } = FeedAddresses::new("", &token);
+    let path = |kind| format!("/feeds/{}.{kind}", token.reveal());
+    let (atom, calendar) = (path("atom"), path("ics"));
     let address = |id: &str, label: &str, path: &str, help: &str| {
         html! {
             section.panel {

@@ -10,10 +10,10 @@ use axum::routing::get;
 use maud::{Markup, html};
 
 use crate::accounts::{SavedSearch, SearchPatch};
-use crate::http::filter::FilterRequest;
-use crate::http::response::added_id;
-use crate::http::searches::{self, Counts, SearchRequest};
+use crate::query::stored::Conditions;
 use crate::service::error::ApiError;
+use crate::service::receipt::{self, added_id};
+use crate::service::searches::{self, Counts, ordered};
 use crate::service::work;
 use crate::vocab::ids::SearchId;
 use crate::vocab::limits::{RULE_NAME_CHARS_MAX, SEARCHES_MAX};
@@ -138,15 +138,16 @@ async fn add(
     Form(fields): Form<Fields>,
 ) -> Result<Redirect, PageError> {
     let state = State::of(&fields);
-    let set = |name| Some(state.get(name).to_owned()).filter(|value| !value.is_empty());
-    let request = SearchRequest {
-        name: Some(fields.text("name").trim().to_owned()),
-        filter: Some(FilterRequest::from_pairs(state.conditions().parameters())),
-        sort: set("sort"),
-        order: set("order"),
-    };
+    let name = fields.text("name").trim().to_owned();
     let post = idempotent_post(&fields, member.viewer.now);
-    let answered = searches::add(&web.app, &member.caller, request, post).await?;
+    let parse = move |today| {
+        let set = |name| Some(state.get(name).to_owned()).filter(|value| !value.is_empty());
+        let filters = Conditions::of_form(state.conditions().parameters(), today)?;
+        Ok((name, ordered(&filters, set("sort"), set("order"))?))
+    };
+    let (draft, _) = searches::add(&web.app, &member.caller, parse, post).await?;
+    let answered = draft.respond(|search| receipt::of_id(search.id.get())).await;
+    let answered = answered.map_err(ApiError::from)?;
     let id = added_id(&answered, |search| search.id.get()).ok_or(ApiError::NotFound)?;
     Ok(Redirect::to(&format!("{PATH}/{id}")))
 }

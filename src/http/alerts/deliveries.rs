@@ -1,7 +1,5 @@
 //! `/api/v1/alerts/{id}/deliveries` and `/test`: the messages of a rule, pending and sent.
 
-use std::sync::Arc;
-
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -12,21 +10,15 @@ use utoipa::ToSchema;
 
 use super::ChannelResponse;
 use crate::accounts::{
-    Answered, Caller, Delivery, DeliveryStatus, MatchedName, MessageKind, Post, Problem, Receipt,
-    RuleFilter, StatusClass, UserData,
+    Caller, Delivery, DeliveryStatus, MessageKind, Post, Problem, Receipt, StatusClass, UserData,
 };
 use crate::http::body::BarePost;
 use crate::http::params::path_id;
 use crate::http::response::{self, Timestamp};
-use crate::index::Index;
-use crate::index::filter::AsOf;
-use crate::index::rules::preview::Preview;
-use crate::service::app::App;
-use crate::service::app::Now;
+use crate::service::app::{App, Now};
 use crate::service::error::ApiError;
-use crate::service::work;
+use crate::service::rules;
 use crate::vocab::ids::{DeliveryId, RuleId};
-use crate::vocab::name::DomainName;
 use crate::vocab::watched_change::WatchedChange;
 
 /// A message to one channel, and its delivery status.
@@ -124,7 +116,7 @@ impl DeliveryList<'_> {
 }
 
 /// The receipt of a test message.
-pub fn queued(deliveries: &[Delivery]) -> Receipt {
+pub(super) fn queued(deliveries: &[Delivery]) -> Receipt {
     let deliveries = deliveries.iter().map(DeliveryResponse::new).collect();
     response::receipt(StatusCode::ACCEPTED, &QueuedDeliveries { deliveries })
 }
@@ -161,29 +153,9 @@ pub async fn test_alert(
     id: Result<Path<String>, PathRejection>,
     BarePost(post): BarePost,
 ) -> Result<Response, ApiError> {
-    let answered = test(&app, &caller, path_id(id, RuleId::parse)?, now, post).await?;
+    let draft = rules::draft_test(&app, &caller, path_id(id, RuleId::parse)?, now, post).await?;
+    let answered = draft.respond(|deliveries| queued(deliveries)).await?;
     Ok(response::posted(answered))
-}
-
-/// Queues a test message of a rule. The reply has the JSON of the API.
-///
-/// # Errors
-/// The same as the endpoint.
-pub async fn test(
-    app: &App,
-    caller: &Caller,
-    id: RuleId,
-    now: Now,
-    post: Post,
-) -> Result<Answered<Vec<Delivery>>, ApiError> {
-    let filter = app.store.user_data(caller).rule(id).ok_or(ApiError::NotFound)?.filter.clone();
-    let (index, as_of) = (app.live.current(), app.as_of(now));
-    let cost_us = index.preview_cost_us(as_of);
-    let scans = !filter.more.is_empty();
-    let work = move || samples(&filter, &index, as_of);
-    let (names, total) = work::run_or_scan(scans, cost_us, work).await?;
-    let draft = app.store.queue_test(caller, id, &names, total, post).await?;
-    Ok(draft.respond(|deliveries| queued(deliveries)).await?)
 }
 
 /// `POST /api/v1/alerts/{id}/deliveries/{delivery}/retry`: queues a failed delivery again, with all its
@@ -197,49 +169,21 @@ pub async fn retry_delivery(
     let Path((rule, delivery)) = ids.map_err(|_| ApiError::NotFound)?;
     let rule = RuleId::parse(&rule).ok_or(ApiError::NotFound)?;
     let delivery = DeliveryId::parse(&delivery).ok_or(ApiError::NotFound)?;
-    let answered = retry(&app, &caller, rule, delivery, post).await?;
-    Ok(response::posted(answered))
+    retry(&app, &caller, rule, delivery, post).await
 }
 
-/// Queues a failed delivery again. The reply has the JSON of the API.
-///
-/// # Errors
-/// The same as the endpoint.
-pub async fn retry(
+/// Queues a failed delivery of a rule, or of the watchlist, again.
+pub(super) async fn retry(
     app: &App,
     caller: &Caller,
     rule: RuleId,
     delivery: DeliveryId,
     post: Post,
-) -> Result<Answered<Delivery>, ApiError> {
+) -> Result<Response, ApiError> {
     let draft = app.store.requeue(caller, rule, delivery, post).await?;
     let receipt = |delivery: &Delivery| {
         let delivery = DeliveryResponse::new(delivery);
         response::receipt(StatusCode::ACCEPTED, &OneDelivery { delivery })
     };
-    Ok(draft.respond(receipt).await?)
-}
-
-/// Sample and number of the names that match now.
-fn samples(
-    filter: &RuleFilter,
-    index: &Arc<Index>,
-    as_of: AsOf,
-) -> Result<(Vec<MatchedName>, u32), ApiError> {
-    let filter = filter.conditions();
-    let query = filter.rule(as_of.today)?;
-    let preview = index.preview_moving(&query, filter.releases(&query), as_of)?;
-    Ok((matched_samples(&preview, index, as_of), preview.today))
-}
-
-/// The samples of a preview in the form of an alert message.
-pub fn matched_samples(preview: &Preview<'_>, index: &Index, as_of: AsOf) -> Vec<MatchedName> {
-    let mut names = Vec::new();
-    preview.for_each_sample(|row| names.extend(DomainName::parse(row.name).ok()));
-    let matched = |name: DomainName| {
-        let facts = index.facts(&name, as_of)?;
-        let ((stage, release), drop_date, dqs) = (facts.stage?, facts.latest_drop?, facts.dqs);
-        Some(MatchedName { name, dqs, drop_date, release, stage })
-    };
-    names.into_iter().filter_map(matched).collect()
+    Ok(response::posted(draft.respond(receipt).await?))
 }

@@ -11,30 +11,26 @@ use axum::extract::{Path, RawQuery, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::accounts::{
-    Answered, Caller, ChangedRule, Channel, NewRule, OffReason, Post, Rule, RuleFilter, RulePatch,
-    SwitchedOff, UserData, WebhookSecret,
+    Caller, ChangedRule, Channel, NewRule, OffReason, Rule, RuleFilter, RulePatch, SwitchedOff,
+    UserData, WebhookSecret,
 };
-use crate::http::body::{JsonBody, JsonInteger, Object, Patch, PostBody, required};
+use crate::http::body::{JsonBody, JsonInteger, Object, Patch, PostBody};
 use crate::http::filter::{FilterRequest, FilterResponse};
 use crate::http::json;
 use crate::http::params::path_id;
 use crate::http::response::{self, Deleted, Timestamp};
-use crate::outbound::chat::{self, Sent};
-use crate::outbound::guard::{Guard, GuardError};
 use crate::query::params::{Limits, Params};
 use crate::service::app::App;
-use crate::service::app::ConfiguredChannels;
-use crate::service::app::Now;
-use crate::service::error::ApiError;
-use crate::service::work;
-use crate::vocab::chat::{Chat, Part};
+use crate::service::channels::{self, SentChannel, channel_types};
+use crate::service::error::{ApiError, required};
+use crate::service::{rules, work};
+use crate::vocab::chat::Part;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{RuleId, SearchId};
 use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
@@ -95,17 +91,9 @@ struct ChannelResponse<'a> {
     switched_off: Option<SwitchedOffResponse>,
 }
 
-/// Type of a channel: one of [`OWN_TYPES`], or the name of a chat service.
+/// Type of a channel: one of [`channel_types`].
 #[derive(Serialize)]
 struct ChannelType<'a>(&'a str);
-
-/// Types of channels other than chat services.
-const OWN_TYPES: [&str; 3] = ["email", "webhook", "telegram"];
-
-/// All types of channels.
-fn channel_types() -> impl Iterator<Item = &'static str> {
-    OWN_TYPES.into_iter().chain(chat::SERVICES.iter().map(|service| service.about().name))
-}
 
 impl PartialSchema for ChannelType<'_> {
     fn schema() -> RefOr<Schema> {
@@ -156,6 +144,23 @@ impl<'a> RuleResponse<'a> {
             active: rule.active,
             created_at: Timestamp(rule.created_at),
         }
+    }
+}
+
+impl ChannelRequest {
+    /// The channels as they were sent.
+    fn all(sent: Vec<Object<ChannelRequest>>) -> Vec<SentChannel> {
+        let channel = |Object(sent): Object<ChannelRequest>| SentChannel {
+            kind: sent.r#type,
+            url: sent.url,
+            chat_id: sent.chat_id.map(|chat| match chat {
+                ChatIdRequest::Text(text) => text,
+                ChatIdRequest::Number(number) => number.to_string(),
+            }),
+            token: sent.token,
+            user: sent.user,
+        };
+        sent.into_iter().map(channel).collect()
     }
 }
 
@@ -261,7 +266,7 @@ pub struct RuleRequest {
     /// Required without `searchId`.
     #[schema(nullable = false)]
     pub filter: Option<FilterRequest>,
-    /// A saved search whose filter is copied, instead of `filter`.
+    /// A saved search whose filter is copied, in place of `filter`.
     #[schema(value_type = Option<u64>, minimum = 1)]
     pub search_id: Option<JsonInteger>,
     #[schema(value_type = Vec<ChannelRequest>, min_items = 1, max_items = 5)]
@@ -344,7 +349,7 @@ pub enum ChatIdRequest {
 fn parse_rule(
     request: RuleRequest,
     owned: &UserData,
-    rules: &HostRules,
+    hosts: &HostRules,
     today: Day,
 ) -> Result<NewRule, ApiError> {
     let name = required(request.name, "name")?;
@@ -361,17 +366,20 @@ fn parse_rule(
         }
         None => (parse_filter(required(request.filter, "filter")?, today)?, None),
     };
-    let channels = parse_channels(required(request.channels, "channels")?, rules, &[])?;
+    let channels = ChannelRequest::all(required(request.channels, "channels")?);
+    let channels = channels::parse(channels, hosts, &[])?;
     Ok(NewRule { name, filter, channels, search })
 }
 
 fn parse_patch(
     request: RulePatchRequest,
-    rules: &HostRules,
+    hosts: &HostRules,
     before: &[Channel],
     today: Day,
 ) -> Result<RulePatch, ApiError> {
-    let channels = request.channels.try_map(|channels| parse_channels(channels, rules, before))?;
+    let channels = request
+        .channels
+        .try_map(|sent| channels::parse(ChannelRequest::all(sent), hosts, before))?;
     let filter = request.filter.try_map(|filter| parse_filter(filter, today))?;
     Ok(RulePatch {
         name: request.name.not_null("name")?,
@@ -385,112 +393,19 @@ fn parse_patch(
 ///
 /// # Errors
 /// 400 for the first invalid member, channels included.
-pub fn preview_filter(
+fn preview_filter(
     request: PreviewRequest,
-    rules: &HostRules,
+    hosts: &HostRules,
     today: Day,
 ) -> Result<RuleFilter, ApiError> {
     if let Some(channels) = request.channels {
-        parse_channels(channels, rules, &[])?;
+        channels::parse(ChannelRequest::all(channels), hosts, &[])?;
     }
     parse_filter(required(request.filter, "filter")?, today)
 }
 
 fn parse_filter(request: FilterRequest, today: Day) -> Result<RuleFilter, ApiError> {
     Ok(RuleFilter::new(&request.parse(today)?))
-}
-
-fn parse_channels(
-    sent: Vec<Object<ChannelRequest>>,
-    rules: &HostRules,
-    before: &[Channel],
-) -> Result<Vec<Channel>, ApiError> {
-    let mut kept: Vec<_> = before.iter().filter_map(Channel::chat).collect();
-    let channels = sent.into_iter().enumerate();
-    channels.map(|(at, Object(sent))| parse_channel(at, sent, rules, &mut kept)).collect()
-}
-
-/// Parses a channel. A chat that is sent as responses show it is one of the `kept`.
-fn parse_channel(
-    at: usize,
-    sent: ChannelRequest,
-    rules: &HostRules,
-    kept: &mut Vec<&Chat>,
-) -> Result<Channel, ApiError> {
-    let wrong = |member: &str, what: &dyn std::fmt::Display| {
-        ApiError::parameter(format!("channels[{at}].{member}"), what)
-    };
-    let ChannelRequest { r#type, url, chat_id, token, user } = sent;
-    let kind = r#type.as_deref().ok_or_else(|| wrong("type", &"is required"))?;
-    if let Some(service) = chat::service(kind) {
-        if chat_id.is_some() {
-            return Err(wrong("chatId", &"belongs to telegram"));
-        }
-        let parsed = chat::parse(service, &Sent { url, token, user }, rules, kept);
-        let chat = parsed.map_err(|refused| wrong(refused.part.as_str(), &refused.why))?;
-        return Ok(Channel::Chat(chat));
-    }
-    if !OWN_TYPES.contains(&kind) {
-        let types: Vec<_> = channel_types().collect();
-        return Err(wrong("type", &format_args!("must be one of {}", types.join(", "))));
-    }
-    for (member, is_sent) in [("token", token.is_some()), ("user", user.is_some())] {
-        if is_sent {
-            return Err(wrong(member, &"belongs to a chat service"));
-        }
-    }
-    match (kind, url, chat_id) {
-        ("email", None, None) => Ok(Channel::Email),
-        ("webhook", Some(url), None) => {
-            let url = WebhookUrl::parse_by(rules, url.reveal())
-                .map_err(|err| wrong("url", &err.of_channel()))?;
-            Ok(Channel::Webhook { url })
-        }
-        ("telegram", None, Some(ChatIdRequest::Text(chat_id))) => Ok(Channel::Telegram { chat_id }),
-        ("telegram", None, Some(ChatIdRequest::Number(number))) => {
-            Ok(Channel::Telegram { chat_id: number.to_string() })
-        }
-        ("webhook", None, _) => Err(wrong("url", &"is required")),
-        ("telegram", _, None) => Err(wrong("chatId", &"is required")),
-        ("email" | "telegram", Some(_), _) => {
-            Err(wrong("url", &"belongs to a webhook or a chat service"))
-        }
-        _ => Err(wrong("chatId", &"belongs to telegram")),
-    }
-}
-
-/// Refuses channels that the operator has not set up. The log names the missing setting.
-fn check_configured(configured: ConfiguredChannels, channels: &[Channel]) -> Result<(), ApiError> {
-    for (at, channel) in channels.iter().enumerate() {
-        let (is_there, what, setting) = match channel {
-            Channel::Email => (configured.email, "email", "smtp.host"),
-            Channel::Webhook { .. } | Channel::Chat(_) => {
-                (configured.webhook, "webhook", "webhooks")
-            }
-            Channel::Telegram { .. } => (configured.telegram, "telegram", "telegram.token"),
-        };
-        if !is_there {
-            tracing::warn!(setting, "alert rule refused: {what} delivery is not set up");
-            let why = "delivery is not set up on this server; ask its operator";
-            return Err(ApiError::parameter(format!("channels[{at}]"), format!("{what} {why}")));
-        }
-    }
-    Ok(())
-}
-
-/// Checks the addresses that the hosts of webhooks and chat services resolve to now. A host that does not resolve
-/// passes: the guard checks again at every call.
-async fn check_webhooks(guard: &Guard, channels: &[Channel]) -> Result<(), ApiError> {
-    let refused = |at, what: String| ApiError::parameter(format!("channels[{at}].url"), what);
-    let checks = channels.iter().enumerate().map(async |(at, channel)| {
-        let Some(url) = channel.url() else { return Ok(()) };
-        match guard.vet(&url.to_url()).await {
-            Ok(_) | Err(GuardError::Unresolved { .. }) => Ok(()),
-            Err(GuardError::Refused(err)) => Err(refused(at, err.of_channel())),
-            Err(err) => Err(refused(at, err.to_string())),
-        }
-    });
-    join_all(checks).await.into_iter().collect()
 }
 
 /// `GET /api/v1/alerts`: the caller's rules, newest first.
@@ -528,28 +443,9 @@ pub async fn add_alert(
     Extension(caller): Extension<Caller>,
     PostBody { body, post }: PostBody<RuleRequest>,
 ) -> Result<Response, ApiError> {
-    let answered = add(&app, &caller, body, post).await?;
-    Ok(response::not_stored(response::added(answered, PATH, |rule| rule.id.get())))
-}
-
-/// Adds a rule. The reply has the JSON of the API, with the secrets of its webhooks.
-///
-/// # Errors
-/// The same as the endpoint.
-pub async fn add(
-    app: &App,
-    caller: &Caller,
-    request: RuleRequest,
-    post: Post,
-) -> Result<Answered<Rule>, ApiError> {
-    let (of_app, owned) = (app.clone(), app.store.user_data(caller));
-    let today = app.as_of(Now(post.now)).today;
-    let compiles = request.filter.as_ref().is_some_and(FilterRequest::compiles);
-    let parse = move || parse_rule(request, &owned, of_app.reach.guard.rules(), today);
-    let rule = work::run_or_scan(compiles, 0, parse).await?;
-    check_configured(app.reach.channels, &rule.channels)?;
-    check_webhooks(&app.reach.guard, &rule.channels).await?;
-    let draft = app.store.add_rule(caller, rule, post).await?;
+    let compiles = body.filter.as_ref().is_some_and(FilterRequest::compiles);
+    let parse = |owned: &UserData, hosts: &HostRules, today| parse_rule(body, owned, hosts, today);
+    let draft = rules::add(&app, &caller, compiles, parse, post).await?;
     let receipt = |rule: &Rule| {
         let secrets = &rule.secrets;
         let added = AddedRule {
@@ -560,7 +456,8 @@ pub async fn add(
         };
         response::receipt(StatusCode::CREATED, &added)
     };
-    Ok(draft.respond(receipt).await?)
+    let answered = draft.respond(receipt).await?;
+    Ok(response::not_stored(response::added(answered, PATH, |rule| rule.id.get())))
 }
 
 /// `PATCH /api/v1/alerts/{id}`: changes the given members.
@@ -571,33 +468,13 @@ pub async fn change_alert(
     JsonBody(body): JsonBody<RulePatchRequest>,
 ) -> Result<Response, ApiError> {
     let id = path_id(id, RuleId::parse)?;
-    let ChangedRule { rule, new_secrets } = change(&app, &caller, id, body).await?;
+    let compiles = matches!(&body.filter, Patch::Value(filter) if filter.compiles());
+    let parse =
+        |before: &[Channel], hosts: &HostRules, today| parse_patch(body, hosts, before, today);
+    let ChangedRule { rule, new_secrets } =
+        rules::change(&app, &caller, id, compiles, parse).await?;
     let response = one_rule(&rule, &app.store.user_data(&caller), &new_secrets);
     Ok(response::not_stored(response))
-}
-
-/// Changes the given members of a rule.
-///
-/// # Errors
-/// The same as the endpoint.
-pub async fn change(
-    app: &App,
-    caller: &Caller,
-    id: RuleId,
-    request: RulePatchRequest,
-) -> Result<ChangedRule, ApiError> {
-    let (of_app, today) = (app.clone(), app.clock.today());
-    let compiles = matches!(&request.filter, Patch::Value(filter) if filter.compiles());
-    let owned = app.store.user_data(caller);
-    let parse = move || {
-        let before = owned.rule(id).map(|rule| rule.channels.as_slice()).unwrap_or_default();
-        parse_patch(request, of_app.reach.guard.rules(), before, today)
-    };
-    let patch = work::run_or_scan(compiles, 0, parse).await?;
-    let channels = patch.channels.as_deref().unwrap_or_default();
-    check_configured(app.reach.channels, channels)?;
-    check_webhooks(&app.reach.guard, channels).await?;
-    Ok(app.store.change_rule(caller, id, patch).await?)
 }
 
 /// `DELETE /api/v1/alerts/{id}`: removes a rule.

@@ -1,7 +1,5 @@
 //! `/api/v1/watchlist/alerts`: alert settings of watched names, and their messages.
 
-use std::str::FromStr;
-
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
@@ -12,23 +10,18 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::deliveries::{self, DeliveryList, queued};
-use super::{
-    ChannelRequest, ChannelResponse, SecretResponse, channel_types, check_configured,
-    check_webhooks, parse_channels,
-};
-use crate::accounts::{
-    Answered, Caller, Channel, Delivery, EntryAlerts, NewWatchAlerts, Post, Quiet, UserData,
-    WatchAlerts, WebhookSecret,
-};
-use crate::http::body::{BarePost, JsonBody, Object, required};
+use super::{ChannelRequest, ChannelResponse, SecretResponse};
+use crate::accounts::{Caller, Channel, EntryAlerts, UserData, WebhookSecret};
+use crate::http::body::{BarePost, JsonBody, Object};
 use crate::http::response::{self, Timestamp};
 use crate::service::app::{App, Now};
-use crate::service::error::ApiError;
+use crate::service::error::{ApiError, required};
+use crate::service::watch_alerts::{self, SentAlerts};
 use crate::service::watchlist::usable_channels;
-use crate::vocab::change::{ChangeKind, ChangeKinds};
+use crate::vocab::change::ChangeKind;
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::time::UnixMs;
-use crate::vocab::zone::{Hour, Zone};
+use crate::vocab::zone::Hour;
 
 /// Alert settings of the watchlist: the changes that are sent, and when.
 #[derive(Serialize, ToSchema)]
@@ -112,23 +105,10 @@ pub struct QuietHoursRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonHour(pub Hour);
 
-/// Not a valid [`JsonHour`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be an hour: a whole number from 0 to 23")]
-pub struct HourError;
-
-impl FromStr for JsonHour {
-    type Err = HourError;
-
-    fn from_str(text: &str) -> Result<JsonHour, HourError> {
-        text.parse().ok().and_then(Hour::new).map(JsonHour).ok_or(HourError)
-    }
-}
-
 impl<'de> Deserialize<'de> for JsonHour {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonHour, D::Error> {
         let number = Box::<RawValue>::deserialize(deserializer)?;
-        number.get().parse().map_err(de::Error::custom)
+        number.get().parse().map(JsonHour).map_err(de::Error::custom)
     }
 }
 
@@ -170,58 +150,23 @@ impl EntryAlertsRequest {
     /// # Errors
     /// 400: an unknown kind, or a type that none of the channels is of.
     pub fn parse(self, owned: &[Channel]) -> Result<EntryAlerts, ApiError> {
-        let kinds = parse_kinds(required(self.kinds, "alerts.kinds")?, "alerts.kinds")?;
-        let mut channels = Vec::new();
-        let named =
-            at_most(channel_types().count(), self.channels.unwrap_or_default(), "alerts.channels")?;
-        for (at, channel) in named.iter().enumerate() {
-            let known = channel_types().find(|known| *known == *channel).ok_or_else(|| {
-                let types: Vec<_> = channel_types().collect();
-                let what = format!("must be one of {}", types.join(", "));
-                ApiError::parameter(format!("alerts.channels[{at}]"), what)
-            })?;
-            if !owned.iter().any(|it| it.type_name() == known) {
-                let what = "none of your channels is of this type";
-                return Err(ApiError::parameter(format!("alerts.channels[{at}]"), what));
-            }
-            if !channels.iter().any(|it| it == known) {
-                channels.push(known.into());
-            }
-        }
-        Ok(EntryAlerts { kinds, channels })
+        let kinds = required(self.kinds, "alerts.kinds")?;
+        watch_alerts::entry(kinds, self.channels.unwrap_or_default(), owned)
     }
 }
 
-fn parse_kinds(kinds: Vec<String>, member: &str) -> Result<ChangeKinds, ApiError> {
-    let kind = |(at, kind): (usize, String)| {
-        kind.parse::<ChangeKind>()
-            .map_err(|err| ApiError::parameter(format!("{member}[{at}]"), err))
-    };
-    at_most(ChangeKind::ALL.len(), kinds, member)?.into_iter().enumerate().map(kind).collect()
-}
-
-fn at_most<T>(most: usize, items: Vec<T>, member: &str) -> Result<Vec<T>, ApiError> {
-    let too_many =
-        || ApiError::parameter(member.to_owned(), format!("must have at most {most} items"));
-    if items.len() <= most { Ok(items) } else { Err(too_many()) }
-}
-
-fn parse_quiet(Object(hours): Object<QuietHoursRequest>) -> Result<Quiet, ApiError> {
-    let JsonHour(from) = required(hours.from, "quietHours.from")?;
-    let JsonHour(to) = required(hours.to, "quietHours.to")?;
-    Quiet::new(from, to)
-        .ok_or_else(|| ApiError::parameter("quietHours.to", "must be another hour than `from`"))
-}
-
-fn parse_alerts(request: &mut WatchAlertsRequest) -> Result<WatchAlerts, ApiError> {
-    let zone = request.time_zone.take().map(|zone| zone.parse::<Zone>());
-    let zone = zone.transpose().map_err(|err| ApiError::parameter("timeZone", err))?;
-    Ok(WatchAlerts {
-        kinds: parse_kinds(required(request.kinds.take(), "kinds")?, "kinds")?,
-        digest: request.digest_hour.take().map(|JsonHour(hour)| hour),
-        quiet: request.quiet_hours.take().map(parse_quiet).transpose()?,
-        zone: zone.unwrap_or(Zone::UTC),
-    })
+impl WatchAlertsRequest {
+    fn into_sent(self) -> SentAlerts {
+        SentAlerts {
+            kinds: self.kinds,
+            digest: self.digest_hour.map(|JsonHour(hour)| hour),
+            quiet: self.quiet_hours.map(|Object(QuietHoursRequest { from, to })| {
+                (from.map(|JsonHour(hour)| hour), to.map(|JsonHour(hour)| hour))
+            }),
+            zone: self.time_zone,
+            channels: self.channels.map(ChannelRequest::all),
+        }
+    }
 }
 
 /// `GET /api/v1/watchlist/alerts`: the settings.
@@ -240,33 +185,9 @@ pub async fn set_watch_alerts(
     Extension(now): Extension<Now>,
     JsonBody(body): JsonBody<WatchAlertsRequest>,
 ) -> Result<Response, ApiError> {
-    let secrets = save(&app, &caller, body, true, now).await?;
+    let secrets = watch_alerts::save(&app, &caller, body.into_sent(), true, now).await?;
     let response = shown(&app, &caller, &app.store.user_data(&caller), &secrets, now);
     Ok(response::not_stored(response))
-}
-
-/// Saves the settings and, if asked to, switches channels on that were switched off. Returns the secrets
-/// of new webhooks.
-///
-/// # Errors
-/// The same as the endpoint.
-pub async fn save(
-    app: &App,
-    caller: &Caller,
-    mut request: WatchAlertsRequest,
-    switch_on: bool,
-    now: Now,
-) -> Result<Vec<WebhookSecret>, ApiError> {
-    let owned = app.store.user_data(caller);
-    let before = owned.watch_sender().rule.channels.as_slice();
-    let alerts = parse_alerts(&mut request)?;
-    let sent = required(request.channels, "channels")?;
-    let channels = parse_channels(sent, app.reach.guard.rules(), before)?;
-    check_configured(app.reach.channels, &channels)?;
-    check_webhooks(&app.reach.guard, &channels).await?;
-    let new = NewWatchAlerts { alerts, channels, switch_on };
-    let at = UnixMs::from_instant(now.0);
-    Ok(app.store.set_watch_alerts(caller, new, at).await?)
 }
 
 fn shown(
@@ -302,24 +223,8 @@ pub async fn test_watch_alerts(
     Extension(caller): Extension<Caller>,
     BarePost(post): BarePost,
 ) -> Result<Response, ApiError> {
-    Ok(response::posted(test(&app, &caller, post).await?))
-}
-
-/// Queues a test message. The reply has the JSON of the API.
-///
-/// # Errors
-/// The same as the endpoint.
-pub async fn test(
-    app: &App,
-    caller: &Caller,
-    post: Post,
-) -> Result<Answered<Vec<Delivery>>, ApiError> {
-    Ok(app
-        .store
-        .queue_watch_test(caller, app.reach.channels.email, post)
-        .await?
-        .respond(|deliveries| queued(deliveries))
-        .await?)
+    let draft = app.store.queue_watch_test(&caller, app.reach.channels.email, post).await?;
+    Ok(response::posted(draft.respond(|deliveries| queued(deliveries)).await?))
 }
 
 /// `GET /api/v1/watchlist/alerts/deliveries`: the most recent messages, newest first.
@@ -340,6 +245,5 @@ pub async fn retry_watch_delivery(
 ) -> Result<Response, ApiError> {
     let delivery = delivery.ok().and_then(|Path(id)| DeliveryId::parse(&id));
     let delivery = delivery.ok_or(ApiError::NotFound)?;
-    let answered = deliveries::retry(&app, &caller, RuleId::WATCHLIST, delivery, post).await?;
-    Ok(response::posted(answered))
+    deliveries::retry(&app, &caller, RuleId::WATCHLIST, delivery, post).await
 }

@@ -3,19 +3,22 @@
 
 use std::sync::Arc;
 
-use crate::accounts::{Channel, Rule, SavedSearch, UserData, WatchAlerts};
-use crate::http::alerts::watchlist::{JsonHour, QuietHoursRequest, WatchAlertsRequest};
-use crate::http::alerts::{ChannelRequest, ChatIdRequest, RulePatchRequest, RuleRequest};
-use crate::http::body::{JsonInteger, Object, Patch};
-use crate::http::filter::FilterRequest;
+use crate::accounts::{
+    Channel, NewRule, Rule, RuleFilter, RulePatch, SavedSearch, UserData, WatchAlerts,
+};
 use crate::outbound::chat;
 use crate::outbound::chat::service::About;
 use crate::query::conditions::Condition;
+use crate::query::stored::Conditions;
+use crate::service::channels::{self, SentChannel};
 use crate::service::error::ApiError;
+use crate::service::watch_alerts::SentAlerts;
 use crate::vocab::chat::Part;
+use crate::vocab::day::Day;
 use crate::vocab::ids::SearchId;
 use crate::vocab::name::to_unicode;
 use crate::vocab::secret::Secret;
+use crate::vocab::url::HostRules;
 use crate::vocab::zone::Hour;
 use crate::web::drops::state::State;
 use crate::web::drops::words;
@@ -161,25 +164,25 @@ impl RuleForm {
         }
     }
 
-    /// Request that saves the settings of the watchlist.
+    /// Settings of the watchlist.
     ///
     /// # Errors
-    /// 400: not an hour.
-    pub fn watch_request(&self) -> Result<WatchAlertsRequest, ApiError> {
+    /// Not an hour.
+    pub fn watch_alerts(&self) -> Result<SentAlerts, ApiError> {
         let hour = |field, member: &'static str| {
             let text = Some(self.text(field)).filter(|text| !text.is_empty());
-            let hour = text.map(str::parse::<JsonHour>).transpose();
+            let hour = text.map(str::parse::<Hour>).transpose();
             hour.map_err(|err| ApiError::parameter(member, err))
         };
         let from = hour("quiet_from", "quietHours.from")?;
         let to = hour("quiet_to", "quietHours.to")?;
         let has_quiet = from.is_some() || to.is_some();
-        Ok(WatchAlertsRequest {
+        Ok(SentAlerts {
             kinds: Some(self.filled("kind").into_iter().map(str::to_owned).collect()),
-            channels: Some(self.channel_requests()),
-            digest_hour: hour("digest", "digestHour")?,
-            quiet_hours: has_quiet.then_some(Object(QuietHoursRequest { from, to })),
-            time_zone: Some(self.text("zone").to_owned()),
+            digest: hour("digest", "digestHour")?,
+            quiet: has_quiet.then_some((from, to)),
+            zone: Some(self.text("zone").to_owned()),
+            channels: Some(self.sent_channels()),
         })
     }
 
@@ -256,37 +259,34 @@ impl RuleForm {
     }
 
     /// The channels with their fields, in the order of the API's list.
-    fn channels(&self) -> Vec<(ChannelFields, ChannelRequest)> {
-        let channel = |kind: &str| ChannelRequest {
-            r#type: Some(kind.to_owned()),
-            ..ChannelRequest::default()
-        };
+    fn channels(&self) -> Vec<(ChannelFields, SentChannel)> {
+        let channel =
+            |kind: &str| SentChannel { kind: Some(kind.to_owned()), ..SentChannel::default() };
         let secret = |text: &str| Some(Secret::new(text.to_owned()));
         let mut channels = Vec::new();
         if self.is_on("email") {
             channels.push((ChannelFields::Id("email".to_owned()), channel("email")));
         }
         for (at, url) in self.filled("webhook").into_iter().enumerate() {
-            let request = ChannelRequest { url: secret(url), ..channel("webhook") };
-            channels.push((ChannelFields::Id(webhook_field(at)), request));
+            let sent = SentChannel { url: secret(url), ..channel("webhook") };
+            channels.push((ChannelFields::Id(webhook_field(at)), sent));
         }
         for (at, chat) in self.filled("chat").into_iter().enumerate() {
-            let chat_id = Some(ChatIdRequest::Text(chat.to_owned()));
-            let request = ChannelRequest { chat_id, ..channel("telegram") };
-            channels.push((ChannelFields::Id(chat_field(at)), request));
+            let sent = SentChannel { chat_id: Some(chat.to_owned()), ..channel("telegram") };
+            channels.push((ChannelFields::Id(chat_field(at)), sent));
         }
         for about in chat::SERVICES.iter().map(|service| service.about()) {
             for (at, values) in self.chats(about).into_iter().enumerate() {
-                let mut request = channel(about.name);
+                let mut sent = channel(about.name);
                 for (asked, value) in about.parts.iter().zip(values) {
                     let member = match asked.part {
-                        Part::Url => &mut request.url,
-                        Part::Token => &mut request.token,
-                        Part::User => &mut request.user,
+                        Part::Url => &mut sent.url,
+                        Part::Token => &mut sent.token,
+                        Part::User => &mut sent.user,
                     };
                     *member = secret(value).filter(|_| !value.is_empty());
                 }
-                channels.push((ChannelFields::Chat(about, at), request));
+                channels.push((ChannelFields::Chat(about, at), sent));
             }
         }
         channels
@@ -297,36 +297,60 @@ impl RuleForm {
         !self.text(field).is_empty()
     }
 
-    /// Request that creates the rule. It names the saved search that the form was filled from, unless
-    /// the filter was changed.
-    pub fn request(&self, owned: &UserData) -> RuleRequest {
+    /// The new rule. It names the saved search that the form was filled from, unless the filter was
+    /// changed.
+    ///
+    /// # Errors
+    /// The first invalid condition or channel.
+    pub fn new_rule(
+        &self,
+        owned: &UserData,
+        hosts: &HostRules,
+        today: Day,
+    ) -> Result<NewRule, ApiError> {
         let search = SearchId::parse(self.text("search")).and_then(|id| owned.search(id));
         let is_same = |search: &&Arc<SavedSearch>| {
             State::from_pairs(search.conditions.pairs()).conditions() == self.state()
         };
-        let search = search.filter(is_same).map(|search| JsonInteger(search.id.get() as i64));
-        RuleRequest {
-            name: Some(self.text("name").to_owned()),
-            filter: search.is_none().then(|| self.filter_request()),
-            search_id: search,
-            channels: Some(self.channel_requests()),
-        }
+        let search = search.filter(is_same);
+        let conditions = match search {
+            Some(search) => search.conditions.unordered(),
+            None => self.conditions(today)?,
+        };
+        Ok(NewRule {
+            name: self.text("name").to_owned(),
+            filter: RuleFilter::new(&conditions),
+            channels: channels::parse(self.sent_channels(), hosts, &[])?,
+            search: search.map(|search| search.id),
+        })
     }
 
-    /// Patch of an existing rule. Sending channels turns them back on, so they are sent only if they
+    /// The change of an existing rule. Setting channels turns them back on, so they are set only if they
     /// changed or `switch_on` is set.
-    pub fn patch(&self, rule: &Rule) -> RulePatchRequest {
-        let before = RuleForm::for_rule(rule);
-        let is_changed = self.has_other_channels(&before);
-        RulePatchRequest {
-            name: Patch::Value(self.text("name").to_owned()),
-            filter: Patch::Value(self.filter_request()),
-            channels: match is_changed || self.is_on("switch_on") {
-                true => Patch::Value(self.channel_requests()),
-                false => Patch::Absent,
-            },
-            active: Patch::Absent,
-        }
+    ///
+    /// # Errors
+    /// The first invalid channel or condition.
+    pub fn patch(
+        &self,
+        rule: &Rule,
+        before: &[Channel],
+        hosts: &HostRules,
+        today: Day,
+    ) -> Result<RulePatch, ApiError> {
+        let is_changed = self.has_other_channels(&RuleForm::for_rule(rule));
+        let sets_channels = is_changed || self.is_on("switch_on");
+        let channels = sets_channels.then(|| channels::parse(self.sent_channels(), hosts, before));
+        Ok(RulePatch {
+            channels: channels.transpose()?,
+            filter: Some(RuleFilter::new(&self.conditions(today)?)),
+            name: Some(self.text("name").to_owned()),
+            active: None,
+        })
+    }
+
+    /// Whether the filter has a regular expression.
+    pub fn compiles(&self) -> bool {
+        !self.state().get("regex").is_empty()
     }
 
     /// Field id of a property of the API, such as `channels[1].url`.
@@ -365,13 +389,15 @@ impl RuleForm {
     }
 
     /// Conditions of the form.
-    pub fn filter_request(&self) -> FilterRequest {
-        let state = self.state();
-        FilterRequest::from_pairs(state.parameters())
+    ///
+    /// # Errors
+    /// The first invalid one.
+    pub fn conditions(&self, today: Day) -> Result<Conditions, ApiError> {
+        Ok(Conditions::of_form(self.state().parameters(), today)?)
     }
 
-    fn channel_requests(&self) -> Vec<Object<ChannelRequest>> {
-        self.channels().into_iter().map(|(_, channel)| Object(channel)).collect()
+    fn sent_channels(&self) -> Vec<SentChannel> {
+        self.channels().into_iter().map(|(_, channel)| channel).collect()
     }
 }
 
@@ -393,10 +419,7 @@ mod tests {
         let form = form("webhook=&webhook=+https://a.example/+&chat=&email=on&stage=catchable");
         assert_eq!(form.filled("webhook"), ["https://a.example/"]);
         assert!(form.is_on("email") && form.filled("chat").is_empty());
-        assert_eq!(
-            form.request(&UserData::default()).channels.map(|channels| channels.len()),
-            Some(2)
-        );
+        assert_eq!(form.sent_channels().len(), 2);
         assert_eq!(form.filled("stage"), ["catchable"]);
     }
 

@@ -20,16 +20,19 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::Markup;
 
-use crate::accounts::{ChangedRule, Rule, UserData, WebhookSecret, WriteError};
-use crate::http::alerts::{self, RulePatchRequest, deliveries};
-use crate::http::body::Patch;
-use crate::http::response::added_id;
+use crate::accounts::{
+    Caller, ChangedRule, Channel, Delivery, Post, Rule, RulePatch, UserData, WebhookSecret,
+    WriteError,
+};
 use crate::outbound::alert::settings_page;
 use crate::query::params::Params;
 use crate::service::error::ApiError;
+use crate::service::receipt::{self, added_id};
+use crate::service::rules;
 use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::limits::ENTRIES_OFFSET_MAX;
 use crate::vocab::plan::Plan;
+use crate::vocab::url::HostRules;
 use crate::web::Web;
 use crate::web::error::PageError;
 use crate::web::field::FormError;
@@ -151,11 +154,10 @@ impl EditorPage {
     }
 
     async fn set_active(self, active: bool, notice: Notice) -> Result<Response, PageError> {
-        let patch =
-            RulePatchRequest { active: Patch::Value(active), ..RulePatchRequest::default() };
+        let patch = RulePatch { active: Some(active), ..RulePatch::default() };
         let id = self.rule()?.id;
-        let changed = alerts::change(&self.web.app, &self.member.caller, id, patch).await;
-        self.finish(changed, notice).await
+        let changed = self.web.app.store.change_rule(&self.member.caller, id, patch).await;
+        self.finish(changed.map_err(ApiError::from), notice).await
     }
 }
 
@@ -193,20 +195,29 @@ async fn add(
 ) -> Result<Response, PageError> {
     let post = idempotent_post(&fields, member.viewer.now);
     let form = RuleForm::new(fields);
-    let request = form.check().map(|()| form.request(&web.user_data(&member)));
-    let added = match request {
-        Ok(request) => alerts::add(&web.app, &member.caller, request, post).await,
-        Err(err) => Err(err),
-    };
-    let answered = match added {
-        Ok(answered) => answered,
+    let id = match add_rule(&web, &member, &form, post).await {
+        Ok(id) => id,
         Err(err) => return Ok(EditorPage::for_new(web, member, form).rejected(err).await),
     };
-    let id = added_id(&answered, |rule| rule.id.get()).and_then(RuleId::new);
-    let id = id.ok_or(ApiError::NotFound)?;
     let data = web.user_data(&member);
     let secrets = data.rule(id).map(|rule| rule.secrets.as_slice()).unwrap_or_default();
     Ok(saved(&member, id, secrets, ADDED))
+}
+
+async fn add_rule(
+    web: &Web,
+    member: &LoggedIn,
+    form: &RuleForm,
+    post: Post,
+) -> Result<RuleId, ApiError> {
+    form.check()?;
+    let read = form.clone();
+    let parse =
+        move |owned: &UserData, hosts: &HostRules, today| read.new_rule(owned, hosts, today);
+    let draft = rules::add(&web.app, &member.caller, form.compiles(), parse, post).await?;
+    let answered = draft.respond(|rule| receipt::of_id(rule.id.get())).await?;
+    let id = added_id(&answered, |rule| rule.id.get()).and_then(RuleId::new);
+    id.ok_or(ApiError::NotFound)
 }
 
 /// `POST /alerts/preview`: the matches of the form. Scripts get the preview only.
@@ -245,8 +256,12 @@ async fn save(page: EditorPage, Form(fields): LargeForm<Fields>) -> Result<Respo
     let rule = page.rule()?;
     let changed = match page.form.check() {
         Ok(()) => {
-            let patch = page.form.patch(rule);
-            alerts::change(&page.web.app, &page.member.caller, rule.id, patch).await
+            let (form, of) = (page.form.clone(), rule.clone());
+            let parse = move |before: &[Channel], hosts: &HostRules, today| {
+                form.patch(&of, before, hosts, today)
+            };
+            let compiles = page.form.compiles();
+            rules::change(&page.web.app, &page.member.caller, rule.id, compiles, parse).await
         }
         Err(err) => Err(err),
     };
@@ -272,7 +287,11 @@ async fn remove(page: EditorPage) -> Result<Redirect, PageError> {
 /// `POST /alerts/{id}/test`: sends a test message.
 async fn test(page: EditorPage) -> Result<Response, PageError> {
     let (app, now, id) = (&page.web.app, page.member.viewer.now, page.rule()?.id);
-    let queued = deliveries::test(app, &page.member.caller, id, now, repeatable_post(now)).await;
+    let post = repeatable_post(now);
+    let queued = match rules::draft_test(app, &page.member.caller, id, now, post).await {
+        Ok(draft) => draft.finish().await.map_err(ApiError::from),
+        Err(err) => Err(err),
+    };
     // The message of the API names the request that enables a channel; the page has a form for it.
     let queued = queued.map_err(|err| match err {
         ApiError::Write(WriteError::Conflict(_)) => ApiError::Write(WriteError::Conflict(
@@ -302,8 +321,19 @@ async fn retry(
     let delivery = DeliveryId::parse(&delivery).ok_or(ApiError::NotFound)?;
     let (caller, id) = (&page.member.caller, page.rule()?.id);
     let post = repeatable_post(page.member.viewer.now);
-    let queued = deliveries::retry(&page.web.app, caller, id, delivery, post).await;
+    let queued = requeue(&page.web, caller, id, delivery, post).await;
     page.finish(queued, RETRIED).await
+}
+
+/// Queues a failed message of a rule, or of the watchlist, again.
+async fn requeue(
+    web: &Web,
+    caller: &Caller,
+    rule: RuleId,
+    delivery: DeliveryId,
+    post: Post,
+) -> Result<Delivery, ApiError> {
+    Ok(web.app.store.requeue(caller, rule, delivery, post).await?.finish().await?)
 }
 
 /// Response to a saved rule, or to settings of the watchlist: the secrets of new webhooks, shown once, or

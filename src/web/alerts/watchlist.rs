@@ -12,10 +12,10 @@ use maud::{Markup, html};
 
 use super::channels::Channels;
 use super::form::RuleForm;
-use super::{list, rule, saved};
+use super::{list, requeue, rule, saved};
 use crate::accounts::UserData;
-use crate::http::alerts::{deliveries, watchlist};
 use crate::service::error::ApiError;
+use crate::service::watch_alerts;
 use crate::service::watchlist::usable_channels;
 use crate::vocab::change::ChangeKind;
 use crate::vocab::ids::{DeliveryId, RuleId};
@@ -211,8 +211,8 @@ async fn save(
     let old = RuleForm::for_watchlist(&sender.alerts, &sender.rule.channels);
     let switch_on = page.form.is_on("switch_on") || page.form.has_other_channels(&old);
     let (caller, now) = (&page.member.caller, page.member.viewer.now);
-    let result = match page.form.watch_request() {
-        Ok(request) => watchlist::save(&page.web.app, caller, request, switch_on, now).await,
+    let result = match page.form.watch_alerts() {
+        Ok(alerts) => watch_alerts::save(&page.web.app, caller, alerts, switch_on, now).await,
         Err(err) => Err(err),
     };
     match result {
@@ -225,8 +225,13 @@ async fn save(
 async fn test(State(web): State<Web>, member: LoggedIn) -> Result<Response, PageError> {
     let page = Settings::new(web, member);
     let post = repeatable_post(page.member.viewer.now);
-    let queued = watchlist::test(&page.web.app, &page.member.caller, post).await;
-    page.finish(queued, TESTED)
+    let app = &page.web.app;
+    let has_mail = app.reach.channels.email;
+    let queued = match app.store.queue_watch_test(&page.member.caller, has_mail, post).await {
+        Ok(draft) => draft.finish().await,
+        Err(err) => Err(err),
+    };
+    page.finish(queued.map_err(ApiError::from), TESTED)
 }
 
 /// `POST /watchlist/alerts/deliveries/{delivery}/retry`.
@@ -238,7 +243,7 @@ async fn retry(
     let delivery = DeliveryId::parse(&delivery).ok_or(ApiError::NotFound)?;
     let page = Settings::new(web, member);
     let post = repeatable_post(page.member.viewer.now);
-    let (app, caller) = (&page.web.app, &page.member.caller);
-    let queued = deliveries::retry(app, caller, RuleId::WATCHLIST, delivery, post).await;
+    let caller = &page.member.caller;
+    let queued = requeue(&page.web, caller, RuleId::WATCHLIST, delivery, post).await;
     page.finish(queued, RETRIED)
 }

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use maud::{Markup, html};
 
 use crate::accounts::{SavedSearch, UserData};
-use crate::http::searches::Counts;
 use crate::index::Index;
 use crate::index::filter::AsOf;
+use crate::service::searches::Counts;
 use crate::vocab::day::Day;
 use crate::vocab::limits::RULE_NAME_CHARS_MAX;
 use crate::web::components::grouped;

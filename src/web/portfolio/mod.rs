@@ -13,10 +13,11 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use maud::Markup;
 
-use crate::accounts::{Claim, UserData};
-use crate::http::portfolio::{self, ClaimFilter, claims_cost_us};
+use crate::accounts::{Claim, Post, UserData};
 use crate::query::params::Params;
 use crate::service::error::ApiError;
+use crate::service::portfolio::{ClaimFilter, claims_cost_us};
+use crate::service::receipt;
 use crate::service::work;
 use crate::vocab::day::Day;
 use crate::vocab::ids::ClaimId;
@@ -153,10 +154,7 @@ async fn add(
 ) -> Response {
     let post = idempotent_post(&fields, member.viewer.now);
     let page = EditorPage::for_new(web, member, ClaimForm::new(fields));
-    let added = match page.form.new_claim() {
-        Ok(claim) => portfolio::add(&page.web.app, &page.member.caller, claim, post).await,
-        Err(err) => Err(err),
-    };
+    let added = page.add(post).await;
     page.finish(added, ADDED)
 }
 
@@ -173,6 +171,13 @@ async fn save(page: EditorPage, Form(fields): LargeForm<Fields>) -> Response {
 }
 
 impl EditorPage {
+    async fn add(&self, post: Post) -> Result<(), ApiError> {
+        let claim = self.form.new_claim()?;
+        let draft = self.web.app.store.add_claim(&self.member.caller, claim, post).await?;
+        draft.respond(|claim| receipt::of_id(claim.id.get())).await?;
+        Ok(())
+    }
+
     async fn save(&self) -> Result<(), ApiError> {
         let claim = self.claim.as_ref().ok_or(ApiError::NotFound)?;
         let (patch, now) = (self.form.patch(claim)?, self.member.viewer.now.0);

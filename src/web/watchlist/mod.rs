@@ -17,15 +17,14 @@ use maud::Markup;
 
 use crate::accounts::{EntryAlerts, Outcome, Tags, WatchPatch};
 use crate::edge::error::Refusal;
-use crate::http::alerts::watchlist::EntryAlertsRequest;
-use crate::http::watchlist::WatchQuery;
 use crate::index::EarlierDrop;
 use crate::index::query::rows::Lifecycle;
 use crate::query::params::{Page, Params};
 use crate::service::error::ApiError;
+use crate::service::watch_alerts;
 use crate::service::watchlist::{
-    self, Summary, WatchFilter, WatchRow, WatchSort, sorted_rows, usable_channels, watch_all,
-    watches_cost_us,
+    self, Summary, WatchFilter, WatchQuery, WatchRow, WatchSort, sorted_rows, usable_channels,
+    watch_all, watches_cost_us,
 };
 use crate::service::work;
 use crate::vocab::day::Day;
@@ -320,11 +319,9 @@ async fn ring(
     let (field, alerts) = match (fields.text("mute"), fields.text("hear"), fields.text("choice")) {
         ("", "", "own") => {
             let all = |name| fields.filled(name).into_iter().map(str::to_owned).collect();
-            let request =
-                EntryAlertsRequest { kinds: Some(all("kind")), channels: Some(all("channel")) };
             let owned = web.user_data(&member);
             let channels = usable_channels(&web.app, &member.caller, &owned, member.viewer.now);
-            ("domain", Some(request.parse(channels)?))
+            ("domain", Some(watch_alerts::entry(all("kind"), all("channel"), channels)?))
         }
         ("", "", "mute") => ("domain", muted()),
         ("", "", _) => ("domain", None),

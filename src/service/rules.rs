@@ -1,0 +1,105 @@
+//! Alert rules: added, changed and tried.
+
+use std::sync::Arc;
+
+use crate::accounts::{
+    Caller, ChangedRule, Channel, Delivery, Draft, MatchedName, NewRule, Post, Rule, RuleFilter,
+    RulePatch, UserData,
+};
+use crate::index::Index;
+use crate::index::filter::AsOf;
+use crate::index::rules::preview::Preview;
+use crate::service::app::{App, Now};
+use crate::service::channels;
+use crate::service::error::ApiError;
+use crate::service::work;
+use crate::vocab::day::Day;
+use crate::vocab::ids::RuleId;
+use crate::vocab::name::DomainName;
+use crate::vocab::url::HostRules;
+
+/// Adds an active rule. `parse` reads it against the account's data, the addresses of webhooks that are
+/// allowed, and today; `compiles` says whether it compiles a regular expression.
+///
+/// # Errors
+/// The rule or a channel is refused, the plan has no room for it, or nothing can be written.
+pub async fn add<'a>(
+    app: &'a App,
+    caller: &Caller,
+    compiles: bool,
+    parse: impl FnOnce(&UserData, &HostRules, Day) -> Result<NewRule, ApiError> + Send + 'static,
+    post: Post,
+) -> Result<Draft<'a, Rule>, ApiError> {
+    let (of_app, owned) = (app.clone(), app.store.user_data(caller));
+    let today = app.as_of(Now(post.now)).today;
+    let parse = move || parse(&owned, of_app.reach.guard.rules(), today);
+    let rule = work::run_or_scan(compiles, 0, parse).await?;
+    channels::check(app, &rule.channels).await?;
+    Ok(app.store.add_rule(caller, rule, post).await?)
+}
+
+/// Changes a rule. `parse` reads the change against the channels that the rule has.
+///
+/// # Errors
+/// As [`add`], or there is no such rule.
+pub async fn change(
+    app: &App,
+    caller: &Caller,
+    id: RuleId,
+    compiles: bool,
+    parse: impl FnOnce(&[Channel], &HostRules, Day) -> Result<RulePatch, ApiError> + Send + 'static,
+) -> Result<ChangedRule, ApiError> {
+    let (of_app, today) = (app.clone(), app.clock.today());
+    let owned = app.store.user_data(caller);
+    let parse = move || {
+        let before = owned.rule(id).map(|rule| rule.channels.as_slice()).unwrap_or_default();
+        parse(before, of_app.reach.guard.rules(), today)
+    };
+    let patch = work::run_or_scan(compiles, 0, parse).await?;
+    channels::check(app, patch.channels.as_deref().unwrap_or_default()).await?;
+    Ok(app.store.change_rule(caller, id, patch).await?)
+}
+
+/// Queues a test message of a rule, with some names that match now.
+///
+/// # Errors
+/// There is no such rule, or it cannot be tested now.
+pub async fn draft_test<'a>(
+    app: &'a App,
+    caller: &Caller,
+    id: RuleId,
+    now: Now,
+    post: Post,
+) -> Result<Draft<'a, Vec<Delivery>>, ApiError> {
+    let filter = app.store.user_data(caller).rule(id).ok_or(ApiError::NotFound)?.filter.clone();
+    let (index, as_of) = (app.live.current(), app.as_of(now));
+    let cost_us = index.preview_cost_us(as_of);
+    let scans = !filter.more.is_empty();
+    let work = move || samples(&filter, &index, as_of);
+    let (names, total) = work::run_or_scan(scans, cost_us, work).await?;
+    Ok(app.store.queue_test(caller, id, &names, total, post).await?)
+}
+
+/// Sample and number of the names that match now.
+fn samples(
+    filter: &RuleFilter,
+    index: &Arc<Index>,
+    as_of: AsOf,
+) -> Result<(Vec<MatchedName>, u32), ApiError> {
+    let filter = filter.conditions();
+    let query = filter.rule(as_of.today)?;
+    let preview = index.preview_moving(&query, filter.releases(&query), as_of)?;
+    Ok((matched_samples(&preview, index, as_of), preview.today))
+}
+
+/// The samples of a preview in the form of an alert message.
+pub fn matched_samples(preview: &Preview<'_>, index: &Index, as_of: AsOf) -> Vec<MatchedName> {
+    let mut names = Vec::new();
+    preview.for_each_sample(|row| names.extend(DomainName::parse(row.name).ok()));
+    let matched = |name: DomainName| {
+        let facts = index.facts(&name, as_of)?;
+        let ((stage, release), drop_date, dqs) = (facts.stage?, facts.latest_drop?, facts.dqs);
+        Some(MatchedName { name, dqs, drop_date, release, stage })
+    };
+    names.into_iter().filter_map(matched).collect()
+}

@@ -1,0 +1,111 @@
+//! Saved searches: added, and the names that they find.
+
+use utoipa::ToSchema;
+
+use crate::accounts::{Caller, Draft, NewSearch, Post, SavedSearch};
+use crate::index::Index;
+use crate::index::filter::{AsOf, SortKey};
+use crate::query::stored::Conditions;
+use crate::service::app::{App, Now};
+use crate::service::error::ApiError;
+use crate::service::work;
+use crate::vocab::budget;
+use crate::vocab::day::Day;
+use crate::vocab::named::{named_enum, parse_named};
+
+named_enum! {
+    /// Direction of an order.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
+    #[schema(rename_all = "lowercase")]
+    pub enum Order {
+        Asc = "asc",
+        Desc = "desc",
+    }
+}
+parse_named!(Order);
+
+/// Names of a saved search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub total: u32,
+    /// Names of lists that the owner has not seen.
+    pub new: u32,
+}
+
+impl Counts {
+    /// Counts the names of a search, unless that was done today with this generation; `None` if the time of
+    /// the request does not suffice.
+    ///
+    /// # Errors
+    /// 500 for a stored condition that this version does not accept.
+    pub fn in_time(
+        index: &Index,
+        search: &SavedSearch,
+        as_of: AsOf,
+    ) -> Result<Option<Counts>, ApiError> {
+        budget::in_time(|| Counts::new(index, search, as_of)).transpose()
+    }
+
+    fn new(index: &Index, search: &SavedSearch, as_of: AsOf) -> Result<Counts, ApiError> {
+        let total = count(index, &search.conditions, None, as_of)?;
+        let is_seen = search.seen >= index.manifest().batches;
+        let new =
+            if is_seen { 0 } else { count(index, &search.conditions, Some(search.seen), as_of)? };
+        Ok(Counts { total, new })
+    }
+}
+
+fn count(
+    index: &Index,
+    conditions: &Conditions,
+    after_batch: Option<u64>,
+    as_of: AsOf,
+) -> Result<u32, ApiError> {
+    let mut filter = conditions.drops(as_of.today).map_err(|err| {
+        ApiError::Internal(anyhow::anyhow!("a stored search is no longer valid: {err}"))
+    })?;
+    filter.common.drop.after_batch = after_batch;
+    Ok(index.count_drops(&filter, as_of)?)
+}
+
+/// The conditions of a search: filters, and the order of the list.
+///
+/// # Errors
+/// An unknown order.
+pub fn ordered(
+    filters: &Conditions,
+    sort: Option<String>,
+    order: Option<String>,
+) -> Result<Conditions, ApiError> {
+    let key: Option<SortKey> = sort
+        .map(|sort| sort.parse().map_err(|err| ApiError::parameter("sort", err)))
+        .transpose()?;
+    let order: Option<Order> = order
+        .map(|order| order.parse().map_err(|err| ApiError::parameter("order", err)))
+        .transpose()?;
+    let key = key.map(|key| ("sort", key.as_str()));
+    let order = order.map(|order| ("order", order.as_str()));
+    Ok(Conditions::new(filters.pairs().chain(key).chain(order)))
+}
+
+/// Saves a search. `parse` reads its name and conditions on a day. Returns the number of names that it
+/// finds, too, if there is time to count them.
+///
+/// # Errors
+/// The search is refused, or nothing can be written.
+pub async fn add<'a>(
+    app: &'a App,
+    caller: &Caller,
+    parse: impl FnOnce(Day) -> Result<(String, Conditions), ApiError> + Send + 'static,
+    post: Post,
+) -> Result<(Draft<'a, SavedSearch>, Option<u32>), ApiError> {
+    let (index, as_of) = (app.live.current(), app.as_of(Now(post.now)));
+    let seen = index.manifest().batches;
+    let (search, total) = work::scan(move || {
+        let (name, conditions) = parse(as_of.today)?;
+        let total = budget::in_time(|| count(&index, &conditions, None, as_of)).transpose()?;
+        Ok((NewSearch { name, conditions, seen }, total))
+    })
+    .await?;
+    Ok((app.store.add_search(caller, search, post).await?, total))
+}
