@@ -155,7 +155,6 @@ fn a_journal_of_a_former_version_is_converted_once() {
         &["journal", "verify"],
         &["journal", "stats"],
         &["journal", "snapshot"],
-        &["serve"],
     ] {
         site.run(refused).assert_failed(1, &["`dropdex journal upgrade`"]);
     }
@@ -190,6 +189,7 @@ fn a_record_of_a_newer_version_is_told_from_damage() {
         let kind = Kind::for_caller(kind).expect("the caller's");
         journal.append(kind, payload.to_vec(), |_| {}).expect("durable");
         journal.close().expect("closed");
+        drop(journal);
         let found = site.run(&["journal", "verify"]);
         found.assert_failed(5, &[what, "a newer dropdex wrote it"]);
         assert_eq!(line(&found.stdout)["status"], "newer");

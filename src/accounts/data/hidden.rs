@@ -37,6 +37,14 @@ impl Hidden {
         self.names.iter().map(|(name, ())| name)
     }
 
+    /// Hides names, or shows them again.
+    pub fn set(&mut self, names: Vec<DomainName>, shown: bool) {
+        match shown {
+            true => names.iter().for_each(|name| self.remove(name)),
+            false => names.into_iter().for_each(|name| self.add(name)),
+        }
+    }
+
     pub fn add(&mut self, name: DomainName) {
         let bytes = hidden_bytes(&name);
         if self.names.insert(name, ()).is_none() {
@@ -44,7 +52,7 @@ impl Hidden {
         }
     }
 
-    pub fn remove(&mut self, name: &DomainName) {
+    fn remove(&mut self, name: &DomainName) {
         if self.names.remove(name).is_some() {
             self.bytes -= hidden_bytes(name);
         }

@@ -33,7 +33,7 @@ use crate::journal::Position;
 use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
-use crate::vocab::ids::{AccountId, DeliveryId, RuleId};
+use crate::vocab::ids::{AccountId, DeliveryId, KeyId, RuleId};
 use crate::vocab::name::DomainName;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
@@ -214,8 +214,7 @@ impl State {
                 self.change_access(account, |access| access.keys.put(*new));
             }
             Event::KeyChanged { account, id, until, used } => {
-                self.last_day = self.last_day.max(used);
-                self.change_access(account, |access| access.keys.change(id, until, used));
+                self.change_key(account, id, until, used);
             }
             Event::FeedPut { account, feed } => {
                 self.change_access(account, |access| access.feeds.put(feed));
@@ -239,21 +238,14 @@ impl State {
             Event::Removed { account, row } => self.remove(account, row),
             Event::VoteSet { account, name, vote } => self.set_vote(account, &name, vote),
             Event::NamesHidden { account, names, shown } => {
-                self.change_data(account, |data| match shown {
-                    true => names.iter().for_each(|name| data.hidden.remove(name)),
-                    false => names.into_iter().for_each(|name| data.hidden.add(name)),
-                })
+                self.change_data(account, |data| data.hidden.set(names, shown));
             }
             Event::ReplyKept { account, reply } => self.change_data(account, |data| {
                 data.responses.expire_at_request(reply.at);
                 data.responses.put(reply);
             }),
             Event::ListMatched { through, at, done, names, matches } => {
-                self.queue_matches(through, at, names, matches);
-                if done {
-                    self.progress.finish(through);
-                    self.list_names = FxHashSet::default();
-                }
+                self.queue_matches(through, at, done, names, matches);
             }
             Event::TestQueued { account, rule, at, day, total, names, changes, deliveries } => {
                 let message = Message::test(rule, at, day, total, names, changes);
@@ -280,10 +272,7 @@ impl State {
                 self.changes = Some(ChangeProgress { began: at, through, ahead: None });
             }
             Event::ChangesMatched { through, at, upto, changes, messages } => {
-                self.queue_changes(through, at, changes, messages);
-                if let Some(progress) = &mut self.changes {
-                    progress.advance(through, upto);
-                }
+                self.queue_changes(through, at, upto, changes, messages);
             }
             Event::NamesVerified { rows } => {
                 rows.iter().for_each(|(name, seen)| self.watched.observe(name, *seen));
@@ -487,6 +476,17 @@ impl State {
         }
     }
 
+    fn change_key(
+        &mut self,
+        account: AccountId,
+        id: KeyId,
+        until: Option<UnixMs>,
+        used: Option<Day>,
+    ) {
+        self.last_day = self.last_day.max(used);
+        self.change_access(account, |access| access.keys.change(id, until, used));
+    }
+
     fn remove(&mut self, account: AccountId, row: RowOf) {
         match row {
             RowOf::Claim(id) => self.change_data(account, |data| data.claims.remove(id)),
@@ -605,13 +605,14 @@ impl State {
         }
     }
 
-    /// Queues the messages of a list. Rules that were paused or removed since they were matched, and
+    /// Queues the messages of a list; with `done`, all rules are matched with it. Rules that were paused or removed since they were matched, and
     /// rules of disabled accounts, are skipped, and so are those that are done with the list: a record whose
     /// outcome was unknown is made again.
     fn queue_matches(
         &mut self,
         through: Watermark,
         at: UnixMs,
+        done: bool,
         names: Vec<MatchedName>,
         matches: Vec<RecordedMatch>,
     ) {
@@ -632,6 +633,10 @@ impl State {
                 outbox.queue(rule, &message, &deliveries);
             });
         }
+        if done {
+            self.progress.finish(through);
+            self.list_names = FxHashSet::default();
+        }
     }
 
     /// Queues messages about watched names. Disabled accounts are skipped, and those that are done with the
@@ -640,6 +645,7 @@ impl State {
         &mut self,
         through: u64,
         at: UnixMs,
+        upto: Option<AccountId>,
         changes: Vec<WatchedChange>,
         messages: Vec<RecordedChanges>,
     ) {
@@ -655,6 +661,9 @@ impl State {
             self.change_outbox(account, RuleId::WATCHLIST, |outbox, rule| {
                 outbox.queue_changes(rule, new);
             });
+        }
+        if let Some(progress) = &mut self.changes {
+            progress.advance(through, upto);
         }
     }
 
