@@ -14,9 +14,10 @@ use std::time::Instant;
 
 use dropdex::accounts::event::{AddedBy, Event, Transaction};
 use dropdex::accounts::{
-    Channel, Claim, Rule, RuleFilter, Store, StoreOptions, WatchDetails, WatchEntry, WatchRow,
+    Channel, Claim, Rule, Store, StoreOptions, WatchDetails, WatchEntry, WatchRow,
 };
 use dropdex::journal::{AppendError, Journal, Options, Unread};
+use dropdex::query::stored::Conditions;
 use dropdex::vocab::claim::{ClaimStatus, Vote};
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::day::Day;
@@ -215,7 +216,7 @@ fn claim(account: AccountId, number: u64) -> Event {
 }
 
 fn rule(account: AccountId) -> Event {
-    let filter = RuleFilter { tlds: vec!["com".into()], ..RuleFilter::default() };
+    let filter = Conditions::new([("tld", "com")]);
     let rule = Rule {
         id: RuleId::new(account.0).expect("53 bits"),
         name: "short names".into(),

@@ -1,9 +1,10 @@
 //! Values for the unit tests of this room.
 
 use super::data::claims::Claim;
-use super::data::rules::{Channel, Rule, RuleFilter};
+use super::data::rules::{Channel, Rule};
 use super::email::Email;
 use super::keys::StoredKey;
+use crate::query::stored::Conditions;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, RuleId};
@@ -58,7 +59,7 @@ pub fn rule() -> Rule {
     Rule {
         id: RuleId::new(7).expect("an id"),
         name: "short".into(),
-        filter: RuleFilter::default(),
+        filter: Conditions::default(),
         channels: vec![Channel::Email],
         active: true,
         created_at: at(4),

@@ -67,7 +67,7 @@ pub use data::deliveries::{
 pub use data::feeds::{Feed, FeedOf};
 pub use data::keys::Key;
 pub use data::nodes::{Lead, Nodes, Publication};
-pub use data::rules::{Channel, Rule, RuleFilter, WebhookSecret};
+pub use data::rules::{Channel, Rule, WebhookSecret};
 pub use data::searches::SavedSearch;
 pub use data::watch_alerts::{EntryAlerts, Quiet, WatchAlerts, WatchSender};
 pub use data::watches::{WatchDetails, WatchEntry, WatchRow};

@@ -1,22 +1,18 @@
 //! Alert rules: validation, and what the plan allows (`data/docs/api.md`, Alerts).
 
-use std::collections::HashSet;
-
 use base64::Engine as _;
 use compact_str::CompactString;
 
 use super::data::account::Account;
-use super::data::rules::{Channel, Rule, RuleFilter, WebhookSecret};
+use super::data::rules::{Channel, Rule, WebhookSecret};
 use super::decide::{Decided, check_text, draw_id, invalid, random_bytes};
 use super::error::{Field, WriteError};
 use super::event::{Event, RowOf};
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
+use crate::query::stored::Conditions;
 use crate::vocab::ids::{RuleId, SearchId};
-use crate::vocab::limits::{
-    LABEL_CHARS_MAX, RULE_CHANNELS_MAX, RULE_NAME_CHARS_MAX, RULE_TLDS_MAX, RULES_MAX,
-};
-use crate::vocab::name::NAME_OCTETS_MAX;
+use crate::vocab::limits::{RULE_CHANNELS_MAX, RULE_NAME_CHARS_MAX, RULES_MAX};
 use crate::vocab::plan::{Plan, PlanLimits};
 use crate::vocab::secret::Secret;
 use crate::vocab::time::UnixMs;
@@ -32,7 +28,7 @@ pub const CHAT_ID_INVALID: &str = "must be a chat's number, or @ and the name of
 #[derive(Clone, Debug)]
 pub struct NewRule {
     pub name: String,
-    pub filter: RuleFilter,
+    pub filter: Conditions,
     pub channels: Vec<Channel>,
     /// The saved search that the filter comes from.
     pub search: Option<SearchId>,
@@ -42,7 +38,7 @@ pub struct NewRule {
 #[derive(Clone, Debug, Default)]
 pub struct RulePatch {
     pub name: Option<String>,
-    pub filter: Option<RuleFilter>,
+    pub filter: Option<Conditions>,
     pub channels: Option<Vec<Channel>>,
     pub active: Option<bool>,
 }
@@ -104,7 +100,6 @@ fn add(
     new: NewRule,
     now: UnixMs,
 ) -> Result<Decided<Rule>, WriteError> {
-    check_filter(&new.filter)?;
     check_channels(&new.channels, 1)?;
     let name = name(new.name)?;
     check_plan_channels(account, &new.channels)?;
@@ -140,7 +135,6 @@ fn change(
         rule.name = name(text)?;
     }
     if let Some(filter) = patch.filter {
-        check_filter(&filter)?;
         // A filter of its own is no longer that of the search.
         if filter != rule.filter {
             rule.search = None;
@@ -180,23 +174,6 @@ fn change(
 fn name(text: String) -> Result<CompactString, WriteError> {
     check_text(Field::RuleName, &text, 1..=RULE_NAME_CHARS_MAX, char::is_control)?;
     Ok(text.into())
-}
-
-fn check_filter(filter: &RuleFilter) -> Result<(), WriteError> {
-    if filter.tlds.len() > RULE_TLDS_MAX {
-        return Err(invalid(Field::FilterTlds, format!("at most {RULE_TLDS_MAX} TLDs")));
-    }
-    if let Some(at) = filter.tlds.iter().position(|tld| tld.len() > NAME_OCTETS_MAX) {
-        return Err(invalid(Field::FilterTld(at), "longer than any TLD"));
-    }
-    if filter.max_length.is_some_and(|length| !(1..=LABEL_CHARS_MAX).contains(&length)) {
-        return Err(invalid(Field::FilterMaxLength, format!("must be 1 to {LABEL_CHARS_MAX}")));
-    }
-    let stages: HashSet<_> = filter.stages.iter().collect();
-    if stages.len() < filter.stages.len() {
-        return Err(invalid(Field::FilterStages, "must not repeat a stage"));
-    }
-    Ok(())
 }
 
 /// Checks the number of channels, from `least` on, and each of them.

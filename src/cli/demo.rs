@@ -13,7 +13,7 @@ use tokio::runtime;
 
 use crate::accounts::{
     AttemptOutcome, Channel, Email, NewClaim, NewRule, NewSearch, Password, PendingDelivery, Post,
-    RuleFilter, Store, Tags, Watch, WatchPatch,
+    Store, Tags, Watch, WatchPatch,
 };
 use crate::app;
 use crate::config::telemetry::Telemetry;
@@ -250,7 +250,7 @@ async fn fill(
     store.add_search(&caller, search, post()).await?.finish().await?;
     let rule = NewRule {
         name: "Short .com names".into(),
-        filter: RuleFilter::new(&conditions),
+        filter: conditions,
         channels: vec![Channel::Email],
         search: store.user_data(&caller).searches().next().map(|search| search.id),
     };

@@ -333,8 +333,7 @@ fn entries(
         }
         FeedOf::Rule(id) => {
             let rule = owned.rule(id).ok_or(ApiError::NotFound)?;
-            let RuleQuery { common, contains, stages } =
-                rule.filter.conditions().rule(as_of.today)?;
+            let RuleQuery { common, contains, stages } = rule.filter.rule(as_of.today)?;
             let (view, sort) = (View::Stages(stages), Sort::natural(SortKey::Listed));
             let filter =
                 DropFilter { common, view, contains, sort, after: None, limit: 0, offset: 0 };

@@ -104,6 +104,12 @@ impl Conditions {
         self.0.is_empty()
     }
 
+    /// Whether a condition reads the text of names.
+    pub fn reads_text(&self) -> bool {
+        let reads = |condition: &Condition| condition.kind.reads_text();
+        self.pairs().any(|(name, _)| Condition::of_parameter(name).is_some_and(reads))
+    }
+
     /// The conditions without the order of a saved search.
     #[must_use]
     pub fn unordered(&self) -> Conditions {
@@ -215,4 +221,62 @@ fn of_member(err: BadParameter) -> BadParameter {
         _ => what,
     };
     BadParameter { name: format!("filter.{}", of(&name)).into(), what, code }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TODAY: Day = Day::MIN;
+
+    fn parsed(pairs: &[(&'static str, &str)]) -> Result<String, String> {
+        let parsed = Conditions::of_form(pairs.iter().copied(), TODAY);
+        let shown = |(name, value): (&str, &str)| format!("{name}={value}");
+        let shown = |set: Conditions| set.pairs().map(shown).collect::<Vec<_>>().join("&");
+        parsed.map(shown).map_err(|err| err.to_string())
+    }
+
+    #[test]
+    fn values_are_stored_in_one_spelling() {
+        for (sent, stored) in [
+            (("tld", ".COM, de,com"), "tld=com,de"),
+            (("stage", "catchable,redemption,catchable"), "stage=catchable,redemption"),
+            (("contains", "Solar,\"a,b\""), "contains=solar,\"a,b\""),
+            (("q", " SHOP "), "q=shop"),
+            (("max_len", "08"), "max_len=8"),
+            (("release_to", " +3d "), "release_to=+3d"),
+            (("sort", "name"), ""),
+            (("digits", ""), ""),
+        ] {
+            assert_eq!(parsed(&[sent]), Ok(stored.to_owned()), "{sent:?}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_member() {
+        let many = ["com"; RULE_TLDS_MAX + 1].join(",");
+        for (sent, error) in [
+            (vec![("tld", many.as_str())], "filter.tlds: must have at most 100 items"),
+            (
+                vec![("tld", "com,-")],
+                "filter.tlds[1]: must be a public suffix, such as com or co.uk",
+            ),
+            (vec![("max_len", "64")], "filter.maxLength: must be an integer from 1 to 63"),
+            (vec![("max_len", "0")], "filter.maxLength: must be an integer from 1 to 63"),
+            (vec![("min_dqs", "9"), ("max_dqs", "8")], "filter.minDqs: must not be above maxDqs"),
+            (vec![("q", "a"), ("q", "b")], "filter.q: is given more than once"),
+        ] {
+            assert_eq!(parsed(&sent), Err(error.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_range_of_releases_moves_with_the_day() {
+        let moving = Conditions::new([("release_from", "tomorrow"), ("sort", "name")]);
+        let query = moving.rule(TODAY).expect("valid");
+        let from = |day: Day| moving.releases(&query)(day).from;
+        assert_eq!(from(TODAY), Some(TODAY.plus(1)));
+        assert_eq!(from(TODAY.plus(7)), Some(TODAY.plus(8)));
+        assert_eq!(moving.unordered().get("sort"), "");
+    }
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use crate::accounts::{
-    Caller, ChangedRule, Channel, Delivery, Draft, MatchedName, NewRule, Post, Rule, RuleFilter,
-    RulePatch, UserData,
+    Caller, ChangedRule, Channel, Delivery, Draft, MatchedName, NewRule, Post, Rule, RulePatch,
+    UserData,
 };
 use crate::index::Index;
 use crate::index::filter::AsOf;
 use crate::index::rules::preview::Preview;
+use crate::query::stored::Conditions;
 use crate::service::app::{App, Now};
 use crate::service::channels;
 use crate::service::error::ApiError;
@@ -74,7 +75,7 @@ pub async fn draft_test<'a>(
     let filter = app.store.user_data(caller).rule(id).ok_or(ApiError::NotFound)?.filter.clone();
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let cost_us = index.preview_cost_us(as_of);
-    let scans = !filter.more.is_empty();
+    let scans = filter.reads_text();
     let work = move || samples(&filter, &index, as_of);
     let (names, total) = work::run_or_scan(scans, cost_us, work).await?;
     Ok(app.store.queue_test(caller, id, &names, total, post).await?)
@@ -82,11 +83,10 @@ pub async fn draft_test<'a>(
 
 /// Sample and number of the names that match now.
 fn samples(
-    filter: &RuleFilter,
+    filter: &Conditions,
     index: &Arc<Index>,
     as_of: AsOf,
 ) -> Result<(Vec<MatchedName>, u32), ApiError> {
-    let filter = filter.conditions();
     let query = filter.rule(as_of.today)?;
     let preview = index.preview_moving(&query, filter.releases(&query), as_of)?;
     Ok((matched_samples(&preview, index, as_of), preview.today))

@@ -18,7 +18,7 @@ use std::path::Path;
 use chrono::{DateTime, Duration, TimeZone, Utc};
 use dropdex::accounts::{
     Answered, Caller, Channel, Claim, ClaimPatch, CommandError, Email, Idempotency, IdempotencyKey,
-    NewClaim, NewRule, NewSearch, Outcome, Post, Receipt, Rule, RuleFilter, RulePatch, SavedSearch,
+    NewClaim, NewRule, NewSearch, Outcome, Post, Receipt, Rule, RulePatch, SavedSearch,
     SearchPatch, Store, StoreOptions, Watch, WatchEntry, WatchPatch, WebhookSecret, WriteError,
 };
 use dropdex::query::stored::Conditions;
@@ -237,8 +237,8 @@ fn model_rule(rule: &Rule) -> ModelRule {
     ModelRule {
         id: rule.id.get(),
         name: rule.name.to_string(),
-        max_length: rule.filter.max_length,
-        starts: rule.filter.more.get("starts").to_owned(),
+        max_length: rule.filter.get("max_len").parse().ok(),
+        starts: rule.filter.get("starts").to_owned(),
         channels: rule.channels.clone(),
         active: rule.active,
         created_at: ms(rule.created_at),
@@ -772,8 +772,8 @@ impl Run {
         let (text, channels) = (format!("rule {}", self.rng.below(100)), self.channels());
         let max_length = self.rng.maybe(30, |rng| 1 + rng.below(63) as u8);
         let starts = self.rng.maybe(50, |rng| format!("s{}", rng.below(9))).unwrap_or_default();
-        let more = Conditions::new([("starts", starts.as_str())]);
-        let filter = RuleFilter { max_length, more, ..RuleFilter::default() };
+        let most = max_length.map(|most| most.to_string()).unwrap_or_default();
+        let filter = Conditions::new([("max_len", most.as_str()), ("starts", starts.as_str())]);
         let new = NewRule { name: text.clone(), filter, channels: channels.clone(), search: None };
         let mut told = None;
         let shape = |rule: &Rule| {

@@ -8,80 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::data::fields::row;
 use crate::accounts::data::sorted::Sorted;
 use crate::query::stored::Conditions;
-use crate::query::text::Substring;
 use crate::vocab::chat::Chat;
-use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::{RuleId, SearchId};
 use crate::vocab::secret::Secret;
-use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 use crate::vocab::url::WebhookUrl;
-
-/// The names that a rule matches. A field that is `None` or empty does not filter. Stored as conditions.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Conditions", into = "Conditions")]
-pub struct RuleFilter {
-    /// At most 100, each as [`fold_tld`](crate::vocab::tld::fold_tld) returns it.
-    pub tlds: Vec<CompactString>,
-    /// Lowest score.
-    pub min_dqs: Option<Dqs>,
-    /// Maximum length of the label in characters, 1 to 63.
-    pub max_length: Option<u8>,
-    /// A part of the whole name.
-    pub contains: Option<Substring>,
-    pub stages: Vec<Stage>,
-    /// All other conditions.
-    pub more: Conditions,
-}
-
-impl RuleFilter {
-    /// Splits validated conditions.
-    pub fn new(conditions: &Conditions) -> RuleFilter {
-        let number = |name| conditions.get(name).parse().ok();
-        let items = |name| conditions.get(name).split(',').filter(|item| !item.is_empty());
-        let contains = Some(conditions.get("q")).filter(|text| !text.is_empty());
-        let others = conditions.pairs().filter(|(name, _)| !OWN.contains(name));
-        RuleFilter {
-            tlds: items("tld").map(CompactString::from).collect(),
-            min_dqs: number("min_dqs").and_then(Dqs::new),
-            max_length: number("max_len"),
-            contains: contains.map(|text| Substring::from_stored(text.to_owned())),
-            stages: items("stage").filter_map(|stage| stage.parse().ok()).collect(),
-            more: Conditions::new(others),
-        }
-    }
-
-    /// All conditions.
-    pub fn conditions(&self) -> Conditions {
-        let number = |number: Option<u8>| number.map(|it| it.to_string()).unwrap_or_default();
-        let stages: Vec<_> = self.stages.iter().map(|stage| stage.as_str()).collect();
-        let contains = self.contains.as_ref().map_or("", Substring::as_str);
-        let values = [
-            self.tlds.join(","),
-            number(self.min_dqs.map(Dqs::points)),
-            number(self.max_length),
-            contains.to_owned(),
-            stages.join(","),
-        ];
-        let own = OWN.into_iter().zip(values.iter().map(String::as_str));
-        Conditions::new(own.chain(self.more.pairs()))
-    }
-}
-
-impl From<Conditions> for RuleFilter {
-    fn from(conditions: Conditions) -> RuleFilter {
-        RuleFilter::new(&conditions)
-    }
-}
-
-impl From<RuleFilter> for Conditions {
-    fn from(filter: RuleFilter) -> Conditions {
-        filter.conditions()
-    }
-}
-
-/// Parameters of the conditions that have a field.
-const OWN: [&str; 5] = ["tld", "min_dqs", "max_len", "q", "stage"];
 
 /// A destination of alerts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,7 +62,8 @@ pub struct Rule {
     pub id: RuleId,
     /// 1 to 100 characters on one line.
     pub name: CompactString,
-    pub filter: RuleFilter,
+    /// Names match all of them.
+    pub filter: Conditions,
     /// 1 to 5 distinct channels.
     pub channels: Vec<Channel>,
     pub active: bool,
@@ -164,7 +96,6 @@ const RULE_BYTES: u64 = 1_024;
 impl Rule {
     /// Approximate memory of the rule.
     pub fn bytes(&self) -> u64 {
-        let tlds: usize = self.filter.tlds.iter().map(|tld| size_of_val(tld) + tld.len()).sum();
         let channel = |channel: &Channel| match channel {
             Channel::Email => 0,
             // The URL is stored with its secret too.
@@ -173,7 +104,7 @@ impl Rule {
             Channel::Chat(chat) => chat.hook.bytes(),
         };
         let channels: usize = self.channels.iter().map(channel).sum();
-        RULE_BYTES + (self.name.len() + tlds + channels) as u64 + self.filter.more.bytes()
+        RULE_BYTES + (self.name.len() + channels) as u64 + self.filter.bytes()
     }
 }
 

@@ -7,7 +7,8 @@ use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::data::fields::row;
-use crate::accounts::data::rules::{Channel, Rule, RuleFilter, WebhookSecret};
+use crate::accounts::data::rules::{Channel, Rule, WebhookSecret};
+use crate::query::stored::Conditions;
 use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::ids::RuleId;
 use crate::vocab::time::UnixMs;
@@ -107,7 +108,7 @@ impl WatchSender {
         let rule = Rule {
             id: RuleId::WATCHLIST,
             name: "Watchlist".into(),
-            filter: RuleFilter::default(),
+            filter: Conditions::default(),
             channels,
             active: true,
             created_at: at,

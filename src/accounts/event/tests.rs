@@ -2,13 +2,12 @@ use super::*;
 use crate::accounts::data::claims::Attribution;
 use crate::accounts::data::deliveries::{OffReason, Problem, StatusClass};
 use crate::accounts::data::fields::RowWriter;
-use crate::accounts::data::rules::{RuleFilter, WebhookSecret};
+use crate::accounts::data::rules::WebhookSecret;
 use crate::accounts::data::watch_alerts::{EntryAlerts, Quiet, WatchAlerts};
 use crate::accounts::data::watches::{WatchDetails, WatchEntry};
 use crate::accounts::fixtures::{at, claim, day, name, rule, stored_key};
 use crate::journal::PAYLOAD_BYTES_MAX;
 use crate::query::stored::Conditions;
-use crate::query::text::Substring;
 use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::chat::{Chat, Hook};
 use crate::vocab::claim::ClaimStatus;
@@ -107,14 +106,15 @@ fn full_rule() -> Rule {
     };
     let slack = hook("https://hooks.slack.com/services/T/B/slackslackslack");
     Rule {
-        filter: RuleFilter {
-            tlds: vec!["de".into(), "co.uk".into()],
-            min_dqs: Dqs::new(70),
-            max_length: Some(6),
-            contains: Substring::parse("solar").ok(),
-            stages: Stage::ALL.to_vec(),
-            more: Conditions::new([("starts", "get"), ("min_len", "3")]),
-        },
+        filter: Conditions::new([
+            ("tld", "de,co.uk"),
+            ("min_dqs", "70"),
+            ("max_len", "6"),
+            ("q", "solar"),
+            ("stage", "redemption,pending-delete,catchable,released"),
+            ("starts", "get"),
+            ("min_len", "3"),
+        ]),
         channels: vec![
             Channel::Email,
             Channel::Webhook { url: url.clone() },

@@ -14,6 +14,7 @@ use chrono::{DateTime, Duration, TimeZone, Utc};
 use super::decide::Decided;
 use super::fixtures::{email, name};
 use super::*;
+use crate::query::stored::Conditions;
 use crate::vocab::claim::{ClaimStatus, Vote};
 use crate::vocab::clock::Clock;
 use crate::vocab::ids::{ClaimId, RuleId};
@@ -65,7 +66,7 @@ fn attempted(domain: &str) -> NewClaim {
 fn by_email(text: &str) -> NewRule {
     NewRule {
         name: text.to_owned(),
-        filter: RuleFilter::default(),
+        filter: Conditions::default(),
         channels: vec![Channel::Email],
         search: None,
     }
@@ -399,14 +400,6 @@ fn invalid_rules_name_the_field() {
     for chat_id in ["", "-", "abc", "@abc", "12 3", "@a-b-c", "12345678901234567890"] {
         let channels = vec![Channel::Email, Channel::Telegram { chat_id: chat_id.into() }];
         assert_invalid(world.add_rule(&ann, with(channels)), Field::ChannelChatId(1));
-    }
-    let filtered = |filter| NewRule { filter, ..by_email("x") };
-    let tlds = vec!["com".into(); 101];
-    let filter = RuleFilter { tlds, ..RuleFilter::default() };
-    assert_invalid(world.add_rule(&ann, filtered(filter)), Field::FilterTlds);
-    for length in [0, 64] {
-        let filter = RuleFilter { max_length: Some(length), ..RuleFilter::default() };
-        assert_invalid(world.add_rule(&ann, filtered(filter)), Field::FilterMaxLength);
     }
     assert_eq!(world.store.user_data(&ann).rule_count(), 0);
     world.add_rule(&ann, with(hooks(5).collect())).expect("five are fine");

@@ -17,8 +17,8 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::accounts::{
-    Caller, ChangedRule, Channel, NewRule, OffReason, Rule, RuleFilter, RulePatch, SwitchedOff,
-    UserData, WebhookSecret,
+    Caller, ChangedRule, Channel, NewRule, OffReason, Rule, RulePatch, SwitchedOff, UserData,
+    WebhookSecret,
 };
 use crate::http::body::{JsonBody, JsonInteger, Object, Patch, PostBody};
 use crate::http::filter::{FilterRequest, FilterResponse};
@@ -26,6 +26,7 @@ use crate::http::json;
 use crate::http::params::path_id;
 use crate::http::response::{self, Deleted, Timestamp};
 use crate::query::params::{Limits, Params};
+use crate::query::stored::Conditions;
 use crate::service::app::App;
 use crate::service::channels::{self, SentChannel, channel_types};
 use crate::service::error::{ApiError, required};
@@ -134,7 +135,7 @@ impl<'a> RuleResponse<'a> {
         RuleResponse {
             id: rule.id,
             name: &rule.name,
-            filter: FilterResponse(rule.filter.conditions()),
+            filter: FilterResponse(rule.filter.clone()),
             search_id: rule.search,
             channels: rule
                 .channels
@@ -362,9 +363,9 @@ fn parse_rule(
             let search = search.and_then(|id| owned.search(id)).ok_or_else(|| {
                 ApiError::parameter("searchId", "must be one of your saved searches")
             })?;
-            (RuleFilter::new(&search.conditions.unordered()), Some(search.id))
+            (search.conditions.unordered(), Some(search.id))
         }
-        None => (parse_filter(required(request.filter, "filter")?, today)?, None),
+        None => (required(request.filter, "filter")?.parse(today)?, None),
     };
     let channels = ChannelRequest::all(required(request.channels, "channels")?);
     let channels = channels::parse(channels, hosts, &[])?;
@@ -380,7 +381,7 @@ fn parse_patch(
     let channels = request
         .channels
         .try_map(|sent| channels::parse(ChannelRequest::all(sent), hosts, before))?;
-    let filter = request.filter.try_map(|filter| parse_filter(filter, today))?;
+    let filter = request.filter.try_map(|filter| filter.parse(today))?;
     Ok(RulePatch {
         name: request.name.not_null("name")?,
         filter: filter.not_null("filter")?,
@@ -397,15 +398,11 @@ fn preview_filter(
     request: PreviewRequest,
     hosts: &HostRules,
     today: Day,
-) -> Result<RuleFilter, ApiError> {
+) -> Result<Conditions, ApiError> {
     if let Some(channels) = request.channels {
         channels::parse(ChannelRequest::all(channels), hosts, &[])?;
     }
-    parse_filter(required(request.filter, "filter")?, today)
-}
-
-fn parse_filter(request: FilterRequest, today: Day) -> Result<RuleFilter, ApiError> {
-    Ok(RuleFilter::new(&request.parse(today)?))
+    required(request.filter, "filter")?.parse(today)
 }
 
 /// `GET /api/v1/alerts`: the caller's rules, newest first.

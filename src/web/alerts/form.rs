@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::accounts::{
-    Channel, NewRule, Rule, RuleFilter, RulePatch, SavedSearch, UserData, WatchAlerts,
-};
+use crate::accounts::{Channel, NewRule, Rule, RulePatch, SavedSearch, UserData, WatchAlerts};
 use crate::outbound::chat;
 use crate::outbound::chat::service::About;
 use crate::query::conditions::Condition;
@@ -122,7 +120,7 @@ impl RuleForm {
     pub fn for_rule(rule: &Rule) -> RuleForm {
         let mut form = RuleForm { fields: Fields::default(), problem: None };
         form.fields.push("name", &*rule.name);
-        form.set_filter(&State::from_pairs(rule.filter.conditions().pairs()));
+        form.set_filter(&State::from_pairs(rule.filter.pairs()));
         if let Some(search) = rule.search {
             form.fields.push("search", search.to_string());
         }
@@ -319,7 +317,7 @@ impl RuleForm {
         };
         Ok(NewRule {
             name: self.text("name").to_owned(),
-            filter: RuleFilter::new(&conditions),
+            filter: conditions,
             channels: channels::parse(self.sent_channels(), hosts, &[])?,
             search: search.map(|search| search.id),
         })
@@ -342,7 +340,7 @@ impl RuleForm {
         let channels = sets_channels.then(|| channels::parse(self.sent_channels(), hosts, before));
         Ok(RulePatch {
             channels: channels.transpose()?,
-            filter: Some(RuleFilter::new(&self.conditions(today)?)),
+            filter: Some(self.conditions(today)?),
             name: Some(self.text("name").to_owned()),
             active: None,
         })

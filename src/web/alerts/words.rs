@@ -1,10 +1,11 @@
 //! Display texts of alert rules and deliveries.
 
-use crate::accounts::{Channel, OffReason, Problem, RuleFilter, StatusClass, SwitchedOff};
+use crate::accounts::{Channel, OffReason, Problem, StatusClass, SwitchedOff};
 use crate::outbound::chat;
-use crate::query::text::Substring;
+use crate::query::stored::Conditions;
 use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
+use crate::web::alerts::form::OWN_FIELDS;
 use crate::web::components::stage_word;
 use crate::web::drops::state::State;
 use crate::web::drops::words::described;
@@ -13,22 +14,21 @@ use crate::web::drops::words::described;
 const TLDS_NAMED_MAX: usize = 6;
 
 /// Describes the filter of a rule.
-pub fn filter(filter: &RuleFilter) -> String {
-    let dqs = filter.min_dqs.map(|dqs| format!("with a score of {} or more", dqs.points()));
-    let length = filter.max_length.map(|most| match most {
-        1 => "of one character".to_owned(),
-        _ => format!("of at most {most} characters"),
-    });
-    let text = filter.contains.as_ref().map(Substring::as_str);
+pub fn filter(filter: &Conditions) -> String {
+    let set = |name| Some(filter.get(name)).filter(|text| !text.is_empty());
     let parts = [
-        (!filter.tlds.is_empty()).then(|| format!("in {}", tlds(filter))),
-        dqs,
-        length,
-        text.map(|text| format!("that contain “{text}”")),
-        (!filter.stages.is_empty()).then(|| format!("that are {}", stages(&filter.stages))),
+        set("tld").map(|tlds| format!("in {}", named_tlds(tlds))),
+        set("min_dqs").map(|dqs| format!("with a score of {dqs} or more")),
+        set("max_len").map(|most| match most {
+            "1" => "of one character".to_owned(),
+            _ => format!("of at most {most} characters"),
+        }),
+        set("q").map(|text| format!("that contain “{text}”")),
+        set("stage").map(|stages| format!("that are {}", named_stages(stages))),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
-    let others = described(&State::from_pairs(filter.more.pairs()));
+    let others = filter.pairs().filter(|(name, _)| !OWN_FIELDS.contains(name));
+    let others = described(&State::from_pairs(others));
     match (parts.is_empty(), others.is_empty()) {
         (true, true) => "All names".to_owned(),
         (true, false) => format!("Names: {others}"),
@@ -37,21 +37,22 @@ pub fn filter(filter: &RuleFilter) -> String {
     }
 }
 
-fn tlds(filter: &RuleFilter) -> String {
-    let named = filter.tlds.iter().take(TLDS_NAMED_MAX);
+fn named_tlds(tlds: &str) -> String {
+    let named = tlds.split(',').take(TLDS_NAMED_MAX);
     let named: Vec<_> = named.map(|tld| format!(".{}", to_unicode(tld))).collect();
-    match filter.tlds.len() - named.len() {
+    match tlds.split(',').count() - named.len() {
         0 => either(&named),
         more => format!("{} or {more} more TLDs", named.join(", ")),
     }
 }
 
-fn stages(stages: &[Stage]) -> String {
-    let word = |stage: &Stage| match stage {
+fn named_stages(stages: &str) -> String {
+    let word = |stage: Stage| match stage {
         Stage::Redemption => "in redemption".to_owned(),
-        stage => stage_word(*stage).to_owned(),
+        stage => stage_word(stage).to_owned(),
     };
-    either(&stages.iter().map(word).collect::<Vec<_>>())
+    let stages = stages.split(',').filter_map(|stage| stage.parse().ok());
+    either(&stages.map(word).collect::<Vec<_>>())
 }
 
 /// `a`, `a or b`, `a, b or c`.
@@ -117,26 +118,25 @@ pub fn problem(channel: &Channel, problem: Problem) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::stored::Conditions;
-    use crate::vocab::dqs::Dqs;
 
     #[test]
     fn filters_read_as_sentences() {
-        assert_eq!(filter(&RuleFilter::default()), "All names");
-        let some = RuleFilter {
-            tlds: vec!["com".into(), "xn--p1ai".into(), "de".into()],
-            min_dqs: Dqs::new(60),
-            max_length: Some(8),
-            contains: Substring::parse("SHOP").ok(),
-            stages: vec![Stage::PendingDelete, Stage::Catchable],
-            more: Conditions::new([("min_len", "4"), ("digits", "none")]),
-        };
+        assert_eq!(filter(&Conditions::default()), "All names");
+        let some = Conditions::new([
+            ("tld", "com,xn--p1ai,de"),
+            ("min_dqs", "60"),
+            ("max_len", "8"),
+            ("q", "shop"),
+            ("stage", "pending-delete,catchable"),
+            ("min_len", "4"),
+            ("digits", "none"),
+        ]);
         assert_eq!(
             filter(&some),
             "Names in .com, .рф or .de, with a score of 60 or more, of at most 8 characters, that contain \
              “shop”, that are pending delete or catchable; length ≥ 4, no digits"
         );
-        let many = RuleFilter { tlds: vec!["com".into(); 9], ..RuleFilter::default() };
-        assert!(filter(&many).ends_with(".com or 3 more TLDs"));
+        let many = Conditions::new([("tld", "a,b,c,d,e,f,g,h,com")]);
+        assert!(filter(&many).ends_with(".f or 3 more TLDs"));
     }
 }

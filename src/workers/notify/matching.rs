@@ -138,7 +138,7 @@ impl Matching {
 impl Fired {
     fn new(index: &Index, rules: &[MatchableRule], as_of: AsOf) -> Fired {
         let due = |rule: &MatchableRule| {
-            let filter = rule.rule.filter.conditions();
+            let filter = &rule.rule.filter;
             let query = filter.rule(as_of.today);
             let query = query.inspect_err(|err| {
                 let (account, rule) = (rule.account.0, rule.rule.id.get());

@@ -7,7 +7,7 @@ use crate::accounts::data::feeds::{Feed, FeedOf};
 use crate::accounts::data::keys::Key;
 use crate::accounts::data::nodes::{Lead, Publication};
 use crate::accounts::data::responses::KeptResponse;
-use crate::accounts::data::rules::{Rule, RuleFilter, WebhookSecret};
+use crate::accounts::data::rules::{Rule, WebhookSecret};
 use crate::accounts::data::searches::SavedSearch;
 use crate::accounts::data::watch_alerts::{EntryAlerts, Quiet, WatchAlerts};
 use crate::accounts::data::watches::{WatchDetails, WatchEntry, WatchRow};
@@ -260,8 +260,7 @@ fn others() -> Frozen {
     let (id, conditions) = (SearchId::new(9).expect("an id"), Conditions::new([("starts", "get")]));
     let mut full = (*account(8, Vec::new(), Vec::new())).clone();
     let data = Arc::make_mut(&mut full.data);
-    let filter = RuleFilter { more: conditions.clone(), ..RuleFilter::default() };
-    data.rules.put(Rule { filter, search: Some(id), ..rule() });
+    data.rules.put(Rule { filter: conditions.clone(), search: Some(id), ..rule() });
     let (name, created_at, seen) = ("Mine".into(), at(3), 41);
     data.searches.put(SavedSearch { id, name, conditions, created_at, seen });
     data.columns = Some(Columns::named(["due", "why"].into_iter()));

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::accounts::data::deliveries::{DeliveryStatus, MessageKind, Problem};
 use crate::accounts::data::feeds::FeedOf;
-use crate::accounts::data::rules::{Channel, RuleFilter};
+use crate::accounts::data::rules::Channel;
 use crate::accounts::data::watch_alerts::Quiet;
 use crate::accounts::data::{
     claims, deliveries, feeds, keys, nodes, responses, rules, searches, watch_alerts, watches,
@@ -185,14 +185,31 @@ pub struct Rule {
     secrets: Vec<WebhookSecret>,
 }
 
+/// Parameters of the conditions that a rule held itself.
+const OWN: [&str; 5] = ["tld", "min_dqs", "max_len", "q", "stage"];
+
+impl From<Filter> for Conditions {
+    fn from(filter: Filter) -> Conditions {
+        let Filter { tlds, min_dqs, max_length, contains, stages } = filter;
+        let number = |number: Option<u8>| number.map(|it| it.to_string()).unwrap_or_default();
+        let stages: Vec<_> = stages.iter().map(|stage| stage.as_str()).collect();
+        let values = [
+            tlds.join(","),
+            number(min_dqs.map(Dqs::points)),
+            number(max_length),
+            contains.map(|text| text.as_str().to_owned()).unwrap_or_default(),
+            stages.join(","),
+        ];
+        Conditions::new(OWN.into_iter().zip(values.iter().map(String::as_str)))
+    }
+}
+
 impl From<Rule> for rules::Rule {
     fn from(row: Rule) -> rules::Rule {
-        let Filter { tlds, min_dqs, max_length, contains, stages } = row.filter;
-        let more = Conditions::default();
         rules::Rule {
             id: row.id,
             name: row.name,
-            filter: RuleFilter { tlds, min_dqs, max_length, contains, stages, more },
+            filter: row.filter.into(),
             channels: row.channels,
             active: row.active,
             created_at: row.created_at,
@@ -204,7 +221,8 @@ impl From<Rule> for rules::Rule {
 
 /// A rule with what was stored apart.
 pub fn detailed(rule: &rules::Rule, more: Conditions, search: Option<SearchId>) -> rules::Rule {
-    let filter = RuleFilter { more, ..rule.filter.clone() };
+    let own = rule.filter.pairs().filter(|(name, _)| OWN.contains(name));
+    let filter = Conditions::new(own.chain(more.pairs()));
     rules::Rule { filter, search, ..rule.clone() }
 }
 

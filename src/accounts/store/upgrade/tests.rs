@@ -182,7 +182,7 @@ fn dump(state: &State) -> String {
         }
         let sender = data.watch_sender.as_ref().map(|it| &*it.rule);
         for it in data.rules().chain(sender) {
-            let filter = it.filter.conditions();
+            let filter = &it.filter;
             let filter: Vec<_> = filter.pairs().collect();
             let secrets: Vec<_> =
                 it.secrets.iter().map(|it| (&it.url, it.secret.reveal())).collect();
