@@ -222,7 +222,7 @@ fn schema(description: &str, is_request: bool) -> RefOr<Schema> {
     for condition in CONDITIONS {
         add(condition.member, member_schema(condition), condition.member_text);
     }
-    let what = "The effective release is today or at most so many days later.";
+    let what = "The effective release is today or at most this many days later.";
     add(WITHIN, integer(0, RELEASE_WITHIN_DAYS_MAX.into()), what);
     let mut object = json!({
         "type": "object",

@@ -1,5 +1,5 @@
-//! The JSON API and the CSV exports. [`operations`] is the table of routes and their documentation,
-//! [`error`] maps errors to statuses. Business rules live in `index` and `accounts`.
+//! The JSON API and the CSV exports. [`operations`] is the table of routes and their documentation.
+//! Use cases are in `service`, statuses in `edge`.
 
 pub mod alerts;
 pub mod allowance;

@@ -181,7 +181,7 @@ pub struct WatchBatchRequest {
     max_bid_usd: Option<Money>,
     #[schema(min_length = 1, max_length = 60)]
     venue: Option<String>,
-    /// Alert settings of these names, in place of those of the watchlist.
+    /// Alert settings of these names, instead of those of the watchlist.
     #[schema(value_type = Option<EntryAlertsRequest>)]
     alerts: Option<Object<EntryAlertsRequest>>,
 }

@@ -1,8 +1,8 @@
 //! HTML pages. They work without JavaScript; scripts only add comfort. [`router`] serves them beside
 //! the API, and each page's file lists its routes.
 //!
-//! Pages hold no business rules: they call `index` and `accounts` as the API does, and show the errors
-//! of [`crate::edge::error`]. Markup is written with `maud`, which escapes every text. Styles and
+//! Pages hold no business rules: they call `service` as the API does, and show the errors of
+//! [`crate::edge::error`]. Markup is written with `maud`, which escapes every text. Styles and
 //! scripts are in `assets/` and are embedded in the binary.
 
 pub mod account;

@@ -267,7 +267,7 @@ pub struct RuleRequest {
     /// Required without `searchId`.
     #[schema(nullable = false)]
     pub filter: Option<FilterRequest>,
-    /// A saved search whose filter is copied, in place of `filter`.
+    /// A saved search whose filter is copied, instead of `filter`.
     #[schema(value_type = Option<u64>, minimum = 1)]
     pub search_id: Option<JsonInteger>,
     #[schema(value_type = Vec<ChannelRequest>, min_items = 1, max_items = 5)]
