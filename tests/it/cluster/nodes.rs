@@ -174,7 +174,7 @@ fn what_a_client_writes_on_one_node_it_reads_on_all() {
     // The journal of a node shows the records.
     two.stop();
     let dump = nodes[1].ok(&["journal", "dump"]);
-    assert!(dump.contains("\"node\":\"node-0\"") && dump.contains("ClaimRemoved"), "{dump}");
+    assert!(dump.contains("\"node\":\"node-0\"") && dump.contains("\"Removed\""), "{dump}");
     // As a single node, it refuses the folder until `cluster leave` has run.
     let alone = nodes[1].site.settings("");
     let refused = nodes[1].site.run(&["serve", "--listen", "127.0.0.1:0", "--config", &alone]);
