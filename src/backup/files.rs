@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::{BackupError, Member};
+use crate::vocab::folder::files_below;
 use crate::vocab::new_file;
 
 /// Folders of the data folder, in the order in which they are saved (see the module).
@@ -60,29 +61,20 @@ fn link_folder(data: &Path, folder: &str, to: &Path) -> Result<Vec<Member>, Back
 
 /// Returns the files below a folder in order, each with its inode. A missing folder has none.
 fn files_in(folder: &Path, kind: &str) -> io::Result<Vec<(String, u64)>> {
-    let (mut files, mut folders) = (Vec::new(), vec![String::new()]);
-    while let Some(prefix) = folders.pop() {
-        let entries = match fs::read_dir(folder.join(&prefix)) {
-            Err(err) if err.kind() == io::ErrorKind::NotFound => continue,
-            entries => entries?,
-        };
-        for entry in entries {
-            let entry = entry?;
-            let name = entry.file_name();
-            let Some(name) = name.to_str().filter(|name| !is_private(name)) else { continue };
-            let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
-            match entry.metadata() {
-                Ok(found) if found.is_dir() => folders.push(path),
-                Ok(found) if found.is_file() && is_kept(kind, name) => {
-                    files.push((path, found.ino()));
-                }
-                Ok(_) => {}
-                Err(err) if err.kind() == io::ErrorKind::NotFound => {}
-                Err(err) => return Err(err),
+    let mut files = Vec::new();
+    for (path, entry) in files_below(folder, |name| !is_private(name))? {
+        match entry.metadata() {
+            Ok(found)
+                if found.is_file()
+                    && entry.file_name().to_str().is_some_and(|name| is_kept(kind, name)) =>
+            {
+                files.push((path, found.ino()));
             }
+            Ok(_) => {}
+            Err(err) if err.kind() == io::ErrorKind::NotFound => {}
+            Err(err) => return Err(err),
         }
     }
-    files.sort_unstable();
     Ok(files)
 }
 

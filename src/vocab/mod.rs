@@ -12,6 +12,7 @@ pub mod columns;
 pub mod day;
 pub mod dqs;
 pub mod file_error;
+pub mod folder;
 pub mod header;
 pub mod ids;
 pub mod json;

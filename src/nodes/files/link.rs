@@ -22,6 +22,7 @@ use crate::index::generation::build;
 use crate::index::storage::manifest::{self, GenerationId, Manifest};
 use crate::intake::request::Site;
 use crate::vocab::file_error::AtPath;
+use crate::vocab::folder::files_below;
 use crate::vocab::new_file;
 
 /// Folders of the data folder that nodes share.
@@ -216,22 +217,7 @@ fn files_in(folder: &Path) -> io::Result<Vec<String>> {
 }
 
 fn all_files_in(folder: &Path, counts: impl Fn(&str) -> bool) -> io::Result<Vec<String>> {
-    let (mut files, mut folders) = (Vec::new(), vec![String::new()]);
-    while let Some(prefix) = folders.pop() {
-        let entries = match fs::read_dir(folder.join(&prefix)) {
-            Err(err) if err.kind() == io::ErrorKind::NotFound => continue,
-            entries => entries?,
-        };
-        for entry in entries {
-            let entry = entry?;
-            let name = entry.file_name();
-            let Some(name) = name.to_str().filter(|name| counts(name)) else { continue };
-            let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
-            if entry.file_type()?.is_dir() { folders.push(path) } else { files.push(path) }
-        }
-    }
-    files.sort_unstable();
-    Ok(files)
+    Ok(files_below(folder, counts)?.into_iter().map(|(path, _)| path).collect())
 }
 
 fn is_private(name: &str) -> bool {
