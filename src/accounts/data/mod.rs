@@ -170,11 +170,6 @@ impl UserData {
         self.rules.get(id)
     }
 
-    /// Number of saved searches.
-    pub fn search_count(&self) -> usize {
-        self.searches.len()
-    }
-
     /// Saved searches, newest first.
     pub fn searches(&self) -> impl Iterator<Item = &Arc<SavedSearch>> {
         self.searches.iter().rev()
