@@ -331,7 +331,7 @@ pub enum Event {
 /// Decodes the events of a record: one of the first kind, or a list.
 ///
 /// # Errors
-/// They are no events of the former layout.
+/// The payload does not hold events of the former layout.
 pub fn decode(kind: Kind, payload: &[u8]) -> Result<Vec<Event>, bincode::Error> {
     match kind.number() == *FORMER.start() {
         true => Ok(vec![codec().deserialize(payload)?]),

@@ -130,7 +130,7 @@ pub struct Trade {
 }
 
 impl Claim {
-    /// The present row, with the trade of the one before.
+    /// Returns the present row; bid and renewal are those of the claim it replaces.
     pub fn after(self, before: Option<&claims::Claim>) -> claims::Claim {
         claims::Claim {
             id: self.id,
