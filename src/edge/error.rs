@@ -110,16 +110,17 @@ fn seconds(time: Duration) -> u32 {
     time.as_secs_f64().ceil().clamp(1.0, 60.0) as u32
 }
 
-/// An [`ApiError`] as HTTP, shared by the API and the pages.
+/// An [`ApiError`] as HTTP, shared by the API and the pages. Handlers of the API return it.
 pub struct Refusal {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    pub body: ErrorResponse,
+    /// Boxed, so that a `Result` stays small.
+    pub body: Box<ErrorResponse>,
 }
 
 impl Refusal {
     fn new(status: StatusCode, body: ErrorResponse) -> Refusal {
-        Refusal { status, headers: HeaderMap::new(), body }
+        Refusal { status, headers: HeaderMap::new(), body: Box::new(body) }
     }
 
     fn plain(status: StatusCode, code: &'static str, message: impl Into<String>) -> Refusal {
@@ -219,16 +220,15 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for ApiError {
+impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let Refusal { status, headers, body } = self.into();
-        (status, headers, Json(body)).into_response()
+        (self.status, self.headers, Json(self.body)).into_response()
     }
 }
 
-impl From<ApiError> for Refusal {
-    fn from(err: ApiError) -> Refusal {
-        match err {
+impl<E: Into<ApiError>> From<E> for Refusal {
+    fn from(err: E) -> Refusal {
+        match err.into() {
             ApiError::Unauthenticated => Refusal::unauthenticated("unauthenticated", "Bearer"),
             // RFC 6750 §3.1: only a request that carried a token gets a reason.
             ApiError::InvalidKey => {
@@ -428,8 +428,8 @@ impl From<ApiError> for Refusal {
 }
 
 /// Responds to a method that the path does not have; the router adds `Allow`.
-pub async fn method_not_allowed() -> ApiError {
-    ApiError::MethodNotAllowed
+pub async fn method_not_allowed() -> Refusal {
+    ApiError::MethodNotAllowed.into()
 }
 
 #[cfg(test)]
@@ -447,11 +447,11 @@ mod tests {
             (AppendError::Closed, "30"),
         ] {
             let text = err.to_string();
-            let response = ApiError::from(WriteError::Journal(err)).into_response();
+            let response = Refusal::from(WriteError::Journal(err)).into_response();
             assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE, "{text}");
             assert_eq!(response.headers()[RETRY_AFTER], retry_after_s, "{text}");
         }
-        let response = ApiError::from(WriteError::Journal(AppendError::TooLong { len: 1 }));
+        let response = Refusal::from(WriteError::Journal(AppendError::TooLong { len: 1 }));
         assert_eq!(response.into_response().status(), StatusCode::INTERNAL_SERVER_ERROR);
     }
 
@@ -484,16 +484,16 @@ mod tests {
 
     #[test]
     fn a_query_beyond_its_own_time_is_not_told_to_try_again() {
-        let refusal = Refusal::from(ApiError::from(Spent::Time));
+        let refusal = Refusal::from(Spent::Time);
         assert_eq!(refusal.status, StatusCode::UNPROCESSABLE_ENTITY);
         assert!(!refusal.headers.contains_key(RETRY_AFTER));
     }
 
     #[test]
     fn a_limit_common_to_all_plans_names_no_plan() {
-        let err = ApiError::from(WriteError::TooMany { what: "claims", limit: 100_000 });
+        let refusal = Refusal::from(WriteError::TooMany { what: "claims", limit: 100_000 });
         assert_eq!(
-            serde_json::to_value(Refusal::from(err).body).expect("JSON"),
+            serde_json::to_value(refusal.body).expect("JSON"),
             serde_json::json!({
                 "error": "an account may have at most 100000 claims",
                 "code": "PLAN_LIMIT",

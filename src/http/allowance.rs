@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 
 use crate::accounts::{Allowance, Caller, Counter, Person};
+use crate::edge::error::Refusal;
 use crate::edge::rate_limit::rate_limit_headers;
 use crate::edge::{origin, session};
 use crate::http::operation::{Access, Operation};
@@ -52,7 +53,7 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
         if operation.access != Access::Key {
             return match checked {
                 Ok(()) => Box::pin(handler.call(request, app)),
-                Err(refusal) => Box::pin(ready(refusal.into_response())),
+                Err(err) => Box::pin(ready(Refusal::from(err).into_response())),
             };
         }
         let now = app.clock.now();
@@ -61,7 +62,7 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
             .and_then(|caller| check_json(&caller, operation.scope()).map(|()| caller))
         {
             Ok(caller) => caller,
-            Err(refusal) => return Box::pin(ready(refusal.into_response())),
+            Err(err) => return Box::pin(ready(Refusal::from(err).into_response())),
         };
         // Almost always at once.
         let charged = app.store.try_charge(Counter::Requests, &caller, now);
@@ -77,10 +78,10 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
             };
             let allowance = match check_granted(charged, &caller, now) {
                 Ok(allowance) => allowance,
-                Err(refusal) => return refusal.into_response(),
+                Err(err) => return Refusal::from(err).into_response(),
             };
-            if let Err(refusal) = checked {
-                let mut response = refusal.into_response();
+            if let Err(err) = checked {
+                let mut response = Refusal::from(err).into_response();
                 rate_limit_headers(&allowance, response.headers_mut());
                 return response;
             }

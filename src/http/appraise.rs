@@ -7,6 +7,7 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::edge::error::Refusal;
 use crate::edge::etag;
 use crate::http::body::JsonBody;
 use crate::http::json;
@@ -107,7 +108,7 @@ impl<'a> AppraisalResponse<'a> {
 pub async fn appraise_names(
     State(app): State<App>,
     JsonBody(body): JsonBody<AppraiseRequest>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let domains = Vec::<String>::try_from(body)?;
     let index = app.live.current();
     let timer = QueryTimer::start(QueryKind::Appraise);

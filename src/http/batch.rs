@@ -12,6 +12,7 @@ use serde_json::Number;
 use utoipa::ToSchema;
 
 use crate::accounts::Caller;
+use crate::edge::error::Refusal;
 use crate::edge::etag;
 use crate::http::allowance::charge_more;
 use crate::http::body::JsonBody;
@@ -142,11 +143,11 @@ pub async fn search_batch(
     Extension(caller): Extension<Caller>,
     Extension(known): Extension<Queries>,
     JsonBody(body): JsonBody<BatchRequest>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let queries = required(body.queries, "queries")?;
     if !(1..=BATCH_MAX).contains(&queries.len()) {
         let what = format!("must have 1 to {BATCH_MAX} searches, not {}", queries.len());
-        return Err(ApiError::parameter("queries", what));
+        return Err(ApiError::parameter("queries", what).into());
     }
     let allowance = charge_more(&app, &caller, queries.len() - 1, now.0).await?;
     let (index, as_of) = (app.live.current(), app.as_of(now));

@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 
 use crate::accounts::{Idempotency, IdempotencyKey, Post};
 use crate::edge::body::read_bytes_up_to;
+use crate::edge::error::Refusal;
 use crate::query::error::ParameterCode;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
@@ -43,18 +44,18 @@ pub struct PostBody<T> {
 }
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
-    type Rejection = ApiError;
+    type Rejection = Refusal;
 
-    async fn from_request(request: Request, _: &S) -> Result<JsonBody<T>, ApiError> {
+    async fn from_request(request: Request, _: &S) -> Result<JsonBody<T>, Refusal> {
         let bytes = read_json(request).await?;
-        parse(&bytes).map(JsonBody)
+        Ok(JsonBody(parse(&bytes)?))
     }
 }
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for PostBody<T> {
-    type Rejection = ApiError;
+    type Rejection = Refusal;
 
-    async fn from_request(mut request: Request, _: &S) -> Result<PostBody<T>, ApiError> {
+    async fn from_request(mut request: Request, _: &S) -> Result<PostBody<T>, Refusal> {
         let head = PostHead::read(&mut request).await?;
         let bytes = read_json(request).await?;
         Ok(PostBody { body: parse(&bytes)?, post: head.into_post(&bytes) })
@@ -70,9 +71,9 @@ pub struct BarePost(pub Post);
 struct Empty {}
 
 impl<S: Send + Sync> FromRequest<S> for BarePost {
-    type Rejection = ApiError;
+    type Rejection = Refusal;
 
-    async fn from_request(mut request: Request, _: &S) -> Result<BarePost, ApiError> {
+    async fn from_request(mut request: Request, _: &S) -> Result<BarePost, Refusal> {
         let head = PostHead::read(&mut request).await?;
         let (parts, body) = request.into_parts();
         let bytes = read_bytes(body).await?;

@@ -23,6 +23,7 @@ use utoipa::ToSchema;
 
 use crate::accounts::{Caller, UserData};
 use crate::changes::{ChangeLog, Entry, ReadError};
+use crate::edge::error::Refusal;
 use crate::edge::extensions::ServerSlot;
 use crate::http::allowance::{charge_more, readmit};
 use crate::http::json;
@@ -86,7 +87,7 @@ pub async fn list_changes(
     Extension(now): Extension<Now>,
     Extension(caller): Extension<Caller>,
     mut request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     // Without a slot of its class, a request must not wait.
     let slot = request.extensions_mut().remove::<ServerSlot>();
     let turn = slot.map(|slot| Turn::begin(&app, &caller, slot)).transpose()?;
@@ -100,7 +101,7 @@ pub async fn list_changes(
     let uri = request.uri().clone();
     let reader = Reader { app, caller, uri, asked: Arc::new(asked), today, has_counted: true };
     if wants_stream(request.headers()) {
-        return reader.stream(since, turn).await;
+        return Ok(reader.stream(since, turn).await?);
     }
     let wait = if turn.is_some() { wait } else { Duration::ZERO };
     let page = reader.wait(since.unwrap_or(0), Instant::now() + wait).await?;

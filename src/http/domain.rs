@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, Feedback};
+use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
 use crate::http::body::{JsonBody, Patch};
 use crate::http::json;
@@ -97,7 +98,7 @@ pub async fn find_domain(
     Extension(now): Extension<Now>,
     name: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let domain = parse_name(name)?;
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let feedback = app.store.feedback(&domain);
@@ -129,11 +130,11 @@ pub async fn vote(
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
     JsonBody(body): JsonBody<VoteRequest>,
-) -> Result<Json<VoteResponse>, ApiError> {
+) -> Result<Json<VoteResponse>, Refusal> {
     let domain = parse_name(name)?;
     let vote = Option::<Vote>::try_from(body)?;
     if !app.live.current().holds(&domain) {
-        return Err(ApiError::NotFound);
+        return Err(ApiError::NotFound.into());
     }
     let feedback = app.store.vote(&caller, &domain, vote).await?;
     Ok(Json(VoteResponse { domain, vote, feedback }))

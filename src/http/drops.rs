@@ -10,6 +10,7 @@ use axum::response::Response;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
 use crate::http::cursor::{self, QueryDigest};
 use crate::http::json;
@@ -43,7 +44,7 @@ pub async fn list_drops(
     State(app): State<App>,
     Extension(now): Extension<Now>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let parse = move |uri: &Uri| Asked::parse(uri, as_of.today);
     let asked = parse::parameters(request.uri(), parse).await?;

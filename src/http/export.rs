@@ -114,7 +114,7 @@ pub async fn export_drops(
     State(app): State<App>,
     export: Export,
     uri: Uri,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let (index, as_of) = (app.live.current(), app.as_of(export.now));
     let parse = move |uri: &Uri| {
         let params = Params::new(uri.query());
@@ -174,7 +174,7 @@ pub async fn export_names(
     export: Export,
     names: Vec<DomainName>,
     bom: bool,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let (index, as_of) = (app.live.current(), app.as_of(export.now));
     let started = match export.start(app).await? {
         Begun::Counted(started) => started,
@@ -259,7 +259,7 @@ pub async fn export_watchlist(
     State(app): State<App>,
     export: Export,
     RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let params = Params::new(query.as_deref());
     let header = csv_header(WATCHLIST_HEADER, params.flag("bom")?);
     let asked = WatchQuery::parse(params, LIMITS)?;
@@ -292,7 +292,7 @@ pub async fn export_portfolio(
     State(app): State<App>,
     export: Export,
     RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let params = Params::new(query.as_deref());
     let header = csv_header(PORTFOLIO_HEADER, params.flag("bom")?);
     let filter = ClaimFilter::parse(params, LIMITS)?;
@@ -356,9 +356,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Export
 where
     App: FromRef<S>,
 {
-    type Rejection = ApiError;
+    type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Export, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Export, Refusal> {
         let app = App::from_ref(state);
         let now = app.clock.now();
         let caller = admit_export(&app, parts, now)?;

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, Feed, FeedOf, Store, Token, UserData};
+use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
 use crate::edge::home::Home;
 use crate::http::body::{JsonInteger, PostBody};
@@ -151,7 +152,7 @@ pub async fn make_feed(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     PostBody { body, post }: PostBody<FeedRequest>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let of = feed_of(body.search_id.map(id), body.rule_id.map(id), "ruleId")?;
     let draft = app.store.draft_feed(&caller, of, post).await?;
     let receipt = |token: &Token| {
@@ -179,7 +180,7 @@ pub async fn revoke_feed(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
-) -> Result<Json<RevokedFeed>, ApiError> {
+) -> Result<Json<RevokedFeed>, Refusal> {
     let params = Params::new(query.as_deref());
     let of = feed_of(params.one("search_id")?, params.one("rule_id")?, "rule_id")?;
     app.store.revoke_feed(&caller, of).await?;
@@ -247,7 +248,7 @@ pub async fn read_feed(
     State(app): State<App>,
     address: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let (token, form) = path_id(address, parse)?;
     let unknown = || if app.store.was_caught_up() { ApiError::NotFound } else { ApiError::Unread };
     let (caller, of, digest) = app.store.feed(&token).ok_or_else(unknown)?;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, Hid};
+use crate::edge::error::Refusal;
 use crate::http::body::PostBody;
 use crate::http::response;
 use crate::http::watchlist::parse_names;
@@ -69,7 +70,7 @@ pub async fn list_hidden(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
-) -> Result<Json<HiddenResponse>, ApiError> {
+) -> Result<Json<HiddenResponse>, Refusal> {
     let page = Params::new(query.as_deref()).page(LIMITS, HIDDEN_MAX)?;
     let owned = app.store.user_data(&caller);
     let hidden: Vec<_> = page.rows(owned.hidden()).cloned().collect();
@@ -83,7 +84,7 @@ pub async fn hide(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     PostBody { body, post }: PostBody<HideRequest>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let names = parse_names(&required(body.domain_names, "domainNames")?, "domainNames")?;
     let names = names.into_iter().enumerate();
     let parsed = names.map(|(at, name)| {
@@ -101,7 +102,7 @@ pub async fn show(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
-) -> Result<Json<ShowResponse>, ApiError> {
+) -> Result<Json<ShowResponse>, Refusal> {
     let domain = Params::new(query.as_deref()).domain("domain")?;
     app.store.unhide(&caller, domain.clone()).await?;
     Ok(Json(ShowResponse { domain, removed: true }))

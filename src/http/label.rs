@@ -7,6 +7,7 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
 use crate::http::json;
 use crate::index::query::family::{FamilyName, VariantKind};
@@ -62,7 +63,7 @@ pub async fn find_label(
     Extension(now): Extension<Now>,
     label: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let name = parse_label(label)?;
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let tag = Tag::for_query(&index, as_of, request.uri(), &[]);

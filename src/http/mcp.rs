@@ -290,7 +290,7 @@ impl ServerHandler for Agents {
                 request.extensions_mut().insert(caller);
                 self.api.clone().oneshot(request).await.unwrap_or_else(|never| match never {})
             }
-            Err(refusal) => refusal.into_response(),
+            Err(err) => Refusal::from(err).into_response(),
         };
         Ok(result_of(response).await.into())
     }
@@ -352,7 +352,7 @@ pub fn router(app: App, api: Router) -> Router {
 /// Refuses requests from pages of other sites, and those without a key that may use tools.
 async fn admit(State(app): State<App>, mut request: Request, next: Next) -> Response {
     if origin::is_of_other_site(request.headers()) {
-        return ApiError::CrossSite.into_response();
+        return Refusal::from(ApiError::CrossSite).into_response();
     }
     if accepts_json(request.headers()) {
         request.headers_mut().insert(ACCEPT, HeaderValue::from_static(ACCEPTED));
@@ -362,7 +362,7 @@ async fn admit(State(app): State<App>, mut request: Request, next: Next) -> Resp
             request.extensions_mut().insert(caller);
             next.run(request).await
         }
-        Err(refusal) => refusal.into_response(),
+        Err(err) => Refusal::from(err).into_response(),
     }
 }
 
@@ -400,7 +400,7 @@ async fn in_json(request: Request, next: Next) -> Response {
     if !is_text || !response.status().is_client_error() {
         return response;
     }
-    let refusal = match response.status() {
+    let err = match response.status() {
         StatusCode::METHOD_NOT_ALLOWED => ApiError::MethodNotAllowed,
         StatusCode::PAYLOAD_TOO_LARGE => ApiError::BodyTooLarge { bytes_max: BODY_BYTES_MAX },
         // The library's status for a body that it cannot parse, too.
@@ -417,7 +417,7 @@ async fn in_json(request: Request, next: Next) -> Response {
             ApiError::parameter("body", text.trim())
         }
     };
-    refusal.into_response()
+    Refusal::from(err).into_response()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Attribution, Caller, Claim, ClaimPatch, NewClaim, UserData};
+use crate::edge::error::Refusal;
 use crate::http::body::{JsonBody, JsonInteger, Money, Patch, PostBody};
 use crate::http::json;
 use crate::http::params::path_id;
@@ -271,7 +272,7 @@ pub async fn list_claims(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let filter = ClaimFilter::parse(Params::new(query.as_deref()), LIMITS)?;
     let owned: Arc<UserData> = app.store.user_data(&caller);
     let body = work::run(claims_cost_us(&owned), move || {
@@ -287,7 +288,7 @@ pub async fn find_claim(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let owned = app.store.user_data(&caller);
     let claim = owned.claim(path_id(id, ClaimId::parse)?).ok_or(ApiError::NotFound)?;
     Ok(Json(OneClaim { claim: ClaimResponse::new(claim) }).into_response())
@@ -298,7 +299,7 @@ pub async fn add_claim(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     PostBody { body, post }: PostBody<ClaimRequest>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let draft = app.store.add_claim(&caller, NewClaim::try_from(body)?, post).await?;
     let receipt = |claim: &Claim| {
         let added = AddedClaim { id: claim.id, claim: ClaimResponse::new(claim) };
@@ -315,7 +316,7 @@ pub async fn change_claim(
     Extension(Now(now)): Extension<Now>,
     id: Result<Path<String>, PathRejection>,
     JsonBody(body): JsonBody<ClaimPatchRequest>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let patch = ClaimPatch::try_from(body)?;
     let claim = app.store.change_claim(&caller, path_id(id, ClaimId::parse)?, patch, now).await?;
     Ok(Json(OneClaim { claim: ClaimResponse::new(&claim) }).into_response())
@@ -326,7 +327,7 @@ pub async fn remove_claim(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Json<Deleted>, ApiError> {
+) -> Result<Json<Deleted>, Refusal> {
     let id = path_id(id, ClaimId::parse)?;
     app.store.remove_claim(&caller, id).await?;
     Ok(Json(Deleted::new(id.get())))

@@ -8,6 +8,7 @@ use axum::http::{Extensions, HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use tower::ServiceExt;
 
+use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
 use crate::http::operation::Operation;
 use crate::service::app::App;
@@ -32,7 +33,7 @@ pub async fn check(
     let Some(current) = operation.current else {
         // Any current state; the handler reports its absence.
         let is_any = headers.get_all(IF_MATCH).iter().all(|line| line == "*");
-        return if is_any { Ok(()) } else { Err(ApiError::PreconditionFailed.into_response()) };
+        return if is_any { Ok(()) } else { Err(failed()) };
     };
     // With the caller, the time and the path parameters.
     let mut asked = Request::new(Body::empty());
@@ -44,11 +45,15 @@ pub async fn check(
     if response.status() != StatusCode::OK {
         return Err(response);
     }
-    let (_, bytes) = read(response).await.map_err(IntoResponse::into_response)?;
+    let (_, bytes) = read(response).await.map_err(|err| Refusal::from(err).into_response())?;
     match Tag::for_bytes(&bytes).is_matched(headers) {
         true => Ok(()),
-        false => Err(ApiError::PreconditionFailed.into_response()),
+        false => Err(failed()),
     }
+}
+
+fn failed() -> Response {
+    Refusal::from(ApiError::PreconditionFailed).into_response()
 }
 
 /// Adds the tag to the representation of a resource, or returns a 304.
@@ -58,7 +63,7 @@ pub async fn tagged(response: Response, headers: &HeaderMap) -> Response {
     }
     let (response, bytes) = match read(response).await {
         Ok(read) => read,
-        Err(err) => return err.into_response(),
+        Err(err) => return Refusal::from(err).into_response(),
     };
     let tag = Tag::for_bytes(&bytes);
     let unchanged = tag.not_modified(headers);

@@ -6,6 +6,7 @@ use axum::http::Uri;
 use axum::response::Response;
 use utoipa::ToSchema;
 
+use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
 use crate::http::json;
 use crate::http::json::push_member;
@@ -17,7 +18,6 @@ use crate::index::query::rows::SearchRow;
 use crate::query::params::Params;
 use crate::service::app::App;
 use crate::service::app::Now;
-use crate::service::error::ApiError;
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 
@@ -29,7 +29,7 @@ pub async fn search_names(
     State(app): State<App>,
     Extension(now): Extension<Now>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let parse = move |uri: &Uri| Params::new(uri.query()).search(as_of.today);
     let (query, filter) = parse::parameters(request.uri(), parse).await?;

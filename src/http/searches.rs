@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, SavedSearch, SearchPatch};
+use crate::edge::error::Refusal;
 use crate::http::body::{JsonBody, Patch, PostBody};
 use crate::http::filter::{FilterRequest, FilterResponse};
 use crate::http::json;
@@ -141,7 +142,7 @@ pub async fn list_searches(
     Extension(caller): Extension<Caller>,
     Extension(now): Extension<Now>,
     RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let page = Params::new(query.as_deref()).page(LIMITS, ENTRIES_OFFSET_MAX)?;
     let owned = app.store.user_data(&caller);
     let (index, as_of) = (app.live.current(), app.as_of(now));
@@ -161,7 +162,7 @@ pub async fn add_search(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     PostBody { body, post }: PostBody<SearchRequest>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let parse = |today| {
         let name = required(body.name, "name")?;
         let filters = required(body.filter, "filter")?.parse(today)?;
@@ -187,7 +188,7 @@ pub async fn change_search(
     Extension(now): Extension<Now>,
     id: Result<Path<String>, PathRejection>,
     JsonBody(body): JsonBody<SearchPatchRequest>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let id = path_id(id, SearchId::parse)?;
     let before = app.store.user_data(&caller).search(id).cloned().ok_or(ApiError::NotFound)?;
     let (index, as_of) = (app.live.current(), app.as_of(now));
@@ -231,7 +232,7 @@ pub async fn remove_search(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Json<Deleted>, ApiError> {
+) -> Result<Json<Deleted>, Refusal> {
     let id = path_id(id, SearchId::parse)?;
     app.store.remove_search(&caller, id).await?;
     Ok(Json(Deleted::new(id.get())))

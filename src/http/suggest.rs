@@ -4,12 +4,12 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use utoipa::ToSchema;
 
+use crate::edge::error::Refusal;
 use crate::edge::etag;
 use crate::http::json;
 use crate::http::rows::{JsonArray, push_json_text};
 use crate::query::params::Params;
 use crate::service::app::App;
-use crate::service::error::ApiError;
 
 /// Bytes to reserve for a name.
 const NAME_BYTES: usize = 32;
@@ -24,7 +24,7 @@ pub struct SuggestResponse {
 }
 
 /// `GET /api/v1/suggest`: the names that a search would put first.
-pub async fn suggest_names(State(app): State<App>, request: Request) -> Result<Response, ApiError> {
+pub async fn suggest_names(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
     let filter = Params::new(request.uri().query()).suggest()?;
     let index = app.live.current();
     let mut out = Vec::with_capacity(NAME_BYTES * (filter.limit as usize + 1));

@@ -8,6 +8,7 @@ use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::edge::error::Refusal;
 use crate::edge::etag;
 use crate::http::json;
 use crate::query::params::Params;
@@ -116,7 +117,7 @@ pub async fn list_tlds(
     State(app): State<App>,
     Extension(now): Extension<Now>,
     RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let asked = Asked::parse(query.as_deref())?;
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let (served, bootstrap) = (index.clone(), app.reach.bootstrap.current());

@@ -8,9 +8,9 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, R
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 
+use crate::edge::error::Refusal;
 use crate::http::body::read_bytes;
 use crate::service::app::App;
-use crate::service::error::ApiError;
 use crate::vocab::ids::UnsubscribeToken;
 use crate::vocab::time::UnixMs;
 
@@ -36,7 +36,7 @@ pub async fn unsubscribe(
     State(app): State<App>,
     link: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     read_bytes(request.into_body()).await?;
     let token = link.ok().and_then(|Path(text)| UnsubscribeToken::parse(&text));
     if let Some(token) = token

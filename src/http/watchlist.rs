@@ -252,7 +252,7 @@ pub async fn list_watches(
     Extension(caller): Extension<Caller>,
     Extension(now): Extension<Now>,
     RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let WatchQuery { filter, sort, page } =
         WatchQuery::parse(Params::new(query.as_deref()), LIMITS)?;
     let (owned, index, as_of) = (app.store.user_data(&caller), app.live.current(), app.as_of(now));
@@ -281,7 +281,7 @@ pub async fn add_watch(
     Extension(caller): Extension<Caller>,
     Extension(now): Extension<Now>,
     PostBody { body, post }: PostBody<WatchRequest>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let text = required(body.domain_name, "domainName")?;
     let name = DomainName::parse_or_address(&text)
         .map_err(|err| ApiError::parameter("domainName", err))?;
@@ -303,7 +303,7 @@ pub async fn change_watch(
     Extension(now): Extension<Now>,
     name: Result<Path<String>, PathRejection>,
     JsonBody(body): JsonBody<WatchPatchRequest>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let Path(name) =
         name.map_err(|_| ApiError::parameter("domain", "is not percent-encoded UTF-8"))?;
     let name =
@@ -320,7 +320,7 @@ pub async fn add_batch(
     Extension(caller): Extension<Caller>,
     Extension(now): Extension<Now>,
     PostBody { body, post }: PostBody<WatchBatchRequest>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let texts = required(body.domain_names, "domainNames")?;
     let parsed = parse_names(&texts, "domainNames")?;
     let owned = app.store.user_data(&caller);
@@ -379,7 +379,7 @@ pub async fn remove_watch(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
-) -> Result<Json<RemovedWatch>, ApiError> {
+) -> Result<Json<RemovedWatch>, Refusal> {
     let domain = Params::new(query.as_deref()).domain("domain")?;
     app.store.remove_watch(&caller, &domain).await?;
     Ok(Json(RemovedWatch { domain, removed: true }))

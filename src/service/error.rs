@@ -1,4 +1,4 @@
-//! Why a request is refused. Statuses and bodies are elsewhere (`http/error`).
+//! Why a request is refused. Statuses and bodies are elsewhere (`edge/error`).
 
 use std::borrow::Cow;
 use std::fmt::Display;

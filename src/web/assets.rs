@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use rust_embed::Embed;
 
+use crate::edge::error::Refusal;
 use crate::service::error::ApiError;
 use crate::web::Web;
 
@@ -54,7 +55,9 @@ pub fn routes() -> Router<Web> {
 
 /// Serves one file. The version is ignored: a page of an older binary gets the current file.
 async fn send(Path((_, name)): Path<(String, String)>) -> Response {
-    let Some(file) = Files::get(&name) else { return ApiError::NotFound.into_response() };
+    let Some(file) = Files::get(&name) else {
+        return Refusal::from(ApiError::NotFound).into_response();
+    };
     let kind = match name.rsplit_once('.').map(|(_, ending)| ending) {
         Some("css") => "text/css; charset=utf-8",
         Some("js") => "text/javascript; charset=utf-8",

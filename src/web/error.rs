@@ -5,7 +5,6 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 
 use crate::edge::error::Refusal;
-use crate::service::error::ApiError;
 use crate::web::components::query;
 use crate::web::layout::Page;
 
@@ -14,7 +13,7 @@ pub enum PageError {
     /// A login is required. `next` is the path and query to return to, for a GET request.
     LogIn { next: Option<String> },
     /// The error the API would return.
-    Refused(ApiError),
+    Refused(Refusal),
 }
 
 impl PageError {
@@ -25,7 +24,7 @@ impl PageError {
     }
 }
 
-impl<E: Into<ApiError>> From<E> for PageError {
+impl<E: Into<Refusal>> From<E> for PageError {
     fn from(err: E) -> PageError {
         PageError::Refused(err.into())
     }
@@ -38,7 +37,7 @@ impl IntoResponse for PageError {
                 let next = next.unwrap_or_default();
                 Redirect::to(&query::with(&[("next", &next)], "/login")).into_response()
             }
-            PageError::Refused(err) => refusal_page(err.into()),
+            PageError::Refused(refusal) => refusal_page(refusal),
         }
     }
 }

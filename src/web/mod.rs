@@ -47,6 +47,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 
 use crate::accounts::{Person, UserData};
+use crate::edge::error::Refusal;
 use crate::http::{mcp, operations};
 use crate::outbound::email::Mailer;
 use crate::service::app::App;
@@ -147,6 +148,6 @@ pub fn refusals(uri: &Uri, headers: &HeaderMap) -> fn(ApiError) -> Response {
     if !uri.path().starts_with("/api/") && accepts().is_some_and(|it| it.contains("text/html")) {
         |err| layout::protect_now(PageError::from(err).into_response())
     } else {
-        ApiError::into_response
+        |err| Refusal::from(err).into_response()
     }
 }

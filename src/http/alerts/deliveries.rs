@@ -12,6 +12,7 @@ use super::ChannelResponse;
 use crate::accounts::{
     Caller, Delivery, DeliveryStatus, MessageKind, Post, Problem, Receipt, StatusClass, UserData,
 };
+use crate::edge::error::Refusal;
 use crate::http::body::BarePost;
 use crate::http::params::path_id;
 use crate::http::response::{self, Timestamp};
@@ -138,7 +139,7 @@ pub async fn list_deliveries(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let owned = app.store.user_data(&caller);
     let rule = owned.rule(path_id(id, RuleId::parse)?).ok_or(ApiError::NotFound)?.id;
     Ok(Json(DeliveryList::new(&owned, rule)).into_response())
@@ -152,7 +153,7 @@ pub async fn test_alert(
     Extension(now): Extension<Now>,
     id: Result<Path<String>, PathRejection>,
     BarePost(post): BarePost,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let draft = rules::draft_test(&app, &caller, path_id(id, RuleId::parse)?, now, post).await?;
     let answered = draft.respond(|deliveries| queued(deliveries)).await?;
     Ok(response::posted(answered))
@@ -165,11 +166,11 @@ pub async fn retry_delivery(
     Extension(caller): Extension<Caller>,
     ids: Result<Path<(String, String)>, PathRejection>,
     BarePost(post): BarePost,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let Path((rule, delivery)) = ids.map_err(|_| ApiError::NotFound)?;
     let rule = RuleId::parse(&rule).ok_or(ApiError::NotFound)?;
     let delivery = DeliveryId::parse(&delivery).ok_or(ApiError::NotFound)?;
-    retry(&app, &caller, rule, delivery, post).await
+    Ok(retry(&app, &caller, rule, delivery, post).await?)
 }
 
 /// Queues a failed delivery of a rule, or of the watchlist, again.

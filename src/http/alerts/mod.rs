@@ -20,6 +20,7 @@ use crate::accounts::{
     Caller, ChangedRule, Channel, NewRule, OffReason, Rule, RulePatch, SwitchedOff, UserData,
     WebhookSecret,
 };
+use crate::edge::error::Refusal;
 use crate::http::body::{JsonBody, JsonInteger, Object, Patch, PostBody};
 use crate::http::filter::{FilterRequest, FilterResponse};
 use crate::http::json;
@@ -410,7 +411,7 @@ pub async fn list_alerts(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let page = Params::new(query.as_deref()).page(LIMITS, ENTRIES_OFFSET_MAX)?;
     let owned = app.store.user_data(&caller);
     let cost_us = work::cost_us(owned.rule_count(), RULE_US);
@@ -428,7 +429,7 @@ pub async fn find_alert(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let owned = app.store.user_data(&caller);
     let rule = owned.rule(path_id(id, RuleId::parse)?).ok_or(ApiError::NotFound)?;
     Ok(one_rule(rule, &owned, &[]))
@@ -439,7 +440,7 @@ pub async fn add_alert(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     PostBody { body, post }: PostBody<RuleRequest>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let compiles = body.filter.as_ref().is_some_and(FilterRequest::compiles);
     let parse = |owned: &UserData, hosts: &HostRules, today| parse_rule(body, owned, hosts, today);
     let draft = rules::add(&app, &caller, compiles, parse, post).await?;
@@ -463,7 +464,7 @@ pub async fn change_alert(
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
     JsonBody(body): JsonBody<RulePatchRequest>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let id = path_id(id, RuleId::parse)?;
     let compiles = matches!(&body.filter, Patch::Value(filter) if filter.compiles());
     let parse =
@@ -479,7 +480,7 @@ pub async fn remove_alert(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     id: Result<Path<String>, PathRejection>,
-) -> Result<Json<Deleted>, ApiError> {
+) -> Result<Json<Deleted>, Refusal> {
     let id = path_id(id, RuleId::parse)?;
     app.store.remove_rule(&caller, id).await?;
     Ok(Json(Deleted::new(id.get())))

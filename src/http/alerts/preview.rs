@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::{PreviewRequest, preview_filter};
+use crate::edge::error::Refusal;
 use crate::http::body::PostBody;
 use crate::http::filter::FilterRequest;
 use crate::http::json;
@@ -69,7 +70,7 @@ pub async fn preview_alert(
     State(app): State<App>,
     Extension(now): Extension<Now>,
     PostBody { body, .. }: PostBody<PreviewRequest>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let scans = body.filter.as_ref().is_some_and(FilterRequest::reads_text);
     let body = work::run_or_scan(scans, index.preview_cost_us(as_of), move || {

@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 use super::deliveries::{self, DeliveryList, queued};
 use super::{ChannelRequest, ChannelResponse, SecretResponse};
 use crate::accounts::{Caller, Channel, EntryAlerts, UserData, WebhookSecret};
+use crate::edge::error::Refusal;
 use crate::http::body::{BarePost, JsonBody, Object};
 use crate::http::response::{self, Timestamp};
 use crate::service::app::{App, Now};
@@ -184,7 +185,7 @@ pub async fn set_watch_alerts(
     Extension(caller): Extension<Caller>,
     Extension(now): Extension<Now>,
     JsonBody(body): JsonBody<WatchAlertsRequest>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let secrets = watch_alerts::save(&app, &caller, body.into_sent(), true, now).await?;
     let response = shown(&app, &caller, &app.store.user_data(&caller), &secrets, now);
     Ok(response::not_stored(response))
@@ -222,7 +223,7 @@ pub async fn test_watch_alerts(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
     BarePost(post): BarePost,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let draft = app.store.queue_watch_test(&caller, app.reach.channels.email, post).await?;
     Ok(response::posted(draft.respond(|deliveries| queued(deliveries)).await?))
 }
@@ -242,8 +243,8 @@ pub async fn retry_watch_delivery(
     Extension(caller): Extension<Caller>,
     delivery: Result<Path<String>, PathRejection>,
     BarePost(post): BarePost,
-) -> Result<Response, ApiError> {
+) -> Result<Response, Refusal> {
     let delivery = delivery.ok().and_then(|Path(id)| DeliveryId::parse(&id));
     let delivery = delivery.ok_or(ApiError::NotFound)?;
-    deliveries::retry(&app, &caller, RuleId::WATCHLIST, delivery, post).await
+    Ok(deliveries::retry(&app, &caller, RuleId::WATCHLIST, delivery, post).await?)
 }

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
 use crate::accounts::{Tags, WatchPatch};
+use crate::edge::error::Refusal;
 use crate::http::export::{Export, export_names};
 use crate::index::filter::DropFilter;
 use crate::query::params::Params;
@@ -217,7 +218,7 @@ pub async fn unhide(
 pub async fn csv(
     WebState(web): WebState<Web>,
     member: LoggedIn,
-    export: Result<Export, ApiError>,
+    export: Result<Export, Refusal>,
     RawQuery(query): RawQuery,
     Form(fields): LargeForm<Fields>,
 ) -> Result<Response, PageError> {
