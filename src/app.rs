@@ -25,9 +25,10 @@ use crate::changes::{Appender, ChangeLog};
 use crate::config::Config;
 use crate::config::telemetry::Telemetry;
 use crate::corpus::Corpus;
+use crate::edge::allowance;
 use crate::edge::mount::Mount;
 use crate::edge::position::Positions;
-use crate::http::allowance;
+use crate::http;
 use crate::index::error::OpenError;
 use crate::index::filter::AsOf;
 use crate::index::generation::build;
@@ -569,7 +570,7 @@ impl Serving {
             cookie: config.web.cookie(config.outbound.public_url.as_ref()),
         });
         let public_host = config.outbound.public_url.as_ref().map(BaseUrl::authority);
-        let router = web::router(web);
+        let router = web::router(web, http::router(app), http::description());
         let mount = Mount::new(config.outbound.public_url.as_ref());
         let parts = server::ServerParts {
             router: router.layer(MapRequestLayer::new(requests::record_route)),

@@ -37,18 +37,15 @@ const MAY_IMPORT: &[(&str, &str)] = &[
         "vocab query service index intake changes cluster accounts backup telemetry outbound",
     ),
     // Headers, cookies and statuses, for the API, the pages and the server.
-    ("edge", "vocab index accounts service"),
+    ("edge", "vocab index accounts telemetry service"),
     // Responses contain the signals of a score. The guard checks webhooks when they are added.
     (
         "http",
         "vocab query service edge scorer index intake changes cluster accounts telemetry outbound \
          sources",
     ),
-    // Pages show what the API answers, and the parts of a score.
-    (
-        "web",
-        "vocab query service edge scorer index intake accounts telemetry outbound sources http",
-    ),
+    // Pages show the parts of a score.
+    ("web", "vocab query service edge scorer index intake accounts telemetry outbound sources"),
     // Connections and deadlines: it can refuse requests, but does not know their meaning.
     ("server", "vocab telemetry service edge http"),
     // A setting is parsed into what its reader takes.
@@ -252,9 +249,9 @@ fn planted_faults_are_found() {
     );
     plant(
         "web/mod.rs",
-        "#[cfg(test)]\nmod tests { use crate::corpus::B; }\nuse crate::{http, server::C};",
+        "#[cfg(test)]\nmod tests { use crate::corpus::B; }\nuse crate::{edge, server::C};",
     );
-    for room in ["corpus", "server"] {
+    for room in ["corpus", "edge", "server"] {
         plant(&format!("{room}/mod.rs"), "// crate::web");
     }
     let found = faults(&modules(root.path()));

@@ -15,8 +15,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use dropdex::accounts::{Store, Token};
 use dropdex::changes::Appender;
+use dropdex::edge::allowance;
 use dropdex::edge::mount::Mount;
-use dropdex::http::allowance;
+use dropdex::http;
 use dropdex::index::Index;
 use dropdex::index::generation::live::LiveIndex;
 use dropdex::outbound::bootstrap::LiveBootstrap;
@@ -107,8 +108,9 @@ impl Service {
     /// # Errors
     /// There is no free port.
     pub fn listen(&self, bare: &[(&str, usize)]) -> anyhow::Result<SocketAddr> {
-        let mut router = web::router(Web::new(self.app.clone(), WebSettings::default()));
         let app = self.app.clone();
+        let web = Web::new(app.clone(), WebSettings::default());
+        let mut router = web::router(web, http::router(app.clone()), http::description());
         for &(path, bytes) in bare {
             let body = Bytes::from(json_of(bytes));
             let answer = move || async move { ([(CONTENT_TYPE, "application/json")], body) };

@@ -92,7 +92,7 @@ pub fn vary(headers: &mut HeaderMap, name: &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::operation::Access;
+    use crate::edge::operation::Access;
     use crate::http::operations::OPERATIONS;
 
     #[test]

@@ -1,13 +1,17 @@
 //! HTTP code shared by the API, the pages and the server: headers, cookies, addresses and statuses.
 
+pub mod allowance;
 pub mod body;
 pub mod caching;
+pub mod csv;
 pub mod error;
 pub mod etag;
+pub mod export;
 pub mod extensions;
 pub mod home;
 pub mod local;
 pub mod mount;
+pub mod operation;
 pub mod origin;
 pub mod paths;
 pub mod peer;

@@ -12,13 +12,13 @@ use serde_json::Number;
 use utoipa::ToSchema;
 
 use crate::accounts::Caller;
+use crate::edge::allowance::charge_more;
 use crate::edge::error::Refusal;
 use crate::edge::etag;
-use crate::http::allowance::charge_more;
+use crate::edge::operation::Queries;
 use crate::http::body::JsonBody;
 use crate::http::json;
 use crate::http::json::push_member;
-use crate::http::operation::Queries;
 use crate::http::params::unknown_parameter;
 use crate::http::search::SearchResponse;
 use crate::index::filter::SearchFilter;

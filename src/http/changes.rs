@@ -23,12 +23,13 @@ use utoipa::ToSchema;
 
 use crate::accounts::{Caller, UserData};
 use crate::changes::{ChangeLog, Entry, ReadError};
+use crate::edge::allowance::{charge_more, readmit};
+use crate::edge::csv::push_number;
 use crate::edge::error::Refusal;
 use crate::edge::extensions::ServerSlot;
-use crate::http::allowance::{charge_more, readmit};
 use crate::http::json;
 use crate::http::parse;
-use crate::http::rows::{push_number, push_quoted_day};
+use crate::http::rows::push_quoted_day;
 use crate::index::changes::NameTest;
 use crate::index::filter::{AsOf, Filter};
 use crate::query::params::{ChangesQuery, Params, sequence};

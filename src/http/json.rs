@@ -6,7 +6,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use serde::Serialize;
 
-use crate::http::rows::push_number;
+use crate::edge::csv::push_number;
 use crate::service::error::ApiError;
 
 /// Initial buffer size, enough for a dossier.

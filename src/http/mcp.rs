@@ -33,12 +33,12 @@ use tower::ServiceExt;
 use url::form_urlencoded;
 
 use crate::accounts::Caller;
+use crate::edge::allowance::{admit_agent, charge_more};
 use crate::edge::error::Refusal;
+use crate::edge::operation::{Operation, ParameterPlace};
 use crate::edge::origin;
-use crate::http::allowance::{admit_agent, charge_more};
 use crate::http::batch::ParameterValue;
 use crate::http::body::check_content_type;
-use crate::http::operation::{Operation, ParameterPlace};
 use crate::http::operations::OPERATIONS;
 use crate::http::rows::{DROP_MEMBERS, Member};
 use crate::query::error::ParameterCode;

@@ -2,7 +2,6 @@
 //! Use cases are in `service`, statuses in `edge`.
 
 pub mod alerts;
-pub mod allowance;
 pub mod appraise;
 pub mod batch;
 pub mod body;
@@ -14,12 +13,12 @@ pub mod export;
 pub mod feeds;
 pub mod filter;
 pub mod health;
+mod guarded;
 pub mod hidden;
 pub mod json;
 pub mod label;
 pub mod mcp;
 mod openapi;
-pub mod operation;
 pub mod operations;
 pub mod params;
 mod parse;
@@ -33,3 +32,19 @@ pub mod suggest;
 pub mod tlds;
 pub mod unsubscribe;
 pub mod watchlist;
+
+use axum::Router;
+
+use crate::edge::operation::Description;
+use crate::service::app::App;
+
+/// The operations of the API and their documentation.
+pub fn description() -> Description {
+    Description { operations: operations::OPERATIONS, document: operations::document }
+}
+
+/// The routes of the API and of the tools for agents, without a fallback for unknown paths.
+pub fn router(app: App) -> Router {
+    let api = operations::router(app.clone());
+    api.clone().merge(mcp::router(app, api))
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::edge::error::ErrorResponse;
-use crate::http::operation::{
+use crate::edge::operation::{
     Access, Content, Group, Operation, Parameter, ParameterKind, ParameterPlace, ResponseSpec,
     Shape,
 };

@@ -14,13 +14,13 @@ use utoipa::ToSchema;
 
 use crate::edge::error;
 use crate::edge::etag::{self, Tag};
-use crate::http::alerts::watchlist as watch_alerts;
-use crate::http::allowance::guarded;
-use crate::http::export::ExportFormat;
-use crate::http::operation::{
+use crate::edge::export::ExportFormat;
+use crate::edge::operation::{
     Access, Content, Group, Operation, Parameter, ParameterKind, ParameterPlace, ResponseSpec,
     Shape,
 };
+use crate::http::alerts::watchlist as watch_alerts;
+use crate::http::guarded::guarded;
 use crate::http::response::Deleted;
 use crate::http::{
     alerts, appraise, batch, changes, domain, drops, export, feeds, health, hidden, label, openapi,

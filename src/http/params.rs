@@ -7,7 +7,7 @@ use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 use axum::http::{HeaderMap, HeaderName};
 
-use crate::http::operation::{Operation, Parameter, ParameterPlace};
+use crate::edge::operation::{Operation, Parameter, ParameterPlace};
 use crate::query::params::decode;
 use crate::service::error::ApiError;
 use crate::vocab::similar;

@@ -10,7 +10,7 @@ use tower::ServiceExt;
 
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
-use crate::http::operation::Operation;
+use crate::edge::operation::Operation;
 use crate::service::app::App;
 use crate::service::error::ApiError;
 

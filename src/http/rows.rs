@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use chrono::Datelike;
 use memchr::memchr2;
 
+use crate::edge::csv::{push, push_number, push_quoted_cell};
 use crate::index::query::rows::{DropRow, LatestDrop, SearchRow};
 use crate::index::rules::preview::Preview;
 use crate::index::{DropsPage, SearchPage};
@@ -24,12 +25,6 @@ use crate::vocab::time::UnixMs;
 pub const SEARCH_JSON_BYTES: usize = 320;
 /// Bytes to reserve for the JSON of a row of the drops list.
 pub const DROP_JSON_BYTES: usize = 1_024;
-/// Bytes to reserve for the CSV of a row of the drops list.
-pub const DROP_CSV_BYTES: usize = 144;
-
-/// Header line of the drops export.
-pub const DROPS_CSV_HEADER: &str = "domain,tld,length,dqs,explanation\r\n";
-
 named_enum! {
     /// Member of a row of the drops list, by its name in JSON.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,32 +269,6 @@ pub fn push_drop_columns(row: &DropRow<'_>, members: &[Member], out: &mut Vec<u8
     push(out, "\r\n");
 }
 
-/// Appends a cell in quotes, with inner quotes doubled.
-fn push_quoted_cell(out: &mut Vec<u8>, text: &str) {
-    let mut before = "\"";
-    for piece in text.split('"') {
-        push(out, before);
-        push(out, piece);
-        before = "\"\"";
-    }
-    push(out, "\"");
-}
-
-/// Appends a row of the drops list as a line of the drops export. Names and TLDs consist of letters,
-/// digits, hyphens and dots, and need no quotes; the explanation is always quoted.
-pub fn push_drop_csv(row: &DropRow<'_>, out: &mut Vec<u8>) {
-    push(out, row.name);
-    push(out, ",");
-    push(out, row.tld);
-    push(out, ",");
-    push_number(out, row.length);
-    push(out, ",");
-    push_number(out, row.dqs.points());
-    push(out, ",");
-    push_quoted_cell(out, row.explanation);
-    push(out, "\r\n");
-}
-
 fn push_signals(signals: &Signals<'_>, out: &mut Vec<u8>) {
     push(out, "{\"scorerVersion\":");
     push_number(out, signals.scorer_version);
@@ -375,12 +344,6 @@ fn push_part(out: &mut Vec<u8>, name: &str, points: i32) {
     push_signed(out, points);
 }
 
-/// Inlined for the same reason.
-#[inline(always)]
-fn push(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(text.as_bytes());
-}
-
 /// JSON array that is appended to a buffer item by item.
 pub struct JsonArray<'a> {
     out: &'a mut Vec<u8>,
@@ -407,23 +370,6 @@ impl<'a> JsonArray<'a> {
     pub fn close(self) {
         self.out.push(b']');
     }
-}
-
-/// Appends `number` in decimal digits.
-#[inline]
-pub fn push_number(out: &mut Vec<u8>, number: impl Into<u32>) {
-    let mut number = number.into();
-    if number < 10 {
-        return out.push(b'0' + number as u8);
-    }
-    let mut digits = [0; 10];
-    let mut start = digits.len();
-    while number > 0 {
-        start -= 1;
-        digits[start] = b'0' + (number % 10) as u8;
-        number /= 10;
-    }
-    out.extend_from_slice(&digits[start..]);
 }
 
 #[inline]
@@ -506,6 +452,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::edge::csv::push_drop_csv;
     use crate::index::query::rows::Status;
     use crate::scorer::{Scorer, Scratch, Spread};
     use crate::vocab::dqs::Dqs;

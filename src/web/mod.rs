@@ -48,7 +48,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::accounts::{Person, UserData};
 use crate::edge::error::Refusal;
-use crate::http::{mcp, operations};
+use crate::edge::operation::Description;
 use crate::outbound::email::Mailer;
 use crate::service::app::App;
 use crate::service::error::ApiError;
@@ -105,10 +105,8 @@ impl Deref for Web {
     }
 }
 
-/// Router of the API and the pages.
-pub fn router(web: Web) -> Router {
-    let api = operations::router(web.app.clone());
-    let agents = mcp::router(web.app.clone(), api.clone());
+/// Router of the pages and of `api`, which `described` describes.
+pub fn router(web: Web, api: Router, described: Description) -> Router {
     let pages = Router::new()
         .merge(drops::routes())
         .merge(search::routes())
@@ -120,7 +118,7 @@ pub fn router(web: Web) -> Router {
         .merge(watchlist::routes())
         .merge(alerts::routes())
         .merge(portfolio::routes())
-        .merge(reference::routes())
+        .merge(reference::routes(described))
         .merge(docs::routes())
         .merge(status::routes())
         .method_not_allowed_fallback(method_not_allowed)
@@ -129,7 +127,7 @@ pub fn router(web: Web) -> Router {
         .layer(middleware::map_response(layout::protect))
         .merge(assets::routes())
         .with_state(web);
-    api.merge(agents).merge(pages).fallback(not_found)
+    api.merge(pages).fallback(not_found)
 }
 
 /// Responds to paths without a route.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
+use crate::edge::operation::{Operation, Parameter, ParameterPlace};
 use crate::http::mcp::{ROWS_DEFAULT, ROWS_MAX, default_fields};
-use crate::http::operation::{Operation, Parameter, ParameterPlace};
 use crate::http::operations::document;
 
 /// Schema of the arguments of a tool.

@@ -10,7 +10,7 @@ use maud::{Markup, html};
 
 use crate::accounts::{Tags, WatchPatch};
 use crate::edge::error::Refusal;
-use crate::http::export::{Export, export_names};
+use crate::edge::export::{Export, export_names};
 use crate::index::filter::DropFilter;
 use crate::query::params::Params;
 use crate::service::error::ApiError;

@@ -4,17 +4,16 @@
 mod shape;
 mod webhooks;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::routing::get;
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
-use crate::http::operation::{
-    Access, Content, Group, Operation, Parameter, ParameterKind, ParameterPlace,
+use crate::edge::operation::{
+    Access, Content, Description, Group, Operation, Parameter, ParameterKind, ParameterPlace,
 };
-use crate::http::operations::{OPERATIONS, document};
 use crate::vocab::plan::Plan;
 use crate::web::Web;
 use crate::web::components::Column::Text;
@@ -23,22 +22,24 @@ use crate::web::layout::{NavItem, Page};
 use crate::web::viewer::Viewer;
 
 /// Routes of the reference.
-pub fn routes() -> Router<Web> {
-    Router::new().route("/docs", get(show))
+pub fn routes(api: Description) -> Router<Web> {
+    // The part that does not depend on the viewer.
+    let operations_html = Arc::new(OnceLock::new());
+    let page = async move |viewer: Viewer| {
+        show(&viewer, api, operations_html.get_or_init(|| operations(api).into_string()))
+    };
+    Router::new().route("/docs", get(page))
 }
 
-/// The part that does not depend on the viewer.
-static OPERATIONS_HTML: LazyLock<String> = LazyLock::new(|| operations().into_string());
-
 /// `GET /docs`.
-async fn show(viewer: Viewer) -> Markup {
+fn show(viewer: &Viewer, api: Description, operations_html: &str) -> Markup {
     let plan = viewer.member.as_ref().map(|member| member.caller.plan);
     let main = html! {
         div.reference {
-            (contents())
+            (contents(api))
             div {
                 (introduction(plan))
-                (PreEscaped(OPERATIONS_HTML.as_str()))
+                (PreEscaped(operations_html))
                 (webhooks::section())
             }
         }
@@ -50,10 +51,10 @@ async fn show(viewer: Viewer) -> Markup {
     .at(NavItem::Reference)
     .styles(&["reference.css"])
     .scripts(&["reference.js"])
-    .show(Some(&viewer), main)
+    .show(Some(viewer), main)
 }
 
-fn contents() -> Markup {
+fn contents(api: Description) -> Markup {
     html! {
         nav.contents aria-label="On this page" {
             ul {
@@ -64,7 +65,7 @@ fn contents() -> Markup {
                     li {
                         a href={ "#" (anchor(group)) } { (group.as_str()) }
                         ul {
-                            @for operation in operations_in(group) {
+                            @for operation in operations_in(api, group) {
                                 li { a href={ "#" (operation.id) } { (operation.summary) } }
                             }
                         }
@@ -81,8 +82,8 @@ fn anchor(group: Group) -> String {
     group.as_str().to_lowercase()
 }
 
-fn operations_in(group: Group) -> impl Iterator<Item = &'static Operation> {
-    OPERATIONS.iter().filter(move |operation| operation.group == group)
+fn operations_in(api: Description, group: Group) -> impl Iterator<Item = &'static Operation> {
+    api.operations.iter().filter(move |operation| operation.group == group)
 }
 
 fn introduction(plan: Option<Plan>) -> Markup {
@@ -154,17 +155,17 @@ const STATUSES: [(u16, &str); 10] = [
 ];
 
 /// All operations and schemas.
-fn operations() -> Markup {
+fn operations(api: Description) -> Markup {
     html! {
         @for group in Group::ALL {
             section.group aria-labelledby=(anchor(group)) {
                 h2 id=(anchor(group)) { (group.as_str()) }
-                @for operation in operations_in(group) { (described(operation)) }
+                @for operation in operations_in(api, group) { (described(api, operation)) }
             }
         }
         section.group aria-labelledby="shapes" {
             h2 #shapes { "Schemas" }
-            @for (name, schema) in shape::all() {
+            @for (name, schema) in shape::all((api.document)()) {
                 article.panel id=(shape::anchor(name)) {
                     h3 { (name) }
                     (shape::described(schema))
@@ -174,7 +175,7 @@ fn operations() -> Markup {
     }
 }
 
-fn described(operation: &Operation) -> Markup {
+fn described(api: Description, operation: &Operation) -> Markup {
     html! {
         article.panel.operation id=(operation.id) {
             h3 { (operation.summary) }
@@ -192,7 +193,7 @@ fn described(operation: &Operation) -> Markup {
             @if let Some(shape) = operation.body {
                 p { "Body: " (shape::link(&(shape.name)())) }
             }
-            (example(&curl(operation)))
+            (example(&curl(api, operation)))
             (answers(operation))
         }
     }
@@ -301,7 +302,7 @@ fn example(text: &str) -> Markup {
     }
 }
 
-fn curl(operation: &Operation) -> String {
+fn curl(api: Description, operation: &Operation) -> String {
     let mut path = operation.path.to_owned();
     for (place, sample) in
         [("{name}", "solar.com"), ("{id}", "1234567890"), ("{delivery}", "msg_2x7kq")]
@@ -328,7 +329,7 @@ fn curl(operation: &Operation) -> String {
         call.push_str(" -H \"Authorization: Bearer $DROPDEX_KEY\"");
     }
     if let Some(shape) = operation.body {
-        let body = sample(&(shape.name)());
+        let body = sample(api, &(shape.name)());
         call.push_str(&format!(" \\\n  -H 'Content-Type: application/json' -d '{body}'"));
     }
     call.push_str(&format!(" \\\n  \"$DROPDEX_URL{path}\""));
@@ -336,20 +337,24 @@ fn curl(operation: &Operation) -> String {
 }
 
 /// Example of a request body.
-fn sample(shape: &str) -> Value {
-    let schema = &document()["components"]["schemas"][shape];
+fn sample(api: Description, shape: &str) -> Value {
+    let schema = &(api.document)()["components"]["schemas"][shape];
     schema.get("example").cloned().unwrap_or_else(|| serde_json::json!({ "vote": "up" }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::description;
 
     #[test]
     fn all_operations_are_listed_and_all_links_resolve() {
-        let page = html! { (contents()) (introduction(None)) (operations()) (webhooks::section()) };
+        let api = description();
+        let page = html! {
+            (contents(api)) (introduction(None)) (operations(api)) (webhooks::section())
+        };
         let page = page.into_string();
-        for operation in OPERATIONS {
+        for operation in api.operations {
             assert!(page.contains(&format!("id=\"{}\"", operation.id)), "{}", operation.id);
         }
         let mut links = 0;
@@ -358,13 +363,14 @@ mod tests {
             assert!(page.contains(&format!("id=\"{target}\"")), "{target}");
             links += 1;
         }
-        assert!(links > 2 * OPERATIONS.len(), "{links}");
+        assert!(links > 2 * api.operations.len(), "{links}");
     }
 
     #[test]
     fn examples_have_required_bodies() {
-        for operation in OPERATIONS.iter().filter(|operation| operation.body.is_some()) {
-            assert!(curl(operation).contains(" -d '{"), "{}", operation.id);
+        let api = description();
+        for operation in api.operations.iter().filter(|operation| operation.body.is_some()) {
+            assert!(curl(api, operation).contains(" -d '{"), "{}", operation.id);
         }
     }
 }

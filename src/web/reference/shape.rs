@@ -3,11 +3,9 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use crate::http::operations::document;
-
-/// All schemas, sorted by name.
-pub fn all() -> impl Iterator<Item = (&'static String, &'static Value)> {
-    let schemas = document()["components"]["schemas"].as_object();
+/// All schemas of a document, sorted by name.
+pub fn all(document: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let schemas = document["components"]["schemas"].as_object();
     schemas.expect("the document has schemas").iter()
 }
 

@@ -19,7 +19,8 @@ use dropdex::corpus::ingest::Source;
 use dropdex::edge::home::Origin;
 use dropdex::edge::peer::Client;
 use dropdex::feeds::{Feed, ReadOptions};
-use dropdex::http::cursor::{self, QueryDigest};
+use dropdex::http::cursor::QueryDigest;
+use dropdex::http::{self, cursor};
 use dropdex::index::filter::{RowPosition, SortKey};
 use dropdex::index::generation::live::LiveIndex;
 use dropdex::index::generation::{build, open};
@@ -137,7 +138,11 @@ fn start() -> Service {
     });
     let header = |text: String| HeaderValue::from_str(&text).expect("plain text");
     Service {
-        router: web::router(Web::new(app, WebSettings::default())),
+        router: web::router(
+            Web::new(app.clone(), WebSettings::default()),
+            http::router(app),
+            http::description(),
+        ),
         key: header(format!("Bearer {}", key.key.reveal())),
         cookie: header(format!("{}={}", CookieKind::Secure.name(), token.reveal())),
         sent: Cell::new(0),

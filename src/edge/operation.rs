@@ -1,6 +1,7 @@
 //! Description of one operation: its route and its documentation.
 
 use axum::routing::MethodRouter;
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
@@ -9,7 +10,15 @@ use crate::vocab::named::named_enum;
 use crate::vocab::scope::Scope;
 
 /// Makes the route of an operation. Its handler checks what the operation says.
-pub(super) type Route = fn(&'static Operation) -> MethodRouter<App>;
+pub type Route = fn(&'static Operation) -> MethodRouter<App>;
+
+/// The operations of the API, for pages about it.
+#[derive(Clone, Copy)]
+pub struct Description {
+    pub operations: &'static [Operation],
+    /// The OpenAPI document.
+    pub document: fn() -> &'static Value,
+}
 
 /// One method of one path.
 pub struct Operation {
@@ -22,7 +31,7 @@ pub struct Operation {
     pub tagged: bool,
     /// Handler of `GET` of the same path, whose responses get an `ETag` that `If-Match` is compared with;
     /// `None` for a path without one.
-    pub(super) current: Option<Route>,
+    pub current: Option<Route>,
     /// Whether its response is the representation of the resource, so that it gets that `ETag`.
     pub represents: bool,
     /// Whether its responses name the index generation they were computed from.
@@ -39,10 +48,10 @@ pub struct Operation {
     pub queries: Option<Queries>,
     /// Schema of the request body.
     pub body: Option<Shape>,
-    /// Responses specific to the operation, 2xx first. [`crate::http::openapi`] adds those that follow
+    /// Responses specific to the operation, 2xx first. The document adds those that follow
     /// from its access and its body.
     pub responses: &'static [ResponseSpec],
-    pub(super) route: Route,
+    pub route: Route,
 }
 
 impl Operation {
@@ -83,58 +92,53 @@ impl Operation {
         })
     }
 
-    pub(super) const fn get(path: &'static str, route: Route) -> Operation {
+    pub const fn get(path: &'static str, route: Route) -> Operation {
         Operation::new("GET", path, route).read_only()
     }
 
-    pub(super) const fn post(path: &'static str, route: Route) -> Operation {
+    pub const fn post(path: &'static str, route: Route) -> Operation {
         Operation::new("POST", path, route)
     }
 
-    pub(super) const fn put(path: &'static str, route: Route) -> Operation {
+    pub const fn put(path: &'static str, route: Route) -> Operation {
         Operation::new("PUT", path, route)
     }
 
-    pub(super) const fn patch(path: &'static str, route: Route) -> Operation {
+    pub const fn patch(path: &'static str, route: Route) -> Operation {
         Operation::new("PATCH", path, route)
     }
 
-    pub(super) const fn delete(path: &'static str, route: Route) -> Operation {
+    pub const fn delete(path: &'static str, route: Route) -> Operation {
         Operation::new("DELETE", path, route)
     }
 
-    pub(super) const fn named(
-        self,
-        group: Group,
-        id: &'static str,
-        summary: &'static str,
-    ) -> Operation {
+    pub const fn named(self, group: Group, id: &'static str, summary: &'static str) -> Operation {
         Operation { group, id, summary, ..self }
     }
 
-    pub(super) const fn description(self, description: &'static str) -> Operation {
+    pub const fn description(self, description: &'static str) -> Operation {
         Operation { description, ..self }
     }
 
-    pub(super) const fn access(self, access: Access) -> Operation {
+    pub const fn access(self, access: Access) -> Operation {
         Operation { access, ..self }
     }
 
-    pub(super) const fn read_only(self) -> Operation {
+    pub const fn read_only(self) -> Operation {
         Operation { changes: false, ..self }
     }
 
-    pub(super) const fn tagged(self) -> Operation {
+    pub const fn tagged(self) -> Operation {
         Operation { tagged: true, ..self }
     }
 
     /// The responses are the representation of the resource, with its tag.
-    pub(super) const fn represents(self) -> Operation {
+    pub const fn represents(self) -> Operation {
         Operation { represents: true, ..self }
     }
 
     /// `If-Match` is compared with the tag of what this handler returns.
-    pub(super) const fn current(self, route: Route) -> Operation {
+    pub const fn current(self, route: Route) -> Operation {
         Operation { current: Some(route), ..self }
     }
 
@@ -143,23 +147,23 @@ impl Operation {
         self.changes && matches!(self.method, "PUT" | "PATCH" | "DELETE")
     }
 
-    pub(super) const fn of_index(self) -> Operation {
+    pub const fn of_index(self) -> Operation {
         Operation { of_index: true, ..self }
     }
 
-    pub(super) const fn parameters(self, parameters: &'static [Parameter]) -> Operation {
+    pub const fn parameters(self, parameters: &'static [Parameter]) -> Operation {
         Operation { parameters, ..self }
     }
 
-    pub(super) const fn queries(self, parameters: &'static [Parameter]) -> Operation {
+    pub const fn queries(self, parameters: &'static [Parameter]) -> Operation {
         Operation { queries: Some(Queries(parameters)), ..self }
     }
 
-    pub(super) const fn body<T: ToSchema>(self) -> Operation {
+    pub const fn body<T: ToSchema>(self) -> Operation {
         Operation { body: Some(Shape::of::<T>()), ..self }
     }
 
-    pub(super) const fn responses(self, responses: &'static [ResponseSpec]) -> Operation {
+    pub const fn responses(self, responses: &'static [ResponseSpec]) -> Operation {
         Operation { responses, ..self }
     }
 }

@@ -1,111 +1,25 @@
 //! Authentication, plan check and daily allowance, in this order. A request counts once it has passed
 //! the first two, regardless of its response.
 
-use std::future::ready;
-use std::pin::Pin;
-
 use axum::extract::Request;
-use axum::handler::Handler;
 use axum::http::header::{AUTHORIZATION, COOKIE};
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap};
-use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, Utc};
 
 use crate::accounts::{Allowance, Caller, Counter, Person};
-use crate::edge::error::Refusal;
-use crate::edge::rate_limit::rate_limit_headers;
 use crate::edge::{origin, session};
-use crate::http::operation::{Access, Operation};
-use crate::http::params::refuse_unknown;
-use crate::http::precondition;
 use crate::service::app::App;
-use crate::service::app::Now;
 use crate::service::error::ApiError;
 use crate::telemetry::current;
 use crate::vocab::plan::Plan;
 use crate::vocab::scope::Scope;
 
-/// The handler of an operation, with the checks around it.
-#[derive(Clone, Copy)]
-pub struct Guarded<H> {
-    operation: &'static Operation,
-    handler: H,
-}
-
-/// Guards a handler. An operation that needs a key refuses with 401 without a valid one, 403 below the
-/// Pro plan or without the scope, and 429 when the allowance is used up; otherwise the request counts, its response has
-/// the rate-limit headers, and the handler finds [`Now`] and the [`Caller`] in the request's extensions. Then every
-/// operation refuses unknown parameters.
-///
-/// This wraps the handler instead of using a layer, because axum boxes a layer's service and clones it
-/// for every request.
-pub fn guarded<H>(operation: &'static Operation, handler: H) -> Guarded<H> {
-    Guarded { operation, handler }
-}
-
-impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
-    type Future = Pin<Box<dyn Future<Output = Response> + Send>>;
-
-    fn call(self, mut request: Request, app: App) -> Self::Future {
-        let Guarded { operation, handler } = self;
-        let checked = refuse_unknown(operation, request.uri().query(), request.headers());
-        if operation.access != Access::Key {
-            return match checked {
-                Ok(()) => Box::pin(handler.call(request, app)),
-                Err(err) => Box::pin(ready(Refusal::from(err).into_response())),
-            };
-        }
-        let now = app.clock.now();
-        let caller = authenticated(&app, request.extensions(), request.headers());
-        let caller = match caller
-            .and_then(|caller| check_json(&caller, operation.scope()).map(|()| caller))
-        {
-            Ok(caller) => caller,
-            Err(err) => return Box::pin(ready(Refusal::from(err).into_response())),
-        };
-        // Almost always at once.
-        let charged = app.store.try_charge(Counter::Requests, &caller, now);
-        request.extensions_mut().insert(Now(now));
-        request.extensions_mut().insert(caller.clone());
-        if let Some(queries) = operation.queries {
-            request.extensions_mut().insert(queries);
-        }
-        Box::pin(async move {
-            let charged = match charged {
-                Some(charged) => charged,
-                None => app.store.charge_waiting(Counter::Requests, &caller, now).await,
-            };
-            let allowance = match check_granted(charged, &caller, now) {
-                Ok(allowance) => allowance,
-                Err(err) => return Refusal::from(err).into_response(),
-            };
-            if let Err(err) = checked {
-                let mut response = Refusal::from(err).into_response();
-                rate_limit_headers(&allowance, response.headers_mut());
-                return response;
-            }
-            let asked = (request.uri(), request.extensions());
-            let met = precondition::check(&app, operation, request.headers(), asked).await;
-            if let Err(mut response) = met {
-                rate_limit_headers(&allowance, response.headers_mut());
-                return response;
-            }
-            let sent = operation.represents.then(|| request.headers().clone());
-            let mut response = handler.call(request, app).await;
-            if let Some(headers) = sent {
-                response = precondition::tagged(response, &headers).await;
-            }
-            // A handler that counts more requests sets what remains.
-            let allowance = response.extensions().get::<Allowance>().copied().unwrap_or(allowance);
-            rate_limit_headers(&allowance, response.headers_mut());
-            response
-        })
-    }
-}
-
 /// Checks that the caller has the JSON API, and the scope.
-fn check_json(caller: &Caller, scope: Option<Scope>) -> Result<(), ApiError> {
+///
+/// # Errors
+/// 403 without them.
+pub fn check_json(caller: &Caller, scope: Option<Scope>) -> Result<(), ApiError> {
     if caller.plan < Plan::Pro {
         return Err(ApiError::JsonPlanRequired(caller.plan));
     }
@@ -226,7 +140,11 @@ pub fn identify(app: &App, request: &mut Request) -> bool {
     true
 }
 
-fn check_granted(
+/// Checks that a request or export was granted.
+///
+/// # Errors
+/// 429 when the day's allowance is used up.
+pub fn check_granted(
     allowance: Allowance,
     caller: &Caller,
     now: DateTime<Utc>,
@@ -241,7 +159,10 @@ fn check_granted(
 }
 
 /// The caller that [`identify`] found, or the owner of the key.
-fn authenticated(
+///
+/// # Errors
+/// 401 without a valid key.
+pub fn authenticated(
     app: &App,
     extensions: &Extensions,
     headers: &HeaderMap,
