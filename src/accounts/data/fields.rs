@@ -7,7 +7,7 @@
 //!
 //! A number is never used for anything else, and the type of its values never changes: a new shape is a new number.
 //! A reader refuses a field that it does not know, since it would lose what a newer version stored: it says that a
-//! newer dropdex wrote it. Numbers from [`IGNORABLE`] on are for what an older version may lose; it skips them.
+//! newer dropdex wrote it. Numbers from 128 on are for what an older version may lose; it skips them.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,8 +17,6 @@ use serde::de::{DeserializeOwned, Error, Visitor};
 use serde::{Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// The first number of the fields that a reader skips if it does not know them.
-const IGNORABLE: u8 = 128;
 /// A length of this many bytes or more takes four further bytes.
 const LONG: usize = 255;
 /// The end of messages about what a newer version wrote.
@@ -116,8 +114,10 @@ pub struct RowReader<'a> {
     bytes: &'a [u8],
     /// The fields after the one that was read last: the next one is usually the first of them.
     rest: &'a [u8],
+    /// A bit for each field that the row has.
+    present: Numbers,
     /// A bit for each field that was read.
-    read: [u128; 2],
+    read: Numbers,
 }
 
 /// A result with a message for people.
@@ -127,18 +127,21 @@ impl<'a> RowReader<'a> {
     /// # Errors
     /// The bytes are not fields.
     pub fn new(name: &'static str, bytes: &'a [u8]) -> ReadResult<RowReader<'a>> {
-        let (mut rest, mut seen) = (bytes, [0; 2]);
+        let (mut rest, mut present) = (bytes, Numbers::default());
         while !rest.is_empty() {
             let (number, _) =
                 take_numbered(&mut rest).ok_or_else(|| format!("{name} is cut short"))?;
-            if !mark(&mut seen, number) {
+            if !present.add(number) {
                 return Err(format!("{name} has field {number} twice"));
             }
         }
-        Ok(RowReader { name, bytes, rest: bytes, read: [0; 2] })
+        Ok(RowReader { name, bytes, rest: bytes, present, read: Numbers::default() })
     }
 
     fn find(&mut self, wanted: u8) -> Option<&'a [u8]> {
+        if !self.present.has(wanted) {
+            return None;
+        }
         let mut rest = self.rest;
         if let Some((number, value)) = take_numbered(&mut rest)
             && number == wanted
@@ -157,7 +160,7 @@ impl<'a> RowReader<'a> {
     }
 
     fn field<T: DeserializeOwned>(&mut self, number: u8, name: &str) -> ReadResult<Option<T>> {
-        mark(&mut self.read, number);
+        self.read.add(number);
         let Some(value) = self.find(number) else { return Ok(None) };
         let read = codec().deserialize(value).map_err(|err| match *err {
             bincode::ErrorKind::Custom(inner) => inner,
@@ -192,22 +195,31 @@ impl<'a> RowReader<'a> {
     /// # Errors
     /// There is a field that was not read and must not be skipped.
     pub fn finish(self) -> ReadResult<()> {
-        let (mut rest, mut read) = (self.bytes, self.read);
-        while let Some((number, _)) = take_numbered(&mut rest) {
-            if mark(&mut read, number) && number < IGNORABLE {
-                return Err(format!("{}: field {number} is unknown; {NEWER}", self.name));
-            }
+        // The second word holds the numbers from 128 on.
+        let unknown = self.present.0[0] & !self.read.0[0];
+        if unknown == 0 {
+            return Ok(());
         }
-        Ok(())
+        let number = unknown.trailing_zeros();
+        Err(format!("{}: field {number} is unknown; {NEWER}", self.name))
     }
 }
 
-/// Sets the bit of a number; false if it was set.
-fn mark(seen: &mut [u128; 2], number: u8) -> bool {
-    let (word, bit) = (&mut seen[usize::from(number >> 7)], 1 << (number & 127));
-    let is_new = *word & bit == 0;
-    *word |= bit;
-    is_new
+/// A set of numbers of fields.
+#[derive(Clone, Copy, Default)]
+struct Numbers([u128; 2]);
+
+impl Numbers {
+    fn has(self, number: u8) -> bool {
+        self.0[usize::from(number >> 7)] >> (number & 127) & 1 == 1
+    }
+
+    /// Whether the number is new.
+    fn add(&mut self, number: u8) -> bool {
+        let is_new = !self.has(number);
+        self.0[usize::from(number >> 7)] |= 1 << (number & 127);
+        is_new
+    }
 }
 
 /// Serializes a row: as bytes, or with the names of its fields in a format for people.
