@@ -70,7 +70,7 @@ impl FromRequestParts<Web> for Names {
     }
 }
 
-/// `GET …/feed`: what a feed is, and whether there is one.
+/// `GET …/feed`: explains feeds, and shows whether this one exists.
 async fn show(names: Names, RawQuery(query): RawQuery) -> Markup {
     let feeds = names.web.app.store.feeds(&names.member.caller);
     let created = feeds.iter().find(|feed| feed.of == names.of).map(|feed| feed.created);
@@ -84,7 +84,7 @@ async fn show(names: Names, RawQuery(query): RawQuery) -> Markup {
             }
             @if let Some(created) = created {
                 p { "There is a feed since " time datetime=(created) { (created) } ". Its addresses were shown once." }
-                form.inline method="post" action=(names.path) data-confirm="The addresses of before stop working. Make new ones?" {
+                form.inline method="post" action=(names.path) data-confirm="The current addresses stop working. Make new ones?" {
                     button type="submit" { "Make new addresses" }
                 }
                 " "
