@@ -140,7 +140,7 @@ fn verified() -> bool {
     true
 }
 
-/// A snapshot or backup. Its counts are those of the moment just after it.
+/// A snapshot or backup. The counts are taken just after it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Saved {
     pub path: PathBuf,
@@ -334,8 +334,8 @@ impl Store {
         })
     }
 
-    /// Makes the first key of an account, or replaces it. The old one stops working at once; today's
-    /// usage stays. Durable when it returns.
+    /// Creates the first key of an account, or replaces it. The old one stops working at once;
+    /// today's usage stays. Durable when it returns.
     ///
     /// # Errors
     /// [`CommandError`].

@@ -35,7 +35,7 @@ pub enum Replaced {
 }
 
 impl Store {
-    /// Makes the first key of the caller's account, or replaces it.
+    /// Creates the first key of the caller's account, or replaces it.
     ///
     /// # Errors
     /// [`WriteError::NotFound`] if the account is disabled, [`WriteError::TooMany`],
@@ -50,7 +50,7 @@ impl Store {
         Ok(IssuedKey { replaced: replaced.await?, key })
     }
 
-    /// Makes a key with a name, scopes and an expiry.
+    /// Creates a key with a name, scopes and an expiry.
     ///
     /// # Errors
     /// [`WriteError::Invalid`], [`WriteError::TooMany`], [`WriteError::NotFound`] if the account is

@@ -23,7 +23,7 @@ use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watched_change::WatchedChange;
 
-/// Maximum approximate bytes of a record, as of one of matches.
+/// Approximate maximum bytes of a record, the same as for records of matched rules.
 const RECORD_BYTES_MAX: usize = 300 << 10;
 /// Approximate bytes of a message in a record, without its positions.
 const MESSAGE_BYTES: usize = 56;
@@ -50,8 +50,8 @@ impl Store {
         Some(self.state().changes?.ahead?.0)
     }
 
-    /// Begins to match changes with the one after `through`, unless that has begun. Names that are watched
-    /// already tell nothing until their owner saves settings.
+    /// Starts to match changes with the one after `through`, unless matching has already started.
+    /// Nothing is sent about names that were watched earlier until their owner saves settings.
     ///
     /// # Errors
     /// [`WriteError::Journal`].
@@ -168,7 +168,7 @@ fn by_name(changes: &[Change]) -> FxHashMap<&DomainName, Vec<u32>> {
     by_name
 }
 
-/// Whether the owner of an account wants to hear of a change.
+/// Whether the settings of an account report a change.
 fn is_told(account: &Account, change: &Change, began: UnixMs) -> bool {
     let data = &account.data;
     let Some(entry) = data.watch(&change.name) else { return false };

@@ -12,7 +12,7 @@ use super::token::{Token, TokenDigest};
 use crate::vocab::day::Day;
 
 impl Store {
-    /// Makes the feed of some names, or gives it another address. The address before stops working.
+    /// Creates the feed of some names, or replaces its address. The previous address stops working.
     ///
     /// # Errors
     /// [`WriteError::NotFound`]: no such search or rule. [`WriteError::Journal`].

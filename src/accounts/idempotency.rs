@@ -22,7 +22,7 @@ use crate::vocab::time::UnixMs;
 
 /// Maximum characters of an idempotency key.
 pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 255;
-/// Maximum bytes of a kept response: it shares a record with its effect.
+/// Maximum bytes of a stored response: it shares a record with its effect.
 const REPLY_BYTES_MAX: usize = 256 << 10;
 
 /// The client's name for a request. Invariant: 1 to 255 printable ASCII characters.
@@ -87,7 +87,7 @@ pub struct Answered<T> {
 }
 
 impl<T> Answered<T> {
-    /// Whether this is the kept response to an earlier request.
+    /// Whether this is the stored response to an earlier request.
     pub fn is_replay(&self) -> bool {
         self.value.is_none()
     }
@@ -101,7 +101,7 @@ pub struct Draft<'a, T> {
     /// The account itself is not held: applying the write would have to copy its data.
     account: AccountId,
     room: Room,
-    /// Bytes that the write adds to the account, without the kept response.
+    /// Bytes that the write adds to the account, without the stored response.
     growth: i64,
     lock: AccountLock,
     post: Post,

@@ -162,7 +162,7 @@ impl Store {
         .await
     }
 
-    /// Makes a link that verifies the address of the caller's account. An older link becomes
+    /// Creates a link that verifies the address of the caller's account. An older link becomes
     /// invalid.
     ///
     /// # Errors

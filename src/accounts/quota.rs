@@ -69,7 +69,7 @@ struct Counts {
     now: DayUsage,
     /// The part of `now` that the journal holds. On a node of a cluster: what all nodes have reserved.
     noted: DayUsage,
-    /// Of a node of a cluster.
+    /// Used by nodes of a cluster only.
     reserved: Reserved,
 }
 
@@ -427,7 +427,7 @@ mod tests {
         let granted = spend(&usage).expect("reserved");
         assert_eq!((granted.granted, granted.remaining), (true, 99));
         assert_eq!(reserve(&usage), None, "some are left");
-        // Another node reserves the most of the rest.
+        // Another node reserves most of the rest.
         usage.learn(DayUsage { day: Some(today), requests: 96, exports: 0 });
         let left = std::iter::from_fn(|| spend(&usage)).take(9).filter(|it| it.granted).count();
         assert_eq!((left, spend(&usage)), (9, None));

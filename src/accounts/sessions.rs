@@ -211,7 +211,7 @@ impl Store {
     }
 
     /// Replaces the password of an address if it still has this seal. All sessions end and a new one
-    /// begins. Returns `None` for another password.
+    /// begins. Returns `None` if the password has changed since.
     ///
     /// # Errors
     /// [`WriteError::Overloaded`], [`WriteError::Journal`].

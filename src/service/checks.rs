@@ -33,7 +33,7 @@ pub enum Checked {
     Failed,
 }
 
-/// The account's checks of the hour are used up, or too many checks wait.
+/// The account has used up its checks of this hour, or too many checks are waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused;
 

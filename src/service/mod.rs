@@ -1,5 +1,6 @@
 //! Use cases, shared by JSON, CSV and pages: commands on accounts that need the index,
-//! queries within their time, and the state that all requests share. Knows no status and no header.
+//! queries within their time, and the state that all requests share. Independent of HTTP statuses
+//! and headers.
 
 pub mod account_turns;
 pub mod app;

@@ -88,12 +88,12 @@ pub async fn run_aside<T: Send + 'static>(
     run_within(QUERY_TIME_MAX, None, work).await
 }
 
-/// Works of one account that wait to begin, per core: half of the reads that the server admits by default, so
-/// that others are admitted beside it.
+/// Pieces of work of one account that wait to begin, per core: half of the reads that the server
+/// admits by default, so that others are admitted beside it.
 const WAITING_PER_PARTY: usize = 16;
 /// The same for all accounts.
 const WAITING: usize = 24;
-/// Works that have begun and wait on a thread of the blocking pool, per core.
+/// Pieces of work that have begun and wait on a thread of the blocking pool, per core.
 pub const PAUSED_PER_CORE: usize = 8;
 /// Longest wait to begin. A request has 30 seconds.
 const WAIT_MAX: Duration = Duration::from_secs(10);

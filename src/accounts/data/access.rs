@@ -116,7 +116,7 @@ impl Access {
         Access { address: Address::Unverified(Links::default()), ..Access::default() }
     }
 
-    /// Ends all ways into the account.
+    /// Revokes everything that gives access to the account: sessions, keys and feeds.
     pub fn close(&mut self) {
         self.sessions.clear();
         self.keys = Keys::default();

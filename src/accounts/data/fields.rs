@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 /// A length of this many bytes or more takes four further bytes.
 const LONG: usize = 255;
-/// The end of messages about what a newer version wrote.
+/// End of error messages about data that a newer version wrote.
 pub const NEWER: &str = "a newer dropdex wrote it";
 
 /// The codec of values: bincode with integers and lengths in as few bytes as they need. Enums are stored by

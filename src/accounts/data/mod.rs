@@ -60,7 +60,7 @@ pub struct UserData {
 
 impl UserData {
     /// Approximate memory of all rows: claims, watchlist, rules, votes, hidden names, saved
-    /// searches and kept responses. Depends on the rows alone, however they got there.
+    /// searches and stored responses. Depends only on the rows, not on how they were written.
     pub fn bytes(&self) -> u64 {
         self.claims.bytes()
             + self.watches.bytes()

@@ -23,7 +23,7 @@ pub struct WatchAlerts {
     pub digest: Option<Hour>,
     /// Messages that are due in these hours are sent when the hours end.
     pub quiet: Option<Quiet>,
-    /// Of the hours above.
+    /// Time zone of these hours.
     pub zone: Zone,
 }
 
@@ -142,10 +142,10 @@ impl WatchSender {
 /// The owner's choice for one watched name, instead of that of the account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryAlerts {
-    /// Empty to hear nothing.
+    /// Kinds of changes that are reported; empty for none.
     pub kinds: ChangeKinds,
-    /// Types of the account's channels that are used, such as `email`; empty for all. They may be of
-    /// channels that were removed since.
+    /// Types of the account's channels that are used, such as `email`; empty for all. They may
+    /// include types whose channels have since been removed.
     pub channels: Vec<CompactString>,
 }
 

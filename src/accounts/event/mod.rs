@@ -106,8 +106,8 @@ table! {
         18 VoteSet { 1 account: AccountId, 2 name: DomainName; 3 vote: Option<Vote> }
         /// Names are hidden, or shown again.
         19 NamesHidden { 1 account: AccountId, 2 names: Vec<DomainName>; 3 shown: bool }
-        /// The default chat of new alert rules, or the columns of the drop list. An inner `None` goes back to none
-        /// or to the usual ones.
+        /// The default chat of new alert rules, or the columns of the drop list. An inner `None`
+        /// restores the default: no chat, or the usual columns.
         20 PreferencesSet {
             1 account: AccountId;
             2 chat: Option<Option<CompactString>>, 3 columns: Option<Option<Columns>>,
@@ -121,12 +121,12 @@ table! {
             1 through: Watermark, 2 at: UnixMs;
             3 done: bool, 4 names: Vec<MatchedName>, 5 matches: Vec<RecordedMatch>,
         }
-        /// Watched names are matched with changes from the one after `through` on. Names watched earlier send nothing
-        /// until their owner saves settings.
+        /// Watched names are matched with changes from the one after `through` on. Nothing is sent
+        /// about names watched earlier until their owner saves settings.
         23 WatchAlertsBegan { 1 at: UnixMs, 2 through: u64; }
         /// Watched names were matched with the changes up to `through`, and these messages queued. Many accounts
-        /// take several records: each is complete for the accounts up to `upto`, the last for all. `changes` holds
-        /// those of all messages of this record, each once.
+        /// take several records: each is complete for the accounts up to `upto`, the last for all. `changes`
+        /// holds the changes of all messages in this record, each once.
         24 ChangesMatched {
             1 through: u64, 2 at: UnixMs;
             3 upto: Option<AccountId>, 4 changes: Vec<WatchedChange>, 5 messages: Vec<RecordedChanges>,

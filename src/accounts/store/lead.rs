@@ -27,7 +27,7 @@ impl Store {
         lead.term == term.load(Ordering::Relaxed) && lead.node.as_ref() == Some(node)
     }
 
-    /// Whether this process is the node of this name.
+    /// Whether this process is the node with this name.
     pub fn is_node(&self, name: &str) -> bool {
         self.0.shared.leadership.as_ref().is_some_and(|it| it.node == name)
     }

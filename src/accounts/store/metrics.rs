@@ -41,7 +41,8 @@ impl Store {
         self.0.shared.journal.durable_seq()
     }
 
-    /// Lengths of the queues. Visits every watched name: call it on a blocking thread. Writes go on.
+    /// Lengths of the queues. Visits every watched name: call it on a blocking thread. Writes
+    /// continue meanwhile.
     pub fn queues(&self) -> Queues {
         let (deliveries, first_due, watched) = {
             let state = self.state();

@@ -345,8 +345,8 @@ impl Store {
         Counts::new(&accounts, pending)
     }
 
-    /// Writes a snapshot into the journal's folder, so that the next start reads little log. Blocks;
-    /// writes go on.
+    /// Writes a snapshot into the journal's folder, so that the next start reads little log.
+    /// Blocks; writes continue meanwhile.
     ///
     /// # Errors
     /// [`SnapshotError`]. Nothing is lost.
@@ -355,7 +355,7 @@ impl Store {
     }
 
     /// Writes everything to a new `file`, which `journal::restore` turns into a store. Blocks;
-    /// writes go on and are not in it.
+    /// writes continue meanwhile and are not in it.
     ///
     /// # Errors
     /// [`SnapshotError`].
@@ -569,8 +569,8 @@ impl Store {
         Ok((lock, account.ok_or(WriteError::NotFound)?))
     }
 
-    /// Appends the events as one record, if there are any, and waits until it is durable. Without a lock they are
-    /// decided by a worker: in a cluster, by those of the leader alone.
+    /// Appends the events as one record, if there are any, and waits until it is durable. Without a
+    /// lock they are decided by a worker: in a cluster, only by those of the leader.
     pub(super) async fn append(
         &self,
         events: Vec<Event>,

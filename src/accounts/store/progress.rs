@@ -44,7 +44,7 @@ impl MatchProgress {
 /// How far watched names are matched with the log of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangeProgress {
-    /// Names that were watched before this tell nothing until their owner saves settings.
+    /// Nothing is sent about names that were watched before this until their owner saves settings.
     pub began: UnixMs,
     /// The last change that all accounts are matched with.
     pub through: u64,

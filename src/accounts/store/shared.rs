@@ -31,7 +31,7 @@ pub struct Shared {
     pub journal: Arc<Journal>,
     /// The log of several nodes, of which the journal is then a copy. `None` for a single node.
     pub log: Option<SharedLog<Transaction>>,
-    /// Of a node of a cluster.
+    /// `None` for a single node.
     pub leadership: Option<Leadership>,
     /// The journal's folder and disk, to inspect its files.
     pub dir: PathBuf,
@@ -58,9 +58,10 @@ impl Leadership {
 /// The state that a transaction was decided on.
 #[derive(Clone, Copy, Debug)]
 pub struct Basis {
-    /// How far the state was known. A later change of another node conflicts with the transaction.
+    /// The last record that the decision took into account. A later change by another node
+    /// conflicts with the transaction.
     pub since: u64,
-    /// Whether the lead of another node refuses it too.
+    /// Whether a change of the leader since then conflicts, too.
     pub by_leader: bool,
 }
 
@@ -191,7 +192,8 @@ impl Shared {
         log.check_reachable()
     }
 
-    /// Returns how far the state is known. A later change of another node conflicts with the decision.
+    /// Returns the last record that is applied here. A later change by another node conflicts with
+    /// a decision made now.
     pub fn since(&self) -> u64 {
         self.log.as_ref().map_or(0, |log| log.applied().seq)
     }

@@ -605,9 +605,9 @@ impl State {
         }
     }
 
-    /// Queues the messages of a list; with `done`, all rules are matched with it. Rules that were paused or removed since they were matched, and
-    /// rules of disabled accounts, are skipped, and so are those that are done with the list: a record whose
-    /// outcome was unknown is made again.
+    /// Queues the messages of a list; with `done`, all rules are matched with it. Skips rules that
+    /// were paused or removed after they were matched, rules of disabled accounts, and rules that
+    /// already have the list: a record whose outcome was unknown is written again.
     fn queue_matches(
         &mut self,
         through: Watermark,

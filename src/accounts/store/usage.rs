@@ -69,7 +69,7 @@ impl Store {
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             let (store, caller) = (self.clone(), caller.clone());
-            // The next request that finds nothing left says if it failed.
+            // If this fails, the next request that finds nothing left reports the error.
             runtime.spawn(async move {
                 let _ = store.reserve(counter, &caller, now, block(limit) / 2).await;
             });

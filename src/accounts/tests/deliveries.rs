@@ -168,7 +168,7 @@ fn paused_removed_and_disabled_rules_get_nothing() {
     world.change_rule(&ann, stopped, stop).expect("stopped");
     world.wait(world.store.remove_rule(&ann, removed)).expect("removed");
     world.store.disable(&email("bob@example.com")).expect("disabled");
-    // One rule is within the plan now, and mails alone.
+    // The plan now includes one rule, and only mails.
     world.store.set_plan(&email("eve@example.com"), Plan::Free).expect("set");
     let matchable: Vec<_> = world.store.matchable_rules();
     let found: std::collections::HashSet<_> =
@@ -242,7 +242,7 @@ fn a_crash_in_a_long_list_queues_nothing_twice() {
     world.reopened();
 }
 
-/// A record whose outcome was unknown is made again, with other ids.
+/// A record whose outcome was unknown is written again, with other ids.
 #[test]
 fn matches_that_are_recorded_twice_are_sent_once() {
     let world = World::new();

@@ -166,7 +166,7 @@ fn only_the_leader_works() {
     let late = one.0.shared.append(event, decided, || {}).expect("sent");
     let late = runtime.block_on(late.durable());
     assert!(matches!(late, Err(AppendError::Superseded)), "{late:?}");
-    // The refusal comes as soon as the record is there, a moment before it is applied.
+    // The refusal comes as soon as the record has arrived, a moment before it is applied.
     runtime.block_on(one.0.shared.barrier()).expect("applied");
     assert!(!one.leads() && other.leads());
     assert_eq!(one.lead(), Lead { term: 2, node: Some("b".into()) });

@@ -117,7 +117,7 @@ fn the_defaults_hold_for_names_that_are_watched_from_now_on() {
     assert_eq!(world.store.changes_matched(), Some(116));
     assert_eq!(world.tell(&all), 0);
 
-    // Saved settings hold for all names. The plan has mail alone, and settings can be empty.
+    // Saved settings hold for all names. The plan has only mail, and settings can be empty.
     let hook = vec![Channel::Email, webhook("https://hooks.example.com/x")];
     assert_plan_limit(world.save(&ann, settings(EVERY, hook)), None);
     world.save(&ann, settings(only(ChangeKind::Renewed), vec![Channel::Email])).expect("saved");
@@ -322,7 +322,7 @@ fn a_match_in_pieces_resumes_after_a_crash() {
     world.reopened();
 }
 
-/// A record whose outcome was unknown is made again, with other ids.
+/// A record whose outcome was unknown is written again, with other ids.
 #[test]
 fn changes_that_are_recorded_twice_are_reported_once() {
     let (world, ann) = World::begun();

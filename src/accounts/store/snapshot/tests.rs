@@ -467,7 +467,8 @@ fn hostile_bytes_do_not_panic() {
             for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {
                 let mut hostile = whole.clone();
                 hostile[at] = value;
-                // An error or another state, never a panic: the journal's checksums come first.
+                // Damaged bytes give an error or another state, but no panic. The journal's
+                // checksums detect them before.
                 if let Ok(state) = load(&[hostile]) {
                     digest(&state.freeze());
                 }

@@ -49,7 +49,7 @@ pub fn back_up_former(
 struct Former {
     state: State,
     pending: Pending,
-    /// Whether there was anything of the former layout.
+    /// Whether anything had the former layout.
     is_former: bool,
 }
 

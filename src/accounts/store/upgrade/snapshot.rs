@@ -82,7 +82,7 @@ pub struct Pending {
     names: Vec<Arc<MatchedName>>,
     observed: BTreeMap<DomainName, ObservedRow>,
     account: Option<Account>,
-    /// Of the account, by name.
+    /// Watched names of the account.
     watches: BTreeMap<CompactString, WatchRow>,
 }
 
