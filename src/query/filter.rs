@@ -170,8 +170,8 @@ impl LabelFilter {
         lists.iter().any(|list| !list.is_empty()) || !self.matchers.is_empty()
     }
 
-    /// Returns texts of which every label that passes contains one: the list that narrows most.
-    /// Empty if no list narrows enough.
+    /// Returns texts, at least one of which occurs in every label that passes: the list that
+    /// narrows most. Empty if no list narrows enough.
     pub fn required(&self) -> &[Substring] {
         let lists = [&self.contains[..], &self.starts, &self.ends];
         let literals = self.matchers.iter().map(Matcher::literals);
@@ -190,7 +190,7 @@ pub struct ReadingFilter {
     /// Number of words, counted up to [`WORDS_MAX`]; 0 for a label that is not made of words.
     pub min_words: u8,
     pub max_words: u8,
-    /// One of these; empty means all, also labels without a language.
+    /// One of these; empty means all, including labels without a language.
     pub languages: Vec<LanguageCode>,
     /// One of these; empty means all.
     pub kinds: Vec<Kind>,

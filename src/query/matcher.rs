@@ -188,7 +188,7 @@ impl Matcher {
         self.compiled.lengths.clone()
     }
 
-    /// Texts of which every matching label contains one; empty if none are known.
+    /// Texts, at least one of which occurs in every matching label; empty if none are known.
     pub fn literals(&self) -> &[Substring] {
         &self.compiled.literals
     }
@@ -731,7 +731,7 @@ fn better(left: Option<Vec<String>>, right: Option<Vec<String>>) -> Option<Vec<S
     sets.max_by_key(|texts| (shortest(texts), std::cmp::Reverse(texts.len())))
 }
 
-/// Automata that were compiled last, and refusals.
+/// Cache of recently compiled automata and of refusals.
 struct Kept {
     automata: LruCache<MatcherText, Result<Arc<Compiled>, MatcherError>>,
     bytes: usize,

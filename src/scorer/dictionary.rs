@@ -399,7 +399,7 @@ fn settle_language(setting: Setting, reading: &mut Reading) {
     };
     let languages = || Language::all().filter(|language| language.code().is_some());
     let Some(best) = languages().rev().max_by_key(|&language| merit(language)) else { return };
-    // One word that is of this language alone decides, as does the suffix.
+    // One word that belongs only to this language decides, as does the suffix.
     *certain = Some(best) == setting.expected || seen.iter().any(|(_, claims)| claims.only(best));
     let words = tokens.iter_mut().filter(|token| token.is_word());
     for (word, (levels, claims)) in words.zip(seen.iter()) {

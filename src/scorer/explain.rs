@@ -24,9 +24,9 @@ const RARE_BELOW: u8 = 50;
 const HARD_BELOW: u8 = 40;
 /// Pronounceability from which letters sound like a word.
 const EASY_FROM: u8 = 65;
-/// Characters from which a label without words is described as a word.
+/// Minimum characters of a label without words that is described as a word.
 const INVENTED_FROM: u32 = 5;
-/// Characters from which a name is called long.
+/// Minimum characters of a name that is called long.
 const LONG_FROM: u32 = 15;
 /// Maximum letters of words that are not mentioned beside other letters.
 const SHORT_LETTERS: u32 = 3;

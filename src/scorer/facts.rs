@@ -65,7 +65,7 @@ pub struct Facts {
     pub caps: Caps,
 }
 
-/// Hundredths of a point that take the dictionaries to compute; stored with a name.
+/// Hundredths of a point that cannot be computed without the dictionaries; stored with the name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadPoints {
     pub dictionary: i16,

@@ -60,7 +60,7 @@ pub fn write(facts: &Facts, printable: bool, tokens: &[Token], out: &mut Vec<u8>
     }
 }
 
-/// Score features without what the unrounded score and the tokens tell.
+/// Score features without those that follow from the unrounded score and the tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Brief<'a> {
     /// Caps; [`DOUBT`], [`UNPRINTABLE`].

@@ -1,7 +1,7 @@
 //! Letter models: the probability of a run of letters in registered names, in Polish names and in
 //! English words, letter by letter.
 //!
-//! A letter that often follows the three before it costs little, one that never does costs much.
+//! A letter that often follows the three before it costs little; one that never does costs much.
 //! Polish names use two preceding letters, because there are fewer of them. The statistics are
 //! `data/scorer/letters-*.bin`, made by `benches/scoring`.
 

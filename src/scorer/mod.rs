@@ -600,7 +600,7 @@ fn base(facts: &Facts, tld: &str) -> Base {
 /// Default cost of a letter, in sixteenths of a bit, for labels without letters.
 const LETTER_COST_PLAIN: u32 = 64;
 
-/// Minimum characters for the cost of a spelling: shorter labels may be anything.
+/// Minimum characters of a label for which its spelling has a cost: any shorter spelling is fine.
 const SPELT_FROM: u32 = 4;
 
 /// Total cost and number of steps of all runs of letters.

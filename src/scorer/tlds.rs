@@ -10,7 +10,7 @@ use crate::vocab::tables;
 
 static TABLE: &str = include_str!("../../data/scorer/tlds.csv");
 static CLOSED: &str = include_str!("../../data/scorer/closed.txt");
-/// Start of the line above the brand TLDs of that file.
+/// Start of the line above the brand TLDs in [`CLOSED`].
 const BRANDS: &str = "# Brand TLDs";
 
 const COUNTRY_CODE: Percent = Percent::clamped(40);

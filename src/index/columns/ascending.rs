@@ -177,7 +177,7 @@ impl Ascending {
     /// Opens what [`Ascending::write`] wrote for `len` numbers.
     ///
     /// # Errors
-    /// A file is damaged, or of another number of numbers.
+    /// A file is damaged, or does not hold `len` numbers.
     pub fn open(name: &str, len: usize, files: &Files) -> Result<Ascending, GenerationError> {
         let starts_name = format!("{name}.starts");
         let firsts: Vec<u64> = files.take(&format!("{name}.firsts"))?;

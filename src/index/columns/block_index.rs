@@ -19,7 +19,7 @@ pub type OwnedFst = Fst<Vec<u8>>;
 /// Maximum number of fsts: enough for the cores of a small machine, few enough to find the right
 /// one quickly.
 const FSTS_MAX: usize = 8;
-/// Minimum blocks per fst. Small in tests, so that they cross the borders.
+/// Minimum blocks per fst. Small in tests, so that keys cross the boundaries of fsts.
 const FST_BLOCKS_MIN: usize = if cfg!(test) { 5 } else { 1 << 12 };
 /// File of the first block of each fst.
 const CUTS: &str = "names/cuts";

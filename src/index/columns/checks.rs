@@ -25,7 +25,7 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::popularity::ListRank;
 use dropdex_query::filter::{DayRange, Filter, ReadingFilter};
 
-/// Words between two looks at the time budget while texts are read.
+/// Words between two checks of the time budget while texts are read.
 const WORDS_PER_LOOK: usize = 64;
 
 /// Columns of dropped names, by doc.

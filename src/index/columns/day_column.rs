@@ -39,9 +39,9 @@ impl DayFiles {
 #[derive(Debug)]
 pub struct DayTest {
     range: RangeInclusive<u16>,
-    /// Periods all days of which pass.
+    /// Periods in which all days pass.
     whole: SliceTest,
-    /// Periods some days of which pass.
+    /// Periods in which some days pass.
     part: Option<SliceTest>,
 }
 

@@ -21,7 +21,7 @@ pub struct DocSets {
     listed: u32,
     /// Numbers with a bitmap.
     frequent: Vec<u16>,
-    /// Some words for each of them.
+    /// The bitmaps of the frequent numbers, one after the other.
     bits: Vec<u64>,
     /// Where the docs of each number start in `lists`, and where the last end.
     starts: Vec<u32>,
@@ -29,7 +29,7 @@ pub struct DocSets {
     lists: Ascending,
 }
 
-/// Makes [`DocSets`], number by number.
+/// Builds [`DocSets`], number by number.
 #[derive(Debug)]
 pub struct DocSetsBuilder {
     listed: u32,

@@ -28,14 +28,14 @@ use crate::storage::files::Files;
 
 /// Words per stored count of [`Bits`].
 const COUNTED_WORDS: usize = 8;
-/// DocSet of a [`Bits`] that one hint stands for.
+/// Members of a [`Bits`] per hint.
 const HINTED: usize = 1 << 10;
 
 /// Set of ordinals whose members are numbered in ascending order.
 #[derive(Debug)]
 struct Bits {
     words: Vec<u64>,
-    /// DocSet before every eighth word, and in all.
+    /// Members before every eighth word, and in all.
     counts: Vec<u32>,
     /// Group of eight words that holds every 1,024th member.
     hints: Vec<u32>,
@@ -333,7 +333,8 @@ impl StagedDrops {
 #[derive(Debug, Default)]
 struct Codes {
     codes: Vec<u8>,
-    /// Of each of [`View::EVERY`] except the last: a search in all views is one without a view.
+    /// One for each of [`View::EVERY`] except the last: a search in all views equals one without a
+    /// view.
     tables: Vec<Tables>,
 }
 

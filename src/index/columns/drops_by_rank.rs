@@ -502,7 +502,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Clears the bits of the docs that hold none of the texts of which a match holds one.
+    /// Clears the bits of the docs that cannot match because they hold none of the required texts.
     fn keep_candidates(
         &mut self,
         first: usize,

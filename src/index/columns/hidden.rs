@@ -1,5 +1,5 @@
-//! Names of a generation that a newer layer of the index has again. In: their ordinals and TLDs. Out:
-//! bitmaps that tell them from visible names, and the orders of all names without them.
+//! Names of a generation that a newer layer of the index has again. In: their ordinals and TLDs.
+//! Out: bitmaps that distinguish them from visible names, and the orders of all names without them.
 //!
 //! The columns of the generation stay as they are, and are shared with indexes that hide other names.
 

@@ -265,7 +265,8 @@ mod tests {
         name.label().to_owned()
     }
 
-    /// Finds matches by a scan of all names: ordinal, and whether the prefix is the whole.
+    /// Finds matches by a scan of all names: the ordinal, and whether the prefix is the whole name
+    /// or label.
     fn expected(names: &[String], prefix: &str) -> BTreeMap<u32, bool> {
         let whole = |text: &str| {
             text == prefix || (!prefix.contains('.') && text.split('.').next() == Some(prefix))

@@ -181,7 +181,8 @@ impl TextTest {
         })
     }
 
-    /// Prepares for many labels in order: `contains` and `ends` of the filter become matchers.
+    /// Prepares for many labels in order: compiles `contains` and `ends` of the filter into
+    /// matchers.
     pub fn expect_order(&mut self, filter: &LabelFilter) {
         let lists = [(&filter.contains, ""), (&filter.ends, "$")];
         let made: Vec<Option<Matcher>> =

@@ -1,6 +1,6 @@
 //! Data structures of a generation. Each file writes its part of a generation from a
-//! [`table::Table`], opens it again and answers questions about positions. Only numbers cross
-//! between them: ordinals, docs, places, TLD numbers.
+//! [`table::Table`], opens it again and answers queries about positions. Only numbers cross between
+//! them: ordinals, docs, places, TLD numbers.
 
 pub mod alphabet;
 pub mod ascending;

@@ -29,8 +29,8 @@ use crate::vocab::name::NAME_OCTETS_MAX;
 /// Names per block. A read decodes half a block on average; each block costs an offset and a
 /// separator.
 const BLOCK_NAMES: u32 = 16;
-/// Blocks per group; offsets are relative to the base of the group. Small in tests, so that they
-/// cross the borders.
+/// Blocks per group; offsets are relative to the base of the group. Small in tests, so that names
+/// cross the boundaries of groups.
 const GROUP_BLOCKS: usize = if cfg!(test) { 4 } else { 1 << 16 };
 /// Names per group.
 const GROUP_NAMES: u32 = GROUP_BLOCKS as u32 * BLOCK_NAMES;

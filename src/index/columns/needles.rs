@@ -14,7 +14,8 @@ const WORD: usize = size_of::<u64>();
 /// One in each byte.
 const ONES: u64 = u64::MAX / 255;
 
-/// Texts of which a label needs one. They occur in the Unicode form, which cannot be searched in an A-label.
+/// Texts; a label that passes contains at least one. They occur in the Unicode form, which cannot
+/// be searched in an A-label.
 #[derive(Debug)]
 pub struct Needles {
     texts: Vec<Needle>,
@@ -108,8 +109,9 @@ impl Needles {
         Needles { texts: texts.iter().map(Needle::new).collect(), at_end }
     }
 
-    /// Whether a label may pass. A-labels always may. The label shares its first bytes with the previous one,
-    /// read or not; `rest` starts with the others, and has [`LANES`] bytes and one more.
+    /// Whether a label may pass. A-labels always may. The label shares its first bytes with the
+    /// previous label, whether or not that was read. `rest` starts with its other bytes, followed
+    /// by [`LANES`] + 1 more.
     #[inline(always)]
     pub fn may_pass(&self, trail: &mut NeedleTrail, label: &[u8], rest: &[u8]) -> bool {
         let len = rest.len() - LANES - 1;

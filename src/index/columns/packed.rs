@@ -37,7 +37,7 @@ impl Packed {
         Packed { bits, len, bytes }
     }
 
-    /// Returns the number of numbers.
+    /// Returns how many numbers are stored.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -81,7 +81,7 @@ impl Packed {
     /// Opens what [`Packed::write`] wrote for `len` numbers below `bound`.
     ///
     /// # Errors
-    /// The file is damaged, of another number of numbers, or has one that is not below the bound.
+    /// The file is damaged, does not hold `len` numbers, or holds one that is not below the bound.
     pub fn open(
         name: &str,
         bound: usize,

@@ -50,7 +50,7 @@ pub struct BitReader<'a> {
 }
 
 impl PrefixWriter {
-    /// Makes the code in which numbers that occur so often take the fewest bits.
+    /// Builds the code in which numbers with these counts take the fewest bits.
     pub fn new(counts: &Counts) -> PrefixWriter {
         let mut counts: Vec<(u16, u64)> =
             counts.iter().map(|(&number, &count)| (number, count)).collect();
@@ -125,7 +125,7 @@ fn words_of(lengths: &Lengths) -> impl Iterator<Item = (u16, u64, u32)> {
 }
 
 impl PrefixCode {
-    /// Makes the code whose words have these lengths; `None` if no code has them.
+    /// Builds the code whose words have these lengths; `None` if no code has them.
     pub fn new(lengths: &[[u16; 2]]) -> Option<PrefixCode> {
         let bits = lengths.iter().map(|&[_, length]| u32::from(length)).max().unwrap_or(0);
         if bits > BITS_MAX {

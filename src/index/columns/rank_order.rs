@@ -186,7 +186,7 @@ fn record_of(part: &Part, drop: usize) -> ScoreRecord<'_> {
     }
 }
 
-/// Makes the codes for the records of all dropped names of `table`.
+/// Builds the codes for the records of all dropped names of `table`.
 fn writer_for(table: &Table, dropped: usize) -> Result<RecordWriter, BuildError> {
     let (step, mut before) = (dropped / LABELS_SAMPLED + 1, 0usize);
     let mut sample: Vec<Vec<u8>> = Vec::new();
@@ -215,7 +215,7 @@ fn writer_for(table: &Table, dropped: usize) -> Result<RecordWriter, BuildError>
     Ok(RecordWriter::new(symbols, &counts))
 }
 
-/// Makes the records of the dropped names of `table`, in doc order.
+/// Encodes the records of the dropped names of `table`, in doc order.
 ///
 /// # Errors
 /// The table cannot be read, or the records exceed 4 GiB.

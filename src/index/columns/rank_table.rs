@@ -447,7 +447,7 @@ impl Tables {
     /// Opens the tables of `len` places that [`Tables::write`] wrote.
     ///
     /// # Errors
-    /// A file is damaged, or of another number of places.
+    /// A file is damaged, or does not hold `len` places.
     pub fn open(name: &str, len: usize, files: &Files) -> Result<Tables, GenerationError> {
         let (minima_name, counts_name) = (format!("{name}.minima"), format!("{name}.counts"));
         let minima = files.take(&minima_name)?;

@@ -88,7 +88,7 @@ pub struct ScoreRecord<'a> {
     pub rank: Option<u16>,
 }
 
-/// Makes records.
+/// Encodes records.
 #[derive(Debug)]
 pub struct RecordWriter {
     symbols: SymbolWriter,
@@ -166,7 +166,7 @@ impl RecordCounts {
 }
 
 impl RecordWriter {
-    /// Makes the codes for records of which all were counted.
+    /// Builds the codes from the counts of all records.
     pub fn new(symbols: SymbolWriter, counts: &RecordCounts) -> RecordWriter {
         RecordWriter { symbols, codes: array::from_fn(|at| PrefixWriter::new(&counts.0[at])) }
     }
@@ -242,7 +242,7 @@ impl ScoreRecords {
     /// Opens the records of `docs` dropped names, the first `listed` on the drops list.
     ///
     /// # Errors
-    /// A file is damaged, or of another number of records.
+    /// A file is damaged, or does not hold `docs` records.
     pub fn open(files: &Files, docs: u32, listed: u32) -> Result<ScoreRecords, GenerationError> {
         let (lens, bytes): (Vec<u8>, Vec<u8>) = (files.take(LENS)?, files.take(BYTES)?);
         let spans = Spans::from_lens(lens);

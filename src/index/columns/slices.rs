@@ -291,7 +291,7 @@ const ALL: u8 = 1;
 /// Compiled condition on the value of a doc.
 #[derive(Clone, Debug)]
 pub struct SliceTest {
-    /// Each refers to earlier ones.
+    /// Each step refers only to earlier ones.
     steps: Vec<Step>,
     result: u8,
     set: ValueSet,

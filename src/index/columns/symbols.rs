@@ -85,8 +85,8 @@ struct Node {
 }
 
 impl SymbolWriter {
-    /// Makes the symbols that encode `sample` in few bytes: in each round those symbols, and pairs of
-    /// neighbours as one symbol, that covered most bytes in the round before.
+    /// Chooses the symbols that encode `sample` in few bytes. Each round keeps the symbols, and
+    /// pairs of neighbours as one symbol, that covered the most bytes in the previous round.
     pub fn new(sample: &[&[u8]]) -> SymbolWriter {
         let letters = || ALPHABET.iter().filter(|&&letter| letter != b'.');
         let mut writer = SymbolWriter::of(letters().map(|&letter| letter.into()).collect());

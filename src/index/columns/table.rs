@@ -443,7 +443,7 @@ fn too_many_tlds() -> BuildError {
     BuildError::TooMany { what: "TLDs", limit: u16::MAX.into() }
 }
 
-/// Returns every TLD, most names first; by name among equals.
+/// Returns all TLDs, those with the most names first; ties are in order of name.
 fn by_frequency(merged: &[Merged]) -> Result<Vec<String>, BuildError> {
     let mut found = BTreeMap::<&str, u64>::new();
     for (tld, names) in merged.iter().flat_map(|merged| &merged.tlds) {

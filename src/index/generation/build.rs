@@ -183,7 +183,8 @@ impl<'a> Build<'a> {
         })
     }
 
-    /// Has `write` write and verify a generation in a folder, makes it current and removes old ones.
+    /// Calls `write` to write and verify a generation in a folder, then makes it current and
+    /// removes old ones.
     fn publish<E: From<BuildError>>(
         &self,
         write: impl FnOnce(&Path) -> Result<Manifest, E>,
@@ -749,7 +750,8 @@ mod tests {
         assert_eq!(rollback(&index).expect("back").generation, GenerationId(3));
         assert!(matches!(manifest::current(&index), Ok(Some(GenerationId(3)))));
         assert!(rollback(&index).is_err());
-        // The next number is new, and what was rolled back from goes, not what it was left for.
+        // The next generation gets a new number. The one that was rolled back is removed, and its
+        // predecessor is kept.
         rebuild(&index, &[], &[], BuildSettings::default(), DateTime::UNIX_EPOCH).expect("built");
         assert_eq!(numbers(&index), [3, 5]);
         assert_eq!(rollback(&index).expect("back").generation, GenerationId(3));

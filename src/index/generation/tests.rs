@@ -159,13 +159,13 @@ fn names(made: &mut TestTables, count: usize) -> Vec<DomainName> {
     names.into_iter().collect()
 }
 
-/// Questions to two indexes that must answer the same.
+/// Runs queries against two indexes, whose results must be the same.
 struct Pair<'a> {
     extended: &'a Index,
     whole: &'a Index,
     names: &'a [DomainName],
     asked: usize,
-    /// Answers that are not empty.
+    /// Number of results that were not empty.
     full: usize,
 }
 
@@ -541,7 +541,8 @@ fn the_base_of_a_generation_stays_and_rollback_goes_over_deltas() {
     assert_eq!(rollback(&lists.index()).expect("back").generation, GenerationId(1));
     assert_eq!(lists.current().layers().len(), 1);
     assert!(rollback(&lists.index()).is_err());
-    // The newer ones were in use; without the rollback, builds were killed before their switch.
+    // The newer generations count as published, because they were in use until the rollback. If
+    // none was recorded, they are left from builds that were killed before their switch.
     let newest = |index: &Path| manifest::published(index).expect("readable").pop();
     assert!(newest(&lists.index()) > Some(GenerationId(4)));
     manifest::set_current(&lists.index(), GenerationId(1)).expect("set");

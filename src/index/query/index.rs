@@ -36,10 +36,10 @@ use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
-/// An index in memory: a generation, and a small one on it if lists extended it. Answers do not tell
-/// which of the two.
+/// An index in memory: a generation, and a small one on it if lists extended it. Results are the
+/// same for both.
 pub struct Index {
-    /// Of the newest generation.
+    /// Manifest of the newest generation.
     manifest: Manifest,
     /// Oldest first, one or more. A name is visible in one of them.
     layers: Vec<Layer>,

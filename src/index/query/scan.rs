@@ -2,9 +2,9 @@
 //! examined one by one. In: the positions of the names that match the prefix, and the filter. Out:
 //! ordinals of one page, best first, and the number of matches.
 //!
-//! Conditions on a drop are checked for the names that dropped alone: as the drops list does for a wide
-//! range, one by one for a narrow one. All others walk the names in order, which decodes each label once;
-//! blocks without a passing score and length are skipped.
+//! Conditions on a drop are checked only for names that dropped: in bulk for a wide range, as the
+//! drops list does, and one by one for a narrow one. All other conditions walk the names in order,
+//! which decodes each label once; blocks without a passing score and length are skipped.
 
 use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
@@ -24,7 +24,7 @@ use crate::vocab::budget;
 use crate::vocab::name::A_LABEL;
 use dropdex_query::filter::DropConditions;
 
-/// Names between two looks at the time budget.
+/// Names between two checks of the time budget.
 const NAMES_PER_LOOK: usize = 1 << 12;
 /// Names in a range from which on it takes less time to compile texts than to find them one by one.
 const MANY_NAMES: usize = if SMALL { 1 << 6 } else { 1 << 16 };
@@ -88,8 +88,8 @@ impl Layer {
     }
 }
 
-/// Names in a row with one prefix that no match has, after which the rest of them is skipped. Finding
-/// the end of a prefix takes as long as reading some names.
+/// Consecutive names with the same non-matching prefix after which the other names with that prefix
+/// are skipped. Finding the end of a prefix takes as long as reading some names.
 const DEAD_NAMES: u32 = 32;
 
 /// Consecutive names with a prefix that excludes matches.
@@ -313,8 +313,8 @@ impl Scan<'_> {
             && self.name.spread_passes(|| self.index.names.label_range(label).len())
     }
 
-    /// Whether what the scorer reads in a name passes. Features of a dropped name are stored; any other
-    /// name is scored, and counts as many in `names`.
+    /// Whether the traits that the scorer reads from a name pass. Features of a dropped name are
+    /// stored; any other name is scored, and counts as [`NAMES_SCORED`] in `names`.
     fn traits_pass(
         &self,
         ordinal: u32,

@@ -345,7 +345,7 @@ struct Narrowed<'a> {
     keys: KeyFilter,
     /// `None` for all.
     tlds: Option<&'a [u16]>,
-    /// With the stages of the day.
+    /// The part of the pipeline, with the stages of the day.
     view: Option<(View, &'a StagedDrops)>,
 }
 
@@ -644,9 +644,9 @@ mod tests {
         aliases: Vec<u32>,
         idn_ranks: RankTable,
         idn_by_tld: ByTld,
-        /// Every tenth name, in some worlds.
+        /// Every tenth name, in some of the test cases.
         hidden: Option<Hidden>,
-        /// By ordinal: key, TLD and code.
+        /// Key, TLD and stage code of each name, by ordinal.
         rows: Vec<(u16, u16, Option<u8>)>,
     }
 

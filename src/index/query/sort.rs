@@ -27,7 +27,7 @@ const LISTS_TRIED: usize = 4;
 const SPARE: usize = 1_000;
 /// Value of a name on no popularity list: above every rank.
 const NO_RANK: u64 = ListRank::MAX as u64 + 1;
-/// Words between two looks at the time budget.
+/// Words between two checks of the time budget.
 const WORDS_PER_LOOK: usize = 1 << 12;
 
 impl Layer {

@@ -1,5 +1,5 @@
-//! Totals of filters of the drops list: each is counted once for a layer and a day, so that further pages,
-//! and everyone who asks the same, pay for their page alone.
+//! Totals of filters of the drops list: each is counted once for a layer and a day, so that further
+//! pages and equal queries pay only for their own page.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};

@@ -134,8 +134,8 @@ impl Since {
 }
 
 impl Moved {
-    /// Returns true if it is in one of these stages, and was in none since it was known and the
-    /// rule existed.
+    /// Returns true if the name is in one of these stages now, and was in none of them since it
+    /// became known and the rule was added.
     #[inline]
     pub fn is_news(self, stages: u8, created: Day, catch_days: i32) -> bool {
         let left = i32::from(self.release) - i32::from(created.raw());

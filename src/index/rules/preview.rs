@@ -170,7 +170,7 @@ impl Lists {
 }
 
 impl Index {
-    /// Previews a rule whose range of effective releases does not move.
+    /// Previews a rule whose range of effective releases is the same on every day.
     ///
     /// # Errors
     /// [`QueryError`]; does not happen with verified files.

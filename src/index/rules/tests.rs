@@ -21,7 +21,7 @@ use dropdex_query::text::Substring;
 /// Days are around this one.
 const TODAY: u16 = 1_000;
 
-/// A name on the drops list, as the lists tell it.
+/// A name on the drops list, as the lists report it.
 #[derive(Clone, Debug)]
 struct ExpectedDrop {
     name: DomainName,
