@@ -37,7 +37,7 @@ impl Caching {
         }
     }
 
-    /// Completes the headers of a response. A `Cache-Control` of the handler stays.
+    /// Completes the headers of a response. A `Cache-Control` set by the handler is kept.
     pub fn finish(self, status: StatusCode, headers: &mut HeaderMap) {
         if self == Caching::Health {
             // A load balancer must not act on an old state.

@@ -281,7 +281,7 @@ impl<E: Into<ApiError>> From<E> for Refusal {
                 "Content-Type: must be application/json, without an encoding",
             ),
             ApiError::Write(err) => Refusal::of_write(&err),
-            // Without `Retry-After`: it would take as long again.
+            // Without `Retry-After`, because a retry would take as long.
             ApiError::QueryTimeout => Refusal::plain(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "query_timeout",

@@ -88,7 +88,8 @@ impl Mount {
         });
     }
 
-    /// Adds the path to the addresses in a page. Pages are made as a whole, so their body is there.
+    /// Adds the path to the addresses in a page. Pages are rendered as a whole, so their body is
+    /// available.
     pub fn page(&self, response: Response<Body>) -> Response<Body> {
         let is_page = response
             .headers()

@@ -9,7 +9,7 @@ use crate::service::app::App;
 use crate::vocab::named::named_enum;
 use crate::vocab::scope::Scope;
 
-/// Makes the route of an operation. Its handler checks what the operation says.
+/// Builds the route of an operation. Its handler makes the checks that the operation declares.
 pub type Route = fn(&'static Operation) -> MethodRouter<App>;
 
 /// The operations of the API, for pages about it.
@@ -32,7 +32,7 @@ pub struct Operation {
     /// Handler of `GET` of the same path, whose responses get an `ETag` that `If-Match` is compared with;
     /// `None` for a path without one.
     pub current: Option<Route>,
-    /// Whether its response is the representation of the resource, so that it gets that `ETag`.
+    /// Whether its response is the representation of the resource, and has the same `ETag`.
     pub represents: bool,
     /// Whether its responses name the index generation they were computed from.
     pub of_index: bool,

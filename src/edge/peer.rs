@@ -26,7 +26,8 @@ impl Client {
             return Client { address: connected, through_proxy: false, is_hidden: false };
         }
         let mut address = connected;
-        // A proxy that knows only the newer header forwards for a client, too.
+        // A proxy may send only the newer header. It then forwards for a client whose address is
+        // unknown.
         let mut is_hidden =
             headers.contains_key(FORWARDED) && !headers.contains_key("x-forwarded-for");
         let lines = headers.get_all("x-forwarded-for").iter().rev();

@@ -201,7 +201,7 @@ impl Reader {
         loop {
             newest.mark_unchanged();
             let page = match (self.page(since, Form::Array).await, last) {
-                // It says how far the allowance went.
+                // The allowance is used up: the last page says where to continue.
                 (Err(ApiError::RateLimited { .. }), Some(last)) => return Ok(last),
                 (page, _) => page?,
             };

@@ -26,7 +26,7 @@ pub struct Guarded<H> {
 /// Guards a handler. An operation that needs a key refuses with 401 without a valid one, 403 below the
 /// Pro plan or without the scope, and 429 when the allowance is used up; otherwise the request counts, its
 /// response has the rate-limit headers, and the handler finds [`Now`] and the `Caller` in the request's
-/// extensions. Then every operation refuses unknown parameters.
+/// extensions. After these checks, every operation refuses unknown parameters.
 ///
 /// This wraps the handler instead of using a layer, because axum boxes a layer's service and clones it
 /// for every request.

@@ -25,7 +25,7 @@ const EXPORTS_USED_UP: &str =
 
 const SERVER_FULL: &str = "The server holds the most user data that its operator allows.";
 
-/// Makes the document.
+/// Builds the document.
 pub fn describe(operations: &[Operation]) -> Value {
     let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     let mut schemas = BTreeMap::new();

@@ -1,5 +1,6 @@
-//! Parameters of a request to the API: the id in a path, and names in a query string that no operation has.
-//! [`crate::query::params`] parses their values. Pages ignore unknown parameters.
+//! Parameters of API requests: reads the id in a path, and refuses query parameters that an
+//! operation does not have. [`crate::query::params`] parses their values. Pages ignore unknown
+//! parameters.
 
 use std::borrow::Cow;
 

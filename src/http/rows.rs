@@ -56,7 +56,7 @@ pub const EXPORT_MEMBERS: &[Member] =
     &[Member::Name, Member::Tld, Member::Length, Member::Dqs, Member::Explanation];
 
 /// The members of a row that the parameter `name` asks for, in its order and each once; `None` without
-/// it. `beside` is another name that it accepts; the flag says whether it is there.
+/// it. `beside` is another name that it accepts; the flag says whether it was sent.
 ///
 /// # Errors
 /// An unknown member.

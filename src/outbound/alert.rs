@@ -44,8 +44,8 @@ pub struct AlertName {
     /// Stage on the day of the message.
     #[serde(serialize_with = "word")]
     pub stage: Stage,
-    /// Why it has its score, as one line. Mails alone have it: a webhook is the same in every attempt,
-    /// while scores may change.
+    /// Why it has its score, as one line. Only mails have it: a webhook is the same in every
+    /// attempt, while scores may change.
     #[serde(skip)]
     pub reason: Option<String>,
 }

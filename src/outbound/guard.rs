@@ -2,8 +2,8 @@
 //! dialled. Calls to private networks are refused, except to addresses on the configured allow list.
 //!
 //! The guard checks the parsed host and every address that the name servers return for it. A single
-//! private address refuses the name, because a mixed answer suggests an attack. URLs are checked when
-//! they are stored and again at every call, because names change.
+//! private address refuses the name, because a mixed answer suggests an attack. URLs are checked
+//! when they are stored and again at every call, because DNS records change.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

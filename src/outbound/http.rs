@@ -167,7 +167,7 @@ impl Client {
         timeout(self.timeout, self.call(request, body)).await.unwrap_or(Err(whole))
     }
 
-    /// Sends a request and returns the response as soon as its head is there. Does not follow
+    /// Sends a request and returns the response as soon as its head has arrived. Does not follow
     /// redirects.
     ///
     /// # Errors

@@ -70,7 +70,7 @@ impl Reading {
     /// on HTTP/1.1 the next request starts behind the body.
     pub(super) async fn discard_unread(&self, waits_for_continue: bool) -> bool {
         let Some(mut body) = self.held().unread.take() else { return true };
-        // The length of a chunked body shows at its end alone.
+        // The length of a chunked body is known only at its end.
         if waits_for_continue || body.size_hint().lower() > DISCARDED_BYTES_MAX {
             return false;
         }

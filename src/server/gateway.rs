@@ -244,7 +244,8 @@ impl Gateway {
             Ok(moment) => moment,
             Err(err) => return (policy.class, policy.refuse(err)),
         };
-        // A client that shows a position also learns that of its reads, so that none goes back.
+        // A client that sends a position also gets that of its reads, so that no later read is
+        // older.
         if request.method().is_safe() && !request.headers().contains_key(position::HEADER) {
             return self.admitted(policy, request).await;
         }

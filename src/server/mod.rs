@@ -159,7 +159,7 @@ impl Server {
         }
     }
 
-    /// Accepts connections until `stop` resolves. Open connections go on.
+    /// Accepts connections until `stop` resolves. Open connections continue.
     pub async fn run(&self, listener: TcpListener, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         loop {

@@ -105,7 +105,7 @@ named_enum! {
     pub enum ChangeSource {
         /// A list, or a score computed from lists.
         List = "list",
-        /// The day: what the lifecycle of the suffix lets expect.
+        /// The day: expected from the lifecycle of the suffix.
         Calendar = "calendar",
         /// A response of the registry about a watched name. Only accounts that watch the name may see
         /// the event, because it reveals that it is watched.

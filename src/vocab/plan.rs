@@ -66,7 +66,7 @@ pub struct PlanLimits {
     pub price_usd: u32,
 }
 
-/// Limits of an operator for accounts of all plans.
+/// Limits that an operator sets for accounts of all plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountLimits {
     /// Approximate memory of all accounts. Above it, new accounts and rows are refused.

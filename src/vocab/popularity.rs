@@ -1,5 +1,5 @@
-//! Popularity lists: which there are, and ranks on them. They are facts about names and never part of
-//! a score.
+//! The known popularity lists, and ranks on them. They are facts about names and never part of a
+//! score.
 
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};

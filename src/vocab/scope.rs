@@ -44,7 +44,7 @@ impl Scope {
     }
 }
 
-/// A set of scopes that is not empty. Stored as a byte: append only.
+/// A non-empty set of scopes. Stored as a byte: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Scopes(u8);

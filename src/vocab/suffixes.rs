@@ -193,7 +193,8 @@ mod tests {
         assert_eq!(list(&bad).err(), Some(SuffixListError::BadRule { line: 6, rule }));
     }
 
-    /// The list that Debian ships, if it is there, agrees with the compiled one on common suffixes.
+    /// The list that Debian ships, if it is installed, agrees with the compiled one on common
+    /// suffixes.
     #[test]
     fn a_whole_list_is_read() {
         let path = "/usr/share/publicsuffix/public_suffix_list.dat";

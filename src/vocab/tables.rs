@@ -67,7 +67,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// Letters, digits, `-` and `_`: good for a file name.
+    /// Letters, digits, `-` and `_`: safe in a file name.
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -3,8 +3,8 @@
 //! Work runs in a few slots. Each party (an account, or all visitors together) has a line. A free slot goes to the
 //! line whose party has used the least time: start-time fair queueing, in time and not in requests. A party without
 //! work joins at the current virtual time, so it saves nothing up by being idle, and it starts at once in a
-//! slot beyond the others. Running work asks every few thousand steps whether it has to give way
-//! ([`Turn::give_way`]), which it has after a slice if another party has used less.
+//! slot beyond the others. Running work checks every few thousand steps whether to give way ([`Turn::give_way`]):
+//! after a slice it does, if another party has used less.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,9 +32,9 @@ pub enum Party {
 pub struct TurnLimits {
     /// Turns at once, and as many again for the first slices of parties that had no work.
     pub slots: usize,
-    /// Works of a party that wait to begin.
+    /// Pieces of work of a party that wait to begin.
     pub waiting_per_party: usize,
-    /// Works of all parties that wait to begin.
+    /// Pieces of work of all parties that wait to begin.
     pub waiting: usize,
     /// Paused works, each on its own thread.
     pub paused: usize,
@@ -196,20 +196,21 @@ struct Schedule<W> {
     /// Virtual time: that of the turn that began last.
     now: Duration,
     last_ticket: u64,
-    /// Those that lost their place to a party that waits with fewer works.
+    /// Those that lost their place to a party with less work waiting.
     evicted: Vec<(W, NoTurn)>,
 }
 
-/// The works of a party.
+/// The work of a party.
 #[derive(Debug)]
 struct Line<W> {
     /// Time used, on the virtual clock.
     used: Duration,
     running: usize,
-    /// Works that have begun, which come first: so a party has at most as many of them as there are slots.
+    /// Work that has begun, which comes first: so a party never has more of it than there are
+    /// slots.
     paused: VecDeque<Place<W>>,
     waiting: VecDeque<Place<W>>,
-    /// Moving average of the time that a work uses.
+    /// Moving average of the time that a piece of work uses.
     average: Duration,
 }
 
@@ -256,7 +257,7 @@ impl<W> Schedule<W> {
         }
     }
 
-    /// Begins a work, or puts it into the line of its party.
+    /// Begins work, or puts it into the line of its party.
     fn ask(&mut self, party: Party, wake: W) -> Result<Asked, NoTurn> {
         let TurnLimits { slots, waiting_per_party, waiting, wait, .. } = self.limits;
         let now = self.now;
@@ -286,8 +287,8 @@ impl<W> Schedule<W> {
         Ok(Asked::Waits(ticket))
     }
 
-    /// The time after which a new work of the party begins: its works one after the other, in its share of the
-    /// slots.
+    /// The time after which new work of the party begins: its earlier work runs first, one piece
+    /// after the other, in its share of the slots.
     fn expected_wait(&self, party: Party) -> Duration {
         let busy = self.lines.values().filter(|line| !line.is_idle()).count().max(1) as u32;
         let Some(line) = self.lines.get(&party) else { return Duration::ZERO };
@@ -309,7 +310,7 @@ impl<W> Schedule<W> {
         true
     }
 
-    /// Removes a work that waits to begin; no effect if it does not.
+    /// Removes work that waits to begin; no effect if it no longer waits.
     fn withdraw(&mut self, party: Party, ticket: u64) {
         let Some(line) = self.lines.get_mut(&party) else { return };
         let before = line.waiting.len();
@@ -486,7 +487,7 @@ mod tests {
             }
         }
 
-        /// Time from the request of a work to its end.
+        /// Time from the request for a piece of work to its end.
         fn latency(&mut self, id: usize) -> Duration {
             while self.works[id].ended.is_none() {
                 self.tick();

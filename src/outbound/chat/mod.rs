@@ -116,8 +116,8 @@ pub fn parse(
     Ok(Chat { service: about.name.into(), hook })
 }
 
-/// The receiver whose parts are sent as they are shown; `None` if all are sent in full. A token stays with
-/// its address, or it could be led elsewhere.
+/// The receiver whose parts are sent as they are shown; `None` if all are sent in full. A stored
+/// token is used only with its stored address; otherwise it could be sent elsewhere.
 fn take_shown<'a>(
     about: &About,
     sent: &Sent,

@@ -46,7 +46,7 @@ pub struct About {
 /// A part of a hook.
 pub struct Asked {
     pub part: Part,
-    /// Name on pages, after that of the service.
+    /// Label on pages, shown after the name of the service.
     pub label: &'static str,
     pub placeholder: &'static str,
     pub is_required: bool,

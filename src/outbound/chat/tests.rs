@@ -277,7 +277,7 @@ fn the_name_of_a_rule_mentions_no_one() {
         let is_markdown = !matches!(name, "slack" | "googlechat");
         assert_eq!(text.contains("\\*\\[x](y)\\*"), is_markdown, "{name}: {text}");
         let says_all = text.contains("@everyone") || text.contains("@here");
-        // Slack and Google Chat mention by tags alone.
+        // Slack and Google Chat mention only by tags.
         assert_eq!(says_all, !is_markdown, "{name}: {text}");
         if name == "discord" {
             assert_eq!(body["allowed_mentions"], json!({"parse": []}));
@@ -386,7 +386,7 @@ fn responses_decide_between_retry_refusal_and_the_end() {
         let (headers, body) = (HeaderMap::new(), Vec::new());
         let gone = Answer { status: StatusCode::GONE, headers, body };
         let name = service.about().name;
-        // Pushover alone has one address for everybody.
+        // Only Pushover has one address for all users.
         let expected = if name == "pushover" { Refused } else { Dead };
         assert_eq!(service.verdict(&gone, now), expected, "{name}");
     }

@@ -30,7 +30,7 @@ const NODES_DIFFER_MAX: i64 = HOUR;
 /// How long the time that a node sent is used.
 const VOTE_MAX: i64 = 10 * SECOND;
 
-/// Nodes tell their time once a second.
+/// Time to wait for the votes of other nodes, which send their time once a second.
 const VOTES_WAIT: i64 = 3 * SECOND;
 
 /// The judgement about the system clock of this process.

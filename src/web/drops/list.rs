@@ -263,7 +263,8 @@ fn row(
     }
 }
 
-/// How many rows of the page are hidden. Rendered after the rows, which count them.
+/// How many rows of the page are hidden. Rendered after the rows, because rendering those counts
+/// the hidden ones.
 fn hidden(shown: &Shown<'_>) -> Markup {
     let path = shown.state.path();
     html! {

@@ -1,6 +1,6 @@
-//! `/`: the list of drops. Without a place in the query string it shows the best names of each of the
-//! next days; with one, rows in pages. Parameters are those of the API and of the CSV export, so the URL,
-//! the list and the file agree. The fragment holds what filters change.
+//! `/`: the list of drops. If the query string selects no part, order or page, it shows the best names
+//! of each of the next days; otherwise rows in pages. Parameters are those of the API and of the
+//! CSV export, so the URL, the list and the file agree. The fragment holds what filters change.
 
 mod bulk;
 mod chips;

@@ -63,7 +63,7 @@ pub fn new_names(search: &SavedSearch, counts: Option<Counts>) -> Markup {
     }
 }
 
-/// The form that saves the filters of a list. A list of tomorrow is saved as that, not as a date.
+/// The form that saves the filters of a list. Tomorrow is saved as a relative day, not as a date.
 pub fn save_form(state: &State, today: Day) -> Markup {
     let listed = state.listed().moving(today);
     let name: String = described(&listed.conditions()).chars().take(RULE_NAME_CHARS_MAX).collect();

@@ -108,7 +108,8 @@ impl State {
         self.parameters().filter(|(name, _)| State::filters_by(name))
     }
 
-    /// Whether a parameter is a filter and not of the place.
+    /// Whether a parameter is a filter, and not one that sorts, pages or selects a part of the
+    /// list.
     pub fn filters_by(name: &str) -> bool {
         !PLACE.contains(&name)
     }

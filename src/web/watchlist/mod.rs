@@ -1,6 +1,6 @@
 //! `/watchlist`: the watched names with their countdown, registry state and the owner's notes. Names are
-//! added one by one from any page, or pasted as a list or a CSV file; notes are changed for several names
-//! here and for one on its dossier.
+//! added one by one from any page, or pasted as a list or a CSV file; notes are changed here for
+//! several names at once, and on its dossier for a single name.
 
 mod page;
 mod paste;

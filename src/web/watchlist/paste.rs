@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(rejected(&pasted), whys);
         assert_eq!(Pasted::parse("domain\na.com\nb.com\n").names.len(), 2);
         assert_eq!(Pasted::parse("name\ttags\na.com\tflip\n").names.len(), 1);
-        // A list that begins with no header.
+        // A list without a header.
         assert_eq!(Pasted::parse("name.com;domain.com").names.len(), 2);
     }
 
