@@ -241,8 +241,8 @@ fn compare_tables(manifest: &Manifest) {
     }
 }
 
-/// Opens the current generation. Without any, or if it was built from other lists, builds one first; an
-/// installation that fetches its lists is served before they are there.
+/// Opens the current generation. Without any, or if it was built from other lists, builds one
+/// first; an installation that fetches its lists is served before they arrive.
 fn open_index(config: &Config) -> anyhow::Result<Opened> {
     let is_node = config.cluster.is_some();
     let opened = match open::open_current(&config.index) {

@@ -102,7 +102,7 @@ pub fn read(archive: impl Read, into: Option<&Path>) -> Result<Done, BackupError
     let mut archive = Archive::new(archive);
     let mut entries = archive.entries().map_err(BackupError::Read)?;
     let mut sums = BTreeMap::<String, String>::new();
-    // An archive without the facts at the start is another kind of file.
+    // A file that does not start with the facts is not a backup.
     let first = entries.next().and_then(Result::ok).ok_or(BackupError::NotABackup)?;
     if name_of(&first) != FACTS {
         return Err(BackupError::NotABackup);
@@ -146,7 +146,7 @@ fn name_of(entry: &tar::Entry<'_, impl Read>) -> String {
     String::from_utf8_lossy(&entry.path_bytes()).into_owned()
 }
 
-/// tar reports an end within a header as an error of its own.
+/// tar reports an end within a header as a different error.
 fn cut_or_unreadable(err: io::Error) -> BackupError {
     let is_cut = err.kind() == io::ErrorKind::UnexpectedEof
         || err.to_string().contains("failed to read entire block");

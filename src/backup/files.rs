@@ -18,7 +18,7 @@ const TRIES_MAX: u32 = 100;
 /// change them. Returns them in the order of the archive.
 ///
 /// # Errors
-/// A folder cannot be read, or its files do not stay the same for long enough.
+/// A folder cannot be read, or its files keep changing.
 pub fn link(data: &Path, to: &Path) -> Result<Vec<Member>, BackupError> {
     let mut members = Vec::new();
     for folder in FOLDERS {

@@ -50,7 +50,7 @@ enum ClusterCommand {
         #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
         nodes: Option<u16>,
     },
-    /// Put a backup of the users' data into the store of files, for nodes that join
+    /// Put a backup of the users' data into the file store, for nodes that join
     Backup,
     /// Begin with the newest backup of the cluster; the server must be stopped
     Join {
@@ -60,7 +60,7 @@ enum ClusterCommand {
     },
     /// Begin the shared log again with a backup; all servers must be stopped
     ///
-    /// Puts the backup into the store of files and creates the stream again. Next, run
+    /// Puts the backup into the file store and creates the stream again. Next, run
     /// `dropdex cluster join --replace` on every node, and start all servers.
     Restore {
         /// The backup file, of `dropdex journal backup`

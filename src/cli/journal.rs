@@ -392,7 +392,7 @@ fn upgrade(config: &Config) -> anyhow::Result<()> {
     }))
 }
 
-/// A folder beside the journal: a backup may be as large.
+/// Creates a temporary folder in the data folder, because a backup may be as large as the journal.
 pub(super) fn temporary_folder(config: &Config) -> anyhow::Result<TempDir> {
     new_file::create_folder(&config.data)
         .and_then(|()| tempfile::Builder::new().prefix(".backup-").tempdir_in(&config.data))

@@ -30,7 +30,7 @@ pub struct NodeFacts {
     pub unix_ms: Option<i64>,
     #[serde(default)]
     pub clock_untrusted: bool,
-    /// Peers that it has heard since its start, but not in the last seconds.
+    /// Peers that it has heard from since its start, but not in the last seconds.
     #[serde(default)]
     pub silent: Vec<String>,
     /// Digests of the state at the last checkpoints, oldest first.

@@ -133,7 +133,8 @@ struct World {
     rng: fastrand::Rng,
     base: Instant,
     now: Duration,
-    /// Events by time, then by the order in which they were made: of a node, in one of its runs.
+    /// Events by time, then by number, each with its node and the run of the node that it belongs
+    /// to.
     events: BTreeMap<(Duration, u64), (usize, u64, Event)>,
     made: u64,
     steps: u64,
@@ -645,7 +646,8 @@ impl World {
     }
 }
 
-/// Runs a world for some steps, or until all nodes have halted. Returns how many changes were acknowledged.
+/// Runs a simulation for some steps, or until all nodes have halted. Returns how many changes were
+/// acknowledged.
 fn run(seed: u64, steps: u64, planted: Option<Planted>, is_damaged: bool) -> Result<usize, String> {
     let mut world = World::new(seed, planted, is_damaged);
     let ended = loop {

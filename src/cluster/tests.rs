@@ -360,8 +360,8 @@ async fn a_transaction_of_a_newer_version_halts_the_node() {
     assert_eq!(node.close().shared.seq, 0);
 }
 
-/// Without the compared number, two nodes append at the same position of the chain: the log has both, and no node
-/// on after them.
+/// If the stream does not compare the expected number, two nodes can append at the same position of
+/// the chain. The log then has both records, and no node continues after them.
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_halt_on_a_stream_without_compare_and_append() {
     let folder = tempfile::tempdir().expect("a folder");

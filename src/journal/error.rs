@@ -375,7 +375,7 @@ pub enum AppendError {
     /// Nothing was written: the shared log cannot be reached.
     #[error("the shared log cannot be reached")]
     Unreachable,
-    /// The shared log did not tell whether it was written. Each is written at most once.
+    /// The shared log did not report whether it was written. Each is written at most once.
     #[error("the shared log did not tell whether it was written")]
     Unknown,
     /// Nothing was written: this node's copy and the shared log differ.

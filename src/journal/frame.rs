@@ -137,7 +137,7 @@ pub struct RecordFields {
 pub struct Record<'a> {
     /// Its header.
     pub fields: RecordFields,
-    /// Its link of the chain, as stored.
+    /// Its link in the chain, as stored.
     pub chain: Chain,
     /// The caller's payload.
     pub payload: &'a [u8],

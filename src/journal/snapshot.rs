@@ -171,8 +171,8 @@ impl SnapshotWriter {
         self.file.chunk(bytes).map_err(io_error("write", &self.temporary))
     }
 
-    /// Makes the snapshot durable, once the records it covers are, and reads it back completely. One
-    /// in the journal's folder then replaces superseded files.
+    /// Makes the snapshot durable, once the records it covers are, and reads it back completely. A
+    /// snapshot in the journal's folder then replaces the files that it supersedes.
     ///
     /// # Errors
     /// The disk failed or returned other bytes, or the journal failed or was taken by another process.

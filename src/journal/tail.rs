@@ -47,7 +47,7 @@ pub(super) struct Ending<'a> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     pub(super) seq: u64,
-    /// The source: "the commit mark".
+    /// Name of the source, such as "the commit mark".
     pub(super) by: &'static str,
 }
 

@@ -35,7 +35,8 @@ pub struct Journal {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
     dir: PathBuf,
-    /// With the lock of the folder, released with the last handle or the process.
+    /// Holds the lock of the folder, which is released with the last handle or at the end of the
+    /// process.
     context: SnapshotContext,
     log_bytes: Arc<AtomicU64>,
     is_snapshotting: Arc<AtomicBool>,

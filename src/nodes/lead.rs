@@ -82,7 +82,8 @@ impl Candidate {
         is_able && self.is_free(lead)
     }
 
-    /// Whether the lead is free: there is no leader, it was this node before a restart, or it is silent.
+    /// Whether the lead is free: there is no leader, this node led before its restart, or the
+    /// leader is silent.
     fn is_free(&self, lead: &Lead) -> bool {
         let Some(leader) = &lead.node else { return true };
         self.store.is_node(leader)

@@ -61,8 +61,8 @@ impl Member {
     /// that the index folder names.
     ///
     /// # Errors
-    /// The servers or the stream may lose records, the journal cannot be opened, or the settings of the store of files
-    /// are invalid.
+    /// The servers or the stream may lose records, the journal cannot be opened, or the settings of
+    /// the file store are invalid.
     pub fn open(
         options: StoreOptions,
         config: &Config,

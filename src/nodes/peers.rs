@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::cluster::facts::NodeFacts;
 
-/// Peers heard since the start.
+/// Peers heard from since the start.
 pub struct Peers {
     began: Instant,
     heard: Mutex<BTreeMap<String, Peer>>,
@@ -46,7 +46,7 @@ impl Peers {
         now.duration_since(led_at.unwrap_or(self.began))
     }
 
-    /// Returns the nodes heard since the start, by name.
+    /// Returns the nodes heard from since the start, by name.
     pub fn list(&self) -> Vec<Peer> {
         self.heard().values().cloned().collect()
     }

@@ -24,7 +24,8 @@ const PERIOD: Duration = Duration::from_millis(250);
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 /// Nodes silent for longer are not waited for.
 const PRESENT: Duration = Duration::from_secs(3);
-/// How long the leader waits for nodes to fetch the files. Slower ones serve nothing until they have them.
+/// How long the leader waits for nodes to fetch the files. Slower nodes serve nothing until they
+/// have fetched them.
 const READY_MAX: Duration = Duration::from_secs(600);
 /// Minimum age before an unreferenced object is deleted: the previous leader may just have stored it.
 const UNNEEDED_KEPT: Duration = Duration::from_secs(3_600);

@@ -1,4 +1,4 @@
-//! Files of one node for all others, through an object store.
+//! Shares the files of one node with all others through an object store.
 //!
 //! A file is a row of parts, and a part is an object named by the hash of its content: received bytes are verified, an
 //! interrupted transfer resumes with the next part, and unchanged parts are not sent. A [`FileList`](list::FileList)

@@ -79,7 +79,7 @@ async fn files_arrive_as_they_were_sent() {
         assert!(fs::read(from).expect("read") == fs::read(&arrived).expect("read"), "{name}");
         assert!(is_like(&arrived, &list.files[name]).expect("read"));
     }
-    // What did not change is neither read nor sent again, and what is there is not fetched.
+    // Unchanged parts are neither read nor sent again, and present parts are not fetched.
     let mut next = sent.clone();
     next.extend(files(from.path(), &[("corpus/new", content(10, 3))]));
     let (_, newer) =
