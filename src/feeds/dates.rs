@@ -148,7 +148,8 @@ fn named(word: &str, names: &[&str]) -> Option<usize> {
 }
 
 /// Reads a date whose month is an English word, which shows the order of the parts: `27-Nov-2026`,
-/// `Friday, 27 November 2026`, `Nov 27, 2026`. Returns what follows, a time of day.
+/// `Friday, 27 November 2026`, `Nov 27, 2026`. Also returns the text after it, which is a time of
+/// day.
 fn with_month_name(text: &str) -> Option<(NaiveDate, &str)> {
     let mut rest = text;
     let mut word = || {

@@ -45,7 +45,7 @@ named_enum! {
 }
 
 impl Format {
-    /// Whether a list is names alone, of one day.
+    /// Whether a list holds only names, all of one day.
     pub fn is_of_one_day(self) -> bool {
         matches!(self, Format::Names | Format::Registered | Format::Released)
     }

@@ -31,7 +31,7 @@ pub(super) struct Columns {
     /// Fields of the header. A row with fewer is rejected, because a truncated row must not pass for
     /// one with an empty `drop_date`.
     count: usize,
-    /// Of each of [`COLUMNS`].
+    /// Position of each of [`COLUMNS`] in a row.
     at: [Option<usize>; COLUMNS.len()],
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Given {
 /// How a list is read.
 pub(super) struct Reading {
     pub(super) given: Given,
-    /// Statement about all names, if rows are names alone.
+    /// Statement about all names, if rows hold only names.
     pub(super) all: Option<Sighting>,
     /// The day on which it rests: of all names, or that of the options for rows without one.
     pub(super) day: Option<Day>,

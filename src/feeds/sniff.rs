@@ -34,7 +34,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// Whether rows have days of release alone, so that the day of the list is that of the drop.
+    /// Whether rows have only days of release, so that the day of the list is that of the drop.
     pub(super) fn dates_follow_observation(&self) -> bool {
         match self {
             Shape::Delimited(_, columns) => columns.drop.is_none() && columns.release.is_some(),

@@ -212,8 +212,8 @@ impl Queue {
         }
     }
 
-    /// Builds a generation whenever the corpus holds lists that none does: at the start, and after jobs
-    /// that failed. Runs until `stop` is done.
+    /// Builds a generation whenever the corpus holds lists that no generation has: at the start,
+    /// and after failed jobs. Runs until `stop` completes.
     pub async fn keep_built(self, stop: impl Future<Output = ()>) {
         let work = async {
             let site = self.site.clone();

@@ -773,7 +773,7 @@ fn bad_range(stream: &Stream) -> FetchError {
     FetchError::BadRange(format!("{}, {range}", stream.status.as_u16()))
 }
 
-/// Removes a file, if it is there.
+/// Removes a file if it exists.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),

@@ -610,7 +610,7 @@ pub async fn check(
         _ => source.urls(clock.today()),
     };
     if source.flow == Flow::Czds {
-        // The access is what is to be checked; the zones are gigabytes.
+        // Only the access is checked, because the zones are gigabytes.
         let listed = |url: &Url| Checked { url: shown(url), ..Checked::default() };
         return Ok(urls.iter().map(listed).collect());
     }

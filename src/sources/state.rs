@@ -1,4 +1,4 @@
-//! State of the sources, in `sources/` of the data folder: `enabled.json` has the choices of
+//! State of the sources, in `sources/` of the data folder: `enabled.json` has the choices made with
 //! `dropdex sources enable`, and `NAME/state.json` the results of a source's last runs.
 //!
 //! `NAME/lock` is held while a source is fetched, so that a command and a server do not fetch it at the
@@ -29,9 +29,10 @@ pub(super) const LOCK: &str = "lock";
 const HELD_MAX: usize = 80;
 /// Pauses before the second, third and fourth try, after failures that may pass.
 const RETRY_SECONDS: [i64; 3] = [15, 60, 300];
-/// Runs whose rows say what is usual.
+/// Number of runs from which the usual number of rows is computed.
 const SIZES_MAX: usize = 15;
-/// A list with the usual rows divided by this, or fewer, has shrunk, unless few are usual.
+/// A list counts as shrunk if it has at most the usual number of rows divided by this. Usual
+/// numbers below [`USUAL_LEAST`] do not count.
 const SHRUNK_TIMES: u64 = 10;
 const USUAL_LEAST: u64 = 20;
 /// Shortest and longest pause that a server may ask for.
@@ -89,7 +90,7 @@ pub struct Partial {
     pub total: Option<u64>,
 }
 
-/// As stored: until 2026-11 the validator only.
+/// The stored form; until 2026-11 it was only the validator.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum StoredPartial {
@@ -172,7 +173,7 @@ pub struct State {
     pub addresses: Vec<String>,
     /// The last ingested list of each address.
     pub held: BTreeMap<String, Held>,
-    /// Why the list that is held for an address was refused: the previous one stays in use.
+    /// Why the newest list of an address was refused; the previous one stays in use.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, String>,
     /// Downloads that were cut, by address.

@@ -18,7 +18,7 @@ use crate::sources::settings::{Settings, Source};
 use crate::sources::state::View;
 use crate::vocab::clock::Clock;
 
-/// Time between two looks at what is due.
+/// Interval at which due sources are looked for.
 const PERIOD: Duration = Duration::from_secs(2);
 /// New lists wait this long for the sources that still run, so that one index is built for all.
 const GATHER_MAX: Duration = Duration::from_secs(60);

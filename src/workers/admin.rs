@@ -152,9 +152,9 @@ impl Drop for AdminSocket {
     }
 }
 
-/// Binds a socket and moves it to `path`, where it replaces what is there. Linux gives the file the mode
-/// that the socket has when it is bound, so at no time can another user connect. A folder of its own would
-/// keep them out as well, but needs a block of a disk that may be full.
+/// Binds a socket and moves it to `path`, where it replaces an existing file. Linux gives the file the
+/// mode that the socket has when it is bound, so at no time can another user connect. A folder of its own
+/// would keep them out as well, but needs a block of a disk that may be full.
 fn bind_for_owner(data_dir: &Path, path: &Path) -> io::Result<UnixListener> {
     let hidden = data_dir.join(format!(".a{:08x}", fastrand::u32(..)));
     let socket = UnixSocket::new_stream()?;

@@ -28,7 +28,7 @@ use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::observation::RdapState;
 
-/// Time between two looks at the clock. A clock that is set does not wake a timer.
+/// Interval at which the clock is read. A clock that is set does not wake a timer.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Time until a failed write is tried again: most likely the disk is full.
 const RETRY_AFTER: Duration = Duration::from_secs(5);

@@ -116,9 +116,9 @@ pub struct Applied {
     pub registered_again: u64,
     /// Missing names that are not listed yet.
     pub waiting: u64,
-    /// The day of a file that was held and is now believed.
+    /// Day of a file that was held back and is now accepted.
     pub believed: Option<Day>,
-    /// The day of a file that was held and is now dismissed.
+    /// Day of a file that was held back and is now dismissed.
     pub dismissed: Option<Day>,
 }
 

@@ -257,8 +257,8 @@ impl Breaker {
         self.paused_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(instant))
     }
 
-    /// Ends the flight of a delivery; `None` says nothing about the health. `first` is the first pause. A
-    /// pause that the receiver asks for is held between one and two times our own.
+    /// Ends a delivery in flight; with `None`, the health of the receiver is unchanged. `first` is
+    /// the first pause. A pause that the receiver asks for is clamped to one to two times our own.
     fn end(&mut self, health: Option<Health>, first: Duration, instant: Instant) {
         self.in_flight = self.in_flight.saturating_sub(1);
         let asked = match health {

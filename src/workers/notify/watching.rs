@@ -17,7 +17,7 @@ use crate::vocab::time::UnixMs;
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Changes read at a time. Only those of watched names are kept.
 const PAGE: usize = 10_000;
-/// Changes of watched names that are matched at a time, at least: about 25 MB.
+/// Minimum number of changes of watched names that are matched at a time: about 25 MB.
 const BATCH: usize = 200_000;
 
 /// The worker.

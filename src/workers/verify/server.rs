@@ -211,7 +211,7 @@ mod tests {
         }
         for pause_s in [60, 120, 240] {
             server.begin(now);
-            // The limit is not reduced before it counts as down.
+            // The limit is reduced only once the server counts as down.
             assert_eq!(server.ready_at().is_some(), pause_s == 60);
             assert_eq!(server.end(Ended::Failed, now), Some(after(pause_s * 1_000)));
         }
