@@ -127,7 +127,7 @@ fn changed(kept: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     input
 }
 
-/// Bytes that mean something to some parser.
+/// Byte sequences that are significant to at least one parser.
 const TOKENS: [&[u8]; 24] = [
     b"\0",
     b"\r\n",

@@ -29,9 +29,9 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     ("outbound", "vocab"),
     // Fetches lists and hands them to the pipeline, as the inbox does.
     ("sources", "vocab feeds intake outbound"),
-    // Use cases, in the words of users: no status, no header.
+    // Use cases, independent of HTTP statuses and headers.
     ("service", "vocab query index intake changes accounts telemetry outbound sources"),
-    // The checks that people ask for wait in `service`.
+    // Checks that users request wait in `service`.
     (
         "workers",
         "vocab query service index intake changes cluster accounts backup telemetry outbound",

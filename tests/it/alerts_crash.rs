@@ -31,8 +31,8 @@ const CATCH_DAYS: u16 = 5;
 const TLDS: [&str; 5] = ["com", "net", "de", "co.uk", "se"];
 /// From a list to its last message, retries and two restarts included: this is a hang.
 const SETTLE_MAX: Duration = Duration::from_secs(240);
-/// From the start of a server or the end of an ingest to a kill, at most: from nothing done to all
-/// done, also in a build without optimisation.
+/// Maximum time from the start of a server or the end of an ingest to a kill: the kills hit every
+/// moment from nothing done to all done, also in an unoptimised build.
 const KILL_AFTER_MAX_MS: usize = 900;
 /// The same from the start of an ingest.
 const INGEST_KILL_MAX_MS: usize = 2_500;
@@ -98,7 +98,7 @@ struct World {
 const WATCH_HOOK: &str = "/watch";
 const WATCH_CHAT: &str = "/hooks/watch-watch-watch";
 const WATCH_ALERTS: &str = "/api/v1/watchlist/alerts";
-/// Names that are watched before a list carries them, at least.
+/// Minimum number of names that are watched before a list contains them.
 const EXPECTED_MIN: usize = 40;
 
 /// A change in a received message: name and what happened.
@@ -194,7 +194,7 @@ impl World {
             watched: BTreeMap::new(),
             expected: Vec::new(),
         };
-        // Some names are there before any rule is.
+        // Some names are ingested before there is any rule.
         world.ingest_whole(30);
         world.start();
         world.fresh.clear();
@@ -361,7 +361,7 @@ impl World {
                 self.site.start(&arguments).kill_within(Duration::from_millis(delay));
                 *self.kills.entry("while starting").or_default() += 1;
             }
-            // The ingest, and the server with it or not.
+            // The ingest, and in half of the cases the server too.
             _ => {
                 let list = self.list(names);
                 let delay = self.rng.below(INGEST_KILL_MAX_MS) as u64;

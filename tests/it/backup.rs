@@ -51,7 +51,7 @@ fn answers(server: &Server, key: &str) -> Vec<Value> {
     ];
     let mut answers: Vec<Value> =
         targets.into_iter().map(|target| client.get(target).json()).collect();
-    // Of the index, which is rebuilt.
+    // The generation is that of the index, which is rebuilt.
     answers[0].as_object_mut().expect("a page").remove("generation");
     answers
 }

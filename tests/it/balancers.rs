@@ -90,7 +90,7 @@ impl Nodes {
     }
 }
 
-/// A program with its file in a folder of its own. Dropping it stops it.
+/// A running program, with its settings file in a temporary folder. Dropping it stops it.
 struct Balancer {
     _folder: TempDir,
     child: Child,

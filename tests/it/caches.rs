@@ -59,7 +59,7 @@ fn config(address: SocketAddr, server: SocketAddr) -> String {
 
 /// A client with its credentials.
 struct Asker {
-    /// A word in everything that is theirs.
+    /// A word that occurs in everything that belongs to the account.
     mark: &'static str,
     headers: Vec<(&'static str, String)>,
 }

@@ -197,7 +197,7 @@ fn an_operator_lets_allowances_begin_again() {
     let unknown = site.run(&["account", "reset-usage", "nobody@example.com"]);
     unknown.assert_failed(1, &["there is no account for nobody@example.com"]);
     assert_eq!(site.run(&["account", "reset-usage"]).code, Some(2));
-    // Also after a restart, since it is in the journal.
+    // The reset also holds after a restart, because the journal records it.
     use_up(&server);
     site.ok(&["account", "reset-usage", EMAIL]);
     server.stop();

@@ -23,16 +23,17 @@ const ACCOUNTS: usize = 3;
 const WRITERS_PER_ACCOUNT: usize = 3;
 /// Names of the corpus that one writer of each account watches and votes on.
 const NAMES_PER_WRITER: usize = 6;
-/// Writes that are answered before the kill, at most: counted, so that a slow machine tests as much.
+/// Maximum number of writes that are answered before the kill: a count, so that a slow machine
+/// tests as much.
 const ANSWERS_MAX: usize = 120;
-/// From the last of these to the kill, at most.
+/// Maximum time from the last of these to the kill.
 const KILL_AFTER_MAX_US: usize = 20_000;
 /// From the start of a server to its end, when it is killed before it is ready: from nothing done to
 /// all done, also in a build without optimisation.
 const START_KILL_MAX_MS: usize = 600;
 /// The day's allowance: small, so that one hundredth of it is less than a round uses.
 const REQUESTS_PER_DAY: i64 = 4_000;
-/// Requests of a round at most, about: with fewer left the next day is begun.
+/// Approximate maximum of requests in a round: if fewer are left, the next day begins.
 const REQUESTS_PER_ROUND: i64 = 1_500;
 
 #[test]

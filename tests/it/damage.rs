@@ -17,7 +17,7 @@ use dropdex::index::storage::manifest::{GenerationId, Manifest, folder_of};
 
 /// From a flip of `CURRENT` to the answer from another generation, on a busy machine.
 const SWAP_MAX: Duration = Duration::from_secs(60);
-/// One of every kind of question.
+/// One query of every kind.
 const QUESTIONS: [&str; 8] = [
     "/api/v1/drops?limit=50",
     "/api/v1/drops?view=all&tld=de&min_dqs=20&offset=5",
@@ -294,8 +294,8 @@ fn fill(filler: &Path) {
     while file.write_all(&piece).is_ok() {}
 }
 
-/// Many batches are made one for speed alone: where there is no room for it, the index is built all the
-/// same, and nothing is left that takes the room of others.
+/// Batches are merged only for speed: without room for that, the index is built all the same, and
+/// no files are left that take up room.
 #[test]
 fn no_room_for_one_batch_of_many_keeps_no_index_from_being_built() {
     if !mounts::may_mount() {

@@ -235,7 +235,7 @@ impl World {
         server.kill();
     }
 
-    /// Every writer writes, and the disk fills meanwhile, until each has been refused.
+    /// All writers write while the disk fills, until each has been refused.
     fn write_while_filling(&mut self, server: &Server) {
         let done = AtomicBool::new(false);
         let (key, filler) = (self.key.clone(), self.filler.clone());

@@ -159,7 +159,7 @@ fn a_server_answers_from_each_extension_as_from_a_whole_index() {
     }
     assert!(before.iter().any(|(is_whole, _)| *is_whole));
     assert!(before.iter().filter(|(is_whole, _)| !is_whole).count() > 2);
-    // Back over what is kept: two generations, deltas or not.
+    // Rolls back over the two generations that are kept, deltas or whole ones.
     before.pop();
     for _ in 0..2 {
         site.ok(&["index", "rollback"]);

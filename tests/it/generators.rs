@@ -31,7 +31,7 @@ impl Desk {
         Desk { site, server, key }
     }
 
-    /// Makes a client, and returns its folder.
+    /// Generates a client, and returns its folder.
     fn generate(&self, language: &str) -> PathBuf {
         let folder = self.site.lists().join(language);
         let mut command = Command::new(tools::full("bin/openapi-generator-cli"));
@@ -40,7 +40,7 @@ impl Desk {
         folder
     }
 
-    /// Runs a program that uses a client; it prints what it got for each status.
+    /// Runs a program that uses a client and prints the result for each status.
     fn check(&self, command: &mut Command) {
         command.env("DROPDEX_URL", format!("http://{}", self.server.address()));
         let printed = run(command.env("DROPDEX_KEY", &self.key));

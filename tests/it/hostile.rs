@@ -1,8 +1,8 @@
 //! Hostile clients against the real binary: what they cost in memory, and what other clients notice.
 //!
-//! Each test states the resident memory before, at the peak and after. Small sizes bound the growth and
-//! the shares of requests that succeed; `DROPDEX_FULL=1` runs everything at once for half an hour and
-//! also compares times.
+//! Each test states the resident memory before, at the peak and after. The default run uses small
+//! sizes, and bounds the growth and the share of requests that succeed. A run with `DROPDEX_FULL=1`
+//! does everything at once for half an hour, and also compares times.
 
 mod attack;
 mod bodies;
@@ -58,7 +58,7 @@ async fn http2(server: &Server, window: u32) -> (SendRequest<Bytes>, Task<()>) {
     builder.initial_window_size(window).max_concurrent_reset_streams(1_000);
     let (send, connection) = builder.handshake(socket).await.expect("HTTP/2");
     let driver = tokio::spawn(async move {
-        // How the server ends it is not of interest.
+        // It does not matter how the server closes the connection.
         let _ = connection.await;
     });
     (send, driver)

@@ -155,7 +155,7 @@ fn every_flipped_bit_of_acknowledged_data_is_refused() {
         write_byte(bit / 8, bytes[bit / 8]);
         let found = look(dir.path()).map(|(_, records)| records.len());
         assert!(found.is_err(), "bit {bit} of {}: opened with {found:?} records", used * 8);
-        // The whole open, lock and writer included, takes milliseconds: a slice of them.
+        // A whole open, including lock and writer, takes milliseconds, so only some bits are tried.
         if bit % 1_009 == 0 {
             assert!(open(options(dir.path())).is_err(), "bit {bit}");
             assert!(fs::read(&path).expect("read") == bytes, "bit {bit}: changed");
@@ -356,7 +356,8 @@ fn a_damaged_last_record_that_is_whole_but_for_one_bit_is_refused() {
 #[test]
 fn a_payload_that_imitates_a_record_is_not_read_as_one() {
     let dir = tempfile::tempdir().expect("a folder");
-    // Made by a writer that knows the format and not this store: "2 and 3 are synced".
+    // Forged with knowledge of the format, but not of this store. It claims that records 2 and 3
+    // are synced.
     let fields =
         RecordFields { seq: 3, durable_seq: 3, epoch: 1, kind: KIND, flags: 0, unix_ms: 0 };
     let mut imitation = Vec::new();

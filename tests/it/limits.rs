@@ -1,7 +1,7 @@
 //! Accounts at their limits of bytes: a restart is quick, and memory stays below the stated bound.
 //!
-//! A slice has 40 accounts. `DROPDEX_FULL=1` has 10,000, filled with the rows of a user and then with the
-//! longest notes, until each is refused.
+//! The default run has 40 accounts, and a run with `DROPDEX_FULL=1` has 10,000. Each is filled with
+//! the usual rows of a user, and then with the longest notes until a write is refused.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! Judges of others over everything that is served: the Nu Html Checker over every page, httplint over
-//! every route that is read, Lighthouse over the pages that visitors come to. All in the full run.
+//! Third-party checkers run over everything that is served: the Nu Html Checker on every page,
+//! httplint on every route that is read, and Lighthouse on the pages that visitors open. Only in
+//! full runs.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -39,7 +40,7 @@ impl Filled {
         Filled { world, key, rule }
     }
 
-    /// The pages of visitors and of the account.
+    /// Paths of the pages for visitors and for the account.
     fn pages(&self) -> Vec<String> {
         let fixed = OPEN.iter().chain(&OWN).map(|(_, path)| (*path).to_owned());
         let of_rule = ["", "/edit", "/delete"].map(|rest| format!("/alerts/{}{rest}", self.rule));

@@ -16,9 +16,9 @@ use serde_json::Value;
 use crate::common::{Client, Response, Server, Site, runs, tools};
 use crate::pages::browser::Browser;
 
-/// The midnight that is tried: it ends 2026-11-21.
+/// The midnight under test, at the end of 2026-11-21.
 const MIDNIGHT: &str = "2026-11-22T00:00:00Z";
-/// Requests a day, fewer than are asked.
+/// Requests per day, fewer than are sent.
 const REQUESTS: i64 = 4;
 const EXPORTS: i64 = 3;
 const PASSWORD: &str = "correct horse battery";

@@ -1,5 +1,5 @@
-//! The oracle: a generated corpus, ingested and served by the real binary, is asked hundreds of
-//! random questions over HTTP, and every whole answer is compared with a plain recomputation.
+//! The oracle: a generated corpus, ingested and served by the real binary, receives hundreds of
+//! random queries over HTTP, and every whole response is compared with a plain recomputation.
 //!
 //! `DROPDEX_SEED=<number>` repeats a run; the seed is printed and is part of every failure. Where
 //! the specification leaves something open, a comment `Choice:` says what is expected here.
@@ -21,7 +21,7 @@ use crate::common::{Client, Response, Site, gzip};
 use corpus::{Corpus, Kind, LATER, List, TODAYS, day, timestamp};
 use model::{DropsQuery, Filter, Model, Name, SearchQuery};
 
-/// Questions of each day: more than 2,000 to lists in all.
+/// Queries per day: more than 2,000 to lists in all.
 const DROPS_QUESTIONS: usize = 300;
 const SEARCH_QUESTIONS: usize = 300;
 const DOMAIN_QUESTIONS: usize = 200;
@@ -33,7 +33,7 @@ fn every_answer_equals_the_plain_recomputation() {
     check_answers(|site, corpus| ingest_everything(site, corpus, &corpus.lists));
 }
 
-/// The same questions to an index that was built of most lists and extended by the others.
+/// The same queries to an index that was built from most lists and extended by the others.
 #[test]
 fn every_answer_of_an_extended_index_equals_the_plain_recomputation() {
     check_answers(|site, corpus| {
@@ -79,7 +79,7 @@ fn check_answers(ingest: impl Fn(&Site, &Corpus)) {
     assert_eq!(asked, conditions.collect(), "DROPDEX_SEED={seed}: every condition is asked for");
 }
 
-/// The questions of the test above are only worth something over a corpus with every case in it.
+/// The queries of the test above prove something only over a corpus that holds every case.
 #[test]
 fn the_corpus_holds_every_case() {
     for seed in 0..3 {
@@ -214,7 +214,7 @@ struct Check<'a> {
     today: Day,
     model: &'a Model,
     client: Client,
-    /// By kind of question: how many were asked, how many of the answers held a row.
+    /// By kind of query: how many were sent, and how many of the responses held a row.
     full_answers: BTreeMap<&'static str, (usize, usize)>,
     /// Conditions covered by random queries.
     asked: &'a mut BTreeSet<&'static str>,

@@ -29,7 +29,7 @@ const OWN_ROWS: &str = "\
     oldharbor.de,2026-03-01,,\n\
     пример.рф,2026-11-10,,\n";
 
-/// Two hundred and fifty names and ours.
+/// Returns a list of 250 generated names and [`OWN_ROWS`].
 fn list() -> String {
     const WORDS: [&str; 10] =
         ["solar", "harbor", "night", "paper", "stone", "river", "cloud", "green", "swift", "amber"];

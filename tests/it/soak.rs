@@ -1,8 +1,8 @@
 //! A server under mixed load while its index is rebuilt again and
 //! again: nothing fails, and neither memory nor descriptors grow.
 //!
-//! A slice runs for 18 rebuilds, a second apart; `DROPDEX_FULL=1` for an hour with one every
-//! minute, and prints a row a minute.
+//! The default run has 18 rebuilds, a second apart. A run with `DROPDEX_FULL=1` takes an hour,
+//! rebuilds once a minute, and prints a row each minute.
 
 use std::fmt;
 use std::fs;
@@ -31,9 +31,10 @@ const WRITE_EVERY: Duration = Duration::from_millis(50);
 const LOG_IN_EVERY: Duration = Duration::from_secs(3);
 /// Names in each list that is ingested; nearly the same ones, so that the corpus stays what it is.
 const LIST_NAMES: usize = 500;
-/// Rebuilds until all is warm: pools, arenas of the allocator, two generations in memory at once.
+/// Rebuilds before everything is warm: pools, arenas of the allocator, two generations in memory at
+/// once.
 const WARM_UP: usize = 6;
-/// More memory or descriptors at the end than after the warm-up, at most.
+/// Maximum growth of memory and descriptors between the warm-up and the end.
 const GROWTH_KB_MAX: u64 = 24 << 10;
 const GROWTH_PERCENT_MAX: u64 = 10;
 const DESCRIPTORS_MORE_MAX: u64 = 8;
@@ -80,7 +81,8 @@ fn memory_and_descriptors_stay_flat_over_rebuilds() {
         for round in 0..figure(REBUILDS.0, REBUILDS.1) {
             let begun = Instant::now();
             ingest(&site, &names, round);
-            // After the ingest, which a slice waits for longer than for all its samples.
+            // Measured from the end of the ingest, which takes longer than all samples of the
+            // default run.
             let end = if full() { begun + PERIODS.1 } else { Instant::now() + PERIODS.0 };
             let sample = load.sample_until(end);
             say(&format!("{round}: {sample}; {counts}"));
@@ -107,7 +109,7 @@ fn assert_flat(samples: &[Sample]) {
     assert!(after <= before + DESCRIPTORS_MORE_MAX, "descriptors grew from {before} to {after}");
 }
 
-/// Names of the sample that can be asked for.
+/// Names of the sample that can be requested.
 fn names() -> Vec<String> {
     let mut text = String::new();
     let file = fs::File::open(SAMPLE).expect("the sample is there");
@@ -236,7 +238,8 @@ impl Load<'_> {
         });
     }
 
-    /// Logs in through the page and out again: a session each, and the memory of an argon2 hash.
+    /// Logs in and out through the pages. Each time takes a session and the memory of an argon2
+    /// hash.
     fn log_in(&self, counts: &Counts) {
         let mut client = Client::new(self.address);
         let form = b"email=person%40example.com&password=a+long+pass+phrase";

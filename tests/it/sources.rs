@@ -308,7 +308,7 @@ fn one_command_leads_from_nothing_to_a_ranked_list() {
                 )
             })
             .collect();
-        // All lists of all publishers are there.
+        // All lists of all publishers have arrived.
         let is_ranked = rows.iter().any(|row| row["popularityRank"] == 12_345);
         if names.len() == 17 && is_ranked { Ok((names, rows)) } else { Err(format!("{drops}")) }
     });
@@ -866,8 +866,8 @@ fn the_settings_file_decides_before_the_command() {
     drop(server_of_us);
 }
 
-/// An imitation of CZDS: a log-in with tokens that last an hour, links, and zone files of which one is
-/// refused. Its days and statuses are those of `state`.
+/// A fake CZDS: a log-in with tokens that last an hour, links, and zone files, one of which is
+/// refused. The returned state sets its days and statuses.
 fn czds() -> (Receiver, Arc<CzdsState>) {
     let state = Arc::new(CzdsState {
         logins: AtomicUsize::new(0),

@@ -46,7 +46,7 @@ impl Desk {
         answer.text().to_owned()
     }
 
-    /// Checks the page that a feed leads to, and that it exists.
+    /// Checks that a feed links to this page, and that the page exists.
     fn leads_to(&self, read: &Value, path: &str) {
         let address = format!("//{}{path}", self.server.address());
         assert!(read["alternate"][0].as_str().is_some_and(|it| it.ends_with(&address)), "{read}");

@@ -131,7 +131,7 @@ fn generation_of(response: &Response) -> Option<u64> {
 #[derive(Default)]
 struct Counts {
     sent: AtomicUsize,
-    /// Not taken by the first server that was asked, and answered by the other.
+    /// Refused by the first server, and answered by the other.
     moved: AtomicUsize,
     failed: AtomicUsize,
     mixed: AtomicUsize,
@@ -173,7 +173,7 @@ fn ask(pair: &Pair, expected: &Expected, counts: &Counts, begun: Instant, stop: 
     counts.late_ms.lock().expect("no panic while locked").extend(late);
 }
 
-/// An answer of either server: the other one is asked where the first takes no request.
+/// Returns the response of either server: if the first accepts no request, the other one gets it.
 fn one(
     clients: &mut [Client; 2],
     number: usize,

@@ -1,5 +1,5 @@
-//! The responses to one account never depend on another account: each is asked in a world with the
-//! other and in a world without it, and the answers are equal, byte for byte.
+//! The responses to one account never depend on another account: each request is sent in a world
+//! with the other and in a world without it, and the responses are equal, byte for byte.
 //!
 //! A world is a server of its own. Ids are random and clocks advance, so differences by design are removed before
 //! comparing ([`World::plain`]): an account's own ids become their place in the order they were given out, times of day
@@ -225,7 +225,7 @@ fn without_secrets(text: &str) -> String {
     let plain = without(&plain, "/feeds/", |c| c.is_ascii_hexdigit());
     // Ids of deliveries are texts, random as the others.
     let plain = without(&plain, "\"id\":\"", |c| c.is_ascii_hexdigit());
-    // Changes are numbered from the second in which a world began.
+    // Numbers of changes begin with the second in which the server of a world started.
     let plain = without(&plain, "\"next\":", |c| c.is_ascii_digit());
     without(&plain, "\"newest\":", |c| c.is_ascii_digit())
 }
@@ -242,7 +242,8 @@ fn without(text: &str, mark: &str, is_secret: impl Fn(char) -> bool) -> String {
     plain
 }
 
-/// Asks the same in both worlds; the answers must be one. Gives the crowded world's.
+/// Sends the same request in both worlds. The responses must be equal; returns that of the crowded
+/// world.
 #[track_caller]
 fn ask_both(crowded: &mut Tenant, alone: &mut Tenant, ask: &Ask) -> Response {
     let (one, other) = (crowded.ask(ask), alone.ask(ask));

@@ -92,7 +92,7 @@ fn drops_and_search_find_the_same_labels() {
     for at in 0..1_500 {
         let parts = (0..rng.usize(1..5)).map(|_| syllables[rng.usize(..syllables.len())]);
         let label: String = parts.collect();
-        // Numbers keep most labels apart; names that are refused stay below one in ten.
+        // Numbers make most labels distinct, and fewer than one name in ten is invalid.
         let number = if at % 3 == 0 { String::new() } else { at.to_string() };
         let label = format!("{}{number}", label.trim_matches('-')).replace("--", "-");
         if !label.is_empty() {
@@ -186,7 +186,7 @@ fn invalid_texts_are_refused_with_code_and_position() {
     ] {
         for path in ["/api/v1/drops", "/api/v1/search", "/api/export/drops"] {
             let target = format!("{path}?{query}");
-            // A refusal is kept, so the second one takes no time.
+            // Refusals are cached, so the second request takes no time.
             for _ in 0..2 {
                 let (status, body) = client.get(&target).answer();
                 assert_eq!(status, 400, "{target}: {body}");

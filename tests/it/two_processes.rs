@@ -78,7 +78,7 @@ fn a_second_server_is_refused_without_disturbing_the_first() {
         folder.serve_refused().assert_failed(1, &["in use"]);
         write(&mut writer, &mut client);
     }
-    // The socket of the first still answers, and it is the first that is asked.
+    // The socket of the first still responds, and commands use it.
     folder.site.ok(&["account", "add", "second@example.com", "--plan", "pro"]);
     let key = folder.site.new_key("second@example.com");
     assert_eq!(first.client_with(&key).get("/api/v1/alerts").status, 200);

@@ -26,7 +26,7 @@ fn until(what: &str, condition: impl FnMut() -> bool) {
     wait::until(WAIT_MAX, what, condition);
 }
 
-/// Settings under which the servers are asked, this many times a second each.
+/// Settings with these servers and this rate of queries per second to each.
 fn settings(site: &Site, bootstrap: &RdapServer, servers: &[&RdapServer], rate: u32) -> String {
     settings_with(site, bootstrap, servers, rate, "")
 }
@@ -48,7 +48,7 @@ fn settings_with(
     ))
 }
 
-/// Settings under which no registry is asked.
+/// Settings with which no registry is queried.
 fn quiet(site: &Site) -> String {
     site.settings(&format!("{ROOM}[rdap]\nenabled = false\n"))
 }
@@ -245,8 +245,8 @@ fn a_stop_loses_no_answer() {
     assert_eq!(com.exceeded(), 0);
 }
 
-/// The registry of servers is asked for once a day, with the tag of what is held; a new one is used
-/// at once, and one that lost half of it is not.
+/// The registry of servers is requested once a day, with the tag of the stored copy; a new one is
+/// used at once, and one that lost half of it is not.
 #[test]
 fn the_bootstrap_registry_is_kept_and_asked_for_with_its_tag() {
     let (com, other) = (RdapServer::start(), RdapServer::start());
@@ -302,8 +302,9 @@ fn the_bootstrap_registry_is_kept_and_asked_for_with_its_tag() {
     assert_eq!(com.bootstrap_log().last(), Some(&(None, 200)));
 }
 
-/// Names that were seen to be held are looked up in the DNS, and asked about only when it is their
-/// turn or the DNS does not know them any more; names without an RDAP server are for the DNS alone.
+/// Names that were seen to be held are looked up in the DNS. Their registry is queried only in
+/// turn, or when the DNS no longer knows them. Names without an RDAP server are only looked up in
+/// the DNS.
 #[test]
 fn the_dns_spares_questions() {
     let com = RdapServer::start();
@@ -354,7 +355,7 @@ fn the_dns_spares_questions() {
     assert!((1..held.len()).contains(&asked), "{asked} of {} asked about", held.len());
     say(&format!("{} of {} held names were spared after eight days", 24 - asked, held.len()));
 
-    // Name servers that do not answer cost questions, and names.
+    // Without the name server, all .com names are queried again, and .de names are not verified.
     drop(knot);
     let com_only: Vec<&str> = com_names().collect();
     let shown = run("2026-12-07", &com_only);
@@ -367,7 +368,7 @@ fn the_dns_spares_questions() {
 struct Watched {
     name: String,
     owner: usize,
-    /// 0: of the world outside; 1: near its release; 2: any other.
+    /// 0: not in the index; 1: near its release; 2: any other.
     urgency: usize,
     /// Days to its release, of those near it.
     days: i32,
@@ -495,7 +496,7 @@ fn asked_again(
         assert!(seen.insert(&asked.name), "{} twice", asked.name);
         if let Some(place) = places.get(asked.name.as_str()) {
             again += 1;
-            // Answers come in another order than questions by as much as is asked at once.
+            // Responses arrive in another order than queries, by as many as are in flight at once.
             assert!(first.len() - place <= UNWRITTEN_MAX + 2, "{} was on disk", asked.name);
         }
     }

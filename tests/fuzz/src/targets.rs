@@ -1,5 +1,5 @@
-//! One function for every parser that sees bytes from outside: any bytes in, nothing out. Each target asserts what must
-//! hold for any bytes, above all that the parser returns without a panic.
+//! One function for every parser of untrusted bytes. Each target asserts what must hold for any
+//! bytes, above all that the parser returns without a panic.
 //!
 //! `cargo fuzz` drives them with coverage (`tests/fuzz`), `tests/fuzz.rs` from the kept inputs and a
 //! seed.
@@ -65,7 +65,7 @@ pub fn matchers(bytes: &[u8]) {
     }
 }
 
-/// Days of filters, absolute and relative: what is read is a day that its own text names.
+/// Days of filters, absolute and relative: the text of a parsed day is parsed as the same day.
 pub fn days(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     for today in [Day::MIN, "2026-10-03".parse().expect("a day"), Day::MAX] {
@@ -374,7 +374,7 @@ fn as_file(name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// A path in this thread's own folder, which goes with the thread.
+/// A path in this thread's own folder, which is deleted when the thread ends.
 fn scratch(name: &str) -> PathBuf {
     thread_local! {
         static FOLDER: TempDir = scratch_folder();

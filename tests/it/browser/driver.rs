@@ -20,7 +20,7 @@ use crate::common::{Server, tools};
 
 /// Deadline of every wait; conditions come true long before, on a busy machine too.
 pub const WAIT_MAX: Duration = Duration::from_secs(30);
-/// Between two questions of one wait.
+/// Interval between two polls of a wait.
 const PERIOD: Duration = Duration::from_millis(40);
 /// From the start of the programs to the first page.
 const START_MAX: Duration = Duration::from_secs(90);
@@ -76,7 +76,7 @@ impl Look {
     }
 }
 
-/// A browser that looks at one server.
+/// A browser that shows the pages of one server.
 pub struct Browser {
     runtime: Runtime,
     client: Client,
@@ -154,7 +154,7 @@ impl Browser {
         self.until_loaded();
     }
 
-    /// Waits until the page and all that it needs are there.
+    /// Waits until the page and everything that it needs have loaded.
     #[track_caller]
     pub fn until_loaded(&self) {
         self.until("the page is loaded", || {

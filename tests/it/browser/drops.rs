@@ -37,7 +37,7 @@ fn csv(browser: &Browser, link: &str) -> Vec<String> {
     text.lines().skip(1).map(field).collect()
 }
 
-/// The names that the API gives for the query of the page's address.
+/// The names that the API returns for the query string of the open page.
 fn api(client: &mut Client, browser: &Browser) -> Vec<String> {
     let place = browser.place();
     let query = place.split_once('?').map_or("", |(_, query)| query);
@@ -243,7 +243,8 @@ fn type_ahead_suggests_names() {
     assert_eq!(open, "true");
     field.type_keys(ESCAPE);
     option("oldharbor.com").wait_gone();
-    // At once, so that one question is asked: an answer to another could come after the arrow.
+    // Set in one step, so that only one request is sent: the response to another could arrive after
+    // the arrow key.
     browser.script(
         "const field = document.querySelector('#find');
          field.value = 'müller';

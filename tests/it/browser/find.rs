@@ -1,5 +1,5 @@
 //! Elements of a page, found as people find them: a button by its word, a field by its label, a row by
-//! the name in it. Asked for until it is there.
+//! the name in it. Lookups are repeated until the element exists.
 
 use fantoccini::Locator;
 use fantoccini::actions::{InputSource, KeyAction, KeyActions};
@@ -57,7 +57,7 @@ impl Browser {
         self.page().text(text)
     }
 
-    /// Does what leads to another page, or reloads this one, and waits for it.
+    /// Runs an action that opens another page or reloads this one, and waits for the new page.
     #[track_caller]
     pub fn leave(&self, action: impl FnOnce()) {
         let old = self.run(self.client().find(Locator::XPath("/html"))).expect("there is a page");
@@ -174,7 +174,7 @@ impl<'a> Target<'a> {
         self.at(&format!("//tbody//tr[contains(normalize-space(.), {text})]"))
     }
 
-    /// Waits until it is there and shown.
+    /// Waits until it exists and is shown.
     #[track_caller]
     pub fn wait(&self) {
         self.browser.until(&format!("shown: {}", self.path), || Ok(self.shown()?.map(|_| ())));
@@ -193,7 +193,7 @@ impl<'a> Target<'a> {
         self.shown().is_ok_and(|it| it.is_some())
     }
 
-    /// How many of it there are, shown or not.
+    /// Number of matching elements, shown or not.
     pub fn count(&self) -> usize {
         let browser = self.browser;
         browser
@@ -213,13 +213,13 @@ impl<'a> Target<'a> {
         self.browser.leave(|| self.click());
     }
 
-    /// Types into it, after what is there.
+    /// Types into it, after its present text.
     #[track_caller]
     pub fn type_keys(&self, keys: &str) {
         self.act("type", |it| self.browser.run(it.send_keys(keys)));
     }
 
-    /// Puts a text in the place of what is there.
+    /// Replaces its text.
     #[track_caller]
     pub fn fill(&self, text: &str) {
         self.act("fill", |it| {

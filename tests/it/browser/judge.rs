@@ -47,9 +47,9 @@ const MEASURE: &str = "
 ";
 
 impl Browser {
-    /// Opens a page in several looks and says what is wrong with it. Two looks have each width and each
-    /// colour scheme once: in those all is asked. At full size the other two are asked what differs,
-    /// and a picture of each is left (`target/screenshots/<name>-1280-dark.png`).
+    /// Opens a page in several looks and returns its problems. Two looks cover each width and each
+    /// colour scheme once, and apply all rules. In full runs the other two apply the rules on
+    /// appearance, and leave a picture of each (`target/screenshots/<name>-1280-dark.png`).
     pub fn problems_everywhere(&self, name: &str, path: &str) -> Vec<String> {
         let mut problems = Vec::new();
         let others: &[Look] = if full() { &Look::OTHERS } else { &[] };
@@ -74,7 +74,7 @@ impl Browser {
         std::fs::write(file, self.picture()).expect("a picture can be written");
     }
 
-    /// Faults of the open page; `every` rule is asked, or those about how it looks.
+    /// Problems of the open page. Applies every rule, or without `every` those on its appearance.
     fn problems(&self, path: &str, every: bool) -> Vec<String> {
         let mut problems = Vec::new();
         let measured = self.script(MEASURE, &[]);

@@ -68,7 +68,7 @@ fn a_rule_is_previewed_and_its_deliveries_are_shown() {
         Ok(delivered.is_shown().then_some(()))
     });
     delivered.text("1 name").wait();
-    // No mail server is there: that message waits, and says what is in it and why.
+    // There is no mail server, so this message waits, and shows its content and the reason.
     let waiting = browser.main().at("//*[@id='deliveries']").row("retrying");
     waiting.text("The connection failed").wait();
     waiting.button("1 name").click();
@@ -147,7 +147,7 @@ fn selected_names_are_tagged_and_one_is_noted_on_its_dossier() {
     list.row("harborlight.com").wait();
     assert_eq!(list.row("oldharbor.com").count(), 0);
 
-    // The dossier has the notes of one name, and its venue comes first among the links.
+    // The dossier shows the notes of the name, and its venue comes first among the links.
     list.link("harborlight.com").follow();
     assert_eq!(browser.field("Max bid (USD)").property("value"), "95");
     assert_eq!(browser.field("Tags").property("value"), "coast, flip");

@@ -20,7 +20,7 @@ fn a_morning_from_the_filter_to_the_return() {
     world.ingest_soon("soon.csv", &tomorrow, 7);
     let browser = world.member("ann@example.com", "pro");
 
-    // The eight best .com that drop tomorrow, without digits: three actions.
+    // Three actions find the eight best .com names without digits that drop tomorrow.
     browser.open("/");
     let days = browser.main().at("//nav[@aria-label='Release days']");
     days.at("//a[starts-with(normalize-space(.), 'Tomorrow')]").click();

@@ -146,7 +146,7 @@ fn ingest(site: &Site, file: &str, text: &str) {
     site.ingest(&list, &format!("{TODAY}T06:00:00Z"));
 }
 
-/// The header of the sample, some of its rows, and ours.
+/// The header of the sample, some of its rows, and the rows of the test.
 fn list() -> String {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/data/sample/sample.csv.gz");
     let sample = std::fs::File::open(sample).expect("the sample is there");

@@ -182,7 +182,7 @@ fn all_nodes_switch_at_one_position() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    // The text of a position sorts as its number does: both are of one length.
+    // Texts of positions sort like their numbers, because all have the same length.
     let mut before = 0;
     let seen = seen.into_inner().expect("no panic");
     let mut decoded: Vec<(u64, u64)> =

@@ -123,7 +123,7 @@ impl User {
         }
     }
 
-    /// Clients of one user tell each other how far they saw the log.
+    /// Clients of one user share the latest position that any of them has seen.
     fn keep_latest(&self, position: &str) {
         let mut latest = self.position.lock().expect("no panic");
         if number(position) > number(&latest) {
@@ -132,7 +132,7 @@ impl User {
     }
 }
 
-/// Tests may look into a position; clients may not.
+/// Decodes a position, which is opaque to clients.
 fn number(position: &str) -> u64 {
     use base64::Engine as _;
     let bytes = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(position).expect("base64");

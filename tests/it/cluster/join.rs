@@ -1,5 +1,5 @@
-//! Nodes that join a cluster with the backup that another one left in the store of files, and clusters that begin
-//! again with one.
+//! Nodes that join a cluster with the backup that another one left in the file store, and clusters
+//! that begin again with one.
 
 use serde_json::Value;
 

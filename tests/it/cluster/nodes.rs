@@ -390,7 +390,7 @@ fn nodes_without_a_majority_serve_reads() {
         assert_eq!((refused.status, &refused.json()["code"]), (503, &json!("writes_unavailable")));
         assert_eq!(server.client().get("/api/ready/reads").status, 200);
     }
-    // Everything that an operator looks at says so.
+    // Everything that an operator reads reports this.
     let client = || servers[0].client();
     wait::until(SOON, "the status page", || {
         client().get("/status").text().contains("shared log of the cluster cannot be written")

@@ -97,7 +97,7 @@ fn writers_do_not_disturb_each_other(service: &S3Service, writers: usize) {
         fs::remove_dir_all(&to).expect("removed");
     };
     (0..writers).for_each(fetch);
-    // Of each publication but the last, the list and its own file are deleted.
+    // The lists of all publications except the last are deleted, and the files that only they have.
     let last = written.last().expect("a writer").0;
     let removed = runtime().block_on(transfer.keep_only(&[last], Duration::ZERO)).expect("removed");
     assert_eq!(removed, (writers - 1) * 2);

@@ -499,7 +499,8 @@ fn assert_same_objects<K: Ord + std::fmt::Debug>(
     }
 }
 
-/// Returns the object as it was or, with `changed`, as requested; else it is gone.
+/// Settles a write whose outcome is unknown: the object is unchanged, or it is as `changed` makes
+/// it. `None` is a removal, after which it is gone.
 #[track_caller]
 fn take_over(
     kept: &mut BTreeMap<u64, Value>,

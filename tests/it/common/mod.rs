@@ -320,7 +320,7 @@ impl Site {
         key
     }
 
-    /// Starts a server on a free port whose day is `today`, and waits until it is ready.
+    /// Starts a server with the day `today` on a free port, and waits until it is ready.
     pub fn serve(&self, today: &str) -> Server {
         self.serve_with(&["--today", today])
     }

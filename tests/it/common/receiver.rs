@@ -46,15 +46,16 @@ impl Seen {
 pub enum Reply {
     /// Status, header lines, body.
     Answer(u16, Vec<(&'static str, String)>, Vec<u8>),
-    /// 200, header lines and a body that is announced with more bytes: then the connection is closed.
+    /// Status 200, header lines and a body, announced with this length, which is larger; then the
+    /// connection is closed.
     Cut(Vec<(&'static str, String)>, Vec<u8>, usize),
     /// As `Cut`, but the connection stays open and silent.
     Stall(Vec<(&'static str, String)>, Vec<u8>, usize),
-    /// 200 and a body of this length, a byte every so often.
+    /// Status 200 and a body of this length, sent one byte at this interval.
     Drip(Duration, usize),
-    /// 200 and a body that does not end.
+    /// Status 200 and a body that does not end.
     Endless,
-    /// 200 and a header that does not end.
+    /// Status 200 and a header that does not end.
     EndlessHead,
     /// No response.
     Silence,

@@ -90,7 +90,7 @@ impl S3Service {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
-    /// Whether the bucket is there now.
+    /// Whether the bucket exists now.
     fn make_bucket(&self) -> bool {
         let made = Command::new("curl")
             .args(["--silent", "--fail", "--request", "PUT", "--max-time", "5"])

@@ -67,7 +67,7 @@ pub fn root() -> PathBuf {
     root
 }
 
-/// Path of a program that full runs alone use.
+/// Path of a program that only full runs use.
 pub fn full(path: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/full-tools").join(path);
     assert!(path.exists(), "{} is missing: run tests/tools full", path.display());

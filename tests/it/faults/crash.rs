@@ -1,10 +1,10 @@
-//! States after a power loss: all of it where there are few ways, a sample of every sort of way
-//! where there are many.
+//! Possible states after a power loss: all of them if they are few, otherwise a sample that covers
+//! every kind.
 
 use super::disk::{Chooser, Disk};
 use crate::common::rng::Rng;
 
-/// How many ways are tried.
+/// Number of states that are tried.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// All, if there are no more than this.
@@ -40,7 +40,7 @@ fn all(disk: &Disk) -> Vec<Disk> {
     }
 }
 
-/// Keeps all and counts how many ways there are.
+/// Keeps everything, and counts the possible states.
 struct Counter {
     ways: usize,
     choices: usize,
@@ -60,7 +60,7 @@ impl Chooser for Counter {
     }
 }
 
-/// Goes through all ways, one after the other.
+/// Steps through all combinations of choices.
 #[derive(Default)]
 struct Odometer {
     /// The choices made, each with its number of options.
@@ -69,7 +69,7 @@ struct Odometer {
 }
 
 impl Odometer {
-    /// Turns to the next way; false when all were tried.
+    /// Advances to the next combination; false after the last.
     fn advance(&mut self) -> bool {
         while let Some((pick, count)) = self.picks.pop() {
             if pick + 1 < count {

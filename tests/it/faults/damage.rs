@@ -242,8 +242,8 @@ fn is_checked(name: &str) -> bool {
     name == MARK || name.ends_with(".seg") || name.ends_with(".snap")
 }
 
-/// Damaged range of a file, in bytes from its start: all that is used of it, and some of the zeros
-/// after. A mark is two slots among zeros, of which a sample suffices.
+/// Offsets at which a file is damaged: all of its used bytes, and some of the zeros after them. A
+/// mark is two slots among zeros, and a sample of those suffices.
 fn places(name: &str, content: &Content) -> Vec<usize> {
     let end = content.len().min(content.used().next_multiple_of(8) + 64);
     let is_in_slot = |at: &usize| at % MARK_SLOT_APART < MARK_SLOT_BYTES;

@@ -291,7 +291,7 @@ impl Disk {
         Ok(files.chain(dirs).collect())
     }
 
-    /// Whether the folder is there.
+    /// Whether the folder exists.
     pub fn has_dir(&self, dir: &Path) -> bool {
         self.dirs.contains_key(dir)
     }

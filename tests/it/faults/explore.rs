@@ -1,5 +1,5 @@
-//! Walks through what happened on a disk, takes the power away at every call, and opens what is
-//! left: it must open, with all that was acknowledged in it and nothing half.
+//! Replays the calls to a disk, cuts the power at each of them, and opens what is left. It must
+//! open and hold everything that was acknowledged, and no partial record.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -25,7 +25,7 @@ pub struct Depth {
 pub struct Explorer<'a> {
     /// Cases tried at each depth.
     pub depths: &'a [Depth],
-    /// Of the journal.
+    /// Shape of the journal.
     pub shape: Shape,
     /// Context to print with a failure.
     pub context: String,
@@ -44,7 +44,8 @@ impl<'a> Explorer<'a> {
         Explorer { depths, shape, context, images: 0, opened: 0, rng, seen }
     }
 
-    /// Crashes a run from the state `start` at each of its calls. `ledger` is what its caller knew before.
+    /// Crashes a run from the state `start` at each of its calls. `ledger` is what the caller of
+    /// the journal knew at `start`.
     pub fn explore(&mut self, start: &Disk, events: &[Event], ledger: &Ledger, depth: usize) {
         let (mut disk, mut ledger) = (start.clone(), ledger.clone());
         for (at, event) in events.iter().enumerate() {

@@ -123,7 +123,7 @@ pub enum Event {
 pub enum Note {
     /// An append is about to be made.
     Submitted {
-        /// Of which payload.
+        /// Number of its payload.
         id: u32,
         /// Its caller does not wait.
         is_lazy: bool,
@@ -227,7 +227,7 @@ impl SimFs {
 }
 
 impl Inner {
-    /// Counts the call, and fails it where the plan says so.
+    /// Counts the call, and fails it if the plan says so.
     fn count(&mut self, call: Call, grows: bool) -> Result<(), Fault> {
         self.calls[call as usize] += 1;
         let nth = self.calls[call as usize];
@@ -282,7 +282,7 @@ impl Inner {
         fault.map_or(Ok(()), |fault| Err(error(fault)))
     }
 
-    /// How much of a write that failed is there: a system copies block by block, so the end of it is
+    /// How much of a failed write is on disk: a system copies block by block, so the end of it is
     /// at a border of sectors, if it is not all or nothing.
     fn landed(&mut self, len: usize, offset: usize) -> usize {
         let borders = (offset + len).div_ceil(SECTOR) - offset / SECTOR + 1;

@@ -14,7 +14,7 @@ use dropdex::journal::{
 use super::fs::{Note, SimFs};
 use crate::common::rng::Rng;
 
-/// The folder of the journal. The one above it is there before.
+/// The folder of the journal. Its parent already exists.
 pub const DIR: &str = "/data/journal";
 /// Where [`DIR`] is made.
 pub const ABOVE: &str = "/data";

@@ -311,7 +311,7 @@ async fn flood_bodies(attack: Arc<Attack>, number: usize) {
     }
 }
 
-/// Pages that are asked for and not read.
+/// Pages that are requested and not read.
 async fn leave_unread(attack: Arc<Attack>, number: usize) {
     while !attack.is_over() {
         sleep(PAUSE).await;

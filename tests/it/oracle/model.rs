@@ -366,7 +366,7 @@ fn edits(one: &[char], other: &[char]) -> usize {
     rows[one.len()][other.len()]
 }
 
-/// A question to drops or its export. `needle` is normalised.
+/// A query of drops or of its export. `needle` is normalised.
 #[derive(Clone, Debug, Default)]
 pub struct DropsQuery {
     pub filter: Filter,
@@ -412,7 +412,7 @@ pub const LANGUAGES: [&str; 14] =
     ["en", "de", "fr", "es", "it", "pl", "sv", "nl", "pt", "da", "no", "fi", "cs", "tr"];
 pub const KINDS: [&str; 7] = ["word", "words", "name", "invented", "letters", "number", "mixed"];
 
-/// A question to search. `prefix` is normalised; `sent` is the `q` of the request.
+/// A query of search. `prefix` is normalised; `sent` is the `q` of the request.
 #[derive(Clone, Debug, Default)]
 pub struct SearchQuery {
     pub sent: String,

@@ -14,7 +14,7 @@ use super::model::{
 use crate::common::http::{escape, with_query};
 use crate::common::rng::Rng;
 
-/// A question with its request.
+/// A query with its request.
 pub struct Ask<Q> {
     pub target: String,
     pub query: Q,
@@ -31,7 +31,7 @@ pub fn drops(rng: &mut Rng, model: &Model) -> Ask<DropsQuery> {
     ask_drops(rng, model, "/api/v1/drops", 1_000)
 }
 
-/// A question to `GET /api/export/drops`.
+/// A query of `GET /api/export/drops`.
 pub fn export(rng: &mut Rng, model: &Model) -> Ask<DropsQuery> {
     ask_drops(rng, model, "/api/export/drops", 10_000)
 }
@@ -61,7 +61,7 @@ fn ask_drops(rng: &mut Rng, model: &Model, path: &str, limit_max: usize) -> Ask<
     Ask { target: target(rng, path, sent), query }
 }
 
-/// A question to the export in lines of JSON, with the members of its lines.
+/// A query of the export in lines of JSON, with the members of its lines.
 pub fn lines(rng: &mut Rng, model: &Model) -> (Ask<DropsQuery>, Vec<&'static str>) {
     let mut sent = Parameters::new();
     let filter = filter(rng, model, &mut sent);
@@ -73,7 +73,7 @@ pub fn lines(rng: &mut Rng, model: &Model) -> (Ask<DropsQuery>, Vec<&'static str
     (Ask { target: target(rng, "/api/export/drops", sent), query }, members)
 }
 
-/// A question to the export in CSV, with its columns.
+/// A query of the export in CSV, with its columns.
 pub fn columns(rng: &mut Rng, model: &Model) -> (Ask<DropsQuery>, Vec<&'static str>) {
     let (mut sent, members) = (Parameters::new(), members(rng));
     let filter = filter(rng, model, &mut sent);
@@ -84,7 +84,7 @@ pub fn columns(rng: &mut Rng, model: &Model) -> (Ask<DropsQuery>, Vec<&'static s
     (Ask { target: target(rng, "/api/export/drops", sent), query }, members)
 }
 
-/// A question to be read to its end, page by page.
+/// A query that is read to its end, page by page.
 pub fn pages(rng: &mut Rng, model: &Model) -> Ask<DropsQuery> {
     let mut sent = Parameters::new();
     let filter = filter(rng, model, &mut sent);
@@ -112,7 +112,7 @@ fn members(rng: &mut Rng) -> Vec<&'static str> {
     members
 }
 
-/// A question to `GET /api/v1/search`.
+/// A query of `GET /api/v1/search`.
 pub fn search(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
     let mut sent = Parameters::new();
     if rng.chance(10) {
@@ -186,7 +186,7 @@ fn filter(rng: &mut Rng, model: &Model, sent: &mut Parameters) -> Filter {
         filter.tlds = Some(tlds.into_iter().filter_map(|(_, tld)| tld).collect());
     }
     if rng.chance(35) {
-        // The scores of names of the corpus, so that the edge itself is asked for.
+        // Scores of names of the corpus, so that queries hit the bounds exactly.
         let near = rng.pick(model.names()).dqs + rng.below(2) as u64;
         let least = if rng.chance(80) { near.min(100) } else { rng.below(101) as u64 };
         sent.push(("min_dqs", least.to_string()));
@@ -215,7 +215,7 @@ fn filter(rng: &mut Rng, model: &Model, sent: &mut Parameters) -> Filter {
     filter
 }
 
-/// Adds one condition, unless it is there.
+/// Adds one condition, unless it is already set.
 fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters) {
     let name = rng.pick(model.names());
     let latest = name.latest();
@@ -323,7 +323,7 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
             }
         }
         24 if filter.max_rank.is_none() => {
-            // The rank of a name, so that the edge itself is asked for.
+            // The rank of a name, so that queries hit the bound exactly.
             let ranked = model.names().iter().filter_map(Name::best_rank).collect::<Vec<_>>();
             let most = (*rng.pick(&ranked) - rng.below(2) as u64).max(1);
             filter.max_rank = Some(most);
@@ -339,7 +339,8 @@ fn known(rng: &mut Rng, model: &Model, signal: &str) -> Option<String> {
     rng.pick(model.names()).signals[signal].as_str().map(str::to_owned)
 }
 
-/// A pattern (1), a regular expression (2) or a label to be like (3) that a name has.
+/// Adds a condition that some name meets: a pattern (1), a regular expression (2) or a similar
+/// label (3).
 fn shape(rng: &mut Rng, model: &Model, kind: usize, filter: &mut Filter, sent: &mut Parameters) {
     let chars = idn_or_any(rng, model);
     let label: Vec<char> = chars.into_iter().take_while(|&char| char != '.').collect();
@@ -467,8 +468,8 @@ fn texts(
     texts
 }
 
-/// Items of a TLD filter: as sent, and as meant (`None` for an empty one). One at least is not
-/// empty: whether `tld=,` filters at all is left open.
+/// Items of a TLD filter: as sent, and as meant (`None` for an empty one). At least one is not
+/// empty, because it is unspecified whether `tld=,` filters at all.
 fn tlds(rng: &mut Rng, model: &Model) -> Vec<(String, Option<String>)> {
     let mut items: Vec<(String, Option<String>)> = (0..rng.between(1, 4))
         .map(|_| {

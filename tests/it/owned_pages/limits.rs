@@ -8,12 +8,12 @@ use super::person::Person;
 use crate::common::runs::{figure, say};
 use crate::server::raw::resident;
 
-/// Writes a minute of an account: fewer in a slice, whose unoptimised server is slow, and the default in
-/// full.
+/// Writes per minute of an account: fewer in the default run, whose unoptimised server is slow; the
+/// default limit in full runs.
 const WRITES: (usize, usize) = (10, 120);
 const FLOOD_S: (usize, usize) = (3, 20);
 const ACCOUNTS: usize = 8;
-/// A busy machine takes this long for the writes of a minute, at most.
+/// Maximum time that a busy machine takes for the writes of a minute.
 const REFUSAL_WAIT_MAX: Duration = Duration::from_secs(120);
 /// Memory that the accepted writes of the flood may take: notes of 40 kB twice, in the state and in buffers.
 const GROWTH_MAX: u64 = 160 << 20;

@@ -74,7 +74,7 @@ impl Page {
         self.maybe_id(id).unwrap_or_else(|| panic!("no element with the id {id}"))
     }
 
-    /// The same, if it is there.
+    /// The same; `None` if it does not exist.
     pub fn maybe_id(&self, id: &str) -> Option<&Element> {
         self.elements.iter().find(|element| element.get("id") == Some(id))
     }

@@ -314,7 +314,7 @@ fn errors_name_their_member() {
     let one = format!("{PATH}/{id}");
     let (status, body) = client.send("PATCH", &one, &json!({"status": null})).answer();
     assert_eq!((status, body), (400, error("status: must not be null")));
-    // Members that users cannot set are unknown.
+    // Members that users cannot set are refused as unknown.
     for member in ["id", "tld", "reportedAt", "updatedAt", "alertRule", "account"] {
         let (status, body) = client.send("POST", PATH, &with(&good, member, json!(1))).answer();
         let text = body["error"].as_str().unwrap_or_default();

@@ -66,7 +66,7 @@ fn settings_are_kept_as_they_are_sent() {
         "timeZone": "America/Argentina/Buenos_Aires",
     });
     assert_eq!(saved["alerts"], expected);
-    // A response can be sent back: the shortened address stands for the stored one.
+    // A response can be sent as a request: the shortened address stands for the stored one.
     let mut again = expected.clone();
     again.as_object_mut().expect("an object").remove("saved");
     let (status, saved) = settings(client.send("PUT", PATH, &again).answer());

@@ -55,7 +55,7 @@ fn a_matching_etag_gives_304() {
         let held = [("If-None-Match", zipped_tag.as_str()), ("Accept-Encoding", "gzip")];
         assert_eq!(client.request("GET", target, &held).status, 304, "{target}");
     }
-    // A question of its own, another day, another vote: another tag.
+    // Another query, another day or another vote has another tag.
     let of = |client: &mut Client, target: &str| tag(&client.get(target));
     let searched = of(&mut client, "/api/v1/search?q=name");
     assert_ne!(searched, of(&mut client, "/api/v1/search?q=name0"));
@@ -239,7 +239,8 @@ fn pages_of_other_sites_ask_where_they_are_named() {
     let answer = from(&mut client, "/api/v1/drops", "https://app.example");
     assert_eq!(answer.header("access-control-allow-origin"), Some("https://app.example"));
     assert_eq!(answer.header("vary"), Some("accept-encoding, origin, authorization"));
-    // Scripts may read every header of these responses, unless it concerns caches and connections alone.
+    // Scripts may read every header of these responses, except those that concern only caches and
+    // connections.
     let export = from(&mut client, "/api/export/drops", "https://app.example");
     let paged = from(&mut client, "/api/v1/drops?limit=1", "https://app.example");
     let unknown = from(&mut server.client(), "/api/v1/drops", "https://app.example");

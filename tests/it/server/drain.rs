@@ -103,7 +103,7 @@ fn who_says_it_twice_means_it() {
     let log = server.ended();
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
     assert!(log.contains("at once"), "{log}");
-    // No acknowledged write is lost: the key of the account is there.
+    // No acknowledged write is lost: the key of the account still exists.
     let server = site.serve(TODAY);
     assert!(site.ok(&["account", "list"]).contains("half@example.com"));
     server.stop();

@@ -28,7 +28,7 @@ pub fn rest(stream: &mut TcpStream) -> Vec<u8> {
     }
 }
 
-/// Sends a byte now and then until the peer closes the connection; returns how long that took.
+/// Sends a byte every `every` until the peer closes the connection; returns how long that took.
 pub fn drip(stream: &mut TcpStream, bytes: &[u8], every: Duration) -> Duration {
     let began = Instant::now();
     stream.set_read_timeout(Some(every)).expect("a timeout can be set");

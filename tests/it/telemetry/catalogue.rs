@@ -55,7 +55,7 @@ fn every_recorded_metric_is_described_and_the_reverse() {
     assert_eq!(told.difference(&counted).collect::<Vec<_>>(), empty, "never counted");
 }
 
-/// A name as it is asked for: of a histogram, without what a scrape adds.
+/// The name of a metric in a query: for a histogram, without the suffixes that a scrape adds.
 fn base<'a>(word: &'a str, told: &BTreeSet<String>) -> &'a str {
     let parts = ["_bucket", "_sum", "_count"];
     let cut =
