@@ -110,7 +110,8 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Matches all changes with watchlists whose owners want to hear of every kind, and queues the messages.
+/// Matches all changes with watchlists whose owners chose every kind of change, and queues the
+/// messages.
 fn tell(
     out: &mut impl Write,
     folder: &Path,

@@ -1,6 +1,7 @@
-//! Ten fixed questions over an index made from the sample, for `tests/counts`, which counts the instructions each takes
-//! under valgrind. `counts build FOLDER` makes the index, `counts ask FOLDER` asks, and prints the names of the
-//! questions in the order in which they were asked. Without either option, it does nothing.
+//! Ten fixed queries over an index made from the sample, for `tests/counts`, which counts the
+//! instructions that each takes under valgrind. `counts build FOLDER` builds the index; `counts ask
+//! FOLDER` runs the queries and prints their names in that order. Without either option, it does
+//! nothing.
 
 #[path = "service/answer.rs"]
 mod answer;
@@ -32,7 +33,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const NAMES: usize = 100_000;
 const SEED: u64 = 1;
 const TODAY: &str = "2026-11-20";
-/// Each question is asked this often before it counts: what is kept is made, buffers have grown.
+/// Each query runs this often before it is counted, so that caches are filled and buffers have
+/// grown.
 const WARM_UP: usize = 3;
 
 /// A query: a list and its parameters, or a name.

@@ -1,8 +1,8 @@
 //! `cargo bench --bench fast_fields`: the columns of the drop list as tantivy fast fields, beside the
-//! bit slices that the index has. Both answer the same questions over the same names: how many match,
-//! and which are the first hundred in rank order. The slices' time is that of a whole answer, rows
-//! included. `DROPDEX_BENCH_COUNT` sets the number of names (a million by default, made from the
-//! sample). Prints a Markdown table.
+//! bit slices that the index has. Both run the same queries over the same names: how many match,
+//! and which are the first hundred in rank order. The time of the slices is that of a whole
+//! response, including rows. `DROPDEX_BENCH_COUNT` sets the number of names (a million by default,
+//! made from the sample). Prints a Markdown table.
 
 mod common;
 #[path = "service/market.rs"]
@@ -36,7 +36,7 @@ const ROWS: usize = 100;
 /// The columns, in the order of their values in [`Doc`].
 const COLUMNS: [&str; 5] = ["dqs", "length", "tld", "dropped", "release"];
 
-/// The questions, as parameters of the drop list. `TLD` stands for the most frequent suffix.
+/// The queries, as parameters of the drop list. `TLD` stands for the most frequent suffix.
 const QUESTIONS: [(&str, &[(&str, &str)]); 5] = [
     ("released in three days", &[("release_from", "today"), ("release_to", "+2d")]),
     (

@@ -1,4 +1,4 @@
-//! Makes a corpus of any size from a list of real names and says how fast that went; with
+//! Generates a corpus of any size from a list of real names, and reports the rate; with
 //! `--csv FILE` it also writes what lists would say about it, in the native format.
 //!
 //! `cargo bench --bench generate -- --names FILE --count 10000000 --csv FILE`; `--help` lists all.
@@ -17,7 +17,7 @@ use common::drops::{Drops, Mix, write_csv};
 use common::names::{Corpus, RealNames};
 use dropdex::vocab::day::Day;
 
-/// Makes a corpus of any size from a list of real names, and drops for it.
+/// Generates a corpus of any size from a list of real names, and drops for it.
 #[derive(Parser)]
 struct Arguments {
     /// Real names, one a line or in the first column of a CSV file; plain, gzip or zstd

@@ -24,7 +24,8 @@ const KIND: Kind = match Kind::for_caller(16) {
 const PAYLOAD_BYTES: usize = 64;
 /// How long each figure is measured at a time.
 const MEASURED: Duration = Duration::from_millis(300);
-/// Each is measured this often, in turn, and the median printed: disks have moods.
+/// Each is measured this often, in turn, and the median printed, because disks vary from run to
+/// run.
 const ROUNDS: usize = 15;
 
 fn main() {

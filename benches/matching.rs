@@ -38,7 +38,8 @@ const SEED: u64 = 1;
 const TODAY: &str = "2026-11-20";
 /// Names that a message lists at most.
 const BEST_MAX: usize = 500;
-/// Rules that the others are asked, one after the other; times for all are extrapolated.
+/// Rules that the other programs match, one after the other; their times are extrapolated to all
+/// rules.
 const SLICE: usize = 200;
 const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/matching_peer.py");
 
@@ -110,7 +111,7 @@ fn main() -> anyhow::Result<()> {
     writeln!(out, "| | {} rules |\n| --- | ---: |", rules.len())?;
     writeln!(out, "| all at once, as a new list is matched | {seconds:.3} s |")?;
 
-    // Those that take one rule at a time are asked for new names alone, which is less.
+    // Programs that take one rule at a time search only new names, which is less work.
     let base = Watermark { batch: 1, day: today };
     let slice: Vec<DueRule> =
         rules.iter().take(SLICE).map(|rule| DueRule { base, ..rule.clone() }).collect();

@@ -1,7 +1,7 @@
-//! `cargo bench --bench pages`: what pages cost, asked one by one over loopback from the service in
-//! this process, on a million names made from the sample (`DROPDEX_BENCH_COUNT` sets another
-//! number). Prints a Markdown table: the middle and the slowest of a hundred of each, as bytes of
-//! HTML, and again compressed.
+//! `cargo bench --bench pages`: what pages cost, requested one by one over loopback from the
+//! service in this process, on a million names made from the sample (`DROPDEX_BENCH_COUNT` sets
+//! another number). Prints a Markdown table with, for each page, the median and the slowest of a
+//! hundred requests and the size in kB, as HTML and compressed.
 
 mod common;
 #[path = "service/server.rs"]
@@ -26,9 +26,9 @@ use server::Service;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Times that each page is asked for; the first is not counted.
+/// Number of requests for each page; the first is not counted.
 const TIMES: usize = 101;
-/// A page takes no longer.
+/// Maximum median time of a page.
 const GOAL: Duration = Duration::from_millis(5);
 
 /// A request: a name, the path, and the value of `X-Fragment`.
@@ -75,7 +75,7 @@ fn serve(folder: &std::path::Path, index: Index, clock: Clock) -> anyhow::Result
     Ok(address)
 }
 
-/// How long a page takes, and how much it is.
+/// Time and size of a page.
 struct Measured {
     middle: Duration,
     slowest: Duration,

@@ -37,9 +37,9 @@ use scan::Scan;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Questions of each mix.
+/// Queries of each mix.
 const QUERIES: usize = 2_000;
-/// Questions of the mixes that take long.
+/// Queries of the slow mixes.
 const LONG_QUERIES: usize = 200;
 
 /// Conditions on the text of labels: rare and frequent ones, with texts inside and without.
@@ -56,7 +56,7 @@ const TEXTS: [(&str, &str, &str); 10] = [
     ("ends", "ends", "bank"),
 ];
 
-/// One index and all that is asked of it.
+/// One index and all queries that it runs.
 struct Asked {
     index: Index,
     as_of: AsOf,
@@ -107,7 +107,7 @@ fn make() -> anyhow::Result<Asked> {
     Ok(Asked { index, as_of, mixes, hard, drops_by_text, searches_by_text })
 }
 
-/// All questions of a mix.
+/// All queries of a mix.
 #[divan::bench(args = names_of(&ASKED.mixes), sample_count = 10, sample_size = 1)]
 fn mix(bencher: Bencher<'_, '_>, name: &str) {
     ask_all(bencher, of_name(&ASKED.mixes, name));
@@ -125,7 +125,7 @@ fn search_by_text(bencher: Bencher<'_, '_>, name: &str) {
     ask_all(bencher, of_name(&ASKED.searches_by_text, name));
 }
 
-/// One hard question.
+/// One hard query.
 #[divan::bench(args = names_of(&ASKED.hard))]
 fn hard_query(bencher: Bencher<'_, '_>, name: &str) {
     ask_all(bencher, of_name(&ASKED.hard, name));

@@ -27,7 +27,7 @@ fn main() {
     divan::main();
 }
 
-/// Ingest's part: everything but `tldSpread`.
+/// The part of an ingest: everything except `tldSpread`.
 #[divan::bench]
 fn base(bencher: Bencher<'_, '_>) {
     let (names, mut scratch) = (names(), Scratch::default());
@@ -39,7 +39,7 @@ fn base(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// With signals and explanation, from features, as answers need it.
+/// Restores signals and explanation from stored features, as for a response.
 #[divan::bench]
 fn recall(bencher: Bencher<'_, '_>) {
     tell(bencher, |scorer, known, scratch| {

@@ -52,7 +52,7 @@ impl Mix {
         explicit_release: 30,
         twice: 20,
     };
-    /// An operator who keeps drop lists alone: every name dropped, most of them long ago.
+    /// An operator who keeps only drop lists: every name dropped, most of them long ago.
     pub const ALL_DROPPED: Mix = Mix {
         recent: 200,
         released: 800,
@@ -136,7 +136,8 @@ impl Drops {
         let held = ahead.unwrap_or_else(|| {
             i32::from(periods.redemption_days) + i32::from(periods.pending_delete_days)
         });
-        // The pipeline lets go of a name `catch_days` after its release (data/docs/api.md, Drops and stages).
+        // A name leaves the pipeline `catch_days` after its release (data/docs/api.md, Drops and
+        // stages).
         let in_pipeline = held + i32::from(CATCH_DAYS_DEFAULT);
         let recent = i32::from(RECENT_DAYS);
         let days = if self.mix.active_only { recent.min(in_pipeline) } else { recent };

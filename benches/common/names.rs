@@ -246,7 +246,7 @@ impl Block {
     }
 }
 
-/// Makes name number `i`, from the real names, the seed and `i` alone.
+/// Generates name number `i` from nothing but the real names, the seed and `i`.
 struct Maker<'a> {
     real: &'a [DomainName],
     seed: u64,
@@ -473,7 +473,7 @@ impl Drafts {
         self.buckets.iter().map(|bucket| bucket.lens.len()).sum()
     }
 
-    /// Makes the names numbered from `first`, about `count` of them, and drops those made before.
+    /// Generates the names numbered from `first`, about `count` of them, and drops earlier ones.
     /// Returns the first number not made yet.
     fn add(&mut self, maker: &Maker<'_>, first: usize, count: usize) -> usize {
         let Drafts { bounds, buckets } = self;
@@ -526,7 +526,7 @@ impl Drafts {
     }
 }
 
-/// Makes the names with these numbers, by bucket.
+/// Generates the names with these numbers, by bucket.
 fn make_block(
     maker: &Maker<'_>,
     numbers: std::ops::Range<usize>,
@@ -583,7 +583,7 @@ impl Bucket {
         *self = self.of(self.entries().filter(is_kept));
     }
 
-    /// A bucket of some of the names.
+    /// Returns a bucket of `entries`.
     fn of(&self, entries: impl Iterator<Item = Entry>) -> Bucket {
         let mut made = Bucket::default();
         for entry in entries {

@@ -159,8 +159,9 @@ fn explain(out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The name of a line, and its tldSpread: in a corpus like the reference names unless the line says
-/// how many TLDs of frequent labels the corpus has. Without a tldSpread nothing is known of it.
+/// Returns the name of a line and its `tldSpread`. The coverage is that of the reference names,
+/// unless the line gives the number of TLDs that frequent labels have in the corpus. Without a
+/// `tldSpread`, the spread is unknown.
 fn spread_of(line: &str) -> (&str, Spread) {
     let mut fields = line.split('\t');
     let name = fields.next().unwrap_or_default();

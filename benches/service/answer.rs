@@ -1,5 +1,5 @@
-//! The one place where benches ask the index: a question in, the whole answer as JSON out, so that
-//! the measurement covers everything a client waits for except HTTP.
+//! The one place where benches query the index. It returns the whole response as JSON, so that the
+//! measurement covers everything a client waits for except HTTP.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use dropdex::index::filter::{AsOf, DropFilter, SearchFilter};
 use dropdex::vocab::name::DomainName;
 use serde::Serialize;
 
-/// A question, parsed.
+/// A parsed query.
 #[derive(Clone, Debug)]
 pub enum Ask {
     Search(SearchFilter),
@@ -17,11 +17,11 @@ pub enum Ask {
     Dossier(DomainName),
 }
 
-/// Makes the answer to `ask` and writes it into `body`, which is emptied first; `null` is the
-/// dossier of a name never seen.
+/// Computes the response to `ask` and writes it into `body`, which is emptied first. The dossier of
+/// a name never seen is `null`.
 ///
 /// # Errors
-/// The index cannot answer, which a verified one always can.
+/// The query fails; does not happen with a verified index.
 pub fn answer(index: &Index, ask: &Ask, as_of: AsOf, body: &mut Vec<u8>) -> anyhow::Result<()> {
     body.clear();
     match ask {

@@ -1,8 +1,9 @@
-//! The whole service, measured: from a list to a served index, the memory and the cores it takes, and
-//! its answers in this process, over HTTP, and beside databases. Run by `benches/run`:
+//! Measures the whole service: the way from a list to a served index, the memory and cores it
+//! takes, and queries in this process, over HTTP, and compared with databases. Run by
+//! `benches/run`:
 //!
-//! `cargo bench --bench service -- measure --count N --json FILE` makes the figures of one size,
-//! `.. table FILE..` puts those of all sizes together. Does nothing when it is asked for neither.
+//! `cargo bench --bench service -- measure --count N --json FILE` measures one size, `.. table
+//! FILE..` puts the figures of all sizes together. Without either option, it does nothing.
 
 mod answer;
 mod check;

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::common::drops::Drops;
 use crate::common::names::Corpus;
 
-/// Names that one task looks at.
+/// Names per task.
 const TASK: usize = 1 << 16;
 
 /// Every name in byte order, with what lists said of it.
@@ -219,8 +219,8 @@ impl Market {
         &self.tlds[usize::from(self.rows[at].tld)]
     }
 
-    /// Of the TLDs of the rows that `counts` lets through, the one with the fewest; the first of
-    /// equals. `None` when no row is let through.
+    /// Returns the TLD with the fewest rows that `counts` accepts, the first of equals; `None` if
+    /// it accepts no row.
     pub fn rarest_tld(&self, counts: impl Fn(&Row) -> bool) -> Option<&str> {
         let mut found = vec![0_usize; self.tlds.len()];
         for row in self.rows.iter().filter(|row| counts(row)) {

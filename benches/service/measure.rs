@@ -37,12 +37,12 @@ const MIX_BUDGET: Duration = Duration::from_secs(10);
 /// that the scans look at this many names, within limits.
 const NAMES_SCANNED: usize = 2_000_000_000;
 const CHECKED: std::ops::RangeInclusive<usize> = 20..=200;
-/// Each hard query is asked this often, or for this long.
+/// Each hard query runs this often, or for this long.
 const HARD_TIMES: usize = 300;
 const HARD_BUDGET: Duration = Duration::from_secs(1);
 /// Files of the index with fewer bytes a name are not noted.
 const FILE_BYTES_NOTED: f64 = 0.05;
-/// Queries of each mix that peers are asked too.
+/// Queries of each mix that peers run too.
 const PEER_QUERIES: usize = 300;
 const PEER_MIXES: [&str; peers::MIXES] = [
     "search",
@@ -189,8 +189,8 @@ impl Run {
         self.export_figure()
     }
 
-    /// Cost of an exported row beyond the start: by the time of a core that all rows take and
-    /// one row takes.
+    /// Rate of exported rows without the start: computed from the CPU times of exporting all rows
+    /// and one row.
     fn export_figure(&mut self) -> anyhow::Result<()> {
         let scan = self.scan();
         let listed = |row| scan.market.dropped(row).is_some_and(|drop| scan.stage(&drop).is_some());

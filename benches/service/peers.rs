@@ -20,17 +20,17 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers.py");
 pub const NAMES_MAX: usize = 10_000_000;
 /// The peers, as the script names them.
 pub const PEERS: [&str; 3] = ["postgresql", "sqlite", "duckdb"];
-/// Seconds a mix may take a peer; it then says how many queries it got to.
+/// Time limit of a mix, in seconds; a peer that reaches it reports how many queries it ran.
 const MIX_BUDGET_S: u32 = 45;
-/// Seconds that all of it may take a peer.
+/// Time limit of a peer for everything, in seconds.
 const BUDGET_S: u32 = 1_800;
-/// Answers of each mix that are compared.
+/// Results of each mix that are compared.
 pub const COMPARED: usize = 50;
-/// Mixes that peers are asked.
+/// Number of mixes that peers run.
 pub const MIXES: usize = 5;
 /// Views whose facets are counted.
 pub const FACETED: [&str; 3] = ["active", "all", "today"];
-/// The exit code that says what is missing on standard error.
+/// Exit code of a peer that names on standard error what is missing.
 const NOT_THERE: i32 = 3;
 
 /// Queries sent to a peer.
@@ -44,7 +44,7 @@ struct Task<'a> {
     /// Number of queries of each mix whose results are returned.
     told: usize,
     mixes: [&'a [Query]; MIXES],
-    /// Parts of the pipeline whose names are counted by each facet.
+    /// Parts of the pipeline that facets are counted for.
     faceted: [&'static str; 3],
 }
 
@@ -76,7 +76,7 @@ pub struct Mix {
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 struct Told {
     names: Vec<String>,
-    /// Matches up to 10,001; on search alone.
+    /// Matches up to 10,001; only of searches.
     total: Option<usize>,
 }
 
@@ -89,7 +89,7 @@ pub struct Peers<'a> {
 }
 
 impl<'a> Peers<'a> {
-    /// Writes the market of `scan` and the questions of a search mix and a drops mix into `folder`.
+    /// Writes the market of `scan` and the queries of all mixes into `folder`.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -114,11 +114,12 @@ impl<'a> Peers<'a> {
         Ok(Peers { scan, mixes, names, task })
     }
 
-    /// Loads the names into `peer` and asks it. Some of its answers are compared with a scan: it has to find the same
-    /// to be a peer. An inner `Err` is the reason why it was not measured.
+    /// Loads the names into `peer` and runs the queries. Some of its results are compared with
+    /// those of a scan, and have to be the same. An inner `Err` is the reason why it was not
+    /// measured.
     ///
     /// # Errors
-    /// It cannot be run, or finds something else.
+    /// The peer cannot be run, or its results differ.
     pub fn run(&self, peer: &str) -> anyhow::Result<Result<Peer, String>> {
         let python = std::env::var_os("DROPDEX_BENCH_PYTHON").unwrap_or_else(|| "python3".into());
         let mut command = Command::new(python);

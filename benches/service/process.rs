@@ -14,12 +14,12 @@ use serde_json::Value;
 use crate::client;
 use crate::report::{field, kibibytes};
 
-/// How long a server that answered is left alone, so that its allocator can give memory back.
+/// Idle time after the requests, so that the allocator can return memory.
 const SETTLE: Duration = Duration::from_secs(2);
 /// The first of each kind builds what the server keeps.
 const FIRST_REQUESTS: [&str; 2] = ["/api/v1/drops", "/api/v1/search?q=solar"];
 const EMAIL: &str = "bench@dropdex.example";
-/// How often a process is asked for its memory.
+/// Interval at which the memory of a process is read.
 const LOOK: Duration = Duration::from_millis(5);
 /// Unit of the times in `/proc/PID/stat` on Linux, which does not depend on the kernel's own ticks.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -148,8 +148,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Asks it one request of each kind, lets it idle, and gives the bytes that are resident;
-    /// `None` where the system does not tell.
+    /// Sends one request of each kind, lets the server idle, and returns its resident bytes; `None`
+    /// where the system does not report them.
     ///
     /// # Errors
     /// It does not answer.
@@ -175,7 +175,7 @@ impl Server {
         generation.context("the list names no generation")
     }
 
-    /// Resident bytes at most so far; `None` where the system does not tell.
+    /// Peak resident bytes so far; `None` where the system does not report them.
     pub fn peak_bytes(&self) -> Option<u64> {
         memory(&proc_status(&self.child), "VmHWM")
     }

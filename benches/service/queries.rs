@@ -1,5 +1,4 @@
-//! Client queries drawn from a seed: as sent over HTTP, and as every other way of asking
-//! takes it.
+//! Client queries drawn from a seed, in the forms that HTTP and the other interfaces take.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -224,7 +223,7 @@ pub struct Mixes {
 }
 
 impl Mixes {
-    /// `count` questions of each mix.
+    /// Draws `count` queries of each mix.
     pub fn draw(market: &Market, seed: u64, count: usize) -> Mixes {
         let draw = |mix: u64, make: &dyn Fn(&mut Asker<'_>) -> Query| -> Vec<Query> {
             let mut asker = Asker::new(market, seed, mix);

@@ -1,4 +1,5 @@
-//! The figures of a run, as JSON for later; several runs as one Markdown table, sizes as columns.
+//! The figures of a run as JSON, and those of several runs as one Markdown table with a column for
+//! each size.
 
 use std::fmt::{self, Write};
 use std::fs;
@@ -163,7 +164,7 @@ pub fn number(value: f64) -> String {
     grouped
 }
 
-/// Cores, processor and memory; what the system does not tell is left out.
+/// Cores, processor and memory, as far as the system reports them.
 pub fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let cpu = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown processor".into());

@@ -26,7 +26,7 @@ pub struct Sample {
     pub as_of: AsOf,
 }
 
-/// Makes the names and their index.
+/// Generates the names and builds their index.
 ///
 /// # Errors
 /// A stage fails.

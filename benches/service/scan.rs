@@ -18,7 +18,8 @@ pub struct Answer {
     pub total: usize,
     /// The places of the rows of the page, in order.
     pub page: Vec<usize>,
-    /// Of a query for drops: which TLDs the view or stage has, regardless of the other filters.
+    /// For a query for drops: the TLDs that occur in the view or stage, regardless of the other
+    /// filters.
     pub tlds: Vec<bool>,
 }
 

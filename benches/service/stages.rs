@@ -1,5 +1,5 @@
-//! From a list to an index that answers, as an operator goes: `dropdex ingest`, `dropdex rebuild`,
-//! a start; each with what it takes.
+//! The steps from a list to an index in use, as an operator takes them: `dropdex ingest`, `dropdex
+//! rebuild`, and a start. The time and memory of each are measured.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -22,10 +22,10 @@ use crate::process::{Ran, Site};
 /// Names of a day's list, as many as drop each day.
 const DAY_NAMES: usize = 400_000;
 const DAY_TIMEOUT: Duration = Duration::from_secs(3_600);
-/// How often a server is asked whether it serves the list.
+/// Interval at which the server is polled until it serves the list.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The folders of one run. They go with this value.
+/// The folders of one run. They are deleted when this value is dropped.
 pub struct Folders {
     root: TempDir,
     /// The installation under measurement.
@@ -48,7 +48,7 @@ impl Folders {
         Ok(Folders { root, site })
     }
 
-    /// The data folder of the server in this process, which holds accounts alone.
+    /// The data folder of the server in this process, which holds only accounts.
     pub fn accounts(&self) -> PathBuf {
         self.root.path().join("accounts")
     }
@@ -117,7 +117,8 @@ pub struct DayTaken {
     pub names: usize,
     /// From the start of the command until the server answers from the new generation.
     pub took: Duration,
-    /// Resident bytes of the server at most, with both generations; `None` where the system does not tell.
+    /// Peak resident bytes of the server, with both generations; `None` where the system does not
+    /// report them.
     pub peak_bytes: Option<u64>,
 }
 
