@@ -3,25 +3,25 @@
 //! `ARCHITECTURE.md` in this folder follows a name, a query and a write through the rooms. The first
 //! ones are crates of their own and are known here by their short names.
 
+pub use dropdex_accounts as accounts;
+pub use dropdex_changes as changes;
+pub use dropdex_cluster as cluster;
 pub use dropdex_corpus as corpus;
 pub use dropdex_feeds as feeds;
 pub use dropdex_index as index;
 pub use dropdex_journal as journal;
+pub use dropdex_outbound as outbound;
 pub use dropdex_query as query;
 pub use dropdex_scorer as scorer;
+pub use dropdex_telemetry as telemetry;
 pub use dropdex_vocab as vocab;
 pub use dropdex_zones as zones;
 
 // From a list to a query result.
 pub mod intake;
-pub mod changes;
 // User data.
-pub mod cluster;
-pub mod accounts;
 pub mod backup;
 // The service.
-pub mod telemetry;
-pub mod outbound;
 pub mod sources;
 pub mod service;
 pub mod workers;

@@ -16,17 +16,8 @@ use regex::Regex;
 const MAY_IMPORT: &[(&str, &str)] = &[
     // Lists in, corpus and generation out: the commands, the admin socket and the inbox call it.
     ("intake", "vocab feeds zones corpus index"),
-    // Events of names, in order; derived by `workers`.
-    ("changes", "vocab"),
-    // One log for several nodes; knows bytes, as the journal does.
-    ("cluster", "journal"),
-    // Never the index: facts about names cross as arguments.
-    ("accounts", "vocab query journal cluster"),
     // Files in, an archive out; knows paths, no content.
     ("backup", "vocab"),
-    // Stands around the journal's disk; counting goes through the macros of `metrics`.
-    ("telemetry", "vocab journal"),
-    ("outbound", "vocab"),
     // Fetches lists and hands them to the pipeline, as the inbox does.
     ("sources", "vocab feeds intake outbound"),
     // Use cases, independent of HTTP statuses and headers.

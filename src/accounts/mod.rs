@@ -51,6 +51,11 @@ mod votes;
 mod watch_alerts;
 mod watches;
 
+use dropdex_cluster as cluster;
+use dropdex_journal as journal;
+use dropdex_query as query;
+use dropdex_vocab as vocab;
+
 pub use crate::journal::AppendError;
 pub use admin::{AccountSummary, CommandError, Refusal};
 pub use api_keys::{NewKey, Replaced};

@@ -11,7 +11,7 @@ use arc_swap::ArcSwap;
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 
-use crate::changes::segment::{Entry, Mark, Segment, SegmentError, SegmentWriter};
+use crate::segment::{Entry, Mark, Segment, SegmentError, SegmentWriter};
 use crate::vocab::change::Change;
 use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::new_file;

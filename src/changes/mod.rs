@@ -12,5 +12,7 @@
 pub mod log;
 pub mod segment;
 
+use dropdex_vocab as vocab;
+
 pub use log::{Appender, ChangeLog, Files, ReadError};
 pub use segment::{Entry, Mark};

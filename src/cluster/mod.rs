@@ -12,7 +12,7 @@ mod copy;
 mod driver;
 pub mod facts;
 pub mod log;
-#[cfg(test)]
+#[cfg(any(test, feature = "fixtures"))]
 pub mod memory;
 pub mod record;
 pub mod replica;
@@ -23,3 +23,5 @@ mod simulation;
 pub mod stream;
 #[cfg(test)]
 mod tests;
+
+use dropdex_journal as journal;

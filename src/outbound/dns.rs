@@ -18,7 +18,7 @@ use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use hickory_resolver::{Resolver, TokioResolver};
 use tokio::time::timeout;
 
-use crate::outbound::settings;
+use crate::settings;
 use crate::vocab::name::DomainName;
 
 /// Timeout of a lookup.

@@ -14,10 +14,10 @@ use lettre::transport::smtp::{AsyncSmtpTransport, Error};
 use lettre::{Address, AsyncTransport, Message, Tokio1Executor};
 use tokio::time::timeout;
 
-use crate::outbound::settings::{Smtp, SmtpTls};
-use crate::outbound::tls;
-use crate::outbound::{Failure, SendError};
+use crate::settings::{Smtp, SmtpTls};
+use crate::tls;
 use crate::vocab::text_file;
+use crate::{Failure, SendError};
 
 /// Timeout of an SMTP command.
 const COMMAND_MAX: Duration = Duration::from_secs(10);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use url::{Host, Url};
 
-use crate::outbound::dns::{Dns, DnsError};
+use crate::dns::{Dns, DnsError};
 use crate::vocab::url::{HostRules, WebhookUrlError};
 
 /// Checks the targets of calls. Cheap to clone.

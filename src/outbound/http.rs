@@ -30,10 +30,10 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
-use crate::outbound::coding::{self, CodingError, Codings};
-use crate::outbound::guard::{Guard, GuardError};
-use crate::outbound::rate::{LeastRate, TooSlow};
-use crate::outbound::tls;
+use crate::coding::{self, CodingError, Codings};
+use crate::guard::{Guard, GuardError};
+use crate::rate::{LeastRate, TooSlow};
+use crate::tls;
 use crate::vocab::text_file;
 
 /// Timeout for connecting to one address.

@@ -19,11 +19,13 @@ pub mod tls;
 pub mod transfer;
 pub mod webhook;
 
+use dropdex_vocab as vocab;
+
 use std::fmt;
 use std::time::Duration;
 
-use crate::outbound::guard::GuardError;
-use crate::outbound::http::CallError;
+use crate::guard::GuardError;
+use crate::http::CallError;
 
 /// Class of a delivery failure, which decides on retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The mail to the owner of a rule, or of a watchlist, after one of its channels was switched off.
 
-use crate::outbound::alert::{Escaped, one_line, settings_page};
+use crate::alert::{Escaped, one_line, settings_page};
 use crate::vocab::ids::RuleId;
 
 /// A channel that was switched off.

@@ -9,11 +9,11 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::outbound::alert::{Alert, Layout};
-use crate::outbound::http::{Answer, Body, Client, Request};
-use crate::outbound::{Failure, SendError, settings};
+use crate::alert::{Alert, Layout};
+use crate::http::{Answer, Body, Client, Request};
 use crate::vocab::secret::Secret;
 use crate::vocab::url::BaseUrl;
+use crate::{Failure, SendError, settings};
 
 /// Maximum bytes of a text. Telegram counts UTF-16 units, which are fewer.
 const TEXT_BYTES_MAX: usize = 4_096;

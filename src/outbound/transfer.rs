@@ -15,8 +15,8 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use url::Host;
 
-use crate::outbound::http::{CallError, Client};
-use crate::outbound::rate::{LeastRate, TooSlow};
+use crate::http::{CallError, Client};
+use crate::rate::{LeastRate, TooSlow};
 
 use signatures::Signatures;
 

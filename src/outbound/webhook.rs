@@ -11,10 +11,10 @@ use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use sha2::Sha256;
 
-use crate::outbound::http::{Body, Client, Request};
-use crate::outbound::{Failure, SendError};
+use crate::http::{Body, Client, Request};
 use crate::vocab::secret::Secret;
 use crate::vocab::url::WebhookUrl;
+use crate::{Failure, SendError};
 
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");

@@ -60,11 +60,14 @@ impl FeedLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::accounts::Token;
 
     #[test]
     fn an_account_reads_a_few_feeds_at_once() {
         let limits = FeedLimits::default();
-        let feed = |number: u8| TokenDigest::new([number; 32]);
+        let feed = |number: u8| {
+            Token::parse(&format!("{number:064x}")).expect("64 hexadecimal digits").digest()
+        };
         let begin = |account, number| limits.begin(AccountId(account), feed(number));
         let mut running: Vec<_> = (0..AT_ONCE_MAX as u8).map(|number| begin(1, number)).collect();
         assert!(running.iter().all(Result::is_ok));

@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::Context;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
-use crate::telemetry::query;
-use crate::telemetry::security::SecurityEvent;
+use crate::query;
+use crate::security::SecurityEvent;
 use crate::vocab::change::ChangeKind;
 use crate::vocab::plan::Plan;
 

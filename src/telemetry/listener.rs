@@ -24,7 +24,7 @@ use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
-use crate::telemetry::catalogue::UPKEEP_INTERVAL;
+use crate::catalogue::UPKEEP_INTERVAL;
 
 /// Media type of the text format, version 0.0.4.
 const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";

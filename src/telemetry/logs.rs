@@ -6,7 +6,7 @@
 //! A line that cannot be written is lost and counted; it never ends or delays a request ([`Output`]).
 //!
 //! The JSON format of `tracing-subscriber` neither bounds fields nor knows the request of a line
-//! ([`current`](crate::telemetry::current)) without a span per request.
+//! ([`current`](crate::current)) without a span per request.
 
 use std::fmt::{self, Debug, Write};
 use std::io::{self, IsTerminal};
@@ -30,7 +30,7 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::telemetry::current::{Line, with_current};
+use crate::current::{Line, with_current};
 
 /// Maximum length of a field.
 const FIELD_BYTES_MAX: usize = 256;

@@ -18,3 +18,6 @@ pub mod process;
 pub mod query;
 pub mod requests;
 pub mod security;
+
+use dropdex_journal as journal;
+use dropdex_vocab as vocab;

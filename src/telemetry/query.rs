@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use metrics::{Histogram, histogram};
 
-use crate::telemetry::current::{Current, current};
-use crate::telemetry::logs::milliseconds;
+use crate::current::{Current, current};
+use crate::logs::milliseconds;
 use crate::vocab::named::named_enum;
 
 named_enum! {

@@ -16,9 +16,9 @@ use metrics::{Counter, Histogram, counter, histogram};
 use rustc_hash::FxHashMap;
 use tracing::Level;
 
-use crate::telemetry::current::{Current, HEADER, NO_ROUTE, RequestId};
-use crate::telemetry::logs;
-use crate::telemetry::security::ClientAddress;
+use crate::current::{Current, HEADER, NO_ROUTE, RequestId};
+use crate::logs;
+use crate::security::ClientAddress;
 
 /// Settings of request telemetry.
 #[derive(Clone, Debug, Default)]

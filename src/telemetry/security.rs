@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use metrics::counter;
 
-use crate::telemetry::current::with_current;
+use crate::current::with_current;
 use crate::vocab::named::named_enum;
 
 /// Target and message of the lines, to filter by: `[log] level = "warn,security=info"`.

@@ -8,10 +8,10 @@ use chrono::TimeDelta;
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::data::feeds::Feeds;
-use crate::accounts::data::fields::row;
-use crate::accounts::data::keys::Keys;
-use crate::accounts::token::TokenDigest;
+use crate::data::feeds::Feeds;
+use crate::data::fields::row;
+use crate::data::keys::Keys;
+use crate::token::TokenDigest;
 use crate::vocab::day::Day;
 use crate::vocab::time::UnixMs;
 

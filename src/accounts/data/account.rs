@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::accounts::data::UserData;
-use crate::accounts::data::access::Access;
-use crate::accounts::email::Email;
-use crate::accounts::password::PasswordHash;
-use crate::accounts::quota::{DayUsage, Usage};
+use crate::data::UserData;
+use crate::data::access::Access;
+use crate::email::Email;
+use crate::password::PasswordHash;
+use crate::quota::{DayUsage, Usage};
 use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 use crate::vocab::plan::Plan;

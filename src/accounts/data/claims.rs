@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 
-use crate::accounts::data::fields::row;
-use crate::accounts::data::sorted::Sorted;
+use crate::data::fields::row;
+use crate::data::sorted::Sorted;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{ClaimId, RuleId};

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::data::fields::row;
-use crate::accounts::data::rules::{Channel, Rule};
-use crate::accounts::data::sorted::Sorted;
+use crate::data::fields::row;
+use crate::data::rules::{Channel, Rule};
+use crate::data::sorted::Sorted;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::ids::{DeliveryId, RuleId, UnsubscribeToken};

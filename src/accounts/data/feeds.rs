@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::data::fields::row;
-use crate::accounts::token::TokenDigest;
+use crate::data::fields::row;
+use crate::token::TokenDigest;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{RuleId, SearchId};
 

@@ -293,7 +293,7 @@ macro_rules! row {
     ) => {
         impl serde::Serialize for $row {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                $crate::accounts::data::fields::serialize(serializer, |row| {
+                $crate::data::fields::serialize(serializer, |row| {
                     $(row.put($number, stringify!($field), &self.$field);)*
                     $($(row.put_optional($optional_number, stringify!($optional), &self.$optional);)*)?
                 })
@@ -302,7 +302,7 @@ macro_rules! row {
 
         impl<'de> serde::Deserialize<'de> for $row {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$row, D::Error> {
-                $crate::accounts::data::fields::deserialize(deserializer, stringify!($row), |row| {
+                $crate::data::fields::deserialize(deserializer, stringify!($row), |row| {
                     Ok($row {
                         $($field: row.required($number, stringify!($field))?,)*
                         $($($optional: row.optional($optional_number, stringify!($optional))?,)*)?

@@ -1,6 +1,6 @@
 //! The names that one account does not want to see in lists.
 
-use crate::accounts::data::sorted::Sorted;
+use crate::data::sorted::Sorted;
 use crate::vocab::name::DomainName;
 
 /// Hidden names, in order.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use chrono::TimeDelta;
 use compact_str::CompactString;
 
-use crate::accounts::data::fields::row;
-use crate::accounts::keys::{KeyDigest, StoredKey};
+use crate::data::fields::row;
+use crate::keys::{KeyDigest, StoredKey};
 use crate::vocab::day::Day;
 use crate::vocab::ids::KeyId;
 use crate::vocab::scope::Scopes;

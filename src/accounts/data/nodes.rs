@@ -2,7 +2,7 @@
 
 use compact_str::CompactString;
 
-use crate::accounts::data::fields::row;
+use crate::data::fields::row;
 
 /// Publications whose files stay in the object store.
 pub const PUBLICATIONS_KEPT: usize = 2;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use chrono::TimeDelta;
 
-use crate::accounts::data::access::is_younger;
-use crate::accounts::data::fields::row;
-use crate::accounts::data::sorted::Sorted;
+use crate::data::access::is_younger;
+use crate::data::fields::row;
+use crate::data::sorted::Sorted;
 use crate::vocab::time::UnixMs;
 
 /// How long a response is kept (`data/docs/api.md`, Idempotency).

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::data::fields::row;
-use crate::accounts::data::sorted::Sorted;
+use crate::data::fields::row;
+use crate::data::sorted::Sorted;
 use crate::query::stored::Conditions;
 use crate::vocab::chat::Chat;
 use crate::vocab::ids::{RuleId, SearchId};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 
-use crate::accounts::data::fields::row;
+use crate::data::fields::row;
 use crate::query::stored::Conditions;
 use crate::vocab::ids::SearchId;
 use crate::vocab::time::UnixMs;

@@ -2,7 +2,7 @@
 
 use compact_str::CompactString;
 
-use crate::accounts::data::sorted::Sorted;
+use crate::data::sorted::Sorted;
 use crate::vocab::claim::Vote;
 
 /// Approximate memory of a vote besides its name, the share of the tally included.

@@ -6,8 +6,8 @@ use chrono::{DateTime, Utc};
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::data::fields::row;
-use crate::accounts::data::rules::{Channel, Rule, WebhookSecret};
+use crate::data::fields::row;
+use crate::data::rules::{Channel, Rule, WebhookSecret};
 use crate::query::stored::Conditions;
 use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::ids::RuleId;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 
-use crate::accounts::data::fields::row;
-use crate::accounts::data::sorted::Sorted;
-use crate::accounts::data::watch_alerts::EntryAlerts;
+use crate::data::fields::row;
+use crate::data::sorted::Sorted;
+use crate::data::watch_alerts::EntryAlerts;
 use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
 use crate::vocab::tag::Tag;

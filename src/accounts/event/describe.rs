@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Event, Transaction};
-use crate::accounts::data::fields::RowWriter;
+use crate::data::fields::RowWriter;
 
 /// Members that are never shown, at any depth. Digests are hidden too: they can be compared with
 /// guesses.

@@ -38,7 +38,7 @@ macro_rules! table {
                 }
             }
 
-            fn write(&self, row: &mut $crate::accounts::data::fields::RowWriter) {
+            fn write(&self, row: &mut $crate::data::fields::RowWriter) {
                 match self {
                     $($event::$variant { $($field,)* $($optional,)* } => {
                         $(row.put($number, stringify!($field), $field);)*
@@ -50,7 +50,7 @@ macro_rules! table {
             /// Appends the fields.
             fn encode(&self, bytes: &mut Vec<u8>) {
                 let mut row =
-                    $crate::accounts::data::fields::RowWriter::after(std::mem::take(bytes));
+                    $crate::data::fields::RowWriter::after(std::mem::take(bytes));
                 self.write(&mut row);
                 *bytes = row.into_bytes();
             }
@@ -59,7 +59,7 @@ macro_rules! table {
             fn decode(number: u8, bytes: &[u8]) -> Result<$event, String> {
                 match number {
                     $($variant_number => {
-                        $crate::accounts::data::fields::read_row(stringify!($variant), bytes, |row| {
+                        $crate::data::fields::read_row(stringify!($variant), bytes, |row| {
                             Ok($event::$variant {
                                 $($field: row.required($number, stringify!($field))?,)*
                                 $($optional: row.optional($optional_number, stringify!($optional))?,)*
@@ -68,7 +68,7 @@ macro_rules! table {
                     })*
                     other => Err(format!(
                         "event {other} is unknown; {}",
-                        $crate::accounts::data::fields::NEWER
+                        $crate::data::fields::NEWER
                     )),
                 }
             }

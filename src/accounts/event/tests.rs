@@ -1,11 +1,11 @@
 use super::*;
-use crate::accounts::data::claims::Attribution;
-use crate::accounts::data::deliveries::{OffReason, Problem, StatusClass};
-use crate::accounts::data::fields::RowWriter;
-use crate::accounts::data::rules::WebhookSecret;
-use crate::accounts::data::watch_alerts::{EntryAlerts, Quiet, WatchAlerts};
-use crate::accounts::data::watches::{WatchDetails, WatchEntry};
-use crate::accounts::fixtures::{at, claim, day, name, rule, stored_key};
+use crate::data::claims::Attribution;
+use crate::data::deliveries::{OffReason, Problem, StatusClass};
+use crate::data::fields::RowWriter;
+use crate::data::rules::WebhookSecret;
+use crate::data::watch_alerts::{EntryAlerts, Quiet, WatchAlerts};
+use crate::data::watches::{WatchDetails, WatchEntry};
+use crate::fixtures::{at, claim, day, name, rule, stored_key};
 use crate::journal::PAYLOAD_BYTES_MAX;
 use crate::query::stored::Conditions;
 use crate::vocab::change::{ChangeKind, ChangeKinds};

@@ -9,9 +9,9 @@ use compact_str::CompactString;
 
 use super::Store;
 use super::shared::{Basis, Leadership, Shared};
-use crate::accounts::data::nodes::{Lead, Nodes, Publication};
-use crate::accounts::error::WriteError;
-use crate::accounts::event::{Event, Transaction};
+use crate::data::nodes::{Lead, Nodes, Publication};
+use crate::error::WriteError;
+use crate::event::{Event, Transaction};
 use crate::journal::AppendError;
 
 impl Store {
@@ -97,7 +97,7 @@ impl Store {
     ///
     /// # Errors
     /// [`AppendError::Superseded`]: another node does the work now.
-    pub(in crate::accounts) fn leaders_basis(&self) -> Result<Basis, AppendError> {
+    pub(crate) fn leaders_basis(&self) -> Result<Basis, AppendError> {
         // Read before the lead, so that a later lead conflicts with the decision.
         let since = self.0.shared.since();
         if self.leads() {

@@ -13,7 +13,7 @@ impl Store {
     ///
     /// # Errors
     /// [`WriteError::TooManyWrites`].
-    pub(in crate::accounts) fn admit(&self, caller: &Caller) -> Result<(), WriteError> {
+    pub(crate) fn admit(&self, caller: &Caller) -> Result<(), WriteError> {
         let Some(Ceilings { rates, clock, .. }) = &self.0.ceilings else { return Ok(()) };
         rates[caller.plan as usize].check_key(&caller.account).map_err(|refused| {
             let wait = refused.wait_time_from(clock.now());
@@ -27,7 +27,7 @@ impl Store {
     }
 
     /// The memory that an account may still use.
-    pub(in crate::accounts) fn room(&self, account: &Account) -> Room {
+    pub(crate) fn room(&self, account: &Account) -> Room {
         let now = UnixMs::from_instant(self.0.clock.now());
         let by_plan = u64::from(self.plan_limits(account.plan).data_mb) << 20;
         let limits = self.0.ceilings.as_ref().map(|it| &it.limits);
@@ -44,7 +44,7 @@ impl Store {
     }
 
     /// Whether the data of all accounts has reached the operator's limit.
-    pub(in crate::accounts) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.data_bytes_max().is_some_and(|max| self.data_bytes() >= max)
     }
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use metrics::{Counter as Count, counter};
 
 use super::Store;
-use crate::accounts::quota::Counter;
+use crate::quota::Counter;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::accounts::data::deliveries::RuleOutbox;
-use crate::accounts::data::fields::row;
+use crate::data::deliveries::RuleOutbox;
+use crate::data::fields::row;
 use crate::vocab::ids::{AccountId, DeliveryId, RuleId, UnsubscribeToken};
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;

@@ -17,22 +17,22 @@ use serde::de::DeserializeOwned;
 use super::progress::ChangeProgress;
 use super::state::{Frozen, State};
 use super::watched::ObservedRow;
-use crate::accounts::data::access::{Access, Address, Links};
-use crate::accounts::data::account::Account;
-use crate::accounts::data::deliveries::{
+use crate::cluster::record::{Chain, SHARED, SharedPosition, SharedRecord, copies};
+use crate::data::access::{Access, Address, Links};
+use crate::data::account::Account;
+use crate::data::deliveries::{
     Content, Delivery, DeliveryStatus, MatchedName, Message, MessageKind, Outbox, Problem,
     RuleOutbox, SwitchedOff,
 };
-use crate::accounts::data::fields::{NEWER, codec, put_with_length, row, take_numbered};
-use crate::accounts::data::nodes::Nodes;
-use crate::accounts::data::rules::Channel;
-use crate::accounts::data::watch_alerts::{WatchSender, WatchSettings};
-use crate::accounts::email::Email;
-use crate::accounts::event::{EventError, Transaction};
-use crate::accounts::password::PasswordHash;
-use crate::accounts::quota::DayUsage;
-use crate::cluster::record::{Chain, SHARED, SharedPosition, SharedRecord, copies};
+use crate::data::fields::{NEWER, codec, put_with_length, row, take_numbered};
+use crate::data::nodes::Nodes;
+use crate::data::rules::Channel;
+use crate::data::watch_alerts::{WatchSender, WatchSettings};
+use crate::email::Email;
+use crate::event::{EventError, Transaction};
 use crate::journal::{CHUNK_BYTES_MAX, Position, Record, Replay, ReplayResult};
+use crate::password::PasswordHash;
+use crate::quota::DayUsage;
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{AccountId, DeliveryId, RuleId, UnsubscribeToken};

@@ -6,10 +6,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::{Caller, Store, metrics};
-use crate::accounts::error::WriteError;
-use crate::accounts::event::Event;
-use crate::accounts::quota::{Allowance, Counter, DayUsage};
+use crate::error::WriteError;
+use crate::event::Event;
 use crate::journal::AppendError;
+use crate::quota::{Allowance, Counter, DayUsage};
 use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 
@@ -155,7 +155,7 @@ impl Store {
 
     /// The UTC day that counts at `now`: that of the clock, unless it is the day or two before the latest one that was
     /// recorded: setting the clock back does not reopen a day. While the clock is not trusted, the recorded day counts.
-    pub(in crate::accounts) fn day(&self, now: DateTime<Utc>) -> Day {
+    pub(crate) fn day(&self, now: DateTime<Utc>) -> Day {
         let day = Day::nearest(now);
         // The record of a day may be under way.
         let noted = Day::from_raw(self.0.last_day.load(Ordering::Relaxed));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use crate::accounts::event::{Event, RowOf, Transaction};
+use crate::event::{Event, RowOf, Transaction};
 
 /// One waiter each. A notification without a waiter is kept for the next one.
 #[derive(Clone, Default)]

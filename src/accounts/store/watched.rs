@@ -1,7 +1,7 @@
 //! All watched names with their newest observation, each once, for any number of watchers.
 
-use crate::accounts::data::fields::row;
-use crate::accounts::data::sorted::Sorted;
+use crate::data::fields::row;
+use crate::data::sorted::Sorted;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::{FormerState, Observation, RdapState};
 

@@ -3,11 +3,11 @@
 use std::time::Instant;
 
 use super::*;
-use crate::accounts::SessionLife;
-use crate::accounts::event::{AddedBy, Event, Transaction};
-use crate::accounts::store::snapshotter::SnapshotError;
-use crate::accounts::store::state::State;
+use crate::SessionLife;
+use crate::event::{AddedBy, Event, Transaction};
 use crate::journal::Position;
+use crate::store::snapshotter::SnapshotError;
+use crate::store::state::State;
 use crate::vocab::ids::AccountId;
 use crate::vocab::limits::VOTES_MAX;
 use crate::vocab::plan::AccountLimits;

@@ -1,7 +1,7 @@
 //! Sign-up, login, sessions and verification links.
 
 use super::*;
-use crate::accounts::data::access::{LINKS_PER_DAY_MAX, SESSIONS_MAX, SessionLife};
+use crate::data::access::{LINKS_PER_DAY_MAX, SESSIONS_MAX, SessionLife};
 use crate::vocab::secret::Secret;
 
 const RIGHT: &str = "correct horse";

@@ -17,13 +17,13 @@ use chrono::{DateTime, Utc};
 use hyper::Method;
 use url::Url;
 
-use crate::outbound::alert::Alert;
-use crate::outbound::chat::service::{About, Note, Post, Service, Verdict};
-use crate::outbound::http::{Body, Client, Request};
-use crate::outbound::{Failure, SendError};
+use crate::alert::Alert;
+use crate::chat::service::{About, Note, Post, Service, Verdict};
+use crate::http::{Body, Client, Request};
 use crate::vocab::chat::{CUT, Chat, Hook, Part};
 use crate::vocab::secret::Secret;
 use crate::vocab::url::{BaseUrl, HostRules, WebhookUrl};
+use crate::{Failure, SendError};
 
 /// Every service, in the order in which pages offer them.
 pub const SERVICES: &[&dyn Service] = &[

@@ -6,7 +6,7 @@ use serde_json::json;
 use url::Url;
 
 use super::service::{About, Asked, Note, Post, Service, Verdict, address, by_status};
-use crate::outbound::http::Answer;
+use crate::http::Answer;
 use crate::vocab::chat::{Hook, Part};
 use crate::vocab::secret::Secret;
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use url::{Url, form_urlencoded};
 
 use super::service::{About, Asked, Note, Post, Service, Verdict, by_status};
-use crate::outbound::http::Answer;
+use crate::http::Answer;
 use crate::vocab::chat::{Hook, Part};
 
 /// Maximum characters of a message.

@@ -8,8 +8,8 @@ use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use url::Url;
 
-use crate::outbound::alert::{Alert, Layout};
-use crate::outbound::http::Answer;
+use crate::alert::{Alert, Layout};
+use crate::http::Answer;
 use crate::vocab::chat::{Hook, Part};
 
 /// A chat service.

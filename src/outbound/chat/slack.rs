@@ -5,7 +5,7 @@ use serde_json::json;
 use url::Url;
 
 use super::service::{About, Note, Post, Service, Verdict, address, by_status};
-use crate::outbound::http::Answer;
+use crate::http::Answer;
 use crate::vocab::chat::{Hook, Part};
 
 /// Maximum characters of the text of a section.

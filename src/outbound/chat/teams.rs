@@ -5,7 +5,7 @@ use serde_json::json;
 use url::Url;
 
 use super::service::{About, Note, Post, Service, Verdict, address, by_status, markdown};
-use crate::outbound::http::Answer;
+use crate::http::Answer;
 use crate::vocab::chat::{Hook, Part};
 
 /// Maximum bytes of the text. The whole message may have 28 KB, and JSON escapes some.

@@ -3,8 +3,8 @@ use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::outbound::alert::{AlertName, Content, Kind};
-use crate::outbound::http::Answer;
+use crate::alert::{AlertName, Content, Kind};
+use crate::http::Answer;
 use crate::vocab::ids::RuleId;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;

@@ -8,9 +8,9 @@ use hickory_proto::rr::rdata::{A, NS, SOA};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::outbound::dns::Dns;
-use crate::outbound::guard::Guard;
-use crate::outbound::settings;
+use crate::dns::Dns;
+use crate::guard::Guard;
+use crate::settings;
 use crate::vocab::net::AllowList;
 use crate::vocab::url::HostRules;
 

@@ -9,22 +9,22 @@ use super::rows::{
     RecordedMatch, Rule, SavedSearch, Trade, WatchAlerts, WatchDetails, WatchEntry, WebhookSecret,
     all, codec, detailed,
 };
-use crate::accounts::data::UserData;
-use crate::accounts::data::access::SessionLife;
-use crate::accounts::data::deliveries::{AttemptOutcome, SwitchedOff};
-use crate::accounts::data::feeds::FeedOf;
-use crate::accounts::data::keys::Key as NewKey;
-use crate::accounts::data::rules::Channel;
-use crate::accounts::data::watch_alerts::WatchSettings;
-use crate::accounts::data::watches::WatchRow;
-use crate::accounts::email::Email;
-use crate::accounts::event::{AddedBy, Event as New, FORMER, RowOf};
-use crate::accounts::keys::StoredKey;
-use crate::accounts::password::PasswordHash;
-use crate::accounts::store::state::State;
-use crate::accounts::token::TokenDigest;
+use crate::data::UserData;
+use crate::data::access::SessionLife;
+use crate::data::deliveries::{AttemptOutcome, SwitchedOff};
+use crate::data::feeds::FeedOf;
+use crate::data::keys::Key as NewKey;
+use crate::data::rules::Channel;
+use crate::data::watch_alerts::WatchSettings;
+use crate::data::watches::WatchRow;
+use crate::email::Email;
+use crate::event::{AddedBy, Event as New, FORMER, RowOf};
 use crate::journal::Kind;
+use crate::keys::StoredKey;
+use crate::password::PasswordHash;
 use crate::query::stored::Conditions;
+use crate::store::state::State;
+use crate::token::TokenDigest;
 use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;

@@ -13,9 +13,9 @@ use std::path::Path;
 
 use super::snapshot::write_chunks;
 use super::state::State;
-use crate::accounts::data::nodes::Nodes;
-use crate::accounts::event::FORMER;
 use crate::cluster::record::{SHARED, SharedPosition, SharedRecord, copies};
+use crate::data::nodes::Nodes;
+use crate::event::FORMER;
 use crate::journal::fs::Fs;
 use crate::journal::{
     JournalError, Kind, Record, Replay, ReplayResult, SnapshotReport, inspect, write_backup,

@@ -4,23 +4,23 @@ use bincode::Options;
 use compact_str::CompactString;
 use serde::Deserialize;
 
-use crate::accounts::data::deliveries::{DeliveryStatus, MessageKind, Problem};
-use crate::accounts::data::feeds::FeedOf;
-use crate::accounts::data::rules::Channel;
-use crate::accounts::data::watch_alerts::Quiet;
-use crate::accounts::data::{
+use crate::data::deliveries::{DeliveryStatus, MessageKind, Problem};
+use crate::data::feeds::FeedOf;
+use crate::data::rules::Channel;
+use crate::data::watch_alerts::Quiet;
+use crate::data::{
     claims, deliveries, feeds, keys, nodes, responses, rules, searches, watch_alerts, watches,
 };
-use crate::accounts::email::Email;
-use crate::accounts::event;
-use crate::accounts::keys::StoredKey;
-use crate::accounts::password::PasswordHash;
-use crate::accounts::quota::DayUsage;
-use crate::accounts::store::progress;
-use crate::accounts::token::TokenDigest;
+use crate::email::Email;
+use crate::event;
 use crate::journal::PAYLOAD_BYTES_MAX;
+use crate::keys::StoredKey;
+use crate::password::PasswordHash;
 use crate::query::stored::Conditions;
 use crate::query::text::Substring;
+use crate::quota::DayUsage;
+use crate::store::progress;
+use crate::token::TokenDigest;
 use crate::vocab::change::ChangeKinds;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;

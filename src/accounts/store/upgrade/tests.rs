@@ -4,18 +4,18 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::accounts::data::deliveries::Message;
-use crate::accounts::data::nodes::Nodes;
-use crate::accounts::store::Store;
+use crate::data::deliveries::Message;
+use crate::data::nodes::Nodes;
 use crate::journal::fs::Disk;
 use crate::journal::{restore, set_aside};
+use crate::store::Store;
 use crate::vocab::clock::Clock;
 use crate::vocab::plan::Plans;
 
 const FORMERS: [&str; 4] = ["b0c428a-log", "b0c428a-snapshot", "b0c428a-cluster", "94342a2-log"];
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/journals").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/journals").join(name)
 }
 
 /// A data folder with the journal of a fixture.
