@@ -1,6 +1,6 @@
-//! Builds the service from a [`Config`] and runs it: bind, spawn the workers, serve, drain.
+//! Builds the service from a [`Config`] and runs it: binds, spawns the workers, serves and drains.
 //!
-//! This is the only module that knows all others.
+//! The only module that depends on all others.
 
 mod work;
 
@@ -77,9 +77,9 @@ use crate::workers::reload::Reload;
 use crate::workers::{Work as _, until};
 use work::Work;
 
-/// Time for the last steps after a drain: the journal is flushed and closed.
+/// Time to flush and close the journal after a drain.
 const LAST_STEPS: Duration = Duration::from_secs(5);
-/// Threads for CPU-bound queries, per core, and for those that are paused.
+/// Blocking threads per core: four for running queries, the rest for paused ones.
 const BLOCKING_THREADS_PER_CORE: usize = 4 + PAUSED_PER_CORE;
 
 /// Opens the index and the store, listens, and serves until SIGTERM or SIGINT. Calls `ready` with the
@@ -94,7 +94,7 @@ pub fn serve(
     tracing::info!(version = env!("CARGO_PKG_VERSION"), data = %config.data.display(), "dropdex starts");
     remove_leftovers(config);
     let Telemetry { listen, slow, .. } = &config.telemetry;
-    // Before the first counter is used.
+    // The recorder must exist before the first counter is used.
     let metrics = listen.as_ref().map(|_| catalogue::install()).transpose()?;
     query::set_slow_threshold(*slow);
     let Opened { index, fallback } = open_index(config)?;
@@ -124,11 +124,11 @@ pub fn serve(
              sources/"
         );
     }
-    // Computes the tables of the day here instead of in the first request.
+    // Computes the day's tables now instead of in the first request.
     index.prepare(AsOf { today: config.clock.today(), catch_days: config.catch_days });
     let live = Arc::new(LiveIndex::new(Arc::new(index)));
     let published = [(); 2].map(|()| Arc::new(Notify::new()));
-    // The server does not open the corpus, but an unusable data folder is an error at once.
+    // The server never opens the corpus, so it checks the data folder here to fail early.
     check_folder(&config.data)?;
     let disk = Arc::new(MeteredFs::new(Disk));
     // Without a mail server, no address can be verified.
@@ -158,7 +158,7 @@ pub fn serve(
             (opened.0, Some(opened.1))
         }
     };
-    // No other server uses the data folder, now that the journal is open.
+    // The open journal is locked, so no other server uses the data folder.
     if let Err(err) = TablesFolder::new(&config.site().data).tidy(&config.tables) {
         tracing::warn!(error = %err, "cannot remove old tables of suffixes");
     }
@@ -223,8 +223,9 @@ pub fn serve(
     served.and(closed)
 }
 
-/// Logs that the index was built with other tables than those of this process. A Public Suffix List that
-/// the settings name was chosen for a reason; others come with the next list.
+/// Logs that the index was built with tables that differ from this process's. A Public Suffix List from
+/// the settings was chosen on purpose, so a difference in it is a warning; other tables take effect with
+/// the next list.
 fn compare_tables(manifest: &Manifest) {
     let used = manifest.suffixes.as_ref().map(|used| used.sha256.as_str());
     let is_fixed = tables::in_use(Table::Suffixes).is_none_or(|it| it.is_fixed);
@@ -241,12 +242,12 @@ fn compare_tables(manifest: &Manifest) {
     }
 }
 
-/// Opens the current generation. Without any, or if it was built from other lists, builds one
-/// first; an installation that fetches its lists is served before they arrive.
+/// Opens the current generation. If it is missing or was built from other lists, a new one is built
+/// first. An installation that fetches its lists is served before they arrive.
 fn open_index(config: &Config) -> anyhow::Result<Opened> {
     let is_node = config.cluster.is_some();
     let opened = match open::open_current(&config.index) {
-        // A node of a cluster gets its lists from the others.
+        // A cluster node gets its lists from the other nodes.
         Err(OpenError::Missing(_))
             if is_node || Corpus::has_lists(&config.site().data) || fetches_lists(config)? =>
         {
@@ -345,7 +346,7 @@ async fn run(
              reverse proxy; server.proxies changes that, [] trusts no one"
         );
     }
-    // It may write to the store and block until the write is durable.
+    // `ready` may write to the store, which blocks until the write is durable.
     let base = format!("{scheme}://{}", bound.address);
     tokio::task::block_in_place(|| ready(&base, &store))?;
     if app_opens {
@@ -363,7 +364,7 @@ async fn run(
     Ok(())
 }
 
-/// Mails invitations with the links that the pages check; `None` without mail.
+/// Mails invitations, with links that the pages verify; `None` if mail is not set up.
 fn inviter(web: &Web) -> Option<Inviter> {
     let web = web::account::can_mail(web).then(|| web.clone())?;
     Some(Arc::new(move |email| {
@@ -373,13 +374,13 @@ fn inviter(web: &Web) -> Option<Inviter> {
     }))
 }
 
-/// Everything that the server listens on.
+/// All listeners of the server.
 struct Bound {
     tls: Option<Tls>,
     listeners: Vec<TcpListener>,
     /// The address of the first listener.
     address: SocketAddr,
-    /// `None` if the disk has no room for it.
+    /// `None` if the disk is full, so that its socket file cannot be created.
     admin: Option<AdminSocket>,
     metrics: Option<MetricsListener>,
 }
@@ -527,7 +528,8 @@ impl Workers {
                 member.spawn(&config, served, work, tasks, stopped);
             }
             None => {
-                // Before requests are served: rules apply to every list from then on.
+                // Started before requests are served, so that rules apply to every list from then
+                // on.
                 let mut working = work.start(stopped).await?;
                 tasks.spawn(async move { while working.join_next().await.is_some() {} });
             }
@@ -536,11 +538,11 @@ impl Workers {
     }
 }
 
-/// How new generations come into use.
+/// Connects the reload of new generations with the workers that wait for them.
 struct Switching {
-    /// Notified when another generation is served: for matching rules, and for deriving changes.
+    /// Notified when a new generation is served: one for matching rules, one for deriving changes.
     published: [Arc<Notify>; 2],
-    /// This node of a cluster.
+    /// This node's membership of a cluster.
     member: Option<Member>,
 }
 

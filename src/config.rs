@@ -50,12 +50,12 @@ use crate::web::links::Links;
 use crate::zones;
 
 const LISTEN_DEFAULT: &str = "127.0.0.1:8080";
-/// Longer than any registry keeps a name.
+/// Ten years, longer than any registry keeps a name.
 const CATCH_DAYS_MAX: u32 = 3_650;
-/// The data of all accounts takes at most one part in this many of the memory: the index, a second
-/// generation during a reload, and requests need the rest.
+/// Accounts may use one part in this many of the memory. The index, a second generation during a
+/// reload, and requests need the rest.
 const DATA_SHARE: u64 = 4;
-/// Some hundred claims with ordinary notes.
+/// Enough for a few hundred claims with ordinary notes.
 const UNVERIFIED_DATA_KB_DEFAULT: u32 = 256;
 
 /// A host and port to listen on: `127.0.0.1:8080`, `[::1]:0`.
@@ -118,10 +118,10 @@ pub struct Config {
     pub index_life: IndexSettings,
     pub inbox: InboxSettings,
     pub sources: Sources,
-    /// Names of zones that become names of the corpus.
+    /// Selects the names of zone files that enter the corpus.
     pub zone_names: zones::Keep,
     pub clock: Clock,
-    /// Tables that replace the compiled ones; already in use.
+    /// Tables that replace the compiled ones; already installed.
     pub tables: Vec<TableFile>,
     /// Why tables that were fetched are not used, to be logged once the log is set up.
     pub table_problems: Vec<String>,
@@ -157,7 +157,7 @@ impl Config {
     }
 }
 
-/// Fails only without a working directory, where no relative path resolves.
+/// `absolute` fails only if there is no working directory, and then no relative path resolves.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -186,7 +186,7 @@ struct File {
     sources: SourcesFile,
     zones: ZonesFile,
     today: Option<Day>,
-    /// A relative path starts at the working directory.
+    /// Relative paths are resolved against the working directory.
     psl: Option<PathBuf>,
     listen: Option<ListenAddress>,
     node: Option<String>,
@@ -220,10 +220,10 @@ struct ZonesFile {
 /// The section `[plans]`.
 #[derive(Debug, Default, Deserialize)]
 struct PlansFile {
-    /// Shows all plans with their prices, and what a higher plan would allow.
+    /// Whether pages show all plans with their prices, and what a higher plan would allow.
     #[serde(default)]
     public: bool,
-    /// Complete: [`read`] adds the defaults.
+    /// No field is missing: [`read`] adds the defaults.
     #[serde(flatten)]
     limits: Plans,
 }
@@ -248,7 +248,7 @@ impl AccountsFile {
     }
 }
 
-/// Checks that no plan has an allowance for a feature that it does not include.
+/// Checks that no plan has an allowance for a feature that the plan does not include.
 fn check_plans(plans: &Plans) -> anyhow::Result<()> {
     for plan in Plan::ALL {
         let limits = plans.limits(plan);
@@ -334,7 +334,7 @@ fn read(path: &Path) -> anyhow::Result<(File, Vec<&'static Renamed>)> {
         let defaults = config::Config::try_from(&BTreeMap::from([("plans", Plans::default())]))?;
         let config = config::Config::builder().add_source(defaults).add_source(source).build()?;
         let mut sections = config.cache.into_table()?;
-        // `index = "folder"` is short for a section with a folder.
+        // `index = "folder"` is short for a section `[index]` with that folder.
         if let Some(Value { kind: ValueKind::String(folder), .. }) = sections.get("index") {
             let section = config::Map::from([("folder".to_owned(), Value::from(folder.as_str()))]);
             sections.insert("index".to_owned(), section.into());

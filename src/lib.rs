@@ -1,7 +1,7 @@
 //! dropdex: self-hosted, in-memory search for domain names that are leaving registration.
 //!
-//! `ARCHITECTURE.md` in this folder follows a name, a query and a write through the rooms. The first
-//! ones are crates of their own and are known here by their short names.
+//! `ARCHITECTURE.md` in this folder follows a name, a query and a write through the rooms. Rooms
+//! that are crates of their own are re-exported here by their short names.
 
 pub use dropdex_accounts as accounts;
 pub use dropdex_changes as changes;
@@ -17,11 +17,8 @@ pub use dropdex_telemetry as telemetry;
 pub use dropdex_vocab as vocab;
 pub use dropdex_zones as zones;
 
-// From a list to a query result.
 pub mod intake;
-// User data.
 pub mod backup;
-// The service.
 pub mod sources;
 pub mod service;
 pub mod workers;
@@ -30,7 +27,7 @@ pub mod http;
 pub mod web;
 pub mod server;
 pub mod config;
-// In a build without the feature, settings with a section `[cluster]` are refused.
+// A build without the feature refuses settings with a section `[cluster]`.
 #[cfg_attr(not(feature = "cluster"), path = "nodes/without.rs")]
 pub mod nodes;
 pub mod app;

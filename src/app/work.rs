@@ -1,4 +1,4 @@
-//! The work that is done once: by a single node, or by the leader of a cluster.
+//! Work that one node does for all: a single server, or the leader of a cluster.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::workers::verify::Verify;
 use crate::workers::verify::server::Limits;
 use crate::workers::{self, until};
 
-/// Everything that is needed to start the workers, each time.
+/// Dependencies of the workers, kept so that they can be started again.
 pub(super) struct Work {
     pub config: Config,
     pub app: App,
@@ -36,13 +36,13 @@ pub(super) struct Work {
     pub deliver: Deliver,
     pub bootstrap: Arc<LiveBootstrap>,
     pub changes: Arc<Appender>,
-    /// Notified when another generation is served: for matching rules, and for deriving changes.
+    /// Notified when a new generation is served: one for matching rules, one for deriving changes.
     pub published: [Arc<Notify>; 2],
 }
 
 impl workers::Work for Work {
-    /// Starts the workers, which end when the sender of `stopped` is dropped. At the very first start, rules and
-    /// watchlists begin with the lists and changes that come from now on.
+    /// Starts the workers, which end when the sender of `stopped` is dropped. On the very first start, rules and
+    /// watchlists ignore the lists and changes that already exist.
     ///
     /// # Errors
     /// A setting is invalid.
@@ -123,7 +123,7 @@ impl Work {
         }
     }
 
-    /// The worker that verifies watched names with RDAP, unless that is switched off.
+    /// Returns the worker that verifies watched names with RDAP, unless verification is off.
     fn verify(&self) -> anyhow::Result<Option<Verify>> {
         let (config, app) = (&self.config, &self.app);
         let Some(checks) = &app.reach.checks else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! The archive: members in, a tar file out, and back.
+//! Writes members to a tar file, and reads them back.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
@@ -15,9 +15,9 @@ use crate::vocab::new_file;
 
 /// Maximum bytes of the files that are read into memory: names and sums of 100,000 files.
 const SMALL_BYTES_MAX: u64 = 16 << 20;
-/// Bytes that are copied at once.
+/// Size of the copy buffer.
 const CHUNK_BYTES: usize = 128 << 10;
-/// Mode bits that restored files may have.
+/// Mask of the mode bits of restored files.
 const MODE: u32 = 0o640;
 
 /// Writes an archive of `members`, in their order, and flushes it.
@@ -68,7 +68,7 @@ fn header(size: u64, mode: u32, modified: i64) -> Header {
     header
 }
 
-/// Adds a line as `sha256sum` writes it.
+/// Appends a line in the format of `sha256sum`.
 fn note(sums: &mut String, sum: &[u8], name: &str) {
     sums.push_str(&hex::encode(sum));
     sums.push_str("  ");
@@ -76,7 +76,7 @@ fn note(sums: &mut String, sum: &[u8], name: &str) {
     sums.push('\n');
 }
 
-/// Hashes what is read.
+/// A reader that hashes and counts the bytes it passes on.
 struct Hashing<R> {
     inner: R,
     hash: Sha256,
@@ -93,7 +93,7 @@ impl<R: Read> Read for Hashing<R> {
 }
 
 /// Reads an archive to its end, verifies it, and writes its files to the folder `into`, synced. Without
-/// `into` it only verifies. Files of an archive that fails are left there, for the caller to remove.
+/// `into` it only verifies. If it fails, the caller must remove the files already written.
 ///
 /// # Errors
 /// The archive cannot be read, is of a newer format, is damaged or incomplete, or a file cannot be
@@ -102,7 +102,7 @@ pub fn read(archive: impl Read, into: Option<&Path>) -> Result<Done, BackupError
     let mut archive = Archive::new(archive);
     let mut entries = archive.entries().map_err(BackupError::Read)?;
     let mut sums = BTreeMap::<String, String>::new();
-    // A file that does not start with the facts is not a backup.
+    // Every backup starts with its facts.
     let first = entries.next().and_then(Result::ok).ok_or(BackupError::NotABackup)?;
     if name_of(&first) != FACTS {
         return Err(BackupError::NotABackup);
@@ -146,7 +146,7 @@ fn name_of(entry: &tar::Entry<'_, impl Read>) -> String {
     String::from_utf8_lossy(&entry.path_bytes()).into_owned()
 }
 
-/// tar reports an end within a header as a different error.
+/// The tar crate reports an end of file within a header as a different error.
 fn cut_or_unreadable(err: io::Error) -> BackupError {
     let is_cut = err.kind() == io::ErrorKind::UnexpectedEof
         || err.to_string().contains("failed to read entire block");
@@ -175,7 +175,7 @@ fn parse_facts(json: &[u8]) -> Result<Facts, BackupError> {
     serde_json::from_slice(json).map_err(|_| BackupError::Changed(FACTS.to_owned()))
 }
 
-/// Checks that the files equal those of the list, byte for byte.
+/// Checks that the files found and their checksums are exactly those of the list.
 fn compare(found: &BTreeMap<String, String>, list: &[u8]) -> Result<(), BackupError> {
     let damaged = || BackupError::Changed(SUMS.to_owned());
     let text = std::str::from_utf8(list).map_err(|_| damaged())?;
@@ -204,7 +204,7 @@ fn extract(reader: &mut impl Read, path: &Path, mode: u32) -> Result<(), BackupE
     file.sync_all().map_err(BackupError::at(path))
 }
 
-/// Copies and keeps apart which side failed.
+/// Copies all bytes, with different errors for reading and writing.
 fn copy(from: &mut impl Read, to: &mut impl Write, path: &Path) -> Result<(), BackupError> {
     let mut buffer = vec![0; CHUNK_BYTES];
     loop {

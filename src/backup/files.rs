@@ -1,4 +1,4 @@
-//! The folders of an installation that a backup holds.
+//! The folders of an installation that a backup contains.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use super::{BackupError, Member};
 use crate::vocab::folder::files_below;
 use crate::vocab::new_file;
 
-/// Folders of the data folder, in the order in which they are saved (see the module).
+/// Folders inside the data folder, in the order in which they are saved (see the parent module).
 pub const FOLDERS: [&str; 5] = ["changes", "sources", "zones", "tables", "corpus"];
 /// Number of attempts to list a folder without a concurrent change.
 const TRIES_MAX: u32 = 100;
@@ -27,8 +27,8 @@ pub fn link(data: &Path, to: &Path) -> Result<Vec<Member>, BackupError> {
     Ok(members)
 }
 
-/// Files are only added, removed or replaced as a whole. So the links of a folder show one moment if the
-/// folder has the same files before and after.
+/// Links the files of one folder. Files are only added, removed or replaced as a whole, so the links are
+/// a consistent snapshot if the folder has the same files before and after.
 fn link_folder(data: &Path, folder: &str, to: &Path) -> Result<Vec<Member>, BackupError> {
     let from = data.join(folder);
     for _ in 0..TRIES_MAX {
@@ -78,13 +78,13 @@ fn files_in(folder: &Path, kind: &str) -> io::Result<Vec<(String, u64)>> {
     Ok(files)
 }
 
-/// Whether a file or folder is a lock, a draft or set aside.
+/// Whether a file or folder is a lock, a draft or a damaged file that was set aside.
 fn is_private(name: &str) -> bool {
     name.starts_with('.') || name == "LOCK" || name == "lock" || name.ends_with(".damaged")
 }
 
-/// Whether a file is saved. Of the sources these are the choices and the states: unfinished downloads
-/// and refused lists are not.
+/// Whether a file is saved. Of the sources, only the choices and states are, not unfinished downloads
+/// and refused lists.
 fn is_kept(folder: &str, name: &str) -> bool {
     folder != "sources" || matches!(name, "enabled.json" | "state.json")
 }

@@ -1,5 +1,5 @@
-//! A backup: one archive of everything that an installation cannot make again. All but the index, which
-//! is built from the lists.
+//! A backup: one archive of everything in an installation except the index, which can be rebuilt from
+//! the lists.
 //!
 //! The archive is a plain tar file, written and read front to back in constant memory:
 //!
@@ -11,9 +11,10 @@
 //! SHA256SUMS         a line a file, as `sha256sum --check` reads them; last, so that it proves completeness
 //! ```
 //!
-//! A backup is consistent while a server works, because later parts may only be ahead of earlier ones. The
-//! journal comes first: it holds up to which list rules were matched. Sources and zones hold which lists
-//! the corpus has, so the corpus comes last. A list that only the corpus has is processed again.
+//! A backup of a running server is consistent, because a later part can only be newer than an earlier one.
+//! The journal comes first, since it records the last list that rules were matched against. The corpus
+//! comes last, since sources and zones record which lists it holds. A list that only the corpus holds is
+//! processed again.
 
 mod archive;
 mod files;
@@ -34,7 +35,8 @@ const SUMS: &str = "SHA256SUMS";
 pub const SETTINGS: &str = "settings.toml";
 /// The snapshot of the journal in an archive.
 pub const USERS: &str = "journal/users.snap";
-/// The file in the data folder that is replaced after each backup: its time is that of the backup.
+/// File in the data folder that is replaced after each backup; its modification time is that of the
+/// backup.
 pub const LAST: &str = "last-backup";
 
 /// Identity of a backup.
@@ -46,14 +48,14 @@ pub struct Facts {
     pub version: String,
     /// RFC 3339.
     pub created: String,
-    /// The last record of the journal that it contains.
+    /// Sequence number of the last journal record that it contains.
     pub seq: u64,
     /// Digest of the users' data, 64 hexadecimal digits.
     pub state_digest: String,
 }
 
 impl Facts {
-    /// Facts of a backup that this version writes.
+    /// Facts of a backup written by this version.
     pub fn new(created: String, seq: u64, state_digest: String) -> Facts {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Facts { format: FORMAT, version, created, seq, state_digest }
@@ -65,7 +67,7 @@ impl Facts {
 pub struct Member {
     /// Its path in the archive, with slashes.
     pub name: String,
-    /// Where it is.
+    /// Its path on disk.
     pub path: PathBuf,
 }
 
@@ -73,7 +75,7 @@ pub struct Member {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
     pub facts: Facts,
-    /// Files and their bytes.
+    /// Number of files.
     pub files: u64,
     pub bytes: u64,
 }

@@ -79,7 +79,7 @@ fn an_archive_holds_what_cannot_be_made_again_and_nothing_half_done() {
 fn a_flipped_or_missing_byte_of_a_backup_is_refused_or_harmless() {
     let data = installation();
     let whole = archive(data.path());
-    // Reading verifies hashes, so an archive that passes has the same files.
+    // Reading verifies hashes, so an archive that can be read has the same files.
     let restored = |bytes: &[u8]| read(bytes, None).ok();
     let expected = restored(&whole).expect("sound");
     for at in 0..whole.len() {
@@ -89,7 +89,7 @@ fn a_flipped_or_missing_byte_of_a_backup_is_refused_or_harmless() {
             assert_eq!(found, expected, "byte {at}");
         }
     }
-    // Every byte but the zeros at the end is needed.
+    // Every byte is needed except the zeros at the end.
     let end = whole.iter().rposition(|byte| *byte != 0).expect("some");
     for cut in (0..end).step_by(41) {
         assert_eq!(restored(&whole[..cut]), None, "cut at {cut}");

@@ -18,10 +18,11 @@ use crate::vocab::new_file;
 
 /// Days for which events are kept.
 pub const KEPT_DAYS: i32 = 90;
-/// The newest file is replaced by a longer one while it has fewer bytes.
+/// Size below which the newest file is replaced by one with more events, instead of starting a new
+/// file.
 const GROWING_BYTES: u64 = 1 << 20;
-/// Sequence numbers of a new log begin at this many a second of Unix time: a log that begins again has
-/// higher ones than before, so that no client takes an old number for a new event.
+/// A new log starts at the Unix time in seconds times this number. A log that starts over thus has
+/// higher numbers than before, so no client mistakes a new event for an old one.
 const NUMBERS_A_SECOND: u64 = 1_000;
 /// Prefix of the names of unfinished files.
 const DRAFT: &str = ".new-";
@@ -32,10 +33,10 @@ const DAMAGED: &str = "damaged";
 /// Why events cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Events after the number were removed; `oldest` is the first that is kept.
+    /// Events after the number were removed; `oldest` is the first one kept.
     #[error("events before {oldest} are no longer kept")]
     TooOld { oldest: u64 },
-    /// The log has no such number yet; `newest` is its last.
+    /// The log has not reached the number yet; `newest` is its last.
     #[error("the newest event is {newest}")]
     Ahead { newest: u64 },
     #[error(transparent)]
@@ -52,17 +53,18 @@ pub struct ChangeLog {
 }
 
 impl ChangeLog {
-    /// Whether the last write failed: events are missing until the next one succeeds.
+    /// Whether the last write failed. Events are then missing until a write succeeds.
     pub fn is_failing(&self) -> bool {
         self.is_failing.load(Ordering::Relaxed)
     }
 
-    /// Sequence number of the newest event; one less than that of the first, before there is any.
+    /// Sequence number of the newest event; in an empty log, one less than that of the first to
+    /// come.
     pub fn newest(&self) -> u64 {
         self.segments.load().last().map_or(0, |last| last.next() - 1)
     }
 
-    /// Sequence number of the oldest event that is kept, or of the next one if none is.
+    /// Sequence number of the oldest event kept, or of the next event if the log is empty.
     pub fn oldest(&self) -> u64 {
         self.segments.load().first().map_or(1, |first| first.first())
     }
@@ -72,7 +74,7 @@ impl ChangeLog {
         self.newest.clone()
     }
 
-    /// Bytes of the files.
+    /// Total size of the files in bytes.
     pub fn bytes(&self) -> u64 {
         self.segments.load().iter().map(|segment| segment.bytes()).sum()
     }
@@ -81,7 +83,7 @@ impl ChangeLog {
     /// event that is kept.
     ///
     /// # Errors
-    /// As [`ChangeLog::visit`].
+    /// The errors of [`ChangeLog::visit`].
     pub fn read(&self, since: u64, limit: usize) -> Result<Vec<Change>, ReadError> {
         let mut changes = Vec::new();
         if limit > 0 {
@@ -101,8 +103,8 @@ impl ChangeLog {
     /// stands for the oldest event that is kept.
     ///
     /// # Errors
-    /// Some of the events are no longer kept, the number is not of this log, or a file is unreadable or
-    /// damaged.
+    /// Some of the events are no longer kept, the number is beyond the newest event, or a file is
+    /// unreadable or damaged.
     pub fn visit(
         &self,
         since: u64,
@@ -140,19 +142,19 @@ impl Files {
         Appender::read(folder).map(|segments| Files(Arc::new(segments)))
     }
 
-    /// Their paths, oldest first.
+    /// The paths of the files, oldest first.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().map(|segment| segment.path())
     }
 
-    /// Whether these are the same files.
+    /// Whether both hold the same files.
     pub fn are(&self, other: &Files) -> bool {
         self.0.len() == other.0.len()
             && self.0.iter().zip(other.0.iter()).all(|(one, other)| Arc::ptr_eq(one, other))
     }
 }
 
-/// The one writer of a log. Dropping it closes the channels of [`ChangeLog::subscribe`].
+/// The only writer of a log. Dropping it closes the channels of [`ChangeLog::subscribe`].
 #[derive(Debug)]
 pub struct Appender {
     folder: PathBuf,
@@ -169,8 +171,8 @@ pub struct Appender {
 }
 
 impl Appender {
-    /// Opens the log in `folder`, which the first write creates. Files that are damaged, and those before
-    /// them, are set aside: a reader that needs them learns that they are no longer kept.
+    /// Opens the log in `folder`, which the first write creates. Damaged files, and all files before
+    /// them, are set aside; readers that need them get [`ReadError::TooOld`].
     ///
     /// # Errors
     /// The folder cannot be read, or a file is of a newer format.
@@ -245,7 +247,8 @@ impl Appender {
         Ok(segments)
     }
 
-    /// From now on, readers see the files passed to [`Appender::show`] instead of the written ones.
+    /// Stops showing written files at once: from now on, readers see the files passed to
+    /// [`Appender::show`].
     pub fn hold(&self) {
         self.shows.store(false, Ordering::Relaxed);
     }
@@ -255,7 +258,8 @@ impl Appender {
         Files(self.written.load_full())
     }
 
-    /// Opens the folder again, after its files were replaced, and returns them. Readers see them when they are shown.
+    /// Opens the folder again after its files were replaced, and returns them. Readers do not see them until
+    /// [`Appender::show`].
     ///
     /// # Errors
     /// As [`Appender::open`].
@@ -264,20 +268,20 @@ impl Appender {
         Ok(self.written())
     }
 
-    /// Lets readers see these files.
+    /// Makes these files visible to readers.
     pub fn show(&self, Files(segments): &Files) {
         self.shown.store(Arc::clone(segments));
         let newest = segments.last().map_or(self.begin, |last| last.next()) - 1;
         self.newest.send_if_modified(|known| std::mem::replace(known, newest) != newest);
     }
 
-    /// The point up to which everything is derived; `None` for a new log.
+    /// The point up to which all changes are derived; `None` for a new log.
     pub fn mark(&self) -> Option<Mark> {
         self.written.load().last().map(|last| last.mark())
     }
 
-    /// Appends the events that `fill` pushes, and moves the mark, completely or not at all. Removes files
-    /// whose events are no longer kept. Returns the number of events.
+    /// Appends the events that `fill` pushes and moves the mark, atomically. Removes files whose events
+    /// are no longer kept. Returns the number of events.
     ///
     /// # Errors
     /// A file cannot be written, or the newest one cannot be read.
@@ -334,7 +338,7 @@ impl Appender {
     }
 }
 
-/// Copies the entries of a file.
+/// Copies the entries of a file to a new one.
 fn copy(segment: &Segment, writer: &mut SegmentWriter) -> Result<(), SegmentError> {
     let mut pushed = Ok(());
     let _ = segment.visit(segment.first(), &mut |_, entry| {

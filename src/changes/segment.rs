@@ -7,12 +7,13 @@
 //! meta              JSON: sequence number of the first entry, counts, mark
 //! trailer           table offset u64, meta offset u64, BLAKE3 of table and meta, magic
 //! ```
-//! An entry: kind, source and flag (u8); its day (u16) if the flag is set, otherwise it is that of the
-//! entry before in the block; score (u8, 255 for none); for `rescored`, the score before (u8); release
-//! (u16, 0 for none); bytes of the label and of the name (u8 each); the name.
+//! An entry: kind, source and flag (u8); its day (u16) if the flag is set, otherwise the day is that
+//! of the preceding entry in the block; score (u8, 255 for none); for `rescored`, the previous score
+//! (u8); release (u16, 0 for none); lengths of the label and of the name in bytes (u8 each); the name.
 //!
-//! Integers are little-endian. Opening a file verifies table and meta, reading a block verifies the block:
-//! the log may have gigabytes, which a start should not read. Files are read into owned memory.
+//! Integers are little-endian. Opening a file verifies only its table and meta; each block is verified
+//! when it is read. A log may have gigabytes, which a start should not read. Blocks are read into owned
+//! memory.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -29,12 +30,12 @@ use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::name::DomainName;
 
 const MAGIC: &[u8; 8] = b"DDXCHNGS";
-/// Raised when the layout changes.
+/// Incremented when the layout changes.
 const VERSION: u16 = 1;
 const HEADER_LEN: usize = MAGIC.len() + 2;
 const TRAILER_LEN: usize = 8 + 8 + blake3::OUT_LEN + MAGIC.len();
-/// Maximum bytes of table and meta: those of two billion entries, and harmless to read from a damaged
-/// file.
+/// Maximum size of table and meta: enough for two billion entries, and harmless to read from a
+/// damaged file.
 const TABLE_LEN_MAX: u64 = 64 << 20;
 /// Entries per block; a full page spans at most two.
 pub const BLOCK_ENTRIES: u64 = 1024;
@@ -66,7 +67,7 @@ pub enum SegmentError {
     Damaged { path: PathBuf, what: &'static str },
 }
 
-/// Point up to which all changes are derived. Clients never see it.
+/// The point up to which all changes are derived. Clients never see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// Number of the index generation.
@@ -78,13 +79,13 @@ pub struct Mark {
     pub registry: u64,
 }
 
-/// Content of a file.
+/// Metadata of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Meta {
     /// Sequence number of the first entry, or of the next one if the file is empty.
     first: u64,
     entries: u64,
-    /// The newest day of an entry, or that of the mark.
+    /// The newest day of any entry, or that of the mark.
     last_day: Day,
     mark: Mark,
 }
@@ -96,7 +97,7 @@ pub struct Entry<'a> {
     pub source: ChangeSource,
     /// Canonical name.
     pub name: &'a str,
-    /// Bytes of the registrable label.
+    /// Length of the registrable label in bytes.
     pub label_len: u8,
     pub day: Day,
     pub dqs: Option<Dqs>,
@@ -112,7 +113,7 @@ impl Entry<'_> {
         Change { seq, kind, source, name: self.domain(), day, dqs, dqs_before, release }
     }
 
-    /// The name that it is about.
+    /// The domain name that it is about.
     pub fn domain(&self) -> DomainName {
         let name = DomainName::from_stored(self.name.as_bytes(), self.label_len);
         name.expect("names are checked when a block is read")
@@ -165,21 +166,21 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     Some(*first)
 }
 
-/// Where a block starts, and its checksum.
+/// The offset of a block, and its checksum.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     at: u64,
     sum: [u8; BLOCK_SUM_LEN],
 }
 
-/// A file that is open for reading: also after it was replaced or removed.
+/// A file open for reading, which stays readable after it is replaced or removed.
 #[derive(Debug)]
 pub struct Segment {
     path: PathBuf,
     file: File,
     meta: Meta,
     blocks: Vec<Block>,
-    /// End of the last block.
+    /// Offset of the end of the last block.
     end: u64,
     len: u64,
 }
@@ -247,12 +248,12 @@ impl Segment {
         self.meta.mark
     }
 
-    /// The newest day of its events.
+    /// The newest day of any entry, or that of the mark.
     pub fn last_day(&self) -> Day {
         self.meta.last_day
     }
 
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub fn bytes(&self) -> u64 {
         self.len
     }
@@ -324,7 +325,7 @@ pub struct SegmentWriter {
     first: u64,
     entries: u64,
     last_day: Option<Day>,
-    /// Entries of the block that is not complete.
+    /// Encoded entries of the unfinished block.
     block: Vec<u8>,
     day_before: Option<Day>,
     blocks: Vec<Block>,
@@ -332,7 +333,7 @@ pub struct SegmentWriter {
 }
 
 impl SegmentWriter {
-    /// Begins a file whose first entry has sequence number `first`.
+    /// Starts a file whose first entry has sequence number `first`.
     ///
     /// # Errors
     /// A write fails.

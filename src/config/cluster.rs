@@ -17,7 +17,7 @@ use crate::vocab::url::BaseUrl;
 
 const STREAM_DEFAULT: &str = "dropdex";
 const REPLICAS_DEFAULT: u8 = 3;
-/// Services without regions expect this one.
+/// S3-compatible services without regions expect this one.
 const REGION_DEFAULT: &str = "us-east-1";
 
 /// The section in the file.
@@ -54,25 +54,25 @@ struct S3File {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterSettings {
     pub log: Settings,
-    /// Whether this node may do the work that is done once for all.
+    /// Whether this node may become the leader, which does the work for all nodes.
     pub may_lead: bool,
-    /// Bytes of files that this node sends or fetches in a second at most.
+    /// Maximum rate at which this node sends or fetches files.
     pub bytes_per_second: Option<NonZeroU32>,
-    /// Where files are kept; beside the log if absent.
+    /// Bucket for the files; `None` keeps them in NATS, beside the log.
     pub s3: Option<S3Settings>,
 }
 
-/// A bucket of a service with the protocol of Amazon S3, and the credentials for it.
+/// A bucket of an S3-compatible service, with its credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct S3Settings {
     pub endpoint: BaseUrl,
     pub bucket: String,
-    /// Begins the names of all objects.
+    /// Prefix of all object keys.
     pub prefix: String,
     pub region: String,
     pub access_key_id: String,
     pub secret_access_key: SecretSource,
-    /// Allowed private addresses of `endpoint`.
+    /// Private addresses that `endpoint` may resolve to.
     pub allow: AllowList,
     pub ca_file: Option<PathBuf>,
 }
@@ -139,7 +139,7 @@ impl S3File {
         let (text, file) = (self.secret_access_key, self.secret_access_key_file);
         let key = secret(given, text, file, "cluster.s3.secret_access_key")?;
         let prefix = self.prefix.unwrap_or_else(|| stream.to_owned());
-        // A prefix is part of addresses, and `..` or an empty part would be changed on the way.
+        // The prefix is part of URLs, in which clients normalise `..` and empty segments.
         let is_part = |part: &str| {
             !part.is_empty()
                 && part != "."

@@ -1,4 +1,4 @@
-//! The section `[inbox]`: lists that are ingested as they arrive.
+//! The section `[inbox]`: the folder whose lists are ingested as they arrive.
 
 use std::time::Duration;
 

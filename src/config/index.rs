@@ -10,17 +10,17 @@ use crate::index::generation::build::{BuildSettings, Keep};
 use crate::index::generation::memory::MemoryBound;
 use crate::intake::request::WorkerMemory;
 
-/// A rebuild merges all batches side by side, and each is one more file to verify.
+/// A rebuild opens and verifies every batch, and merges them all at once.
 const COMPACT_ABOVE_DEFAULT: u32 = 64;
 
 /// Settings of index generations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexSettings {
-    /// How many good generations stay on disk, the memory of a rebuild, and when an ingest needs none.
+    /// Generations kept on disk, memory of a rebuild, and when a delta suffices instead of a rebuild.
     pub build: BuildSettings,
     /// Number of batches above which a rebuild compacts them; 0 never compacts.
     pub compact_above: u32,
-    /// Memory of a worker process.
+    /// Memory limit of a worker process.
     pub worker: WorkerMemory,
 }
 

@@ -12,7 +12,7 @@ const DAY_SECONDS: f64 = 86_400.0;
 pub struct Bounded<const MIN: u32, const MAX: u32>(u32);
 
 impl<const MIN: u32, const MAX: u32> Bounded<MIN, MAX> {
-    /// The number, as a type that holds `MAX`.
+    /// The number, as a type whose range includes `MAX`.
     pub fn get<T: TryFrom<u32>>(self) -> T {
         T::try_from(self.0).ok().expect("callers choose a type that holds MAX")
     }

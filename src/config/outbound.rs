@@ -16,7 +16,7 @@ use crate::vocab::net::{self, AllowList};
 use crate::vocab::secret::Secret;
 use crate::vocab::url::{BaseUrl, DeniedName};
 
-/// Maximum attempts of a delivery, which is kept until the last.
+/// Maximum number of attempts; a delivery stays in memory until its last.
 const RETRIES_MAX: usize = 20;
 /// Maximum time between the first attempt and the last: a week.
 const RETRY_SECONDS_MAX: u32 = 7 * 86_400;

@@ -21,13 +21,13 @@ use crate::vocab::tld::is_label;
 
 const IDLE_SECONDS_DEFAULT: u32 = 60;
 const IDLE_SECONDS_MAX: u32 = 3_600;
-/// Maximum MiB of a download of an own source, unless `max_mib` says otherwise.
+/// Default of `max_mib` for an operator's own source.
 const MIB_DEFAULT: u32 = 256;
-/// The largest compressed zone file is a fifth of this.
+/// Five times the largest compressed zone file.
 const MIB_MAX: u32 = 25 << 10;
 const NAME_MAX: usize = 40;
 
-/// The section `[sources]`: settings of all sources, and a table a source.
+/// The section `[sources]`: settings shared by all sources, and one table per source.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct SourcesFile {
@@ -98,7 +98,7 @@ impl SourcesFile {
 }
 
 impl SourceFile {
-    /// The operator's own source.
+    /// Builds a source that the operator defined.
     fn own(self, name: &str) -> anyhow::Result<Source> {
         let is_plain =
             |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -118,7 +118,7 @@ impl SourceFile {
             about: "Own source".to_owned(),
             class: Class::Own,
             addresses: Vec::new(),
-            // Yesterday's list may have appeared after the last run of that day.
+            // Yesterday's list may have been published after that day's last run.
             days: (-1, 0),
             newest_only: false,
             flow: Flow::Direct,

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::config::ListenAddress;
 use crate::telemetry::logs::Logs;
 
-/// A tenth of a second, which users notice.
+/// Delays from a tenth of a second on are noticeable.
 const SLOW_MS_DEFAULT: u32 = 100;
 
 /// Settings of metrics and logs.

@@ -1,4 +1,4 @@
-//! The log against a plain list of events, over many appends, starts and kinds of damage.
+//! Compares the log with a plain list of events, over many appends, restarts and kinds of damage.
 
 use super::*;
 use crate::vocab::change::{ChangeKind, ChangeSource};
@@ -53,7 +53,7 @@ fn append(appender: &Appender, mark: Mark, events: &[(String, Change)]) -> u64 {
     appender.append(mark, fill).expect("appended")
 }
 
-/// A log, and what it must hold.
+/// A log, and its expected content.
 struct World {
     folder: tempfile::TempDir,
     log: Option<(Appender, ChangeLog)>,
@@ -145,7 +145,7 @@ fn events_are_kept_for_ninety_days_and_a_reader_keeps_its_file() {
     assert_eq!(world.log().oldest(), world.expected[32_000].seq);
     let err = world.log().read(world.expected[0].seq, 1).expect_err("removed");
     assert!(matches!(err, ReadError::TooOld { .. }), "{err}");
-    // 0 is the oldest event.
+    // 0 stands for the oldest event.
     assert_eq!(world.log().read(0, 1).expect("read"), world.expected[32_000..32_001]);
     let mut seen = 0;
     let visited = old[0].visit(0, &mut |_, _| {
@@ -229,7 +229,7 @@ fn damaged_files_and_those_before_them_are_set_aside() {
     let aside =
         world.files().into_iter().filter(|path| path.extension().is_some_and(|it| it == DAMAGED));
     assert_eq!(aside.count(), 2);
-    // Without the newest file the log begins again, with higher numbers.
+    // Without its newest file, the log starts over with higher numbers.
     let newest = world.expected.last().expect("some").seq;
     fs::write(&files[2], b"not a log").expect("written");
     world.log = None;
@@ -281,7 +281,7 @@ fn held_events_are_seen_when_they_are_shown() {
     writer.show(&files);
     assert_eq!((read(&log), *seen.borrow()), (5, log.newest()));
 
-    // Another folder gets the files, and continues after them.
+    // Copies the files to another folder, whose log continues after them.
     let (other, log) = Appender::open(theirs.path(), now()).expect("opens");
     other.hold();
     append(&other, mark(0), &events(9, 1, 0));
