@@ -28,6 +28,7 @@ use crate::corpus::Corpus;
 use crate::edge::allowance;
 use crate::edge::mount::Mount;
 use crate::edge::position::Positions;
+use crate::edge::routes::Routes;
 use crate::http;
 use crate::index::error::OpenError;
 use crate::index::filter::AsOf;
@@ -576,6 +577,7 @@ impl Serving {
         let mount = Mount::new(config.outbound.public_url.as_ref());
         let parts = server::ServerParts {
             router: router.layer(MapRequestLayer::new(requests::record_route)),
+            routes: Routes::new(http::routes().chain(web::routes())),
             error_renderer: web::refusals,
             identify,
             positions,

@@ -38,7 +38,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     // Pages show the parts of a score.
     ("web", "vocab query service edge scorer index intake accounts telemetry outbound sources"),
     // Connections and deadlines: it can refuse requests, but does not know their meaning.
-    ("server", "vocab telemetry service edge http"),
+    ("server", "vocab telemetry service edge"),
     // A setting is parsed into what its reader takes.
     ("config", "vocab feeds zones index intake telemetry outbound sources web server cluster"),
     // A server of a cluster: its log, its peers, the lead, and files for all nodes.

@@ -17,6 +17,7 @@ use dropdex::accounts::{Store, Token};
 use dropdex::changes::Appender;
 use dropdex::edge::allowance;
 use dropdex::edge::mount::Mount;
+use dropdex::edge::routes::Routes;
 use dropdex::http;
 use dropdex::index::Index;
 use dropdex::index::generation::live::LiveIndex;
@@ -123,6 +124,7 @@ impl Service {
                 &ServerSettings::default(),
                 server::ServerParts {
                     router,
+                    routes: Routes::new(http::routes().chain(web::routes())),
                     error_renderer: web::refusals,
                     identify: Arc::new(move |request: &mut Request| {
                         allowance::identify(&app, request)

@@ -4,7 +4,7 @@
 use axum::http::header::{CACHE_CONTROL, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 
-/// Inputs of the responses of a path.
+/// Inputs of the responses of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caching {
     /// The state of this instance at this moment.
@@ -20,23 +20,6 @@ pub enum Caching {
 }
 
 impl Caching {
-    /// The group of a path.
-    pub fn of(path: &str) -> Caching {
-        if path == "/api/health" || path.starts_with("/api/ready") {
-            Caching::Health
-        } else if path.starts_with("/api/export/") {
-            Caching::KeyOrSession
-        } else if path == "/mcp"
-            || path.strip_prefix("/api/v1/").is_some_and(|rest| !rest.is_empty())
-        {
-            Caching::Key
-        } else if ["/api/", "/assets/", "/feeds/"].iter().any(|start| path.starts_with(start)) {
-            Caching::Public
-        } else {
-            Caching::Session
-        }
-    }
-
     /// Completes the headers of a response. A `Cache-Control` set by the handler is kept.
     pub fn finish(self, status: StatusCode, headers: &mut HeaderMap) {
         if self == Caching::Health {
@@ -92,28 +75,6 @@ pub fn vary(headers: &mut HeaderMap, name: &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::edge::operation::Access;
-    use crate::http::operations::OPERATIONS;
-
-    #[test]
-    fn every_operation_has_the_group_of_its_access() {
-        for operation in OPERATIONS {
-            let expected = match operation.access {
-                Access::Key => Caching::Key,
-                Access::Export => Caching::KeyOrSession,
-                Access::Everybody if operation.path.starts_with("/unsubscribe") => Caching::Session,
-                Access::Everybody
-                    if operation.path == "/api/health"
-                        || operation.path.starts_with("/api/ready") =>
-                {
-                    Caching::Health
-                }
-                Access::Everybody => Caching::Public,
-            };
-            assert_eq!(Caching::of(operation.path), expected, "{}", operation.path);
-        }
-        assert_eq!(Caching::of("/"), Caching::Session);
-    }
 
     #[test]
     fn headers_of_handlers_stay() {

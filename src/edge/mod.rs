@@ -3,6 +3,7 @@
 pub mod allowance;
 pub mod body;
 pub mod caching;
+pub mod class;
 pub mod csv;
 pub mod error;
 pub mod etag;
@@ -17,4 +18,5 @@ pub mod paths;
 pub mod peer;
 pub mod position;
 pub mod rate_limit;
+pub mod routes;
 pub mod session;

@@ -5,12 +5,15 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
+use crate::edge::caching::Caching;
+use crate::edge::class::Class;
+use crate::edge::routes::Route;
 use crate::service::app::App;
 use crate::vocab::named::named_enum;
 use crate::vocab::scope::Scope;
 
 /// Builds the route of an operation. Its handler makes the checks that the operation declares.
-pub type Route = fn(&'static Operation) -> MethodRouter<App>;
+pub type MakeRoute = fn(&'static Operation) -> MethodRouter<App>;
 
 /// The operations of the API, for pages about it.
 #[derive(Clone, Copy)]
@@ -25,13 +28,16 @@ pub struct Operation {
     pub method: &'static str,
     pub path: &'static str,
     pub access: Access,
+    /// Requests that it competes with. A [`Class::Stream`] is a read unless the request waits.
+    pub class: Class,
+    pub caching: Caching,
     /// Whether it writes user data. Some POSTs only compute.
     pub changes: bool,
     /// Whether its responses carry an `ETag` and `If-None-Match` is honoured.
     pub tagged: bool,
     /// Handler of `GET` of the same path, whose responses get an `ETag` that `If-Match` is compared with;
     /// `None` for a path without one.
-    pub current: Option<Route>,
+    pub current: Option<MakeRoute>,
     /// Whether its response is the representation of the resource, and has the same `ETag`.
     pub represents: bool,
     /// Whether its responses name the index generation they were computed from.
@@ -51,16 +57,18 @@ pub struct Operation {
     /// Responses specific to the operation, 2xx first. The document adds those that follow
     /// from its access and its body.
     pub responses: &'static [ResponseSpec],
-    pub route: Route,
+    pub route: MakeRoute,
 }
 
 impl Operation {
     /// An operation that needs a key of plan Pro or above and changes user data.
-    const fn new(method: &'static str, path: &'static str, route: Route) -> Operation {
+    const fn new(method: &'static str, path: &'static str, route: MakeRoute) -> Operation {
         Operation {
             method,
             path,
             access: Access::Key,
+            class: Class::Write,
+            caching: Caching::Key,
             changes: true,
             tagged: false,
             current: None,
@@ -92,23 +100,23 @@ impl Operation {
         })
     }
 
-    pub const fn get(path: &'static str, route: Route) -> Operation {
-        Operation::new("GET", path, route).read_only()
+    pub const fn get(path: &'static str, route: MakeRoute) -> Operation {
+        Operation::new("GET", path, route).read_only().class(Class::Read)
     }
 
-    pub const fn post(path: &'static str, route: Route) -> Operation {
+    pub const fn post(path: &'static str, route: MakeRoute) -> Operation {
         Operation::new("POST", path, route)
     }
 
-    pub const fn put(path: &'static str, route: Route) -> Operation {
+    pub const fn put(path: &'static str, route: MakeRoute) -> Operation {
         Operation::new("PUT", path, route)
     }
 
-    pub const fn patch(path: &'static str, route: Route) -> Operation {
+    pub const fn patch(path: &'static str, route: MakeRoute) -> Operation {
         Operation::new("PATCH", path, route)
     }
 
-    pub const fn delete(path: &'static str, route: Route) -> Operation {
+    pub const fn delete(path: &'static str, route: MakeRoute) -> Operation {
         Operation::new("DELETE", path, route)
     }
 
@@ -120,8 +128,33 @@ impl Operation {
         Operation { description, ..self }
     }
 
-    pub const fn access(self, access: Access) -> Operation {
-        Operation { access, ..self }
+    /// An operation without a key, whose response depends on nothing else.
+    pub const fn public(self) -> Operation {
+        Operation { access: Access::Everybody, caching: Caching::Public, ..self }
+    }
+
+    /// A page for everybody.
+    pub const fn page(self) -> Operation {
+        Operation { access: Access::Everybody, caching: Caching::Session, ..self }
+    }
+
+    pub const fn health(self) -> Operation {
+        Operation { class: Class::Health, caching: Caching::Health, ..self.public() }
+    }
+
+    pub const fn export(self) -> Operation {
+        let (access, caching) = (Access::Export, Caching::KeyOrSession);
+        Operation { access, class: Class::Export, caching, ..self }
+    }
+
+    pub const fn class(self, class: Class) -> Operation {
+        Operation { class, ..self }
+    }
+
+    /// The attributes that the server needs.
+    pub fn attributes(&self) -> Route {
+        let Operation { method, path, class, caching, .. } = *self;
+        Route { method, path, class, caching }
     }
 
     pub const fn read_only(self) -> Operation {
@@ -138,7 +171,7 @@ impl Operation {
     }
 
     /// `If-Match` is compared with the tag of what this handler returns.
-    pub const fn current(self, route: Route) -> Operation {
+    pub const fn current(self, route: MakeRoute) -> Operation {
         Operation { current: Some(route), ..self }
     }
 

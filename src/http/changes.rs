@@ -13,8 +13,8 @@ use std::time::Duration;
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
-use axum::http::header::{ACCEPT, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderName, Uri};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderName, Uri};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use tokio::sync::watch;
@@ -24,6 +24,7 @@ use utoipa::ToSchema;
 use crate::accounts::{Caller, UserData};
 use crate::changes::{ChangeLog, Entry, ReadError};
 use crate::edge::allowance::{charge_more, readmit};
+use crate::edge::class::{EVENT_STREAM, STREAM_TIME_MAX, wants_stream};
 use crate::edge::csv::push_number;
 use crate::edge::error::Refusal;
 use crate::edge::extensions::ServerSlot;
@@ -45,10 +46,6 @@ use crate::vocab::ids::AccountId;
 use crate::vocab::limits::STREAMS_PER_ACCOUNT;
 use crate::vocab::scope::Scope;
 
-/// The path of the operation.
-pub const PATH: &str = "/api/v1/changes";
-/// Time after which a stream of events ends. Its client comes back, to any node.
-pub const STREAM_TIME_MAX: Duration = Duration::from_secs(3600);
 /// Time between two signs of life of a stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Milliseconds after which the client of an ended stream comes back: not all at the same time.
@@ -59,7 +56,6 @@ const SCANNED_MAX: usize = 100_000;
 const ROW_BYTES: usize = 192;
 const FRAME_BYTES: usize = 64;
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const EVENT_STREAM: &str = "text/event-stream";
 
 /// Events up to which a page with filters is short.
 const SHORT_EVENTS: u64 = 1_000;
@@ -68,19 +64,6 @@ const EVENTS_PER_LOOK: usize = 256;
 
 /// Pages in progress: a long and a short one of each account at a time. New events wake all its streams.
 static PAGES: LazyLock<OneAtATime<(AccountId, bool)>> = LazyLock::new(OneAtATime::default);
-
-/// Whether a request may wait for events: a long poll or a stream.
-pub fn waits(uri: &Uri, headers: &HeaderMap) -> bool {
-    let has_wait = |query: &str| query.split('&').any(|pair| pair.starts_with("wait="));
-    uri.path() == PATH && (uri.query().is_some_and(has_wait) || wants_stream(headers))
-}
-
-fn wants_stream(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    accepted.flat_map(|value| value.split(',')).any(|kind| {
-        kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(EVENT_STREAM)
-    })
-}
 
 /// Lists events after a sequence number.
 pub async fn list_changes(
@@ -419,26 +402,5 @@ impl Streamed {
                 Err(_) => return Some(format!(":\nid: {}\n\n", self.since).into()),
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::http::HeaderValue;
-
-    use super::*;
-
-    #[test]
-    fn requests_that_may_wait_are_told_from_others() {
-        let waits = |uri: &str, accept: Option<&'static str>| {
-            let accept = accept.map(|kind| (ACCEPT, HeaderValue::from_static(kind)));
-            waits(&uri.parse().expect("a URI"), &accept.into_iter().collect())
-        };
-        assert!(waits("/api/v1/changes?since=1&wait=30", None));
-        assert!(waits("/api/v1/changes", Some("text/html, Text/Event-Stream;q=0.9")));
-        for accept in [None, Some("*/*"), Some("application/json"), Some("text/event-streams")] {
-            assert!(!waits("/api/v1/changes?since=1&waits=1", accept));
-        }
-        assert!(!waits("/api/v1/drops?wait=30", Some(EVENT_STREAM)));
     }
 }

@@ -34,9 +34,12 @@ use url::form_urlencoded;
 
 use crate::accounts::Caller;
 use crate::edge::allowance::{admit_agent, charge_more};
+use crate::edge::caching::Caching;
+use crate::edge::class::Class;
 use crate::edge::error::Refusal;
 use crate::edge::operation::{Operation, ParameterPlace};
 use crate::edge::origin;
+use crate::edge::routes::Route;
 use crate::http::batch::ParameterValue;
 use crate::http::body::check_content_type;
 use crate::http::operations::OPERATIONS;
@@ -47,8 +50,9 @@ use crate::service::error::ApiError;
 use crate::vocab::limits::BODY_BYTES_MAX;
 use crate::vocab::similar;
 
-/// Path of the endpoint.
-pub const PATH: &str = "/mcp";
+/// The endpoint. Most tools read.
+pub const ROUTE: Route =
+    Route { method: "POST", path: "/mcp", class: Class::Read, caching: Caching::Key };
 /// `Accept` as the library requires it.
 const ACCEPTED: &str = "application/json, text/event-stream";
 /// Maximum bytes of a result: a hundred rows with their explanations take a fortieth.
@@ -344,7 +348,7 @@ pub fn router(app: App, api: Router) -> Router {
         config,
     );
     Router::new()
-        .route_service(PATH, service)
+        .route_service(ROUTE.path, service)
         .layer(middleware::from_fn(in_json))
         .layer(middleware::from_fn_with_state(app, admit))
 }

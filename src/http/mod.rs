@@ -35,7 +35,8 @@ pub mod watchlist;
 
 use axum::Router;
 
-use crate::edge::operation::Description;
+use crate::edge::operation::{Description, Operation};
+use crate::edge::routes::Route;
 use crate::service::app::App;
 
 /// The operations of the API and their documentation.
@@ -47,4 +48,9 @@ pub fn description() -> Description {
 pub fn router(app: App) -> Router {
     let api = operations::router(app.clone());
     api.clone().merge(mcp::router(app, api))
+}
+
+/// Attributes of the routes of [`router`].
+pub fn routes() -> impl Iterator<Item = Route> {
+    operations::OPERATIONS.iter().map(Operation::attributes).chain([mcp::ROUTE])
 }

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::edge::class::Class;
 use crate::edge::error;
 use crate::edge::etag::{self, Tag};
 use crate::edge::export::ExportFormat;
@@ -383,7 +384,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::get("/api/v1", |of| get(guarded(of, api_index)))
         .named(Group::Service, "getIndex", "List of endpoints")
         .description("Method, path and summary of each endpoint, and how to authenticate. Needs no key.")
-        .access(Access::Everybody)
+        .public()
         .responses(&[json::<IndexResponse>(200, "Every endpoint, and how to authenticate.")]),
     Operation::get("/api/v1/drops", |of| get(guarded(of, drops::list_drops)))
         .named(Group::Names, "listDrops", "Ranked drops")
@@ -441,8 +442,9 @@ pub const OPERATIONS: &[Operation] = &[
         .description("Most names first, a suffix that equals `q` before all. Names, pipeline by stage, redemption and pending-delete days, whether the public can register under it, whether names can be verified by RDAP, and the newest list.")
         .of_index()
         .responses(&[json::<tlds::TldsResponse<'_>>(200, "The suffixes, most names first.")]),
-    Operation::get(changes::PATH, |of| get(guarded(of, changes::list_changes)))
+    Operation::get("/api/v1/changes", |of| get(guarded(of, changes::list_changes)))
         .named(Group::Names, "listChanges", "Changes of names")
+        .class(Class::Stream)
         .description(
             "Events in the order in which they were derived, kept for 90 days. Filters and `view` are about \
              the facts of today; a name that never dropped passes none. With `Accept: text/event-stream` the \
@@ -486,6 +488,7 @@ pub const OPERATIONS: &[Operation] = &[
             "Counts as one request. An invalid name gets an error in its place; the others get their scores.",
         )
         .read_only()
+        .class(Class::Read)
         .of_index()
         .body::<appraise::AppraiseRequest>()
         .responses(&[json::<appraise::AppraisalsResponse<'_>>(200, "One appraisal per name, in request order.")]),
@@ -670,6 +673,7 @@ pub const OPERATIONS: &[Operation] = &[
         .named(Group::Alerts, "previewAlert", "Preview the matches of an alert rule")
         .description("Takes the body of a rule and uses its filter. Nothing is stored.")
         .read_only()
+        .class(Class::Read)
         .body::<alerts::PreviewRequest>()
         .responses(&[json::<alerts::preview::PreviewResponse>(200, "Names that match now, and counts for recent drop dates.")]),
     Operation::post("/api/v1/alerts/{id}/test", |of| post(guarded(of, alerts::deliveries::test_alert)))
@@ -716,7 +720,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::get("/api/export/drops", |of| get(guarded(of, export::export_drops)))
         .named(Group::Exports, "exportDrops", "Ranked drops as CSV")
         .description("Columns: domain, tld, length, dqs, explanation. While rows follow, `Link` has the address of the next file.")
-        .access(Access::Export)
+        .export()
         .parameters(drop_parameters![EXPORT_LIMIT, CURSOR, EXPORT_FORMAT, COLUMNS, BOM])
         .of_index()
         .responses(&[CSV, NDJSON]),
@@ -726,7 +730,7 @@ pub const OPERATIONS: &[Operation] = &[
             "Columns: domain, source, stage, drop_date, dqs, rdap_state, rdap_verified_at, added_at, \
              release_date, tags, max_bid_usd, venue, note.",
         )
-        .access(Access::Export)
+        .export()
         .parameters(&[TAG, VENUE, BID, STAGE_LIST, SORT, EXPORT_LIMIT, offset(ENTRIES_OFFSET_MAX), BOM])
         .responses(&[CSV]),
     Operation::get("/api/export/portfolio", |of| get(guarded(of, export::export_portfolio)))
@@ -735,25 +739,25 @@ pub const OPERATIONS: &[Operation] = &[
             "Columns: id, domain, tld, status, registrar, acquired_price_usd, resale_price_usd, sold_at, \
              reported_at, updated_at, user_notes, bid_usd, venue, renews_on, renewal_usd.",
         )
-        .access(Access::Export)
+        .export()
         .parameters(claim_parameters![EXPORT_LIMIT, BOM])
         .responses(&[CSV]),
     Operation::get("/unsubscribe/{delivery}", |_| get(unsubscribe::ask))
         .named(Group::Alerts, "askUnsubscribe", "Page to stop the mails of an alert")
         .description("The link in alert mails leads here. It changes nothing.")
-        .access(Access::Everybody)
+        .page()
         .parameters(&[LINK])
         .responses(&[text(200, "A page with a button.", "text/html")]),
     Operation::post("/unsubscribe/{delivery}", |_| post(unsubscribe::unsubscribe))
         .named(Group::Alerts, "unsubscribe", "Stop the mails of an alert")
         .description("One-click unsubscription (RFC 8058). Every link gets the same response, valid or not.")
-        .access(Access::Everybody)
+        .page()
         .parameters(&[LINK])
         .responses(&[text(200, "A confirmation page.", "text/html"), refusal(503, "Writes are unavailable; try again later.")]),
     Operation::get("/feeds/{address}", |of| get(guarded(of, feeds::read_feed)))
         .named(Group::Feeds, "readFeed", "Names of a feed")
         .description("Atom at `….atom`, iCalendar at `….ics`. The address is the secret; at most 20 requests at once and one a minute.")
-        .access(Access::Everybody)
+        .public()
         .parameters(&[in_path("address", ParameterKind::Text { chars_max: 80 }, "Address of the feed, with its ending.")])
         .tagged()
         .responses(&[
@@ -765,12 +769,12 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::get("/api/health", |of| get(guarded(of, health::health)))
         .named(Group::Service, "getHealth", "Liveness and data freshness; always 200")
         .description("For monitoring: whether the newest list is older than 48 hours, and since when the server runs.")
-        .access(Access::Everybody)
+        .health()
         .responses(&[json::<health::HealthResponse>(200, "The server is running.")]),
     Operation::get("/api/ready", |of| get(guarded(of, health::ready)))
         .named(Group::Service, "getReady", "Readiness of this instance")
         .description("For load balancers: 503 when writes would fail and while the server shuts down. Each check is `ok` or a short reason.")
-        .access(Access::Everybody)
+        .health()
         .responses(&[
             json::<health::ReadyResponse>(200, "Ready."),
             json::<health::ReadyResponse>(503, "Not ready; `checks` gives the reason."),
@@ -778,7 +782,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::get("/api/ready/reads", |of| get(guarded(of, health::ready_reads)))
         .named(Group::Service, "getReadyReads", "Readiness of this instance for reads")
         .description("For load balancers, when no instance is ready: 503 only when reads would fail or may miss what other nodes wrote before this one started. Each check is `ok` or a short reason.")
-        .access(Access::Everybody)
+        .health()
         .responses(&[
             json::<health::ReadyResponse>(200, "Ready for reads."),
             json::<health::ReadyResponse>(503, "Not ready; `checks` gives the reason."),
@@ -786,7 +790,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::get("/api/ready/ingest", |of| get(guarded(of, health::ready_ingest)))
         .named(Group::Service, "getReadyIngest", "503 when the newest list is over 48 hours old")
         .description("For alerts on missing lists: the age of the newest list in hours.")
-        .access(Access::Everybody)
+        .health()
         .responses(&[
             json::<health::IngestResponse>(200, "The newest list is fresh."),
             json::<health::IngestResponse>(503, "The newest list is stale, or no list was ingested."),
@@ -794,13 +798,13 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::get("/api/docs", |of| get(guarded(of, health::api_docs)))
         .named(Group::Service, "getDocs", "Documentation of this API")
         .description("The same text as a web page: `/docs`.")
-        .access(Access::Everybody)
+        .public()
         .tagged()
         .responses(&[text(200, "Markdown.", "text/markdown")]),
     Operation::get("/api/openapi.json", |of| get(guarded(of, openapi_json)))
         .named(Group::Service, "getOpenapi", "OpenAPI document of this API")
         .description("This document, for generators of clients.")
-        .access(Access::Everybody)
+        .public()
         .tagged()
         .responses(&[text(200, "OpenAPI 3.1.", "application/json")]),
 ];

@@ -5,79 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use axum::http::Method;
 use metrics::{Counter, Gauge, counter, gauge};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::http::mcp;
+use crate::edge::class::Class;
 use crate::server::settings::AdmissionLimits;
 use crate::service::error::ApiError;
-
-/// A group of requests that compete for the same resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
-    /// Health checks, which are never shed.
-    Health,
-    /// Reads of the index and of user data.
-    Read,
-    /// Downloads of thousands of rows.
-    Export,
-    /// Long polls and streams of events, which mostly wait.
-    Stream,
-    /// Requests that hash a password.
-    LogIn,
-    /// Changes, which wait for the disk.
-    Write,
-    /// Requests without a valid key or session, to any path.
-    Visitor,
-}
-
-/// POST requests that change nothing: their queries are too long for a query string.
-const READING_POSTS: [&str; 2] = ["/api/v1/appraise", "/api/v1/alerts/preview"];
-/// The page's form of the preview.
-const PREVIEW_PAGE: &str = "/alerts/preview";
-/// Pages whose forms contain a password.
-const PASSWORD_PAGES: [&str; 3] = ["/login", "/signup", "/account/password"];
-/// Pages whose path contains a secret and whose forms contain a password.
-const PASSWORD_PREFIXES: [&str; 2] = ["/signup/", "/reset/"];
-
-impl Class {
-    /// Classifies a request whose query and headers say nothing about its class.
-    pub fn of(method: &Method, path: &str) -> Class {
-        let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
-        if path == "/api/health" || path.starts_with("/api/ready") {
-            Class::Health
-        } else if reads && path.starts_with("/api/export/") {
-            Class::Export
-        } else if reads
-            || READING_POSTS.contains(&path)
-            || path == PREVIEW_PAGE
-            || path == mcp::PATH
-        {
-            Class::Read
-        } else if PASSWORD_PAGES.contains(&path)
-            || PASSWORD_PREFIXES.iter().any(|prefix| path.starts_with(prefix))
-        {
-            Class::LogIn
-        } else {
-            Class::Write
-        }
-    }
-
-    /// The value of the label `class`.
-    fn as_str(self) -> &'static str {
-        match self {
-            Class::Health => "health",
-            Class::Read => "read",
-            Class::Export => "export",
-            Class::Stream => "stream",
-            Class::LogIn => "log_in",
-            Class::Write => "write",
-            Class::Visitor => "visitor",
-        }
-    }
-}
 
 /// The gates of all classes.
 pub(super) struct Admission {
@@ -246,46 +180,9 @@ impl Drop for Queued<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::operations::OPERATIONS;
 
     fn admission(reads: u32, queue_timeout: Duration) -> Admission {
         Admission::new(&AdmissionLimits { reads, queue_timeout, ..AdmissionLimits::default() })
-    }
-
-    #[test]
-    fn every_operation_has_its_class() {
-        for operation in OPERATIONS {
-            let method: Method = operation.method.parse().expect("a method");
-            let class = Class::of(&method, operation.path);
-            let expected = match (operation.method, operation.path) {
-                (_, path) if path.starts_with("/api/health") => Class::Health,
-                (_, path) if path.starts_with("/api/ready") => Class::Health,
-                (_, path) if path.starts_with("/api/export") => Class::Export,
-                ("GET", _) => Class::Read,
-                (_, "/api/v1/appraise" | "/api/v1/alerts/preview") => Class::Read,
-                _ => Class::Write,
-            };
-            assert_eq!(class, expected, "{} {}", operation.method, operation.path);
-        }
-        assert_eq!(Class::of(&Method::POST, mcp::PATH), Class::Read, "most tools read");
-        for path in READING_POSTS {
-            assert!(OPERATIONS.iter().any(|it| it.method == "POST" && it.path == path), "{path}");
-        }
-        for (method, path, class) in [
-            (Method::GET, "/", Class::Read),
-            (Method::GET, "/login", Class::Read),
-            (Method::POST, "/login", Class::LogIn),
-            (Method::POST, "/signup", Class::LogIn),
-            (Method::POST, "/signup/AbC-_", Class::LogIn),
-            (Method::POST, "/reset/AbC-_", Class::LogIn),
-            (Method::POST, "/alerts/preview", Class::Read),
-            (Method::POST, "/alerts/1", Class::Write),
-            (Method::POST, "/watchlist", Class::Write),
-            (Method::HEAD, "/api/export/drops", Class::Export),
-            (Method::POST, "/api/export/drops", Class::Write),
-        ] {
-            assert_eq!(Class::of(&method, path), class, "{method} {path}");
-        }
     }
 
     #[tokio::test]

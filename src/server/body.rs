@@ -16,7 +16,8 @@ use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use tokio::time::{Sleep, sleep_until, timeout};
 
 use crate::edge::body::BodyError;
-use crate::server::admission::{Admission, Admitted, Class, Shed};
+use crate::edge::class::Class;
+use crate::server::admission::{Admission, Admitted, Shed};
 use crate::server::budget::{ByteBudget, Share, Unsent};
 use crate::server::settings::BODY_BYTES_PER_SECOND;
 use crate::server::state::ConnectionState;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::body::Bytes;
 use metrics::{Counter, Gauge, counter, gauge};
 
-use crate::server::admission::Class;
+use crate::edge::class::Class;
 use crate::server::state::ConnectionState;
 
 /// A limit of bytes for the whole process.

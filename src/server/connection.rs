@@ -19,8 +19,8 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until, timeout};
 
+use crate::edge::class::Class;
 use crate::server::Shared;
-use crate::server::admission::Class;
 use crate::server::body::ResponseBody;
 use crate::server::gateway::Gateway;
 use crate::server::state::{ConnectionState, Protocol, SHORT_STALL, TimeoutKind};

@@ -11,8 +11,8 @@ use tower_http::CompressionLevel;
 use tower_http::compression::Compression;
 use tower_http::compression::predicate::Predicate;
 
+use crate::edge::class::Class;
 use crate::edge::etag;
-use crate::server::admission::Class;
 use crate::server::body;
 
 /// A smaller body fits one packet uncompressed.

@@ -22,7 +22,7 @@ use metrics::{Counter, counter};
 use tokio::time::timeout_at;
 use tower::util::MapResponseLayer;
 
-use crate::edge::caching::Caching;
+use crate::edge::class::{Class, STREAM_TIME_MAX};
 use crate::edge::extensions::HeadersOnly;
 use crate::edge::extensions::ServerSlot;
 use crate::edge::home::Origin;
@@ -30,8 +30,8 @@ use crate::edge::mount::Mount;
 use crate::edge::paths;
 use crate::edge::peer::Client;
 use crate::edge::position::{self, Positions};
-use crate::http::changes;
-use crate::server::admission::{Admission, Admitted, Class};
+use crate::edge::routes::Routes;
+use crate::server::admission::{Admission, Admitted};
 use crate::server::body::{self, Counted, InFlight, ResponseBody};
 use crate::server::budget::ByteBudget;
 use crate::server::cors::{self, Cors, CorsRequest};
@@ -51,6 +51,7 @@ const HSTS: &str = "max-age=63072000";
 /// The path that the requests of all connections share.
 pub(super) struct Gateway {
     observer: Observer,
+    routes: Routes,
     encoder: Encoder,
     cors: Cors,
     admission: Arc<Admission>,
@@ -90,6 +91,7 @@ impl Gateway {
     pub(super) fn new(settings: &ServerSettings, parts: ServerParts) -> Gateway {
         let ServerParts {
             router,
+            routes,
             error_renderer,
             identify,
             positions,
@@ -104,6 +106,7 @@ impl Gateway {
         let budget = |name, limit| ByteBudget::new(name, limit);
         Gateway {
             observer: Observer::new(observing),
+            routes,
             // `with_state` builds the routes once instead of with the first request of a connection.
             encoder: Encoder::new(router.with_state(())),
             cors: Cors::new(&settings.cors_origins),
@@ -138,13 +141,10 @@ impl Gateway {
             parts.uri = uri;
         }
         let (now, deadlines) = (Instant::now(), state.deadlines());
-        let class = match Class::of(&parts.method, parts.uri.path()) {
-            Class::Read if changes::waits(&parts.uri, &parts.headers) => Class::Stream,
-            class => class,
-        };
+        let (class, caching) = self.routes.of(&parts.method, &parts.uri, &parts.headers);
         let allowed = match class {
             Class::Export => deadlines.export,
-            Class::Stream => changes::STREAM_TIME_MAX + deadlines.request,
+            Class::Stream => STREAM_TIME_MAX + deadlines.request,
             _ => deadlines.request,
         };
         let policy = RequestPolicy {
@@ -156,7 +156,6 @@ impl Gateway {
             mount: self.mount.clone(),
         };
         let in_flight = InFlight::begin(state, policy.deadline);
-        let caching = Caching::of(parts.uri.path());
         let client = Client::from_headers(peer.ip(), &parts.headers, &self.proxies);
         parts.extensions.insert(ConnectInfo(peer));
         parts.extensions.insert(client);

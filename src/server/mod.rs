@@ -41,6 +41,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::edge::mount::Mount;
 use crate::edge::position::Positions;
+use crate::edge::routes::Routes;
 use crate::server::connection::Protocols;
 use crate::server::gateway::Gateway;
 use crate::server::settings::{ConnectionLimits, Deadlines, ServerSettings};
@@ -118,6 +119,7 @@ pub type Identify = Arc<dyn Fn(&mut Request) -> bool + Send + Sync>;
 /// Everything a [`Server`] is made of.
 pub struct ServerParts {
     pub router: Router,
+    pub routes: Routes,
     /// For errors that occur before the router is called.
     pub error_renderer: SelectErrorRenderer,
     pub identify: Identify,

@@ -11,7 +11,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use rust_embed::Embed;
 
+use crate::edge::caching::Caching;
+use crate::edge::class::Class;
 use crate::edge::error::Refusal;
+use crate::edge::routes::Route;
 use crate::service::error::ApiError;
 use crate::web::Web;
 
@@ -48,9 +51,17 @@ pub fn path(name: &str) -> &'static str {
     PATHS.get(name).unwrap_or_else(|| panic!("no asset {name}"))
 }
 
+/// Every file.
+pub const ROUTE: Route = Route {
+    method: "GET",
+    path: "/assets/{version}/{*name}",
+    class: Class::Read,
+    caching: Caching::Public,
+};
+
 /// Routes of the files.
 pub fn routes() -> Router<Web> {
-    Router::new().route("/assets/{version}/{*name}", get(send))
+    Router::new().route(ROUTE.path, get(send))
 }
 
 /// Serves one file. The version is ignored: a page of an older binary gets the current file.

@@ -47,8 +47,11 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 
 use crate::accounts::{Person, UserData};
+use crate::edge::caching::Caching;
+use crate::edge::class::Class;
 use crate::edge::error::Refusal;
 use crate::edge::operation::Description;
+use crate::edge::routes::Route;
 use crate::outbound::email::Mailer;
 use crate::service::app::App;
 use crate::service::error::ApiError;
@@ -130,6 +133,13 @@ pub fn router(web: Web, api: Router, described: Description) -> Router {
     api.merge(pages).fallback(not_found)
 }
 
+/// Attributes of the pages that differ from most: a form with a password, and one that changes nothing.
+pub fn routes() -> impl Iterator<Item = Route> {
+    let form = |path, class| Route { method: "POST", path, class, caching: Caching::Session };
+    let log_ins = account::LOG_INS.iter().map(move |&(path, _)| form(path, Class::LogIn));
+    log_ins.chain([form(alerts::PREVIEW, Class::Read), assets::ROUTE])
+}
+
 /// Responds to paths without a route.
 async fn not_found(request: Request) -> Response {
     refusals(request.uri(), request.headers())(ApiError::NotFound)
@@ -147,5 +157,74 @@ pub fn refusals(uri: &Uri, headers: &HeaderMap) -> fn(ApiError) -> Response {
         |err| layout::protect_now(PageError::from(err).into_response())
     } else {
         |err| Refusal::from(err).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Method;
+
+    use super::*;
+    use crate::edge::operation::Access;
+    use crate::edge::routes::Routes;
+    use crate::http;
+
+    fn of(method: Method, path: &str) -> (Class, Caching) {
+        let routes = Routes::new(http::routes().chain(routes()));
+        let uri = path.parse().expect("a URI");
+        routes.of(&method, &uri, &HeaderMap::new())
+    }
+
+    #[test]
+    fn operations_have_the_class_and_caching_of_their_path() {
+        for operation in http::description().operations {
+            let path = operation.path.replace(['{', '}'], "x");
+            let method: Method = operation.method.parse().expect("a method");
+            let is_health = path == "/api/health" || path.starts_with("/api/ready");
+            let class = match (operation.method, &*path) {
+                _ if is_health => Class::Health,
+                (_, path) if path.starts_with("/api/export") => Class::Export,
+                ("GET", _) => Class::Read,
+                (_, "/api/v1/appraise" | "/api/v1/alerts/preview") => Class::Read,
+                _ => Class::Write,
+            };
+            let caching = match operation.access {
+                Access::Key => Caching::Key,
+                Access::Export => Caching::KeyOrSession,
+                Access::Everybody if path.starts_with("/unsubscribe") => Caching::Session,
+                Access::Everybody if is_health => Caching::Health,
+                Access::Everybody => Caching::Public,
+            };
+            assert_eq!(of(method, &path), (class, caching), "{} {path}", operation.method);
+        }
+    }
+
+    #[test]
+    fn pages_and_unknown_paths_have_a_class_and_caching() {
+        use Caching::{Health, Key, KeyOrSession, Public, Session};
+        for (method, path, class, caching) in [
+            (Method::GET, "/", Class::Read, Session),
+            (Method::GET, "/login", Class::Read, Session),
+            (Method::POST, "/login", Class::LogIn, Session),
+            (Method::POST, "/signup", Class::LogIn, Session),
+            (Method::POST, "/signup/AbC-_", Class::LogIn, Session),
+            (Method::POST, "/reset/AbC-_", Class::LogIn, Session),
+            (Method::POST, "/account/password", Class::LogIn, Session),
+            (Method::POST, "/alerts/preview", Class::Read, Session),
+            (Method::POST, "/alerts/1", Class::Write, Session),
+            (Method::POST, "/watchlist", Class::Write, Session),
+            (Method::GET, "/assets/1/base.css", Class::Read, Public),
+            (Method::POST, "/mcp", Class::Read, Key),
+            (Method::HEAD, "/api/export/drops", Class::Export, KeyOrSession),
+            (Method::POST, "/api/export/drops", Class::Write, KeyOrSession),
+            (Method::GET, "/api/v1/changes?wait=30", Class::Stream, Key),
+            (Method::GET, "/api/v1/drops?wait=30", Class::Read, Key),
+            (Method::POST, "/api/health", Class::Health, Health),
+            (Method::GET, "/api/v1/none", Class::Read, Key),
+            (Method::POST, "/api/none", Class::Write, Public),
+            (Method::GET, "/none", Class::Read, Session),
+        ] {
+            assert_eq!(of(method.clone(), path), (class, caching), "{method} {path}");
+        }
     }
 }

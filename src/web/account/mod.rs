@@ -16,7 +16,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use maud::{Markup, html};
 
 use crate::accounts::Profile;
@@ -57,18 +57,27 @@ impl SignUps {
     }
 }
 
+/// The handlers of a path.
+type Methods = fn() -> MethodRouter<Web>;
+
+/// Pages whose forms have a password.
+pub const LOG_INS: [(&str, Methods); 5] = [
+    ("/login", || get(login::ask).post(login::log_in)),
+    ("/signup", || get(signup::ask).post(signup::sign_up)),
+    ("/signup/{link}", || get(signup::ask_password).post(signup::start)),
+    ("/reset/{link}", || get(reset::ask_password).post(reset::set)),
+    ("/account/password", || post(profile::change_password)),
+];
+
 /// Routes of the account pages.
 pub fn routes() -> Router<Web> {
-    Router::new()
-        .route("/login", get(login::ask).post(login::log_in))
+    LOG_INS
+        .iter()
+        .fold(Router::new(), |router, (path, methods)| router.route(path, methods()))
         .route("/logout", post(login::log_out))
-        .route("/signup", get(signup::ask).post(signup::sign_up))
-        .route("/signup/{link}", get(signup::ask_password).post(signup::start))
         .route("/forgot", get(reset::ask).post(reset::send))
-        .route("/reset/{link}", get(reset::ask_password).post(reset::set))
         .route("/welcome", get(welcome::ask).post(welcome::start))
         .route("/account", get(profile::show))
-        .route("/account/password", post(profile::change_password))
         .route("/account/plan", get(plan::show))
         .route("/account/api", get(api_key::show))
         .route("/account/key", post(api_key::issue))

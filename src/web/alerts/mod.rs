@@ -54,12 +54,15 @@ const TESTED: Notice =
 const RETRIED: Notice = Notice::new("retried", "Message queued again.");
 const NOTICES: [Notice; 7] = [ADDED, SAVED, PAUSED, RESUMED, REMOVED, TESTED, RETRIED];
 
+/// Path of the preview of a rule.
+pub const PREVIEW: &str = "/alerts/preview";
+
 /// Routes of alert rules.
 pub fn routes() -> Router<Web> {
     Router::new()
         .route(PATH, get(list_rules))
         .route("/alerts/new", get(new_rule).post(add))
-        .route("/alerts/preview", post(preview))
+        .route(PREVIEW, post(preview))
         .route("/alerts/{id}", get(show_rule).post(save))
         .route("/alerts/{id}/delete", get(confirm_delete).post(remove))
         .route("/alerts/{id}/test", post(test))
