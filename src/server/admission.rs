@@ -1,5 +1,5 @@
-//! Admission control: each class of request has a limit of concurrent requests and a short queue. What
-//! exceeds both is shed before any work is done.
+//! Admission control: each class of request has a limit of concurrent requests and a short queue.
+//! Requests beyond both are shed before they cost any work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -21,7 +21,8 @@ pub(super) struct Admission {
     log_ins: Arc<Gate>,
     writes: Arc<Gate>,
     visitors: Arc<Gate>,
-    /// Varies `Retry-After`, so that shed clients do not all retry at the same time.
+    /// Number of shed requests. It varies `Retry-After`, so that clients do not all retry at the
+    /// same time.
     sheds: AtomicU32,
 }
 
@@ -66,7 +67,7 @@ impl Admission {
         }
     }
 
-    /// Counts a request that is not admitted.
+    /// Counts a shed request.
     pub(super) fn shed(&self, class: Class) -> Shed {
         if let Some(gate) = self.gate(class) {
             gate.sheds.increment(1);
@@ -94,7 +95,7 @@ struct Gate {
     limit: u32,
     queued: AtomicU32,
     queue_timeout: Duration,
-    /// Moving average of the time for which a request holds its slot, in microseconds.
+    /// Moving average of how long a request holds its slot, in microseconds.
     service_us: AtomicU64,
     in_flight: Gauge,
     sheds: Counter,
@@ -136,7 +137,7 @@ impl Gate {
         Some(self.admitted(slot.ok()?.ok()?))
     }
 
-    /// Expected time in the queue behind `before` others, by the recent service time.
+    /// Expected time in the queue behind `before` others, estimated from the recent service time.
     fn expected_wait(&self, before: u32) -> Duration {
         let service_us = self.service_us.load(Ordering::Relaxed);
         Duration::from_micros(service_us * u64::from(before + 1) / u64::from(self.limit))
@@ -158,10 +159,10 @@ impl Drop for Admitted {
     }
 }
 
-/// A request in the queue, counted until drop.
+/// A request in the queue, counted until it is dropped.
 struct Queued<'a> {
     count: &'a AtomicU32,
-    /// Requests that were in the queue already.
+    /// Number of requests ahead of it in the queue.
     before: u32,
 }
 
@@ -215,7 +216,7 @@ mod tests {
         let began = Instant::now();
         assert!(admission.enter(Class::Read).await.is_err());
         assert!(began.elapsed() >= Duration::from_millis(50), "it queued: no history");
-        // Recent requests took a second.
+        // Recent requests held their slots for a second.
         admission.reads.service_us.store(1_000_000, Ordering::Relaxed);
         let began = Instant::now();
         let seconds: Vec<u32> = {

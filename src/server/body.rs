@@ -1,5 +1,5 @@
-//! Request bodies, read on demand of the handler, and response bodies, which keep the request in
-//! flight until they are sent.
+//! Request bodies, read when the handler asks for them, and response bodies, which keep the request
+//! in flight until they are sent.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,20 +22,22 @@ use crate::server::budget::{ByteBudget, Share, Unsent};
 use crate::server::settings::BODY_BYTES_PER_SECOND;
 use crate::server::state::ConnectionState;
 
-/// Time for which a body that does not arrive keeps its admission slot.
+/// How long a request keeps its admission slot while no body data arrives.
 const SLOT_KEPT: Duration = Duration::from_millis(20);
-/// Maximum length and time of an unread body that is discarded so that the connection can be reused.
+/// Maximum length of an unread body that is discarded to reuse the connection, and time allowed for
+/// it.
 const DISCARDED_BYTES_MAX: u64 = 8 * 1024;
 const DISCARDED_WITHIN: Duration = Duration::from_secs(1);
-/// Responses from this size on count against the budget. Below it, the buffers that hyper has for each
-/// request are larger.
+/// Minimum size of a response that counts against the budget. hyper's buffers for each request are
+/// larger than this anyway.
 const COUNTED_BYTES_MIN: u64 = 4 * 1024;
-/// Size of the pieces in which hyper gets a response. It takes one more than the client has room for.
+/// Size of the pieces in which a response is passed to hyper, which buffers one piece beyond what the
+/// client's window allows.
 const PIECE_BYTES: usize = 16 * 1024;
-/// Memory of a compressor, which lives as long as its response.
+/// Memory of a compressor, which is held as long as its response.
 const COMPRESSOR_BYTES: u64 = 256 * 1024;
 
-/// State that a request shares with its body: both end with the response.
+/// State shared by a request and its body until the response ends.
 pub(super) struct Reading {
     admission: Arc<Admission>,
     held: Mutex<Held>,
@@ -43,7 +45,7 @@ pub(super) struct Reading {
 
 struct Held {
     slot: Option<Admitted>,
-    /// The class of the slot.
+    /// The class of the held slot.
     class: Class,
     /// The bytes read so far.
     share: Share,
@@ -56,19 +58,19 @@ impl Reading {
         self.held.lock().expect("no code panics holding this lock")
     }
 
-    /// Keeps the slot of the request, except while a slow body arrives.
+    /// Stores the slot of the request, to be held except while a slow body arrives.
     pub(super) fn keep(&self, class: Class, slot: Option<Admitted>) {
         let mut held = self.held();
         (held.class, held.slot) = (class, slot);
     }
 
-    /// Takes the slot out.
+    /// Removes and returns the slot.
     pub(super) fn take_slot(&self) -> Option<Admitted> {
         self.held().slot.take()
     }
 
     /// Disposes of a body that the handler left unread. Returns whether the connection can be reused:
-    /// on HTTP/1.1 the next request starts behind the body.
+    /// on HTTP/1.1 the next request follows the body.
     pub(super) async fn discard_unread(&self, waits_for_continue: bool) -> bool {
         let Some(mut body) = self.held().unread.take() else { return true };
         // The length of a chunked body is known only at its end.
@@ -87,11 +89,12 @@ impl Reading {
     }
 }
 
-/// Gives a request a body that is read on demand: within `deadline`, which every
-/// [`BODY_BYTES_PER_SECOND`] bytes extend by a second, and counted against `budget`. While a slow body
-/// arrives, the request gives up its slot; it gets one again with the last byte, unless it is a log-in.
+/// Replaces the body of a request with one that is read on demand and counted against `budget`. It must
+/// arrive within `deadline`, which every [`BODY_BYTES_PER_SECOND`] bytes extend by a second. While a
+/// slow body arrives, the request gives up its slot. After the last byte it queues for a slot again,
+/// unless it is a log-in.
 ///
-/// Returns the shared part, unless there is no body.
+/// Returns the shared state; `None` if the request has no body.
 pub(super) fn read_on_demand(
     request: Request<Incoming>,
     deadline: Instant,
@@ -126,10 +129,10 @@ struct RequestBody {
     inner: Option<Incoming>,
     reading: Arc<Reading>,
     deadline: Instant,
-    /// Created when the client is waited for.
+    /// Created once the body has to wait for the client.
     timer: Option<Pin<Box<Sleep>>>,
     has_slot: bool,
-    /// Admission after the last byte.
+    /// Waits for a slot after the last byte.
     entering: Option<BoxFuture<'static, Result<Option<Admitted>, Shed>>>,
 }
 
@@ -144,7 +147,7 @@ impl RequestBody {
         Ok(())
     }
 
-    /// Waits for the client; ready when it is too slow.
+    /// Registers the wait for the client; ready once the client is too slow.
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<BodyError> {
         let first = self.deadline.min(Instant::now() + SLOT_KEPT);
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(first.into())));
@@ -161,8 +164,8 @@ impl RequestBody {
         }
     }
 
-    /// Ends the body once the request has a slot again. A log-in has its own queue from here on
-    /// (`accounts/hashing`), and needs none.
+    /// Ends the body once the request has a slot again. A log-in needs none: it enters the queue of
+    /// `accounts/hashing`.
     fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         if self.reading.held().class == Class::LogIn {
             drop(self.reading.take_slot());
@@ -245,7 +248,7 @@ impl Drop for InFlight {
 #[derive(Clone, Copy)]
 struct SourceBytes(u64);
 
-/// Remembers the length of a large response, which compression hides.
+/// Stores the length of a large response in its extensions, because compression hides it.
 pub(super) fn remember_length(mut response: Response<Body>) -> Response<Body> {
     if let Some(bytes) = response.body().size_hint().exact().filter(|it| *it >= COUNTED_BYTES_MIN) {
         response.extensions_mut().insert(SourceBytes(bytes));
@@ -257,14 +260,14 @@ pub(super) fn remember_length(mut response: Response<Body>) -> Response<Body> {
 pub(super) enum Counted {
     /// Too small to count.
     No,
-    /// The whole response exists.
+    /// The whole response is in memory.
     Whole(Unsent),
-    /// It is made while it is sent. Its source counts until it ends.
+    /// The response is produced while it is sent. Its source counts until it ends.
     Streamed { source: Option<Unsent> },
 }
 
 impl Counted {
-    /// Counts a response. `None` when the budget has too little left for it.
+    /// Counts a response. Returns `None` if the budget has too little left.
     pub(super) fn new(
         response: &Response<Body>,
         budget: &Arc<ByteBudget>,
@@ -285,7 +288,8 @@ impl Counted {
     }
 }
 
-/// Copies bytes if their buffer is at least twice as large, as that of a page may be.
+/// Returns `data` without spare capacity. Copies it if its buffer is over an eighth too large, as
+/// the buffer of a page may be.
 fn without_slack(data: Bytes) -> Bytes {
     if !data.is_unique() {
         return data;
@@ -316,7 +320,7 @@ impl ResponseBody {
         let (budget, rest) = (Arc::clone(budget), Bytes::new());
         let mut body = ResponseBody { inner, rest, counted, is_large, budget, in_flight };
         body.report_progress();
-        // Now, because the client may not read for long.
+        // Taken now, because the client may not read for a long time.
         if let Counted::Whole(_) = body.counted
             && let Some(Some(Ok(frame))) = body.inner.frame().now_or_never()
             && let Ok(data) = frame.into_data()
@@ -326,14 +330,14 @@ impl ResponseBody {
         body
     }
 
-    /// Reports to the connection that its client takes the response.
+    /// Reports to the connection that the client is reading the response.
     fn report_progress(&self) {
         if self.is_large {
             self.in_flight.state.sending(self.in_flight.number);
         }
     }
 
-    /// Keeps `data` to be sent in pieces. Its bytes count until hyper has written them.
+    /// Stores `data` to be sent in pieces. Its bytes count until hyper has written them.
     fn keep(&mut self, data: Bytes) {
         self.rest = match std::mem::replace(&mut self.counted, Counted::No) {
             Counted::No => data,

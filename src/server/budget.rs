@@ -1,4 +1,4 @@
-//! Byte budgets of the process: request bodies that are held, and responses that are not yet sent.
+//! Byte budgets of the process: one for request bodies in memory, one for unsent responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use metrics::{Counter, Gauge, counter, gauge};
 use crate::edge::class::Class;
 use crate::server::state::ConnectionState;
 
-/// A limit of bytes for the whole process.
+/// A process-wide limit of bytes.
 pub(super) struct ByteBudget {
     limit: u64,
     used: AtomicU64,
@@ -30,23 +30,24 @@ impl ByteBudget {
         })
     }
 
-    /// A share that can grow.
+    /// An empty share, which can grow.
     pub(super) fn empty(self: &Arc<ByteBudget>) -> Share {
         Share { budget: Arc::clone(self), bytes: 0 }
     }
 
-    /// Takes `bytes`, which the share returns on drop. `None` when the budget has fewer for the class.
+    /// Takes `bytes`, which the share returns on drop. Returns `None` if the budget has fewer for the
+    /// class.
     fn take(self: &Arc<ByteBudget>, bytes: u64, class: Class) -> Option<Share> {
         let mut share = self.empty();
         share.grow_within(self.limit_of(class), bytes).then_some(share)
     }
 
-    /// Visitors may use the first half: what they leave unread keeps no response from customers.
+    /// Visitors may use half, so that responses they leave unread cannot block those of customers.
     fn limit_of(&self, class: Class) -> u64 {
         if class == Class::Visitor { self.limit / 2 } else { self.limit }
     }
 
-    /// Takes `bytes` even when the budget has fewer, for bytes that exist already.
+    /// Takes `bytes` even if the budget has fewer, for data already in memory.
     fn take_anyway(self: &Arc<ByteBudget>, bytes: u64) -> Share {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         self.used_gauge.increment(bytes as f64);
@@ -66,14 +67,14 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// Takes `bytes` more. Returns false, and takes nothing, when the budget has fewer.
+    /// Takes `bytes` more. Returns false and takes nothing if the budget has fewer.
     pub(super) fn grow(&mut self, bytes: u64) -> bool {
         self.grow_within(self.budget.limit, bytes)
     }
 
     fn grow_within(&mut self, limit: u64, bytes: u64) -> bool {
         let ByteBudget { used, used_gauge, refusals, .. } = &*self.budget;
-        // Optimistic, so that the usual case is one operation.
+        // Adds first and undoes on failure, so that the usual case is one atomic operation.
         if used.fetch_add(bytes, Ordering::Relaxed) + bytes > limit {
             used.fetch_sub(bytes, Ordering::Relaxed);
             refusals.increment(1);
@@ -92,15 +93,14 @@ impl Drop for Share {
     }
 }
 
-/// Bytes of a response that were not yet written to the socket, counted for the process and for its
-/// connection.
+/// Unsent bytes of a response, counted for the process and for its connection.
 pub(super) struct Unsent {
     share: Share,
     connection: Arc<ConnectionState>,
 }
 
 impl Unsent {
-    /// `None` when the budget has fewer than `bytes` for the class.
+    /// Returns `None` if the budget has fewer than `bytes` for the class.
     pub(super) fn take(
         budget: &Arc<ByteBudget>,
         connection: &Arc<ConnectionState>,
@@ -124,8 +124,7 @@ impl Unsent {
         Unsent { share, connection: Arc::clone(connection) }
     }
 
-    /// Ties the count to `data`: it ends when hyper drops the last part of it, which it does once that
-    /// part was written.
+    /// Ties the count to `data`: it ends when hyper drops the last part, after writing it.
     pub(super) fn hold(self, data: Bytes) -> Bytes {
         Bytes::from_owner(Held { data, _unsent: self })
     }

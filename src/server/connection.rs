@@ -26,7 +26,7 @@ use crate::server::gateway::Gateway;
 use crate::server::state::{ConnectionState, Protocol, SHORT_STALL, TimeoutKind};
 use crate::server::stream::{MonitoredStream, Transport};
 
-/// Maximum size of a request head: twice the worst that browsers and proxies send.
+/// Maximum size of a request head: twice the largest that browsers and proxies send.
 pub(super) const HEAD_BYTES_MAX: u32 = 16 * 1024;
 /// Read and write buffer of an HTTP/1.1 connection.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
@@ -37,8 +37,8 @@ const STREAMS_MAX: u32 = 128;
 const RESETS_MAX: usize = 64;
 /// Write buffer of an HTTP/2 stream.
 const STREAM_BUFFER_BYTES_MAX: usize = 32 * 1024;
-/// Bytes of request bodies that an HTTP/2 client may send ahead of the handlers, on a stream and on the
-/// connection.
+/// HTTP/2 receive windows: request bytes that a client may send before handlers read them, per stream
+/// and per connection.
 const STREAM_WINDOW_BYTES: u32 = 64 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 256 * 1024;
 /// Interval and timeout of HTTP/2 keep-alive pings.
@@ -59,7 +59,8 @@ pub(super) struct Protocols {
 impl Protocols {
     pub(super) fn new() -> Protocols {
         let mut http1 = http1::Builder::new();
-        // hyper's head timeout also counts the idle time before a request; `ConnectionState` does not.
+        // `ConnectionState` replaces hyper's head timeout, which includes the idle time before a
+        // request.
         http1
             .header_read_timeout(None)
             .max_header_size(HEAD_BYTES_MAX as usize)
@@ -106,7 +107,7 @@ pub(super) async fn serve(
 ) {
     let mut shutdown = closing.clone();
     let opened = tokio::select! {
-        // A request that has already arrived is answered even during shutdown.
+        // A request that has already arrived gets its response even during shutdown.
         biased;
         opened = open(socket, &shared) => opened,
         _ = shutdown.wait_for(|closing| *closing) => None,
@@ -151,7 +152,8 @@ async fn open(socket: TcpStream, shared: &Shared) -> Option<(Box<dyn Transport>,
     Some((Box::new(socket), protocol?))
 }
 
-/// Detects the protocol from the first bytes. Returns `None` if the client closes before.
+/// Detects the protocol from the first bytes. Returns `None` if the client closes the connection
+/// first.
 async fn detect_protocol(socket: &TcpStream) -> Option<Protocol> {
     let mut start = [0; PREFACE.len()];
     loop {
@@ -185,7 +187,7 @@ impl Connection for http2::Connection<TokioIo<MonitoredStream>, ConnectionServic
     }
 }
 
-/// Drives a connection until it ends or times out. After `age` it takes no more requests.
+/// Drives a connection until it ends or times out. After `age` it accepts no more requests.
 async fn drive(
     connection: impl Connection,
     state: &ConnectionState,
@@ -200,8 +202,8 @@ async fn drive(
     let mut is_closing = false;
     // Set after the first request timeout: the deadline of the other requests on the connection.
     let mut others_deadline = None;
-    // The timer is moved only when a deadline comes nearer or has passed, so that a request on an idle
-    // connection does not touch it.
+    // The timer is reset only when the deadline moves closer or has passed, so that most requests do
+    // not touch it.
     let mut timer = pin!(sleep_until(state.next_timeout(false).0.into()));
     let timed_out = poll_fn(|cx| {
         loop {
@@ -211,7 +213,8 @@ async fn drive(
                 }
                 return Poll::Ready(None);
             }
-            // After the connection was polled: a request that has already arrived is answered.
+            // Checked after polling the connection, so that a request that has already arrived gets
+            // its response.
             if !is_closing && shutdown.as_mut().poll(cx).is_ready() {
                 is_closing = true;
                 connection.as_mut().close();
@@ -225,7 +228,7 @@ async fn drive(
             aged_at = aged_at.filter(|_| !is_closing);
             let mut next = aged_at.map_or(deadline, |aged_at| deadline.min(aged_at));
             if state.unsent() > 0 {
-                // The deadline comes nearer when the server becomes short of memory.
+                // A shortage of memory would move the deadline closer.
                 next = next.min(Instant::now() + SHORT_STALL);
             }
             if timer.deadline() > next.into() {
@@ -247,7 +250,7 @@ async fn drive(
             if kind != TimeoutKind::Request || others_deadline.is_some() || others.is_none() {
                 return Poll::Ready(Some(kind));
             }
-            // The connection takes no more requests; those in flight keep their deadlines.
+            // The connection accepts no more requests; those in flight keep their deadlines.
             others_deadline = others;
             is_closing = true;
             connection.as_mut().close();

@@ -1,8 +1,8 @@
 //! CORS for the JSON API. No site is allowed unless the operator names it, and credentials are never
-//! allowed: an API key travels in a header that the page sets itself.
+//! allowed: a page sends its API key in a header that it sets itself.
 //!
-//! `tower-http`'s CORS layer answers every OPTIONS request with 200. Here only the preflight of an
-//! allowed site is answered; all others reach the router, which rejects them.
+//! `tower-http`'s CORS layer answers every OPTIONS request with 200. This module responds only to
+//! preflights of allowed sites; all others reach the router, which rejects them.
 
 use axum::body::Body;
 use axum::http::header::{
@@ -18,14 +18,15 @@ use crate::edge::caching::vary;
 /// Path prefix that other sites may call.
 const PATHS: &str = "/api/";
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
-/// Every request header that the API reads and that needs a CORS preflight.
+/// All request headers of the API that need a CORS preflight.
 const HEADERS: &str = "authorization, content-type, idempotency-key, if-match, if-none-match, last-event-id, \
                        prefer, x-log-position, x-request-id";
-/// Response headers that scripts may read, beside those that are always readable.
+/// Response headers that scripts may read in addition to the safelisted ones.
 const EXPOSED: &str = "allow, content-disposition, etag, idempotency-replayed, link, location, retry-after, \
                        www-authenticate, x-index-generation, x-log-position, x-ratelimit-limit, \
                        x-ratelimit-remaining, x-ratelimit-reset, x-request-id";
-/// Seconds for which a browser may cache a preflight: the longest that any browser supports.
+/// How long a browser may cache a preflight, in seconds: the longest time that any browser
+/// supports.
 const MAX_AGE: &str = "7200";
 
 /// The origin of a site: `https://app.example`, with its port unless it is the default.
@@ -39,7 +40,7 @@ impl TryFrom<String> for Origin {
     fn try_from(text: String) -> Result<Origin, String> {
         let invalid = || format!("`{text}` is not an origin such as https://app.example");
         let url = Url::parse(&text).map_err(|_| invalid())?;
-        // As browsers send it: no path, no default port, lower case.
+        // The form that browsers send: lower case, without path and default port.
         let is_origin = url.origin().ascii_serialization() == text;
         let is_site = matches!(url.scheme(), "http" | "https") && !text.contains('*');
         let value = HeaderValue::from_str(&text).map_err(|_| invalid())?;
@@ -56,7 +57,7 @@ pub(super) struct Cors {
 pub(super) enum CorsRequest {
     /// CORS does not apply.
     None,
-    /// A request to the API, with its origin if that is allowed.
+    /// A request to the API, with its origin if the origin is allowed.
     Actual(Option<HeaderValue>),
     /// A preflight of an allowed origin, with the response.
     Preflight(Box<Response<Body>>),
@@ -95,7 +96,8 @@ fn preflight(origin: HeaderValue) -> Response<Body> {
 
 /// Adds the CORS headers to a response.
 pub(super) fn add_headers(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
-    // Also without an allowed origin: a cache must not reuse the response for another one.
+    // Needed even if the origin is not allowed: a cache must not reuse the response for another
+    // origin.
     vary(headers, "origin");
     if let Some(origin) = origin {
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);

@@ -1,8 +1,9 @@
-//! The path of a request from hyper to the router, and of its response back: the host, CORS, limits,
-//! admission, compression, the deadline and panics.
+//! The path of a request from hyper to the router and of its response back: host check, CORS,
+//! limits, admission, compression, deadline and panic handling.
 //!
-//! `tower-http`'s timeout and catch-panic layers answer every request alike. Here the deadline depends
-//! on the class of the request, and the error is a page for a browser and JSON for other clients.
+//! `tower-http`'s timeout and catch-panic layers treat all requests the same. Here the deadline
+//! depends on the class of the request, and the error is a page for a browser and JSON for other
+//! clients.
 
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
@@ -45,10 +46,10 @@ use crate::service::error::ApiError;
 use crate::telemetry::requests::Observer;
 use crate::telemetry::security::ClientAddress;
 
-/// Two years, the minimum of the browsers' preload lists.
+/// Two years, the value recommended for the browsers' preload list.
 const HSTS: &str = "max-age=63072000";
 
-/// The path that the requests of all connections share.
+/// The request path, shared by all connections.
 pub(super) struct Gateway {
     observer: Observer,
     routes: Routes,
@@ -107,7 +108,7 @@ impl Gateway {
         Gateway {
             observer: Observer::new(observing),
             routes,
-            // `with_state` builds the routes once instead of with the first request of a connection.
+            // `with_state` builds the routes now, not on the first request of each connection.
             encoder: Encoder::new(router.with_state(())),
             cors: Cors::new(&settings.cors_origins),
             admission: Arc::new(Admission::new(&settings.admission)),
@@ -127,7 +128,7 @@ impl Gateway {
         }
     }
 
-    /// Answers a request of the connection that `state` belongs to.
+    /// Returns the response to a request of the connection that `state` belongs to.
     pub(super) fn call(
         self: &Arc<Self>,
         request: Request<Incoming>,
@@ -181,7 +182,8 @@ impl Gateway {
         let is_not_modified = response.status() == StatusCode::NOT_MODIFIED;
         let headers = response.headers_mut();
         if is_not_modified {
-            // It would have to be the length of the representation that is not sent (RFC 9110 §8.6).
+            // In a 304, it would have to be the length of the representation, which is not sent (RFC
+            // 9110 §8.6).
             headers.remove(CONTENT_LENGTH);
         }
         if version <= Version::HTTP_11 && self.draining.load(Ordering::Relaxed) {
@@ -193,7 +195,7 @@ impl Gateway {
         }
     }
 
-    /// Whether little is left of the budget for responses of a class.
+    /// Whether the budget for responses is nearly used up for a class.
     pub(super) fn is_short_of_memory(&self, class: Class) -> bool {
         self.response_bytes.is_nearly_used(class)
     }
@@ -228,7 +230,8 @@ impl Gateway {
         }
     }
 
-    /// Answers a request from a state with its client's earlier writes, and returns the position after a write.
+    /// Serves a request from a state that includes its client's earlier writes, and returns the position after
+    /// a write.
     async fn positioned(
         &self,
         policy: &RequestPolicy,
@@ -238,13 +241,13 @@ impl Gateway {
         else {
             return self.admitted(policy, request).await;
         };
-        // Before the request is identified: another node may have made the key or the session.
+        // Must precede authentication: the key or session may have been created on another node.
         let moment = match positions.reach(request.headers()).await {
             Ok(moment) => moment,
             Err(err) => return (policy.class, policy.refuse(err)),
         };
-        // A client that sends a position also gets that of its reads, so that no later read is
-        // older.
+        // A client that sends a position also gets the position of its reads, so that no later read
+        // is older.
         if request.method().is_safe() && !request.headers().contains_key(position::HEADER) {
             return self.admitted(policy, request).await;
         }
@@ -254,14 +257,15 @@ impl Gateway {
             return (class, response);
         }
         positions.tell(&headers, response.headers_mut());
-        // A write has happened, with any index.
+        // A write has taken effect, whichever index was in use.
         if is_read && !positions.saw_one_index(moment) {
             return (class, policy.refuse(ApiError::NodeBehind));
         }
         (class, response)
     }
 
-    /// Checks the limits, waits for admission and calls the router. Returns the class whose limits hold.
+    /// Checks the limits, waits for admission and calls the router. Returns the response, and the class
+    /// whose limits applied.
     async fn admitted(
         &self,
         policy: &RequestPolicy,
@@ -274,7 +278,8 @@ impl Gateway {
             &self.admission,
             &self.request_bytes,
         );
-        // Before routing: a request that is refused costs little and is not counted against a quota.
+        // Admission precedes routing, so that a refused request costs little and does not count
+        // against a quota.
         let (class, entered) = match self.classify(policy, &mut request) {
             Ok(class) => (class, self.enter(policy, class).await),
             Err(err) => (Class::Visitor, Err(err)),
@@ -282,8 +287,9 @@ impl Gateway {
         let mut response = match entered {
             Ok(slot) => {
                 let _held = match (policy.class, slot, &reading) {
-                    // These do most of their work while the body is sent, so they keep the slot
-                    // themselves. A refusal has given it back before the client reads it.
+                    // These classes do most of their work while the body is sent, so the body holds
+                    // the slot. If the request is refused, the slot is released before the client
+                    // reads the error.
                     (Class::Export | Class::Stream, Some(slot), _) => {
                         request.extensions_mut().insert(ServerSlot::new(slot));
                         None
@@ -323,11 +329,11 @@ impl Gateway {
             return Ok(policy.class);
         }
         self.visitors.check(request.extensions().get::<Client>())?;
-        // Log-ins compete for the hashing of passwords.
+        // Log-ins compete for password hashing.
         Ok(if policy.class == Class::LogIn { Class::LogIn } else { Class::Visitor })
     }
 
-    /// Waits for room on the connection and for a slot.
+    /// Waits until the connection has few enough unsent bytes, and for a slot.
     async fn enter(
         &self,
         policy: &RequestPolicy,

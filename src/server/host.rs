@@ -10,14 +10,14 @@ use crate::service::error::ApiError;
 
 /// Checks the hosts of requests.
 pub(super) struct Hosts {
-    /// Host and port of the pages; `None` accepts any.
+    /// Public host and port of the pages; `None` accepts any.
     public: Option<String>,
 }
 
 /// Moves the authority of the target, which HTTP/2 sends as `:authority` (RFC 9113 §8.3.1), to the
-/// header, where handlers read it. It wins over a header (RFC 9112 §3.2.2).
+/// `Host` header, where handlers read it. It overrides an existing header (RFC 9112 §3.2.2).
 pub(super) fn use_authority(parts: &mut Parts) {
-    // An HTTP/1.1 request needs a valid header too, which is checked later.
+    // An HTTP/1.1 request still needs a valid header, which `check` verifies.
     let is_checked = parts.version != Version::HTTP_11 || single(&parts.headers).is_some();
     if let (Some(authority), true) = (parts.uri.authority(), is_checked)
         && let Ok(host) = HeaderValue::from_str(authority.as_str())
@@ -35,7 +35,7 @@ impl Hosts {
     /// an API key by itself, and monitoring uses internal names.
     ///
     /// # Errors
-    /// 400 without exactly one valid host on HTTP/1.1, 421 for a page at another host.
+    /// 400 on HTTP/1.1 without exactly one valid host, 421 for a page requested at another host.
     pub(super) fn check<B>(&self, request: &Request<B>) -> Result<(), ApiError> {
         let headers = request.headers();
         let Some(host) = single(headers) else {
@@ -45,7 +45,7 @@ impl Hosts {
         };
         match &self.public {
             Some(public) if !request.uri().path().starts_with("/api/") => {
-                // With any port: a proxy may listen on another one.
+                // The port is ignored: a proxy may listen on another one.
                 let is_public = split(host).0.eq_ignore_ascii_case(split(public).0);
                 let is_known = is_public || is_loopback(host);
                 let misdirected = || ApiError::Misdirected { host: public.clone() };
@@ -96,7 +96,7 @@ fn is_loopback(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Status of a request for `path` with these `Host` lines.
+    /// Returns the status of a request for `path` with these `Host` lines.
     fn check(public: Option<&str>, version: Version, path: &str, hosts: &[&str]) -> u16 {
         let mut request = Request::get(path).version(version).body(()).expect("a request");
         for host in hosts {

@@ -2,9 +2,9 @@
 //! router.
 //!
 //! [`Server::run`] accepts and [`slots`] caps the number of connections. [`connection`] speaks HTTP/1.1
-//! or HTTP/2 and closes what times out ([`state`]). Every request goes through the [`gateway`], which
-//! checks [`host`] and rate ([`visitors`]), and admits it. Bodies of requests and responses count against
-//! a [`budget`] ([`body`]). The server knows no routes.
+//! or HTTP/2 and closes connections that time out ([`state`]). Every request goes through the
+//! [`gateway`], which checks [`host`] and rate ([`visitors`]), and admits it. Bodies of requests and
+//! responses count against a [`budget`] ([`body`]). The server does not know the routes.
 
 mod admission;
 mod body;
@@ -50,11 +50,12 @@ use crate::server::tls::Tls;
 use crate::service::error::ApiError;
 use crate::telemetry::requests;
 
-/// Pause after a failed accept, mostly for want of file descriptors.
+/// Pause after a failed accept, usually because file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Length of the accept queue, which Linux caps at 4096. A client beyond it retries after a second.
+/// Length of the accept queue, which Linux caps at 4096. When it is full, clients retry after a
+/// second.
 const BACKLOG: u32 = 4096;
-/// File descriptors for files and outbound calls, beside those for connections.
+/// File descriptors reserved for files and outbound calls.
 const OTHER_DESCRIPTORS: u64 = 200;
 
 /// Raises the soft limit of file descriptors to the hard limit, and logs a warning if that is too low
@@ -106,21 +107,22 @@ pub struct Server {
     closing: watch::Sender<bool>,
 }
 
-/// Selects the format of an error response by the head of the request: a page for a browser, JSON for
+/// Selects the format of an error response from the request head: a page for a browser, JSON for
 /// other clients.
 pub type SelectErrorRenderer = fn(&Uri, &HeaderMap) -> ErrorRenderer;
 
-/// Makes the response for an error.
+/// Builds the response for an error.
 pub type ErrorRenderer = fn(ApiError) -> Response;
 
-/// Determines whether a request has a valid key or session, and may leave in its extensions whose.
+/// Determines whether a request has a valid key or session. May store the caller in the request's
+/// extensions.
 pub type Identify = Arc<dyn Fn(&mut Request) -> bool + Send + Sync>;
 
-/// Everything a [`Server`] is made of.
+/// The parts of a [`Server`].
 pub struct ServerParts {
     pub router: Router,
     pub routes: Routes,
-    /// For errors that occur before the router is called.
+    /// Renders errors that occur before the router is called.
     pub error_renderer: SelectErrorRenderer,
     pub identify: Identify,
     /// `None` for a single node.
@@ -173,14 +175,14 @@ impl Server {
                 },
             }
         }
-        // The accept queue: these clients already see an open connection.
+        // Clients in the accept queue already see an open connection.
         while let Some(Ok((socket, peer))) = listener.accept().now_or_never() {
             self.serve(socket, peer);
         }
     }
 
-    /// Closes every connection after its requests in flight. Returns how many are still open after
-    /// `deadline`.
+    /// Closes every connection once its requests in flight are done. Returns how many are still
+    /// open after `deadline`.
     pub async fn close(&self, deadline: Duration) -> u32 {
         self.closing.send_replace(true);
         match timeout(deadline, self.closing.closed()).await {
@@ -190,7 +192,7 @@ impl Server {
     }
 
     fn serve(&self, socket: TcpStream, peer: SocketAddr) {
-        // A proxy carries the requests of many clients; a local client cannot be limited by address.
+        // A proxy forwards the requests of many clients, and local clients all share one address.
         let address = peer.ip().to_canonical();
         let exempt = address.is_loopback() || self.shared.proxies.contains(&address);
         let Some(slot) = self.slots.take(address, exempt) else {
@@ -198,7 +200,7 @@ impl Server {
             let _ = socket.set_zero_linger();
             return;
         };
-        // Responses are written whole: waiting to fill a packet would only delay them.
+        // Responses are written in one go, so waiting to fill a packet would only delay them.
         let _ = socket.set_nodelay(true);
         let (shared, closing) = (Arc::clone(&self.shared), self.closing.subscribe());
         tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! Settings of the section `[server]`, with the reason for each default. `config` builds them.
+//! Settings of the section `[server]`, built by `config`, with the reason for each default.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub struct ServerSettings {
     pub connections: ConnectionLimits,
     pub admission: AdmissionLimits,
     pub budgets: Budgets,
-    /// Requests a minute without a valid key or session, per client network.
+    /// Requests per minute without a valid key or session, per client network.
     pub visitor_requests_per_minute: u32,
     pub drain: DrainTimes,
     /// Proxies whose `X-Forwarded-For` and `X-Request-Id` are trusted, as canonical addresses.
@@ -32,7 +32,7 @@ impl Default for ServerSettings {
             connections: ConnectionLimits::default(),
             admission: AdmissionLimits::default(),
             budgets: Budgets::default(),
-            // Ten a second, or a page with its styles and scripts every second.
+            // Ten a second: a page with its styles and scripts every second.
             visitor_requests_per_minute: 600,
             drain: DrainTimes::default(),
             // A reverse proxy usually runs on the same machine.
@@ -48,7 +48,7 @@ impl Default for ServerSettings {
 pub struct Deadlines {
     /// From accept to the end of the TLS handshake.
     pub handshake: Duration,
-    /// From there to the first byte.
+    /// From the end of the handshake to the first byte.
     pub first_byte: Duration,
     /// From the first to the last byte of a request head.
     pub header: Duration,
@@ -60,13 +60,13 @@ pub struct Deadlines {
     pub idle: Duration,
     /// From the request head to the end of the response.
     pub request: Duration,
-    /// The same for exports, which are sent while they are produced.
+    /// The same for exports, which are produced while they are sent.
     pub export: Duration,
     /// Age at which an HTTP/2 connection is closed, so that load balancers can move the client.
     pub connection_age: Duration,
 }
 
-/// Minimum rate of a request body after its deadline. A slower client only holds the connection.
+/// Minimum rate of a request body after its deadline. A slower client only ties up the connection.
 pub const BODY_BYTES_PER_SECOND: u64 = 16 * 1024;
 
 impl Default for Deadlines {
@@ -129,20 +129,22 @@ fn cores() -> u32 {
 impl Default for AdmissionLimits {
     fn default() -> AdmissionLimits {
         AdmissionLimits {
-            // Queries are CPU-bound, about 2 ms a page: with more of them, each would wait longer for
-            // a core than a client should.
+            // Queries are CPU-bound, about 2 ms per page. With more of them, each would wait too long
+            // for a core.
             reads: READS_PER_CORE * cores(),
-            // Each produces thousands of rows for as long as its client reads.
+            // Each export produces thousands of rows, for as long as its client reads.
             exports: 16,
-            // Each costs a connection and some kilobytes, and work only when there are events.
+            // Each stream costs a connection and a few kilobytes, and CPU time only when events
+            // occur.
             streams: 2_000,
-            // Held only until the form is read. Hashing has a queue of its own (`accounts/hashing`).
+            // A log-in holds its slot only until the form is read. Hashing has its own queue
+            // (`accounts/hashing`).
             log_ins: 256,
             // Writes wait for the disk and share its syncs.
             writes: 256,
             visitors: VISITORS_PER_CORE * cores(),
-            // Longer than a burst of small queries takes, and short enough that a shed client can try
-            // another server at once.
+            // Long enough for a burst of small queries to pass, and short enough that a shed client
+            // can try another server at once.
             queue_timeout: Duration::from_millis(2),
         }
     }
@@ -153,7 +155,7 @@ impl Default for AdmissionLimits {
 pub struct Budgets {
     /// Request bodies, from their arrival to the response.
     pub request_bytes: u64,
-    /// Responses that were not yet written to the socket.
+    /// Responses not yet written to the socket.
     pub response_bytes: u64,
 }
 
@@ -167,7 +169,7 @@ impl Default for Budgets {
 }
 
 impl Budgets {
-    /// The budgets of a machine with this many bytes of memory, most of which the index needs.
+    /// Returns the budgets for a machine with this much memory, most of which the index needs.
     fn for_memory(bytes: u64) -> Budgets {
         Budgets {
             request_bytes: (bytes / 64).clamp(16 * MIB, 256 * MIB),
@@ -179,10 +181,10 @@ impl Budgets {
 /// Phases of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrainTimes {
-    /// Time for which requests are still accepted while readiness reports 503: as long as a load
+    /// How long requests are still accepted while readiness returns 503: the time that a load
     /// balancer needs to notice.
     pub delay: Duration,
-    /// Time for the requests in flight after that.
+    /// Time allowed for the requests in flight after that.
     pub deadline: Duration,
 }
 

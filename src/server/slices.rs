@@ -1,14 +1,15 @@
-//! Short time slices on Linux. Under load, a thread that handles a connection wakes up beside threads
-//! that compute queries. With the kernel's slices of some milliseconds it waits for one of them to end,
-//! however little it has to do; with short ones it runs at once, since Linux 6.12.
+//! Short time slices on Linux. Under load, threads that handle connections share cores with threads
+//! that compute queries. With the kernel's default slices of a few milliseconds, a connection thread
+//! that wakes up waits for the end of another thread's slice, however little it has to do. Since Linux
+//! 6.12, a thread with short slices runs at once.
 
 use rustix::process::getpriority_process;
 
-/// Slice of all threads that the calling one starts later, in nanoseconds: the shortest that Linux takes.
+/// Time slice in nanoseconds: the shortest that Linux accepts.
 const SLICE_NS: u64 = 100_000;
 
-/// Asks for short slices for the calling thread and for those that it starts from now on. A kernel that
-/// has none, or forbids it, changes nothing but the tail of response times under load.
+/// Requests short slices for the calling thread and for those that it starts from now on. If the kernel
+/// does not support or permit them, only tail latency under load suffers.
 #[expect(unsafe_code, reason = "a system call that no library wraps")]
 pub fn shorten() {
     let attributes = libc::sched_attr {

@@ -1,4 +1,4 @@
-//! Caps on open connections, in total and per client network.
+//! Limits of open connections, in total and per client network.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -23,14 +23,14 @@ pub(super) struct ConnectionSlots {
 #[derive(Default)]
 struct Taken {
     total: u32,
-    /// Connections by client network, without networks that have none.
+    /// Number of connections per client network; networks without any are removed.
     by_network: HashMap<IpAddr, u32>,
 }
 
 /// The slot of one connection, released on drop.
 pub(super) struct ConnectionSlot {
     slots: Arc<ConnectionSlots>,
-    /// The network it counts against.
+    /// The client network that it counts against; `None` if exempt.
     network: Option<IpAddr>,
 }
 
@@ -46,8 +46,8 @@ impl ConnectionSlots {
         })
     }
 
-    /// Takes a slot for a connection from `address`. Returns `None` at a limit. An `exempt` connection
-    /// counts against the total only.
+    /// Takes a slot for a connection from `address`. Returns `None` if a limit is reached. An `exempt`
+    /// connection counts only against the total.
     pub(super) fn take(
         self: &Arc<ConnectionSlots>,
         address: IpAddr,

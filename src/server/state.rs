@@ -1,8 +1,8 @@
-//! The state of a connection as far as timeouts need it. The stream and the requests report events;
-//! [`ConnectionState::next_timeout`] derives the deadline.
+//! The part of a connection's state that determines its timeouts. The stream and the requests
+//! report events; [`ConnectionState::next_timeout`] derives the deadline.
 //!
-//! An i/o timeout around the socket would not do: it cannot tell an idle connection (60 s) from a slow
-//! request head (5 s), and counts the time of a slow query against the client.
+//! An I/O timeout around the socket would not suffice: it cannot distinguish an idle connection (60 s)
+//! from a slow request head (5 s), and would count the time of a slow query against the client.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -12,9 +12,9 @@ use tokio::sync::Notify;
 
 use crate::server::settings::Deadlines;
 
-/// Time beyond the deadline of a request in which the client can read the error response.
+/// Extra time after the deadline of a request for the client to read the error response.
 const ERROR_GRACE: Duration = Duration::from_secs(1);
-/// Unsent bytes of a connection above which its further requests wait until the client has read some.
+/// Unsent bytes of a connection above which its further requests wait for the client to read.
 const UNSENT_BYTES_MAX: u64 = 1 << 20;
 /// Maximum time between two reads of the client while the server is short of memory.
 pub(super) const SHORT_STALL: Duration = Duration::from_secs(5);
@@ -33,9 +33,9 @@ pub(super) enum TimeoutKind {
     FirstByte,
     /// A request head was incomplete.
     Header,
-    /// No further request came.
+    /// No further request arrived.
     Idle,
-    /// A request took too long, with its response.
+    /// A request, including its response, took too long.
     Request,
     /// The client did not read the response.
     WriteStall,
@@ -81,10 +81,10 @@ pub(super) struct ConnectionState {
 }
 
 struct Activity {
-    /// The end of the last request, or the start of the connection.
+    /// When the last request ended or, before any, the connection began.
     idle_since: Instant,
     has_read: bool,
-    /// When the first byte of the incomplete request head came.
+    /// When the first byte of an incomplete request head arrived.
     head_since: Option<Instant>,
     /// The requests in flight: one on HTTP/1.1, a few dozen on HTTP/2.
     requests: Vec<Running>,
@@ -96,18 +96,18 @@ struct Activity {
 struct Running {
     number: u64,
     deadline: Instant,
-    /// When the client last accepted a part of its response, if that is sent in parts.
+    /// When the client last accepted a part of the response; `None` unless it is sent in parts.
     sending: Option<Instant>,
 }
 
 impl Running {
-    /// Its deadline, or the end of the wait for a client that does not read its response.
+    /// Its deadline, or an earlier one if the client does not read the response.
     fn ends(&self, stall: Duration) -> Instant {
         self.sending.map_or(self.deadline, |since| self.deadline.min(since + stall))
     }
 }
 
-/// A write that the client's receive window holds up.
+/// A write blocked by the client's receive window.
 #[derive(Clone, Copy)]
 struct Blocked {
     since: Instant,
@@ -250,7 +250,7 @@ impl ConnectionState {
         }
     }
 
-    /// Whether so much is unsent that further requests wait.
+    /// Whether the connection has so many unsent bytes that further requests must wait.
     pub(super) fn is_full(&self) -> bool {
         self.unsent() > UNSENT_BYTES_MAX
     }
@@ -258,7 +258,7 @@ impl ConnectionState {
     /// Waits until the client has read enough of earlier responses.
     pub(super) async fn room(&self) {
         loop {
-            // Before the check, so that no signal is missed.
+            // Registered before the check, so that no signal is missed.
             let has_room = self.has_room.notified();
             if !self.is_full() {
                 return;
@@ -267,8 +267,8 @@ impl ConnectionState {
         }
     }
 
-    /// Makes the stream read on for a moment when it is closed: a client that still sends a body would
-    /// otherwise get a reset, and lose the response with it.
+    /// Makes the stream keep reading for a moment when it is closed. Otherwise a client that is still
+    /// sending a body would get a reset and lose the response.
     pub(super) fn linger(&self) {
         self.lingers.store(true, Ordering::Relaxed);
     }
@@ -301,7 +301,7 @@ mod tests {
 
     fn left(state: &ConnectionState) -> (u64, TimeoutKind) {
         let (deadline, kind) = state.next_timeout(false);
-        // Rounded to whole seconds: a test takes less than half a second.
+        // Rounded to whole seconds, because a test takes less than half a second.
         let left = deadline.duration_since(Instant::now()) + Duration::from_millis(500);
         (left.as_secs(), kind)
     }
@@ -367,7 +367,7 @@ mod tests {
         let request = state.begin_request(Instant::now() + Duration::from_secs(120));
         state.set_blocked(true);
         assert_eq!(left(&state), (30, TimeoutKind::WriteStall));
-        // The rest of the response is in buffers now.
+        // The rest of the response is now in buffers.
         state.end_request(request);
         assert_eq!(left(&state), (30, TimeoutKind::WriteStall));
         state.set_blocked(false);

@@ -39,13 +39,13 @@ pub(super) struct MonitoredStream {
     lingering: Option<Lingering>,
 }
 
-/// Reading on after the last response, so that the client can finish sending.
+/// State of a closed stream that still reads, so that the client can finish sending.
 struct Lingering {
     end: Pin<Box<Sleep>>,
     bytes_left: usize,
 }
 
-/// Time and bytes for which a closed stream is read.
+/// Limits of time and bytes for reading a closed stream.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES_MAX: usize = 1 << 20;
 
@@ -61,7 +61,7 @@ impl MonitoredStream {
         Pin::new(&mut *self.transport)
     }
 
-    /// Discards what the client sends until it closes, for [`LINGER`] at most.
+    /// Discards input until the client closes the connection or a limit is reached.
     fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let MonitoredStream { transport, lingering: Some(lingering), .. } = self else {
             return Poll::Ready(Ok(()));
@@ -69,7 +69,7 @@ impl MonitoredStream {
         let mut piece = [0; 4096];
         while lingering.end.as_mut().poll(cx).is_pending() && lingering.bytes_left > 0 {
             let mut read = ReadBuf::new(&mut piece);
-            // The connection is closed either way.
+            // After an error, the connection is closed all the same.
             if ready!(Pin::new(&mut **transport).poll_read(cx, &mut read)).is_err() {
                 break;
             }
@@ -96,7 +96,7 @@ impl MonitoredStream {
 impl Drop for MonitoredStream {
     fn drop(&mut self) {
         if self.state.closes_with_reset() {
-            // Best effort: the connection is closed either way.
+            // Best effort: without the option, the connection still closes.
             let _ = self.transport.socket().set_zero_linger();
         }
     }
@@ -142,7 +142,7 @@ impl AsyncWrite for MonitoredStream {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = self.transport().poll_flush(cx);
-        // Hyper flushes after it has written everything it has.
+        // hyper flushes once it has written all its data.
         if flushed.is_ready() && self.is_blocked {
             self.is_blocked = false;
             self.state.set_blocked(false);

@@ -8,7 +8,7 @@ use anyhow::Context;
 use listenfd::ListenFd;
 use sd_notify::NotifyState;
 
-/// Watchdog notifications per watchdog timeout.
+/// Number of notifications per watchdog timeout.
 const NOTIFICATIONS_PER_TIMEOUT: u32 = 3;
 
 /// Returns the sockets passed by socket activation.
@@ -29,7 +29,7 @@ pub fn sockets() -> anyhow::Result<Vec<TcpListener>> {
     Ok(sockets)
 }
 
-/// Reports that requests are served.
+/// Reports that the server is ready.
 pub fn ready() {
     notify(&[NotifyState::Ready]);
 }
@@ -48,7 +48,7 @@ pub fn stopping(longest: Duration) {
     notify(&[NotifyState::Stopping, NotifyState::ExtendTimeoutUsec(longest)]);
 }
 
-/// Feeds the watchdog if the unit has one.
+/// Notifies the watchdog if the unit has one.
 pub async fn feed_watchdog() {
     let Some(timeout) = sd_notify::watchdog_enabled() else { return };
     let mut ticks = tokio::time::interval(timeout / NOTIFICATIONS_PER_TIMEOUT);

@@ -22,7 +22,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// ALPN protocols in order of preference.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// The current certificate and its files.
+/// The current certificate, and the files it came from.
 #[derive(Clone)]
 pub struct Tls {
     files: TlsFiles,
@@ -66,7 +66,7 @@ impl Tls {
         &self.acceptor
     }
 
-    /// The end of the certificate in use, in Unix seconds; `None` if it cannot be read.
+    /// The expiry of the certificate in use, in Unix seconds; `None` if it cannot be parsed.
     pub fn expires(&self) -> Option<i64> {
         let key = self.current.0.load();
         let (_, certificate) =

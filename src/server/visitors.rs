@@ -11,20 +11,21 @@ use governor::{Quota, RateLimiter};
 use crate::edge::peer::Client;
 use crate::service::error::ApiError;
 
-/// Cells of the table: half a megabyte, for any number of networks. Networks that share a cell share
-/// its limit; the hash has a random seed, so that no client can choose whose.
+/// Cells of the table, half a megabyte for any number of networks. Networks that share a cell share
+/// its limit. The hash has a random seed, so no client can choose whose cell it shares.
 const CELLS: usize = 1 << 16;
 
-/// Counts the requests of visitors.
+/// The rate limiter of visitors.
 pub(super) struct Visitors {
     limiter: RateLimiter<IpAddr, Cells, DefaultClock>,
     per_minute: u32,
-    /// Their clients are named by `X-Forwarded-For`; a request without it cannot be limited by address.
+    /// Proxies name their clients in `X-Forwarded-For`; a request without it cannot be limited by
+    /// address.
     proxies: Vec<IpAddr>,
 }
 
 impl Visitors {
-    /// A limit of `per_minute`, with bursts of half of that.
+    /// Creates a limit of `per_minute`, with bursts of half as many.
     pub(super) fn new(per_minute: u32, proxies: &[IpAddr]) -> Visitors {
         let quota =
             NonZeroU32::new(per_minute).map_or(Quota::per_minute(NonZeroU32::MIN), |limit| {
@@ -38,7 +39,8 @@ impl Visitors {
         }
     }
 
-    /// Counts a request. Loopback and proxies are exempt, but not those whose client a proxy hides.
+    /// Counts a request. Loopback and proxies are exempt, but a request whose proxy hides its
+    /// client is not.
     ///
     /// # Errors
     /// 429 above the limit.
@@ -53,14 +55,14 @@ impl Visitors {
             let wait = until.wait_time_from(DefaultClock::default().now());
             ApiError::TooManyVisits {
                 per_minute: self.per_minute,
-                // Rounded up, so that a client that waits this long is not early.
+                // Rounded up, so that a client that waits this long does not retry too early.
                 retry_after_s: wait.as_secs() + 1,
             }
         })
     }
 }
 
-/// The states of all networks.
+/// The limiter states of all networks.
 struct Cells {
     cells: Box<[InMemoryState]>,
     hasher: RandomState,
