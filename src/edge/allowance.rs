@@ -1,5 +1,5 @@
-//! Authentication, plan check and daily allowance, in this order. A request counts once it has passed
-//! the first two, regardless of its response.
+//! Authentication, plan check and daily allowance, in this order. A request that passes the first two
+//! counts, whatever its response.
 
 use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, COOKIE};
@@ -15,7 +15,7 @@ use crate::telemetry::current;
 use crate::vocab::plan::Plan;
 use crate::vocab::scope::Scope;
 
-/// Checks that the caller has the JSON API, and the scope.
+/// Checks that the caller's plan includes the JSON API and its key has the scope.
 ///
 /// # Errors
 /// 403 without them.
@@ -26,8 +26,8 @@ pub fn check_json(caller: &Caller, scope: Option<Scope>) -> Result<(), ApiError>
     scope.map_or(Ok(()), |scope| check_scope(caller, scope))
 }
 
-/// The caller of a CSV export, authenticated by key or, without an `Authorization` header, by session.
-/// With a session, the request must come from our own pages.
+/// Authenticates the caller of a CSV export by key or, without an `Authorization` header, by session.
+/// A request with a session must come from our own pages.
 ///
 /// # Errors
 /// 401 without a valid key or session, 403 from another site, below the Core plan, and for a key without
@@ -44,7 +44,7 @@ pub fn admit_export(app: &App, parts: &Parts, now: DateTime<Utc>) -> Result<Call
     Ok(caller)
 }
 
-/// Checks that the caller has CSV exports, and the scope.
+/// Checks that the caller's plan includes CSV exports and its key has the scope.
 fn check_export(caller: &Caller) -> Result<(), ApiError> {
     if caller.plan < Plan::Core {
         return Err(ApiError::ExportPlanRequired(caller.plan));
@@ -52,7 +52,8 @@ fn check_export(caller: &Caller) -> Result<(), ApiError> {
     check_scope(caller, Scope::Export)
 }
 
-/// The caller of a tool for agents, authenticated by key. Each tool counts as its operation does.
+/// Authenticates the caller of a tool for agents by key. A tool call counts like a request to its
+/// operation.
 ///
 /// # Errors
 /// 401 without a valid key, 403 below the Pro plan and for a key without the scope.
@@ -70,11 +71,11 @@ fn check_scope(caller: &Caller, scope: Scope) -> Result<(), ApiError> {
     if caller.scopes.holds(scope) { Ok(()) } else { Err(ApiError::ScopeRequired(scope)) }
 }
 
-/// Checks a caller again whose response takes long to send: its key may have been revoked, or its account
+/// Checks the caller of a long response again: meanwhile its key may have been revoked, or its account
 /// disabled or moved to another plan.
 ///
 /// # Errors
-/// As before the response began.
+/// The same as before the response.
 pub fn readmit(app: &App, caller: &Caller, scope: Scope) -> Result<Caller, ApiError> {
     let caller = app.store.renew(caller).ok_or(ApiError::InvalidKey)?;
     match scope {
@@ -84,7 +85,7 @@ pub fn readmit(app: &App, caller: &Caller, scope: Scope) -> Result<Caller, ApiEr
     Ok(caller)
 }
 
-/// Counts more requests than the one that was admitted; `None` for none.
+/// Counts requests beyond the one already counted. Returns `None` if there are none.
 ///
 /// # Errors
 /// 429 when the day's allowance is used up.
@@ -114,7 +115,7 @@ pub async fn charge_export(
     check_granted(app.store.charge_waiting(Counter::Exports, caller, now).await, caller, now)
 }
 
-/// The day's export budget, of which nothing is used.
+/// Returns the day's export budget without using any of it.
 ///
 /// # Errors
 /// 429 when it is used up.
@@ -122,8 +123,8 @@ pub fn exports_left(app: &App, caller: &Caller, now: DateTime<Utc>) -> Result<Al
     check_granted(app.store.allowance(Counter::Exports, caller, now), caller, now)
 }
 
-/// Whether a request has a valid key or, without an `Authorization` header, a valid session. Keeps whose
-/// in its extensions, so that its handler need not look it up again.
+/// Whether a request has a valid key or, without an `Authorization` header, a valid session. Stores the
+/// caller in the request's extensions, so that the handler need not look it up again.
 pub fn identify(app: &App, request: &mut Request) -> bool {
     let headers = request.headers();
     if headers.contains_key(AUTHORIZATION) {
@@ -152,13 +153,13 @@ pub fn check_granted(
     if allowance.granted {
         return Ok(allowance);
     }
-    // Rounded up, so that a client that waits this long is not early.
+    // Rounded up, so that a client that waits this long does not retry too early.
     let left_ms = (allowance.resets_at - now).num_milliseconds().max(0);
     let retry_after_s = (left_ms + 999) / 1000;
     Err(ApiError::RateLimited { plan: caller.plan, allowance, retry_after_s })
 }
 
-/// The caller that [`identify`] found, or the owner of the key.
+/// Returns the caller that [`identify`] found, or the owner of the key.
 ///
 /// # Errors
 /// 401 without a valid key.
@@ -175,13 +176,14 @@ fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, ApiError> {
     let unknown = || match app.store.key_expired_at(key) {
         Some(at) => ApiError::ExpiredKey { at },
         None if app.store.was_caught_up() => ApiError::InvalidKey,
-        // This node does not have the other nodes' writes yet.
+        // This node has not read the other nodes' writes yet.
         None => ApiError::Unread,
     };
     app.store.authenticate(key).ok_or_else(unknown)
 }
 
-/// The token of the only `Authorization` header. The scheme is case-insensitive (RFC 9110 §11.1).
+/// Returns the token of the only `Authorization` header. The scheme is case-insensitive (RFC 9110
+/// §11.1).
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (value, None) = (values.next()?, values.next()) else { return None };

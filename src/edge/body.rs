@@ -1,4 +1,4 @@
-//! Bytes of request bodies, up to a limit.
+//! Reads request bodies, up to a size limit.
 
 use axum::body::{Body, HttpBody};
 use futures_util::StreamExt;
@@ -34,7 +34,7 @@ impl From<BodyError> for ApiError {
 /// # Errors
 /// 413 for a larger body, 400 for a truncated one.
 pub async fn read_bytes_up_to(body: Body, bytes_max: usize) -> Result<Vec<u8>, ApiError> {
-    // Refuse a declared length that is too large before reading.
+    // A declared length that is too large is refused before reading.
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(ApiError::BodyTooLarge { bytes_max });
     }

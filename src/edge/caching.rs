@@ -1,15 +1,15 @@
-//! The headers that tell caches who may reuse a response. The server sets them here for every response,
-//! its own errors included, so that no handler can forget them (`data/docs/network.md`).
+//! Headers that control which caches may reuse a response. The server adds them to every response, its
+//! own errors included, so that no handler can forget them (`data/docs/network.md`).
 
 use axum::http::header::{CACHE_CONTROL, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 
-/// Inputs of the responses of a route.
+/// Inputs that determine the responses of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caching {
-    /// The state of this instance at this moment.
+    /// The current state of this instance.
     Health,
-    /// The URL alone: the index of endpoints, documents and styles.
+    /// Only the URL: the index of endpoints, documents and styles.
     Public,
     /// The API key.
     Key,
@@ -23,10 +23,10 @@ impl Caching {
     /// Completes the headers of a response. A `Cache-Control` set by the handler is kept.
     pub fn finish(self, status: StatusCode, headers: &mut HeaderMap) {
         if self == Caching::Health {
-            // A load balancer must not act on an old state.
+            // A load balancer must not act on a stale state.
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
-        // Only the client may keep a response, and revalidates it before every use.
+        // Only the client may cache a response, and it must revalidate it before every use.
         let private = HeaderValue::from_static("private, no-cache");
         headers.entry(CACHE_CONTROL).or_insert(private);
         headers.entry(X_CONTENT_TYPE_OPTIONS).or_insert(HeaderValue::from_static("nosniff"));
@@ -47,7 +47,8 @@ impl Caching {
     }
 }
 
-/// Adds a name to `Vary` unless it is listed, on one line: some clients read the first line alone.
+/// Adds a name to `Vary` unless it is listed. All names go on one line, because some clients read
+/// only the first.
 pub fn vary(headers: &mut HeaderMap, name: &'static str) {
     let is_listed = |line: &HeaderValue| {
         let mut names = line.as_bytes().split(|&byte| byte == b',');
@@ -59,7 +60,7 @@ pub fn vary(headers: &mut HeaderMap, name: &'static str) {
     let mut lines = headers.get_all(VARY).iter();
     let value = match (lines.next(), lines.next()) {
         (None, _) => HeaderValue::from_static(name),
-        // The response of nearly every API request: one line without an allocation.
+        // Nearly every API response: needs no allocation.
         (Some(line), None) if line == "accept-encoding" && name == "authorization" => {
             HeaderValue::from_static("accept-encoding, authorization")
         }

@@ -1,4 +1,4 @@
-//! Classes of requests, which differ in their limits and deadlines.
+//! Classes of requests, each with its own limits and deadline.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, Uri};
 
 pub const EVENT_STREAM: &str = "text/event-stream";
-/// Time after which a stream of events ends. Its client comes back, to any node.
+/// Maximum duration of an event stream. The client then reconnects, to any node.
 pub const STREAM_TIME_MAX: Duration = Duration::from_secs(3600);
 
 /// A group of requests that compete for the same resource.
@@ -16,15 +16,15 @@ pub enum Class {
     Health,
     /// Reads of the index and of user data.
     Read,
-    /// Downloads of thousands of rows.
+    /// Exports, with thousands of rows.
     Export,
-    /// Long polls and streams of events, which mostly wait.
+    /// Long polls and event streams, which mostly wait.
     Stream,
     /// Requests that hash a password.
     LogIn,
-    /// Changes, which wait for the disk.
+    /// Writes, which wait for the disk.
     Write,
-    /// Requests without a valid key or session, to any path.
+    /// Requests to any path without a valid key or session.
     Visitor,
 }
 
@@ -43,13 +43,13 @@ impl Class {
     }
 }
 
-/// Whether a request for events waits for new ones: a long poll or a stream.
+/// Whether a request for events waits for new ones, as a long poll or a stream.
 pub fn waits(uri: &Uri, headers: &HeaderMap) -> bool {
     let has_wait = |query: &str| query.split('&').any(|pair| pair.starts_with("wait="));
     uri.query().is_some_and(has_wait) || wants_stream(headers)
 }
 
-/// Whether a client wants a stream of events.
+/// Whether a client accepts an event stream.
 pub fn wants_stream(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.flat_map(|value| value.split(',')).any(|kind| {

@@ -6,15 +6,15 @@ use std::fmt::Display;
 use crate::index::query::rows::DropRow;
 use crate::vocab::cell::without_formula;
 
-/// Bytes to reserve for the CSV of a row of the drops list.
+/// Buffer size to reserve for each row of the drops list.
 pub const DROP_CSV_BYTES: usize = 144;
 
 /// Header line of the drops export.
 pub const DROPS_CSV_HEADER: &str = "domain,tld,length,dqs,explanation\r\n";
-/// Byte order mark, without which Excel reads UTF-8 as the code page of the machine.
+/// Byte order mark. Without it, Excel decodes the file with the code page of the machine.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// The start of a CSV file: its header line, after a byte order mark if `bom`.
+/// The start of a CSV file: a byte order mark if `bom`, then the header line.
 pub fn csv_header(header: impl Into<Cow<'static, str>>, bom: bool) -> Cow<'static, str> {
     let header = header.into();
     if bom { format!("{BYTE_ORDER_MARK}{header}").into() } else { header }
@@ -25,7 +25,7 @@ pub fn cell(value: Option<impl Display>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// A cell with user text, quoted by RFC 4180 §2.
+/// A cell with user text, quoted according to RFC 4180 §2.
 pub fn user_cell(text: &str) -> Cow<'_, str> {
     let text = without_formula(text);
     if !text.contains([',', '"', '\r', '\n']) {
@@ -77,8 +77,8 @@ pub fn push_number(out: &mut Vec<u8>, number: impl Into<u32>) {
     out.extend_from_slice(&digits[start..]);
 }
 
-/// Appends text as it is. Inlined: the compiler then copies a constant text with a few moves instead of
-/// a call.
+/// Appends text unchanged. Inlined, so that the compiler copies a constant text with a few moves
+/// instead of a call.
 #[inline(always)]
 pub fn push(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());

@@ -16,9 +16,9 @@ use crate::service::error::ApiError;
 use crate::vocab::plan::Plan;
 use crate::vocab::turns::NoTurn;
 
-/// `Retry-After` of an export while others of its account run: most take less.
+/// `Retry-After` of an export refused because others of its account are running; most take less.
 const EXPORT_RETRY_AFTER_S: u32 = 5;
-/// A long poll ends within half a minute.
+/// `Retry-After` of a refused long poll or stream; a long poll ends within half a minute.
 const STREAM_RETRY_AFTER_S: u32 = 30;
 
 /// Body of every error response.
@@ -63,7 +63,8 @@ impl ErrorResponse {
     }
 }
 
-/// A write that the journal refused. A full queue drains at once; anything else waits for an operator.
+/// A write that the journal refused. A full queue drains within a second; some other causes need an
+/// operator.
 fn unavailable(err: &AppendError) -> Refusal {
     let (code, message, retry_after_s) = match err {
         AppendError::Busy => ("busy", "too many writes at once; try again", 1),
@@ -86,7 +87,7 @@ fn unavailable(err: &AppendError) -> Refusal {
     Refusal::retry_later(code, message, retry_after_s)
 }
 
-/// A query that got no turn among those of its account, or of all visitors.
+/// A query that got no turn among those of its account, or among those of all visitors.
 fn no_turn_left(no_turn: NoTurn, is_visitor: bool) -> Refusal {
     let (others, advice) = match is_visitor {
         true => ("those of other visitors", "try again later, or log in"),
@@ -105,7 +106,7 @@ fn no_turn_left(no_turn: NoTurn, is_visitor: bool) -> Refusal {
     Refusal::retry_later("too_many_queries", &message, wait)
 }
 
-/// Whole seconds, at least one and at most a minute.
+/// Returns whole seconds, rounded up, from 1 to 60.
 fn seconds(time: Duration) -> u32 {
     time.as_secs_f64().ceil().clamp(1.0, 60.0) as u32
 }
@@ -114,7 +115,7 @@ fn seconds(time: Duration) -> u32 {
 pub struct Refusal {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    /// Boxed, so that a `Result` stays small.
+    /// Boxed to keep `Result`s small.
     pub body: Box<ErrorResponse>,
 }
 
@@ -154,7 +155,7 @@ impl Refusal {
             .with(RETRY_AFTER, retry_after_s)
     }
 
-    /// A refused write. Its text is the message, unless another one helps a client more.
+    /// A refused write. The error's text is the message, unless another one helps the client more.
     fn of_write(err: &WriteError) -> Refusal {
         let body = |code| ErrorResponse::new(code, err.to_string());
         match *err {
@@ -193,7 +194,7 @@ impl Refusal {
                 tracing::warn!(error = %err, "write refused");
                 unavailable(err)
             }
-            // These have variants of their own in [`ApiError`].
+            // Unexpected here: [`ApiError`] has its own variants for these.
             WriteError::NotFound
             | WriteError::Invalid { .. }
             | WriteError::Random(_)
@@ -209,7 +210,7 @@ impl Refusal {
         self
     }
 
-    /// Closes the connection, because the rest of the request body is never read.
+    /// Closes the connection, because the rest of the request body stays unread.
     fn closing(self) -> Refusal {
         self.with(CONNECTION, HeaderValue::from_static("close"))
     }
@@ -230,7 +231,7 @@ impl<E: Into<ApiError>> From<E> for Refusal {
     fn from(err: E) -> Refusal {
         match err.into() {
             ApiError::Unauthenticated => Refusal::unauthenticated("unauthenticated", "Bearer"),
-            // RFC 6750 §3.1: only a request that carried a token gets a reason.
+            // Only a request that carried a token gets an error code (RFC 6750 §3.1).
             ApiError::InvalidKey => {
                 Refusal::unauthenticated("invalid_key", "Bearer error=\"invalid_token\"")
             }
@@ -281,7 +282,7 @@ impl<E: Into<ApiError>> From<E> for Refusal {
                 "Content-Type: must be application/json, without an encoding",
             ),
             ApiError::Write(err) => Refusal::of_write(&err),
-            // Without `Retry-After`, because a retry would take as long.
+            // No `Retry-After`, because a retry would take just as long.
             ApiError::QueryTimeout => Refusal::plain(
                 StatusCode::UNPROCESSABLE_ENTITY,
                 "query_timeout",
@@ -427,7 +428,7 @@ impl<E: Into<ApiError>> From<E> for Refusal {
     }
 }
 
-/// Responds to a method that the path does not have; the router adds `Allow`.
+/// Responds to a method that the path does not support; the router adds `Allow`.
 pub async fn method_not_allowed() -> Refusal {
     ApiError::MethodNotAllowed.into()
 }

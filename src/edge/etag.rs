@@ -10,17 +10,18 @@ use axum::response::{IntoResponse, Response};
 use crate::index::Index;
 use crate::index::filter::AsOf;
 
-/// Version of the response format. Raise it whenever the same query on the same index yields other bytes.
+/// Version of the response format. Increment it whenever the same query on the same index yields other
+/// bytes.
 const FORMAT_VERSION: u32 = 3;
-/// Bytes of the digest in a tag, enough to make collisions infeasible.
+/// Length of the digest in a tag, in bytes; enough to make collisions infeasible.
 const TAG_BYTES: usize = 16;
-/// Suffixes of tags of compressed responses, which are different representations.
+/// Suffixes of the tags of compressed responses, which are representations of their own.
 const SUFFIXES: [&str; 2] = ["-gzip", "-zstd"];
 
 /// Header with the index generation that served the response.
 pub const GENERATION: HeaderName = HeaderName::from_static("x-index-generation");
 
-/// The tag of a response and the index generation it was made from.
+/// The tag of a response, with the index generation that the response comes from.
 pub struct Tag {
     value: HeaderValue,
     /// `None` for responses that do not use the index.
@@ -28,8 +29,8 @@ pub struct Tag {
 }
 
 impl Tag {
-    /// The tag of the response to `uri` from `index` at `moment`. `more` are further inputs of the
-    /// response.
+    /// The tag of the response to `uri` from `index` as of `as_of`. `more` are further inputs of
+    /// the response.
     pub fn for_query(index: &Arc<Index>, as_of: AsOf, uri: &Uri, more: &[u64]) -> Tag {
         let manifest = index.manifest();
         let mut hasher = hasher();
@@ -66,13 +67,13 @@ impl Tag {
         Some(response)
     }
 
-    /// Whether `If-Match` has `*` or the tag. The comparison is strong (RFC 9110 §13.1.1).
+    /// Whether `If-Match` contains `*` or the tag. The comparison is strong (RFC 9110 §13.1.1).
     pub fn is_matched(&self, headers: &HeaderMap) -> bool {
         let is_it = |line: &HeaderValue| {
             let is_weak = line.as_bytes().trim_ascii_start().starts_with(b"W/");
             !is_weak && self.find(line).is_some()
         };
-        // Tags have no commas.
+        // Our tags contain no commas.
         let parts = |line: &HeaderValue| -> Vec<HeaderValue> {
             let parts = line.as_bytes().split(|byte| *byte == b',');
             parts.filter_map(|part| HeaderValue::from_bytes(part.trim_ascii()).ok()).collect()
@@ -88,14 +89,15 @@ impl Tag {
 
     fn put(&self, headers: &mut HeaderMap, tag: HeaderValue) {
         headers.insert(ETAG, tag);
-        // Only the client may cache it, and must revalidate: a new list or day changes the response.
+        // Only the client may cache the response, and it must revalidate: a new list or day changes
+        // it.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
         if let Some(generation) = &self.generation {
             headers.insert(GENERATION, generation.clone());
         }
     }
 
-    /// The tag in an `If-None-Match` line that matches, as it was sent.
+    /// Returns the matching tag of an `If-None-Match` line, as the client sent it.
     fn find(&self, line: &HeaderValue) -> Option<HeaderValue> {
         let line = line.to_str().ok()?;
         if line.trim() == "*" {
@@ -148,7 +150,7 @@ fn hasher() -> blake3::Hasher {
 }
 
 fn value(hasher: &blake3::Hasher) -> HeaderValue {
-    // Quoted.
+    // The digest in quotes.
     let mut text = [b'"'; 2 * TAG_BYTES + 2];
     let digest = hasher.finalize();
     hex::encode_to_slice(&digest.as_bytes()[..TAG_BYTES], &mut text[1..=2 * TAG_BYTES])

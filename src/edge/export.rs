@@ -1,4 +1,4 @@
-//! Streamed exports: admitted and counted as such, and written as the client reads.
+//! Streamed exports: admission, counting, and rows written as fast as the client reads.
 
 use std::borrow::Cow;
 use std::io;
@@ -28,7 +28,7 @@ use crate::vocab::name::DomainName;
 use crate::vocab::named::{named_enum, parse_named};
 use crate::vocab::scope::Scope;
 
-/// Rows per chunk. A slow client holds one chunk in memory, not the whole export.
+/// Rows per chunk. A slow client keeps one chunk in memory, not the whole export.
 const ROWS_PER_CHUNK: usize = 500;
 
 named_enum! {
@@ -43,7 +43,7 @@ named_enum! {
 }
 parse_named!(ExportFormat);
 
-/// An export that the caller's plan includes.
+/// An export that the caller's plan allows.
 pub struct Export {
     pub caller: Caller,
     pub now: Now,
@@ -51,25 +51,25 @@ pub struct Export {
     headers_only: bool,
 }
 
-/// An export that may begin.
+/// Outcome of admitting an export.
 pub enum Begun {
     Counted(Started),
-    /// The response to HEAD. It counts nothing: no rows are read.
+    /// A HEAD request, which does not count, since no rows are read.
     HeadersOnly(Allowance),
 }
 
-/// A counted export.
+/// A counted export, ready to write rows.
 pub struct Started {
     app: App,
     caller: Caller,
-    /// The day's exports that are left.
+    /// The day's remaining exports.
     pub allowance: Allowance,
     slots: Slots,
 }
 
 /// The slots of the account and of the server that an export takes. The body and the task that fills it
-/// have one each, and the first to be dropped gives the slots back: the body when its client has read
-/// the end or is gone, the task when the client takes nothing for too long.
+/// share them, and the first to be dropped releases them: the body when its client has read the end or
+/// disconnected, the task when the client has stalled for too long.
 #[derive(Clone)]
 struct Slots(Arc<Mutex<Option<HeldSlots>>>);
 
@@ -97,11 +97,11 @@ where
 }
 
 impl Export {
-    /// Counts the export, unless only its headers are asked for. Call it after the parameters have been
-    /// validated.
+    /// Counts the export, unless only its headers are requested. Must be called after validating the
+    /// parameters.
     ///
     /// # Errors
-    /// 429 while as many exports of the account run as its plan allows, and when the day's budget is
+    /// 429 while the account runs as many exports as its plan allows, or when the day's budget is
     /// used up.
     pub async fn start(self, app: &App) -> Result<Begun, ApiError> {
         let Export { caller, now, slot, headers_only } = self;
@@ -141,9 +141,9 @@ pub fn file_response(
     response
 }
 
-/// A body of the header line and the rows that `write` makes of `places`, one chunk at a time. A task
-/// makes the next chunk while the client reads, and ends when the client takes none for too long: an
-/// HTTP/2 stream whose window is closed shows no other sign of that.
+/// A body with the header line and the rows that `write` makes of `places`, one chunk at a time. A
+/// task writes the next chunk while the client reads. It ends when the client takes no chunk for too
+/// long, since a closed window is the only sign of a stalled HTTP/2 client.
 pub fn chunks<P: Send + Sync + 'static>(
     started: Started,
     header: impl Into<Cow<'static, str>>,
@@ -157,19 +157,20 @@ pub fn chunks<P: Send + Sync + 'static>(
         match state.0.recv().await {
             Some(Sent::Rows(chunk)) => Ok(Some((chunk, state))),
             Some(Sent::End) => Ok(None),
-            // The status has been sent, so a failure aborts the connection.
+            // The status is already sent, so a failure aborts the connection.
             None => Err(io::Error::other("the export was aborted")),
         }
     }))
 }
 
-/// The body of the response to HEAD: of unknown length as the rows, so that the headers are those of GET.
+/// The body of the response to HEAD. Like the rows, it has no declared length, so the headers equal those
+/// of GET.
 pub fn no_rows() -> Body {
     Body::from_stream(stream::empty::<io::Result<Bytes>>())
 }
 
-/// The drops of some names as CSV, in their order, after a byte order mark if `bom`. Names that never dropped
-/// are left out.
+/// Exports the drops of some names as CSV, in their order, after a byte order mark if `bom`. Omits names that
+/// never dropped.
 ///
 /// # Errors
 /// 429 as for every export.
@@ -200,7 +201,7 @@ pub async fn export_names(
     Ok(csv_response("drops", as_of.today, body, &allowance))
 }
 
-/// An item of an export. Without [`Sent::End`], rows are missing.
+/// An item of an export. An export that ends without [`Sent::End`] lacks rows.
 enum Sent {
     Rows(Bytes),
     End,
@@ -216,7 +217,7 @@ async fn send_chunks<P: Send + Sync + 'static>(
     let rows = Arc::new((places, write));
     let mut start = 0;
     loop {
-        // The connection is aborted, as for every export without an end.
+        // Returning without [`Sent::End`] aborts the connection.
         if readmit(&started.app, &started.caller, Scope::Export).is_err() {
             return;
         }
@@ -233,10 +234,10 @@ async fn send_chunks<P: Send + Sync + 'static>(
         };
         let item = match work::run_aside(write_chunk).await {
             Ok(chunk) => Sent::Rows(chunk.into()),
-            // The conversion logs it.
+            // Converting the error also logs it.
             Err(err) => return drop(Refusal::from(err)),
         };
-        // Fails when the client is gone or has stalled.
+        // Fails if the client disconnected or stalled.
         if sender.send_timeout(item, started.app.limits.stall).await.is_err() {
             return;
         }

@@ -1,10 +1,9 @@
-//! Facts that the server passes to handlers, in the extensions of a request.
+//! Values that the server passes to handlers in the extensions of a request.
 
 use std::any::Any;
 use std::sync::Arc;
 
-/// The server's slot of a request, in the extensions of one that may take long. It is free again when the
-/// last clone is dropped.
+/// The server's slot of a request that may take long. Dropping the last clone frees it.
 #[derive(Clone)]
 pub struct ServerSlot(#[expect(dead_code, reason = "held until drop")] Arc<dyn Any + Send + Sync>);
 
@@ -14,6 +13,6 @@ impl ServerSlot {
     }
 }
 
-/// Marks a HEAD request, which is routed as GET: its response has the headers alone.
+/// Marks a HEAD request, which is routed as GET: its response has only the headers.
 #[derive(Clone, Copy, Debug)]
 pub struct HeadersOnly;

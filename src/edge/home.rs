@@ -10,16 +10,16 @@ use axum::http::request::Parts;
 use crate::edge::peer::Client;
 use crate::service::app::App;
 
-/// Host of links for a client that names none.
+/// Host of links if the request has no host.
 const UNNAMED: &str = "localhost:8080";
 
-/// Scheme, host and port that a request was sent to. The server puts it into the request's extensions.
+/// Scheme, host and port that a request was sent to, stored in its extensions by the server.
 #[derive(Clone, Debug)]
 pub struct Origin(String);
 
 impl Origin {
-    /// The origin of a request that arrived with TLS or without. A trusted proxy says which scheme and host its
-    /// client used: each hop adds its own host, and the first scheme is that of the client.
+    /// Determines the origin of a request, which arrived with TLS or without. A trusted proxy reports the
+    /// scheme and host that its client used: each hop adds its own host, and the first scheme is the client's.
     pub fn new(headers: &HeaderMap, has_tls: bool, client: &Client) -> Origin {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let forwarded = |name: &str| text(name).filter(|_| client.through_proxy);
@@ -40,7 +40,7 @@ impl Origin {
     }
 }
 
-/// Base URL of this server without a slash at its end: the public one, or else the one that this client uses.
+/// Base URL of this server without a trailing slash: the public one, or else the one that this client uses.
 pub struct Home(pub String);
 
 impl Home {

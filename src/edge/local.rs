@@ -1,6 +1,6 @@
 //! Requests from the machine of a single-user server: on loopback, without a proxy.
 //!
-//! No header can prove that a request was not forwarded by a proxy. So this only decides who may be the first
+//! No header can prove that no proxy forwarded a request. So this check only decides who may be the first
 //! visitor, whose browser then gets a cookie (`web/account/welcome`).
 
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use axum::http::{Extensions, HeaderMap, Version};
 use crate::edge::peer::Client;
 use crate::service::app::App;
 
-/// Headers that proxies, load balancers and content networks add to what they forward.
+/// Headers that proxies, load balancers and CDNs add to requests that they forward.
 const FORWARDING: [&str; 26] = [
     "ali-cdn-real-ip",
     "cdn-loop",
@@ -40,7 +40,7 @@ const FORWARDING: [&str; 26] = [
     "x-original-host",
     "x-real-ip",
 ];
-/// How further ones begin.
+/// Prefixes of further such headers.
 const FORWARDING_PREFIXES: [&str; 10] = [
     "x-forwarded",
     "x-appengine-",
@@ -54,18 +54,18 @@ const FORWARDING_PREFIXES: [&str; 10] = [
     "tailscale-",
 ];
 
-/// Whether a request came from this machine to a server that is for its owner alone.
+/// Whether a request came from this machine to a single-user server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Local {
     Yes,
-    /// The server has users, or the request is of another machine.
+    /// The server has several users, or the request came from another machine.
     No,
-    /// From this machine, but not from a browser on it.
+    /// The connection came from this machine, but not from a browser on it.
     Forwarded,
 }
 
-/// Judges a request. A name in `Host` other than that of this machine is refused: a page of another site
-/// could have it resolve to loopback (DNS rebinding).
+/// Judges a request. A `Host` that does not name this machine is refused, since another site could make
+/// its own name resolve to loopback (DNS rebinding).
 pub fn judge(app: &App, extensions: &Extensions, headers: &HeaderMap, version: Version) -> Local {
     let is_near = app.site.single_user
         && extensions
@@ -79,8 +79,8 @@ pub fn judge(app: &App, extensions: &Extensions, headers: &HeaderMap, version: V
     }
 }
 
-/// Whether a proxy says that it forwarded the request, or it is not one that a browser on this machine
-/// sends. A proxy without settings speaks HTTP/1.0 or closes each connection, as nginx does, and its visitors'
+/// Whether the request shows signs of a proxy, or differs from those of a browser on this machine. An
+/// unconfigured proxy such as nginx uses HTTP/1.0 or closes each connection, and the headers of its visitors'
 /// browsers name the host that they see.
 fn is_forwarded(headers: &HeaderMap, version: Version) -> bool {
     let is_added = |name: &str| {

@@ -1,4 +1,5 @@
-//! HTTP code shared by the API, the pages and the server: headers, cookies, addresses and statuses.
+//! HTTP code shared by the API, the pages and the server: headers, cookies, client addresses and
+//! statuses.
 
 pub mod allowance;
 pub mod body;

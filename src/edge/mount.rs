@@ -1,7 +1,8 @@
-//! The path below which the server is reached: `public_url = "https://example.com/drops"`.
+//! The path prefix under which the server is reached, as in `public_url =
+//! "https://example.com/drops"`.
 //!
-//! Routes, handlers and templates know addresses from the root alone. A request loses the path at the door, if
-//! its proxy has not removed it already; the addresses in headers and pages get it on the way out.
+//! Routes, handlers and templates use paths without the prefix. It is stripped from the path of each request,
+//! unless a proxy has done so already, and added to the URLs in the headers and pages of responses.
 
 use std::sync::Arc;
 
@@ -17,23 +18,23 @@ use http_body_util::BodyExt;
 
 use crate::vocab::url::BaseUrl;
 
-/// Starts of attributes that hold an address on this server, as `maud` writes them.
+/// Starts of attributes that contain a URL path of this server, as `maud` writes them.
 const ATTRIBUTES: [&str; 6] =
     [" href=\"/", " src=\"/", " action=\"/", " formaction=\"/", " data-href=\"/", " data-path=\"/"];
 
-/// The path. Clones share it.
+/// The path prefix, or none. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Mount(Option<Arc<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Begins with a slash and does not end with one.
+    /// Starts with a slash and does not end with one.
     path: String,
     attributes: AhoCorasick,
 }
 
 impl Mount {
-    /// The path of the public address; none at the root of its host.
+    /// Takes the prefix from the public URL; none if the server is at the root of its host.
     pub fn new(home: Option<&BaseUrl>) -> Mount {
         let path = home.map(BaseUrl::path).filter(|path| !path.is_empty());
         Mount(path.map(|path| {
@@ -42,7 +43,7 @@ impl Mount {
         }))
     }
 
-    /// Removes the path from the address of a request. A path without the prefix went through a proxy that strips it.
+    /// Strips the prefix from the URI of a request. A path without it came through a proxy that strips it.
     pub fn enter(&self, uri: &mut Uri) {
         let Some(inner) = &self.0 else { return };
         let Some(rest) = uri.path().strip_prefix(&inner.path) else { return };
@@ -60,7 +61,7 @@ impl Mount {
         }
     }
 
-    /// Adds the path to the headers of a response: where it leads, and where its cookies hold.
+    /// Adds the prefix to the headers of a response: to redirects, and to the paths of cookies.
     pub fn head(&self, headers: &mut HeaderMap) {
         let Some(Inner { path, .. }) = self.0.as_deref() else { return };
         let mut change = |name: HeaderName, changed: &dyn Fn(&str) -> Option<String>| {
@@ -88,7 +89,7 @@ impl Mount {
         });
     }
 
-    /// Adds the path to the addresses in a page. Pages are rendered as a whole, so their body is
+    /// Adds the prefix to the URLs in a page. Pages are rendered as a whole, so the body is
     /// available.
     pub fn page(&self, response: Response<Body>) -> Response<Body> {
         let is_page = response
@@ -107,7 +108,7 @@ impl Mount {
 }
 
 impl Inner {
-    /// The page with the path before its addresses.
+    /// Returns the page with the prefix before its URLs.
     fn moved(&self, page: &str) -> String {
         let mut moved = String::with_capacity(page.len() + page.len() / 8);
         let mut from = 0;
@@ -124,7 +125,7 @@ impl Inner {
     }
 }
 
-/// Whether an address is a path on this host. Two slashes lead to another host.
+/// Whether a URL is a path on this host. With two leading slashes it names another host.
 fn is_local(address: &str) -> bool {
     address.strip_prefix('/').is_some_and(|rest| !rest.starts_with(['/', '\\']))
 }

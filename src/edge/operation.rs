@@ -12,7 +12,7 @@ use crate::service::app::App;
 use crate::vocab::named::named_enum;
 use crate::vocab::scope::Scope;
 
-/// Builds the route of an operation. Its handler makes the checks that the operation declares.
+/// Builds the route of an operation, whose handler performs the checks that the operation declares.
 pub type MakeRoute = fn(&'static Operation) -> MethodRouter<App>;
 
 /// The operations of the API, for pages about it.
@@ -28,17 +28,17 @@ pub struct Operation {
     pub method: &'static str,
     pub path: &'static str,
     pub access: Access,
-    /// Requests that it competes with. A [`Class::Stream`] is a read unless the request waits.
+    /// Class of its requests. A [`Class::Stream`] counts as a read unless the request waits.
     pub class: Class,
     pub caching: Caching,
-    /// Whether it writes user data. Some POSTs only compute.
+    /// Whether it writes user data; some POSTs only compute.
     pub changes: bool,
     /// Whether its responses carry an `ETag` and `If-None-Match` is honoured.
     pub tagged: bool,
-    /// Handler of `GET` of the same path, whose responses get an `ETag` that `If-Match` is compared with;
-    /// `None` for a path without one.
+    /// Handler of `GET` on the same path; `If-Match` is compared with the `ETag` of its response. `None`
+    /// for a path without `GET`.
     pub current: Option<MakeRoute>,
-    /// Whether its response is the representation of the resource, and has the same `ETag`.
+    /// Whether its response is the representation of the resource, with the same `ETag` as `GET`.
     pub represents: bool,
     /// Whether its responses name the index generation they were computed from.
     pub of_index: bool,
@@ -50,12 +50,12 @@ pub struct Operation {
     /// Details; may be empty.
     pub description: &'static str,
     pub parameters: &'static [Parameter],
-    /// Parameters that a search in the body takes.
+    /// Parameters of searches in the request body.
     pub queries: Option<Queries>,
     /// Schema of the request body.
     pub body: Option<Shape>,
-    /// Responses specific to the operation, 2xx first. The document adds those that follow
-    /// from its access and its body.
+    /// Responses specific to the operation, 2xx first. The document adds those implied by its
+    /// access and body.
     pub responses: &'static [ResponseSpec],
     pub route: MakeRoute,
 }
@@ -86,7 +86,7 @@ impl Operation {
         }
     }
 
-    /// The scope that a key needs; `None` for an operation that needs no key.
+    /// Returns the scope that a key needs; `None` for an operation without a key.
     pub fn scope(&self) -> Option<Scope> {
         Some(match (self.access, self.group) {
             (Access::Everybody, _) => return None,
@@ -133,7 +133,7 @@ impl Operation {
         Operation { access: Access::Everybody, caching: Caching::Public, ..self }
     }
 
-    /// A page for everybody.
+    /// A page that needs no session.
     pub const fn page(self) -> Operation {
         Operation { access: Access::Everybody, caching: Caching::Session, ..self }
     }
@@ -165,17 +165,17 @@ impl Operation {
         Operation { tagged: true, ..self }
     }
 
-    /// The responses are the representation of the resource, with its tag.
+    /// Declares that the responses are the representation of the resource, with its tag.
     pub const fn represents(self) -> Operation {
         Operation { represents: true, ..self }
     }
 
-    /// `If-Match` is compared with the tag of what this handler returns.
+    /// Declares that `If-Match` is compared with the tag of this handler's response.
     pub const fn current(self, route: MakeRoute) -> Operation {
         Operation { current: Some(route), ..self }
     }
 
-    /// Whether `If-Match` applies: it replaces, changes or removes something.
+    /// Whether `If-Match` applies: the operation replaces, changes or removes a resource.
     pub fn is_conditional(&self) -> bool {
         self.changes && matches!(self.method, "PUT" | "PATCH" | "DELETE")
     }
@@ -201,14 +201,14 @@ impl Operation {
     }
 }
 
-/// Parameters that a search in a request body takes, as members.
+/// Parameters of a search that are members of the request body.
 #[derive(Clone, Copy)]
 pub struct Queries(pub &'static [Parameter]);
 
 /// Required credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// None.
+    /// No credentials.
     Everybody,
     /// A key of plan Pro or above. Counts one request.
     Key,
@@ -217,7 +217,7 @@ pub enum Access {
 }
 
 named_enum! {
-    /// Section of the document, in its order. The name is its heading.
+    /// Section of the document, in document order. The value is the heading.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Group {
         Names = "Names",
@@ -253,7 +253,7 @@ pub struct Parameter {
     pub place: ParameterPlace,
     pub kind: ParameterKind,
     pub required: bool,
-    /// Example of a value as sent; empty only outside of the query string.
+    /// Example of a value as sent; empty only for parameters outside the query string.
     pub example: &'static str,
     pub description: &'static str,
 }
@@ -279,7 +279,7 @@ pub enum ParameterKind {
     Text {
         chars_max: u32,
     },
-    /// Text in a format of our own, for readers and tests; standard validators ignore it.
+    /// Text in a custom format, for readers and tests; standard validators ignore it.
     Format {
         format: &'static str,
         chars_max: Option<u32>,
@@ -293,7 +293,7 @@ pub enum ParameterKind {
     },
 }
 
-/// A status and the body that comes with it.
+/// A status and its response body.
 pub struct ResponseSpec {
     pub status: u16,
     pub description: &'static str,
@@ -303,7 +303,7 @@ pub struct ResponseSpec {
 /// Body of a response.
 pub enum Content {
     Json(Shape),
-    /// A body of this media type.
+    /// A body of another media type.
     Text(&'static str),
     /// The `Error` object.
     Refusal,
@@ -314,7 +314,7 @@ pub enum Content {
 pub struct Shape {
     pub name: fn() -> std::borrow::Cow<'static, str>,
     pub schema: fn() -> RefOr<Schema>,
-    /// Appends the schemas that this one refers to.
+    /// Appends the schemas that this one references.
     pub parts: fn(&mut Vec<(String, RefOr<Schema>)>),
 }
 

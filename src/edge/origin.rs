@@ -1,14 +1,14 @@
-//! CSRF protection for requests that carry a session cookie: the origin of a request from
-//! `Sec-Fetch-Site`, or from `Origin` or `Referer` of browsers that do not send it (OWASP, Cross-Site
-//! Request Forgery Prevention).
+//! CSRF protection for requests that carry a session cookie: determines the origin of a request from
+//! `Sec-Fetch-Site`, or from `Origin` or `Referer` for browsers that do not send it (OWASP,
+//! Cross-Site Request Forgery Prevention).
 
 use axum::http::HeaderMap;
 use axum::http::header::{HOST, HeaderName, ORIGIN, REFERER};
 
 const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Whether one of our own pages sent a state-changing request. Without either header the request is
-/// refused: every browser sends one of them with a POST.
+/// Whether one of our own pages sent a state-changing request. False if no such header is present:
+/// every browser sends one with a POST.
 pub fn is_same_origin(headers: &HeaderMap) -> bool {
     match headers.get(SITE) {
         Some(site) => site == "same-origin",
@@ -16,7 +16,7 @@ pub fn is_same_origin(headers: &HeaderMap) -> bool {
     }
 }
 
-/// Whether a download was started from one of our own pages, a typed address or a bookmark.
+/// Whether a download was started from one of our own pages, a typed URL or a bookmark.
 pub fn is_same_origin_or_direct(headers: &HeaderMap) -> bool {
     match headers.get(SITE) {
         Some(site) => site == "same-origin" || site == "none",
@@ -25,8 +25,8 @@ pub fn is_same_origin_or_direct(headers: &HeaderMap) -> bool {
     }
 }
 
-/// Whether a page of another site sent the request, for requests that carry an API key. Clients
-/// other than browsers send neither header.
+/// Whether a page of another site sent a request that carries an API key. Clients other than
+/// browsers send none of these headers.
 pub fn is_of_other_site(headers: &HeaderMap) -> bool {
     match headers.get(SITE) {
         Some(site) => site != "same-origin" && site != "none",

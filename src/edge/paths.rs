@@ -1,13 +1,13 @@
-//! Spellings of paths.
+//! Normalisation of request paths.
 
 use axum::http::Uri;
 
-/// The path of an operation with a slash at its end, which some clients add, without it. Nothing else
-/// changes, so that routes, limits and idempotency keys see one path.
+/// Removes the trailing slash that some clients add to the path of an operation, so that routes,
+/// limits and idempotency keys see one path.
 pub fn without_slash(uri: &Uri) -> Option<Uri> {
     let path = uri.path().strip_suffix('/')?;
     let is_operation = path.starts_with("/api/") || path == "/mcp";
-    // A path with two slashes is a different path, without a route.
+    // A path that ends with two slashes is a different path, without a route.
     if !is_operation || path.ends_with('/') {
         return None;
     }

@@ -6,32 +6,32 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use axum::http::HeaderMap;
 use axum::http::header::FORWARDED;
 
-/// The client of a request. The server puts it into the request's extensions.
+/// The client of a request, stored in its extensions by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
     pub address: IpAddr,
     /// Whether a trusted proxy forwarded the request, so that its headers can be trusted.
     pub through_proxy: bool,
-    /// Whether that proxy names no usable address, such as `unknown`, so that the address is the proxy's.
+    /// Whether the proxy reports no usable address (for example `unknown`), so that `address` is the
+    /// proxy's.
     pub is_hidden: bool,
 }
 
 impl Client {
-    /// The client behind a connection from `connected`. If that is one of the trusted `proxies` (in
-    /// canonical form), the last untrusted address in `X-Forwarded-For`; clients can forge the entries
-    /// before it.
+    /// Determines the client behind a connection from `connected`. If that is one of the trusted
+    /// `proxies` (in canonical form), the client is the last untrusted address in `X-Forwarded-For`;
+    /// clients can forge the entries before it.
     pub fn from_headers(connected: IpAddr, headers: &HeaderMap, proxies: &[IpAddr]) -> Client {
         let is_proxy = |address: &IpAddr| proxies.contains(&address.to_canonical());
         if !is_proxy(&connected) {
             return Client { address: connected, through_proxy: false, is_hidden: false };
         }
         let mut address = connected;
-        // A proxy may send only the newer header. It then forwards for a client whose address is
-        // unknown.
+        // A proxy may send only the newer `Forwarded` header. The client's address is then unknown.
         let mut is_hidden =
             headers.contains_key(FORWARDED) && !headers.contains_key("x-forwarded-for");
         let lines = headers.get_all("x-forwarded-for").iter().rev();
-        // Bytes, because forged entries may not be valid text.
+        // Parsed as bytes, because forged entries may be invalid text.
         for named in lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b',')) {
             let Some(next) = str::from_utf8(named).ok().and_then(|text| parse(text.trim())) else {
                 is_hidden = true;
@@ -45,13 +45,14 @@ impl Client {
         Client { address, through_proxy: true, is_hidden }
     }
 
-    /// The network that limits apply to.
+    /// The network that rate limits apply to.
     pub fn network(&self) -> IpAddr {
         network(self.address)
     }
 }
 
-/// The least that a provider assigns to one customer: an IPv4 address, or an IPv6 /64 (RFC 6177).
+/// Returns the smallest network that a provider assigns to one customer: an IPv4 address, or an
+/// IPv6 /64 (RFC 6177).
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -59,7 +60,7 @@ pub fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// An address with or without a port, in quotes or not.
+/// Parses an address with or without a port, quoted or not.
 fn parse(text: &str) -> Option<IpAddr> {
     let text = text.trim_matches('"');
     let bare = text.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();

@@ -1,6 +1,6 @@
-//! Reads after writes in a cluster. The response to a write returns the position of the shared log in a header, and to
-//! browsers in a cookie. A request that sends it is answered from no older state on any node, and refused
-//! how far that was.
+//! Read-your-writes consistency in a cluster. The response to a write returns the position of the shared log in a
+//! header, and to browsers in a cookie. A node serves a request with a position only from a state at least as new, and
+//! refuses it if it does not catch up in time.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,9 +21,9 @@ use crate::service::site::CookieKind;
 /// Header of responses to writes, and of requests that depend on them.
 pub const HEADER: HeaderName = HeaderName::from_static("x-log-position");
 const COOKIE: &str = "dropdex-position";
-/// Long after it all nodes are as far, or not ready.
+/// By then, all nodes have long caught up or are not ready.
 const COOKIE_LIFE_S: u32 = 60;
-/// Time for a node to come as far. Most take a few milliseconds.
+/// Time allowed for a node to catch up. Most take a few milliseconds.
 const WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// A position in the shared log. Opaque to clients.
@@ -45,11 +45,11 @@ impl FromStr for LogPosition {
     }
 }
 
-/// When a request began, by the index in use then.
+/// The start of a request, identified by the index in use then.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment(Option<u64>);
 
-/// Returns and awaits positions, for a node of a cluster.
+/// Returns positions to clients and waits for them, on a cluster node.
 #[derive(Clone)]
 pub struct Positions {
     pub store: Store,
@@ -58,10 +58,10 @@ pub struct Positions {
 }
 
 impl Positions {
-    /// Waits until this node is as far as a request shows.
+    /// Waits until this node has reached the position that a request sends.
     ///
     /// # Errors
-    /// 400 for a header that no node sent, 503 if the node stays behind, or the other nodes serve newer lists.
+    /// 400 for a header that no node sent, 503 if the node stays behind or the other nodes serve newer lists.
     pub async fn reach(&self, headers: &HeaderMap) -> Result<Moment, ApiError> {
         if self.live.is_behind() {
             return Err(ApiError::NodeBehind);
@@ -74,7 +74,8 @@ impl Positions {
         Ok(Moment(self.live.epoch()))
     }
 
-    /// Returns the position of the log to a client, at least that of the state behind the response.
+    /// Adds the log position to a response. It is at least that of the state the response was made
+    /// from.
     pub fn tell(&self, request: &HeaderMap, response: &mut HeaderMap) {
         let position = LogPosition(self.store.log_position()).to_string();
         if !request.contains_key(AUTHORIZATION) {
@@ -91,8 +92,8 @@ impl Positions {
         }
     }
 
-    /// Whether one index was in use since then, and belongs to the position that was returned. Otherwise a response may
-    /// be of another.
+    /// Whether the same index was in use ever since, and belongs to the returned position. Otherwise the response may
+    /// come from another one.
     pub fn saw_one_index(&self, Moment(epoch): Moment) -> bool {
         epoch.is_some() && self.live.epoch() == epoch && !self.live.is_behind()
     }
@@ -105,7 +106,7 @@ fn shown(headers: &HeaderMap) -> Result<Option<LogPosition>, ApiError> {
             ApiError::parameter("X-Log-Position", "is not a position that this service returned")
         });
     }
-    // A browser may keep a cookie of an older service.
+    // An invalid cookie is ignored: the browser may still have one of an earlier installation.
     let cookie =
         CookieJar::from_headers(headers).get(COOKIE).and_then(|it| it.value().parse().ok());
     Ok(cookie)

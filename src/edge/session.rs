@@ -12,8 +12,8 @@ use crate::accounts::{Person, SESSION_KEPT_MAX, SessionLife, Token};
 use crate::service::app::App;
 use crate::service::site::CookieKind;
 
-/// The cookie that carries `token`. It ends with the browser session unless the owner keeps it; the
-/// server ends the session in any case.
+/// The cookie that carries `token`. It expires with the browser session unless the user chose to
+/// stay logged in; the server ends the session in any case.
 pub fn cookie(kind: CookieKind, token: &Token, life: SessionLife) -> Cookie<'static> {
     let mut cookie = build(kind, token.reveal().to_owned());
     if life == SessionLife::Kept {
@@ -22,7 +22,7 @@ pub fn cookie(kind: CookieKind, token: &Token, life: SessionLife) -> Cookie<'sta
     cookie
 }
 
-/// A cookie that deletes the one that was set.
+/// A cookie that makes the browser delete the session cookie.
 pub fn removal(kind: CookieKind) -> Cookie<'static> {
     let mut cookie = build(kind, String::new());
     cookie.make_removal();
@@ -38,20 +38,21 @@ fn build(kind: CookieKind, value: String) -> Cookie<'static> {
         .build()
 }
 
-/// The user of a request: the one that the server found before routing, or that of the cookie.
+/// Returns the user of a request: the one that the server found before routing, or the one of the
+/// cookie.
 pub fn of_request(app: &App, parts: &Parts, now: DateTime<Utc>) -> Option<Person> {
     parts.extensions.get::<Person>().cloned().or_else(|| find(app, &parts.headers, now))
 }
 
-/// The user of the cookie, if the session is valid at `now`. The owner of a single-user server without a
-/// password has a cookie for plain HTTP, which not every browser keeps otherwise.
+/// Returns the user of the cookie, if the session is valid at `now`. The owner of a single-user server
+/// without a password has a cookie for plain HTTP, since not every browser keeps secure cookies there.
 pub fn find(app: &App, headers: &HeaderMap, now: DateTime<Utc>) -> Option<Person> {
     let person = |kind| app.store.person(&token_in(kind, headers)?, now);
     let owner = || person(CookieKind::PlainHttp).filter(|person| person.session.is_none());
     person(app.site.cookie).or_else(|| owner().filter(|_| app.site.single_user))
 }
 
-/// The token in the request's cookie, valid or not.
+/// Returns the token in the request's cookie, valid or not.
 pub fn token(app: &App, headers: &HeaderMap) -> Option<Token> {
     let of_owner = app.site.single_user.then_some(CookieKind::PlainHttp);
     token_in(app.site.cookie, headers).or_else(|| token_in(of_owner?, headers))
