@@ -128,12 +128,12 @@ impl Operation {
         Operation { description, ..self }
     }
 
-    /// An operation without a key, whose response depends on nothing else.
+    /// An operation without a key, whose response depends only on the URL.
     pub const fn public(self) -> Operation {
         Operation { access: Access::Everybody, caching: Caching::Public, ..self }
     }
 
-    /// A page that needs no session.
+    /// An operation without a key, whose response depends on the session.
     pub const fn page(self) -> Operation {
         Operation { access: Access::Everybody, caching: Caching::Session, ..self }
     }

@@ -1,5 +1,5 @@
-//! Requests that take long: at most a few at once for each account, so that one account cannot take all
-//! slots of the server, or one after the other (`data/docs/network.md`).
+//! Limits of long requests per account: a few at once, or one after another, so that one account cannot
+//! take all slots of the server (`data/docs/network.md`).
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,14 +9,14 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::vocab::ids::AccountId;
 
-/// Counts requests of one kind in progress by account.
+/// Number of requests of one kind in progress, per account.
 #[derive(Debug, Default)]
 pub struct AccountTurns {
-    /// Held for one update of the map.
+    /// Held only while one entry is updated.
     counts: Mutex<HashMap<AccountId, u32>>,
 }
 
-/// One request in progress, until drop.
+/// One request in progress, counted until it is dropped.
 #[derive(Debug)]
 pub struct AccountTurn {
     turns: Arc<AccountTurns>,
@@ -24,7 +24,7 @@ pub struct AccountTurn {
 }
 
 impl AccountTurns {
-    /// Begins a request of the account; `None` while `limit` are in progress.
+    /// Begins a request of the account. Returns `None` while `limit` are in progress.
     pub fn begin(self: &Arc<Self>, account: AccountId, limit: u32) -> Option<AccountTurn> {
         let mut counts = self.counts();
         let running = counts.entry(account).or_default();
@@ -50,9 +50,9 @@ impl Drop for AccountTurn {
     }
 }
 
-/// Runs one request of each key at a time, in order of arrival.
+/// Serialises the requests of each key, in order of arrival.
 pub struct OneAtATime<K> {
-    /// Held for one look-up.
+    /// Held only during one look-up.
     locks: Mutex<HashMap<K, Lock>>,
 }
 
@@ -65,7 +65,7 @@ impl<K> Default for OneAtATime<K> {
 }
 
 impl<K: Eq + Hash> OneAtATime<K> {
-    /// Waits for the others of this key. The next one starts when the guard is dropped.
+    /// Waits for earlier requests of this key. Dropping the guard lets the next one start.
     pub async fn enter(&self, key: K) -> OwnedMutexGuard<()> {
         self.lock_of(key).lock_owned().await
     }
@@ -73,7 +73,7 @@ impl<K: Eq + Hash> OneAtATime<K> {
     fn lock_of(&self, key: K) -> Lock {
         let mut locks = self.locks.lock().expect("no code panics holding this lock");
         if !locks.contains_key(&key) {
-            // Those without holders or waiters.
+            // Removes locks without holders or waiters.
             locks.retain(|_, lock| Arc::strong_count(lock) > 1);
         }
         Arc::clone(locks.entry(key).or_default())

@@ -1,4 +1,4 @@
-//! State that all requests share.
+//! State shared by all requests.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,20 +23,20 @@ use crate::sources::worker::SourcesStatus;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 
-/// State shared by all handlers.
+/// State shared by all handlers. Cheap to clone.
 #[derive(Clone)]
 pub struct App(Arc<AppParts>);
 
-/// Everything that an [`App`] holds.
+/// The parts of an [`App`].
 pub struct AppParts {
     /// The generation being served.
     pub live: Arc<LiveIndex>,
     /// User data.
     pub store: Store,
-    /// Events of names.
+    /// The log of changes of names.
     pub changes: ChangeLog,
     pub clock: Clock,
-    /// Days a name counts as catchable after its effective release.
+    /// Days for which a name counts as catchable after its effective release.
     pub catch_days: u16,
     pub site: Site,
     pub reach: Reach,
@@ -44,7 +44,7 @@ pub struct AppParts {
     pub status: Status,
 }
 
-/// Who the server calls for its users.
+/// Outbound services that requests use.
 pub struct Reach {
     /// Checks the webhook addresses that users enter.
     pub guard: Guard,
@@ -63,14 +63,14 @@ pub struct ResponseLimits {
     pub exports: Arc<AccountTurns>,
     /// Long polls and streams of events in progress.
     pub streams: Arc<AccountTurns>,
-    /// Longest wait for a client to take the next rows.
+    /// Maximum wait for a client to read the next rows.
     pub stall: Duration,
-    /// Whether exports hold drops of lists for internal use only.
+    /// Whether exports include drops from lists that are for internal use only.
     pub exports_internal: bool,
 }
 
 impl ResponseLimits {
-    /// Limits of a server that waits `stall` for a client to take the next rows.
+    /// Limits of a server that waits at most `stall` for a client to read the next rows.
     pub fn new(stall: Duration, exports_internal: bool) -> ResponseLimits {
         let (feeds, exports, streams) = (FeedLimits::default(), Arc::default(), Arc::default());
         ResponseLimits { feeds, exports, streams, stall, exports_internal }
@@ -86,7 +86,7 @@ pub struct Status {
     pub inbox: Arc<InboxStatus>,
     /// The sources that the server fetches.
     pub sources: Arc<SourcesStatus>,
-    /// How ingests and rebuilds do.
+    /// Status of ingests and rebuilds.
     pub jobs: Arc<JobStatus>,
     /// Why the served generation differs from the one in `CURRENT`; `None` if it does not.
     pub index_problem: Arc<Mutex<Option<String>>>,
@@ -95,7 +95,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// The status of a server that starts now.
+    /// Creates the status of a server that starts now.
     pub fn new(node: String, index_problem: Option<String>) -> Status {
         Status {
             node,
@@ -124,7 +124,7 @@ impl Status {
     }
 }
 
-/// The time of a request. It is read once, so that counting, stages and dates agree.
+/// The time of a request, read once so that quotas, stages and dates agree.
 #[derive(Clone, Copy, Debug)]
 pub struct Now(pub DateTime<Utc>);
 

@@ -1,4 +1,4 @@
-//! Channels of alerts: parsed, and checked before a rule is saved.
+//! Channels of alerts: parsing, and the checks before a rule is saved.
 
 use futures_util::future::join_all;
 
@@ -32,13 +32,14 @@ pub fn channel_types() -> impl Iterator<Item = &'static str> {
 /// Checks that messages can be sent through channels.
 ///
 /// # Errors
-/// The operator has not set one up, or an address is not public.
+/// A channel is not set up by the operator, or an address is not public.
 pub async fn check(app: &App, channels: &[Channel]) -> Result<(), ApiError> {
     check_configured(app.reach.channels, channels)?;
     check_webhooks(&app.reach.guard, channels).await
 }
 
-/// Parses channels. `before` are those that a rule has, whose chats may be sent as responses show them.
+/// Parses channels. `before` are the current channels of the rule; their chats may be sent in the
+/// masked form of responses.
 ///
 /// # Errors
 /// The first invalid part of a channel, such as `channels[0].url`.
@@ -52,7 +53,7 @@ pub fn parse(
     channels.map(|(at, sent)| parse_one(at, sent, hosts, &mut kept)).collect()
 }
 
-/// Parses a channel. A chat that is sent as responses show it is one of the `kept`.
+/// Parses a channel. A chat in the masked form of responses stands for one of `kept`.
 fn parse_one(
     at: usize,
     sent: SentChannel,

@@ -1,5 +1,5 @@
-//! Registry checks requested on a dossier. Requests wait here for the verification worker,
-//! which queries within its limits for each server, and results are kept for a while.
+//! Registry checks requested on a dossier. Requests wait here for the verification worker, which
+//! respects its rate limits for each server. Results are cached for a few hours.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::num::NonZeroU32;
@@ -14,22 +14,22 @@ use crate::vocab::ids::AccountId;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::Observation;
 
-/// Time for which a result is returned again instead of a new query.
+/// Time for which a result counts as fresh and is returned instead of a new query.
 const FRESH: Duration = Duration::from_secs(600);
-/// Time after which a result is forgotten.
+/// Time after which a result is removed.
 const KEPT: Duration = Duration::from_secs(6 * 3_600);
-/// Maximum results kept.
+/// Maximum number of results kept.
 const RESULTS_MAX: usize = 4_096;
-/// Maximum requests that wait.
+/// Maximum number of waiting requests.
 const WAITING_MAX: usize = 256;
-/// Checks of an account per hour. As many may come at once.
+/// Checks per account and hour. All may come at once.
 const PER_HOUR: NonZeroU32 = NonZeroU32::new(60).expect("above 0");
 
-/// The end of a check.
+/// Outcome of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
     Seen(Observation),
-    /// The registry gave no usable response, or asked for a pause.
+    /// The registry sent no usable response, or asked the server to pause.
     Failed,
 }
 
@@ -37,7 +37,7 @@ pub enum Checked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused;
 
-/// Requests, and results of the last hours.
+/// Waiting requests, and the results of the last hours.
 pub struct Checks {
     state: Mutex<State>,
     limits: DefaultKeyedRateLimiter<AccountId>,
@@ -65,8 +65,8 @@ impl Default for Checks {
 }
 
 impl Checks {
-    /// Asks for a check, unless there is a fresh result or the name waits already. Waits for the result
-    /// at most `wait`.
+    /// Requests a check, unless a fresh result exists or the name is already waiting. Waits at most
+    /// `wait` for the result.
     ///
     /// # Errors
     /// [`Refused`].
@@ -106,24 +106,24 @@ impl Checks {
         Ok(())
     }
 
-    /// The last result for a name, if it is not forgotten.
+    /// The last result for a name, if it is still kept.
     pub fn result(&self, name: &DomainName) -> Option<Checked> {
         let state = self.state();
         let (checked, at) = state.results.get(name)?;
         (at.elapsed() < KEPT).then_some(*checked)
     }
 
-    /// Returns once a name waits. For the worker.
+    /// Returns once a name is waiting. For the worker.
     pub async fn asked(&self) {
         self.asked.notified().await;
     }
 
-    /// The names that wait. For the worker, which settles each of them.
+    /// Returns the waiting names. For the worker, which settles each of them.
     pub fn take(&self) -> Vec<DomainName> {
         self.state().waiting.drain(..).collect()
     }
 
-    /// Ends the check of a name, if it was asked for.
+    /// Stores the result of a name, if a check of it was requested.
     pub fn settle(&self, name: &DomainName, checked: Checked) {
         let mut state = self.state();
         if !state.asked.remove(name) {

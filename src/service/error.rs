@@ -1,4 +1,4 @@
-//! Why a request is refused. Statuses and bodies are elsewhere (`edge/error`).
+//! Reasons to refuse a request. `edge/error` maps them to statuses and bodies.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -19,11 +19,11 @@ pub enum ApiError {
     Unauthenticated,
     /// A key that is not valid.
     InvalidKey,
-    /// A key that worked until then.
+    /// A key that expired at this time.
     ExpiredKey { at: UnixMs },
-    /// The plan has no JSON API.
+    /// The plan does not include the JSON API.
     JsonPlanRequired(Plan),
-    /// The plan has no CSV export.
+    /// The plan does not include CSV exports.
     ExportPlanRequired(Plan),
     /// The key lacks this scope.
     ScopeRequired(Scope),
@@ -40,23 +40,23 @@ pub enum ApiError {
     CrossSite,
     /// No such resource.
     NotFound,
-    /// The resource is not in the state that `If-Match` names.
+    /// The `ETag` of the resource is not in `If-Match`.
     PreconditionFailed,
     /// The requested events are no longer kept.
     ChangesGone { oldest: u64 },
     /// The path exists, but not with this method.
     MethodNotAllowed,
-    /// As many exports of the account run as its plan allows at once.
+    /// The account already runs as many exports as its plan allows.
     TooManyExports { plan: Plan, limit: u32 },
-    /// The account has as many long polls and streams of events as it may.
+    /// The account already has the maximum number of long polls and event streams.
     TooManyStreams { limit: u32 },
     /// The day's allowance is used up.
     RateLimited { plan: Plan, allowance: Allowance, retry_after_s: i64 },
-    /// A write that was refused. `From` maps those that have a variant of their own here.
+    /// A refused write. `From` maps errors with their own variant to that variant.
     Write(WriteError),
-    /// The query exceeded its time budget, as it would again.
+    /// The query exceeded its time budget, and would do so again.
     QueryTimeout,
-    /// Too much work of the account, or of all visitors, is in progress.
+    /// Too much work of the account, or of all visitors, is already in progress.
     NoTurn { no_turn: NoTurn, is_visitor: bool },
     /// The client closed the connection before the response was ready.
     ClientClosed,
@@ -66,21 +66,22 @@ pub enum ApiError {
     TooManyVisits { per_minute: u32, retry_after_s: u64 },
     /// A feed was read too often.
     TooManyFeedRequests { retry_after_s: u64 },
-    /// As many feeds of the account are being made as may be at once.
+    /// The maximum number of feeds of the account is already being built.
     TooManyFeeds { limit: u32 },
     /// The `Host` header is missing, repeated or malformed.
     InvalidHost,
-    /// The pages are at another host.
+    /// The pages have another host.
     Misdirected { host: String },
-    /// The body did not arrive in time.
+    /// The request body did not arrive in time.
     SlowBody,
     /// The request exceeded its deadline.
     RequestTimeout,
-    /// This node has not applied yet what the request shows.
+    /// This node has not yet applied the log up to the position that the request sends.
     NodeBehind,
-    /// This node has not read since its start what the others wrote, so it cannot say that a credential is unknown.
+    /// This node has not read the other nodes' writes since its start, so it cannot know that a credential is
+    /// invalid.
     Unread,
-    /// A bug or a failing machine.
+    /// A bug or a machine failure.
     Internal(anyhow::Error),
 }
 
@@ -105,13 +106,13 @@ impl ApiError {
         ApiError::BadParameter { name: name.into(), what: what.to_string(), code }
     }
 
-    /// A parameter or member that is given more than once.
+    /// A parameter or member given more than once.
     pub fn repeated(name: impl Into<Cow<'static, str>>) -> ApiError {
         ApiError::coded(ParameterCode::Repeated, name, "is given more than once")
     }
 }
 
-/// A member of what was sent that must be there.
+/// Returns a required member of a request.
 ///
 /// # Errors
 /// It is absent.
@@ -132,7 +133,7 @@ impl From<WriteError> for ApiError {
     }
 }
 
-/// The member of a request body that holds a field.
+/// The name of a field in request bodies.
 fn member(field: Field) -> Cow<'static, str> {
     Cow::Borrowed(match field {
         Field::Registrar => "registrar",

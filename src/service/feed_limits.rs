@@ -1,4 +1,4 @@
-//! Limits of feeds.
+//! Limits of feeds: a rate for each address, and concurrency per account.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -13,15 +13,16 @@ use crate::service::account_turns::{AccountTurn, AccountTurns};
 use crate::service::error::ApiError;
 use crate::vocab::ids::AccountId;
 
-/// Requests of a feed: readers and calendars ask every quarter of an hour at most.
+/// Requests to a feed that may come at once. Feed readers and calendars poll every 15 minutes or
+/// less often.
 const BURST: u32 = 20;
 const REFILL_EVERY: Duration = Duration::from_secs(60);
-/// Feeds of an account that are made at once. They have the slots of visitors, which one account must not fill.
+/// Feeds of an account that may be built at once. They take slots of visitors, which one account must not use
+/// up.
 const AT_ONCE_MAX: u32 = 4;
 /// Requests between two removals of idle limits.
 const SWEEP_EVERY: u32 = 4_096;
-/// Limits of feeds: a rate for each address, and how many an account has made at once. Kept in memory: a restart
-/// resets them.
+/// Limiters of feeds. They are kept in memory, so a restart resets them.
 pub struct FeedLimits {
     limiter: DefaultKeyedRateLimiter<TokenDigest>,
     running: Arc<AccountTurns>,
@@ -44,7 +45,7 @@ impl FeedLimits {
     /// Begins a request of a feed.
     ///
     /// # Errors
-    /// 429 when the feed was read too often, or too many feeds of the account are being made.
+    /// 429 when the feed was read too often, or too many feeds of the account are being built.
     pub fn begin(&self, account: AccountId, feed: TokenDigest) -> Result<AccountTurn, ApiError> {
         if self.checks.fetch_add(1, Ordering::Relaxed).is_multiple_of(SWEEP_EVERY) {
             self.limiter.retain_recent();

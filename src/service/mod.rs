@@ -1,6 +1,5 @@
-//! Use cases, shared by JSON, CSV and pages: commands on accounts that need the index,
-//! queries within their time, and the state that all requests share. Independent of HTTP statuses
-//! and headers.
+//! Use cases, shared by JSON, CSV and pages: commands on accounts that need the index, queries with
+//! time limits, and the state shared by all requests. Independent of HTTP statuses and headers.
 
 pub mod account_turns;
 pub mod app;

@@ -1,4 +1,4 @@
-//! Claims of a portfolio, filtered.
+//! Filtered claims of a portfolio.
 
 use crate::accounts::{Claim, UserData};
 use crate::query::params::{Limits, Page, Params};
@@ -40,12 +40,12 @@ impl ClaimFilter {
         })
     }
 
-    /// The claims of the page, newest first.
+    /// The matching claims of the page, newest first.
     pub fn page_of<'a>(&'a self, owned: &'a UserData) -> impl Iterator<Item = &'a Claim> {
         self.page.rows(self.matching(owned))
     }
 
-    /// The claims of all pages, newest first.
+    /// All matching claims, newest first.
     pub fn matching<'a>(&'a self, owned: &'a UserData) -> impl Iterator<Item = &'a Claim> {
         owned.claims().take_while(|_| !budget::spent()).filter(|claim| {
             let at = claim.reported_at;
@@ -66,7 +66,8 @@ impl ClaimFilter {
     }
 }
 
-/// Upper bound of the microseconds to filter and serialise an account's claims, for [`work::run`].
+/// Upper bound of the time to filter and serialise an account's claims, in microseconds, for
+/// [`work::run`].
 pub fn claims_cost_us(owned: &UserData) -> u32 {
     work::cost_us(owned.claim_count(), CLAIM_US)
 }

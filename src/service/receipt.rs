@@ -4,12 +4,12 @@ use serde::Deserialize;
 
 use crate::accounts::{Answered, Receipt};
 
-/// The receipt of a form, whose page needs no more than the id of what was added.
+/// Builds the receipt of a form, whose page needs only the ID of the added resource.
 pub fn of_id(id: u64) -> Receipt {
     Receipt { code: 0, bytes: format!("{{\"id\":{id}}}").into_bytes() }
 }
 
-/// The id of an added resource, from the value or, for a repeat, from the receipt.
+/// The ID of an added resource, taken from the value or, for a repeated request, from the receipt.
 pub fn added_id<T>(answered: &Answered<T>, id: impl FnOnce(&T) -> u64) -> Option<u64> {
     #[derive(Deserialize)]
     struct Added {

@@ -1,4 +1,4 @@
-//! Alert rules: added, changed and tried.
+//! Alert rules: adding, changing and testing them.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::vocab::ids::RuleId;
 use crate::vocab::name::DomainName;
 use crate::vocab::url::HostRules;
 
-/// Adds an active rule. `parse` reads it against the account's data, the addresses of webhooks that are
-/// allowed, and today; `compiles` says whether it compiles a regular expression.
+/// Adds an active rule. `parse` reads it, given the account's data, the allowed webhook hosts, and
+/// today. `compiles` states whether `parse` compiles a regular expression.
 ///
 /// # Errors
-/// The rule or a channel is refused, the plan has no room for it, or nothing can be written.
+/// The rule or a channel is refused, the plan's limit is reached, or the write fails.
 pub async fn add<'a>(
     app: &'a App,
     caller: &Caller,
@@ -39,10 +39,10 @@ pub async fn add<'a>(
     Ok(app.store.add_rule(caller, rule, post).await?)
 }
 
-/// Changes a rule. `parse` reads the change against the channels that the rule has.
+/// Changes a rule. `parse` reads the change, given the rule's current channels.
 ///
 /// # Errors
-/// As [`add`], or there is no such rule.
+/// The errors of [`add`], or the rule does not exist.
 pub async fn change(
     app: &App,
     caller: &Caller,
@@ -64,7 +64,7 @@ pub async fn change(
 /// Queues a test message of a rule, with some names that match now.
 ///
 /// # Errors
-/// There is no such rule, or it cannot be tested now.
+/// The rule does not exist, or it cannot be tested now.
 pub async fn draft_test<'a>(
     app: &'a App,
     caller: &Caller,
@@ -81,7 +81,7 @@ pub async fn draft_test<'a>(
     Ok(app.store.queue_test(caller, id, &names, total, post).await?)
 }
 
-/// Sample and number of the names that match now.
+/// Samples of the names that match now, and their number.
 fn samples(
     filter: &Conditions,
     index: &Arc<Index>,
@@ -92,7 +92,7 @@ fn samples(
     Ok((matched_samples(&preview, index, as_of), preview.today))
 }
 
-/// The samples of a preview in the form of an alert message.
+/// Converts the samples of a preview to the form of alert messages.
 pub fn matched_samples(preview: &Preview<'_>, index: &Index, as_of: AsOf) -> Vec<MatchedName> {
     let mut names = Vec::new();
     preview.for_each_sample(|row| names.extend(DomainName::parse(row.name).ok()));

@@ -1,4 +1,4 @@
-//! Saved searches: added, and the names that they find.
+//! Saved searches: adding them, and counting the names that they find.
 
 use utoipa::ToSchema;
 
@@ -24,17 +24,17 @@ named_enum! {
 }
 parse_named!(Order);
 
-/// Names of a saved search.
+/// Numbers of names that a saved search finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub total: u32,
-    /// Names of lists that the owner has not seen.
+    /// Names from lists that the owner has not seen.
     pub new: u32,
 }
 
 impl Counts {
-    /// Counts the names of a search, unless that was done today with this generation; `None` if the time of
-    /// the request does not suffice.
+    /// Counts the names that a search finds, unless they were counted today on this generation. Returns
+    /// `None` if the request's time does not suffice.
     ///
     /// # Errors
     /// 500 for a stored condition that this version does not accept.
@@ -88,11 +88,11 @@ pub fn ordered(
     Ok(Conditions::new(filters.pairs().chain(key).chain(order)))
 }
 
-/// Saves a search. `parse` reads its name and conditions on a day. Returns the number of names that it
-/// finds, too, if there is time to count them.
+/// Saves a search. `parse` reads its name and conditions on a day. Also returns the number of names
+/// that it finds, if time suffices to count them.
 ///
 /// # Errors
-/// The search is refused, or nothing can be written.
+/// The search is refused, or the write fails.
 pub async fn add<'a>(
     app: &'a App,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! How people reach this server, and whose it is.
+//! Public address, sessions and owner of this server.
 
 use crate::accounts::Token;
 use crate::vocab::url::BaseUrl;
@@ -9,30 +9,32 @@ pub struct Site {
     pub home: Option<BaseUrl>,
     /// Kind of the session cookie.
     pub cookie: CookieKind,
-    /// Whether the server is for the owner of this machine alone: it listens on loopback, without TLS
+    /// Whether the server is only for the owner of this machine: it listens on loopback, without TLS
     /// and without a public URL.
     pub single_user: bool,
-    /// Secret of the link that lets a browser in as the owner of such a server. Drawn at each start.
+    /// Secret of the link that logs a browser in as the owner of a single-user server. Generated at
+    /// each start.
     pub owner_link: Token,
 }
 
 impl Site {
-    /// The path of the public address, without a slash at its end; empty at the root of its host.
+    /// The path of the public address, without a trailing slash; empty at the root of its host.
     pub fn base(&self) -> &str {
         self.home.as_ref().map_or("", BaseUrl::path)
     }
 }
 
-/// Which browsers send the session cookie, and where.
+/// Kind of the session cookie: when browsers send it, and to which paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CookieKind {
     /// TLS only. The `__Host-` prefix prevents other hosts of the domain from setting it
     /// (RFC 6265bis §4.1.3.2).
     #[default]
     Secure,
-    /// As `Secure`, for a server below a path of a host that it shares. That prefix requires the path `/`.
+    /// TLS only, without the prefix, which requires the path `/`. For a server below a path of a shared
+    /// host.
     SecureBelow,
-    /// Plain HTTP too, for a server on loopback without TLS.
+    /// Sent over plain HTTP too, for a server on loopback without TLS.
     PlainHttp,
 }
 
@@ -45,7 +47,7 @@ impl CookieKind {
         }
     }
 
-    /// Whether browsers send it over TLS only.
+    /// Whether browsers send the cookie only over TLS.
     pub fn is_secure(self) -> bool {
         self != CookieKind::PlainHttp
     }

@@ -1,4 +1,4 @@
-//! What is sent about watched names: settings of the watchlist, and the choice for one name.
+//! Alerts about watched names: settings of the watchlist, and exceptions for single names.
 
 use crate::accounts::{
     Caller, Channel, EntryAlerts, NewWatchAlerts, Quiet, WatchAlerts, WebhookSecret,
@@ -10,12 +10,12 @@ use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::time::UnixMs;
 use crate::vocab::zone::{Hour, Zone};
 
-/// Settings of the watchlist as they were sent.
+/// Settings of the watchlist as sent.
 #[derive(Debug)]
 pub struct SentAlerts {
     pub kinds: Option<Vec<String>>,
     pub digest: Option<Hour>,
-    /// First hour in which nothing is sent, and the one after the last.
+    /// Quiet hours: the first hour in which nothing is sent, and the first one after them.
     pub quiet: Option<(Option<Hour>, Option<Hour>)>,
     pub zone: Option<String>,
     pub channels: Option<Vec<SentChannel>>,
@@ -39,11 +39,11 @@ fn parse_quiet((from, to): (Option<Hour>, Option<Hour>)) -> Result<Quiet, ApiErr
         .ok_or_else(|| ApiError::parameter("quietHours.to", "must be another hour than `from`"))
 }
 
-/// Saves the settings and, if asked to, switches channels on that were switched off. Returns the secrets
-/// of new webhooks.
+/// Saves the settings and, if requested, re-enables disabled channels. Returns the secrets of new
+/// webhooks.
 ///
 /// # Errors
-/// A setting or a channel is refused, or nothing can be written.
+/// A setting or a channel is refused, or the write fails.
 pub async fn save(
     app: &App,
     caller: &Caller,
@@ -62,11 +62,11 @@ pub async fn save(
     Ok(app.store.set_watch_alerts(caller, new, at).await?)
 }
 
-/// The choice for one name: kinds of changes, and types of the channels that are used. `owned` are the
+/// Parses the settings of one name: kinds of changes, and types of channels to use. `owned` are the
 /// channels of the account.
 ///
 /// # Errors
-/// An unknown kind, or a type that none of the channels is of.
+/// A kind is unknown, or no channel has one of the types.
 pub fn entry(
     kinds: Vec<String>,
     named: Vec<String>,

@@ -1,4 +1,4 @@
-//! The names that a caller watches, joined with the index when they are read.
+//! The names that a caller watches, joined with the index on reading.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, LazyLock};
@@ -36,7 +36,7 @@ named_enum! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
     #[serde(rename_all = "lowercase")]
     pub enum WatchSort {
-        /// Soonest to be caught first: by stage, then effective release, then name.
+        /// Names that can be caught soonest first: by stage, then effective release, then name.
         #[default]
         Lifecycle = "lifecycle",
         Name = "name",
@@ -48,7 +48,7 @@ named_enum! {
         Release = "release",
         /// Highest maximum bid first; names without one last.
         Bid = "bid",
-        /// By name of the venue; names without one last.
+        /// By venue; names without one last.
         Venue = "venue",
     }
 }
@@ -90,7 +90,7 @@ parse_named!(HasBid);
 /// Conditions on watched names; all must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchFilter {
-    /// The name has one of these tags, without regard to case; empty for all.
+    /// The name has one of these tags, ignoring case; empty for all.
     pub tags: Vec<Tag>,
     pub venue: Option<String>,
     pub bid: Option<HasBid>,
@@ -99,7 +99,7 @@ pub struct WatchFilter {
 }
 
 impl WatchFilter {
-    /// Whether a name passes.
+    /// Whether a name meets all conditions.
     pub fn passes(&self, row: &WatchRow) -> bool {
         let details = row.details();
         let same = |one: &str, other: &str| one.to_lowercase() == other.to_lowercase();
@@ -153,13 +153,13 @@ pub struct WatchRow {
     /// States before that observation, oldest first.
     former: Vec<FormerState>,
     details: Arc<WatchDetails>,
-    /// The owner's choice of what is sent about it.
+    /// The owner's alert settings for the name.
     alerts: Option<Arc<EntryAlerts>>,
 }
 
 impl WatchRow {
-    /// Joins an entry with its facts. An observation older than the entry was made for another account
-    /// and is hidden: it would reveal that another account watches the name.
+    /// Joins an entry with its facts. An observation older than the entry was made for another
+    /// account. It is hidden, because it would reveal that another account watches the name.
     fn new(
         entry: WatchEntry,
         details: Option<&Arc<WatchDetails>>,
@@ -174,7 +174,7 @@ impl WatchRow {
         WatchRow { entry, facts, seen, former, details, alerts: alerts.map(Arc::clone) }
     }
 
-    /// Joins an entry of the account `owned`.
+    /// Joins an entry of the account `owned` with the given facts.
     fn of(
         entry: WatchEntry,
         owned: &UserData,
@@ -211,12 +211,12 @@ impl WatchRow {
         &self.details
     }
 
-    /// The owner's choice of what is sent about the name; `None` if that of the account holds.
+    /// The owner's alert settings for the name; `None` if those of the account apply.
     pub fn alerts(&self) -> Option<&EntryAlerts> {
         self.alerts.as_deref()
     }
 
-    /// States that were observed before the last one, oldest first.
+    /// Earlier observed states, oldest first.
     pub fn former(&self) -> &[FormerState] {
         &self.former
     }
@@ -251,7 +251,7 @@ impl WatchRow {
         self.facts.and_then(|facts| facts.release)
     }
 
-    /// When it was put on the list.
+    /// When it was added.
     pub fn added_at(&self) -> UnixMs {
         self.entry.added_at
     }
@@ -266,7 +266,8 @@ impl WatchRow {
         self.entry.external && self.facts.is_none()
     }
 
-    /// Whether a list or the registry reported since it was added that the name is registered again.
+    /// Whether a list or the registry has reported, since it was added, that the name is registered
+    /// again.
     pub fn is_renewed(&self) -> bool {
         let listed = self.facts.is_some_and(|facts| facts.registered_again);
         let seen = self.seen.is_some_and(|seen| {
@@ -290,7 +291,7 @@ impl WatchRow {
     }
 }
 
-/// Approximate cost of looking up a whole watchlist, in microseconds, for [`work::run`].
+/// Approximate cost of looking up the whole watchlist, in microseconds, for [`work::run`].
 pub fn watches_cost_us(owned: &UserData) -> u32 {
     work::cost_us(owned.watch_count(), LOOKUP_US)
 }
@@ -348,7 +349,8 @@ impl Summary {
     }
 }
 
-/// The channels that are used: before settings are saved that is mail, where it can be sent.
+/// Returns the channels that alerts can use. Before settings are saved, that is mail, if it can be
+/// sent.
 pub fn usable_channels<'a>(
     app: &App,
     caller: &Caller,
@@ -363,7 +365,7 @@ pub fn usable_channels<'a>(
     if owned.has_watch_sender() || is_mailed() { all } else { &[] }
 }
 
-/// A name to watch, and its facts in the index.
+/// A name to watch, with its facts from the index.
 struct LookedUp {
     watch: Watch,
     facts: Option<NameFacts>,
@@ -383,7 +385,7 @@ impl LookedUp {
     }
 }
 
-/// Looks up names that are to be watched.
+/// Looks up names to watch.
 async fn look_up_all(
     app: &App,
     caller: &Caller,
@@ -397,7 +399,8 @@ async fn look_up_all(
             Ok(names.into_iter().map(|name| LookedUp::new(name, &searched, as_of)).collect())
         })
         .await?;
-    // An external name uses quota, and external names that have since entered the corpus free some.
+    // An external name uses quota, so external names that have entered the corpus since are counted
+    // to free some.
     if let Some(external) = looked_up.iter_mut().find(|name| name.facts.is_none()) {
         let owned = app.store.user_data(caller);
         let arrived = work::run(watches_cost_us(&owned), move || {
@@ -408,11 +411,11 @@ async fn look_up_all(
     Ok(looked_up)
 }
 
-/// Adds names with their notes to the caller's watchlist, at most
-/// [`WATCHES_PASTED_MAX`](crate::vocab::limits::WATCHES_PASTED_MAX). Returns one outcome per name.
+/// Adds up to [`WATCHES_PASTED_MAX`](crate::vocab::limits::WATCHES_PASTED_MAX) names with their
+/// notes to the caller's watchlist. Returns one outcome per name.
 ///
 /// # Errors
-/// Failures that affect all names: the journal refuses writes.
+/// The journal refuses writes, which affects all names.
 pub async fn watch_all(
     app: &App,
     caller: &Caller,
@@ -433,7 +436,7 @@ async fn to_watch(
     Ok(looked_up.into_iter().map(|name| name.watch).collect())
 }
 
-/// Looks up a name that is to be watched.
+/// Looks up a name to watch.
 async fn look_up(
     app: &App,
     caller: &Caller,
@@ -445,7 +448,7 @@ async fn look_up(
     Ok(found.pop().expect("one name was looked up"))
 }
 
-/// Known registry state of a name.
+/// The known registry state of a name, and its earlier states.
 fn observed(app: &App, name: &DomainName) -> (Option<Observation>, Vec<FormerState>) {
     app.store.observed([name]).pop().expect("one name was looked up")
 }
@@ -453,7 +456,7 @@ fn observed(app: &App, name: &DomainName) -> (Option<Observation>, Vec<FormerSta
 /// Adds a name to the caller's watchlist.
 ///
 /// # Errors
-/// The plan has no room for it, or nothing can be written.
+/// The plan's limit is reached, or the write fails.
 pub async fn add<'a>(
     app: &'a App,
     caller: &Caller,
@@ -463,7 +466,7 @@ pub async fn add<'a>(
 ) -> Result<Draft<'a, (WatchRow, Outcome)>, ApiError> {
     let LookedUp { watch, facts } = look_up(app, caller, name, WatchPatch::default(), now).await?;
     let seen = observed(app, &watch.name);
-    // The whole is not held: applying the write would have to copy it.
+    // Only parts are kept: holding the whole would make the write copy it.
     let owned = app.store.user_data(caller);
     let details = owned.watch_details(&watch.name).map(Arc::clone);
     let alerts = owned.entry_alerts(&watch.name).map(Arc::clone);
@@ -477,7 +480,7 @@ pub async fn add<'a>(
 /// Adds a name with its notes, or changes the notes of one that is watched.
 ///
 /// # Errors
-/// The plan has no room for it, a note is refused, or nothing can be written.
+/// The plan's limit is reached, a note is refused, or the write fails.
 pub async fn watch(
     app: &App,
     caller: &Caller,
@@ -492,7 +495,7 @@ pub async fn watch(
 /// Changes the notes of a watched name.
 ///
 /// # Errors
-/// It is not watched, a note is refused, or nothing can be written.
+/// The name is not watched, a note is refused, or the write fails.
 pub async fn change(
     app: &App,
     caller: &Caller,
@@ -507,10 +510,10 @@ pub async fn change(
     Ok(WatchRow::new(entry, Some(&details), alerts, facts, observed(app, name)))
 }
 
-/// Adds names with their notes, each as if it came alone.
+/// Adds names with their notes, each as if it were the only one.
 ///
 /// # Errors
-/// Failures that affect all names.
+/// A failure that affects all names.
 pub async fn draft_all<'a>(
     app: &'a App,
     caller: &Caller,

@@ -1,5 +1,5 @@
-//! Query execution. Work over half a millisecond runs on the blocking pool, for at most a quarter of a
-//! second of CPU time ([`crate::vocab::budget`]), in turns by account ([`crate::vocab::turns`]). It stops when the
+//! Query execution. Work longer than half a millisecond runs on the blocking pool, for at most a quarter of a
+//! second of CPU time ([`crate::vocab::budget`]). Accounts take turns ([`crate::vocab::turns`]). It stops when the
 //! client disconnects.
 
 use std::cell::Cell;
@@ -18,7 +18,7 @@ use crate::vocab::turns::{Party, Turn, TurnLimits, Turns};
 
 /// Longest query, in microseconds, that runs on an async thread.
 const INLINE_US_MAX: u32 = 500;
-/// Added niceness of the pool's threads, so that async threads can accept connections, serve small
+/// Niceness added to the pool's threads, so that async threads can accept connections, run small
 /// queries and shed load while many long queries run.
 const NICER: i32 = 10;
 
@@ -27,11 +27,11 @@ pub fn cost_us(rows: usize, row_us: usize) -> u32 {
     u32::try_from(rows * row_us).unwrap_or(u32::MAX)
 }
 
-/// Runs `work` on the current thread if its estimated cost `cost_us` is small, else on the blocking pool, once
-/// the account has a turn.
+/// Runs `work` on the current thread if its estimated cost `cost_us` is small, otherwise on the blocking pool,
+/// once the account gets a turn.
 ///
 /// # Errors
-/// The errors of `work`; 503 when no turn comes in time, 422 when it exceeds its time budget, 500 when it
+/// The errors of `work`; 503 if it gets no turn in time, 422 if it exceeds its time budget, 500 if it
 /// panics.
 pub async fn run<T: Send + 'static>(
     cost_us: u32,
@@ -44,7 +44,7 @@ pub async fn run<T: Send + 'static>(
     run_within(QUERY_TIME_MAX, Some(turn(party).await?), work).await
 }
 
-/// [`run`] for work that scans the text of names or compiles an expression.
+/// [`run`] for work that scans the text of names or compiles a regular expression.
 ///
 /// # Errors
 /// As [`run`].
@@ -54,7 +54,7 @@ pub async fn scan<T: Send + 'static>(
     run(u32::MAX, work).await
 }
 
-/// [`scan`] in a turn of `account`, for the pages of a stream: its request already has a response.
+/// [`scan`] in a turn of `account`, for the pages of a stream, whose response has already begun.
 ///
 /// # Errors
 /// As [`run`].
@@ -65,7 +65,7 @@ pub async fn scan_for<T: Send + 'static>(
     run_within(QUERY_TIME_MAX, Some(turn(Party::Account(account)).await?), work).await
 }
 
-/// [`scan`] if `scans`, else [`run`].
+/// [`scan`] if `scans`, otherwise [`run`].
 ///
 /// # Errors
 /// As [`run`].
@@ -77,8 +77,8 @@ pub async fn run_or_scan<T: Send + 'static>(
     run(if scans { u32::MAX } else { cost_us }, work).await
 }
 
-/// Runs short work on the blocking pool without a turn: for what is bounded otherwise, such as exports, of which
-/// an account has a few at once.
+/// Runs short work on the blocking pool without a turn. For work with a limit of its own, such as exports, of
+/// which an account runs only a few at once.
 ///
 /// # Errors
 /// As [`run`].
@@ -88,14 +88,14 @@ pub async fn run_aside<T: Send + 'static>(
     run_within(QUERY_TIME_MAX, None, work).await
 }
 
-/// Pieces of work of one account that wait to begin, per core: half of the reads that the server
-/// admits by default, so that others are admitted beside it.
+/// Queued pieces of work of one account, per core: half of the reads that the server admits by
+/// default, which leaves room for other accounts.
 const WAITING_PER_PARTY: usize = 16;
-/// The same for all accounts.
+/// Queued pieces of work of all accounts, per core.
 const WAITING: usize = 24;
-/// Pieces of work that have begun and wait on a thread of the blocking pool, per core.
+/// Paused pieces of work, which wait on a thread of the blocking pool, per core.
 pub const PAUSED_PER_CORE: usize = 8;
-/// Longest wait to begin. A request has 30 seconds.
+/// Maximum time in the queue. A request has 30 seconds.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// Turns of all work on the blocking pool.
@@ -135,14 +135,14 @@ async fn run_within<T: Send + 'static>(
     let done = tokio::task::spawn_blocking(done).await;
     done.map_err(|err| {
         if err.is_panic() {
-            // The panic handler of the server does not see panics of the pool.
+            // The server's panic handler does not see panics on the pool.
             metrics::counter!("dropdex_panics_total").increment(1);
         }
         ApiError::Internal(err.into())
     })??
 }
 
-/// Niceness of the pool's threads. First read on an async thread, which has the niceness that the
+/// Niceness of the pool's threads. Computed on an async thread, which has the niceness that the
 /// operator gave the process.
 static NICE: LazyLock<i32> = LazyLock::new(|| getpriority_process(None).unwrap_or(0) + NICER);
 
@@ -157,7 +157,7 @@ fn lower_priority(nice: i32) {
     }
 }
 
-/// Counts aborted work here, because the future of a disconnected client is gone.
+/// Aborted work is counted here, because the future of a disconnected client no longer exists.
 fn count_aborted(spent: Spent) {
     let name = match spent {
         Spent::Time => "dropdex_queries_too_long_total",
