@@ -42,6 +42,8 @@ const KEPT_BYTES_MAX: usize = 16 << 20;
 /// Maximum alternatives of [`Matcher::literals`], and the fewest characters of each.
 const LITERALS_MAX: usize = 16;
 const LITERAL_CHARS_MIN: usize = 2;
+/// Minimum characters of each alternative that an edit leaves unchanged.
+const PIECE_CHARS_MIN: usize = 3;
 /// Classes up to this size are expanded into literals: `cr[iy]pto`.
 const CLASS_CHARS_MAX: usize = 4;
 
@@ -91,6 +93,8 @@ struct Compiled {
     /// Characters of the labels that can match.
     lengths: RangeInclusive<u8>,
     literals: Vec<Substring>,
+    /// Labels that match end with one of `literals`.
+    literals_end: bool,
     /// A match starts where the label does.
     anchored: bool,
 }
@@ -166,7 +170,8 @@ impl Matcher {
                     distance,
                 },
                 lengths: chars - distance..=chars + distance,
-                literals: Vec::new(),
+                literals: pieces_of(text, distance),
+                literals_end: false,
                 anchored: true,
             })
         })
@@ -191,6 +196,11 @@ impl Matcher {
     /// Texts, at least one of which occurs in every matching label; empty if none are known.
     pub fn literals(&self) -> &[Substring] {
         &self.compiled.literals
+    }
+
+    /// Returns true if every matching label ends with one of [`Matcher::literals`].
+    pub fn ends_with_literal(&self) -> bool {
+        self.compiled.literals_end
     }
 
     /// Returns true if a match starts where the label does: most labels fail within a few bytes.
@@ -395,12 +405,14 @@ impl Shape {
         let anchored = shape.stays & 1 == 0;
         let least = bit.trailing_zeros() as u8;
         let most = if shape.stays == 0 { least } else { LABEL_CHARS_MAX };
-        let longest = literals.into_iter().max_by_key(|text| text.chars().count());
-        let longest = longest.filter(|text| text.chars().count() >= LITERAL_CHARS_MIN);
+        let end = literals.len() - 1;
+        let longest = literals.into_iter().enumerate().max_by_key(|(_, text)| text.chars().count());
+        let longest = longest.filter(|(_, text)| text.chars().count() >= LITERAL_CHARS_MIN);
         Ok(Compiled {
             engine: Engine::Shape(Box::new(shape)),
             lengths: least..=most,
-            literals: longest.into_iter().map(Substring::from_stored).collect(),
+            literals_end: longest.as_ref().is_some_and(|(at, _)| *at == end),
+            literals: longest.into_iter().map(|(_, text)| Substring::from_stored(text)).collect(),
             anchored,
         })
     }
@@ -504,10 +516,12 @@ fn compile_regex(text: &str) -> Result<Compiled, MatcherError> {
     let most = most.filter(|_| is_whole).unwrap_or(usize::MAX);
     let bounded = |len: usize| len.clamp(1, LABEL_CHARS_MAX.into()) as u8;
     let literals = Found::of(&hir).best().unwrap_or_default();
+    let without_end = |text: &String| text.replace(END, "");
     Ok(Compiled {
         engine: Engine::Regex { dfa: Box::new(dfa), start },
         lengths: bounded(least)..=bounded(most),
-        literals: literals.into_iter().map(Substring::from_stored).collect(),
+        literals_end: !literals.is_empty() && literals.iter().all(|text| text.ends_with(END)),
+        literals: literals.iter().map(without_end).map(Substring::from_stored).collect(),
         anchored: first.contains(Look::Start),
     })
 }
@@ -641,6 +655,31 @@ fn chars_of(hir: &Hir) -> (usize, Option<usize>) {
     }
 }
 
+/// End of the label in the texts of [`Found`]; no label has it.
+const END: char = '\0';
+
+/// Number of characters of a text of [`Found`].
+fn chars_in(text: &str) -> usize {
+    text.chars().filter(|&char| char != END).count()
+}
+
+/// Parts of `text` of which a label at most `distance` edits away has one unchanged: one part more than
+/// edits, with a character between neighbours, so that a swap changes one part at most. Empty if they
+/// would be shorter than [`PIECE_CHARS_MIN`].
+fn pieces_of(text: &str, distance: u8) -> Vec<Substring> {
+    let chars: Vec<char> = text.chars().collect();
+    let pieces = usize::from(distance) + 1;
+    let room = chars.len() + 1 - pieces;
+    if room / pieces < PIECE_CHARS_MIN || text.starts_with(A_LABEL) {
+        return Vec::new();
+    }
+    let piece = |at: usize| {
+        let (start, end) = (room * at / pieces + at, room * (at + 1) / pieces + at);
+        Substring::from_stored(chars[start..end].iter().collect())
+    };
+    (0..pieces).map(piece).collect()
+}
+
 /// Texts that a regular expression requires.
 struct Found {
     /// All texts that it matches.
@@ -654,6 +693,7 @@ impl Found {
         let unknown = Found { exact: None, any_of: None };
         let exact = |texts: Vec<String>| Found { exact: Some(texts), any_of: None };
         match hir.kind() {
+            HirKind::Look(Look::End) => exact(vec![END.to_string()]),
             HirKind::Empty | HirKind::Look(_) => exact(vec![String::new()]),
             HirKind::Literal(literal) => match std::str::from_utf8(&literal.0) {
                 Ok(text) => exact(vec![text.to_owned()]),
@@ -725,7 +765,7 @@ impl Found {
 
 /// Returns the set that narrows more: the one with the longer texts, or else the smaller one.
 fn better(left: Option<Vec<String>>, right: Option<Vec<String>>) -> Option<Vec<String>> {
-    let shortest = |texts: &Vec<String>| texts.iter().map(|text| text.chars().count()).min();
+    let shortest = |texts: &Vec<String>| texts.iter().map(|text| chars_in(text)).min();
     let narrows = |texts: &Vec<String>| shortest(texts) >= Some(LITERAL_CHARS_MIN);
     let sets = [left, right].into_iter().flatten().filter(narrows);
     sets.max_by_key(|texts| (shortest(texts), std::cmp::Reverse(texts.len())))

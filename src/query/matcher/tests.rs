@@ -52,6 +52,8 @@ fn check(matcher: &Matcher, labels: &[String], expected: impl Fn(&str) -> bool) 
             let literals = matcher.literals();
             let holds = literals.iter().any(|literal| label.contains(literal.as_str()));
             assert!(literals.is_empty() || holds, "{matcher:?} {label} {literals:?}");
+            let ends = literals.iter().any(|literal| label.ends_with(literal.as_str()));
+            assert!(!matcher.ends_with_literal() || ends, "{matcher:?} {label} {literals:?}");
         }
     }
 }
@@ -175,6 +177,25 @@ fn edits_are_those_of_a_table() {
             });
         }
     }
+    // Longer labels, with edits where pieces begin and end.
+    for _ in 0..2_000 {
+        let text: String = (0..rng.usize(7..20)).map(|_| rng.char('a'..='d')).collect();
+        let distance = rng.u8(1..=2);
+        let mut label: Vec<char> = text.chars().collect();
+        for _ in 0..distance {
+            let (at, char) = (rng.usize(..label.len() - 1), rng.char('a'..='d'));
+            match rng.u8(..4) {
+                0 => label[at] = char,
+                1 => label.insert(at, char),
+                2 => _ = label.remove(at),
+                _ => label.swap(at, at + 1),
+            }
+        }
+        let matcher = Matcher::like(&text, distance).expect("a label");
+        check(&matcher, &[label.iter().collect()], |label| {
+            strsim::osa_distance(&text, label) <= usize::from(distance)
+        });
+    }
     let matcher = Matcher::like("MÜNCHEN", 1).expect("a label");
     assert!(
         matcher.matches("xn--x", "mucnhen") == (strsim::osa_distance("münchen", "mucnhen") < 2)
@@ -212,6 +233,24 @@ fn literals_are_found_inside() {
         let matcher = Matcher::regex(regex).expect("an expression");
         let found: Vec<&str> = matcher.literals().iter().map(Substring::as_str).collect();
         assert_eq!(found, literals, "{regex}");
+        assert_eq!(matcher.ends_with_literal(), regex == "(ai|gpt)$", "{regex}");
+    }
+    for (matcher, literals, ends) in [
+        (Matcher::pattern("*bank"), &["bank"][..], true),
+        (Matcher::pattern("*bankL"), &["bank"], false),
+        (Matcher::pattern("a*bank*xyz"), &["bank"], false),
+        (Matcher::regex("su.*a$"), &["su"], false),
+        (Matcher::regex("shop(s?|ping)$"), &["shop", "shopping", "shops"], true),
+        (Matcher::like("solarpanel", 1), &["sola", "panel"], false),
+        (Matcher::like("solarpanels", 2), &["sol", "rpa", "els"], false),
+        (Matcher::like("solar", 1), &[], false),
+    ] {
+        let matcher = matcher.expect("valid");
+        let mut found: Vec<&str> = matcher.literals().iter().map(Substring::as_str).collect();
+        if found.len() == 3 && ends {
+            found.sort_unstable();
+        }
+        assert_eq!((&*found, matcher.ends_with_literal()), (literals, ends), "{matcher:?}");
     }
     assert_eq!(Matcher::regex("^[a-z]{4}$").expect("an expression").lengths(), 4..=4);
 }
