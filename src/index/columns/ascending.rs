@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use crate::error::{BuildError, GenerationError};
-use crate::storage::draft::Draft;
+use crate::storage::draft::{Draft, DraftFile};
 use crate::storage::files::Files;
 
 /// Numbers in a block.
@@ -14,6 +14,8 @@ const BLOCK: usize = 128;
 const HIGH_WORDS: usize = 2 * BLOCK / 64;
 /// Words per unit of storage: one low bit of every number of a block.
 const UNIT: usize = BLOCK / 64;
+/// Words that an [`AscendingWriter`] writes at once. Small in tests, so that they cross the borders.
+const WORDS_HELD: usize = if cfg!(test) { 1 << 5 } else { 1 << 14 };
 
 /// Compressed strictly ascending numbers.
 #[derive(Debug, Default)]
@@ -58,6 +60,72 @@ impl AscendingBuilder {
         }
         whole.starts.push((whole.words.len() / UNIT) as u32);
         whole
+    }
+}
+
+/// Compresses numbers one by one to the files that [`Ascending::open`] reads: more of them than fit
+/// in memory.
+#[derive(Debug)]
+pub struct AscendingWriter<'a> {
+    name: String,
+    rows: DraftFile<'a>,
+    /// Numbers that are not written yet.
+    held: AscendingBuilder,
+    /// Of the blocks that are written, with their size in units.
+    len: usize,
+    firsts: Vec<u64>,
+    starts: Vec<u32>,
+    units: usize,
+}
+
+impl<'a> AscendingWriter<'a> {
+    /// Creates files whose names start with `name`.
+    ///
+    /// # Errors
+    /// A file cannot be created.
+    pub fn new(name: &str, draft: &'a Draft) -> Result<AscendingWriter<'a>, BuildError> {
+        let (name, rows) = (name.to_owned(), draft.create(&format!("{name}.rows"))?);
+        let (firsts, starts) = (Vec::new(), Vec::new());
+        let held = AscendingBuilder::default();
+        Ok(AscendingWriter { name, rows, held, len: 0, firsts, starts, units: 0 })
+    }
+
+    /// Appends a number above all others.
+    ///
+    /// # Errors
+    /// A write fails.
+    #[inline]
+    pub fn push(&mut self, number: u64) -> Result<(), BuildError> {
+        self.held.push(number);
+        if self.held.whole.words.len() < WORDS_HELD { Ok(()) } else { self.write_held() }
+    }
+
+    fn write_held(&mut self) -> Result<(), BuildError> {
+        let Ascending { len, firsts, starts, words } = &mut self.held.whole;
+        self.len += std::mem::take(len);
+        self.firsts.append(firsts);
+        self.starts.extend(starts.drain(..).map(|start| self.units as u32 + start));
+        self.units += words.len() / UNIT;
+        self.rows.append(words)?;
+        words.clear();
+        Ok(())
+    }
+
+    /// Returns how many numbers were pushed.
+    pub fn len(&self) -> usize {
+        self.len + self.held.len()
+    }
+
+    /// Writes the rest.
+    ///
+    /// # Errors
+    /// A write fails.
+    pub fn finish(mut self, draft: &Draft) -> Result<(), BuildError> {
+        self.held = AscendingBuilder { whole: self.held.finish(), rest: Vec::new() };
+        self.write_held()?;
+        draft.put(&format!("{}.firsts", self.name), &self.firsts)?;
+        draft.put(&format!("{}.starts", self.name), &self.starts)?;
+        self.rows.finish()
     }
 }
 
@@ -253,6 +321,7 @@ fn nth_one_of(mut word: u64, before: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columns::fixtures::round_trip;
     use crate::columns::rank_table::tests::Random;
 
     #[test]
@@ -266,7 +335,14 @@ mod tests {
                     number += 1 + random.next() % step;
                     numbers.push(number);
                 }
-                let all = Ascending::new(numbers.iter().copied());
+                let write = |draft: &Draft| {
+                    let mut writer = AscendingWriter::new("all", draft)?;
+                    numbers.iter().try_for_each(|&number| writer.push(number))?;
+                    assert_eq!(writer.len(), len);
+                    writer.finish(draft)
+                };
+                let (_folder, files) = round_trip(write).expect("written");
+                let all = Ascending::open("all", len, &files).expect("sound");
                 for (place, &number) in numbers.iter().enumerate() {
                     assert_eq!(all.get(place as u32), number);
                     let (end, mut seen) = (len.min(place + 300), Vec::new());
