@@ -21,6 +21,8 @@ pub mod fixtures;
 pub mod hidden;
 pub mod idn;
 pub mod label;
+pub mod name_gram_writer;
+pub mod name_grams;
 pub mod names;
 pub mod needles;
 pub mod packed;

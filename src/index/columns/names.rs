@@ -233,19 +233,25 @@ impl Names {
         name.label_len = label_len as u8;
     }
 
-    /// Calls `visit` with the names in a range, in order, until it breaks. It returns the next ordinal
-    /// it wants. Blocks whose ordinals are not `wanted` are skipped.
+    /// Calls `visit` with the names in ascending ranges, in order, until it breaks. It returns the next
+    /// ordinal it wants. Blocks whose ordinals are not `wanted` are skipped.
     pub fn for_each(
         &self,
-        ordinals: Range<u32>,
+        ranges: impl IntoIterator<Item = Range<u32>>,
         needles: Option<&Needles>,
         wanted: impl Fn(Range<u32>) -> bool,
         mut visit: impl FnMut(VisitedName<'_>) -> ControlFlow<(), u32>,
     ) {
         let mut label = [0; NAME_ROOM];
         let mut trail = NeedleTrail::default();
-        let mut next = ordinals.start;
-        while next < ordinals.end {
+        let (mut next, mut ranges) = (0, ranges.into_iter());
+        let mut ordinals = 0..0;
+        loop {
+            if next >= ordinals.end {
+                let Some(range) = ranges.next() else { return };
+                (next, ordinals) = (range.start.max(next), range);
+                continue;
+            }
             let first = next / BLOCK_NAMES * BLOCK_NAMES;
             let end = ordinals.end.min(first + BLOCK_NAMES);
             if !wanted(next..end) {

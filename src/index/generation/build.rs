@@ -14,6 +14,7 @@ use crate::columns::drop_history::DropHistory;
 use crate::columns::drops_by_name::DropsByName;
 use crate::columns::drops_by_rank;
 use crate::columns::idn::IdnNames;
+use crate::columns::name_gram_writer;
 use crate::columns::names::{NameBuf, Names};
 use crate::columns::part::{Part, Section};
 use crate::columns::rank_key::rank_key;
@@ -417,7 +418,8 @@ fn remove(index: &Path, generation: GenerationId) -> Result<(), BuildError> {
 fn write_parts(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), BuildError> {
     let names = || -> Result<(), BuildError> {
         Names::write(table, draft)?;
-        IdnNames::write(table, draft)
+        IdnNames::write(table, draft)?;
+        name_gram_writer::write(table, draft)
     };
     let orders = || -> Result<(), BuildError> {
         let mut keys = Vec::with_capacity(table.len() as usize);

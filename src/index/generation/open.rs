@@ -9,6 +9,7 @@ use crate::columns::drop_history::DropHistory;
 use crate::columns::drops_by_name::DropsByName;
 use crate::columns::drops_by_rank::DropsByRank;
 use crate::columns::idn::IdnNames;
+use crate::columns::name_grams::NameGrams;
 use crate::columns::names::Names;
 use crate::columns::rank_table::RankTable;
 use crate::columns::records::ScoreRecords;
@@ -179,6 +180,7 @@ fn open_parts(manifest: Manifest, files: &Files) -> Result<Generation, Generatio
     let index = Generation {
         names: Names::open(files, names, &tlds)?,
         idn: IdnNames::open(files, names, tlds.len())?,
+        grams: NameGrams::open(files, names)?,
         drops_by_name: DropsByName::open(files, &ranks, &by_tld)?,
         ranks,
         by_tld,

@@ -34,7 +34,7 @@ impl Standing {
         let holding = names.label_range(name.label());
         let (all, mut open) = (holding.len(), 0);
         names.for_each(
-            holding,
+            [holding],
             None,
             |_| true,
             |VisitedName { ordinal, tld, .. }| {

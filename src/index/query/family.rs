@@ -55,7 +55,7 @@ impl Index {
         let layer = self.layer_of(label);
         let ordinals = layer.names.label_range(label);
         layer.names.for_each(
-            ordinals,
+            [ordinals],
             None,
             |_| true,
             |VisitedName { ordinal, tld, .. }| {

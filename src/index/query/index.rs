@@ -16,6 +16,7 @@ use crate::columns::drops_by_name::{DropsByName, StagedDrops};
 use crate::columns::drops_by_rank::DropsByRank;
 use crate::columns::hidden::{Hidden, NameOrders};
 use crate::columns::idn::IdnNames;
+use crate::columns::name_grams::NameGrams;
 use crate::columns::names::{NameBuf, Names, VisitedName, text_of};
 use crate::columns::rank_key::{dqs_of, length_of};
 use crate::columns::rank_table::RankTable;
@@ -69,6 +70,8 @@ pub struct Generation {
     /// All names, and their Unicode forms.
     pub(crate) names: Names,
     pub(crate) idn: IdnNames,
+    /// Grams of all names, unless they were left out.
+    pub(crate) grams: Option<NameGrams>,
     /// Rank keys in name order, and by TLD.
     pub(crate) ranks: RankTable,
     pub(crate) by_tld: Arc<ByTld>,
@@ -422,7 +425,7 @@ impl Generation {
         }
         let next = |visited: VisitedName<'_>| ControlFlow::Continue(visited.ordinal + 1);
         others.for_each(
-            names,
+            [names],
             None,
             |_| true,
             |other| {
@@ -430,7 +433,7 @@ impl Generation {
                     other.label.clone_into(&mut last);
                     let same = self.names.label_range(text_of(other.label));
                     self.names.for_each(
-                        same,
+                        [same],
                         None,
                         |_| true,
                         |name| {

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use crate::columns::checks::{DropChecks, NameChecks};
 use crate::columns::idn::{self, Matches};
 use crate::columns::label::TextTrail;
+use crate::columns::name_grams::GramPlan;
 use crate::columns::names::{NameBuf, VisitedName, text_of};
 use crate::columns::needles::Needles;
 use crate::columns::slices::has_doc;
@@ -30,6 +31,8 @@ const NAMES_PER_LOOK: usize = 1 << 12;
 const MANY_NAMES: usize = if SMALL { 1 << 6 } else { 1 << 16 };
 /// Names that one core examines before it takes the next piece.
 const PIECE_NAMES: u32 = if SMALL { 1 << 9 } else { 1 << 16 };
+/// The same if grams leave few of them.
+const PIECE_NAMES_NARROWED: u32 = if SMALL { 1 << 10 } else { 1 << 20 };
 /// Small tables take every path in tests.
 const SMALL: bool = cfg!(debug_assertions);
 /// Dropped names in a range from which on all of the drops list is filtered at once.
@@ -56,6 +59,11 @@ impl Layer {
             day,
             name,
             needles: is_wide.then(|| Needles::new(&filter.common.label)).flatten(),
+            grams: self
+                .grams
+                .as_ref()
+                .filter(|_| is_wide)
+                .and_then(|grams| grams.plan(&filter.common.label)),
             drop: of_drops.then(|| {
                 let columns = self.drops_by_rank.columns(&self.records);
                 DropChecks::new(columns, &filter.common, &self.tlds)
@@ -129,8 +137,9 @@ struct Scan<'a> {
     index: &'a Layer,
     day: &'a LayerDay,
     name: NameChecks,
-    /// Texts that labels need, for a wide range.
+    /// Texts that labels need, for a wide range, and where their parts occur.
     needles: Option<Needles>,
+    grams: Option<GramPlan<'a>>,
     /// Conditions on a drop.
     drop: Option<DropChecks<'a>>,
     /// Bits of the stage codes of the view.
@@ -165,9 +174,10 @@ impl Scan<'_> {
                 .into_iter()
                 .for_each(|range| self.offer_piece(range, matches, &so_far, best));
         }
+        let names = if self.grams.is_some() { PIECE_NAMES_NARROWED } else { PIECE_NAMES };
         let pieces = ranges.into_iter().flat_map(|Range { start, end }| {
-            let firsts = (start..end).step_by(PIECE_NAMES as usize);
-            firsts.map(move |first| first..end.min(first.saturating_add(PIECE_NAMES)))
+            let firsts = (start..end).step_by(names as usize);
+            firsts.map(move |first| first..end.min(first.saturating_add(names)))
         });
         let found = budget::on_all_cores(pieces.collect(), |piece| {
             with_top_hits(filter, |mut best| {
@@ -211,6 +221,11 @@ impl Scan<'_> {
         so_far: &Found,
         best: &mut TopHits<'_>,
     ) {
+        let ranges = match &self.grams {
+            _ if budget::spent() => return,
+            Some(grams) => grams.candidates(names),
+            None => vec![names],
+        };
         let keys = self.index.ranks.keys();
         let mut scratch = Scratch::default();
         // Once there are more matches than are counted, only better ones than those found are read,
@@ -220,7 +235,7 @@ impl Scan<'_> {
         let (looked, is_spent) = (Cell::new(0), Cell::new(false));
         let (mut dead, mut trail) = (Dead::default(), TextTrail::default());
         self.index.names.for_each(
-            names,
+            ranges,
             self.needles.as_ref(),
             |block| {
                 looked.set(looked.get() + block.len());

@@ -141,6 +141,14 @@ impl Draft {
         Ok(())
     }
 
+    /// Checks that `bytes` more leave the space that the file system must keep.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn leave_room(&self, bytes: u64) -> Result<(), BuildError> {
+        self.space.as_ref().map_or(Ok(()), |space| Ok(space.leave_room(bytes)?))
+    }
+
     /// Returns length and hash of each file by name.
     pub fn sums(&self) -> BTreeMap<String, FileSum> {
         self.sums.lock().expect("no code panics holding this lock").clone()
