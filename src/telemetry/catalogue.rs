@@ -1,4 +1,5 @@
-//! All metrics, by name, type and description. A test compares this list with the code that counts.
+//! All metrics, with name, type and description. A test compares this list with the code that
+//! records them.
 
 use std::time::Duration;
 
@@ -13,21 +14,21 @@ use crate::vocab::plan::Plan;
 /// Interval at which histogram samples are moved from memory into buckets.
 pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Buckets from 0.1 ms, the time of most responses, to the request deadline.
+/// Buckets from 0.1 ms, a typical response time, to the request deadline.
 const SECONDS: [f64; 15] = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
     30.0,
 ];
 
-/// Buckets of ingests and rebuilds, which take seconds to minutes.
+/// Buckets for ingests and rebuilds, which take seconds to minutes.
 const JOB_SECONDS: [f64; 8] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0];
 
 /// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Counter,
-    /// A counter with labels. The code that counts, or the table below, registers the label values that
-    /// are known beforehand.
+    /// A counter with labels. The recording code or the table below registers the label values known in
+    /// advance.
     Counters,
     Gauge,
     /// A histogram of seconds.
@@ -147,10 +148,10 @@ pub const METRICS: &[Metric] = &[
     metric(Kind::Histogram, "dropdex_scrape_duration_seconds", "Time to sample the gauges for a scrape."),
 ];
 
-/// Names and known values of a counter's labels.
+/// Label names of a counter, with their known values.
 type Labels = &'static [(&'static str, &'static [&'static str])];
 
-/// Counters whose label values are known beforehand. Every combination exists from the start.
+/// Counters whose label values are known in advance. Every combination is exported from the start.
 const LABELS: [(&str, Labels); 5] = [
     ("dropdex_security_events_total", &[("event", &SecurityEvent::NAMES)]),
     ("dropdex_changes_total", &[("kind", &ChangeKind::NAMES)]),
@@ -178,7 +179,8 @@ const LABELS: [(&str, Labels); 5] = [
     ),
 ];
 
-/// Registers a counter at 0 with every combination of `labels`, following the labels in `chosen`.
+/// Registers a counter at 0 for every combination of `labels`, each added to the labels in
+/// `chosen`.
 fn register(name: &'static str, labels: Labels, chosen: &[(&'static str, &'static str)]) {
     let Some(((label, values), rest)) = labels.split_first() else {
         return metrics::counter!(name, chosen).increment(0);
@@ -188,10 +190,10 @@ fn register(name: &'static str, labels: Labels, chosen: &[(&'static str, &'stati
     }
 }
 
-/// Installs the global recorder. Once a process, before anything is counted.
+/// Installs the global recorder. Call once per process, before anything is recorded.
 ///
 /// # Errors
-/// Another recorder is installed.
+/// Another recorder is already installed.
 pub fn install() -> anyhow::Result<PrometheusHandle> {
     let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)

@@ -1,8 +1,8 @@
-//! The request that a thread is working on, so that log lines can name it, and its work is charged to its
+//! The request that a thread is working on, so that log lines can name it and its work is charged to its
 //! account.
 //!
 //! A `tracing` span would format its fields for every request, although hardly any request logs a line.
-//! A pointer to fields that exist anyway costs almost nothing.
+//! A pointer to existing fields costs almost nothing.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
@@ -16,11 +16,11 @@ use crate::vocab::ids::AccountId;
 
 /// The header of the request id.
 pub(super) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
-/// The route of a request that matched none or was refused before routing.
+/// Placeholder route of a request that matched no route or was refused before routing.
 pub(super) const NO_ROUTE: &str = "-";
-/// Maximum length of an id from a proxy.
+/// Maximum length of an ID from a proxy.
 const ID_LEN_MAX: usize = 64;
-/// Random bytes of a generated id: 128 bits are unique in practice.
+/// Random bytes of a generated ID; 128 bits are unique in practice.
 const ID_BYTES: usize = 16;
 /// Random bytes fetched from the system at a time.
 const POOL_BYTES: usize = 32 * ID_BYTES;
@@ -30,7 +30,7 @@ const POOL_BYTES: usize = 32 * ID_BYTES;
 pub(super) struct RequestId(HeaderValue);
 
 impl RequestId {
-    /// The id that a trusted proxy sent, or a random one.
+    /// Returns the ID that a trusted proxy sent, or a random one.
     pub(super) fn for_request<B>(request: &Request<B>, proxies: &[IpAddr]) -> RequestId {
         RequestId::from_proxy(request, proxies).unwrap_or_else(RequestId::random)
     }
@@ -41,7 +41,7 @@ impl RequestId {
         RequestId(HeaderValue::from_bytes(&text).expect("hexadecimal digits are visible ASCII"))
     }
 
-    /// The id in the header, if a trusted proxy sent it.
+    /// Returns the ID in the header, if a trusted proxy sent it.
     fn from_proxy<B>(request: &Request<B>, proxies: &[IpAddr]) -> Option<RequestId> {
         let sent = request.headers().get(HEADER)?;
         let ConnectInfo(from) = request.extensions().get::<ConnectInfo<SocketAddr>>()?;
@@ -58,14 +58,15 @@ impl RequestId {
     }
 }
 
-/// Random bytes from a pool per thread: a system call costs more than the rest of this module.
+/// Returns random bytes from a per-thread pool, because a system call costs more than the rest of
+/// this module.
 fn random_bytes() -> [u8; ID_BYTES] {
     thread_local! {
         static POOL: RefCell<(usize, [u8; POOL_BYTES])> = const { RefCell::new((0, [0; POOL_BYTES])) };
     }
     POOL.with_borrow_mut(|(left, pool)| {
         if *left == 0 {
-            // Ids are not secrets: if the system fails, old bytes are used again.
+            // IDs are not secrets, so if the system call fails, old bytes are reused.
             let _ = getrandom::fill(pool);
             *left = POOL_BYTES;
         }
@@ -76,7 +77,8 @@ fn random_bytes() -> [u8; ID_BYTES] {
     })
 }
 
-/// The fields of a request that are logged. Never the path or the query, which can hold secrets.
+/// The logged fields of a request. Path and query are never logged, because they can contain
+/// secrets.
 #[derive(Debug)]
 pub struct Current {
     id: RequestId,
@@ -117,7 +119,7 @@ impl Current {
     }
 
     pub(super) fn set_route(&self, route: &MatchedPath) {
-        // Set once: a request passes one router.
+        // Set only once, because a request passes one router.
         let _ = self.route.set(route.clone());
     }
 
@@ -149,12 +151,12 @@ pub struct Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        // The thread-local is gone while its thread ends.
+        // The thread-local no longer exists while its thread exits.
         let _ = CURRENT.try_with(|current| current.replace(self.before.take()));
     }
 }
 
-/// The request of this thread, to be entered on another one.
+/// Returns the request of this thread, to be entered on another thread.
 pub fn current() -> Option<Arc<Current>> {
     CURRENT.with_borrow(Option::clone)
 }
@@ -169,11 +171,12 @@ pub fn account() -> Option<AccountId> {
     with_current(|current| current?.account.get().copied().map(AccountId))
 }
 
-/// Adds the account to the following log lines of this request. Its work takes the turns of that account.
+/// Adds the account to later log lines of this request, and charges its work to the turns of that
+/// account.
 pub fn set_account(account: u64) {
     with_current(|current| {
         if let Some(current) = current {
-            // Set once: a request belongs to one account.
+            // Set only once, because a request belongs to one account.
             let _ = current.account.set(account);
         }
     });

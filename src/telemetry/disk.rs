@@ -8,10 +8,11 @@ use metrics::{Counter, Histogram, counter, histogram};
 
 use crate::journal::fs::{DirLock, Fs, FsFile};
 
-/// Extension of the files whose syncs writers wait for; the mark is written in the background.
+/// Extension of the files whose syncs writers wait for. The mark is written in the background and
+/// not measured.
 const SEGMENT: &str = "seg";
 
-/// A file system whose calls are measured.
+/// A file system that measures its calls.
 pub struct MeteredFs<F> {
     disk: F,
     counts: Counts,
@@ -52,7 +53,7 @@ impl<F: Fs> Fs for MeteredFs<F> {
         self.counts.checked(self.disk.create_dir_all(dir))
     }
 
-    // Reads are not counted: a missing file is not an error.
+    // Failed reads are not counted, because a missing file is not an error.
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
         self.disk.list(dir)
     }
@@ -81,7 +82,7 @@ impl<F: Fs> Fs for MeteredFs<F> {
         self.counts.checked(self.disk.rename(from, to))
     }
 
-    // Not counted: some file systems do not support hard links.
+    // Failures are not counted, because some file systems do not support hard links.
     fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.disk.hard_link(from, to)
     }

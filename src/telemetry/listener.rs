@@ -1,7 +1,7 @@
 //! The `/metrics` endpoint, in Prometheus' text format, on a listener of its own.
 //!
 //! `axum::serve` has no timeout for a slow request head and no limit of connections, so a few idle
-//! clients could lock Prometheus out. The accept loop here has both.
+//! clients could lock Prometheus out. This accept loop has both.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,11 +34,11 @@ const CONNECTIONS_MAX: usize = 16;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// Lifetime of a connection. Prometheus reconnects.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(300);
-/// Pause after a failed accept, mostly for want of file descriptors.
+/// Pause after a failed accept, usually because file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const BUFFER_BYTES_MAX: usize = 16 * 1024;
 
-/// Sets the gauges before a scrape. Blocks.
+/// Sets the gauges before a scrape. May block.
 pub type Sample = Arc<dyn Fn() + Send + Sync>;
 
 /// A bound listener.
@@ -95,7 +95,7 @@ impl Listener {
                 () = &mut stop => return,
                 _ = upkeep.tick() => {
                     let handle = self.exporter.handle.clone();
-                    // A panic is logged by its hook and costs one tick.
+                    // The panic hook logs a panic; only this tick is lost.
                     let _ = spawn_blocking(move || handle.run_upkeep()).await;
                 }
                 Some(_) = connections.join_next() => {}
@@ -122,7 +122,7 @@ async fn serve(stream: TcpStream, router: Router, _slot: OwnedSemaphorePermit) {
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(BUFFER_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    // Errors are the client's: it disconnected or sent invalid HTTP.
+    // All errors are caused by the client, which disconnected or sent invalid HTTP.
     let _ = timeout(CONNECTION_TIMEOUT, connection).await;
 }
 

@@ -1,12 +1,12 @@
 //! The log on standard error, as text or as JSON lines.
 //!
-//! Fields may hold text from clients. Both formats bound the length of a field. JSON escapes it; the text
-//! format escapes line ends and terminal sequences, so that a client cannot forge a log line.
+//! Fields may contain text from clients. Both formats bound the length of a field. JSON escapes it; the
+//! text format escapes line breaks and terminal sequences, so that a client cannot forge a log line.
 //!
 //! A line that cannot be written is lost and counted; it never ends or delays a request ([`Output`]).
 //!
-//! The JSON format of `tracing-subscriber` neither bounds fields nor knows the request of a line
-//! ([`current`](crate::current)) without a span per request.
+//! The JSON format of `tracing-subscriber` does not bound fields, and needs a span per request to
+//! add the request to a line ([`current`](crate::current)).
 
 use std::fmt::{self, Debug, Write};
 use std::io::{self, IsTerminal};
@@ -37,18 +37,19 @@ const FIELD_BYTES_MAX: usize = 256;
 /// Maximum length of a message or an error, which may name a path and a remedy.
 const MESSAGE_BYTES_MAX: usize = 2048;
 
-/// Time that a line waits for a reader that does not read. Later lines do not wait until it reads again.
+/// Maximum time that a line waits for a stalled reader. Later lines do not wait until it reads again.
 const READER_WAIT: Duration = Duration::from_millis(100);
-/// Bytes that a pipe takes without blocking once it is writable (`PIPE_BUF`).
+/// Bytes that a pipe accepts without blocking once it is writable (`PIPE_BUF`).
 const PIPE_BYTES: usize = 4096;
 
-/// The filter of the level `info`. Libraries log every segment or request at that level.
+/// The filter for level `info`. It quiets libraries that log every segment or request at that
+/// level.
 const INFO: &str = "info,rmcp=warn,tantivy=warn";
 
 /// Whether the log of this process is JSON lines.
 static IS_JSON: OnceLock<bool> = OnceLock::new();
 
-/// Whether the log was started, as JSON lines.
+/// Set when the log starts; true for JSON lines.
 pub fn is_json() -> bool {
     IS_JSON.get().copied().unwrap_or(false)
 }
@@ -56,9 +57,9 @@ pub fn is_json() -> bool {
 /// Settings of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logs {
-    /// Writes JSON lines.
+    /// Whether lines are JSON.
     pub json: bool,
-    /// A filter as in `RUST_LOG`, which takes precedence.
+    /// A filter in the syntax of `RUST_LOG`, which takes precedence.
     pub level: Option<String>,
 }
 
@@ -74,11 +75,11 @@ pub fn start(logs: &Logs, default: &str) -> anyhow::Result<()> {
         Err(_) => parse_level(level)?,
     };
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| STDERR.writer());
-    // Otherwise a line that fails is reported by `eprintln!`, which panics.
+    // Otherwise the library reports a failed line with `eprintln!`, which panics.
     let builder = builder.log_internal_errors(false);
     let fields = debug_fn(write_field).delimited(" ");
     let format = Format::default().with_target(false).with_ansi(io::stderr().is_terminal());
-    // Set once: a process starts one log.
+    // Set only once, because a process starts one log.
     let _ = IS_JSON.set(logs.json);
     if logs.json {
         builder.event_format(Json).init();
@@ -96,8 +97,8 @@ pub fn start(logs: &Logs, default: &str) -> anyhow::Result<()> {
 /// Standard error, shared by all threads.
 static STDERR: Output<fn() -> io::Stderr> = Output::new(io::stderr);
 
-/// A file, pipe or terminal that takes whole lines, each of them or none. It never fails, and waits at
-/// most [`READER_WAIT`] for a reader that has stopped.
+/// A file, pipe or terminal to which lines are written as a whole or not at all. Writing never fails,
+/// and waits at most [`READER_WAIT`] for a stalled reader.
 struct Output<F> {
     open: F,
     state: Mutex<OutputState>,
@@ -105,9 +106,9 @@ struct Output<F> {
 
 #[derive(Default)]
 struct OutputState {
-    /// The reader did not read in time.
+    /// Whether the reader has stalled.
     is_stalled: bool,
-    /// The last line was written in part.
+    /// Whether the last line was written only in part.
     is_cut: bool,
 }
 
@@ -140,10 +141,10 @@ where
     }
 }
 
-/// Writes all bytes, waiting at most `patience` in all for a reader.
+/// Writes all bytes, waiting at most `patience` in total for the reader.
 ///
 /// # Errors
-/// The number of bytes that were written, and the reason: [`Errno::AGAIN`] for a reader that does not read.
+/// The number of bytes written, and the reason: [`Errno::AGAIN`] for a stalled reader.
 fn write(file: &impl AsFd, bytes: &[u8], patience: Duration) -> Result<(), (usize, Errno)> {
     let deadline = Instant::now() + patience;
     let mut written = 0;
@@ -157,7 +158,7 @@ fn write(file: &impl AsFd, bytes: &[u8], patience: Duration) -> Result<(), (usiz
         match wrote {
             Ok(wrote) => written += wrote,
             Err(Errno::INTR) => {}
-            // Another process that writes to the same pipe was faster.
+            // Another process that writes to the same pipe filled it first.
             Err(Errno::AGAIN) if !left.is_zero() => {}
             Err(err) => return Err((written, err)),
         }
@@ -171,7 +172,7 @@ fn is_writable(file: &impl AsFd, wait: Duration) -> Result<bool, Errno> {
     Ok(poll(&mut [PollFd::new(file, PollFlags::OUT)], Some(&wait))? > 0)
 }
 
-/// Writer of `tracing-subscriber`, which writes an event as one line.
+/// Writer for `tracing-subscriber`, which writes each event as one line.
 struct Lines<'a, F>(&'a Output<F>);
 
 impl<F, T> io::Write for Lines<'_, F>
@@ -197,7 +198,8 @@ fn is_journald() -> bool {
         .is_ok_and(|found| stream == format!("{}:{}", found.st_dev, found.st_ino))
 }
 
-/// Reports the error that ends a process: as a line of the log if that is JSON, else as plain text.
+/// Reports the error that ends a process: as a log line if the log is JSON, otherwise as plain
+/// text.
 pub fn report_error(error: &str, json: bool) {
     let line = if json { error_line(error) } else { format!("dropdex: {error}\n") };
     STDERR.write_line(line.as_bytes());
@@ -221,10 +223,10 @@ fn error_line(error: &str) -> String {
     serde_json::to_string(&line).map_or_else(|_| format!("dropdex: {error}\n"), |line| line + "\n")
 }
 
-/// Parses the filter in the settings. The library takes a single unknown word for the name of a module
-/// and logs nothing else; here it is an error.
+/// Parses the filter in the settings. A single unknown word is an error here; the library would take
+/// it for a module name and log nothing else.
 fn parse_level(level: &str) -> anyhow::Result<EnvFilter> {
-    // The library takes an empty level for `error`.
+    // The library treats an empty level as `error`.
     let is_level = |part: &str| !part.is_empty() && LevelFilter::from_str(part).is_ok();
     let is_unknown = |part: &&str| !part.contains(['=', '[']) && !is_level(part);
     if let Some(unknown) = level.split(',').map(str::trim).find(is_unknown) {
@@ -239,7 +241,7 @@ fn parse_level(level: &str) -> anyhow::Result<EnvFilter> {
     })
 }
 
-/// Milliseconds with three decimal places.
+/// Formats milliseconds with three decimal places.
 pub(super) fn milliseconds(time: Duration) -> f64 {
     time.as_micros() as f64 / 1000.0
 }
@@ -359,7 +361,7 @@ fn bytes_max(field: &Field) -> usize {
     }
 }
 
-/// Truncates a text to `bytes_max` bytes, before JSON escapes.
+/// Truncates a text to `bytes_max` bytes, before JSON escaping.
 fn truncated(text: fmt::Arguments<'_>, bytes_max: usize) -> String {
     let mut text = text.to_string();
     if text.len() > bytes_max {
@@ -369,7 +371,7 @@ fn truncated(text: fmt::Arguments<'_>, bytes_max: usize) -> String {
     text
 }
 
-/// Writes `name=value`, or the value alone for the message.
+/// Writes `name=value`, or only the value for the message.
 fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Result {
     if field.name() != "message" {
         write!(writer, "{}=", field.name())?;
@@ -381,7 +383,7 @@ fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt
     }
 }
 
-/// Escapes characters that are not visible, and fails after `left` bytes.
+/// A writer that escapes invisible characters, and fails after `left` bytes.
 struct Escaped<'a, 'w> {
     writer: &'a mut Writer<'w>,
     left: usize,

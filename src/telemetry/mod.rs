@@ -1,12 +1,12 @@
 //! Metrics and logs.
 //!
-//! Code counts events where they happen, with the macros of the `metrics` crate. This module holds what
-//! they share: the list of all metrics ([`catalogue`]), the `/metrics` endpoint ([`listener`]), request
-//! ids, counts and access logs ([`requests`]), the request that a log line belongs to ([`current`]),
-//! query times ([`query`]), the metered disk of the journal ([`disk`]) and the process ([`process`]).
-//! Without a listener the macros do nothing.
+//! Code counts events where they happen, with the macros of the `metrics` crate. This module contains
+//! the shared parts: the list of all metrics ([`catalogue`]), the `/metrics` endpoint ([`listener`]),
+//! request ids, counts and access logs ([`requests`]), the request that a log line belongs to
+//! ([`current`]), query times ([`query`]), the metered disk of the journal ([`disk`]) and the process
+//! ([`process`]). Without a listener, the macros do nothing.
 //!
-//! No label holds text that a client can choose: routes are templates, and methods and statuses are
+//! No label contains text chosen by clients: routes are templates, and methods and statuses are
 //! classes.
 
 pub mod catalogue;

@@ -1,4 +1,4 @@
-//! Metrics of the process, from `/proc/self`. On a system without it they are absent.
+//! Metrics of the process, from `/proc/self`. On systems without it they are absent.
 //!
 //! The `metrics-process` crate exports the same values as `process_resident_memory_bytes` and so on.
 //! Our names are older, and the shipped alerts and dashboard use them.
@@ -19,7 +19,7 @@ pub struct Started {
 }
 
 impl Started {
-    /// The current time. Reads the wall clock, because the value is for operators only.
+    /// Returns the current time. Reads the wall clock, because the value is only for operators.
     pub fn now() -> Started {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Started { at: Instant::now(), unix_s: unix.as_secs_f64() }
@@ -38,7 +38,7 @@ impl Started {
             gauge!("dropdex_threads").set(threads as f64);
         }
         if let Ok(fds) = fs::read_dir("/proc/self/fd") {
-            // One descriptor is open only for this count.
+            // Counting opens one descriptor itself.
             gauge!("dropdex_open_fds").set(fds.count().saturating_sub(1) as f64);
         }
         if let Some(limit) = getrlimit(Resource::Nofile).current {
@@ -57,8 +57,8 @@ fn number_after(text: &str, name: &str) -> Option<u64> {
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// User plus system time: fields 14 and 15 (proc_pid_stat(5)). Counted from the end of field 2, the
-/// name, which may contain spaces.
+/// User plus system time: fields 14 and 15 (proc_pid_stat(5)). They are located from the end of
+/// field 2, the name, because it may contain spaces.
 fn cpu_ticks(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(11);
     let mut next = || fields.next()?.parse::<u64>().ok();

@@ -12,7 +12,7 @@ use crate::logs::milliseconds;
 use crate::vocab::named::named_enum;
 
 named_enum! {
-    /// The kind of a query to the index.
+    /// Kind of an index query.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum QueryKind {
         /// Names by prefix, without filters.
@@ -23,7 +23,7 @@ named_enum! {
         Drops = "drops",
         /// The drops list, filtered by a substring.
         Substring = "substring",
-        /// Names for a download.
+        /// Names for an export.
         Export = "export",
         /// Names to appraise.
         Appraise = "appraise",
@@ -47,7 +47,7 @@ pub(super) fn register() {
     LazyLock::force(&DURATIONS);
 }
 
-/// Threshold of the slow-query log in microseconds. Global, as the log is.
+/// Threshold of the slow-query log in microseconds. Global, because the log is global.
 static SLOW_US: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Sets the threshold of the slow-query log.
@@ -55,11 +55,11 @@ pub fn set_slow_threshold(slow: Duration) {
     SLOW_US.store(u64::try_from(slow.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
-/// Times one query.
+/// Timer of one query.
 pub struct QueryTimer {
     kind: QueryKind,
     started: Instant,
-    /// Kept here because the query may finish on a thread of the blocking pool.
+    /// Stored here because the query may finish on a thread of the blocking pool.
     current: Option<Arc<Current>>,
 }
 

@@ -43,8 +43,8 @@ impl Observer {
         Observer { settings, routes }
     }
 
-    /// Calls `handle` with a request and adds the request id to the response. While the future is polled,
-    /// log lines of the thread belong to the request.
+    /// Calls `handle` with a request and adds the request ID to the response. While the future is polled,
+    /// log lines of the thread name the request.
     pub async fn observe<B, A, F>(
         &self,
         mut request: Request<B>,
@@ -73,7 +73,7 @@ impl Observer {
     }
 }
 
-/// Writes the line of the access log.
+/// Writes a line to the access log.
 fn log(current: &Arc<Current>, status: StatusCode, elapsed: Duration, access: bool) {
     if !access && !tracing::enabled!(Level::DEBUG) {
         return;
@@ -87,8 +87,8 @@ fn log(current: &Arc<Current>, status: StatusCode, elapsed: Duration, access: bo
     }
 }
 
-/// Records the route that matched. For `Router::layer` with [`tower::util::MapRequestLayer`], which
-/// calls it after routing.
+/// Records the matched route. Meant for `Router::layer` with [`tower::util::MapRequestLayer`],
+/// which calls it after routing.
 pub fn record_route<B>(request: Request<B>) -> Request<B> {
     let extensions = request.extensions();
     if let (Some(current), Some(route)) =
@@ -99,7 +99,7 @@ pub fn record_route<B>(request: Request<B>) -> Request<B> {
     request
 }
 
-/// Label values for methods. Clients can invent methods; all of those share the last value.
+/// Label values for methods. Clients can invent methods, which share the last value.
 mod methods {
     use axum::http::Method;
 
@@ -161,7 +161,7 @@ impl Routes {
         let new = Arc::new(Series::default());
         self.0.rcu(|routes| {
             let mut routes = FxHashMap::clone(routes);
-            // Another thread may have been faster.
+            // Another thread may have inserted it first.
             routes.entry(route.into()).or_insert_with(|| Arc::clone(&new));
             routes
         });

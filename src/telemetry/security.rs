@@ -1,5 +1,5 @@
-//! The security log: who logged in or failed to, and who changed accounts, keys and passwords. Every line
-//! has the target [`TARGET`], the address of the client, and no secret.
+//! The security log: log-ins, failed log-ins, and changes of accounts, keys and passwords. Every line has
+//! the target [`TARGET`] and the address of the client, and contains no secret.
 
 use std::net::IpAddr;
 
@@ -8,9 +8,9 @@ use metrics::counter;
 use crate::current::with_current;
 use crate::vocab::named::named_enum;
 
-/// Target and message of the lines, to filter by: `[log] level = "warn,security=info"`.
+/// Target and message of the lines, for filters such as `[log] level = "warn,security=info"`.
 pub const TARGET: &str = "security";
-/// Placeholder address of commands, which use the admin socket.
+/// Placeholder address for commands, which use the admin socket.
 const LOCAL: &str = "local";
 
 named_enum! {
@@ -19,7 +19,7 @@ named_enum! {
     pub enum SecurityEvent {
         LogIn = "log_in",
         LogInFailed = "log_in_failed",
-        /// Not tried: too many attempts.
+        /// Refused without checking the password, after too many attempts.
         LogInLimited = "log_in_limited",
         LogOutEverywhere = "log_out_everywhere",
         SignUp = "sign_up",
@@ -37,7 +37,7 @@ named_enum! {
     }
 }
 
-/// The client of a request, which the server puts into the request's extensions.
+/// The client of a request, stored in its extensions by the server.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientAddress(pub IpAddr);
 
@@ -47,7 +47,7 @@ pub fn record(event: SecurityEvent, email: &str) {
     record_with(event, email, "");
 }
 
-/// As [`record`], with a detail: the plan that was set, the name of a key.
+/// [`record`] with a detail, such as the new plan or the name of a key.
 pub fn record_with(event: SecurityEvent, email: &str, detail: &str) {
     let name = event.as_str();
     counter!("dropdex_security_events_total", "event" => name).increment(1);

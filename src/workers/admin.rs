@@ -1,8 +1,8 @@
 //! The admin socket: a unix socket in the data folder, which only the owner of the folder can open.
 //!
-//! A client sends an [`AdminCommand`] as one line of JSON and receives its [`AdminReply`] as another,
-//! or sends an [`IntakeCommand`], work on lists, and receives an [`IntakeReply`] when it is done.
-//! [`AdminSocket`] is the server's end, [`ask`] and [`ask_for_intake`] the client's.
+//! A client sends an [`AdminCommand`] as one line of JSON and receives an [`AdminReply`] as another.
+//! Or it sends an [`IntakeCommand`] with work on lists, and receives an [`IntakeReply`] when the work
+//! is done. [`AdminSocket`] is the server side, [`ask`] and [`ask_for_intake`] the client side.
 
 use std::fs;
 use std::future::Future;
@@ -33,13 +33,13 @@ use crate::vocab::clock::Clock;
 
 /// The socket's name in the data folder.
 const SOCKET_FILE: &str = "admin.sock";
-/// Maximum bytes of a command. The paths of a thousand lists fit.
+/// Maximum bytes of a command; enough for the paths of a thousand lists.
 const COMMAND_BYTES_MAX: u64 = 256 << 10;
 /// Maximum bytes of a reply. A list of 100,000 accounts takes about 30 MB.
 const REPLY_BYTES_MAX: u64 = 256 << 20;
-/// Connections that wait to be accepted.
+/// Length of the accept queue.
 const BACKLOG: u32 = 128;
-/// Maximum connections served at once; more wait.
+/// Maximum connections served at once; others wait.
 const CONNECTIONS_MAX: usize = 16;
 /// Time limit for a client to send its next command.
 const COMMAND_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -48,11 +48,12 @@ const REPLY_WAIT_MAX: Duration = Duration::from_secs(30);
 /// Time limit for the reply to a command that reads or writes all data, which may be gigabytes.
 const LONG_REPLY_WAIT_MAX: Duration = Duration::from_secs(600);
 
-/// Work on lists, sent to a server.
+/// Work on lists, as sent to a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct IntakeCommand {
     pub task: Task,
-    /// The index folder of the command. The data folder and the retention are the server's.
+    /// The index folder of the command. The data folder and the retention are taken from the
+    /// server.
     pub index: PathBuf,
     /// The clock of the command: `--today` may pin it.
     pub clock: Clock,
@@ -62,11 +63,11 @@ pub struct IntakeCommand {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum IntakeReply {
-    /// The work ran to its end.
+    /// The work has ended.
     Finished(Box<Outcome>),
-    /// The server cannot open this file, so the command has to do the work.
+    /// The server cannot open this file, so the command has to do the work itself.
     CannotRead { file: PathBuf },
-    /// The work did not run.
+    /// The work was not started.
     Refused { error: String },
 }
 
@@ -79,10 +80,10 @@ pub struct Backend {
     pub inviter: Option<Inviter>,
 }
 
-/// Mails the owner of an account the link that sets its first password.
+/// Mails the link for setting the first password to the owner of an account.
 pub type Inviter = Arc<dyn Fn(Email) -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
-/// The path of the socket of a server with this data folder.
+/// Returns the socket path of a server with this data folder.
 pub fn socket_path(data_dir: &Path) -> PathBuf {
     data_dir.join(SOCKET_FILE)
 }
@@ -94,8 +95,8 @@ pub struct AdminSocket {
 }
 
 impl AdminSocket {
-    /// Listens in `data_dir`. The caller holds the store of that folder, so an existing socket file is
-    /// left over from a killed server, and is replaced. Call inside a tokio runtime.
+    /// Listens in `data_dir`. The caller must hold the store of that folder: an existing socket file
+    /// is then left over from a killed server, and is replaced. Must be called inside a tokio runtime.
     ///
     /// # Errors
     /// The folder is not writable, or its path is too long for a socket (about 100 bytes).
@@ -133,12 +134,12 @@ impl AdminSocket {
                 }
                 Err(err) => {
                     tracing::warn!(error = %err, "admin socket: cannot accept a connection");
-                    // Most likely out of file descriptors: wait for connections to close.
+                    // File descriptors have probably run out: wait for connections to close.
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
         }
-        // Fails if no connection is open.
+        // `join_next` returns `None` if no connection is open.
         let _ = stopping.send(true);
         while connections.join_next().await.is_some() {}
     }
@@ -152,9 +153,9 @@ impl Drop for AdminSocket {
     }
 }
 
-/// Binds a socket and moves it to `path`, where it replaces an existing file. Linux gives the file the
-/// mode that the socket has when it is bound, so at no time can another user connect. A folder of its own
-/// would keep them out as well, but needs a block of a disk that may be full.
+/// Binds a socket and moves it to `path`, replacing an existing file. On Linux, the file gets the mode of
+/// the socket at the time of binding, so other users can never connect. A private folder would protect it
+/// as well, but needs a block on a disk that may be full.
 fn bind_for_owner(data_dir: &Path, path: &Path) -> io::Result<UnixListener> {
     let hidden = data_dir.join(format!(".a{:08x}", fastrand::u32(..)));
     let socket = UnixSocket::new_stream()?;
@@ -165,7 +166,7 @@ fn bind_for_owner(data_dir: &Path, path: &Path) -> io::Result<UnixListener> {
         Ok(listener)
     });
     if bound.is_err() {
-        // The first error is the one to report.
+        // Only the first error is reported.
         let _ = fs::remove_file(&hidden);
     }
     bound
@@ -189,13 +190,14 @@ async fn serve_connection(
     let mut read = tokio::io::BufReader::new(read);
     loop {
         let line = tokio::select! {
-            // Only between commands: a command that was read is executed and answered.
+            // Stops only between commands: a command that has been read is executed and gets its
+            // reply.
             _ = stopped.wait_for(|stopped| *stopped) => return,
             line = timeout(COMMAND_WAIT_MAX, read_line(&mut read)) => line,
         };
         let reply = match line {
             Ok(Ok(line)) if !line.is_empty() => reply(backend, &line).await,
-            // Closed, silent, or not a line.
+            // The client closed the connection, timed out or sent no valid line.
             _ => return,
         };
         let Ok(reply) = reply else { return };
@@ -205,8 +207,8 @@ async fn serve_connection(
     }
 }
 
-/// Reads the next line; empty at the end of the stream. A line of more than [`COMMAND_BYTES_MAX`] is
-/// cut, and then fails to parse.
+/// Reads the next line; empty at the end of the stream. A line longer than [`COMMAND_BYTES_MAX`] is
+/// truncated, and then fails to parse.
 async fn read_line(read: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     read.take(COMMAND_BYTES_MAX).read_until(b'\n', &mut line).await?;
@@ -214,7 +216,7 @@ async fn read_line(read: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<Vec<
 }
 
 async fn reply(backend: &Backend, line: &[u8]) -> serde_json::Result<Vec<u8>> {
-    // serde's error may quote a value, such as a password: it is not echoed.
+    // serde's error is not returned, because it may quote a value such as a password.
     if let Ok(command) = serde_json::from_slice(line) {
         return json_line(&execute_admin(backend, command).await);
     }
@@ -267,7 +269,7 @@ async fn execute_admin(backend: &Backend, command: AdminCommand) -> AdminReply {
     }
 }
 
-/// The event to log for a command that was executed, with the account and a detail.
+/// Returns the security event to log for an executed command, with the account and a detail.
 fn security_event(command: &AdminCommand) -> Option<(SecurityEvent, Email, String)> {
     Some(match command {
         AdminCommand::AddAccount { email, plan, .. } => {
@@ -305,7 +307,7 @@ async fn run_intake(Backend { store, queue, .. }: &Backend, command: IntakeComma
     if let Some(file) = first_unreadable(task.files()).await {
         return IntakeReply::CannotRead { file };
     }
-    // A command of the same machine knows no better than the server, unless it is given a day.
+    // A command on the same machine has no better clock than the server, unless `--today` is given.
     let clock = if clock.pinned().is_some() { clock } else { queue.site().clock };
     let site = Site { index, clock, ..queue.site().clone() };
     match queue.run_request(Request { site, task }).await {
@@ -314,22 +316,23 @@ async fn run_intake(Backend { store, queue, .. }: &Backend, command: IntakeComma
     }
 }
 
-/// The first file that the server cannot open: a service may see less of the disk than an operator.
+/// Returns the first file that the server cannot open: a service may have access to less of the
+/// disk than an operator.
 async fn first_unreadable(files: Vec<PathBuf>) -> Option<PathBuf> {
     let find = move || files.into_iter().find(|file| fs::File::open(file).is_err());
     tokio::task::spawn_blocking(find).await.ok().flatten()
 }
 
-/// Why a command got no reply.
+/// Reasons why a command got no reply.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// There is no socket, or one that a killed server left behind.
+    /// The socket does not exist, or was left behind by a killed server.
     #[error("no server listens on {}", path.display())]
     NotRunning {
         /// The socket.
         path: PathBuf,
     },
-    /// A process of another user listens. No request was sent to it.
+    /// A process of another user is listening, so no request was sent.
     #[error(
         "{} belongs to a process of the user {uid}, who is neither you, nor root, nor the owner of the \
          folder; nothing was sent to it. If no server of yours runs there, remove the file",
@@ -365,7 +368,7 @@ pub fn ask(data_dir: &Path, command: &AdminCommand) -> Result<AdminReply, AskErr
     )
 }
 
-/// As [`ask`], for work on lists. Blocks until it is done, however long it takes.
+/// [`ask`] for work on lists. Blocks until the work is done, however long it takes.
 ///
 /// # Errors
 /// [`AskError`].
@@ -401,14 +404,15 @@ fn exchange<R>(
     decode(&reply).context("unexpected reply; is the server of the same version?").map_err(no_reply)
 }
 
-/// Whether a process of this user may be the server of a data folder: commands carry passwords.
+/// Whether a process of this user may be the server of a data folder. Checked because commands
+/// contain passwords.
 fn may_serve(uid: u32, data_dir: &Path) -> bool {
     let owner = fs::metadata(data_dir).map(|folder| folder.uid());
     uid == 0 || uid == rustix::process::geteuid().as_raw() || owner.is_ok_and(|owner| owner == uid)
 }
 
 fn is_not_running(err: &io::Error) -> bool {
-    // A path that is too long for a socket is `InvalidInput`: no server can have bound it.
+    // A path too long for a socket gives `InvalidInput`; no server can have bound it.
     let kinds =
         [io::ErrorKind::NotFound, io::ErrorKind::ConnectionRefused, io::ErrorKind::InvalidInput];
     kinds.contains(&err.kind())

@@ -1,10 +1,10 @@
 //! Refreshes the RDAP bootstrap registry, the table of RDAP servers that verification and watchlists use,
 //! and caches it in the data folder.
 //!
-//! The publisher is asked once a day with the ETag of the cached copy, so that an unchanged registry is a
-//! response of a few bytes. A response that does not parse, or has lost half of the known suffixes, is
-//! rejected with a warning, and the table in use stays. Without any response, the copy compiled into the
-//! binary is used.
+//! The worker queries the publisher once a day with the ETag of the cached copy, so that an unchanged
+//! registry costs only a few bytes. A response that does not parse, or lacks half of the known suffixes,
+//! is rejected with a warning, and the current table stays in use. If no response was ever received, the
+//! compiled copy is used.
 
 use std::fs;
 use std::io;
@@ -32,17 +32,17 @@ use crate::vocab::whole_file;
 
 /// The cached registry in the data folder.
 const FILE: &str = "rdap-bootstrap.json";
-/// Maximum bytes of a registry: fifteen times IANA's.
+/// Maximum size of a registry file: fifteen times that of IANA's.
 const BYTES_MAX: usize = 1024 * 1024;
-/// Maximum bytes of an ETag or date that is sent back.
+/// Maximum length of an ETag or date that is stored and sent back.
 const TAG_BYTES_MAX: usize = 256;
-/// Time until the next try after a failure.
+/// Delay before retrying after a failure.
 const RETRY_AFTER: Duration = Duration::from_secs(3600);
 
-/// The cache file.
+/// Content of the cache file.
 #[derive(Serialize, Deserialize)]
 struct Cached {
-    /// The address of its origin. The file is ignored if the settings name another one.
+    /// URL that it was downloaded from. The file is ignored if the settings name another one.
     source: String,
     /// When the publisher last confirmed it.
     checked_at: UnixMs,
@@ -52,7 +52,7 @@ struct Cached {
     registry: Box<RawValue>,
 }
 
-/// The registry at an address.
+/// The registry at a URL, with its cache.
 pub struct Registry {
     source: Url,
     every: Duration,
@@ -92,7 +92,7 @@ impl Registry {
         Ok(registry)
     }
 
-    /// The table in use, which [`Registry::refresh`] replaces.
+    /// Returns the table in use, which [`Registry::refresh`] replaces.
     pub fn live(&self) -> Arc<LiveBootstrap> {
         Arc::clone(&self.live)
     }
@@ -101,12 +101,12 @@ impl Registry {
     pub fn due_in(&self) -> Duration {
         let Some(cached) = &self.cached else { return Duration::ZERO };
         let age = self.clock.now() - cached.checked_at.instant();
-        // A time in the future means that the clock was set back: refresh now.
+        // A time in the future means that the clock was set back; refresh now.
         age.to_std().map_or(Duration::ZERO, |age| self.every.saturating_sub(age))
     }
 
-    /// Asks the publisher and returns the time until the next refresh. A failure is logged, and the table
-    /// in use stays.
+    /// Queries the publisher and returns the time until the next refresh. A failure is logged, and the
+    /// current table stays in use.
     pub async fn refresh(&mut self, client: &Client) -> Duration {
         match self.fetch(client).await {
             Ok(()) => self.every,
@@ -172,11 +172,11 @@ impl Registry {
         headers
     }
 
-    /// Checks a new registry, uses it and caches it.
+    /// Checks a new registry, puts it into use and caches it.
     fn take(&mut self, answer: &Answer, now: UnixMs) -> anyhow::Result<()> {
         let text = std::str::from_utf8(&answer.body).context("the response is not UTF-8")?;
         let new = self.parse(text)?;
-        // The compiled copy says nothing about the registry at another address.
+        // The compiled copy cannot be compared with a registry from another URL.
         let in_use = (self.cached.is_some() || self.is_default()).then(|| self.live.current());
         if let Some(in_use) = &in_use {
             ensure!(
@@ -221,7 +221,7 @@ impl Registry {
     }
 }
 
-/// Whether the settings allow plain-text calls to this address. The guard checks the resolved address
+/// Whether the settings allow plain-text calls to this URL. The guard checks the resolved address
 /// again.
 fn may_be_plain(url: &Url, allow: &AllowList) -> bool {
     let port = url.port_or_known_default().unwrap_or(0);

@@ -1,9 +1,10 @@
 //! Derives the events of names (`data/docs/changes.md`) and appends them to the log: when a generation
-//! goes live, at midnight UTC, and when registries answered about watched names.
+//! goes live, at midnight UTC, and after registry responses about watched names.
 //!
-//! Everything follows from durable state: the generation, the day, and the numbered state changes of
-//! watched names. The log's mark says how much of it is derived and moves with the events, so a crash
-//! loses none and repeats none. A first start sets the mark and derives nothing of the past.
+//! Events are derived from durable state: the generation, the day, and the numbered state changes of
+//! watched names. The log's mark records how far that state has been processed and moves with the
+//! events, so a crash neither loses nor repeats any. The first start sets the mark and derives no
+//! past events.
 
 use std::io;
 use std::path::PathBuf;
@@ -28,21 +29,21 @@ use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::observation::RdapState;
 
-/// Interval at which the clock is read. A clock that is set does not wake a timer.
+/// Interval at which the clock is read, because setting the clock does not wake a timer.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Time until a failed write is tried again: most likely the disk is full.
+/// Delay before retrying a failed write; most likely the disk is full.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
-/// Minimum time between two derivations from the answers of registries, which share one write.
+/// Minimum time between two derivations from registry responses, so that several share one write.
 const REGISTRY_GAP: Duration = Duration::from_secs(1);
-/// Maximum missed days that are derived: more than the log keeps.
+/// Maximum number of missed days that are derived; more than the log keeps.
 const MISSED_DAYS_MAX: i32 = 100;
 
-/// The worker that derives changes. The log has no other writer: subscriptions end with the worker.
+/// The worker that derives changes. It is the only writer of the log, so subscriptions end with it.
 pub struct Deriving {
     pub live: Arc<LiveIndex>,
     pub store: Store,
     pub clock: Clock,
-    /// Days that a name counts as catchable after its effective release.
+    /// Days for which a name counts as catchable after its effective release.
     pub catch_days: u16,
     /// The folder of generations.
     pub index: PathBuf,
@@ -51,7 +52,7 @@ pub struct Deriving {
     pub published: Arc<Notify>,
 }
 
-/// Why changes were not derived. It is tried again.
+/// Why changes were not derived. The worker retries.
 #[derive(Debug, thiserror::Error)]
 pub enum DeriveError {
     #[error("the derivation panicked: {0}")]
@@ -69,8 +70,8 @@ impl Deriving {
         }
     }
 
-    /// At the very first start, sets the mark to the current lists and the day. Where the disk is full,
-    /// [`Deriving::run`] does, as soon as there is room.
+    /// On the very first start, sets the mark to the current lists and the day. If the disk is full,
+    /// [`Deriving::run`] does so as soon as space is free.
     pub async fn begin(&self) {
         if self.log.mark().is_none()
             && let Err(err) = self.derive(None).await
@@ -81,7 +82,7 @@ impl Deriving {
 
     async fn derive_all(&mut self) {
         let observed = self.store.observations_changed();
-        // The generation of the mark, while it is in memory.
+        // The generation of the mark, while it is held in memory.
         let mut base = None;
         let mut ticks = interval(PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -116,7 +117,7 @@ impl Deriving {
     /// Derives everything up to now. Returns the generation of the mark.
     ///
     /// # Errors
-    /// [`DeriveError`]: call it again.
+    /// [`DeriveError`]; the call can be repeated.
     pub async fn derive(
         &self,
         base: Option<Arc<Index>>,
@@ -138,14 +139,14 @@ fn failed(err: &DeriveError) {
     metrics::counter!("dropdex_change_failures_total").increment(1);
 }
 
-/// One derivation.
+/// Input of one derivation.
 struct Derivation {
     index: Arc<Index>,
     folder: PathBuf,
     store: Store,
     log: Arc<Appender>,
     as_of: AsOf,
-    /// Whether a mark that is far ahead is that of a wrong clock.
+    /// Whether a mark so far ahead was set by a wrong clock.
     corrects: bool,
 }
 
@@ -160,7 +161,8 @@ impl Derivation {
             self.log.append(mark, |_| Ok(()))?;
             return Ok(Some(self.index));
         };
-        // Fewer lists are served than before: the operator went back to an older generation.
+        // Fewer lists are served than before, because the operator rolled back to an older
+        // generation.
         let is_newer = generation != mark.generation && batch >= mark.batch;
         let base = match base.filter(|base| base.manifest().generation.0 == mark.generation) {
             None if generation == mark.generation => Some(Arc::clone(&self.index)),
@@ -188,7 +190,7 @@ impl Derivation {
             mark = Mark { generation, batch, ..mark };
             self.append(mark, &self.index, &changes, &[])?;
         }
-        // Fewer than before: the accounts are those of an older backup.
+        // A lower number than before, because the accounts were restored from an older backup.
         if newest != mark.registry {
             mark.registry = newest;
             self.append(mark, &self.index, &[], &state_changes)?;
@@ -196,7 +198,7 @@ impl Derivation {
         Ok((mark.generation == generation).then_some(self.index))
     }
 
-    /// Opens the generation that changes were derived from before, if it is still there.
+    /// Opens the generation of the last derivation, if it still exists.
     fn open(&self, generation: u64) -> Option<Arc<Index>> {
         match open::reopen(&self.folder, GenerationId(generation), Some(&self.index)) {
             Ok(index) => Some(Arc::new(index)),
@@ -218,7 +220,7 @@ impl Derivation {
         }
     }
 
-    /// Appends the changes of docs of `index`, and those of the registry.
+    /// Appends the changes of docs of `index`, and the changes that registries reported.
     fn append(
         &self,
         mark: Mark,
@@ -281,8 +283,8 @@ impl Derivation {
     }
 }
 
-/// The kind of event that a state change is; `None` if it is not an event. A first observation is
-/// not an event: the name may have had the state for a long time.
+/// Returns the kind of event of a state change, if it is one. A first observation is not an event,
+/// because the name may have been in that state for a long time.
 fn kind_of(change: &StateChange) -> Option<ChangeKind> {
     let state = change.observation.state;
     change.before.filter(|before| *before != state)?;

@@ -1,5 +1,5 @@
-//! Gauges of the served index and of the users' data, for `/metrics`. They are set when metrics are
-//! scraped, so that an installation without a scraper pays nothing.
+//! Gauges of the served index and of the users' data, for `/metrics`. They are set on each scrape,
+//! so an installation without a scraper does no work for them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use crate::vocab::clock::Clock;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 
-/// The sources of the gauges.
+/// Sources of the gauges.
 pub struct Gauges {
     pub live: Arc<LiveIndex>,
     pub changes: ChangeLog,
@@ -30,7 +30,8 @@ pub struct Gauges {
 }
 
 impl Gauges {
-    /// Sets every gauge. Visits every watched name and every account: call it on the blocking pool.
+    /// Sets every gauge. Must run on the blocking pool, because it visits every watched name and
+    /// account.
     pub fn sample(&self) {
         self.index();
         self.accounts();

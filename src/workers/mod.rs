@@ -14,7 +14,7 @@ use std::future::Future;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Work that one server does for all: a single server always, the nodes of a cluster in turn.
+/// Work that one node does for all: a single server always, and in a cluster the current leader.
 pub trait Work: Send + Sync + 'static {
     /// Starts the tasks, which end when the sender of `stopped` is dropped.
     ///

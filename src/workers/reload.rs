@@ -1,5 +1,5 @@
-//! Watches `CURRENT` and publishes the generation it names without interrupting requests. Computes the
-//! stages of a day before the day begins.
+//! Watches `CURRENT` and publishes the generation it names without interrupting requests. Also
+//! computes the stages of each day before it begins.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -19,29 +19,31 @@ use crate::index::storage::manifest::{self, GenerationId};
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 
-/// Time between two checks of `CURRENT`: a new generation is served well within two seconds.
+/// Time between two checks of `CURRENT`, so that a new generation is served well within two
+/// seconds.
 const PERIOD: Duration = Duration::from_millis(250);
 
 /// The worker that watches the index folder.
 pub struct Reload {
     pub index: PathBuf,
     pub live: Arc<LiveIndex>,
-    /// Each is notified when another generation is served.
+    /// All are notified when another generation is served.
     pub published: [Arc<Notify>; 2],
     /// Why an older generation is served, for status and metrics.
     pub problem: Arc<Mutex<Option<String>>>,
     pub clock: Clock,
-    /// Days that a name counts as catchable after its effective release.
+    /// Days for which a name counts as catchable after its effective release.
     pub catch_days: u16,
-    /// Whether what `CURRENT` names is served. In a cluster, the shared log decides.
+    /// Whether the generation in `CURRENT` is served. In a cluster, the shared log decides instead.
     pub follows_current: bool,
 }
 
-/// Maximum time to wait for readers of a replaced generation: as long as an export may take.
+/// Maximum wait for readers of a replaced generation: the maximum duration of an export.
 const READERS_WAIT_MAX: Duration = Duration::from_secs(150);
-/// Time between two checks for readers.
+/// Interval between two checks for readers.
 const READERS_PERIOD: Duration = Duration::from_millis(20);
-/// Time before midnight at which the stages of the next day are computed: more than any corpus takes.
+/// How long before midnight the stages of the next day are computed; more than the largest corpus
+/// takes.
 const AHEAD: TimeDelta = TimeDelta::seconds(60);
 
 impl Reload {
@@ -73,7 +75,7 @@ impl Reload {
         let published = self.published.clone();
         let as_of = self.as_of(TimeDelta::zero());
         let opened = tokio::task::spawn_blocking(move || -> Result<Option<String>, OpenError> {
-            // A delta shares its base with the index that is served.
+            // A delta shares its base with the served index.
             let Opened { index, fallback } = open::reopen_current(&index, Some(&live.current()))?;
             index.prepare(as_of);
             let generation = index.manifest().generation;
@@ -98,11 +100,11 @@ impl Reload {
         named
     }
 
-    /// Computes the stages of the day that it will be in [`AHEAD`], unless that is done.
+    /// Computes the stages of the day that begins within [`AHEAD`], unless that is done.
     async fn prepare(&self) {
         let (index, as_of) = (self.live.current(), self.as_of(AHEAD));
         if !index.is_prepared(as_of) {
-            // A panic is logged, and a query then computes them itself.
+            // After a panic, which is logged, queries compute the stages themselves.
             let _ = tokio::task::spawn_blocking(move || index.prepare(as_of)).await;
         }
     }
@@ -114,8 +116,8 @@ impl Reload {
     }
 }
 
-/// Drops a replaced generation once no request uses it; blocks until then. Freeing gigabytes would block the thread of
-/// the last request.
+/// Blocks until no request uses a replaced generation, then drops it. Otherwise the thread of the last request would
+/// spend its time freeing gigabytes.
 pub fn retire(old: Arc<Index>) {
     let until = Instant::now() + READERS_WAIT_MAX;
     while Arc::strong_count(&old) > 1 && Instant::now() < until {

@@ -1,9 +1,9 @@
 //! Verifies watched names with their registries and writes observations to the journal.
 //!
-//! A [`plan`] of the names that are due is computed from the state at intervals and when a name is
-//! watched. There is no other queue, so a restart repeats only queries in flight. [`server`] limits the
-//! rate of queries, `outbound::rdap` interprets responses. Registered names are looked up in DNS where
-//! that is sufficient.
+//! A [`plan`] of the due names is computed from the state, at intervals and when a name is added to a
+//! watchlist. No other queue exists, so a restart repeats only queries in flight. [`server`] limits the
+//! rate of queries, and `outbound::rdap` interprets responses. For registered names, DNS is queried
+//! where that suffices.
 
 pub mod plan;
 pub mod server;
@@ -43,29 +43,29 @@ use server::{Ended, Limits, Server};
 
 /// Interval between two plans.
 const PLAN_EVERY: Duration = Duration::from_secs(5);
-/// Minimum interval between two plans, when a name was watched.
+/// Minimum interval between two plans when names are added to watchlists.
 const PLAN_GAP: Duration = Duration::from_millis(500);
-/// Planning uses at most one part in this many of a core.
+/// Planning may use one part in this many of a core's time.
 const PLAN_SHARE: u32 = 50;
 /// Maximum observations in one record.
 const GROUP_MAX: usize = 100;
 /// Maximum time that an observation waits for others of its record.
 const GROUP_WAIT: Duration = Duration::from_secs(1);
-/// Maximum names in flight or not yet on disk, which a crash makes the server query again.
+/// Maximum names in flight or not yet on disk; after a crash, they are queried again.
 const UNWRITTEN_MAX: usize = 200;
 /// Maximum DNS queries in flight.
 const DNS_CONCURRENCY: usize = 16;
-/// Maximum redirects of one query: registries need one.
+/// Maximum redirects of one query; registries need one.
 const REDIRECTS_MAX: u8 = 3;
-/// Idle servers are dropped above this number, which is more than the bootstrap registry lists.
+/// Number of servers above which idle ones are dropped; more than the bootstrap registry lists.
 const SERVERS_MAX: usize = 1_000;
 /// The first pause of a name whose query failed. It doubles each time.
 const NAME_PAUSE_FIRST: Duration = Duration::from_secs(300);
 /// Maximum pause of a name.
 const NAME_PAUSE_MAX: Duration = Duration::from_secs(24 * 3600);
-/// Time until a failed write is tried again.
+/// Delay before retrying a failed write.
 const WRITE_RETRY_AFTER: Duration = Duration::from_secs(5);
-/// Time until a refresh of the bootstrap registry that panicked is tried again.
+/// Delay before retrying a refresh of the bootstrap registry that panicked.
 const REFRESH_RETRY_AFTER: Duration = Duration::from_secs(3600);
 const PANICKED: &str = "the query panicked";
 /// Maximum time to finish queries in flight after the signal to stop.
@@ -80,11 +80,11 @@ pub struct Verify {
     pub client: Client,
     pub dns: Dns,
     pub clock: Clock,
-    /// Checks requested by people.
+    /// Checks requested by users.
     pub checks: Arc<Checks>,
-    /// Days that a name counts as catchable after its effective release.
+    /// Days for which a name counts as catchable after its effective release.
     pub catch_days: u16,
-    /// For each server.
+    /// Limits for each server.
     pub limits: Limits,
 }
 
@@ -128,11 +128,11 @@ struct Work {
     verify: Verify,
     bootstrap: Arc<LiveBootstrap>,
     refresh_at: Instant,
-    /// Whether there ever was a name to verify. Without one, no server is called.
+    /// Whether any name was ever due. Until then, the bootstrap registry is not refreshed.
     has_names: bool,
     waits_for_registry: bool,
     plan: Plan,
-    /// Queries that precede the plan, by server: redirects, and names that DNS could not decide.
+    /// Queries ahead of the plan, by server: redirects, and names that DNS could not decide.
     ahead: HashMap<String, VecDeque<RdapQuery>>,
     servers: HashMap<String, Server>,
     /// Queries in flight.
@@ -142,7 +142,7 @@ struct Work {
     dns_turn: Option<AccountId>,
     /// Names that are in flight, next in line, or waiting for their observation to be stored.
     busy: HashSet<DomainName>,
-    /// Names that left `busy` during planning. The plan may still contain them.
+    /// Names that left `busy` during planning; the plan may still contain them.
     settled: Vec<DomainName>,
     pauses: HashMap<DomainName, Pause>,
     planning: bool,
@@ -152,9 +152,9 @@ struct Work {
     asked: Vec<DomainName>,
     /// Observations to write.
     answers: Vec<(DomainName, Observation)>,
-    /// When to write them at the latest.
+    /// Latest time at which to write them.
     write_at: Option<Instant>,
-    /// Number of observations that are being written.
+    /// Number of observations being written.
     writing: usize,
     tasks: JoinSet<Done>,
 }
@@ -237,7 +237,7 @@ impl Work {
                 self.verify.registry = Some(registry);
                 self.refresh_at = now + again;
                 self.waits_for_registry = false;
-                // The plan may use servers that changed.
+                // The plan may use servers that have changed.
                 self.plan = Plan::default();
                 self.plan_at = now;
             }
@@ -250,7 +250,7 @@ impl Work {
     }
 }
 
-// Starting tasks.
+// Methods that start tasks.
 impl Work {
     fn start_refresh(&mut self, now: Instant) {
         if self.refresh_at > now || !self.has_names {
@@ -270,7 +270,7 @@ impl Work {
             return;
         }
         self.planning = true;
-        // A new watch moves it forward.
+        // A newly watched name brings it forward.
         self.plan_at = now + PLAN_EVERY;
         let (store, index) = (self.verify.store.clone(), self.verify.live.current());
         let (clock, catch_days) = (self.verify.clock, self.verify.catch_days);
@@ -308,19 +308,19 @@ impl Work {
         self.plan.rdap.values_mut().for_each(|queue| queue.retain(fresh));
         self.plan.dns.retain(fresh);
         self.plan_not_before = now + PLAN_GAP.max(took * PLAN_SHARE);
-        // A request for a plan during planning stays valid.
+        // A plan requested during planning is still due.
         self.plan_at = if self.plan_at <= now {
             self.plan_not_before
         } else {
             now + PLAN_EVERY.max(took * PLAN_SHARE)
         };
         if !Arc::ptr_eq(bootstrap, &self.bootstrap.current()) {
-            // The plan uses servers that changed.
+            // The plan uses servers that have changed.
             self.plan = Plan::default();
             self.plan_at = now;
         }
         self.ahead.retain(|_, queue| !queue.is_empty());
-        // There are some hundred registries, but redirects can lead to any number of hosts.
+        // Only a few hundred registries exist, but redirects can lead to any number of hosts.
         if self.servers.len() > SERVERS_MAX {
             self.servers.retain(|_, server| !server.is_idle(now));
         }
@@ -395,8 +395,8 @@ impl Work {
         }
     }
 
-    /// Queues requested checks, before the plan of their servers. A name that is busy
-    /// waits: its result may have come before it was asked for.
+    /// Queues requested checks, before the plan of their servers. A busy name waits, because its
+    /// result may predate the request.
     fn start_checks(&mut self, now: Instant) {
         self.asked.extend(self.verify.checks.take());
         if self.asked.is_empty() {
@@ -445,8 +445,8 @@ impl Work {
         self.servers.entry(name.to_owned()).or_insert_with(|| Server::new(limits, now))
     }
 
-    /// Takes the next query for a server; its name is busy from then on. Names that DNS left open go before
-    /// others of their urgency, but not before more urgent ones: otherwise a failing resolver would put
+    /// Takes the next query for a server; its name is busy from then on. Names that DNS could not decide
+    /// precede others of the same urgency, but not more urgent ones. Otherwise a failing resolver would put
     /// all of them first.
     fn next_query(&mut self, server: &str) -> Option<RdapQuery> {
         let ahead = self.ahead.get_mut(server);
@@ -494,7 +494,7 @@ impl Work {
         });
     }
 
-    /// When to wake up if no task ends.
+    /// Returns when to wake up if no task ends.
     fn wake_at(&mut self, now: Instant) -> Instant {
         let mut wake = now + PLAN_EVERY;
         if !self.planning {
@@ -515,7 +515,7 @@ impl Work {
     }
 }
 
-// Results of tasks.
+// Methods that handle the results of tasks.
 impl Work {
     fn take_rdap(&mut self, ask: RdapQuery, reply: Result<Reply, CallError>, now: Instant) {
         self.in_flight -= 1;
@@ -546,7 +546,8 @@ impl Work {
                 self.answer(ask.due.name, observation, now);
             }
             Ok(Reply::Elsewhere(location)) => self.follow(ask, &location, now),
-            // The server's limit, not an error of the name: the next plan contains it again.
+            // The server's limit was reached, which is not an error of the name. The next plan
+            // contains it again.
             Ok(Reply::NotNow(_)) => {
                 self.verify.checks.settle(&ask.due.name, Checked::Failed);
                 self.release(ask.due.name);
@@ -563,7 +564,8 @@ impl Work {
         }
     }
 
-    /// Redirects the query to another server, within the limits of that. The guard checks the address.
+    /// Redirects the query to another server, within that server's limits. The guard checks the
+    /// address.
     fn follow(&mut self, ask: RdapQuery, location: &str, now: Instant) {
         let url =
             ask.url.join(location).ok().filter(|url| matches!(url.scheme(), "https" | "http"));
@@ -629,7 +631,7 @@ impl Work {
         }
     }
 
-    /// Pauses a name, for longer each time.
+    /// Pauses a name, each time for longer.
     fn pause(&mut self, name: DomainName, server: &str, reason: &str, now: Instant) {
         let failures = self.pauses.get(&name).map_or(0, |pause| pause.failures) + 1;
         let wait = (NAME_PAUSE_FIRST * (1 << (failures - 1).min(16))).min(NAME_PAUSE_MAX);
@@ -654,7 +656,7 @@ fn outcome(reply: &Result<Reply, CallError>) -> &'static str {
 }
 
 impl RdapQuery {
-    /// The first query for a name; `None` if its registry has no server.
+    /// Returns the first query for a name; `None` if its registry has no server.
     fn first(due: Due) -> Option<RdapQuery> {
         let base = due.base.as_ref()?;
         let (url, server) = (base.domain(&due.name), plan::server_key(base));
@@ -662,8 +664,8 @@ impl RdapQuery {
     }
 }
 
-/// Runs the work of a task; `None` if it panicked, which the panic hook logs. Without this, the task would
-/// end without its result, and its place among those in flight would stay taken.
+/// Runs the work of a task. Returns `None` if it panicked, which the panic hook logs. Otherwise the task
+/// would end without a result and keep its slot.
 async fn contained<T>(work: impl Future<Output = T>) -> Option<T> {
     AssertUnwindSafe(work).catch_unwind().await.ok()
 }

@@ -1,5 +1,5 @@
-//! Every kind of event on its day, derived from real lists, generations and observations, with a clock of
-//! ours: by one process, by one that is restarted before every derivation, and after a pause of weeks.
+//! Derives every kind of event on its day from real lists, generations and observations, with a simulated
+//! clock: in one process, with a restart before every derivation, and after a pause of weeks.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::vocab::plan::{Plan, Plans};
 use crate::vocab::time::UnixMs;
 
 const FIRST: &str = "2026-06-01";
-/// Suffixes under which a label becomes known.
+/// Suffixes under which the label of a test name appears.
 const TLDS: &str = "net org info biz de fr nl se it es pl ch at be dk fi no pt cz us ca mx br jp kr in io co me tv \
     cc ai app dev shop store online site xyz club top tech space website fun live life world today news blog \
     email cloud agency company center city land house energy solar solutions systems services support";
@@ -45,7 +45,7 @@ struct World {
     log: Arc<Appender>,
     changes: ChangeLog,
     base: Option<Arc<Index>>,
-    /// Whether each derivation is one of a new process.
+    /// Whether each derivation runs in a new process.
     restarts: bool,
     lists: usize,
 }
@@ -73,7 +73,7 @@ impl World {
         self.folder.path().join(name)
     }
 
-    /// Ingests a list that was observed on a day, and builds a generation.
+    /// Ingests a list observed on a day, and builds a generation.
     fn ingest(&mut self, days: i32, rows: &[String]) {
         self.lists += 1;
         let name = format!("list-{}.csv", self.lists);
@@ -105,7 +105,7 @@ impl World {
         (self.log, self.changes) = (Arc::new(log), changes);
     }
 
-    /// Derives what is new on a day.
+    /// Derives the new events of a day.
     fn derive(&mut self, days: i32) {
         if self.restarts {
             self.base = None;
@@ -179,7 +179,7 @@ fn event(days: i32, kind: &'static str, source: &'static str, text: &str) -> Eve
     (days, kind, source, text.to_owned())
 }
 
-/// Lists of some weeks, with a derivation on each of these days after their lists.
+/// Lists of several weeks, with a derivation on each of these days after its lists.
 fn story(restarts: bool, days: impl Iterator<Item = i32>) -> Vec<Event> {
     let mut world = World::new(restarts);
     world.ingest(0, &[row("past.com", -10, None, false), row("gone.com", -90, None, false)]);
@@ -196,21 +196,21 @@ fn story(restarts: bool, days: impl Iterator<Item = i32>) -> Vec<Event> {
                     row("soon.com", -34, Some(1), false),
                     row("late.de", -1, Some(3), false),
                     row("kept.com", 0, None, false),
-                    // Released two days ago: that it left its zone is not news.
+                    // Released two days ago, so leaving the zone is not an event.
                     row("caught.com", -37, Some(-2), false),
-                    // Released long ago: nothing is expected of it any more.
+                    // Released long ago, so no further event is expected.
                     row("ancient.com", -200, None, false),
                 ],
             ),
             3 => world.ingest(3, &[row("kept.com", 0, None, true)]),
-            // Moved by a list of the registry, past the day of `drops_tomorrow`.
+            // Postponed by a list of the registry, past the day of `drops_tomorrow`.
             20 => world.ingest(20, &[row("fresh.com", 0, Some(21), false)]),
             24 => world.ingest(24, &[row("fresh.com", 0, Some(21), true)]),
             _ => {}
         }
         if days.contains(&today) {
             world.derive(today);
-            // Nothing comes twice.
+            // No event is derived twice.
             let events = world.events();
             world.derive(today);
             assert_eq!(world.events(), events);
@@ -222,7 +222,7 @@ fn story(restarts: bool, days: impl Iterator<Item = i32>) -> Vec<Event> {
 #[test]
 fn each_kind_of_event_comes_on_its_day() {
     let expected = [
-        // By score, then by kind.
+        // Sorted by score, then by kind.
         event(0, "available", "calendar", "caught.com"),
         event(0, "left_zone", "list", "kept.com"),
         event(0, "left_zone", "list", "soon.com"),
@@ -244,7 +244,7 @@ fn each_kind_of_event_comes_on_its_day() {
         event(25, "drops_today", "calendar", "past.com"),
         event(26, "available", "calendar", "past.com"),
     ];
-    // Names of one derivation are in the order of their scores, which is not the subject.
+    // Events of one derivation are ordered by score, which this test ignores.
     let sorted = |mut events: Vec<Event>| {
         events.sort();
         events
@@ -266,7 +266,8 @@ fn missed_days_are_derived_in_order_with_their_own_days() {
         of("past.com"),
         [(20, "pending_delete"), (24, "drops_tomorrow"), (25, "drops_today"), (26, "available")]
     );
-    // Facts from lists have the day on which the server learns them: the name was restored before day 35.
+    // Events from lists have the day on which the server learns of them; the name was restored before day
+    // 35.
     assert_eq!(of("kept.com"), [(0, "left_zone"), (19, "renewed")]);
     let expected = [(0, "left_zone"), (30, "pending_delete"), (30, "registered_again")];
     assert_eq!(of("fresh.com"), expected);
@@ -278,7 +279,7 @@ fn a_score_that_moves_by_five_is_an_event() {
         let mut world = World::new(restarts);
         world.ingest(0, &[row("lumoria.com", 0, None, false), row("qzxvk.com", 0, None, false)]);
         world.derive(0);
-        // Other names are needed for a count of TLDs to say anything.
+        // The number of TLDs affects a score only if the corpus has other names.
         let others =
             Coverage::probes().flat_map(|label| ["net", "org", "de"].map(|tld| (label, tld)));
         let known = TLDS.split(' ').map(|tld| ("lumoria", tld)).chain(others);

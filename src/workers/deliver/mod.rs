@@ -1,8 +1,8 @@
 //! Sends the pending deliveries of the store and writes their outcomes back.
 //!
 //! Delivery is at least once: a delivery is pending in the journal before it is sent, and its outcome is
-//! written afterwards. A crash in between sends it again under the same id. While outcomes cannot be
-//! written, nothing is sent.
+//! written afterwards. After a crash in between, it is sent again under the same ID. While outcomes
+//! cannot be written, nothing is sent.
 
 pub mod queue;
 pub mod schedule;
@@ -26,16 +26,17 @@ use crate::workers::deliver::queue::{Key, Queue};
 use crate::workers::deliver::schedule::Schedule;
 use crate::workers::deliver::send::Senders;
 
-/// Maximum time to finish attempts after the signal to stop. The rest is sent again after the start.
+/// Maximum time to finish attempts after the signal to stop. Unfinished ones are repeated after the
+/// next start.
 const DRAIN_MAX: Duration = Duration::from_secs(8);
 /// Maximum time to finish mails about channels that were switched off.
 const REPORTS_DRAIN_MAX: Duration = Duration::from_secs(2);
-/// Maximum sleep, because the clock may be set.
+/// Maximum sleep, because the clock may be changed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
-/// Time until outcomes that could not be written are tried again.
+/// Delay before retrying to write outcomes.
 const WRITE_RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// Times of the attempts to mail an owner that a channel was switched off.
+/// Delays of the attempts to mail an owner that a channel was switched off.
 const REPORT_AFTER: [Duration; 3] =
     [Duration::ZERO, Duration::from_secs(60), Duration::from_secs(600)];
 
@@ -48,7 +49,7 @@ pub struct Deliver {
     pub clock: Clock,
 }
 
-/// The new id of a Telegram chat that has one.
+/// Result of an attempt; `Some` is the new ID of a Telegram chat.
 type Sent = Result<Option<String>, SendError>;
 type Outcome = (AccountId, RuleId, DeliveryId, AttemptOutcome);
 
@@ -57,13 +58,13 @@ struct Work {
     deliver: Deliver,
     queue: Queue,
     tasks: JoinSet<Sent>,
-    /// Key, number of the attempt, and the channel.
+    /// Attempts in flight: delivery, number of the attempt, and channel.
     in_flight: HashMap<Id, (Key, u16, Arc<Channel>)>,
-    /// Telegram chats with a new id, which is stored once their outcomes are written.
+    /// New IDs of Telegram chats, to be stored once the outcomes are written.
     moved: Vec<(AccountId, Arc<Channel>, String)>,
     /// Mails about channels that were switched off.
     reports: JoinSet<()>,
-    /// Outcomes to write before anything else is sent.
+    /// Outcomes that must be written before anything else is sent.
     unwritten: Vec<Outcome>,
 }
 
@@ -88,7 +89,8 @@ impl Deliver {
     }
 }
 
-/// Mails an owner that a channel was switched off. The page of the rule says so even if no mail arrives.
+/// Mails an owner that a channel was switched off. The rule's page also shows it, in case no mail
+/// arrives.
 async fn report(senders: Senders, closed: ClosedChannel, clock: Clock) {
     for after in REPORT_AFTER {
         sleep(after).await;
@@ -100,8 +102,8 @@ async fn report(senders: Senders, closed: ClosedChannel, clock: Clock) {
     }
 }
 
-/// Stores the new id of a Telegram chat, after the last message that is queued for the old one. Until then, each
-/// message finds it again.
+/// Stores the new ID of a Telegram chat, after the last message queued for the old one. Until then, each message
+/// looks the new ID up again.
 async fn move_chat(store: &Store, account: AccountId, channel: &Channel, to: &str) {
     let Channel::Telegram { chat_id } = channel else { return };
     match store.move_telegram_chat(account, chat_id, to).await {
@@ -111,7 +113,7 @@ async fn move_chat(store: &Store, account: AccountId, channel: &Channel, to: &st
     }
 }
 
-/// Counts an attempt.
+/// Counts an attempt in the metrics.
 fn count(channel: &'static str, settled: &AttemptOutcome) {
     let outcome = match settled {
         AttemptOutcome::Delivered => "delivered",
@@ -149,7 +151,7 @@ impl Work {
         while let Some((_, key)) = self.queue.take(self.deliver.clock.now(), Instant::now()) {
             let Key { account, rule, id } = key;
             let Some(pending) = self.deliver.store.pending_delivery(account, rule, id) else {
-                // The channel was switched off or the rule removed meanwhile.
+                // Meanwhile the channel was switched off or the rule removed.
                 self.queue.done(key, queue::Health::Healthy, Instant::now());
                 continue;
             };
@@ -171,7 +173,7 @@ impl Work {
         idle.map_or(IDLE_MAX, |idle| idle.clamp(Duration::from_millis(1), IDLE_MAX))
     }
 
-    /// Records this and all other finished attempts, and writes their outcomes.
+    /// Records this attempt and all others that have finished, and writes their outcomes.
     async fn end(&mut self, first: Result<(Id, Sent), JoinError>) {
         let mut ended = Some(first);
         while let Some(one) = ended {
@@ -184,7 +186,7 @@ impl Work {
     fn record(&mut self, ended: Result<(Id, Sent), JoinError>) {
         let (id, sent) = match ended {
             Ok(ended) => ended,
-            // A panic, which is logged by its hook. The delivery is retried by schedule.
+            // The task panicked, which the panic hook logs. The delivery is retried on schedule.
             Err(err) => {
                 (err.id(), Err(SendError::new(Failure::NotConfigured, "sending it panicked")))
             }
@@ -232,7 +234,7 @@ impl Work {
                 for (account, channel, chat) in mem::take(&mut self.moved) {
                     move_chat(&self.deliver.store, account, &channel, &chat).await;
                 }
-                // Ended ones are dropped.
+                // Removes finished mails.
                 while self.reports.try_join_next().is_some() {}
                 for closed in closed {
                     let (senders, clock) = (self.deliver.senders.clone(), self.deliver.clock);

@@ -1,10 +1,10 @@
 //! Decides which delivery is sent next. Pure: times are arguments.
 //!
 //! The deliveries of an account to a *target* (the host of a webhook or chat service, the mail server, Telegram) wait
-//! in a lane, in the order they are due. Accounts take turns, and so do the lanes of an account. A lane and a target
-//! each get a few deliveries at a time; after several failures in a row they get one at a time, with growing pauses (a
-//! circuit breaker). An error response or a requested pause concerns the lane alone, so that no account can hold up the
-//! deliveries of another to the same host; only failed connections concern the target.
+//! in a lane, in the order in which they are due. Accounts take turns, and so do the lanes of an account. Lanes and
+//! targets each have a small limit of deliveries in flight. After several failures in a row the limit is one, with
+//! growing pauses (a circuit breaker). An error response or a requested pause affects only the lane, so that no
+//! account can delay another's deliveries to the same host. Only failed connections affect the target.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -20,13 +20,13 @@ use crate::vocab::time::UnixMs;
 pub const IN_FLIGHT_MAX: usize = 256;
 /// Maximum in flight for one account.
 const ACCOUNT_IN_FLIGHT_MAX: usize = 32;
-/// Maximum in flight from one account to one webhook host: receivers are small.
+/// Maximum in flight from one account to one webhook host; receivers are often small servers.
 const LANE_IN_FLIGHT_MAX: usize = 2;
 /// Maximum in flight to one target.
 const TARGET_IN_FLIGHT_MAX: usize = 8;
 /// Failures in a row after which a lane or a target gets one delivery at a time.
 const FAILURES_MAX: u32 = 5;
-/// Maximum pause of a lane or a target.
+/// Maximum pause of a lane or target.
 const PAUSE_MAX: Duration = Duration::from_secs(600);
 
 /// A receiver with limits and a circuit breaker of its own.
@@ -71,11 +71,11 @@ pub struct Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
     Healthy,
-    /// There was no connection.
+    /// No connection could be made.
     Down,
-    /// It did not respond in time, or responded with an error.
+    /// The receiver did not respond in time, or responded with an error.
     Unhealthy,
-    /// It asked for a pause of this length.
+    /// The receiver requested a pause of this length.
     Busy(Duration),
 }
 
@@ -100,17 +100,17 @@ struct Lane {
 struct Sender {
     lanes: BTreeMap<Target, Lane>,
     in_flight: usize,
-    /// The target of the last delivery taken.
+    /// The target that had the last turn.
     turn: Option<Target>,
 }
 
-/// Waiting deliveries and those in flight.
+/// Number of waiting deliveries and of those in flight.
 pub struct Queue {
     senders: BTreeMap<AccountId, Sender>,
-    /// Shared by all accounts.
+    /// Breakers of targets, shared by all accounts.
     targets: HashMap<Target, Breaker>,
     in_flight: HashMap<Key, Target>,
-    /// The account of the last delivery taken.
+    /// The account that had the last turn.
     turn: Option<AccountId>,
     /// The first pause after failures.
     pause: Duration,
@@ -150,7 +150,7 @@ impl Queue {
         }
     }
 
-    /// Takes a delivery that may be sent now. From here on, the delivery is in flight.
+    /// Takes a delivery that may be sent now, which is in flight from then on.
     pub fn take(&mut self, now: DateTime<Utc>, instant: Instant) -> Option<(Target, Key)> {
         let is_open = |target: &Breaker| target.is_open(TARGET_IN_FLIGHT_MAX, instant);
         if self.in_flight.len() >= IN_FLIGHT_MAX || !self.targets.values().any(is_open) {
@@ -172,14 +172,14 @@ impl Queue {
         Some((target, key))
     }
 
-    /// Ends the flight of a delivery and returns its target.
+    /// Removes a delivery from those in flight and returns its target.
     pub fn done(&mut self, key: Key, health: Health, instant: Instant) -> Option<Target> {
         let target = self.in_flight.remove(&key)?;
         let sender = self.senders.entry(key.account).or_default();
         sender.in_flight = sender.in_flight.saturating_sub(1);
         let lane = sender.lanes.entry(target.clone()).or_default();
         let shared = self.targets.entry(target.clone()).or_default();
-        // With a connection, the target is up, regardless of its response.
+        // A target that accepts connections is up, whatever its response.
         let (own, common) = match health {
             Health::Down => (None, Health::Down),
             other => (Some(other), Health::Healthy),
@@ -207,7 +207,7 @@ impl Queue {
             let due = (due.instant() - now).to_std().unwrap_or_default();
             Some(due.max(lane.breaker.pause(instant)).max(shared.pause(instant)))
         });
-        // A delivery that is due but not taken waits for another one to finish.
+        // A due delivery that was not taken waits for another to finish.
         waits.filter(|wait| !wait.is_zero()).min()
     }
 }
@@ -252,13 +252,14 @@ impl Breaker {
         self.in_flight < if is_broken { 1 } else { in_flight_max }
     }
 
-    /// The rest of its pause.
+    /// The remaining time of its pause.
     fn pause(&self, instant: Instant) -> Duration {
         self.paused_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(instant))
     }
 
-    /// Ends a delivery in flight; with `None`, the health of the receiver is unchanged. `first` is
-    /// the first pause. A pause that the receiver asks for is clamped to one to two times our own.
+    /// Ends a delivery in flight. `None` leaves the health of the receiver unchanged. `first` is
+    /// the first pause. A pause that the receiver requests is clamped to between one and two times
+    /// our own.
     fn end(&mut self, health: Option<Health>, first: Duration, instant: Instant) {
         self.in_flight = self.in_flight.saturating_sub(1);
         let asked = match health {
@@ -282,7 +283,7 @@ impl Breaker {
     }
 }
 
-/// The entries of a map, beginning after `turn`.
+/// Iterates over the entries of a map in a circle, starting after `turn`.
 fn in_turn<'a, K: Ord, V>(
     map: &'a BTreeMap<K, V>,
     turn: Option<&'a K>,

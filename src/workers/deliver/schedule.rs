@@ -1,5 +1,5 @@
-//! The retry schedule: decides from the id of a delivery, its attempts and its error whether and when it is
-//! sent again. Pure.
+//! The retry schedule: decides whether and when a delivery is sent again, from its ID, its attempts and its
+//! error. Pure.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use crate::outbound::{Failure, SendError};
 use crate::vocab::ids::DeliveryId;
 use crate::vocab::time::UnixMs;
 
-/// Retries are spread by this share of their delay, so that failures do not retry in step.
+/// Jitter of a retry in percent of its delay, so that failed deliveries do not retry in step.
 const JITTER_PERCENT: u64 = 20;
 
-/// The time of each attempt, counted from the first.
+/// Time of each attempt after the first one.
 #[derive(Clone, Debug)]
 pub struct Schedule(Vec<Duration>);
 
 impl Schedule {
-    /// Creates a schedule of one or more ascending times.
+    /// Creates a schedule of one or more times, in ascending order.
     pub fn new(times: Vec<Duration>) -> Schedule {
         Schedule(times)
     }
@@ -29,7 +29,7 @@ impl Schedule {
         waits.filter(|wait| !wait.is_zero()).min().unwrap_or(Duration::from_secs(1))
     }
 
-    /// The outcome of attempt number `attempts` of a delivery.
+    /// Returns the outcome of attempt number `attempts` of a delivery.
     pub fn settle(
         &self,
         id: DeliveryId,
@@ -65,8 +65,8 @@ impl Schedule {
     }
 }
 
-/// Spreads `wait` by [`JITTER_PERCENT`] in both directions, always by the same amount for an attempt of a
-/// delivery.
+/// Varies `wait` by up to [`JITTER_PERCENT`] in either direction, by the same amount whenever it is
+/// computed for an attempt.
 fn jittered(wait: Duration, id: DeliveryId, attempts: u16) -> Duration {
     let mut hasher = blake3::Hasher::new();
     hasher.update(id.bytes()).update(&attempts.to_le_bytes());
@@ -78,7 +78,7 @@ fn jittered(wait: Duration, id: DeliveryId, attempts: u16) -> Duration {
     Duration::from_millis(ms.saturating_mul(parts) / 10_000)
 }
 
-/// The problem that is shown to the owner.
+/// The problem shown to the owner.
 fn problem(failure: Failure) -> Problem {
     match failure {
         Failure::Refused => Problem::Refused,

@@ -34,7 +34,7 @@ pub struct Senders {
     bot: Option<Bot>,
     /// The public URL of this server.
     home: Option<String>,
-    /// Explains the scores of names in mails.
+    /// Index that explains the scores of names in mails.
     live: Arc<LiveIndex>,
 }
 
@@ -72,7 +72,7 @@ impl Senders {
         })
     }
 
-    /// Sends a delivery. Returns the new id of a Telegram chat that has one.
+    /// Sends a delivery. Returns the new ID of a Telegram chat, if it changed.
     ///
     /// # Errors
     /// The receiver did not accept it.
@@ -105,7 +105,7 @@ impl Senders {
         Ok(None)
     }
 
-    /// Notifies the owner by mail, where mail is set up, that a channel was switched off.
+    /// If mail is set up, notifies the owner by mail that a channel was switched off.
     ///
     /// # Errors
     /// The mail server did not accept it.
@@ -115,7 +115,7 @@ impl Senders {
         now: DateTime<Utc>,
     ) -> Result<(), SendError> {
         let (Some(mailer), Some(to)) = (&self.mailer, &closed.email) else { return Ok(()) };
-        // A mail about mails that are refused would be refused too.
+        // A mail about refused mails would be refused too.
         if *closed.channel == Channel::Email {
             return Ok(());
         }
@@ -158,7 +158,7 @@ impl Senders {
     }
 }
 
-/// The target of a channel: deliveries to one target share its limits.
+/// The target of a channel. All deliveries to a target share its limits.
 pub fn target(channel: &Channel) -> Target {
     match channel {
         Channel::Webhook { url } => host(url),
@@ -178,7 +178,7 @@ fn host(url: &WebhookUrl) -> Target {
     Target::Host(format!("{host}:{}", url.port_or_known_default().unwrap_or_default()))
 }
 
-/// The kind of a channel in metrics.
+/// The label of a channel's kind in metrics.
 pub fn kind(channel: &Channel) -> &'static str {
     match channel {
         Channel::Webhook { .. } => "webhook",
@@ -188,7 +188,7 @@ pub fn kind(channel: &Channel) -> &'static str {
     }
 }
 
-/// A channel as its owner knows it, without secrets.
+/// A description of a channel that its owner recognises, without secrets.
 fn name(channel: &Channel) -> String {
     match channel {
         Channel::Webhook { url } => {
@@ -200,7 +200,7 @@ fn name(channel: &Channel) -> String {
     }
 }
 
-/// Why a channel was switched off.
+/// States why a channel was switched off.
 fn why(problem: Problem) -> String {
     let last = match problem {
         Problem::Gone => return "It responded that this address is gone.".to_owned(),

@@ -1,9 +1,9 @@
-//! Matches every list once, when the generation that contains it goes live. Each rule that fires gets one
-//! message, which the store records; [`crate::workers::deliver`] sends it.
+//! Matches every list once, when the generation that contains it goes live. For each rule that fires, the
+//! store records one message, which [`crate::workers::deliver`] sends.
 //!
 //! The store keeps a watermark: the newest matched batch and a day. A generation without a newer batch is
 //! not matched: after a restart, a rollback, or a rebuild from the same lists. After a crash, the next
-//! start matches the rules that are not done.
+//! start matches the remaining rules.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ use crate::vocab::limits::MESSAGE_NAMES_MAX;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
 
-/// Time until a failed write is tried again: most likely the disk is full.
+/// Delay before retrying a failed write; most likely the disk is full.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// The matching worker.
@@ -31,13 +31,13 @@ pub struct Matching {
     pub live: Arc<LiveIndex>,
     pub store: Store,
     pub clock: Clock,
-    /// Days that a name counts as catchable after its effective release.
+    /// Days for which a name counts as catchable after its effective release.
     pub catch_days: u16,
-    /// Notified when another generation is served. A generation that is published during a match is matched next.
+    /// Notified when another generation is served. A generation published during a match is matched next.
     pub published: Arc<Notify>,
 }
 
-/// Why a generation was not matched. It is tried again.
+/// Why a generation was not matched. The worker retries.
 #[derive(Debug, thiserror::Error)]
 pub enum MatchError {
     #[error("matching panicked: {0}")]
@@ -50,12 +50,12 @@ pub enum MatchError {
 #[derive(Default)]
 struct Fired {
     matches: Vec<RuleMatch>,
-    /// The names in all messages, each once.
+    /// The distinct names in all messages.
     table: Vec<MatchedName>,
 }
 
 impl Matching {
-    /// At the very first start, sets the watermark to the current lists.
+    /// On the very first start, sets the watermark to the current lists.
     pub async fn begin(&self) {
         if self.store.watermark().is_none()
             && let Err(err) = self.match_live().await
@@ -84,16 +84,16 @@ impl Matching {
         }
     }
 
-    /// Matches the current generation, unless that is done.
+    /// Matches the current generation, unless it is already matched.
     ///
     /// # Errors
-    /// [`MatchError`]: call it again.
+    /// [`MatchError`]; the call can be repeated.
     pub async fn match_live(&self) -> Result<(), MatchError> {
         let index = self.live.current();
         let today = self.clock.today();
         let through = Watermark { batch: index.manifest().batches, day: today };
         let Some(before) = self.store.watermark() else {
-            // Rules only concern lists that arrive after the first start.
+            // Rules apply only to lists that arrive after the first start.
             return Ok(self.store.set_watermark_if_none(through).await?);
         };
         if through.batch <= before.batch {
@@ -106,7 +106,7 @@ impl Matching {
             }
             return Ok(());
         }
-        // If the clock was set back, stages must not be reported twice.
+        // Prevents stages from being reported twice if the clock was set back.
         let known = Watermark { day: today.max(before.day), ..through };
         let through = if self.clock.corrects() { before.and(through) } else { known };
         let as_of = AsOf { today, catch_days: self.catch_days };

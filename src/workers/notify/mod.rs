@@ -1,5 +1,5 @@
 //! Alerts: matches new lists against alert rules ([`matching`]) and changes against watchlists
-//! ([`watching`]), and records messages before they are sent.
+//! ([`watching`]), and records the messages before they are sent.
 
 pub mod matching;
 pub mod watching;

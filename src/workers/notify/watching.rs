@@ -1,7 +1,7 @@
-//! Notifies owners of changes of the names they watch. The store keeps how far the log of changes is matched,
-//! in one record with the messages; [`crate::workers::deliver`] sends them.
+//! Notifies owners of changes of the names they watch. The store records the position up to which the change
+//! log is matched, together with the messages, which [`crate::workers::deliver`] sends.
 //!
-//! A batch of changes gives one message for each channel of an account, for any number of names.
+//! A batch of changes results in one message per channel of an account, for any number of names.
 
 use std::time::{Duration, Instant};
 
@@ -13,14 +13,14 @@ use crate::vocab::change::Change;
 use crate::vocab::clock::Clock;
 use crate::vocab::time::UnixMs;
 
-/// Time until a failed read or write is tried again: most likely the disk is full.
+/// Delay before retrying a failed read or write; most likely the disk is full.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
-/// Changes read at a time. Only those of watched names are kept.
+/// Number of changes read at a time, of which only those of watched names are kept.
 const PAGE: usize = 10_000;
-/// Minimum number of changes of watched names that are matched at a time: about 25 MB.
+/// Minimum number of changes of watched names to match at a time; about 25 MB.
 const BATCH: usize = 200_000;
 
-/// The worker.
+/// The worker that matches changes against watchlists.
 pub struct Watching {
     pub log: ChangeLog,
     pub store: Store,
@@ -29,7 +29,7 @@ pub struct Watching {
     pub has_mail: bool,
 }
 
-/// Why changes were not matched. They are tried again.
+/// Why changes were not matched. The worker retries.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     #[error("matching panicked: {0}")]
@@ -40,14 +40,14 @@ pub enum WatchError {
     Write(#[from] WriteError),
 }
 
-/// Changes of watched names, and the last change that was read.
+/// Changes of watched names, with the number of the last change read.
 struct Batch {
     changes: Vec<Change>,
     through: u64,
 }
 
 impl Watching {
-    /// At the very first start, begins with the next change.
+    /// On the very first start, skips all existing changes.
     pub async fn begin(&self) {
         if let Err(err) = self.begin_now().await {
             tracing::error!(error = %err, "cannot begin to match changes of watched names");
@@ -89,7 +89,7 @@ impl Watching {
     /// Matches the changes since the last match.
     ///
     /// # Errors
-    /// [`WatchError`]: call it again.
+    /// [`WatchError`]; the call can be repeated.
     pub async fn match_new(&self) -> Result<(), WatchError> {
         loop {
             let Some(since) = self.store.changes_matched() else {
@@ -127,7 +127,8 @@ impl Watching {
 }
 
 impl Batch {
-    /// Reads changes after `since` until there are enough. A match in pieces is read to its end.
+    /// Reads changes after `since` until enough are found. A match that is written in pieces is
+    /// read to its end.
     fn read(log: &ChangeLog, store: &Store, since: u64) -> Result<Batch, ReadError> {
         let end = store.change_matching_to();
         let mut batch = Batch { changes: Vec::new(), through: since };

@@ -1,5 +1,6 @@
 //! Plans which watched names to verify, in which order: one queue per server, computed from the last
-//! observations and the index. Pure. There is no stored queue, so a restart continues where it ended.
+//! observations and the index. Pure. No queue is stored, so a restart continues where the last run
+//! ended.
 //!
 //! Names outside the index that were never observed come first, because their watchers have no
 //! information at all; then names close to their release, the closest first; then the rest, the oldest
@@ -23,8 +24,8 @@ use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
 const HOUR_MS: u64 = 3_600_000;
-/// A name within this many days of its release is near it: registries release names some days before or
-/// after the computed date.
+/// Days before and after the computed release during which a name counts as near it; registries may
+/// deviate from the date by some days.
 pub const NEAR_DAYS: i32 = 7;
 /// Interval for a name near its release, which may change within a day.
 pub const NEAR_AGAIN_MS: u64 = 6 * HOUR_MS;
@@ -37,10 +38,10 @@ pub const REST_AGAIN_MS: u64 = 7 * 24 * HOUR_MS;
 /// between two checks would count as kept.
 pub const DNS_TRUSTED_DAYS: u16 = 14;
 
-/// Urgency, the most urgent first.
+/// Urgency of a name, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
-    /// Neither the index nor a registry has any information on it.
+    /// Neither the index nor a registry has information on the name.
     External,
     /// Close to its release.
     Near,
@@ -65,14 +66,14 @@ pub struct Due {
     pub how: How,
     /// The RDAP server; `None` if its registry has none.
     pub base: Option<RdapBase>,
-    /// The account whose turn it uses.
+    /// The account whose turn the query uses.
     pub account: AccountId,
     pub drop_date: Option<Day>,
     /// The last observation.
     pub last: Option<Observation>,
 }
 
-/// A name that is due, with its watchers and its sort key within its urgency, the smallest first.
+/// A due name, with its watchers and its sort key within its urgency, smallest first.
 struct Candidate {
     due: Due,
     watchers: Vec<AccountId>,
@@ -95,9 +96,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Computes the queues. `facts` returns the information of the index on a name; `failures` the number
-    /// of recent failed queries of a name, or `None` while it waits for a retry or is in flight; `turn` the
-    /// account that had the last turn at a server (`None` for DNS).
+    /// Computes the queues. `facts` returns the index's information on a name. `failures` returns the
+    /// number of recent failed queries of a name, or `None` while it waits for a retry or is in flight.
+    /// `turn` returns the account that had the last turn at a server (`None` for DNS).
     pub fn new(
         targets: Vec<Target>,
         bootstrap: &Bootstrap,
@@ -146,7 +147,8 @@ impl Plan {
     }
 }
 
-/// The key of rates and limits: scheme, host and port of a base URL. One host serves hundreds of suffixes.
+/// The key of rates and limits: scheme, host and port of a base URL, since one host may serve hundreds of
+/// suffixes.
 pub fn server_key(base: &RdapBase) -> String {
     base.origin()
 }
@@ -168,8 +170,8 @@ fn prioritise(
         });
     };
     let days = known.and_then(|facts| days_from_release(facts, Some(seen.state), time));
-    // Without a date in the index, the registry's status counts: pendingDelete takes five days at most
-    // (ICANN policy).
+    // Without a date in the index, the registry's status decides: pendingDelete lasts at most five
+    // days (ICANN policy).
     let days = days.or((seen.state == RdapState::PendingDelete).then_some(0));
     let stage = known.and_then(|facts| facts.stage).map(|(stage, _)| stage);
     let in_redemption = seen.state == RdapState::Redemption
@@ -187,8 +189,8 @@ fn prioritise(
     })
 }
 
-/// Days between today and the release of a name that is near it; `None` for other names, and for names
-/// observed as registered, which stay so for a year.
+/// Days between today and the release of a name near it. `None` for other names, and for names
+/// observed as registered, which stay registered for a year.
 fn days_from_release(facts: &NameFacts, seen: Option<RdapState>, time: &PlanTime) -> Option<i32> {
     let (stage, release) = facts.stage?;
     let days = release.days_since(time.today).abs();
@@ -196,10 +198,11 @@ fn days_from_release(facts: &NameFacts, seen: Option<RdapState>, time: &PlanTime
     (near && !seen.is_some_and(RdapState::is_held)).then_some(days)
 }
 
-/// Whether DNS may be queried instead of the registry: the name was observed as registered, there is no
-/// sign of a change, and it is not the day for RDAP, once in [`DNS_TRUSTED_DAYS`].
+/// Whether DNS may be queried instead of the registry: the name was observed as registered, nothing
+/// indicates a change, and it is not the name's day for RDAP, which comes once in [`DNS_TRUSTED_DAYS`].
 ///
-/// The day for RDAP is a hash of the name, so that it survives restarts and differs between names.
+/// The day for RDAP is derived from a hash of the name, so that it survives restarts and differs
+/// between names.
 fn may_use_dns(target: &Target, drop_date: Option<Day>, time: &PlanTime) -> bool {
     let Some(seen) = target.observation.filter(|seen| seen.state.is_held()) else { return false };
     let Some(seen_on) = Day::from_instant(seen.at.instant()) else { return false };

@@ -8,7 +8,7 @@ use crate::vocab::ids::AccountId;
 
 /// Failures in a row after which a server counts as down.
 const FAILURES_MAX: u32 = 5;
-/// The first pause of a server that is down, or that asks for a pause without a length. It doubles each
+/// First pause of a server that is down, or that requests a pause without a length. It doubles each
 /// time.
 const PAUSE_FIRST: Duration = Duration::from_secs(60);
 /// Maximum pause.
@@ -23,14 +23,14 @@ pub struct Limits {
     pub concurrency: u32,
 }
 
-/// The result of a query as far as it concerns the server.
+/// Result of a query, as it affects the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It responded, with any content.
+    /// The server responded, with any content.
     Answered,
-    /// It asked for a pause; `None` without a length.
+    /// The server requested a pause; `None` if without a length.
     NotNow(Option<Duration>),
-    /// It failed or was unreachable.
+    /// The server failed or was unreachable.
     Failed,
 }
 
@@ -39,12 +39,12 @@ pub enum Ended {
 pub struct Server {
     limits: Limits,
     in_flight: u32,
-    /// The rate limit allows the next query from then on.
+    /// Time from which the rate limit allows the next query.
     next_at: Instant,
     paused_until: Option<Instant>,
     /// Failures in a row.
     failures: u32,
-    /// Requests for a pause in a row.
+    /// Requests for a pause in a row, without a response between.
     refusals: u32,
     /// The account that had the last turn.
     pub turn: Option<AccountId>,
@@ -66,7 +66,7 @@ impl Server {
 
     /// The time from which the next query may be sent; `None` while too many are in flight.
     ///
-    /// A server that was down is tried with one query, not with all that wait for it.
+    /// A server that was down gets one query first, not all that wait for it.
     pub fn ready_at(&self) -> Option<Instant> {
         let trial = self.failures >= FAILURES_MAX || self.refusals > 0;
         let at_once = if trial { 1 } else { self.limits.concurrency };
@@ -76,8 +76,8 @@ impl Server {
 
     /// Records that a query is sent now.
     ///
-    /// Queries are evenly spaced without bursts: any interval has at most the number that the rate allows,
-    /// plus two for its ends and a late timer.
+    /// Queries are evenly spaced, without bursts: no interval has more than the rate allows, plus two for
+    /// its ends and a late timer.
     pub fn begin(&mut self, now: Instant) {
         let spacing = Duration::from_secs(1) / self.limits.per_second;
         let earliest = now.checked_sub(spacing).unwrap_or(now);
@@ -108,7 +108,7 @@ impl Server {
         Some(pause)
     }
 
-    /// Whether the state equals that of a new server, except for the turn, so that it can be dropped.
+    /// Whether the state equals that of a new server except for the turn, so that it can be dropped.
     pub fn is_idle(&self, now: Instant) -> bool {
         self.in_flight == 0
             && self.next_at <= now
@@ -118,7 +118,7 @@ impl Server {
     }
 }
 
-/// The pause after `nth` failures in a row, 1 or more.
+/// Returns the pause after `nth` (at least 1) failures in a row.
 pub fn pause_after(nth: u32) -> Duration {
     let doublings = nth.saturating_sub(1).min(16);
     (PAUSE_FIRST * (1 << doublings)).min(PAUSE_MAX)
@@ -135,7 +135,7 @@ mod tests {
     }
 
     /// Sends queries as soon as permitted for ten seconds, with responses after `took_ms` and a loop that
-    /// runs late, and returns when each was sent.
+    /// runs late. Returns when each was sent.
     fn run(limits: Limits, took_ms: u64, late_ms: impl Fn(u64) -> u64) -> Vec<u64> {
         let start = Instant::now();
         let mut server = Server::new(limits, start);
@@ -188,7 +188,7 @@ mod tests {
         // A response during the pause does not end it.
         server.end(Ended::Answered, now);
         assert_eq!(server.ready_at(), Some(now + after(5_000)));
-        // Without a length, the pause doubles.
+        // Pauses without a length double.
         for pause_s in [60, 120, 240, 480, 960, 1_920, 3_600, 3_600] {
             server.begin(now);
             assert_eq!(server.end(Ended::NotNow(None), now), Some(after(pause_s * 1_000)));

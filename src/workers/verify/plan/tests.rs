@@ -45,7 +45,7 @@ fn target(name: &str, watchers: &[u64], observation: Option<Observation>) -> Tar
     }
 }
 
-/// A drop with its release in this many days.
+/// A drop to be released in this many days.
 fn drop_in(days: i32) -> NameFacts {
     let release = day(TODAY).plus(days);
     NameFacts {
@@ -122,7 +122,7 @@ fn the_last_observation_determines_the_interval() {
         (RdapState::Renewed, Some(3), REST_AGAIN_MS),
         (RdapState::RegisteredAgain, Some(-1), REST_AGAIN_MS),
         (RdapState::Renewed, Some(20), REST_AGAIN_MS),
-        // Only the registry has information.
+        // Only the registry has information on the name.
         (RdapState::PendingDelete, None, NEAR_AGAIN_MS),
         (RdapState::Redemption, None, REDEMPTION_AGAIN_MS),
         (RdapState::Registered, None, REST_AGAIN_MS),
@@ -257,7 +257,7 @@ fn rdap_is_used_where_dns_is_not_sufficient() {
     assert!(uses_dns(Registered, None, None));
     assert!(uses_dns(Renewed, Some("2010-01-01"), Some("2026-10-01")));
     assert!(uses_dns(RegisteredAgain, Some("2026-10-02"), Some("2026-10-01")));
-    // It dropped again since, or a drop became known that changes the meaning of the date.
+    // The name has dropped again since, or a newly known drop changes the meaning of the date.
     assert!(!uses_dns(RegisteredAgain, Some("2026-10-02"), Some("2026-11-14")));
     assert!(!uses_dns(RegisteredAgain, Some("2026-10-02"), Some("2026-11-01")));
     assert!(!uses_dns(Registered, Some("2010-01-01"), Some("2026-10-01")));
