@@ -32,18 +32,18 @@ pub struct Condition {
     /// Name in JSON.
     pub member: &'static str,
     pub kind: Kind,
-    /// A value as it is sent.
+    /// An example value, as a client sends it.
     pub example: &'static str,
     /// Description of the parameter.
     pub text: &'static str,
     /// Description of the member.
     pub member_text: &'static str,
     pub bar: Bar,
-    /// Terms of the query bar, each with what it means.
+    /// Terms of the query bar, each with its meaning.
     pub help: &'static [(&'static str, &'static str)],
 }
 
-/// Type and range of the value, and where it goes.
+/// Type and range of the value, and the field that it sets.
 #[derive(Clone, Copy)]
 pub enum Kind {
     Number {
@@ -57,7 +57,7 @@ pub enum Kind {
     /// Some of these words.
     SomeOf(&'static [&'static str], fn(&mut Parsed, &str)),
     Tlds(fn(&mut Parsed) -> &mut Vec<CompactString>),
-    /// Texts, at most this number of them.
+    /// Texts, up to this number.
     Texts(usize, fn(&mut Parsed) -> &mut Vec<Substring>),
     /// Part of the whole name.
     NamePart,
@@ -70,7 +70,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether the value is a list, to which the query bar adds.
+    /// Whether the value is a list, to which the query bar appends.
     pub fn is_list(&self) -> bool {
         matches!(self, Kind::SomeOf(..) | Kind::Tlds(_) | Kind::Texts(..))
     }
@@ -82,7 +82,7 @@ impl Kind {
     }
 }
 
-/// How the query bar spells a condition, and its chip.
+/// The form of a condition in the query bar, and of its chip.
 #[derive(Clone, Copy)]
 pub enum Bar {
     /// The chip has the name of the parameter, and there is no term.
@@ -92,9 +92,10 @@ pub enum Bar {
     /// Upper bound of a range.
     High,
     Value(Term),
-    /// What a leading hyphen makes of the value of another condition.
+    /// The negation of another condition, written with a leading hyphen.
     Excluded,
-    /// A feature of the label: the values `none`, `some` and `only`, as far as there are, and what they say.
+    /// A feature of the label: the values among `none`, `some` and `only` that it accepts, and
+    /// their descriptions.
     Feature(&'static [(&'static str, &'static str)]),
 }
 
@@ -122,7 +123,8 @@ pub struct Term {
     pub not: Option<&'static str>,
 }
 
-/// Every condition. Lists of parameters have this order. `q` is the last: a search has another one.
+/// Every condition. Lists of parameters have this order. `q` comes last: in a search, it has
+/// another meaning.
 pub const CONDITIONS: &[Condition] = &[
     row("tld", "tlds", Kind::Tlds(|it| &mut it.filter.tlds), "com,co.uk")
         .text(
@@ -402,13 +404,13 @@ impl Condition {
             }
             Kind::Pattern => into.add(Matcher::pattern(text), self)?,
             Kind::Regex => into.add(Matcher::regex(text), self)?,
-            // Its distance may follow.
+            // The condition `distance` may follow.
             Kind::Like => into.like = Some(text.to_owned()),
             Kind::Day(of) => {
                 *of(into) = Some(Day::parse_from(text, today).map_err(|err| wrong(&err))?);
             }
             Kind::Instant(of) => {
-                // A form encodes a space as `+`, so that the `+` of an offset arrives as a space.
+                // Forms encode a space as `+`, so an unescaped `+` of an offset arrives as a space.
                 let instant = text.replace(' ', "+").parse().ok();
                 let start =
                     || Some(UnixMs::from_instant(Day::parse_from(text, today).ok()?.start()));
@@ -425,10 +427,10 @@ impl Condition {
     }
 }
 
-/// The word, if it is one of `words`.
+/// Returns `word` if it is one of `words`.
 ///
 /// # Errors
-/// Another one, with the words.
+/// `word` is not one of them; the text lists them.
 pub fn known<'a>(words: &[&str], word: &'a str) -> Result<&'a str, String> {
     let known = words.contains(&word).then_some(word);
     known.ok_or_else(|| format!("must be one of {}", words.join(", ")))
@@ -448,7 +450,7 @@ pub struct Parsed {
 }
 
 impl Parsed {
-    /// Parses the values of `conditions`, which `sent` returns by parameter.
+    /// Parses the values of `conditions`. `sent` returns the value of a parameter.
     ///
     /// # Errors
     /// The first invalid one in the order of the table; then a range whose bounds are crossed.
@@ -473,7 +475,7 @@ impl Parsed {
             }
         }
         if let Some(text) = parsed.like.take() {
-            // Generated clients send the default of `distance` without `like`, too.
+            // Generated clients send the default of `distance` even without `like`.
             let like = Matcher::like(&text, parsed.distance.max(1));
             parsed.matchers.push(like.map_err(|err| BadParameter::new("like", err))?);
         }

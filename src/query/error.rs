@@ -24,7 +24,7 @@ named_enum! {
     }
 }
 
-/// An invalid parameter, or member of a filter (`filter.tlds[1]`).
+/// An invalid parameter, or an invalid member of a filter (`filter.tlds[1]`).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {what}")]
 pub struct BadParameter {

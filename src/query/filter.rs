@@ -21,7 +21,7 @@ named_enum! {
         None = "none",
         /// One digit or more.
         Some = "some",
-        /// Nothing but digits.
+        /// Only digits.
         Only = "only",
     }
 }
@@ -164,27 +164,27 @@ pub struct LabelFilter {
 }
 
 impl LabelFilter {
-    /// Returns true if one of the texts must occur in the label, or it must match.
+    /// Returns true if the label must contain a text or match an expression.
     pub fn has_text(&self) -> bool {
         let lists = [&self.contains, &self.starts, &self.ends];
         lists.iter().any(|list| !list.is_empty()) || !self.matchers.is_empty()
     }
 
-    /// Returns texts, at least one of which occurs in every label that passes: the list that
-    /// narrows most. Empty if no list narrows enough.
+    /// Returns the most selective list of texts of which every passing label contains at least one.
+    /// Empty if no list is selective enough.
     pub fn required(&self) -> &[Substring] {
         let lists = [&self.contains[..], &self.starts, &self.ends];
         let literals = self.matchers.iter().map(Matcher::literals);
         let shortest = |list: &[Substring]| {
             list.iter().map(|text| text.as_str().chars().count()).min().unwrap_or(0)
         };
-        // A single character narrows too little.
+        // A single character is not selective enough.
         let all = lists.into_iter().chain(literals).filter(|list| shortest(list) > 1);
         all.max_by_key(|list| (shortest(list), std::cmp::Reverse(list.len()))).unwrap_or_default()
     }
 }
 
-/// Conditions on what the scorer reads in a label.
+/// Conditions on the properties that the scorer finds in a label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReadingFilter {
     /// Number of words, counted up to [`WORDS_MAX`]; 0 for a label that is not made of words.
@@ -216,17 +216,17 @@ pub struct DropConditions {
     pub dropped: DayRange,
     /// Effective release.
     pub release: DayRange,
-    /// Minimum number of drops; 0 and 1 are the same for names that dropped.
+    /// Minimum number of drops. For names that dropped, 0 and 1 are equivalent.
     pub min_drops: u8,
     /// The first list with the drop was observed at or after this instant.
     pub listed_since: Option<UnixMs>,
-    /// The best rank on a popularity list is at most this one.
+    /// Maximum of the best rank on a popularity list.
     pub max_rank: Option<ListRank>,
     /// The first list with the drop is newer than this batch.
     pub after_batch: Option<u64>,
 }
 
-/// Days from one to another, both included.
+/// A range of days, both ends included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct DayRange {
     /// `None` is unbounded.

@@ -1,4 +1,4 @@
-//! Values as text: integers, and lists with commas.
+//! Values as text: integers and comma-separated lists.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -6,9 +6,9 @@ use std::ops::RangeInclusive;
 /// Parses an integer in a range.
 ///
 /// # Errors
-/// Any other text, with the range.
+/// The text is not such an integer; the message has the range.
 pub fn integer(text: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
-    // `parse` alone would accept `+5`.
+    // `parse` would accept `+5`.
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let value = text.parse().ok().filter(|value| digits && range.contains(value));
     value.ok_or_else(|| format!("must be an integer from {} to {}", range.start(), range.end()))
@@ -54,7 +54,7 @@ pub fn quoted(list: &str) -> impl Iterator<Item = Result<Cow<'_, str>, &'static 
     std::iter::from_fn(next)
 }
 
-/// An item of a [`quoted`] list, between quotes if it has a comma or a quote.
+/// Writes an item of a [`quoted`] list, in quotes if it contains a comma or a quote.
 pub fn quote(item: &str) -> Cow<'_, str> {
     match item.contains([',', '"']) {
         true => format!("\"{}\"", item.replace('"', "\"\"")).into(),

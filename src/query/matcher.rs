@@ -1,10 +1,11 @@
 //! Conditions on the whole text of a label: patterns, regular expressions and edit distance
-//! (`data/docs/queries.md`). Text in; an automaton that reads each byte of a label once out.
+//! (`data/docs/queries.md`). The input is text, the output an automaton that reads each byte of a
+//! label once.
 //!
-//! Patterns become a bit-parallel automaton (Shift-And): a bit for each symbol, so that no pattern is
-//! too large. Regular expressions become a dense DFA of bounded size. Both read a label in linear time,
-//! for every text. Labels are in lower case, so upper-case letters are removed from regular
-//! expressions before they are compiled.
+//! Patterns become a bit-parallel automaton (Shift-And): one bit per symbol, so every pattern fits.
+//! Regular expressions become a dense DFA of bounded size. Both read a label in linear time, for
+//! every text. Labels are in lower case, so upper-case letters are removed from regular expressions
+//! before they are compiled.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -36,10 +37,10 @@ const DFA_BYTES_MAX: usize = 1 << 20;
 const NFA_BYTES_MAX: usize = 256 << 10;
 /// Maximum nesting of groups.
 const NEST_MAX: u32 = 30;
-/// Maximum automata that are kept, and their bytes.
+/// Maximum number of cached automata, and of their bytes.
 const KEPT_MAX: usize = 128;
 const KEPT_BYTES_MAX: usize = 16 << 20;
-/// Maximum alternatives of [`Matcher::literals`], and the fewest characters of each.
+/// Maximum alternatives in [`Matcher::literals`], and the minimum characters of each.
 const LITERALS_MAX: usize = 16;
 const LITERAL_CHARS_MIN: usize = 2;
 /// Minimum characters of each alternative that an edit leaves unchanged.
@@ -47,7 +48,7 @@ const PIECE_CHARS_MIN: usize = 3;
 /// Classes up to this size are expanded into literals: `cr[iy]pto`.
 const CLASS_CHARS_MAX: usize = 4;
 
-/// Reason why a text is not a pattern, a regular expression or a label to compare with.
+/// Reason why a text is invalid as a pattern, a regular expression or a label to compare with.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MatcherError {
     #[error("must have 1 to {PATTERN_SYMBOLS_MAX} symbols")]
@@ -90,7 +91,7 @@ pub struct Matcher {
 
 struct Compiled {
     engine: Engine,
-    /// Characters of the labels that can match.
+    /// Minimum and maximum characters of a label that can match.
     lengths: RangeInclusive<u8>,
     literals: Vec<Substring>,
     /// Labels that match end with one of `literals`.
@@ -136,8 +137,8 @@ impl Matcher {
         Ok(Matcher { text: MatcherText::Pattern(text.to_owned()), compiled })
     }
 
-    /// A regular expression, found anywhere in the label. Compiling takes up to some 20 ms; the result
-    /// is kept, also a refusal.
+    /// A regular expression, found anywhere in the label. Compiling takes up to about 20 ms. The
+    /// result is cached, even an error.
     ///
     /// # Errors
     /// [`MatcherError`] of a regular expression.
@@ -148,7 +149,7 @@ impl Matcher {
         kept(MatcherText::Regex(text.to_owned()), || compile_regex(text))
     }
 
-    /// Labels at most `distance` edits from `text`; 1 or 2.
+    /// Labels at most `distance` edits from `text`; `distance` is 1 or 2.
     ///
     /// # Errors
     /// [`MatcherError`] of a label to compare with.
@@ -177,8 +178,8 @@ impl Matcher {
         })
     }
 
-    /// Returns whether compiling `text` as a regular expression takes no time, because the result is
-    /// kept.
+    /// Returns whether compiling `text` as a regular expression takes no time because the result is
+    /// cached.
     pub fn is_kept(text: &str) -> bool {
         lock_kept().automata.contains(&MatcherText::Regex(text.to_owned()))
     }
@@ -188,7 +189,7 @@ impl Matcher {
         &self.text
     }
 
-    /// Characters of the labels that can match.
+    /// Minimum and maximum characters of a label that can match.
     pub fn lengths(&self) -> RangeInclusive<u8> {
         self.compiled.lengths.clone()
     }
@@ -224,8 +225,8 @@ impl Matcher {
         }
     }
 
-    /// Returns true if an ASCII label matches. `trail` has the states of the label read before, which
-    /// starts with the same `shared` bytes: they are not read again.
+    /// Returns true if an ASCII label matches. `trail` has the states of the previous label, whose
+    /// first `shared` bytes are the same and are not read again.
     pub fn extend(&self, trail: &mut Trail, shared: usize, label: &[u8]) -> bool {
         let engine = &self.compiled.engine;
         trail.read = shared.min(trail.read);
@@ -252,7 +253,7 @@ impl Engine {
         }
     }
 
-    /// Reads bytes up to the first final state, and returns the last state. `keep` gets each.
+    /// Reads bytes up to the first final state, and returns the last state. `keep` receives each state.
     #[inline(always)]
     fn run(&self, state: u64, bytes: &[u8], keep: impl FnMut(u64)) -> u64 {
         match self {
@@ -317,7 +318,7 @@ const DEAD: u64 = 0;
 /// Every continuation of the label matches.
 const MATCHED: u64 = u64::MAX;
 
-/// States of a matcher after each byte of the label read last.
+/// States of a matcher after each byte of the last label.
 #[derive(Clone, Debug)]
 pub struct Trail {
     states: [u64; LABEL_CHARS_MAX as usize + 1],
@@ -332,7 +333,8 @@ impl Default for Trail {
 }
 
 impl Trail {
-    /// Returns the bytes after which no label matches, if the label read last starts with such.
+    /// Returns the length of the prefix that ruled out the last label, if one did: no label with
+    /// that prefix matches.
     pub fn dead_after(&self) -> Option<usize> {
         (self.read > 0 && self.states[self.read] == DEAD).then_some(self.read)
     }
@@ -341,12 +343,12 @@ impl Trail {
 /// A pattern as a bit-parallel automaton. Bit `i` of a state: the label read so far matches the first
 /// `i` symbols, stars not counted.
 struct Shape {
-    /// Bit `i`: the character is accepted as symbol `i`.
+    /// Bit `i` is set if the character is accepted as symbol `i`.
     ascii: [u64; 128],
-    /// The same for characters outside ASCII, apart from those in `literal`.
+    /// The same for non-ASCII characters that are not in `literal`.
     wide: u64,
     literal: Vec<(char, u64)>,
-    /// Bits of the states that stay, because a star follows.
+    /// Bits of the states that persist because a star follows.
     stays: u64,
     end: u64,
 }
@@ -572,8 +574,8 @@ fn with_ascii_classes(text: &str) -> Result<String, MatcherError> {
     Ok(replaced)
 }
 
-/// Removes the characters that no label has, such as upper-case letters: automata get smaller, and
-/// literals are found. Word boundaries become ASCII.
+/// Removes the characters that no label has, such as upper-case letters: this makes automata
+/// smaller and reveals literals. Word boundaries become ASCII.
 fn of_labels(hir: Hir) -> Hir {
     static UNICODE: LazyLock<ClassUnicode> = LazyLock::new(|| {
         let range = ClassUnicodeRange::new;
@@ -583,8 +585,8 @@ fn of_labels(hir: Hir) -> Hir {
             range('-', '-'),
             range('\u{80}', char::MAX),
         ]);
-        // Names map these to `s` and `k`; without regard to case, they would be in every class that
-        // holds one of the two.
+        // Normalisation maps these to `s` and `k`. Case-insensitive matching would add them to
+        // every class that contains either.
         class.difference(&ClassUnicode::new(['ſ', 'K'].map(|char| range(char, char))));
         class
     });
@@ -757,13 +759,14 @@ impl Found {
         Found { exact, any_of: joined(subs.into_iter().map(Found::best).collect()) }
     }
 
-    /// Returns the better set, if it narrows at all.
+    /// Returns the more selective set, if it is selective at all.
     fn best(self) -> Option<Vec<String>> {
         better(self.any_of, self.exact)
     }
 }
 
-/// Returns the set that narrows more: the one with the longer texts, or else the smaller one.
+/// Returns the more selective set: the one with the longer texts, or the smaller one if they are
+/// equally long.
 fn better(left: Option<Vec<String>>, right: Option<Vec<String>>) -> Option<Vec<String>> {
     let shortest = |texts: &Vec<String>| texts.iter().map(|text| chars_in(text)).min();
     let narrows = |texts: &Vec<String>| shortest(texts) >= Some(LITERAL_CHARS_MIN);
@@ -784,7 +787,7 @@ fn lock_kept() -> std::sync::MutexGuard<'static, Kept> {
     KEPT.lock().expect("no code panics holding this lock")
 }
 
-/// Returns the automaton of `text`, compiled on first use. The lock is not held meanwhile.
+/// Returns the automaton of `text`, compiled on first use. The lock is not held while it compiles.
 fn kept(
     text: MatcherText,
     compile: impl FnOnce() -> Result<Compiled, MatcherError>,
@@ -806,7 +809,7 @@ fn kept(
     Ok(Matcher { text, compiled: compiled? })
 }
 
-/// Returns the memory of an automaton.
+/// Returns the size of an automaton in memory.
 fn bytes(compiled: &Result<Arc<Compiled>, MatcherError>) -> usize {
     match compiled.as_ref().map(|compiled| &compiled.engine) {
         Ok(Engine::Regex { dfa, .. }) => dfa.memory_usage(),

@@ -1,5 +1,5 @@
-//! The language of filters: text that a client, a form, a rule or a command sends becomes a condition on
-//! names. This crate knows neither the caller nor how a query is executed.
+//! The language of filters: it turns the text that a client, a form, a rule or a command sends into
+//! conditions on names. This crate knows neither the caller nor how a query is executed.
 
 pub mod conditions;
 pub mod error;

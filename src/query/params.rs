@@ -46,17 +46,17 @@ impl Page {
     }
 }
 
-/// The events of names that a request asks for.
+/// A query of the events of names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangesQuery {
-    /// Sequence number that they follow.
+    /// Sequence number after which the events start.
     pub since: Option<u64>,
     pub limit: u32,
     pub kinds: ChangeKinds,
-    /// Conditions on the names today.
+    /// Conditions on the current state of the names.
     pub filter: Filter,
     pub view: Option<View>,
-    /// How long to wait for the first one.
+    /// How long to wait for the first event.
     pub wait: Duration,
 }
 
@@ -72,7 +72,7 @@ pub struct Params<'a> {
 const PAIRS_EXPECTED: usize = 8;
 
 impl<'a> Params<'a> {
-    /// Parameters that are already decoded.
+    /// Wraps parameters that are already decoded.
     pub fn from_pairs(pairs: &[(&'a str, &'a str)]) -> Params<'a> {
         let pair = |&(name, value): &(&'a str, &'a str)| (name.into(), Some(value.into()));
         Params { pairs: pairs.iter().map(pair).collect() }
@@ -88,7 +88,7 @@ impl<'a> Params<'a> {
         Params { pairs }
     }
 
-    /// The drops filter, with the row limits of the endpoint.
+    /// Parses the drops filter, with the row limits of the endpoint.
     ///
     /// # Errors
     /// The first invalid parameter.
@@ -103,7 +103,7 @@ impl<'a> Params<'a> {
         })
     }
 
-    /// `q` as it was sent, and the search filter.
+    /// Parses the search filter. Also returns `q` as sent.
     ///
     /// # Errors
     /// The first invalid parameter.
@@ -120,7 +120,7 @@ impl<'a> Params<'a> {
         let filter = SearchFilter {
             prefix,
             common,
-            // `all` is every name, as without a view.
+            // `all` selects every name, like no view.
             view: view.filter(|view| *view != View::All),
             limit: self.integer("limit", 1..=SEARCH_LIMIT_MAX)?.unwrap_or(SEARCH_LIMIT_DEFAULT),
             offset: self.integer("offset", 0..=SEARCH_OFFSET_MAX)?.unwrap_or(0),
@@ -128,7 +128,7 @@ impl<'a> Params<'a> {
         Ok((sent.to_owned(), filter))
     }
 
-    /// The events of names that are asked for.
+    /// Parses the query of the events of names.
     ///
     /// # Errors
     /// The first invalid parameter.
@@ -147,7 +147,7 @@ impl<'a> Params<'a> {
         })
     }
 
-    /// `q` and `limit` of a type-ahead.
+    /// Parses `q` and `limit` of a type-ahead.
     ///
     /// # Errors
     /// The first invalid parameter.
@@ -164,7 +164,7 @@ impl<'a> Params<'a> {
         })
     }
 
-    /// `limit` and `offset` of a list.
+    /// Parses `limit` and `offset` of a list.
     ///
     /// # Errors
     /// A parameter does not parse or is out of range.
@@ -175,7 +175,7 @@ impl<'a> Params<'a> {
         })
     }
 
-    /// A parameter that holds one `T`.
+    /// Parses a parameter that holds one `T`.
     ///
     /// # Errors
     /// It does not parse.
@@ -187,7 +187,7 @@ impl<'a> Params<'a> {
         text.parse().map(Some).map_err(|err| BadParameter::new(name, err))
     }
 
-    /// A parameter that holds a text of at most `chars_max` characters.
+    /// Returns a parameter that holds a text of at most `chars_max` characters.
     ///
     /// # Errors
     /// It is longer.
@@ -204,7 +204,7 @@ impl<'a> Params<'a> {
         Ok(text.map(str::to_owned))
     }
 
-    /// A parameter that holds part of a suffix, with or without a leading dot.
+    /// Returns a parameter that holds part of a suffix, with or without a leading dot.
     ///
     /// # Errors
     /// It is too long or has control characters.
@@ -215,7 +215,7 @@ impl<'a> Params<'a> {
         part.map(Some).map_err(|err| BadParameter::new(name, err))
     }
 
-    /// A parameter that is `true` or `false`; false if it is absent.
+    /// Parses a parameter that is `true` or `false`; false if it is absent.
     ///
     /// # Errors
     /// Any other text.
@@ -227,8 +227,8 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// A parameter that holds a comma-separated list of `T`. White space around items and empty items
-    /// are ignored.
+    /// Parses a parameter that holds a comma-separated list of `T`. White space around items and
+    /// empty items are ignored.
     ///
     /// # Errors
     /// An item does not parse.
@@ -242,7 +242,7 @@ impl<'a> Params<'a> {
             .collect()
     }
 
-    /// A required domain name.
+    /// Parses a required domain name.
     ///
     /// # Errors
     /// It is absent or not registrable.
@@ -251,7 +251,7 @@ impl<'a> Params<'a> {
         DomainName::parse_or_address(text).map_err(|err| BadParameter::new(name, err))
     }
 
-    /// `sort` and `order`.
+    /// Parses `sort` and `order`.
     fn sort(&self) -> Result<Sort, BadParameter> {
         let sort = Sort::natural(self.one("sort")?.unwrap_or_default());
         let descending = match self.get("order")? {
@@ -263,7 +263,7 @@ impl<'a> Params<'a> {
         Ok(Sort { descending, ..sort })
     }
 
-    /// `facets`, each once.
+    /// Parses `facets`, and returns each once.
     ///
     /// # Errors
     /// An unknown facet.
@@ -287,7 +287,8 @@ impl<'a> Params<'a> {
         self.get("regex").is_ok_and(|text| text.is_some_and(|text| !Matcher::is_kept(text)))
     }
 
-    /// `stage`, or else `view`. An invalid view is an error even next to a stage.
+    /// Returns the view of `stage`, or else of `view`. An invalid view is an error even next to a
+    /// stage.
     fn view(&self, parsed: &Parsed) -> Result<Option<View>, BadParameter> {
         let view = match self.get("view")? {
             None => None,
@@ -301,7 +302,7 @@ impl<'a> Params<'a> {
         Ok(View::of_stages(&parsed.stages).or(view))
     }
 
-    /// A parameter that holds an integer in a range.
+    /// Parses a parameter that holds an integer in a range.
     ///
     /// # Errors
     /// Any other text.
@@ -315,12 +316,12 @@ impl<'a> Params<'a> {
         Ok(Some(value))
     }
 
-    /// The decoded value; `None` when it is absent or empty.
+    /// Returns the decoded value; `None` if it is absent or empty.
     pub fn get(&self, name: &'static str) -> Result<Option<&str>, BadParameter> {
         Ok(self.sent(name)?.filter(|value| !value.is_empty()))
     }
 
-    /// The decoded value, empty or not.
+    /// Returns the decoded value, even if it is empty.
     fn sent(&self, name: &'static str) -> Result<Option<&str>, BadParameter> {
         let mut values = self.pairs.iter().filter(|(sent, _)| sent == name);
         let Some((_, value)) = values.next() else { return Ok(None) };
@@ -335,14 +336,14 @@ impl<'a> Params<'a> {
 /// Parses a sequence number.
 ///
 /// # Errors
-/// Other text than digits, or more than there can be.
+/// The text is not made of digits, or exceeds the largest sequence number.
 pub fn sequence(text: &str) -> Result<u64, &'static str> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|number| digits && *number <= i64::MAX as u64);
     number.ok_or("must be the sequence number of an event, or 0")
 }
 
-/// Decodes `application/x-www-form-urlencoded` text; `None` for a broken escape or invalid UTF-8.
+/// Decodes `application/x-www-form-urlencoded` text; `None` if it has a broken escape or invalid UTF-8.
 pub fn decode(text: &str) -> Option<Cow<'_, str>> {
     if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
         return Some(Cow::Borrowed(text));
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn sequence_numbers_are_digits() {
+    fn sequence_numbers_have_only_digits() {
         assert_eq!(sequence("0"), Ok(0));
         assert_eq!(sequence("9223372036854775807"), Ok(i64::MAX as u64));
         for bad in ["", "+1", "-1", "1.0", " 1", "9223372036854775808", "99999999999999999999"] {
@@ -389,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_and_empty_are_the_same() {
+    fn absent_and_empty_parameters_are_equivalent() {
         let default = drops("").expect("defaults");
         assert_eq!(default.limit, 100);
         assert_eq!(default.view, View::Active);

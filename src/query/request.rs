@@ -110,7 +110,7 @@ pub struct RuleQuery {
 }
 
 named_enum! {
-    /// Sort key of the drops list. Names with equal keys are in rank order.
+    /// Sort key of the drops list. Ties are in rank order.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ToSchema)]
     #[schema(rename_all = "lowercase")]
     pub enum SortKey {
@@ -124,9 +124,10 @@ named_enum! {
         Name = "name",
         /// Number of TLDs with the label.
         Tlds = "tlds",
-        /// Observation of the list that first had the drop.
+        /// Time of the first list with the drop.
         Listed = "listed",
-        /// Best rank on a popularity list; names without one come last, as if it was the largest.
+        /// Best rank on a popularity list; names without a rank come last, as if they had the
+        /// largest one.
         Rank = "rank",
     }
 }
@@ -146,7 +147,7 @@ impl Default for Sort {
 }
 
 impl Sort {
-    /// Returns the order of a key unless another is asked for: best, soonest, shortest or newest first.
+    /// Returns the default order of a key: best, soonest, shortest or newest first.
     pub fn natural(key: SortKey) -> Sort {
         let descending =
             matches!(key, SortKey::Dqs | SortKey::Dropped | SortKey::Tlds | SortKey::Listed);
@@ -172,12 +173,12 @@ named_enum! {
 }
 parse_named!(Facet);
 
-/// A row of a page in a way that outlives its generation: the next page begins after it.
+/// The position of a row, valid in any generation. The next page begins after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowPosition {
     /// Value of the sort key; 0 for [`SortKey::Name`].
     pub value: u64,
-    /// Place in rank order among the names of one score, unrounded score and length.
+    /// Tie-breaker in rank order: score, unrounded score and length.
     pub key: u64,
     pub name: String,
 }
@@ -237,7 +238,7 @@ impl SearchFilter {
 /// Query of `GET /api/v1/search`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchFilter {
-    /// `None` searches all names; another condition on the text is then given.
+    /// `None` searches all names; another condition on the text is then set.
     pub prefix: Option<NamePrefix>,
     pub common: Filter,
     /// `None` searches the whole corpus.

@@ -1,6 +1,6 @@
-//! Conditions as rules and saved searches store them: parameters of the drops list and their values, which
-//! were valid when they were stored. They become a [`Filter`](crate::filter::Filter) on the day that
-//! they are used: `tomorrow` and `+3d` move with it.
+//! Conditions as rules and saved searches store them: parameters of the drops list and their
+//! values, which were valid when they were stored. They are resolved to a
+//! [`Filter`](crate::filter::Filter) on the day of use, since `tomorrow` and `+3d` move.
 
 use std::fmt::Display;
 
@@ -31,11 +31,12 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value of a condition that a form sends as text.
+    /// Converts the text that a form sends to the value of a condition.
     pub fn of_text(condition: &Condition, text: &str) -> Value {
         let listed = |items: Vec<&str>| Value::List(items.into_iter().map(str::to_owned).collect());
         match condition.kind {
-            // A text that is not a number becomes one out of range, so that the error has the range.
+            // Text that is not a number becomes a number out of range, so that the error states the
+            // range.
             Kind::Number { .. } => Value::Number(text.parse().unwrap_or(i64::MAX)),
             Kind::Tlds(_) | Kind::SomeOf(..) => listed(list::plain(text).collect()),
             Kind::Texts(..) => match list::quoted(text).collect::<Result<Vec<_>, _>>() {
@@ -54,7 +55,7 @@ impl Conditions {
         Conditions(set.map(|(name, value)| (name.into(), value.into())).collect())
     }
 
-    /// Parses values, which errors call by their members: `filter.tlds[1]`.
+    /// Parses values. Errors name the member: `filter.tlds[1]`.
     ///
     /// # Errors
     /// The first invalid one.
@@ -75,7 +76,7 @@ impl Conditions {
         Ok(conditions)
     }
 
-    /// Parses the parameters of a form; others are ignored.
+    /// Parses the parameters of a form; unknown parameters are ignored.
     ///
     /// # Errors
     /// As [`Conditions::parse`].
@@ -116,7 +117,7 @@ impl Conditions {
         Conditions::new(self.pairs().filter(|(name, _)| Condition::of_parameter(name).is_some()))
     }
 
-    /// The values on a day.
+    /// Resolves the values on a day.
     ///
     /// # Errors
     /// A stored condition that this version does not accept.
@@ -126,7 +127,7 @@ impl Conditions {
         })
     }
 
-    /// The query of the drops list.
+    /// Returns the query of the drops list.
     ///
     /// # Errors
     /// A stored condition that this version does not accept.
@@ -134,7 +135,7 @@ impl Conditions {
         self.parsed(today).map(DropFilter::of)
     }
 
-    /// The query of a rule.
+    /// Returns the query of a rule.
     ///
     /// # Errors
     /// A stored condition that this version does not accept.
@@ -142,8 +143,8 @@ impl Conditions {
         self.parsed(today).map(RuleQuery::of)
     }
 
-    /// The range of effective releases on a day, which moves with the day unless it is open. `query` is that
-    /// of any day.
+    /// Returns the range of effective releases on a day. It moves with the day unless it is open.
+    /// `query` may be that of any day.
     pub fn releases(&self, query: &RuleQuery) -> impl Fn(Day) -> DayRange {
         let open = query.common.drop.release;
         move |day| match open.is_open() {
@@ -152,7 +153,7 @@ impl Conditions {
         }
     }
 
-    /// Approximate memory.
+    /// Approximate size in memory.
     pub fn bytes(&self) -> u64 {
         let bytes =
             |(name, value): (&str, &str)| 2 * size_of::<CompactString>() + name.len() + value.len();
@@ -160,7 +161,7 @@ impl Conditions {
     }
 }
 
-/// The parameter of a value and its text, in which equal items are one.
+/// Returns the parameter of a value, and its text without repeated items.
 fn text_of(
     condition: &'static Condition,
     value: Value,
@@ -171,7 +172,7 @@ fn text_of(
     let mut items: Vec<CompactString> = Vec::new();
     match (condition.kind, value) {
         (_, Value::Number(number)) => return Ok((condition.parameter, number.to_string())),
-        // A text instead of a list of texts is part of the whole name.
+        // A single text instead of a list is a part of the whole name.
         (Kind::NamePart | Kind::Texts(..), Value::Text(text)) => {
             let text = Substring::of_name(&text).map_err(|err| wrong(&err))?;
             return Ok(("q", text.as_str().to_owned()));
@@ -212,7 +213,7 @@ fn text_of(
     Ok((condition.parameter, distinct.join(",")))
 }
 
-/// An error about a parameter as one about its member.
+/// Converts an error about a parameter to one about its member.
 fn of_member(err: BadParameter) -> BadParameter {
     let BadParameter { name, what, code } = err;
     let of = |name: &str| Condition::of_parameter(name).map_or("", |condition| condition.member);

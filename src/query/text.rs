@@ -15,11 +15,11 @@ pub enum QueryError {
     Control,
 }
 
-/// The start of a name, normalised as names are: lower case, NFC, UTS 46-mapped.
+/// The start of a name, normalised like names: lower case, NFC, mapped by UTS 46.
 ///
-/// ASCII text matches the A-label and the Unicode form of names, other text only the Unicode form. The
-/// address of a page, `www.` before a name and the dot of the root behind one are read as the name, since no
-/// name starts with them.
+/// ASCII text matches the A-label and the Unicode form of names, other text only the Unicode form.
+/// The URL of a page, a leading `www.` and the trailing dot of the root are reduced to the name,
+/// since they are never part of a registrable name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamePrefix(String);
 
@@ -48,7 +48,8 @@ impl Substring {
         normalise(text, SUBSTRING_CHARS_MAX).map(Substring)
     }
 
-    /// A part of a whole name with its suffix, which may also be an address, as for [`NamePrefix`].
+    /// Parses a part of a whole name with its suffix. A URL is reduced to the name, as in
+    /// [`NamePrefix`].
     ///
     /// # Errors
     /// As [`Substring::parse`].
@@ -56,7 +57,8 @@ impl Substring {
         part_of_name(text, SUBSTRING_CHARS_MAX).map(Substring)
     }
 
-    /// A substring from a checksummed file, which [`Substring::parse`] accepted when it was written.
+    /// Wraps a substring from a checksummed file, which [`Substring::parse`] accepted when it was
+    /// written.
     pub fn from_stored(text: String) -> Substring {
         Substring(text)
     }
@@ -95,7 +97,7 @@ fn normalise(text: &str, chars_max: usize) -> Result<String, QueryError> {
         return Ok(text.to_ascii_lowercase());
     }
     let mapped: String = Uts46MapperBorrowed::new().map_normalize(text.chars()).collect();
-    // UTS 46 drops some characters, such as the soft hyphen, and may leave nothing.
+    // UTS 46 drops some characters, such as the soft hyphen, and may leave an empty text.
     if mapped.is_empty() { Err(QueryError::Length(chars_max)) } else { Ok(mapped) }
 }
 

@@ -12,7 +12,7 @@ fn labels(rng: &mut fastrand::Rng, count: usize) -> Vec<String> {
 
 const UNICODE: [&str; 6] = ["münchen", "ñandú", "日本語", "straße1", "ö", "привет-2"];
 
-/// Matches a pattern by trying every length of each star.
+/// Matches a pattern naively, by trying every length of each star.
 fn fits(pattern: &[char], label: &[char]) -> bool {
     let Some((symbol, rest)) = pattern.split_first() else { return label.is_empty() };
     if *symbol == '*' {
@@ -31,7 +31,8 @@ fn fits(pattern: &[char], label: &[char]) -> bool {
     accepted && fits(rest, others)
 }
 
-/// Checks a matcher against an oracle over labels in order, and what it says about its matches.
+/// Checks a matcher against an oracle over sorted labels, as well as the bounds and literals that
+/// it reports.
 fn check(matcher: &Matcher, labels: &[String], expected: impl Fn(&str) -> bool) {
     let mut trail = Trail::default();
     let mut before = "";
@@ -76,7 +77,7 @@ fn patterns_match_as_a_naive_matcher_does() {
 }
 
 #[test]
-fn patterns_have_a_named_alphabet() {
+fn pattern_symbols_match_their_characters() {
     let matches = |pattern: &str, label: &str| {
         Matcher::pattern(pattern).expect("a pattern").matches(label, label)
     };
@@ -162,7 +163,7 @@ fn expressions_match_as_the_regex_crate_does() {
 }
 
 #[test]
-fn edits_are_those_of_a_table() {
+fn edit_distances_match_dynamic_programming() {
     let mut rng = fastrand::Rng::with_seed(22);
     let labels = labels(&mut rng, 1_000);
     for _ in 0..60 {
@@ -204,7 +205,7 @@ fn edits_are_those_of_a_table() {
 }
 
 #[test]
-fn classes_match_characters_and_perl_classes_ascii() {
+fn perl_classes_match_ascii_and_other_classes_any_character() {
     let matches = |regex: &str, label: &str| {
         Matcher::regex(regex).expect("an expression").matches("xn--x", label)
     };
@@ -220,7 +221,7 @@ fn classes_match_characters_and_perl_classes_ascii() {
 }
 
 #[test]
-fn literals_are_found_inside() {
+fn required_literals_are_extracted() {
     for (regex, literals) in [
         ("[a-z]*shop[a-z]*", &["shop"][..]),
         ("(green|solar)..(roof|home)s?", &["green", "solar"]),
@@ -294,7 +295,7 @@ fn invalid_expressions_are_refused_with_the_position() {
 }
 
 #[test]
-fn attacks_are_refused_or_linear() {
+fn hostile_expressions_are_refused_or_linear() {
     for regex in ["[a-z]*a[a-z]{20}", "^(([a-z]{1,10}){1,10}){1,10}$", "((a{63}){63}){63}"] {
         assert_eq!(Matcher::regex(regex), Err(MatcherError::TooLarge), "{regex}");
         assert!(Matcher::is_kept(regex), "a refusal is kept");
