@@ -31,7 +31,7 @@ pub(super) struct Copier<R: Replica> {
 }
 
 impl<R: Replica> Copier<R> {
-    /// Copies records until the channel closes, in groups of as many as wait and fit.
+    /// Copies records until the channel closes. A group has all waiting records that fit.
     pub(super) async fn run(self, mut copies: mpsc::Receiver<Copy<R::Transaction>>) {
         let mut next = copies.recv().await;
         while let Some(first) = next.take() {
@@ -80,7 +80,7 @@ impl<R: Replica> Copier<R> {
                 Err(refusal) => Err(refusal),
             };
             match appended {
-                // The next start receives it again.
+                // The node receives the group again after its next start.
                 Err(refusal @ (AppendError::Busy | AppendError::DiskFull))
                     if *self.closing.borrow() =>
                 {
@@ -93,7 +93,7 @@ impl<R: Replica> Copier<R> {
     }
 }
 
-/// Runs on the journal's thread, which keeps the order.
+/// Applies a group. Runs on the journal's thread, which preserves the order.
 fn apply_all<R: Replica>(
     replica: &R,
     applied: &watch::Sender<SharedPosition>,

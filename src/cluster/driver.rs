@@ -18,7 +18,7 @@ use crate::journal::AppendError;
 
 type Pending<T> = Option<Pin<Box<dyn Future<Output = T> + Send>>>;
 
-/// Reads the clock for the sequencer and its handle: no other part of the log does.
+/// Reads the clock for the sequencer and its handle; no other part of the log reads it.
 pub(super) fn now() -> Instant {
     Instant::now()
 }
@@ -73,7 +73,7 @@ impl<S: Stream, R: Replica> Driver<S, R> {
     ) -> Input<R::Transaction> {
         tokio::select! {
             biased;
-            // Before the records, which may arrive without a pause.
+            // First, because records may arrive without a pause.
             () = sleep_until(sequencer.deadline().into()) => Input::Time,
             _ = self.closed.wait_for(|closed| *closed), if !requests.is_closing => {
                 requests.is_closing = true;
@@ -104,7 +104,7 @@ impl<S: Stream, R: Replica> Driver<S, R> {
     /// Performs an output, or starts its request. Returns the event that it causes at once, if any.
     ///
     /// # Errors
-    /// The sequencer has ended, with this refusal for later commands.
+    /// The sequencer has ended. Later commands get this refusal.
     async fn perform(
         &self,
         output: Output<R::Transaction>,
@@ -146,7 +146,7 @@ impl<S: Stream, R: Replica> Driver<S, R> {
         });
     }
 
-    /// Refuses what the sequencer has not received.
+    /// Refuses the commands that the sequencer has not received.
     fn refuse_commands(mut self, refusal: &AppendError) {
         self.commands.close();
         while let Ok(command) = self.commands.try_recv() {
@@ -158,7 +158,7 @@ impl<S: Stream, R: Replica> Driver<S, R> {
     }
 }
 
-/// Waits for a record; for ever if none are followed.
+/// Waits for a record; forever without a subscription.
 async fn next_record(records: &mut Option<Records>) -> Option<Result<StreamRecord, StreamError>> {
     match records {
         Some(records) => records.recv().await,
@@ -166,7 +166,7 @@ async fn next_record(records: &mut Option<Records>) -> Option<Result<StreamRecor
     }
 }
 
-/// Waits for a response; for ever if there is no request.
+/// Waits for a response; forever without a request.
 async fn response<T>(request: &mut Pending<T>) -> T {
     let Some(future) = request else { return pending().await };
     let response = future.await;

@@ -2,9 +2,9 @@
 //! others, are copied to the node's journal and applied in order.
 //!
 //! It has three parts. The first two run on their own thread:
-//! - `sequencer` decides: it appends one record at a time, made of the waiting transactions, and receives the records
-//!   of the stream. It checks that they are contiguous and that each continues the hash chain. `driver`
-//!   does its I/O.
+//! - `sequencer` decides: it packs the waiting transactions into one record at a time, appends it,
+//!   and receives the records of the stream. It checks that these are contiguous and that each
+//!   continues the hash chain. `driver` does its I/O.
 //! - `copy` writes records to the journal and, once they are durable, applies them and responds.
 //! - [`SharedLog`] is the handle.
 //!
@@ -39,11 +39,11 @@ pub struct SharedLog<T> {
 }
 
 impl<T: Send + 'static> SharedLog<T> {
-    /// Starts the log of the node `node`. `applied` is the position of the state, and `chains` are those of the
-    /// records before it, oldest first, as far as they are known.
+    /// Starts the log of the node `node`. `applied` is the position of the state, and `chains` are
+    /// the known chains of the records before it, oldest first.
     ///
     /// # Errors
-    /// The thread does not start, or the system has no random bytes.
+    /// The thread cannot be started, or the system returns no random bytes.
     pub fn start<S: Stream, R: Replica<Transaction = T>>(
         node: &str,
         stream: S,
@@ -86,7 +86,7 @@ impl<T: Send + 'static> SharedLog<T> {
             runtime.block_on(async move {
                 let copying = tokio::spawn(copier.run(to_copy));
                 driver.run(sequencer).await;
-                // Received records are also written.
+                // Records that were already received are still written.
                 let _ = copying.await;
             });
         })?;
@@ -113,7 +113,7 @@ impl<T: Send + 'static> SharedLog<T> {
         self.send(Command::Append(submission))
     }
 
-    /// Waits until all that any node wrote before this call is applied here.
+    /// Waits until everything that any node wrote before this call is applied here.
     ///
     /// # Errors
     /// [`AppendError`]: the stream cannot be reached, or this node is halted.
@@ -121,10 +121,10 @@ impl<T: Send + 'static> SharedLog<T> {
         self.ask_barrier()?.await.unwrap_or(Err(AppendError::Closed))
     }
 
-    /// [`SharedLog::barrier`], for code that is not async.
+    /// As [`SharedLog::barrier`], for code that is not async.
     ///
     /// # Errors
-    /// As there.
+    /// As [`SharedLog::barrier`].
     pub fn barrier_blocking(&self) -> Result<(), AppendError> {
         self.ask_barrier()?.blocking_recv().unwrap_or(Err(AppendError::Closed))
     }
@@ -155,12 +155,12 @@ impl<T: Send + 'static> SharedLog<T> {
         })
     }
 
-    /// Returns the position that is applied.
+    /// Returns the position up to which records are applied.
     pub fn applied(&self) -> SharedPosition {
         *self.applied.borrow()
     }
 
-    /// Waits until the record `seq` is applied; returns false if it is not within `wait`.
+    /// Waits until the record `seq` is applied. Returns false if that takes longer than `wait`.
     pub async fn reaches(&self, seq: u64, wait: Duration) -> bool {
         let mut applied = self.applied.clone();
         let reached = applied.wait_for(|applied| applied.seq >= seq);

@@ -1,4 +1,4 @@
-//! A stream in memory, for tests, with all failures of a real engine.
+//! A stream in memory, for tests. It can simulate every failure of a real engine.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use super::log::Waits;
 use super::record::{Chain, Part, RecordId, SharedRecord};
 use super::stream::{Published, Records, Stream, StreamError, StreamRecord};
 
-/// Times for a stream that fails and recovers within milliseconds.
+/// Timings for a stream that fails and recovers within milliseconds.
 pub const WAITS: Waits = Waits {
     retry: Duration::from_millis(2),
     compare: Duration::from_millis(1),
@@ -26,9 +26,9 @@ pub const WAITS: Waits = Waits {
 #[derive(Clone, Default)]
 pub struct Memory {
     records: Arc<Mutex<Vec<Vec<u8>>>>,
-    /// One in this many calls fails; 0 means none.
+    /// One in this many calls fails; with 0, none does.
     pub fails_one_in: Arc<AtomicU64>,
-    /// Stores records without comparing the last one.
+    /// Whether records are stored without comparing the last one.
     pub expects_nothing: bool,
 }
 
@@ -72,7 +72,7 @@ impl Stream for Memory {
             0 => {}
             // The response is lost.
             1 => drop(self.store(last, bytes)),
-            // It is stored after the caller's timeout.
+            // The record is stored after the caller's timeout.
             _ => {
                 let stream = self.clone();
                 tokio::spawn(async move {

@@ -1,11 +1,12 @@
-//! Records of the shared log, as bytes.
+//! The byte format of records of the shared log.
 //!
 //! A record holds the transactions that a node appends together, and the chain of the previous record.
 //! The chain of a record is the BLAKE3 hash of its bytes, so it stands for all records up to this one: two
 //! nodes with the same chain have applied the same log.
 //!
-//! Layout, little-endian: version (1 byte), id (16), time in milliseconds since 1970 (8), chain of the record
-//! before (32), length of the node's name (1) and the name; then each transaction: kind (2), length (4), payload.
+//! Layout, little-endian: version (1 byte), id (16), time in milliseconds since 1970 (8), chain of
+//! the previous record (32), length of the node's name (1) and the name; then each transaction:
+//! kind (2), length (4), payload.
 
 use std::fmt;
 
@@ -13,8 +14,8 @@ use thiserror::Error;
 
 use crate::journal::{Kind, PAYLOAD_BYTES_MAX};
 
-/// Kind of journal records that hold records of the shared log: of each its sequence number (8 bytes,
-/// little-endian), its length (4), and its bytes.
+/// Kind of journal records that hold records of the shared log: for each, its sequence number (8
+/// bytes, little-endian), its length (4) and its bytes.
 pub const SHARED: Kind = match Kind::for_caller(18) {
     Some(kind) => kind,
     None => panic!("18 is in the caller's range"),
@@ -38,7 +39,7 @@ pub const TRANSACTION_BYTES_MAX: usize = PARTS_BYTES_MAX - PART_HEAD_BYTES;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RecordId(pub [u8; 16]);
 
-/// Hash over all records up to one.
+/// Hash over all records up to and including one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Chain(pub [u8; 32]);
 
@@ -70,16 +71,16 @@ pub type Part<'a> = (Kind, &'a [u8]);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedRecord<'a> {
     pub id: RecordId,
-    /// Timestamp by the clock of its node, for people.
+    /// Timestamp by the clock of its node; informational.
     pub unix_ms: u64,
     /// Chain of the previous record.
     pub before: Chain,
-    /// The node that made it.
+    /// The node that built it.
     pub node: &'a str,
     pub parts: Vec<Part<'a>>,
 }
 
-/// Why bytes are not a record.
+/// Reason why bytes are not a record.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SharedRecordError {
     #[error("version {0} of the record is unknown; a newer dropdex wrote it")]
@@ -139,7 +140,7 @@ impl<'a> SharedRecord<'a> {
     }
 }
 
-/// Size in a record of a transaction of `len` bytes.
+/// Size of a transaction of `len` bytes within a record.
 pub fn part_bytes(len: usize) -> usize {
     PART_HEAD_BYTES + len
 }

@@ -10,10 +10,10 @@ use crate::journal::{AppendError, Appended, Kind, Position};
 /// Maximum number of waiting transactions. Reaching it means that the stream does not keep up.
 pub(super) const WAITING_MAX: usize = 8_192;
 
-/// How long writes wait while the stream is unreachable: servers elect another leader within seconds.
+/// Time that writes wait while the stream is unreachable: servers elect another leader within seconds.
 const WRITES_WAIT: Duration = Duration::from_secs(5);
 
-/// A node that lacks records for longer counts as behind.
+/// Time after which a node that lacks records counts as behind.
 const LAG_MAX: Duration = Duration::from_secs(10);
 
 /// Maximum number of records that wait to be copied, of up to a megabyte each.
@@ -39,15 +39,15 @@ pub trait Replica: Send + Sync + 'static {
         part: Part<'_>,
     ) -> Result<Self::Transaction, Box<dyn std::error::Error + Send + Sync>>;
 
-    /// Returns keys of what a transaction changes. A transaction is refused as a conflict if another node has changed
-    /// one of its keys since it was decided.
+    /// Returns the keys that a transaction changes. A transaction is refused as a conflict if
+    /// another node has changed one of its keys since it was decided.
     fn touched(&self, transaction: &Self::Transaction) -> Vec<u64>;
 
     /// Applies transactions up to a position of the shared log, at once. `at` is the position in the journal.
     fn apply(&self, transactions: Vec<Self::Transaction>, shared: SharedPosition, at: Position);
 }
 
-/// Called once with the outcome.
+/// A callback that receives the outcome once.
 pub type Done = Box<dyn FnOnce(Result<Appended, AppendError>) + Send>;
 
 /// A transaction to append.
@@ -69,7 +69,7 @@ pub(super) enum Command<T> {
     Barrier(oneshot::Sender<Result<(), AppendError>>),
 }
 
-/// A node that cannot write to the stream.
+/// Why and since when a node cannot write to the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutOff {
     pub error: String,
@@ -77,12 +77,12 @@ pub struct CutOff {
 }
 
 impl Condition {
-    /// Whether this node has had all records within the last seconds.
+    /// Whether this node had all records at some time within the last seconds.
     pub fn is_complete(&self, now: Instant) -> bool {
         self.is_caught_up && self.complete_at.is_some_and(|at| now.duration_since(at) < LAG_MAX)
     }
 
-    /// Whether writes are refused because the stream is unreachable. They wait for a moment first.
+    /// Whether writes are refused. If the stream is unreachable, they wait for a moment first.
     pub fn refuses_writes(&self, now: Instant) -> bool {
         let since = self.cut_off.as_ref().map(|it| it.since);
         self.halted.is_some() || since.is_some_and(|at| now.duration_since(at) > WRITES_WAIT)
@@ -98,8 +98,8 @@ pub struct Condition {
     pub is_caught_up: bool,
     /// When this node last had all records of the stream; `None` if not since the start.
     pub complete_at: Option<Instant>,
-    /// Why the stream cannot be written, and since when; `None` if it can.
+    /// Set while the stream cannot be written to.
     pub cut_off: Option<CutOff>,
-    /// Why this node refuses all further writes, after its log and the stream diverged.
+    /// Why this node refuses all further writes: its log and the stream diverged.
     pub halted: Option<String>,
 }

@@ -1,7 +1,8 @@
 //! Decides what a node appends to the shared log and accepts from it, without I/O: see [`super::log`].
 //!
-//! [`Sequencer::on`] takes an event and the time, and returns outputs, which [`super::driver`] performs. Nothing
-//! here reads a clock, the stream or a source of randomness, so that a test replays any order of events from a seed.
+//! [`Sequencer::on`] takes an event and the time, and returns outputs, which [`super::driver`]
+//! performs. It reads no clock, stream or source of randomness, so a test can replay any order of
+//! events from a seed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,21 +17,22 @@ use super::replica::{Condition, CutOff, Done, Replica, Submission};
 use super::stream::{Published, StreamError, StreamRecord};
 use crate::journal::AppendError;
 
-/// Number of recent chains to keep, for comparison with redelivered records.
+/// Number of recent chains that are kept for comparison with redelivered records.
 const CHAINS_KEPT: usize = 1 << 14;
-/// Number of keys of other nodes' changes to keep.
+/// Number of kept keys that other nodes changed.
 const TOUCHED_MAX: usize = 1 << 16;
 
-/// Times of a sequencer. The defaults suit servers of a stream that elect a leader within seconds.
+/// Timings of a sequencer. The defaults suit servers of a stream that elect a leader within seconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits {
     /// Pause after an error of the stream.
     pub retry: Duration,
-    /// How often the last record of the stream is compared with the one that this node knows, before an append: if
-    /// the servers have lost records and stored others, an append may fit by its number alone. Servers need longer to
-    /// restart.
+    /// Minimum interval between comparisons, before an append, of the last record of the stream
+    /// with the one that this node knows. If the servers lost records and stored others, an append
+    /// may match by number only. Shorter than a restart of the servers.
     pub compare: Duration,
-    /// How often the sequencer asks for the end of the stream, and looks for transactions that have waited too long.
+    /// Interval at which the sequencer asks for the end of the stream and refuses transactions that
+    /// waited too long.
     pub tick: Duration,
     /// Timeout of a transaction that was not sent.
     pub send: Duration,
@@ -65,7 +67,7 @@ impl Default for Waits {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now {
     pub(super) at: Instant,
-    /// Timestamp of records that are made now, for people.
+    /// Timestamp for records that are built now; informational.
     pub(super) unix_ms: u64,
 }
 
@@ -74,18 +76,18 @@ pub(super) enum Input<T> {
     /// [`Sequencer::deadline`] has passed.
     Time,
     Append(Submission<T>),
-    /// A request for the end of the stream, which gets its response once all records up to it are applied.
+    /// A barrier, which gets its response once all current records of the stream are applied.
     Barrier(oneshot::Sender<Result<(), AppendError>>),
     /// The response to [`Output::Follow`]: the end of the stream, whose records arrive from now on.
     Followed(Result<u64, StreamError>),
     Record(StreamRecord),
-    /// No more records arrive.
+    /// The subscription has ended.
     Ended(Option<StreamError>),
     /// The response to [`Output::Append`].
     Published(Published),
     /// The response to [`Output::AskEnd`].
     End(Result<u64, StreamError>),
-    /// The log is to be closed.
+    /// A request to close the log.
     Close,
     /// The handle sends no more commands.
     CommandsEnded,
@@ -105,7 +107,8 @@ pub(super) enum Output<T> {
         known: Option<SharedPosition>,
         bytes: Vec<u8>,
     },
-    /// Ask for the end of the stream, and subscribe to the records after this one. One subscription at a time.
+    /// Ask for the end of the stream, and subscribe to the records after `after`. There is one
+    /// subscription at a time.
     Follow {
         after: u64,
     },
@@ -189,13 +192,13 @@ pub(super) struct Sequencer<R: Replica> {
     asking: Option<Asking>,
     /// When to ask for the end of the stream again.
     ask_at: Instant,
-    /// Whether to ask for the end although no barrier waits.
+    /// Whether to ask for the end even if no barrier waits.
     is_end_due: bool,
     tick_at: Instant,
     link: Link,
     condition: Condition,
     is_condition_new: bool,
-    /// Since when the stream lacks records that this node has.
+    /// The time since which the stream lacks records that this node has.
     short_since: Option<Instant>,
     /// The end of the stream at the first subscription.
     caught_up_at: Option<u64>,
@@ -205,7 +208,7 @@ pub(super) struct Sequencer<R: Replica> {
     known_end: u64,
     /// Time of the last record or subscription.
     heard_at: Instant,
-    /// When to compare the last record again, see [`Waits::compare`].
+    /// When to compare the last record again; see [`Waits::compare`].
     compare_at: Instant,
     closing: Option<Instant>,
     have_commands_ended: bool,
@@ -228,8 +231,8 @@ fn halt(reason: String) -> Step {
 }
 
 impl<R: Replica> Sequencer<R> {
-    /// Creates the sequencer of the node `node`, whose state is at `position`. `chains` are those of the records before
-    /// it, oldest first, as far as they are known.
+    /// Creates the sequencer of the node `node`, whose state is at `position`. `chains` are the
+    /// known chains of the records before it, oldest first.
     pub(super) fn new(
         node: String,
         replica: Arc<R>,
@@ -274,12 +277,12 @@ impl<R: Replica> Sequencer<R> {
         }
     }
 
-    /// Whether commands are accepted. If not, they stay in the channel.
+    /// Whether commands are accepted; otherwise they stay in the channel.
     pub(super) fn has_room(&self) -> bool {
         !self.have_commands_ended && self.waiting.len() < super::replica::WAITING_MAX
     }
 
-    /// Returns when [`Input::Time`] is due. Handling that input always moves it.
+    /// Returns when [`Input::Time`] is due. Handling that input always advances the time.
     pub(super) fn deadline(&self) -> Instant {
         let follow_at = match self.link {
             Link::Down(at) => Some(at),
@@ -419,7 +422,7 @@ impl<R: Replica> Sequencer<R> {
         for barrier in asking.into_iter().chain(self.barriers.drain(..)) {
             self.outputs.push(Output::RefuseBarrier(barrier.answer, refusal.clone()));
         }
-        // It may be stored; then the next start receives it.
+        // The record may be stored; the node then receives it after its next start.
         for submission in self.in_flight.take().into_iter().flat_map(|it| it.submissions) {
             self.outputs.push(Output::Refuse(submission.done, AppendError::Unknown));
         }
@@ -467,7 +470,7 @@ impl<R: Replica> Sequencer<R> {
             }
             Err(StreamError(error)) => {
                 self.cut_off(now, error);
-                // Only consecutive responses prove that the stream is shorter.
+                // Only several such responses in a row prove that the stream is shorter.
                 self.short_since = None;
                 self.ask_again(now, barriers);
                 Ok(())
@@ -484,8 +487,8 @@ impl<R: Replica> Sequencer<R> {
         self.change(|it| it.cut_off = Some(CutOff { error, since }));
     }
 
-    /// Retries the request for the end of the stream soon, for callers whose time is not up: servers elect another
-    /// leader within seconds.
+    /// Schedules another request for the end of the stream, for callers whose time is not up:
+    /// servers elect another leader within seconds.
     fn ask_again(&mut self, now: Instant, barriers: Vec<Barrier>) {
         self.ask_at = now + self.waits.retry;
         for barrier in barriers {
@@ -497,12 +500,12 @@ impl<R: Replica> Sequencer<R> {
         }
     }
 
-    /// Whether records that are known to exist do not arrive.
+    /// Returns true if records that are known to exist have failed to arrive in time.
     fn is_silent(&self, now: Instant) -> bool {
         self.known_end > self.position.seq && now - self.heard_at > self.waits.silence
     }
 
-    /// Compares the end of the stream with the last record here at the time of the request.
+    /// Compares the end of the stream with the last record that this node had when it sent the request.
     fn ends_at(&mut self, now: Instant, last: u64, position: u64) -> Step {
         if self.condition.cut_off.is_some() {
             tracing::info!("the shared log is reachable again");
@@ -563,7 +566,7 @@ impl<R: Replica> Sequencer<R> {
         self.send(now, submissions, now.at);
     }
 
-    /// Builds a record, to follow the last one, of the transactions without a conflict.
+    /// Builds a record of the transactions without a conflict, to follow the last one.
     fn send(&mut self, now: Now, submissions: Vec<Submission<R::Transaction>>, since: Instant) {
         let (valid, superseded): (Vec<_>, Vec<_>) =
             submissions.into_iter().partition(|submission| self.is_valid(submission));
@@ -603,7 +606,7 @@ impl<R: Replica> Sequencer<R> {
 
     /// Handles the response to an append.
     fn published(&mut self, now: Now, published: Published) -> Step {
-        // Already received through the subscription.
+        // The record was already received through the subscription.
         let Some(in_flight) = &mut self.in_flight else { return Ok(()) };
         let last = in_flight.last;
         let is_next = last == self.position.seq;
@@ -629,7 +632,7 @@ impl<R: Replica> Sequencer<R> {
                 in_flight.send_at = Some(now.at + self.waits.retry);
                 Ok(())
             }
-            // Another record holds the position of ours, so ours is not stored.
+            // Another record holds the position, so ours is not stored.
             Published::Superseded | Published::Unknown(_) => {
                 self.send_again(now);
                 Ok(())
@@ -699,7 +702,7 @@ impl<R: Replica> Sequencer<R> {
         Ok(())
     }
 
-    /// Compares a redelivered record with the one that was applied.
+    /// Compares a redelivered record with the applied one.
     fn compare(&self, again: SharedPosition) -> Step {
         let back = (self.position.seq - again.seq) as usize;
         let known = self.chains.len().checked_sub(back + 1).map(|at| self.chains[at]);
@@ -721,7 +724,7 @@ impl<R: Replica> Sequencer<R> {
         let (mut transactions, mut done) = (Vec::new(), Vec::new());
         for Submission { transaction, touched, done: answer, .. } in submissions {
             if is_given_up {
-                // Transactions decided since then did not see this record.
+                // Transactions decided meanwhile did not see this record.
                 self.touch(touched, seq);
             } else {
                 done.push(answer);

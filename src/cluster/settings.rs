@@ -13,7 +13,7 @@ pub struct Settings {
     pub replicas: u8,
     /// File with the JWT and the NKey seed of the user.
     pub credentials: Option<PathBuf>,
-    /// Certificate authorities for the servers; those of the system by default.
+    /// File with the certificate authorities of the servers; by default, those of the system.
     pub ca_file: Option<PathBuf>,
     /// Name of this node, unique in the cluster.
     pub node: String,
@@ -25,7 +25,7 @@ impl Settings {
         format!("{}.log", self.stream)
     }
 
-    /// Returns the subject on which operators ask the nodes.
+    /// Returns the subject on which operators query the nodes.
     pub fn nodes_subject(&self) -> String {
         format!("{}.nodes", self.stream)
     }

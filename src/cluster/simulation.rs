@@ -1,8 +1,9 @@
 //! Simulation of nodes and their stream in virtual time, driven by a seed.
 //!
-//! The sequencers are the real ones. The stream, the network, the disks and the clients are simulated: calls
-//! and responses are lost, delayed or repeated, records arrive twice or not at all, nodes pause, crash and restart.
-//! A damaged stream also loses its last records, flips bits and skips records.
+//! The sequencers are the real ones. The stream, the network, the disks and the clients are
+//! simulated: calls and responses are lost, delayed or repeated; records arrive twice or never;
+//! nodes pause, crash and restart. A damaged stream also loses its last records, flips bits and
+//! skips records.
 //!
 //! `DROPDEX_SEED=N` repeats a run, `DROPDEX_FULL=1` makes a million steps.
 
@@ -30,11 +31,11 @@ enum Planted {
     ForgetsTouched,
     /// Nodes accept a record whose predecessor they have not seen.
     AcceptsGap,
-    /// Nodes answer barriers before the end of the stream is applied.
+    /// Nodes respond to barriers before the end of the stream is applied.
     AnswersEarly,
 }
 
-/// State outside the nodes: the stream, and the ground truth about it.
+/// State outside the nodes: the stream and its true history.
 #[derive(Default)]
 struct Log {
     records: Vec<Vec<u8>>,
@@ -42,7 +43,7 @@ struct Log {
     stored: HashSet<(u64, Chain)>,
     /// Records with flipped bits, by number.
     turned: HashSet<u64>,
-    /// Changes in records that the stream has lost.
+    /// The changes in records that the stream has lost.
     lost: HashSet<u64>,
     down_until: Duration,
 }
@@ -74,7 +75,7 @@ struct Disk {
 
 #[derive(Default)]
 struct Node {
-    /// Counts starts. Events of an earlier one are dropped.
+    /// Number of starts. Events of an earlier run are dropped.
     run: u64,
     sequencer: Option<Sequencer<Copied>>,
     disk: Disk,
@@ -84,11 +85,11 @@ struct Node {
     /// Number of the current subscription.
     follower: Option<u64>,
     followers: u64,
-    /// Barriers to answer once a record is applied.
+    /// Barriers that get a response once a record is applied.
     barriers: Vec<(u64, Vec<Barrier>)>,
     /// Clients that wait for a barrier, and the record that they must read.
     readers: Vec<(oneshot::Receiver<Result<(), AppendError>>, u64)>,
-    /// The last change of each key. Like an account, a key has one writer a node.
+    /// The last change of each key. Like an account, a key has one writer per node.
     writing: BTreeMap<u8, u64>,
     paused_until: Duration,
     halted: Option<String>,
@@ -118,7 +119,7 @@ enum Event {
         follower: u64,
         seq: u64,
     },
-    /// The disk has the next copies.
+    /// The disk has stored the next copies.
     Copied,
     /// A client of the node begins a change.
     Act,
@@ -126,15 +127,14 @@ enum Event {
     Start,
 }
 
-/// Outcomes of changes, by what they wrote.
+/// Outcomes of changes, by the value that they wrote.
 type Outcomes = Arc<Mutex<HashMap<u64, Result<u64, AppendError>>>>;
 
 struct World {
     rng: fastrand::Rng,
     base: Instant,
     now: Duration,
-    /// Events by time, then by number, each with its node and the run of the node that it belongs
-    /// to.
+    /// Events in order of time, then number, each with its node and the run of that node.
     events: BTreeMap<(Duration, u64), (usize, u64, Event)>,
     made: u64,
     steps: u64,
@@ -142,7 +142,7 @@ struct World {
     log: Log,
     planted: Option<Planted>,
     is_damaged: bool,
-    /// No more faults.
+    /// Whether all faults have ended.
     is_calm: bool,
     outcomes: Outcomes,
     changes_made: u64,
@@ -319,14 +319,14 @@ impl World {
                 return Err(format!("node {index} has halted: {reason}"));
             }
         } else if deadline <= now.at {
-            return Err(format!("node {index} asks for a time that is past"));
+            return Err(format!("node {index} asks to be woken in the past"));
         } else {
             self.at(deadline - self.base, index, Event::Wake);
         }
         Ok(())
     }
 
-    /// Changes an input as a faulty node would.
+    /// Changes an input as a planted bug would.
     fn plant(&self, index: usize, input: Input<Change>) -> Option<Input<Change>> {
         let taken = self.nodes[index].taken;
         match (self.planted, input) {
@@ -366,7 +366,7 @@ impl World {
             Output::AskEnd => self.message(index, Event::AskEnd),
             Output::Copy(copy) => {
                 if !self.log.stored.contains(&(copy.position.seq, copy.position.chain)) {
-                    return Err(format!("node {index} took in a record that was never stored"));
+                    return Err(format!("node {index} accepted a record that was never stored"));
                 }
                 self.nodes[index].copies.push_back(copy);
                 self.after(200..3_000, index, Event::Copied);
@@ -412,7 +412,7 @@ impl World {
         node.followers += 1;
         let follower = node.followers;
         node.follower = Some(follower);
-        // The response is before the records.
+        // The response arrives before the records.
         self.after(1..2, index, Event::Input(Input::Followed(Ok(end))));
         self.after(2..2_000, index, Event::Deliver { follower, seq: after.max(1) });
     }
@@ -556,7 +556,7 @@ impl World {
         }
         if self.rng.u8(..4) == 0 {
             let at = len - 1 - self.rng.usize(..5);
-            // In the time or the chain of the record before.
+            // The flipped bit lies in the time or in the chain of the previous record.
             self.log.records[at][self.rng.usize(17..57)] ^= 1;
             self.log.lost.extend(changes(&self.log.records[at]).iter().map(|it| it.to));
             let turned = SharedPosition::after(at as u64 + 1, &self.log.records[at]);
@@ -663,7 +663,7 @@ fn run(seed: u64, steps: u64, planted: Option<Planted>, is_damaged: bool) -> Res
     ended.map(|()| world.acknowledged_count()).map_err(|reason| format!("{at}: {reason}"))
 }
 
-/// Seeds of a test: the one of the environment, or several new ones.
+/// Returns the seeds of a test: that of the environment, or several new ones.
 fn seeds(count: u64) -> Vec<u64> {
     let given = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     if let Some(seed) = given("DROPDEX_SEED") {
@@ -691,7 +691,7 @@ fn nodes_agree_in_any_order_of_events() {
 }
 
 #[test]
-fn a_damaged_stream_divides_no_nodes() {
+fn a_damaged_stream_never_splits_the_nodes() {
     let count = if is_full() { 1_000 } else { 100 };
     for seed in seeds(count) {
         run(seed, 5_000, None, true).unwrap_or_else(|reason| panic!("{reason}"));

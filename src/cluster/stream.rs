@@ -17,13 +17,13 @@ pub struct StreamRecord {
 /// The outcome of an append.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Published {
-    /// It is stored under this number.
+    /// Stored under this number.
     At(u64),
     /// Not stored: another record is the last one.
     Superseded,
     /// Not stored: the record that it was to follow differs from the one that this node knows.
     Differs,
-    /// It may be stored, now or later.
+    /// Unknown: the record may be stored, now or later.
     Unknown(StreamError),
 }
 
@@ -32,7 +32,7 @@ pub enum Published {
 #[error("{0}")]
 pub struct StreamError(pub String);
 
-/// Records of a subscription. An error or the end of it means: subscribe again.
+/// Records of a subscription. After an error or the end, the caller subscribes again.
 pub type Records = mpsc::Receiver<Result<StreamRecord, StreamError>>;
 
 /// A stream of records that several nodes append to.

@@ -51,7 +51,7 @@ struct Values {
 impl Values {
     fn change(&mut self, change: Change) {
         let value = self.values.entry(change.key).or_default();
-        assert_eq!(*value, change.from, "decided on what it changes: {change:?}");
+        assert_eq!(*value, change.from, "decided on a stale value: {change:?}");
         *value = change.to;
         self.changes.push(change);
     }
@@ -60,7 +60,7 @@ impl Values {
 #[derive(Clone, Default)]
 pub(super) struct Copied {
     values: Arc<Mutex<Values>>,
-    /// A planted fault: it reports no keys.
+    /// Whether it reports no keys: a planted fault.
     forgets_touched: bool,
 }
 
@@ -156,7 +156,7 @@ impl Node {
         self.log.barrier().await.map_err(|err| (none, err))?;
         let since = self.log.applied().seq;
         let from = self.state.get().values.get(&key).copied().unwrap_or_default();
-        // Values are unique, so that a change that is applied twice shows.
+        // Values are unique, so that a change applied twice is detected.
         let change = Change { key, from, to: fastrand::u64(1..) };
         submit(&self.log, change, since).await.map(|()| change).map_err(|err| (change, err))
     }
@@ -204,7 +204,7 @@ async fn nodes_agree_despite_faults_of_the_stream() {
     let nodes: Vec<Arc<Node>> = names.iter().map(open).collect();
     let mut writers = Vec::new();
     for node in &nodes {
-        // One writer for each key and node, as the lock of an account has it; nodes meet on every key.
+        // Each node has one writer per key, like the lock of an account. All nodes write every key.
         for key in 0..6 {
             let node = Arc::clone(node);
             writers.push(tokio::spawn(async move {
@@ -246,7 +246,7 @@ async fn nodes_agree_despite_faults_of_the_stream() {
     }
     assert!(stored > outcomes.len() / 10, "{stored} of {}", outcomes.len());
     assert_eq!(states[0].changes.len(), stored, "nothing else is stored");
-    // A start reads the same from the copy.
+    // A restart reads the same state from the copy.
     for (node, name) in nodes.into_iter().zip(names) {
         let before = Arc::into_inner(node).expect("no writer is left").close();
         let again = Node::open(&folder.path().join(name), name, stream.clone());
@@ -257,7 +257,7 @@ async fn nodes_agree_despite_faults_of_the_stream() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_reads_what_it_missed() {
+async fn a_new_node_catches_up() {
     let folder = tempfile::tempdir().expect("a folder");
     let stream = Memory::default();
     let first = Node::open(&folder.path().join("a"), "a", stream.clone());
@@ -361,7 +361,7 @@ async fn a_transaction_of_a_newer_version_halts_the_node() {
 }
 
 /// If the stream does not compare the expected number, two nodes can append at the same position of
-/// the chain. The log then has both records, and no node continues after them.
+/// the chain. The log then has both records, and every node halts.
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_halt_on_a_stream_without_compare_and_append() {
     let folder = tempfile::tempdir().expect("a folder");
