@@ -29,9 +29,9 @@ use crate::cluster::stream::{Published, Records, Stream, StreamError, StreamReco
 const ANSWER_WAIT: Duration = Duration::from_secs(2);
 /// Timeout of a request for an object.
 const OBJECT_WAIT: Duration = Duration::from_secs(20);
-/// Time for another node of the same name to respond.
+/// Time in which another node of the same name must respond.
 const NAMESAKE_WAIT: Duration = Duration::from_millis(300);
-/// Interval of the messages with this node's health.
+/// Interval between messages with this node's health.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 /// Servers silent for longer are excluded from the quorum.
 const SILENT_MAX: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ const RECORDS_AHEAD: usize = 1_024;
 /// Oldest supported server version: the first whose `sync_interval: always` survives a power failure.
 const VERSION_MIN: [u64; 3] = [2, 10, 27];
 
-/// Why a stream or its server is rejected.
+/// Reason why a stream or its server is rejected.
 #[derive(Debug, Error)]
 pub enum RefusedStream {
     #[error("cannot use the NATS servers: {0}")]
@@ -62,7 +62,7 @@ pub enum RefusedStream {
         "the NATS server {name} accepts messages of {bytes} bytes; set its `max_payload` to 1MB or more"
     )]
     MessagesTooSmall { name: String, bytes: usize },
-    #[error("there is no stream `{0}`; `dropdex cluster init` makes it")]
+    #[error("there is no stream `{0}`; `dropdex cluster init` creates it")]
     NoStream(String),
     #[error(
         "the stream `{stream}` has `{setting}` {found}, but {wanted} is needed: change the \
@@ -82,12 +82,12 @@ impl JetStream {
         JetStream { settings, context: Mutex::new(None) }
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Connects with a longer timeout, for objects of some megabytes.
+    /// Connects with a longer timeout, for objects of several megabytes.
     ///
     /// # Errors
     /// [`RefusedStream`].
@@ -191,7 +191,7 @@ impl JetStream {
         if version(&server.version).is_none_or(|version| version < VERSION_MIN) {
             return Err(RefusedStream::TooOld { name, version: server.version });
         }
-        // The limit includes headers.
+        // The server's limit includes headers.
         if server.max_payload < RECORD_BYTES_MAX + 1024 {
             return Err(RefusedStream::MessagesTooSmall { name, bytes: server.max_payload });
         }
@@ -209,7 +209,7 @@ impl JetStream {
                 return Err(RefusedStream::Setting { stream, setting, found, wanted });
             }
         }
-        // With another mode, servers acknowledge records before they are stored.
+        // In other modes, servers acknowledge records before storing them.
         match config.get("persist_mode") {
             None | Some(Value::Null) => Ok(()),
             Some(mode) if mode == "" || mode == "default" => Ok(()),
@@ -254,7 +254,7 @@ impl JetStream {
         }
     }
 
-    /// Returns the responses of all nodes within `wait`, see [`JetStream::meet`].
+    /// Returns the responses that nodes send within `wait`; see [`JetStream::meet`].
     ///
     /// # Errors
     /// [`RefusedStream`].
@@ -269,7 +269,7 @@ impl JetStream {
         let mut found = Vec::new();
         let collecting = async {
             while let Some(answer) = answers.next().await {
-                // A status comes from the server: no node is listening.
+                // A message with a status comes from the server: no node is listening.
                 if answer.status.is_none() {
                     found.push(answer.payload.to_vec());
                 }
@@ -428,7 +428,7 @@ fn lacking(cluster: &Value) -> Vec<String> {
     words.collect()
 }
 
-/// The required settings of the stream, in the server's form.
+/// Returns the required settings of the stream, in the format of the server.
 fn wanted(settings: &Settings) -> Vec<(&'static str, Value)> {
     vec![
         ("name", json!(settings.stream)),
@@ -488,7 +488,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_majority_of_servers_is_there() {
+    fn a_quorum_needs_a_majority_of_servers() {
         let replica = |offline: bool, seconds: u64| json!({ "name": "n", "offline": offline, "active": seconds * 1_000_000_000 });
         let of =
             |replicas: Vec<Value>| check_majority(&json!({ "leader": "n1", "replicas": replicas }));
@@ -516,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_says_what_to_check() {
+    fn a_timeout_names_the_setting_to_check() {
         assert!(explained("deadline has elapsed").contains("`cluster.servers`"));
         assert_eq!(explained("authorization violation"), "authorization violation");
     }

@@ -1,8 +1,9 @@
 //! Leader election: which node does the work that is done once for all nodes of a cluster.
 //!
-//! The leader sends its health every second. A node that has not heard it for [`SILENCE_MAX`] takes the lead
-//! with a record of the shared log, which ends the previous term. Two nodes may believe for a moment that
-//! they lead, but the log accepts the decisions of only one. A leader that cannot write stops before another starts.
+//! The leader sends its health every second. A node that has not heard from it for [`SILENCE_MAX`]
+//! takes the lead by appending a record to the shared log, which ends the previous term. Two nodes
+//! may believe for a moment that they lead, but the log accepts the decisions of only one. A leader
+//! that cannot write stops before another starts.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,9 +13,9 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::peers::Peers;
 use crate::accounts::{Lead, Store};
 
-/// After this silence of the leader, any node may take the lead.
+/// Silence of the leader after which any node may take the lead.
 pub const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// A leader that could not write for this time steps down.
+/// Time of failed writes after which a leader steps down.
 const CUT_OFF_MAX: Duration = Duration::from_secs(4);
 /// Poll interval.
 const PERIOD: Duration = Duration::from_millis(250);
@@ -46,14 +47,14 @@ impl Candidate {
                         metrics::counter!("dropdex_cluster_leads_total").increment(1);
                         tracing::info!(term, "this node leads: it does the work for all nodes");
                     }
-                    // Another node was first, or the log cannot be reached.
+                    // Another node was faster, or the log cannot be reached.
                     Err(err) => tracing::debug!(error = %err, "the lead was not taken"),
                 }
             }
         }
     }
 
-    /// Returns once this node no longer leads, or can no longer know.
+    /// Returns once this node no longer leads, or no longer knows whether it does.
     pub async fn lost(&self) {
         let mut looks = looks();
         while self.store.leads() && self.is_able() {

@@ -1,9 +1,9 @@
 //! This server as a node of a cluster.
 //!
-//! The users' data of all nodes is one shared log ([`crate::cluster`]), here in a stream of NATS ([`jetstream`]). One
-//! node leads ([`lead`]): it ingests lists, builds the index, derives changes and sends alerts. All nodes serve the
-//! files that it publishes ([`files`]), through an object store ([`store`]), and report their health to their peers
-//! ([`peers`]).
+//! The users' data of all nodes is one shared log ([`crate::cluster`]), which is kept in a stream
+//! of NATS ([`jetstream`]). One node leads ([`lead`]): it ingests lists, builds the index, derives
+//! changes and sends alerts. All nodes serve the files that it publishes ([`files`]), through an
+//! object store ([`store`]), and report their health to their peers ([`peers`]).
 
 pub mod files;
 pub mod jetstream;
@@ -37,13 +37,13 @@ use store::FileStore;
 use store::list::ObjectKey;
 use store::transfer::Transfer;
 
-/// Pause before another attempt to reach the other nodes.
+/// Pause before the next attempt to reach the other nodes.
 const RETRY_PAUSE: Duration = Duration::from_secs(2);
-/// Oldest message whose time is compared with this node's clock.
+/// Maximum age of a message whose time is compared with this node's clock.
 const SILENT_MAX: TimeDelta = TimeDelta::seconds(3);
-/// A node that was silent for longer is reported as missing.
+/// Silence after which a node is reported as missing.
 const GONE_AFTER: Duration = Duration::from_secs(10);
-/// How long a new leader waits for its predecessor's files.
+/// Time that a new leader waits for its predecessor's files.
 const FILES_WAIT: Duration = Duration::from_secs(600);
 
 /// This node, before its workers start.
@@ -57,8 +57,8 @@ pub struct Member {
 impl Member {
     /// Opens the store of a node. If NATS is unreachable, the node serves its local data and connects later.
     ///
-    /// `published` is notified when the node serves other files. `is_current` says whether `live` is the generation
-    /// that the index folder names.
+    /// `published` is notified when the node serves other files. `is_current` is true if `live` is
+    /// the generation that the index folder names.
     ///
     /// # Errors
     /// The servers or the stream may lose records, the journal cannot be opened, or the settings of
@@ -135,7 +135,7 @@ impl Member {
     }
 }
 
-/// Position and health of this node.
+/// Returns position and health of this node.
 fn facts(store: &Store, switch: &Switch, peers: &Peers) -> Option<NodeFacts> {
     let facts = store.node_facts()?;
     let files = switch.newest().map(|Publication { list, .. }| ObjectKey(list).to_string());
@@ -144,7 +144,7 @@ fn facts(store: &Store, switch: &Switch, peers: &Peers) -> Option<NodeFacts> {
     Some(NodeFacts { files, behind: switch.is_behind(), silent, ..facts })
 }
 
-/// Passes the times of the other nodes to the clock.
+/// Passes the other nodes' times to the clock.
 fn compare_clocks(peers: &Peers, store: &Store, clock: Clock) {
     for Peer { facts, at, .. } in peers.list() {
         let passed = TimeDelta::from_std(at.elapsed()).unwrap_or(TimeDelta::MAX);

@@ -1,4 +1,4 @@
-//! The other nodes. Each publishes its health once a second, over the servers of the stream.
+//! The other nodes. Each publishes its health once a second through the servers of the stream.
 //!
 //! All times are those of this node's own clock.
 
@@ -19,7 +19,7 @@ pub struct Peers {
 pub struct Peer {
     pub facts: NodeFacts,
     pub at: Instant,
-    /// When it last led and could write.
+    /// When the peer last led and could write.
     led_at: Option<Instant>,
 }
 

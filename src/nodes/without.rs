@@ -1,4 +1,5 @@
-//! Stands in for `nodes` in a build without the feature `cluster`, whose settings have no `[cluster]`.
+//! The stand-in for `nodes` in builds without the feature `cluster`, whose settings have no
+//! `[cluster]`.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::config::cluster::ClusterSettings;
 use crate::index::generation::live::LiveIndex;
 use crate::workers::Work;
 
-/// Uninhabited: without the feature there are no nodes.
+/// Uninhabited: without the feature, no nodes exist.
 pub enum Member {}
 
 impl Member {

@@ -83,7 +83,7 @@ impl<O: Objects> Exchange<O> {
         if self.held().in_use.as_ref() == Some(&in_use) {
             return Ok(());
         }
-        // A leader may already have built the next one.
+        // A leader may already have built the next generation.
         if !self.store.leads() {
             let (site, generation) = (self.site.clone(), GenerationId(in_use.generation));
             let adopted = spawn_blocking(move || {
@@ -130,12 +130,12 @@ impl<O: Objects> Exchange<O> {
         })?)
     }
 
-    /// Caches the parts of installed files, for when this node leads.
+    /// Caches the parts of installed files for the time when this node leads.
     async fn remember(&self, list: &FileList) {
         let mut hashed = self.hashed.lock().await;
         for (path, parts) in &list.files {
             if let Ok(place) = link::place(&self.site, path.as_str()) {
-                // A file that is not cached is hashed again.
+                // Files that are not cached are hashed again.
                 let _ = hashed.add(&place, parts);
             }
         }

@@ -1,6 +1,6 @@
-//! The files that the nodes of a cluster exchange: lists, index, log of changes, what zones are compared with, and
-//! tables of suffixes. [`link`] fixes those of the node that makes them at one moment, [`install`] puts received ones
-//! in the place of a node's own.
+//! The files that the nodes of a cluster exchange: lists, index, log of changes, the state of the
+//! zone trackers, and tables of suffixes. [`link`] captures the files of the leader at one moment;
+//! [`install`] replaces a node's own files with received ones.
 //!
 //! ```text
 //! DATA/.outgoing/, INDEX/.outgoing/   links to files that are being published
@@ -47,9 +47,9 @@ pub struct Linked {
 /// Hard-links the files of an installation. Later writes do not affect them until the next call.
 ///
 /// # Errors
-/// Lists are being ingested, there is no index, or a file vanished: try again.
+/// Lists are being ingested, there is no index, or a file vanished. The caller tries again.
 pub fn link(site: &Site) -> anyhow::Result<Linked> {
-    // Every process that changes lists or index holds this lock.
+    // Every process that changes the lists or the index holds this lock.
     let _corpus = Corpus::open(&site.data)?;
     let mut files = BTreeMap::new();
     let outgoing = emptied(&site.data.join(OUTGOING))?;
@@ -75,7 +75,7 @@ pub fn link(site: &Site) -> anyhow::Result<Linked> {
     Ok(Linked { generation, files })
 }
 
-/// Returns the folder of the linked log of changes, see [`link`].
+/// Returns the folder of the linked log of changes; see [`link`].
 pub fn linked_changes(site: &Site) -> PathBuf {
     site.data.join(OUTGOING).join(CHANGES)
 }
@@ -121,8 +121,8 @@ pub fn place(site: &Site, path: &str) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// Puts the files being downloadedd in the place of the installation's own. Returns the lists that were set aside,
-/// because the leader does not have them.
+/// Replaces the installation's own files with the downloaded ones. Returns the lists that were set
+/// aside because the leader does not have them.
 ///
 /// # Errors
 /// Lists are being ingested, or the disk failed. Call it again with all files.
@@ -179,7 +179,7 @@ fn replace(from: &Path, to: &Path) -> anyhow::Result<()> {
         if let Some(parent) = target.parent() {
             new_file::create_folder(parent).at(parent)?;
         }
-        // A rename between two links to one file does nothing.
+        // A rename between two links to the same file does nothing.
         fs::rename(from.join(path), &target).at(&target)?;
     }
     for path in files_in(to)? {

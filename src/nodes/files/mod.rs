@@ -1,8 +1,9 @@
-//! Files of a cluster: the leader publishes its lists, index and log of changes; all nodes fetch them, and put them
-//! into use at one record of the shared log.
+//! Files of a cluster: the leader publishes its lists, index and log of changes; all nodes fetch
+//! them, and put them into use at the same record of the shared log.
 //!
-//! [`publish`] is the leader's part, [`fetch`] that of every node, [`switch`] the moment of the change, and [`link`]
-//! knows the folders. [`Held`] is what a node has, and survives a restart.
+//! [`publish`] runs on the leader and [`fetch`] on every node; [`switch`] puts the files into use,
+//! and [`link`] manages the folders. [`Held`] is the state of a node's files, which survives a
+//! restart.
 
 pub mod fetch;
 pub mod link;
@@ -33,7 +34,7 @@ use crate::vocab::clock::Clock;
 use crate::vocab::whole_file;
 use switch::Switch;
 
-/// State of this node's files, in the data folder.
+/// File in the data folder with the state of this node's files.
 const HELD: &str = "files.json";
 
 /// Files of a node.
@@ -41,7 +42,7 @@ const HELD: &str = "files.json";
 pub struct Held {
     /// The installed files; `None` while they are being replaced.
     pub installed: Option<Publication>,
-    /// Their parts, so that they need not be hashed again.
+    /// Parts of the installed files, so that they need not be hashed again.
     pub list: FileList,
     /// The files that were last put into use.
     pub in_use: Option<Publication>,
@@ -75,7 +76,7 @@ impl Held {
     }
 }
 
-/// Why files were not published or fetched. The caller retries.
+/// Reason why files were not published or fetched. The caller retries.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     #[error(transparent)]
@@ -103,16 +104,16 @@ pub struct Exchange<O> {
     pub appender: Arc<Appender>,
     pub live: Arc<LiveIndex>,
     pub clock: Clock,
-    /// Days that a name counts as catchable after its effective release.
+    /// Number of days that a name counts as catchable after its effective release.
     pub catch_days: u16,
-    /// See [`Held`].
+    /// State of the files.
     pub held: Mutex<Held>,
     /// Cache of the parts of files, for a leader.
     pub hashed: tokio::sync::Mutex<Hashed>,
 }
 
 impl<O: Objects> Exchange<O> {
-    /// Opens a generation, and computes the stages of today.
+    /// Opens a generation and computes today's stages.
     async fn open(&self, generation: u64) -> Result<Arc<Index>, FilesError> {
         let (folder, live) = (self.site.index.clone(), Arc::clone(&self.live));
         let as_of = AsOf { today: self.clock.today(), catch_days: self.catch_days };
@@ -136,7 +137,7 @@ impl<O: Objects> Exchange<O> {
     }
 }
 
-/// The path of a file in a list.
+/// Returns the path of a file as a list names it.
 fn relative(path: &str) -> Result<RelativePath, FilesError> {
     let parsed = RelativePath::parse(path);
     parsed.ok_or_else(|| io::Error::other(format!("{path:?} cannot be published")).into())

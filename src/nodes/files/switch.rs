@@ -18,7 +18,7 @@ pub struct Prepared {
     pub changes: Files,
 }
 
-/// The files that this node serves, and those that it should.
+/// The files that this node serves, and those that it should serve.
 pub struct Switch {
     live: Arc<LiveIndex>,
     state: Mutex<State>,
@@ -30,7 +30,7 @@ pub struct Switch {
 
 #[derive(Default)]
 struct State {
-    /// Weak, so that the log of changes closes with the workers.
+    /// A weak reference, so that the log of changes closes when the workers end.
     appender: Weak<Appender>,
     /// The files that the log has put into use, and the number of that record.
     wanted: Option<(Publication, u64)>,
@@ -43,7 +43,8 @@ impl Switch {
         Switch { live, state: Mutex::default(), published, changed: Arc::default() }
     }
 
-    /// Starts from the files that were in use when the process ended, and those that the log now asks for.
+    /// Starts from the files that were in use when the process last ended, and those that the log
+    /// now wants.
     pub fn begin(
         &self,
         appender: &Arc<Appender>,
@@ -54,14 +55,14 @@ impl Switch {
         let mut state = self.state();
         state.appender = Arc::downgrade(appender);
         state.in_use = in_use;
-        // The log may have asked for newer ones meanwhile.
+        // The log may have put newer files into use meanwhile.
         if state.wanted.is_none() {
             state.wanted = wanted.map(|wanted| (wanted, 0));
         }
         self.compare(&state);
     }
 
-    /// Puts files into use from the record `seq` of the shared log on. Called in the order of the log.
+    /// Puts files into use as of the record `seq` of the shared log. Called in the order of the log.
     pub fn serve(&self, publication: &Publication, seq: u64) {
         let mut state = self.state();
         state.wanted = Some((publication.clone(), seq));
@@ -75,12 +76,12 @@ impl Switch {
         self.show(&mut state);
     }
 
-    /// The files in use.
+    /// Returns the files in use.
     pub fn in_use(&self) -> Option<Publication> {
         self.state().in_use.clone()
     }
 
-    /// The newest files that are in use or ready to be.
+    /// Returns the newest files that are in use or ready for use.
     pub fn newest(&self) -> Option<Publication> {
         let state = self.state();
         let prepared = state.prepared.as_ref().map(|it| it.publication.clone());
@@ -92,7 +93,7 @@ impl Switch {
         self.live.is_behind()
     }
 
-    /// Whether these files are in use, or ready to be.
+    /// Whether these files are in use or ready for use.
     pub fn has(&self, publication: &Publication) -> bool {
         let state = self.state();
         state.in_use.as_ref() == Some(publication)
@@ -113,7 +114,7 @@ impl Switch {
             }
             let generation = index.manifest().generation;
             let old = self.live.publish(index);
-            // Freeing it must not block this thread, which may be that of the log.
+            // Dropping it must not block this thread, which may be that of the log.
             let _ = thread::Builder::new().name("retire".into()).spawn(|| reload::retire(old));
             state.in_use = Some(publication);
             metrics::counter!("dropdex_index_swaps_total").increment(1);
@@ -123,7 +124,7 @@ impl Switch {
         self.compare(state);
     }
 
-    /// Updates whether this node is behind the log.
+    /// Updates the flag that this node is behind the log.
     fn compare(&self, state: &State) {
         let wanted = state.wanted.as_ref().map(|(wanted, _)| wanted);
         self.live.set_behind(wanted.is_some() && wanted != state.in_use.as_ref());

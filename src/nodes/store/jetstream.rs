@@ -16,7 +16,7 @@ use super::list::{ObjectKey, PART_BYTES_MAX};
 use super::objects::{ObjectError, Objects, Stored};
 use crate::nodes::jetstream::JetStream;
 
-/// Bytes of a message. Servers accept 1 MB.
+/// Bytes of a message. Servers accept up to 1 MB.
 const CHUNK_BYTES: usize = 512 << 10;
 
 /// The bucket, opened on first use and created if it does not exist.

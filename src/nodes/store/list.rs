@@ -1,5 +1,5 @@
-//! The format of stored files: an object named by its hash is a part of a file, and a list names the parts of all
-//! files.
+//! The format of stored files. A part of a file is an object named by its hash; a list names the
+//! parts of all files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 /// Maximum length of a part. Four are in memory at once.
 pub const PART_BYTES_MAX: usize = 8 << 20;
 
-/// The BLAKE3 hash of an object, which is its name. As text: 64 hexadecimal digits.
+/// The BLAKE3 hash of an object, which is its name: 64 hexadecimal digits as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ObjectKey(pub [u8; 32]);
 
 impl ObjectKey {
-    /// The name of an object with this content.
+    /// Returns the key of an object with this content.
     pub fn of(bytes: &[u8]) -> ObjectKey {
         ObjectKey(*blake3::hash(bytes).as_bytes())
     }
@@ -50,7 +50,8 @@ impl TryFrom<String> for ObjectKey {
     }
 }
 
-/// Path of a file within an installation, with `/` between its parts. Never leads out of it.
+/// Path of a file within an installation, with `/` as separator. It never leads out of the
+/// installation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RelativePath(String);
@@ -91,7 +92,7 @@ impl TryFrom<String> for RelativePath {
     }
 }
 
-/// The parts of a file, in order. All but the last have [`PART_BYTES_MAX`] bytes.
+/// The parts of a file, in order. All except the last have [`PART_BYTES_MAX`] bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileParts {
     pub len: u64,
@@ -120,9 +121,9 @@ pub struct FileList {
 }
 
 impl FileList {
-    /// The bytes of the list, as an object.
+    /// Encodes the list as an object.
     pub fn encode(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("a list has no maps with keys of other types")
+        serde_json::to_vec(self).expect("a list has only maps with text keys")
     }
 
     /// Decodes a list.
@@ -138,7 +139,7 @@ impl FileList {
         }
     }
 
-    /// Bytes of all files.
+    /// Returns the total size of all files in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.values().map(|file| file.len).sum()
     }
@@ -147,7 +148,7 @@ impl FileList {
 /// The newest backup of the users' data in a store: stored in parts, like all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredBackup {
-    /// Names the list of its one file.
+    /// Key of the list of its one file.
     pub list: ObjectKey,
     pub bytes: u64,
     pub made: DateTime<Utc>,

@@ -1,8 +1,9 @@
 //! Shares the files of one node with all others through an object store.
 //!
-//! A file is a row of parts, and a part is an object named by the hash of its content: received bytes are verified, an
-//! interrupted transfer resumes with the next part, and unchanged parts are not sent. A [`FileList`](list::FileList)
-//! names the parts of all files and is an object too; its name goes through the shared log.
+//! A file is a sequence of parts, and a part is an object named by the hash of its content:
+//! received bytes are verified, an interrupted transfer resumes with the next part, and unchanged
+//! parts are not sent. A [`FileList`](list::FileList) names the parts of all files and is an object
+//! too; its name goes through the shared log.
 //!
 //! [`transfer`] moves files, [`objects`] is the interface of a store, [`jetstream`] keeps objects in NATS and [`s3`] in
 //! a service with the protocol of Amazon S3; [`FileStore`] is the one that the settings choose.
@@ -31,16 +32,16 @@ use list::ObjectKey;
 use objects::{ObjectError, Objects, Stored};
 use s3::S3;
 
-/// One of the stores.
+/// The store that the settings choose.
 pub enum FileStore {
-    /// Beside the shared log.
+    /// The object store of the servers of the shared log.
     JetStream(Box<Bucket>),
     S3(S3),
 }
 
 impl FileStore {
-    /// The store of the cluster with this log: the bucket of `s3` if there is one. `calls` has the rules for its
-    /// address.
+    /// Returns the store of the cluster with this log: the bucket of `s3` if it is set. `calls` has
+    /// the rules for its address.
     ///
     /// # Errors
     /// The settings of the bucket cannot be used.

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::list::ObjectKey;
 
-/// Why an object was not stored or read.
+/// Reason why an object was not stored or read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ObjectError {
     /// The object was removed, because newer files replaced it.
@@ -28,9 +28,9 @@ pub struct Stored {
     pub age: Duration,
 }
 
-/// A store of objects that are named by their content.
+/// A store of objects named by their content.
 pub trait Objects: Send + Sync + 'static {
-    /// Stores an object, or stores it again.
+    /// Stores an object, even if it is already stored.
     fn put(
         &self,
         key: ObjectKey,
@@ -40,7 +40,7 @@ pub trait Objects: Send + Sync + 'static {
     /// Returns an object. The caller verifies its content against its name.
     fn get(&self, key: ObjectKey) -> impl Future<Output = Result<Bytes, ObjectError>> + Send;
 
-    /// Stores a note under its own name, and replaces the previous one. `name` must not look like a key.
+    /// Stores a note under a name, replacing the previous one. `name` must not look like a key.
     fn put_note(
         &self,
         name: &'static str,
@@ -53,7 +53,7 @@ pub trait Objects: Send + Sync + 'static {
         name: &'static str,
     ) -> impl Future<Output = Result<Option<Bytes>, ObjectError>> + Send;
 
-    /// Lists all objects, without notes.
+    /// Lists all objects except notes.
     fn list(&self) -> impl Future<Output = Result<Vec<Stored>, ObjectError>> + Send;
 
     /// Removes an object. A missing one is not an error.

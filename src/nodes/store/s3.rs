@@ -22,10 +22,10 @@ use super::objects::{ObjectError, Objects, Stored};
 use crate::config::cluster::S3Settings;
 use crate::outbound::http::{Body, CallError, Client, Request};
 
-/// Maximum length of a response: a part, or a page of a thousand names with its markup.
+/// Maximum length of a response: a part, or a page of a thousand names in XML.
 const RESPONSE_BYTES_MAX: usize = PART_BYTES_MAX + (1 << 20);
 
-/// Timeout of a request: four parts at once cross a link of 4.5 Mbit/s in that time.
+/// Timeout of a request. In that time, four concurrent parts cross a link of 4.5 Mbit/s.
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 
 /// A bucket.
@@ -35,7 +35,7 @@ pub struct S3 {
 }
 
 impl S3 {
-    /// Uses a bucket through this client.
+    /// Creates the store of a bucket, accessed through this client.
     ///
     /// # Errors
     /// The key cannot be read, or a setting is invalid.
@@ -48,7 +48,7 @@ impl S3 {
             .with_access_key_id(&settings.access_key_id)
             .with_secret_access_key(key.reveal())
             .with_allow_http(!settings.endpoint.is_https())
-            // The transfer retries automatically.
+            // The transfer retries, so the client does not.
             .with_retry(RetryConfig { max_retries: 0, ..RetryConfig::default() })
             .with_http_connector(Caller(client.with_timeout(REQUEST_MAX)))
             .build()?;
@@ -134,7 +134,7 @@ impl HttpService for Caller {
         let (head, body) = request.into_parts();
         let bad = |err| HttpError::new(HttpErrorKind::Unknown, err);
         let url = Url::parse(&head.uri.to_string()).map_err(bad)?;
-        // Bodies are parts and short documents, in one piece or few.
+        // Bodies are parts and short documents, in one chunk or a few.
         let body = match body.as_bytes() {
             Some(bytes) => bytes.clone(),
             None => {

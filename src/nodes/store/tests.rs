@@ -19,7 +19,7 @@ fn content(len: usize, seed: u8) -> Vec<u8> {
     (0..len).map(|at| (at / 7) as u8 ^ (at >> 20) as u8 ^ seed).collect()
 }
 
-/// Writes files and returns where they are.
+/// Writes files and returns their paths.
 fn files(folder: &Path, files: &[(&str, Vec<u8>)]) -> BTreeMap<RelativePath, PathBuf> {
     let write = |(name, bytes): &(&str, Vec<u8>)| {
         let at = folder.join(name);
@@ -79,7 +79,7 @@ async fn files_arrive_as_they_were_sent() {
         assert!(fs::read(from).expect("read") == fs::read(&arrived).expect("read"), "{name}");
         assert!(is_like(&arrived, &list.files[name]).expect("read"));
     }
-    // Unchanged parts are neither read nor sent again, and present parts are not fetched.
+    // Unchanged parts are neither read nor sent again; parts that are present are not fetched.
     let mut next = sent.clone();
     next.extend(files(from.path(), &[("corpus/new", content(10, 3))]));
     let (_, newer) =
@@ -87,7 +87,7 @@ async fn files_arrive_as_they_were_sent() {
     assert_eq!(objects.puts.load(Ordering::Relaxed), 7, "one part and a list");
     let done = fetch(&transfer, &newer, to.path()).await.expect("fetched");
     assert_eq!(done, Downloaded { fetched: 10, kept: list.bytes() });
-    // Parts that no known list has may be gone from the store.
+    // Parts that no known list names may be gone from the store.
     transfer.upload(&sent, &[], &mut hashed).await.expect("sent");
     assert_eq!(objects.puts.load(Ordering::Relaxed), 12);
     assert!(!is_like(&to.path().join("none"), &list.files[&path("index/a")]).expect("read"));
@@ -182,7 +182,7 @@ async fn a_rate_limit_delays_a_transfer() {
     let from = tempfile::tempdir().expect("a folder");
     let rate = NonZeroU32::new(4 << 20);
     let transfer = Transfer::new(Memory::default(), rate);
-    // Beyond the first part, which is the burst.
+    // The first part is the burst and is not delayed.
     let sent = files(from.path(), &[("a", content(PART_BYTES_MAX + (2 << 20), 1))]);
     let begun = std::time::Instant::now();
     transfer.upload(&sent, &[], &mut Hashed::default()).await.expect("sent");

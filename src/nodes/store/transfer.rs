@@ -22,16 +22,16 @@ use crate::vocab::new_file;
 
 /// Number of parts transferred at once.
 const PARTS_AT_ONCE: usize = 4;
-/// Attempts for a part before the transfer fails. The next call resumes there.
+/// Maximum attempts for a part before the transfer fails. The next call resumes there.
 const TRIES: u32 = 5;
-/// Pause before the second attempt; it doubles with each.
+/// Pause before the second attempt; it doubles with each attempt.
 const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 250 });
 /// Name of the note of a backup, and of its file.
 const BACKUP: &str = "backup";
 /// Free space that a download preserves.
 const SPACE_LEFT: u64 = 256 << 20;
 
-/// Why a transfer failed. Parts transferred so far are kept.
+/// Reason why a transfer failed. Parts transferred so far are kept.
 #[derive(Debug, Error)]
 pub enum TransferError {
     #[error(transparent)]
@@ -53,7 +53,7 @@ pub enum TransferError {
 pub struct Hashed(HashMap<FileIdentity, FileParts>);
 
 impl Hashed {
-    /// Remembers the parts of a file that is known to have them.
+    /// Adds the parts of a file that is known to have them.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -85,7 +85,7 @@ impl FileIdentity {
     }
 }
 
-/// The bytes of a download.
+/// Byte counts of a download.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Downloaded {
     /// Bytes fetched from the store.
@@ -103,7 +103,7 @@ pub struct Transfer<O> {
 }
 
 impl<O: Objects> Transfer<O> {
-    /// Transfers files with at most `bytes_per_second` in each direction.
+    /// Creates a transfer with at most `bytes_per_second` in each direction.
     pub fn new(objects: O, bytes_per_second: Option<NonZeroU32>) -> Transfer<O> {
         let burst = NonZeroU32::new(PART_BYTES_MAX as u32).expect("above 0");
         let limiter =
@@ -188,7 +188,7 @@ impl<O: Objects> Transfer<O> {
         Ok(again(|| self.objects.put(key, bytes.clone())).await?)
     }
 
-    /// Returns a list.
+    /// Returns the list with this key.
     ///
     /// # Errors
     /// [`TransferError`].
@@ -284,7 +284,7 @@ impl<O: Objects> Transfer<O> {
         note.map(|note| serde_json::from_slice(&note)).transpose().map_err(TransferError::List)
     }
 
-    /// Fetches a backup to a file.
+    /// Fetches a backup into a file.
     ///
     /// # Errors
     /// [`TransferError`].
@@ -326,7 +326,7 @@ impl<O: Objects> Transfer<O> {
     }
 }
 
-/// Returns whether a file has these parts.
+/// Returns true if a file has these parts.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -346,14 +346,14 @@ pub fn is_like(path: &Path, parts: &FileParts) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Retries a call while the store is unavailable.
+/// Calls the store, and retries while it is unavailable.
 async fn again<T, F: Future<Output = Result<T, ObjectError>>>(
     mut call: impl FnMut() -> F,
 ) -> Result<T, ObjectError> {
     let mut pause = PAUSE;
     for _ in 1..TRIES {
         match call().await {
-            // A server that lags may not have a new object yet.
+            // A server that lags may not yet have a new object.
             Err(err) => tracing::debug!(error = %err, "retrying a transfer"),
             done => return done,
         }
@@ -365,7 +365,7 @@ async fn again<T, F: Future<Output = Result<T, ObjectError>>>(
 
 async fn wait_for(limiter: Option<&DefaultDirectRateLimiter>, bytes: usize) {
     if let (Some(limiter), Some(bytes)) = (limiter, NonZeroU32::new(bytes as u32)) {
-        // A part never exceeds the burst.
+        // A part is never larger than the burst.
         let _ = limiter.until_n_ready(bytes).await;
     }
 }

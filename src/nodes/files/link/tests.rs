@@ -40,7 +40,7 @@ fn ingest(site: &Site, name: &str, names: &str) {
     assert!(outcome.error().is_none(), "{:?}", outcome.error());
 }
 
-/// Copies linked files to where they arrive.
+/// Copies linked files to the download folders.
 fn send(files: &Linked, to: &Site) {
     let (data, index) = incoming(to);
     for (path, from) in &files.files {
@@ -74,7 +74,7 @@ fn installed_files_replace_those_of_a_node() {
     let linked = link(&one).expect("linked");
     assert!(linked.files.contains_key("changes/3.seg"), "{:?}", linked.files);
     assert!(linked.files.keys().all(|path| !path.contains("LOCK")), "{:?}", linked.files);
-    // Later writes are not sent.
+    // Writes after the link are not sent.
     ingest(&one, "second.txt", "delta.com\n");
     send(&linked, &other);
     let set_aside = install(&other).expect("installed");
@@ -86,11 +86,11 @@ fn installed_files_replace_those_of_a_node() {
     assert!(
         !other.data.join("changes/7.seg").exists() && other.data.join("changes/3.seg").exists()
     );
-    // Both have a first generation; the index keeps its own until it adopts the other.
+    // Both nodes have a first generation; this one keeps its own until it adopts the other.
     build::adopt(&other.index, linked.generation, Keep::default()).expect("adopted");
     assert_eq!(names(&other), 2);
 
-    // A node continues from what it installed, and lists that another file holds are not set aside.
+    // A node continues from the installed files. Lists that another file contains are not set aside.
     let linked = link(&one).expect("linked");
     send(&linked, &other);
     assert_eq!(install(&other).expect("installed"), Vec::<String>::new());
@@ -101,7 +101,7 @@ fn installed_files_replace_those_of_a_node() {
 }
 
 #[test]
-fn files_have_a_place() {
+fn only_known_paths_have_a_place() {
     let site = site(tempfile::tempdir().expect("a folder").path());
     assert_eq!(place(&site, "corpus/a.ddb").expect("a place"), site.data.join("corpus/a.ddb"));
     assert_eq!(place(&site, "index/gen-1/x").expect("a place"), site.index.join("gen-1/x"));
