@@ -24,40 +24,41 @@ pub type StoreUuid = [u8; 16];
 pub(super) const HEADER_BYTES: usize = 64;
 const CRC_AT: usize = 60;
 
-/// Reason why bytes are no header of a segment, a commit mark or a snapshot.
+/// Reason why bytes are not a header of a segment, a commit mark or a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HeaderError {
-    /// The file is shorter than a header. A segment gets its name only once its header is synced.
-    #[error("the file has {found} bytes, a header has {HEADER_BYTES}")]
+    /// The file is shorter than a header. A crash cannot cause this: a segment gets its name only
+    /// once its header is synced.
+    #[error("the file has {found} bytes; a header has {HEADER_BYTES}")]
     Short {
-        /// Bytes there are.
+        /// Number of bytes found.
         found: usize,
     },
-    /// The first 8 bytes name another kind of file.
-    #[error("it starts with {found}, not with {expected}", found = hex::encode(.found), expected = hex::encode(.expected))]
+    /// The first 8 bytes are those of another kind of file.
+    #[error("it starts with {found}, expected {expected}", found = hex::encode(.found), expected = hex::encode(.expected))]
     Magic {
         /// The bytes found.
         found: [u8; 8],
         /// Magic bytes of a file of this kind.
         expected: [u8; 8],
     },
-    /// The checksum does not fit.
-    #[error("its header has checksum {found:08x}, its bytes give {expected:08x}")]
+    /// The checksum does not match.
+    #[error("its header has checksum {found:08x}, expected {expected:08x}")]
     Checksum {
-        /// Computed from the bytes.
+        /// The checksum computed from the bytes.
         expected: u32,
-        /// Stored beside them.
+        /// The stored checksum.
         found: u32,
     },
-    /// A newer dropdex wrote it.
+    /// A newer dropdex wrote the file.
     #[error(
         "it has format {format} and needs a reader of format {min_reader} or later; this dropdex \
          reads up to {FORMAT}. Use the dropdex that wrote it, or a later one"
     )]
     Newer {
-        /// The format it has.
+        /// The format of the file.
         format: u16,
-        /// The format a reader must know.
+        /// The format that a reader must support.
         min_reader: u16,
     },
 }
@@ -103,7 +104,7 @@ pub(super) fn check_header(
     Ok(bytes)
 }
 
-/// The `N` bytes at offset `at`.
+/// Returns the `N` bytes at offset `at`.
 pub(super) fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut array = [0; N];
     array.copy_from_slice(&bytes[at..at + N]);

@@ -15,7 +15,7 @@ const RESTORE: &str = "move the journal's folder away, keep it, and run `dropdex
 /// Reason why an operation on the journal failed.
 #[derive(Debug, Error)]
 pub enum JournalError {
-    /// Another process has the folder.
+    /// Another process holds the folder.
     #[error(
         "the folder {} is in use by another dropdex process: stop that one, or use another data \
          folder",
@@ -56,7 +56,7 @@ pub enum JournalError {
         what: &'static str,
         /// The expected value.
         expected: String,
-        /// The found value.
+        /// The value found.
         found: String,
     },
     /// Acknowledged bytes have changed.
@@ -140,7 +140,7 @@ pub enum JournalError {
         /// The receiver's error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The mark or a snapshot belongs to another log.
+    /// The mark or a snapshot differs from the log: it belongs to another one.
     #[error(
         "{} does not belong to the log beside it: its {what} is {found}, that of the log is \
          {expected}. One of them comes from elsewhere; {RESTORE}",
@@ -153,10 +153,10 @@ pub enum JournalError {
         what: String,
         /// Its value in the log.
         expected: String,
-        /// The found value.
+        /// The value found.
         found: String,
     },
-    /// The log does not reach back to a snapshot or to the first record.
+    /// The log does not reach back to a sound snapshot or to the first record.
     #[error(
         "{}: the log begins with record {first_seq}, and {snapshots}: the records before it are \
          missing. Restore the folder from a backup",
@@ -207,7 +207,7 @@ pub enum JournalError {
         dir: PathBuf,
     },
     /// A chunk of a snapshot is too long or empty.
-    #[error("a chunk of {len} bytes; one has 1 to {}", super::CHUNK_BYTES_MAX)]
+    #[error("the chunk has {len} bytes; expected 1 to {}", super::CHUNK_BYTES_MAX)]
     ChunkLength {
         /// Its length in bytes.
         len: usize,
@@ -228,7 +228,7 @@ pub enum JournalError {
         /// The folder of the journal.
         dir: PathBuf,
     },
-    /// The file to be created exists.
+    /// The file to be created already exists.
     #[error("{} already exists; nothing was changed", path.display())]
     Exists {
         /// The file.
@@ -291,12 +291,12 @@ pub enum Damage {
         /// The number found.
         found: u64,
     },
-    /// A sound record with the right number that did not follow its predecessor.
+    /// A sound record with the right number, but its chain does not continue that of its predecessor.
     #[error("its chain is {}, expected {}", hex::encode(.found), hex::encode(.expected))]
     Chain {
         /// The chain after the previous record.
         expected: [u8; 16],
-        /// The found value.
+        /// The value found.
         found: [u8; 16],
     },
 }
@@ -311,7 +311,7 @@ pub enum SnapshotDamage {
     #[error(transparent)]
     Header(#[from] HeaderError),
     /// The file ends too early.
-    #[error("it ends at byte {offset}, before it is whole")]
+    #[error("it ends early, at byte {offset}")]
     Cut {
         /// Bytes read.
         offset: u64,
@@ -324,14 +324,14 @@ pub enum SnapshotDamage {
         /// Where it starts.
         offset: u64,
     },
-    /// Something follows the end.
+    /// Bytes follow the end.
     #[error("bytes follow its end at {offset}")]
     TooLong {
         /// Where it should end.
         offset: u64,
     },
-    /// Name and header give different records.
-    #[error("its name says record {named}, its header {found}")]
+    /// The name and the header give different records.
+    #[error("its name has record {named}, its header record {found}")]
     Misnamed {
         /// The record in the name.
         named: u64,
@@ -344,7 +344,7 @@ pub enum SnapshotDamage {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AppendError {
     /// Nothing was written: the payload is too long.
-    #[error("a payload of {len} bytes; the most is {}", super::PAYLOAD_BYTES_MAX)]
+    #[error("the payload has {len} bytes; the maximum is {}", super::PAYLOAD_BYTES_MAX)]
     TooLong {
         /// Its length in bytes.
         len: usize,
@@ -353,7 +353,7 @@ pub enum AppendError {
     #[error("the journal is busy; try again in a second")]
     Busy,
     /// A write or sync failed, now or earlier: nothing more is written until the next open, which
-    /// decides whether the append is present.
+    /// determines whether the append is present.
     #[error("the journal accepts no writes after a failed one ({reason}); restart to recover")]
     Poisoned {
         /// The first failure.
@@ -362,21 +362,21 @@ pub enum AppendError {
     /// Nothing was written: the disk is full. Appends are accepted again once it has room.
     #[error("the disk is full; the journal accepts writes again once there is room")]
     DiskFull,
-    /// Another process has taken the folder: nothing more is written, and only that process knows
+    /// Another process has taken the folder. Nothing more is written, and only that process knows
     /// whether the append is present.
     #[error("another process has taken the journal's folder; this one accepts no more writes")]
     Fenced,
     /// Nothing was written: the journal has been closed.
     #[error("the journal is closed")]
     Closed,
-    /// Nothing was written: another node changed the same first. Try again.
-    #[error("another node changed the same at the same time; try again")]
+    /// Nothing was written: another node made a conflicting change first. Try again.
+    #[error("another node made a conflicting change; try again")]
     Superseded,
     /// Nothing was written: the shared log cannot be reached.
     #[error("the shared log cannot be reached")]
     Unreachable,
-    /// The shared log did not report whether it was written. Each is written at most once.
-    #[error("the shared log did not tell whether it was written")]
+    /// The shared log did not report whether the append was written. It is written at most once.
+    #[error("the shared log did not report whether the change was written")]
     Unknown,
     /// Nothing was written: this node's copy and the shared log differ.
     #[error("this node's copy and the shared log differ: {reason}")]

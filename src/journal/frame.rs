@@ -1,7 +1,7 @@
 //! Byte format of segment headers and records, format 1. All numbers are little-endian.
 //!
-//! A segment is one header and then records, each at an offset that is a multiple of 8. What is
-//! left of the file after the last record is zeros.
+//! A segment is one header and then records, each at an offset that is a multiple of 8. The rest of
+//! the file after the last record is zeros.
 //!
 //! ```text
 //! segment header, 64 bytes                 record, 56 bytes + payload + zeros to a multiple of 8
@@ -21,10 +21,10 @@
 //!   every byte of the record except its own four. It detects every single flipped bit and every
 //!   burst of up to 32. Because of the uuid, a payload that imitates a record and a record of another
 //!   store are rejected.
-//! - `chain` is the first 16 bytes of BLAKE3(store_uuid, chain of the record before, the header
+//! - `chain` is the first 16 bytes of BLAKE3(store_uuid, chain of the previous record, header
 //!   without crc and chain, payload). It detects records that were swapped, dropped, duplicated or
-//!   spliced, which a checksum per record cannot. It includes no file name, so that a tail can move to
-//!   another segment unchanged.
+//!   spliced, which a checksum per record cannot. It includes no file name, so that a tail can move
+//!   to another segment unchanged.
 //! - `durable_seq` is the highest `seq` known to be synced when the record was written. It
 //!   distinguishes acknowledged records from the tail of a crash.
 //! - `flags`: a reader ignores unknown bits 0 to 7 and rejects unknown bits 8 to 15.
@@ -38,11 +38,11 @@ use super::bytes::{self, HeaderError, StoreUuid, array, u16_at, u32_at, u64_at};
 pub const SEGMENT_HEADER_BYTES: usize = bytes::HEADER_BYTES;
 /// Bytes of a record before its payload.
 pub const RECORD_HEADER_BYTES: usize = 56;
-/// Records start at multiples of this.
+/// Alignment of records.
 pub const ALIGN: usize = 8;
 
 const MAGIC: [u8; 8] = *b"ddxjrnl\n";
-/// Flag bits a reader must know to read the record.
+/// Flag bits that a reader must know to read the record.
 const FLAGS_MUST_KNOW: u16 = 0xff00;
 const CRC_AT: usize = 4;
 const CHAIN_AT: usize = 40;
@@ -58,13 +58,13 @@ pub type Chain = [u8; 16];
 pub struct Kind(u16);
 
 impl Kind {
-    /// Written and synced by each open before anything else, to make its epoch durable.
+    /// The record that each open writes and syncs before anything else, to make its epoch durable.
     pub const OPENED: Kind = Kind(1);
-    /// Written and synced last by a clean close.
+    /// The record that a clean close writes and syncs last.
     pub const CLOSED: Kind = Kind(2);
     const FIRST_OF_CALLER: u16 = 16;
 
-    /// A kind of the caller; `None` for the reserved numbers 0 to 15.
+    /// Returns a kind of the caller; `None` for the reserved numbers 0 to 15.
     pub const fn for_caller(number: u16) -> Option<Kind> {
         if number < Kind::FIRST_OF_CALLER { None } else { Some(Kind(number)) }
     }
@@ -83,13 +83,13 @@ impl Kind {
 /// The first 64 bytes of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentHeader {
-    /// The store it belongs to.
+    /// The store to which the segment belongs.
     pub store_uuid: StoreUuid,
     /// Its number, from 1.
     pub segment_no: u64,
     /// The sequence number of its first record.
     pub first_seq: u64,
-    /// The chain of the record before its first.
+    /// The chain of the record before its first one.
     pub prev_chain: Chain,
 }
 
@@ -121,12 +121,12 @@ impl SegmentHeader {
 pub struct RecordFields {
     /// Sequence number in the store, from 1, without gaps.
     pub seq: u64,
-    /// The highest `seq` known to be synced when it was written.
+    /// The highest `seq` known to be synced when the record was written.
     pub durable_seq: u64,
     /// The open of the store that wrote it.
     pub epoch: u32,
     pub kind: Kind,
-    /// Unused. Readers reject unknown bits 8 to 15.
+    /// Unused. Readers reject unknown bits 8 to 15 and ignore the others.
     pub flags: u16,
     /// Time of the write, in milliseconds since 1970-01-01 UTC.
     pub unix_ms: u64,
@@ -148,56 +148,56 @@ pub struct Record<'a> {
 pub struct Position {
     /// The record's sequence number, 0 before the first.
     pub seq: u64,
-    /// Its link of the chain.
+    /// Its link in the chain.
     pub chain: Chain,
     /// The open that wrote it.
     pub epoch: u32,
 }
 
 impl Record<'_> {
-    /// Position of the journal after it.
+    /// Returns the position of the journal after the record.
     pub(super) fn position(&self) -> Position {
         Position { seq: self.fields.seq, chain: self.chain, epoch: self.fields.epoch }
     }
 }
 
-/// Reason why bytes are no record.
+/// Reason why bytes are not a record.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RecordError {
-    /// The end: no byte is left, or only zeros.
+    /// The end: no bytes are left, or only zeros.
     #[error("the end of the segment")]
     End,
     /// The file ends inside the record.
-    #[error("the file ends inside the record: it needs {needed} bytes, {found} are there")]
+    #[error("the file ends inside the record: it needs {needed} bytes, {found} are left")]
     Cut {
-        /// Bytes of the record.
+        /// Length of the record in bytes.
         needed: usize,
-        /// Bytes to the end of the file.
+        /// Bytes left in the file.
         found: usize,
     },
     /// The claimed length exceeds the maximum.
-    #[error("it claims a payload of {len} bytes; the most is {PAYLOAD_BYTES_MAX}")]
+    #[error("it claims a payload of {len} bytes; the maximum is {PAYLOAD_BYTES_MAX}")]
     TooLong {
-        /// The length claimed.
+        /// The claimed length.
         len: u32,
     },
-    /// The checksum does not fit.
-    #[error("its checksum is {found:08x}, its bytes give {expected:08x}")]
+    /// The checksum does not match.
+    #[error("its checksum is {found:08x}, expected {expected:08x}")]
     Checksum {
-        /// Computed from the bytes.
+        /// The checksum computed from the bytes.
         expected: u32,
-        /// Stored beside them.
+        /// The stored checksum.
         found: u32,
     },
-    /// A newer dropdex wrote it.
-    #[error("it has flags {flags:04x}, of which this dropdex must know those from 0100 on")]
+    /// A newer dropdex wrote the record.
+    #[error("it has flags {flags:04x}; bits from 0100 up need a newer dropdex")]
     Flags {
-        /// The flags found.
+        /// The record's flags.
         flags: u16,
     },
 }
 
-/// Size on disk of a record with a payload of `payload_len` bytes.
+/// Returns the size on disk of a record with a payload of `payload_len` bytes.
 pub fn record_bytes(payload_len: usize) -> usize {
     (RECORD_HEADER_BYTES + payload_len).next_multiple_of(ALIGN)
 }
@@ -277,7 +277,7 @@ pub fn decode_record<'a>(
     })
 }
 
-/// The chain that `record_bytes`, a whole record, must carry after `prev_chain`.
+/// Returns the chain that `record_bytes`, a whole record, must carry after `prev_chain`.
 pub fn expected_chain(
     store_uuid: &StoreUuid,
     prev_chain: &Chain,
@@ -288,8 +288,8 @@ pub fn expected_chain(
     Some(chain_of(store_uuid, prev_chain, header, payload))
 }
 
-/// The unverified sequence number of a record at the start of `bytes`, to skip offsets that cannot
-/// hold a record.
+/// Returns the unverified sequence number of a record at the start of `bytes`, to skip offsets that
+/// cannot hold a record.
 pub fn claimed_seq(bytes: &[u8]) -> Option<u64> {
     bytes.get(8..16).map(|seq| u64_at(seq, 0))
 }

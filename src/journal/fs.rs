@@ -1,12 +1,12 @@
-//! File system interface of the journal. It has few calls, so that tests can make each fail or simulate
-//! a disk that loses everything that was not synced.
+//! File system interface of the journal. It has few calls, so that tests can make each of them
+//! fail, or simulate a disk that loses everything that was not synced.
 //!
 //! These calls make data durable:
 //!
-//! - The bytes of a file, and its length as far as they need it: [`FsFile::sync_data`].
-//! - A length that was cut: [`FsFile::sync_all`].
-//! - That a name exists, is gone, or leads to another file (`create_dir_all`, `create`, `rename`,
-//!   `remove`, `hard_link`): [`Fs::sync_dir`] of the folder the name is in.
+//! - The bytes of a file, and its length as far as reading them needs it: [`FsFile::sync_data`].
+//! - A reduced length: [`FsFile::sync_all`].
+//! - The fact that a name exists, is gone, or leads to another file (`create_dir_all`, `create`,
+//!   `rename`, `remove`, `hard_link`): [`Fs::sync_dir`] of the folder that contains the name.
 //!
 //! Nothing else survives a loss of power in any guaranteed order. [`Disk`] is the real file system.
 
@@ -23,16 +23,16 @@ pub trait Fs: Send + Sync {
     /// The error of the system.
     fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
 
-    /// Files and folders in `dir`, in any order.
+    /// Lists the files and folders in `dir`, in any order.
     ///
     /// # Errors
-    /// The error of the system; [`io::ErrorKind::NotFound`] when there is no such folder.
+    /// The error of the system; [`io::ErrorKind::NotFound`] if the folder does not exist.
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
 
-    /// The whole content of a file.
+    /// Reads the whole content of a file.
     ///
     /// # Errors
-    /// The error of the system; [`io::ErrorKind::NotFound`] when there is no such file.
+    /// The error of the system; [`io::ErrorKind::NotFound`] if the file does not exist.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
 
     /// Opens a file for reading from its start, for files too long to be read whole.
@@ -41,7 +41,7 @@ pub trait Fs: Send + Sync {
     /// As [`Fs::read`].
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>>;
 
-    /// The length of a file in bytes.
+    /// Returns the length of a file in bytes.
     ///
     /// # Errors
     /// As [`Fs::read`].
@@ -83,8 +83,8 @@ pub trait Fs: Send + Sync {
     /// The error of the system.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
-    /// Locks the file at `path`, creating it if missing. `None` when another process, or another holder
-    /// in this one, has the lock. The lock ends when it is dropped, or with the process.
+    /// Locks the file at `path`, creating it if missing. `None` when another process, or another
+    /// holder in this one, has the lock. Dropping the lock or ending the process releases it.
     ///
     /// # Errors
     /// The error of the system.
@@ -93,7 +93,7 @@ pub trait Fs: Send + Sync {
 
 /// A held lock, released on drop.
 pub trait DirLock: Send + Sync {
-    /// Returns true while the path still leads to the locked file. Otherwise the folder was replaced,
+    /// Returns true if the path still leads to the locked file. Otherwise the folder was replaced,
     /// and another process may hold a lock of the same name.
     ///
     /// # Errors
@@ -115,7 +115,7 @@ pub trait FsFile: Send {
     /// The error of the system.
     fn truncate(&self, len: u64) -> io::Result<()>;
 
-    /// Makes the content durable, and the length as far as the content needs it.
+    /// Makes the content durable, and the length as far as reading the content needs it.
     ///
     /// # Errors
     /// The error of the system. The content then counts as lost.
@@ -136,7 +136,7 @@ pub struct Disk;
 const PRIVATE: u32 = 0o600;
 /// Mode of new folders.
 const PRIVATE_FOLDER: u32 = 0o750;
-/// Flag that refuses a link instead of a file.
+/// Flag that refuses to follow symbolic links.
 const NO_FOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 impl Fs for Disk {

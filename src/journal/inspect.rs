@@ -39,15 +39,15 @@ pub struct SnapshotFacts {
     pub state_digest: Result<[u8; 32], String>,
 }
 
-/// Reads the journal in `dir` as an open would, without changes and without the lock. A concurrent
-/// writer may appear as a torn tail.
+/// Reads the journal in `dir` like an open, but without changes and without the lock. The write of
+/// a concurrent writer may appear as a torn tail.
 ///
 /// With `up_to`, a record that is known to be synced, later bytes are ignored, so that a server can
-/// inspect its own files while it writes. A snapshot that finishes meanwhile may remove a segment, which
-/// then gives a "not found" error.
+/// inspect its own files while it writes. A snapshot that finishes meanwhile may remove a segment,
+/// which then causes a "not found" error.
 ///
 /// # Errors
-/// [`JournalError`], as in an open; damaged or missing records up to `up_to` count as acknowledged.
+/// [`JournalError`], as for an open. Damaged or missing records up to `up_to` count as acknowledged.
 pub fn inspect(
     fs: &dyn Fs,
     dir: &Path,

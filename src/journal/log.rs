@@ -25,9 +25,10 @@ use super::{Options, frame::record_bytes};
 
 /// Maximum delay of the sync of a lazy record.
 const LAZY_SYNC_AFTER: Duration = Duration::from_millis(50);
-/// Zero bytes by which the file grows, at most a segment. Bytes that a crash leaves unwritten are then
-/// zero, which recovery can tell from damage, and a full disk shows before a record needs the room.
-/// On some file systems a sync is also faster when the length does not change.
+/// Bytes of zeros by which the file grows, up to a segment. Bytes that a crash leaves unwritten are
+/// then zero, which recovery can distinguish from damage, and a full disk is detected before a
+/// record needs the space. On some file systems a sync is also faster when the length does not
+/// change.
 const ZEROS_AHEAD: u64 = 1 << 20;
 /// Zeros reserved for the record of a clean close, which is written even on a full disk.
 const RESERVE: u64 = 4096;
@@ -40,7 +41,7 @@ const _: () = assert!(RESERVE >= frame::RECORD_HEADER_BYTES as u64);
 pub(super) enum Failure {
     /// The disk is full; the run was undone.
     Full,
-    /// Another process has the folder.
+    /// Another process holds the folder.
     Fenced,
     /// Any other error: nothing more may be written.
     Fatal(JournalError),
@@ -56,8 +57,8 @@ impl From<JournalError> for Failure {
 }
 
 impl Failure {
-    /// Classifies an error of creating files. One that found no room can be retried, because files have
-    /// temporary names until they are complete.
+    /// Classifies an error of creating files. One caused by lack of space can be retried, because
+    /// files have temporary names until they are complete.
     fn from_create(err: JournalError) -> Failure {
         if err.is_full() { Failure::Full } else { Failure::Fatal(err) }
     }
@@ -90,7 +91,7 @@ pub(super) struct Opening {
 
 impl Opening {
     /// Repairs the folder after a crash and durably begins the new epoch. On a full disk it can be
-    /// retried, at most every [`PROBE_PAUSE`].
+    /// retried, not more often than every [`PROBE_PAUSE`].
     pub(super) fn settle(&mut self) -> Result<Log, Failure> {
         let Options { fs, dir, .. } = &self.options;
         recovery::settle(fs.as_ref(), dir, &mut self.recovered).map_err(Failure::from_create)?;
@@ -128,7 +129,7 @@ pub(super) struct Log {
     marker: Marker,
     /// Bytes of records since the last snapshot.
     log_bytes: Arc<AtomicU64>,
-    /// Reused from group to group.
+    /// Buffer, reused from group to group.
     buffer: Vec<u8>,
 }
 
@@ -146,7 +147,7 @@ impl Log {
             options.fs.open(&path).map_err(io_error("open", &path))?
         };
         let offset = if is_new { SEGMENT_HEADER_BYTES as u64 } else { recovered.offset };
-        // The bytes from here on are worthless; zeros replace them.
+        // The bytes from here on are obsolete; zeros replace them.
         file.truncate(offset).map_err(io_error("truncate", &path))?;
         file.sync_all().map_err(io_error("sync", &path))?;
         let position = Position { epoch: recovered.report.epoch, ..recovered.position };
@@ -180,7 +181,7 @@ impl Log {
         self.durable_seq
     }
 
-    /// Time at which the log needs a call to `tick` without any append.
+    /// Returns the time at which the log needs a call to `tick` even without an append.
     pub(super) fn wake_at(&self) -> Option<Instant> {
         let probe = self.want.map(|want| want.probe_at);
         [self.sync_due(), probe].into_iter().flatten().min()
@@ -204,8 +205,8 @@ impl Log {
         }
     }
 
-    /// Number of appends of `group` that fit into one segment: the next one if this one has no room
-    /// for the first.
+    /// Returns the number of appends of `group` that fit into one segment: the current one, or the
+    /// next if the current one has no room for the first.
     pub(super) fn run_len(&self, group: &[Pending]) -> usize {
         let mut end =
             if self.is_full_for(group) { SEGMENT_HEADER_BYTES as u64 } else { self.offset };
@@ -216,7 +217,8 @@ impl Log {
         group.iter().take_while(fits).count().max(1)
     }
 
-    /// Returns true when the segment has no room for the first of `run`. An empty segment always has.
+    /// Returns true if the segment has no room for the first of `run`. An empty segment always has
+    /// room.
     fn is_full_for(&self, run: &[Pending]) -> bool {
         let first = run.first().map_or(0, |pending| record_bytes(pending.payload.len()));
         self.offset > SEGMENT_HEADER_BYTES as u64
@@ -249,8 +251,8 @@ impl Log {
         ZEROS_AHEAD.min(self.options.segment_bytes).max(RESERVE)
     }
 
-    /// Syncs outstanding records and, for a clean close, writes its record. Without room for it, the
-    /// next open recovers as after a crash and loses nothing.
+    /// Syncs outstanding records and, for a clean close, writes its record. If there is no room for
+    /// the record, the next open recovers as after a crash and loses nothing.
     pub(super) fn end(&mut self, clean: bool) -> Result<(), Failure> {
         self.check_ours()?;
         self.sync()?;
@@ -338,7 +340,7 @@ impl Log {
         Ok(())
     }
 
-    /// Allocates zeros for `bytes` more and for the reserve after them.
+    /// Allocates zeros for another `bytes` bytes and for the reserve after them.
     fn make_room(&mut self, bytes: u64, reserve: u64) -> Result<(), Failure> {
         let end = self.offset + bytes + reserve;
         if end <= self.allocated {
@@ -381,7 +383,7 @@ impl Log {
         self.want = Some(Want { what, probe_at: Instant::now() + PROBE_PAUSE });
     }
 
-    /// Retries a failed allocation, written and synced.
+    /// Retries a failed allocation, which writes and syncs zeros.
     fn probe(&mut self, what: Room) -> Result<bool, Failure> {
         self.check_ours()?;
         let got = match what {
@@ -437,7 +439,7 @@ impl Log {
                 return Err(Failure::from_create(err));
             }
         };
-        // Not earlier: until the new segment exists, these zeros are the reserve.
+        // Truncate only now: until the new segment exists, these zeros are the reserve.
         self.trim()?;
         self.file = file;
         self.segment_no = header.segment_no;

@@ -47,18 +47,18 @@ pub const MARK_PAUSE_DEFAULT: Duration = Duration::from_millis(50);
 pub struct Mark {
     /// The store it belongs to.
     pub store_uuid: StoreUuid,
-    /// The slot with the higher counter is the newer one.
+    /// Write counter: the slot with the higher one is the newer.
     pub counter: u64,
     /// The last synced record; 0 before the first.
     pub seq: u64,
-    /// Its link of the chain.
+    /// Its link in the chain.
     pub chain: Chain,
 }
 
 /// Timing of marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// By a separate thread, at most once in this time, and at the end.
+    /// By a separate thread, no more often than once in this time, and at the end.
     Background(Duration),
     /// By the writer after each sync, for deterministic tests.
     Inline,
@@ -76,7 +76,7 @@ pub enum FoundMark {
 }
 
 impl FoundMark {
-    /// The sound mark, if any.
+    /// Returns the sound mark, if any.
     pub fn sound(self) -> Option<Mark> {
         match self {
             FoundMark::Sound(mark) => Some(mark),
@@ -139,8 +139,8 @@ pub(super) fn read(fs: &dyn Fs, dir: &Path) -> Result<FoundMark, JournalError> {
     Ok(newest.map_or(FoundMark::Unreadable, FoundMark::Sound))
 }
 
-/// Replaces the file by a new one, so that a process that lost the folder and still has the old file
-/// open changes nothing here.
+/// Replaces the file by a new one, so that a process that lost the folder but still has the old
+/// file open cannot change the mark.
 pub(super) fn make(fs: &dyn Fs, dir: &Path, mark: &Mark) -> Result<(), JournalError> {
     replace(fs, &dir.join(MARK_FILE), &mark.file())
 }
@@ -170,8 +170,8 @@ impl MarkFile {
         self.last = mark;
     }
 
-    /// Writes the newest of the wanted positions, at most one in each `pause`. The end of `paused` ends
-    /// a pause early.
+    /// Writes the newest of the wanted positions, no more than one per `pause`. Closing `paused`
+    /// ends a pause early.
     fn write_until_end(
         mut self,
         wanted: &Receiver<Position>,

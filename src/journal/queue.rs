@@ -9,7 +9,7 @@ use super::error::AppendError;
 use super::frame::Kind;
 use super::frame::Position;
 
-/// Maximum waiting appends; more means that the disk does not keep up.
+/// Maximum number of waiting appends; if it is reached, the disk does not keep up.
 const QUEUE_RECORDS_MAX: usize = 8_192;
 /// Maximum bytes of waiting payload.
 const QUEUE_BYTES_MAX: usize = 16 << 20;
@@ -32,7 +32,7 @@ pub(super) type Done = Box<dyn FnOnce(Result<Appended, AppendError>) + Send>;
 pub(super) struct Pending {
     pub(super) kind: Kind,
     pub(super) payload: Vec<u8>,
-    /// True when its group must be synced.
+    /// True if its group must be synced.
     pub(super) is_waited_for: bool,
     pub(super) done: Option<Done>,
 }
@@ -65,7 +65,7 @@ pub(super) enum State {
         clean: bool,
     },
     Closed,
-    /// Another process has the folder.
+    /// Another process holds the folder.
     Fenced,
     Poisoned {
         reason: String,
@@ -131,7 +131,7 @@ impl Shared {
     /// Waits until record `seq` is synced.
     ///
     /// # Errors
-    /// The journal failed or was closed before.
+    /// The journal failed or was closed before that.
     pub(super) fn wait_durable(&self, seq: u64) -> Result<(), AppendError> {
         let mut queue = self.lock();
         while queue.durable_seq < seq {
@@ -196,8 +196,8 @@ impl Shared {
         }
     }
 
-    /// Changes the state and rejects all waiting appends. A shutdown continues when the disk is merely
-    /// full.
+    /// Changes the state and rejects all waiting appends. A shutdown continues if the disk is
+    /// merely full.
     pub(super) fn refuse_all(&self, state: State) {
         let refusal = state.refusal();
         let left = {
@@ -249,14 +249,14 @@ impl State {
         }
     }
 
-    /// Returns true when nothing more will be written or synced.
+    /// Returns true if nothing more will be written or synced.
     fn is_final(&self) -> bool {
         matches!(self, State::Closed | State::Fenced | State::Poisoned { .. })
     }
 }
 
 impl Pending {
-    /// A record of the journal itself.
+    /// Builds a record of the journal itself.
     pub(super) fn own(kind: Kind) -> Pending {
         Pending { kind, payload: Vec::new(), is_waited_for: true, done: None }
     }

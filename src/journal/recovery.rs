@@ -1,4 +1,4 @@
-//! Opens what a journal left on disk.
+//! Recovers a journal from its files.
 //!
 //! Recovery reads the newest sound snapshot, then all segments, and verifies each record against the
 //! chain; records after the snapshot are replayed. `tail` classifies the bytes where the log ends.
@@ -41,17 +41,17 @@ pub struct Recovery {
     pub last_seq: u64,
     /// When it was written, in Unix time; 0 for a new journal.
     pub last_unix_ms: u64,
-    /// Position after it, which the replayed state corresponds to.
+    /// Position after it, to which the replayed state corresponds.
     pub position: Position,
     /// The number of this open, from 1.
     pub epoch: u32,
-    /// True when the previous open was closed cleanly, and for a new journal.
+    /// True if the previous open was closed cleanly, and for a new journal.
     pub clean: bool,
     /// The removed tail, if any.
     pub torn: Option<TornTail>,
     /// The segment as the crash left it, if it was rewritten.
     pub rewritten: Option<PathBuf>,
-    /// The last synced record by the commit mark; `None` without a sound mark.
+    /// The last synced record according to the commit mark; `None` without a sound mark.
     pub mark: Option<u64>,
     /// The snapshot with which the replay began.
     pub snapshot: Option<SnapshotReport>,
@@ -107,7 +107,7 @@ pub(super) struct Recovered {
     /// `None` for a new journal.
     pub(super) store_uuid: Option<StoreUuid>,
     pub(super) position: Position,
-    /// Number of the last segment; 0 for none.
+    /// Number of the last segment; 0 if none exists.
     pub(super) segment_no: u64,
     /// Offset of the next record in it.
     pub(super) offset: u64,
@@ -129,7 +129,7 @@ pub(super) fn settle(
     dir: &Path,
     recovered: &mut Recovered,
 ) -> Result<(), JournalError> {
-    // First, because files of an attempt without room take space.
+    // First, because the files of a failed attempt take space.
     remove_temporaries(fs, dir)?;
     let (sound, rest) = recovered.last.split_at(recovered.offset as usize);
     let report = &mut recovered.report;
@@ -138,8 +138,8 @@ pub(super) fn settle(
     {
         torn.kept_as = Some(keep_tail(fs, torn, &rest[..torn.bytes as usize])?);
     }
-    // The mark is written after the sync of a clean close. Without it, the page cache may show that
-    // record although the disk lacks it.
+    // A clean close writes the mark after its sync. Without that mark, the page cache may show the
+    // record of the close although the disk lacks it.
     let is_known_durable = report.mark == Some(report.last_seq);
     if let Some(segment) = recovered.segments.last()
         && !(report.clean && is_known_durable)
@@ -155,7 +155,7 @@ pub(super) fn settle(
 /// an open. Changes nothing.
 ///
 /// # Errors
-/// [`JournalError`], as in an open, and [`JournalError::Replay`] when `visit` returns an error.
+/// [`JournalError`], as in an open, and [`JournalError::Replay`] if `visit` returns an error.
 pub fn dump(
     fs: &dyn Fs,
     dir: &Path,
@@ -210,7 +210,8 @@ impl<'a> Found<'a> {
                 Err(ReadError::Refused(source)) => {
                     return Err(JournalError::ReplaySnapshot { path, source });
                 }
-                // A newer dropdex wrote it, and may have written records that this one cannot read.
+                // A newer dropdex wrote the snapshot, and may have written records that this one
+                // cannot read.
                 Err(ReadError::Damage(
                     source @ SnapshotDamage::Header(HeaderError::Newer { .. }),
                 )) => {
@@ -227,7 +228,7 @@ impl<'a> Found<'a> {
         Ok(Found { dir, segments, mark: mark::read(fs, dir)?, snapshot, damaged })
     }
 
-    /// Position of the snapshot; before the first record without one.
+    /// Returns the position of the snapshot; without one, that before the first record.
     fn snapshot_position(&self) -> Position {
         self.snapshot.as_ref().map_or_else(Position::default, |it| it.header.position)
     }
@@ -354,7 +355,7 @@ impl<'a> Reading<'a> {
             }
             Err(JournalError::Misplaced { path: path.to_owned(), what, expected, found })
         };
-        // The first one may have any number, unless no segment can have been removed before it.
+        // The first one may have any number if an earlier segment can have been removed.
         let is_anywhere = is_first && header.first_seq > 1;
         let expected_no = if is_anywhere { segment_no } else { self.so_far.segment_no + 1 };
         fits("number", expected_no.to_string(), segment_no.to_string())?;
@@ -405,7 +406,7 @@ impl<'a> Reading<'a> {
 
     /// Checks the log against mark and snapshot at record `seq`.
     fn check_known(&self, seq: u64, chain: &Chain) -> Result<(), JournalError> {
-        // Called for every record; only the two that matter build a path.
+        // This runs for every record, so only the two relevant ones build a path.
         let mark = self.found.mark.sound().filter(|mark| mark.seq == seq);
         let mark = mark.map(|it| (self.mark_path(), it.chain));
         let snapshot = self.found.snapshot.as_ref().filter(|it| it.header.position.seq == seq);
@@ -441,7 +442,7 @@ impl<'a> Reading<'a> {
         walked
     }
 
-    /// Succeeds when the bytes from `so_far.offset` on are a torn tail that may be removed.
+    /// Checks that the bytes from `so_far.offset` on are a torn tail that may be removed.
     fn check_tail(
         &mut self,
         path: &Path,
@@ -488,8 +489,8 @@ impl<'a> Reading<'a> {
         Err(JournalError::Missing { path, offset: self.so_far.offset, seq, evidence })
     }
 
-    /// Checks that there is a mark if there is a record: it is created before the first and replaced
-    /// atomically. Without it, a missing end of the log would go unnoticed.
+    /// Checks that the mark exists if a record does: it is created before the first record and
+    /// replaced atomically. Without it, a missing end of the log would go unnoticed.
     fn check_mark(&self) -> Result<(), JournalError> {
         let last_seq = self.so_far.position.seq;
         let found = match self.found.mark {
@@ -502,7 +503,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Checks that the `found` values, each with its file, are those of the log.
+/// Checks that the values in `found`, each with its file, equal those of the log.
 fn check_same(
     what: impl Display,
     expected: [u8; 16],
@@ -523,11 +524,11 @@ fn keep_tail(fs: &dyn Fs, torn: &TornTail, rest: &[u8]) -> Result<PathBuf, Journ
     loop {
         let path = torn.segment.with_extension(format!("{number}.{TORN_SUFFIX}"));
         if !exists(fs, &path)? {
-            // Atomically, so that a crash leaves no partial copy.
+            // The copy is atomic, so that a crash leaves no partial one.
             replace(fs, &path, rest)?;
             return Ok(path);
         }
-        // After a crash before the removal: the tail is copied only once.
+        // The tail may have been copied before a crash; it is copied only once.
         if fs.read(&path).map_err(io_error("read", &path))? == rest {
             return Ok(path);
         }

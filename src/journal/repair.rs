@@ -40,8 +40,8 @@ struct Cut {
     superfluous: Vec<PathBuf>,
 }
 
-/// Truncates the log in `dir` after record `truncate_after`. First copies the whole folder to
-/// `<dir>.before-repair-N`. A repair that a crash interrupted can be run again.
+/// Truncates the log in `dir` after record `truncate_after`. The whole folder is first copied to
+/// `<dir>.before-repair-N`. A repair that a crash interrupted can be repeated.
 ///
 /// # Errors
 /// The folder is in use, the log is not sound up to that record, the remaining log could not be
@@ -88,7 +88,7 @@ fn plan(fs: &dyn Fs, dir: &Path, seq: u64) -> Result<Cut, JournalError> {
         if (header.first_seq, header.prev_chain) != (start.seq + 1, start.chain) {
             break;
         }
-        // Damage and an early end both leave the sound records before them.
+        // In case of damage or an early end, the sound records before it remain.
         let Ok(sound) =
             walk(&file, &header.store_uuid, start, Some(seq), |_, _| Ok::<_, Infallible>(()));
         let (position, end) = (sound.position, sound.offset as usize);
@@ -107,10 +107,10 @@ fn plan(fs: &dyn Fs, dir: &Path, seq: u64) -> Result<Cut, JournalError> {
         before = Some(position);
     }
     let last = before.map_or(0, |position| position.seq);
-    Err(cannot(format!("the log is sound up to record {last} alone")))
+    Err(cannot(format!("the log is sound only up to record {last}")))
 }
 
-/// Position before the first segment; an error when the remaining log could not be opened.
+/// Returns the position before the first segment.
 fn first_position(
     header: &SegmentHeader,
     snapshot: Option<&SnapshotHeader>,
@@ -144,7 +144,8 @@ fn copy_folder(fs: &dyn Fs, dir: &Path) -> Result<PathBuf, JournalError> {
     Ok(target)
 }
 
-/// Moves the whole folder to `<dir>.before-<what>-N`, so that another journal can take its place. Returns where it is.
+/// Moves the whole folder to `<dir>.before-<what>-N`, so that another journal can take its place.
+/// Returns its new path.
 ///
 /// # Errors
 /// The folder is in use, or the disk failed.

@@ -38,12 +38,12 @@ pub(super) fn io_error(
     move |source| JournalError::Io { action, path, source }
 }
 
-/// Path of a segment.
+/// Returns the path of a segment.
 pub(super) fn segment_path(dir: &Path, segment_no: u64) -> PathBuf {
     numbered(dir, segment_no, SEGMENT_SUFFIX)
 }
 
-/// Path of a snapshot.
+/// Returns the path of a snapshot.
 pub(super) fn snapshot_path(dir: &Path, seq: u64) -> PathBuf {
     numbered(dir, seq, SNAPSHOT_SUFFIX)
 }
@@ -56,7 +56,7 @@ pub(super) fn temporary_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Folder of `path`.
+/// Returns the folder of `path`.
 pub(super) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if dir != Path::new("") => dir,
@@ -64,7 +64,7 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Files of one kind in `dir` with their numbers, lowest first.
+/// Lists the files of one kind in `dir` with their numbers, lowest first.
 pub(super) fn list_numbered(
     fs: &dyn Fs,
     dir: &Path,
@@ -81,7 +81,7 @@ pub(super) fn list_numbered(
     Ok(files)
 }
 
-/// Files in `dir` that a journal has written, except `LOCK`.
+/// Lists the files in `dir` that a journal has written, except `LOCK`.
 pub(super) fn list_own(fs: &dyn Fs, dir: &Path) -> Result<Vec<PathBuf>, JournalError> {
     const SUFFIXES: [&str; 5] =
         [SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, PREVIOUS_SUFFIX, TORN_SUFFIX, TEMPORARY_SUFFIX];
@@ -94,7 +94,7 @@ pub(super) fn list_own(fs: &dyn Fs, dir: &Path) -> Result<Vec<PathBuf>, JournalE
     Ok(files)
 }
 
-/// Removes unfinished files of a crash.
+/// Removes the unfinished files that a crash left.
 pub(super) fn remove_temporaries(fs: &dyn Fs, dir: &Path) -> Result<(), JournalError> {
     for path in fs.list(dir).map_err(io_error("list", dir))? {
         if has_suffix(&path, TEMPORARY_SUFFIX) {
@@ -112,8 +112,8 @@ pub(super) fn make_folder(fs: &dyn Fs, dir: &Path) -> Result<(), JournalError> {
     };
     let mut unsure: Vec<&Path> = dir.ancestors().take_while(is_missing).collect();
     fs.create_dir_all(dir).map_err(io_error("create", dir))?;
-    // An open that was killed here may have left a folder whose name is not durable. Without a
-    // segment, nothing depends on it yet.
+    // A process killed here may have left a folder whose name is not durable. Nothing depends on it
+    // before the first segment.
     if unsure.is_empty() && list_numbered(fs, dir, SEGMENT_SUFFIX)?.is_empty() {
         unsure.push(dir);
     }
@@ -160,7 +160,7 @@ pub(super) fn create_segment(
     Ok(file)
 }
 
-/// Replaces the file at `path` by `bytes` atomically.
+/// Replaces the content of the file at `path` atomically.
 pub(super) fn replace(fs: &dyn Fs, path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
     let temporary = temporary_path(path);
     write_new(fs, &temporary, bytes)?;
@@ -206,7 +206,7 @@ pub(super) fn copy(fs: &dyn Fs, from: &Path, to: &Path) -> Result<(), JournalErr
     }
 }
 
-/// Returns true when there is a file at `path`.
+/// Returns true if a file exists at `path`.
 pub(super) fn exists(fs: &dyn Fs, path: &Path) -> Result<bool, JournalError> {
     match fs.len(path) {
         Ok(_) => Ok(true),

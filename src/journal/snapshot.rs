@@ -65,24 +65,24 @@ pub struct SnapshotWriter {
     temporary: PathBuf,
     at: Position,
     context: SnapshotContext,
-    /// `None` for a backup.
+    /// Access to the journal; `None` for a backup.
     into_journal: Option<IntoJournal>,
     is_published: bool,
 }
 
-/// Effects of a snapshot in the journal's folder.
+/// Link from a snapshot in the journal's folder to the journal.
 pub(super) struct IntoJournal {
-    /// Size of the log at the start, which the next open will not read.
+    /// Size of the log when the snapshot began; the next open will not read that part.
     pub(super) log_bytes: u64,
     pub(super) since: Arc<AtomicU64>,
     pub(super) _one_at_a_time: Busy,
 }
 
-/// Guard that a snapshot is being written.
+/// Guard that exists while a snapshot is being written.
 pub(super) struct Busy(Arc<AtomicBool>);
 
 impl Busy {
-    /// `None` while another guard exists.
+    /// Creates the guard; `None` while another one exists.
     pub(super) fn begin(is_busy: &Arc<AtomicBool>) -> Option<Busy> {
         (!is_busy.swap(true, Ordering::SeqCst)).then(|| Busy(Arc::clone(is_busy)))
     }
@@ -124,7 +124,7 @@ pub(super) struct Verified {
 /// Reason why a snapshot was not read completely.
 pub(super) enum ReadError {
     Damage(SnapshotDamage),
-    /// The receiver could not use a chunk.
+    /// The receiver rejected a chunk.
     Refused(Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -134,7 +134,7 @@ impl<T: Into<SnapshotDamage>> From<T> for ReadError {
     }
 }
 
-/// Access of a snapshot writer to its journal.
+/// A snapshot writer's access to its journal.
 #[derive(Clone)]
 pub(super) struct SnapshotContext {
     pub(super) fs: Arc<dyn Fs>,
@@ -144,7 +144,7 @@ pub(super) struct SnapshotContext {
 }
 
 impl SnapshotWriter {
-    /// Begins a snapshot in the journal's folder, or a backup, which does not replace a file.
+    /// Begins a snapshot in the journal's folder, or a backup, which never replaces a file.
     pub(super) fn begin(
         context: SnapshotContext,
         path: PathBuf,
@@ -171,8 +171,8 @@ impl SnapshotWriter {
         self.file.chunk(bytes).map_err(io_error("write", &self.temporary))
     }
 
-    /// Makes the snapshot durable, once the records it covers are, and reads it back completely. A
-    /// snapshot in the journal's folder then replaces the files that it supersedes.
+    /// Makes the snapshot durable once the records that it covers are durable, and reads it back
+    /// completely. A snapshot in the journal's folder then replaces the files that it supersedes.
     ///
     /// # Errors
     /// The disk failed or returned other bytes, or the journal failed or was taken by another process.
@@ -212,7 +212,7 @@ impl Drop for SnapshotWriter {
     fn drop(&mut self) {
         // If another process has the folder, the name may belong to its file.
         if !self.is_published && self.context.held.is_ours().unwrap_or(false) {
-            // If this fails, the next open removes it.
+            // If this fails, the next open removes the file.
             let _ = self.context.fs.remove(&self.temporary);
         }
     }
@@ -435,8 +435,8 @@ impl Input {
     }
 }
 
-/// Removes files superseded by the verified snapshot of record `newest` and the newest sound one before
-/// it. Without such a one, nothing is removed.
+/// Removes files superseded by the verified snapshot of record `newest` and the newest sound one
+/// before it. If there is none, nothing is removed.
 ///
 /// Segments are removed durably, oldest first, so that a crash leaves no gap.
 fn prune(fs: &dyn Fs, dir: &Path, newest: u64) -> Result<(), JournalError> {
@@ -491,8 +491,8 @@ pub fn write_backup(
 /// after it.
 ///
 /// # Errors
-/// The backup is damaged, `dir` holds files of a journal, or the disk failed. An incomplete result has
-/// no segment, so that no open accepts it as a journal.
+/// The backup is damaged, `dir` holds files of a journal, or the disk failed. An incomplete result
+/// has no segment, so no open accepts it as a journal.
 pub fn restore(fs: &dyn Fs, file: &Path, dir: &Path) -> Result<SnapshotReport, JournalError> {
     verify_snapshot(fs, file)?;
     make_folder(fs, dir)?;

@@ -1,21 +1,22 @@
 //! Distinguishes the torn tail of a crash from damage to acknowledged records.
 //!
-//! Both look like a record whose checksum fails. The possible effects of a crash distinguish them, in
-//! this order:
+//! Both look like a record whose checksum fails. These rules distinguish them by the possible
+//! effects of a crash, in this order:
 //!
 //! 1. The commit mark or a snapshot knows the record: it was synced, and has changed.
-//! 2. A sound record stands there, but not the next one: no crash moves a whole record.
+//! 2. The place holds a sound record, but not the next one: no crash moves a whole record.
 //! 3. A later sound record says that the damaged one was synced: it has changed.
-//! 4. Later records are sound, and none says so: one unacknowledged group that reached the disk out
-//!    of order. That is sound because a group is written only after the sync of its predecessor
-//!    has returned.
+//! 4. Later records are sound, and none says so: a torn tail, one unacknowledged group that reached
+//!    the disk out of order. The rule holds because a group is written only after the sync of its
+//!    predecessor has returned.
 //! 5. Nothing sound follows, and a sector of the rest was never written (zero, or past the end of
 //!    the file): a torn tail.
-//! 6. Turning one bit back makes the record whole: it was written whole and has changed.
-//! 7. Anything else is undecidable, and refused.
+//! 6. Flipping one bit makes the record sound: it was written completely and has changed.
+//! 7. Anything else is undecidable and refused.
 //!
-//! If the log ends cleanly, only the first rule applies: what the mark knows must be there. In
-//! a segment that is not the last, all is acknowledged: it was synced before the next was made.
+//! If the log ends cleanly, only the first rule applies: all records up to the mark must exist. In
+//! segments before the last, all records are acknowledged: a segment is synced before the next is
+//! created.
 
 use super::bytes::StoreUuid;
 use super::error::Damage;
@@ -23,8 +24,8 @@ use super::frame::{self, ALIGN, RECORD_HEADER_BYTES, RecordError};
 
 /// The unit in which a disk writes.
 const SECTOR_BYTES: usize = 512;
-/// Records up to this length are tried with each bit flipped. A longer one would take seconds, so
-/// only the bits of its length are tried.
+/// Records up to this length are tried with each bit flipped. For a longer one that would take
+/// seconds, so only the bits of its length are tried.
 const REPAIR_BYTES_MAX: usize = 4096;
 
 /// Where a walk through a segment ended.
@@ -55,14 +56,14 @@ pub(super) struct Known {
 pub(super) enum Tail {
     /// An unacknowledged write that a crash interrupted.
     Torn,
-    /// Undecidable.
+    /// Undecidable whether the bytes were acknowledged.
     Ambiguous,
     /// Acknowledged, with the reason.
     Acknowledged(String),
 }
 
 impl Known {
-    /// Records a synced record and its source.
+    /// Notes a synced record and its source.
     pub(super) fn learn(&mut self, seq: u64, by: &'static str) {
         if seq > self.seq {
             *self = Known { seq, by };
@@ -82,7 +83,7 @@ impl Ending<'_> {
             return Tail::Acknowledged(evidence);
         }
         if !self.is_last {
-            return Tail::Acknowledged("a later segment was begun after its sync".into());
+            return Tail::Acknowledged("a later segment was created after its sync".into());
         }
         let Damage::Record(damage) = damage else {
             return Tail::Acknowledged("no crash moves a whole record".into());
@@ -105,9 +106,9 @@ impl Ending<'_> {
     }
 }
 
-/// The later sound record with the highest `durable_seq`: its number and that `durable_seq`.
+/// Returns the later sound record with the highest `durable_seq`: its number and that `durable_seq`.
 fn later_record(rest: &[u8], store_uuid: &StoreUuid, seq: u64) -> Option<(u64, u64)> {
-    // At most this many records fit between, which rules out most offsets cheaply.
+    // No more than this many records fit between, which rules out most offsets cheaply.
     let highest = seq + (rest.len() / RECORD_HEADER_BYTES) as u64;
     let mut best = None;
     let mut at = ALIGN;

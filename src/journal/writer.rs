@@ -2,8 +2,8 @@
 //! and acknowledges each in order of sequence numbers. The sync takes milliseconds, so all waiting
 //! appends share one.
 //!
-//! After a failed write or sync, appends are refused until the next open, which reads what the disk
-//! has. Only a full disk is retried.
+//! After a failed write or sync, appends are refused until the next open, which reads the content
+//! of the disk. Only a full disk is retried.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -35,8 +35,7 @@ pub struct Journal {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
     dir: PathBuf,
-    /// Holds the lock of the folder, which is released with the last handle or at the end of the
-    /// process.
+    /// Lock of the folder, released with the last handle or at the end of the process.
     context: SnapshotContext,
     log_bytes: Arc<AtomicU64>,
     is_snapshotting: Arc<AtomicBool>,
@@ -64,7 +63,8 @@ impl Journal {
     /// it returns. On a full disk the journal is read-only until there is room for that record.
     ///
     /// # Errors
-    /// [`JournalError`]: in use, damaged, or the disk failed. Damage changes nothing on disk.
+    /// [`JournalError`]: the journal is in use or damaged, or the disk failed. A damaged journal is
+    /// left unchanged.
     pub fn open(
         options: Options,
         replay: &mut dyn Replay,
@@ -111,8 +111,8 @@ impl Journal {
         Ok((journal, report))
     }
 
-    /// Appends a record and blocks until it is durable. `apply` then runs on the writer's thread, in
-    /// order of sequence numbers, before this returns. Not for async code.
+    /// Appends a record and blocks until it is durable. `apply` then runs on the writer's thread,
+    /// in order of sequence numbers, before this returns. Blocks, so not for async code.
     ///
     /// # Errors
     /// [`AppendError`]; `apply` has not run.
@@ -138,7 +138,7 @@ impl Journal {
     /// written even if the future is dropped.
     ///
     /// # Errors
-    /// [`AppendError::Busy`] at once when the queue is full, or another [`AppendError`].
+    /// [`AppendError::Busy`] if the queue is full, or another [`AppendError`].
     pub fn append_async(
         &self,
         kind: Kind,
@@ -173,7 +173,7 @@ impl Journal {
         self.shared.submit(Pending { kind, payload, is_waited_for: false, done }, Duration::ZERO)
     }
 
-    /// Bytes of records since the last snapshot, which the next open would read.
+    /// Returns the bytes of records since the last snapshot, which the next open would read.
     pub fn log_bytes_since_snapshot(&self) -> u64 {
         self.log_bytes.load(Ordering::Relaxed)
     }
@@ -196,7 +196,7 @@ impl Journal {
         SnapshotWriter::begin(self.context.clone(), path, at, Some(into_journal))
     }
 
-    /// As [`Journal::snapshot`], to any file, from which [`super::restore`] creates a journal.
+    /// As [`Journal::snapshot`], but to any file, from which [`super::restore`] creates a journal.
     ///
     /// # Errors
     /// The disk failed, or the file exists.
@@ -207,7 +207,7 @@ impl Journal {
         SnapshotWriter::begin(self.context.clone(), file.to_owned(), at, None)
     }
 
-    /// The last record known to be synced, up to which [`super::inspect()`] can read the files.
+    /// Returns the last record known to be synced, up to which [`super::inspect()`] can read the files.
     pub fn durable_seq(&self) -> u64 {
         self.shared.lock().durable_seq
     }
@@ -215,9 +215,9 @@ impl Journal {
     /// Checks that appends are accepted.
     ///
     /// # Errors
-    /// [`AppendError::Poisoned`] after a failed write or sync, [`AppendError::DiskFull`] until there is
-    /// room, [`AppendError::Fenced`] once another process has the folder, [`AppendError::Closed`] after
-    /// a close.
+    /// [`AppendError::Poisoned`] after a failed write or sync, [`AppendError::DiskFull`] until
+    /// there is room, [`AppendError::Fenced`] once another process holds the folder,
+    /// [`AppendError::Closed`] after a close.
     pub fn health(&self) -> Result<(), AppendError> {
         let queue = self.shared.lock();
         if queue.state == State::Open { Ok(()) } else { Err(queue.state.refusal()) }
@@ -227,7 +227,7 @@ impl Journal {
     /// second close does nothing.
     ///
     /// # Errors
-    /// [`AppendError::Poisoned`] or [`AppendError::Fenced`] when a write failed, now or earlier.
+    /// [`AppendError::Poisoned`] or [`AppendError::Fenced`] if a write failed, now or earlier.
     pub fn close(&self) -> Result<(), AppendError> {
         self.end(true);
         match self.shared.refusal() {
@@ -349,7 +349,7 @@ fn write_until_end(shared: &Shared, mut log: Log) {
         }
     }
     shared.synced(log.durable_seq());
-    // Write the last mark before reporting the end.
+    // The last mark is written before the end is reported.
     drop(log);
     shared.refuse_all(ended.map_or_else(|failure| state_after(&failure), |()| State::Closed));
 }
