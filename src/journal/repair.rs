@@ -107,7 +107,7 @@ fn plan(fs: &dyn Fs, dir: &Path, seq: u64) -> Result<Cut, JournalError> {
         before = Some(position);
     }
     let last = before.map_or(0, |position| position.seq);
-    Err(cannot(format!("the log is sound only up to record {last}")))
+    Err(cannot(format!("the log is sound up to record {last} only")))
 }
 
 /// Returns the position before the first segment.

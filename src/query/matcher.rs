@@ -43,7 +43,7 @@ const KEPT_BYTES_MAX: usize = 16 << 20;
 /// Maximum alternatives in [`Matcher::literals`], and the minimum characters of each.
 const LITERALS_MAX: usize = 16;
 const LITERAL_CHARS_MIN: usize = 2;
-/// Minimum characters of each alternative that an edit leaves unchanged.
+/// Minimum characters of each part that an edit leaves unchanged.
 const PIECE_CHARS_MIN: usize = 3;
 /// Classes up to this size are expanded into literals: `cr[iy]pto`.
 const CLASS_CHARS_MAX: usize = 4;
@@ -94,7 +94,7 @@ struct Compiled {
     /// Minimum and maximum characters of a label that can match.
     lengths: RangeInclusive<u8>,
     literals: Vec<Substring>,
-    /// Labels that match end with one of `literals`.
+    /// Whether every matching label ends with one of `literals`.
     literals_end: bool,
     /// A match starts where the label does.
     anchored: bool,
@@ -657,17 +657,17 @@ fn chars_of(hir: &Hir) -> (usize, Option<usize>) {
     }
 }
 
-/// End of the label in the texts of [`Found`]; no label has it.
+/// Marks the end of the label in the texts of [`Found`]; no label contains it.
 const END: char = '\0';
 
-/// Number of characters of a text of [`Found`].
+/// Returns the number of characters of a text of [`Found`].
 fn chars_in(text: &str) -> usize {
     text.chars().filter(|&char| char != END).count()
 }
 
-/// Parts of `text` of which a label at most `distance` edits away has one unchanged: one part more than
-/// edits, with a character between neighbours, so that a swap changes one part at most. Empty if they
-/// would be shorter than [`PIECE_CHARS_MIN`].
+/// Returns parts of `text`, one of which is unchanged in every label within `distance` edits: one
+/// part more than edits, with a character between neighbours, so that a swap changes no more than
+/// one part. Empty if they would be shorter than [`PIECE_CHARS_MIN`].
 fn pieces_of(text: &str, distance: u8) -> Vec<Substring> {
     let chars: Vec<char> = text.chars().collect();
     let pieces = usize::from(distance) + 1;
@@ -682,7 +682,7 @@ fn pieces_of(text: &str, distance: u8) -> Vec<Substring> {
     (0..pieces).map(piece).collect()
 }
 
-/// Texts that a regular expression requires.
+/// Texts required by a regular expression.
 struct Found {
     /// All texts that it matches.
     exact: Option<Vec<String>>,
