@@ -44,7 +44,7 @@ pub struct AlertName {
     /// Stage on the day of the message.
     #[serde(serialize_with = "word")]
     pub stage: Stage,
-    /// Why it has its score, as one line. Only mails have it: a webhook is the same in every
+    /// Explanation of the score in one line. Only mails contain it: a webhook is the same in every
     /// attempt, while scores may change.
     #[serde(skip)]
     pub reason: Option<String>,
@@ -55,7 +55,7 @@ pub struct AlertName {
 pub struct AlertChange {
     #[serde(flatten)]
     pub change: WatchedChange,
-    /// As in [`AlertName`].
+    /// The same as in [`AlertName`].
     #[serde(skip)]
     pub reason: Option<String>,
 }
@@ -73,9 +73,9 @@ pub enum Content {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
     pub kind: Kind,
-    /// Id of the delivery, shared by all attempts.
+    /// ID of the delivery, shared by all attempts.
     pub delivery_id: String,
-    /// When it was queued.
+    /// Time at which the message was queued.
     pub at: DateTime<Utc>,
     /// The day of the list and of the stages, or of the first change.
     pub date: Day,
@@ -90,7 +90,7 @@ struct Row<'a> {
     /// Text after the domain.
     text: String,
     reason: Option<&'a str>,
-    /// The same as cells of a table.
+    /// Score and text as table cells.
     cells: [String; 3],
 }
 
@@ -125,7 +125,7 @@ impl Content {
         (0..self.len()).map(|at| self.row(at))
     }
 
-    /// Heads of the cells.
+    /// Table headings for the cells.
     fn heads(&self) -> [&'static str; 3] {
         match self {
             Content::Rule { .. } => ["DQS", "Stage", "Release"],
@@ -133,7 +133,7 @@ impl Content {
         }
     }
 
-    /// Sets the reason of the first lines.
+    /// Sets the reason of the first `most` lines.
     pub fn explain(&mut self, most: usize, reason: impl Fn(&DomainName) -> Option<String>) {
         match self {
             Content::Rule { names, .. } => {
@@ -145,7 +145,7 @@ impl Content {
         }
     }
 
-    /// Words of its links: to edit it, and to stop its mails.
+    /// Texts of the links that edit the rule or settings, and that stop the mails.
     fn links(&self) -> [&'static str; 2] {
         match self {
             Content::Rule { .. } => ["Edit this rule", "Unsubscribe from this rule"],
@@ -160,16 +160,17 @@ impl fmt::Display for Row<'_> {
     }
 }
 
-/// How a chat message is written.
+/// Format of a chat message.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout<'a> {
-    /// Maximum bytes, at least 1,000. No service counts a text as longer than its bytes.
+    /// Maximum size in bytes, at least 1,000. No service counts a text as longer than its number of
+    /// bytes.
     pub bytes_max: usize,
-    /// First line, in the markup of the service; may be empty. At most half of the bytes.
+    /// First line, in the markup of the service; may be empty. Takes at most half of `bytes_max`.
     pub head: &'a str,
-    /// Between two lines.
+    /// Separator of two lines.
     pub between: &'a str,
-    /// Link to the page with all names, in the markup of the service.
+    /// Link to the page with all names, as text in the markup of the service.
     pub link: Option<&'a str>,
 }
 
@@ -299,7 +300,8 @@ impl Alert {
         }
     }
 
-    /// Text of a chat message: `head`, a line a name, and how many more there are. Cut by whole lines.
+    /// Text of a chat message: `head`, one line per name, and the number of names left out. It is cut
+    /// only between lines.
     pub fn chat(&self, layout: Layout<'_>) -> String {
         let Layout { bytes_max, head, between, link } = layout;
         // A long link would leave no room for names.
@@ -327,7 +329,7 @@ impl Alert {
         text
     }
 
-    /// Page of the rule, or of the settings of the watchlist. It has all messages.
+    /// Page of the rule, or of the watchlist's settings, which lists all messages.
     pub fn link(&self, home: &str) -> String {
         match &self.content {
             Content::Rule { id, .. } => settings_page(home, *id),
@@ -400,7 +402,7 @@ impl Alert {
         )
     }
 
-    /// Number of lines beyond the `shown` ones.
+    /// Number of lines that `shown` lines leave out.
     fn rest(&self, shown: usize) -> String {
         let shown = self.content.len().min(shown);
         match self.total as usize - shown.min(self.total as usize) {
@@ -446,7 +448,7 @@ pub fn settings_page(home: &str, rule: RuleId) -> String {
     }
 }
 
-/// Replaces control characters and line breaks by spaces, for use in headers.
+/// Replaces control characters and line breaks with spaces, for use in headers.
 pub fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

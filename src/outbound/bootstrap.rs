@@ -1,4 +1,4 @@
-//! The RDAP bootstrap registry in use. A worker replaces it while requests read it.
+//! The RDAP bootstrap registry in use, which a worker replaces while requests read it.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Content codings of responses (RFC 9110 §8.4). Some servers compress without being asked.
+//! Content codings of responses (RFC 9110 §8.4). Some servers compress responses unrequested.
 //!
-//! A coded body is received whole, within its own bound, and then decoded within the same bound.
+//! An encoded body is received as a whole and then decoded, both within the same size limit.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -8,7 +8,7 @@ use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use hyper::header::{CONTENT_ENCODING, HeaderMap};
 use ruzstd::decoding::StreamingDecoder;
 
-/// Value of `Accept-Encoding` of requests.
+/// Value of `Accept-Encoding` in requests.
 pub const ACCEPTED: &str = "gzip, deflate, zstd";
 /// Maximum window of zstd as a content coding (RFC 9659).
 const ZSTD_WINDOW_BYTES_MAX: u64 = 8 << 20;
@@ -24,11 +24,11 @@ enum Coding {
     Zstd,
 }
 
-/// The codings of a body, in the order in which they were applied. Empty for a body as it is.
+/// The codings of a body, in the order in which they were applied. Empty for a plain body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Codings(Vec<Coding>);
 
-/// Why a coded body cannot be read.
+/// Why an encoded body cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum CodingError {
     #[error(
@@ -68,7 +68,7 @@ impl Codings {
         }
     }
 
-    /// Whether the body is as it is.
+    /// Whether the body is plain.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -76,9 +76,9 @@ impl Codings {
     /// Decodes a body to at most `most` bytes.
     ///
     /// # Errors
-    /// The body is not coded so, is damaged, or is too large.
+    /// The body has another coding, is damaged, or is too large.
     pub fn decode(&self, body: Vec<u8>, most: usize) -> Result<Vec<u8>, CodingError> {
-        // Responses without content may name a coding.
+        // Responses without content may still declare a coding.
         if self.is_empty() || body.is_empty() {
             return Ok(body);
         }
@@ -90,7 +90,7 @@ impl Codings {
     /// Decodes `body` into `into`, at most `most` bytes. Returns their number.
     ///
     /// # Errors
-    /// As [`Codings::decode`], or `into` cannot be written.
+    /// The errors of [`Codings::decode`], or `into` cannot be written.
     pub fn copy(
         &self,
         body: impl BufRead,
@@ -139,7 +139,7 @@ impl Coding {
     }
 }
 
-/// Whether this is the header of zlib (RFC 1950 §2.2).
+/// Whether these bytes are a zlib header (RFC 1950 §2.2).
 fn is_zlib(start: &[u8]) -> bool {
     let [first, second, ..] = *start else { return false };
     first & 0x0f == 8 && (u16::from(first) << 8 | u16::from(second)) % 31 == 0

@@ -1,7 +1,7 @@
 //! Resolves host names to a bounded number of addresses. [`super::guard`] decides which may be dialled.
 //!
-//! dropdex queries the DNS itself, so that it dials exactly the addresses it checked: without hosts
-//! file, search list or cache.
+//! dropdex queries the DNS itself, without hosts file, search list or cache, so that it dials
+//! exactly the addresses it checked.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -50,7 +50,7 @@ pub enum DnsError {
 }
 
 impl Dns {
-    /// A resolver for the configured name servers, or else the system's.
+    /// Creates a resolver for the configured name servers, or else the system's.
     ///
     /// # Errors
     /// The resolver cannot be built.
@@ -66,11 +66,11 @@ impl Dns {
         Ok(Dns(Arc::new(resolver.with_options(options).build()?)))
     }
 
-    /// Returns all A and AAAA addresses of `name` (in A-label form). If one lookup fails, the addresses
-    /// of the other are used.
+    /// Returns all A and AAAA addresses of `name` (in A-label form). If one of the two lookups fails,
+    /// the addresses of the other are used.
     ///
     /// # Errors
-    /// There is no address, or there are too many.
+    /// The name has no address, or too many.
     pub async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, DnsError> {
         let fqdn = absolute(name.trim_end_matches('.'))?;
         let (v4, v6) =
@@ -94,12 +94,12 @@ impl Dns {
     /// is available: a name may be registered and not delegated.
     ///
     /// # Errors
-    /// [`DnsError::Timeout`] or [`DnsError::Failed`]: unknown, for example because the name's own
-    /// servers do not respond.
+    /// [`DnsError::Timeout`] or [`DnsError::Failed`] if the result is unknown, for example because
+    /// the name's own servers do not respond.
     pub async fn is_delegated(&self, name: &DomainName) -> Result<bool, DnsError> {
         let fqdn = absolute(name.as_str())?;
         let Some(answer) = self.lookup(&fqdn, RecordType::NS).await? else { return Ok(false) };
-        // A server without recursion puts the delegation into the authority section.
+        // A server without recursion returns the delegation in the authority section.
         let mut records = answer.answers().iter().chain(answer.authorities());
         Ok(records.any(|it| it.name == fqdn && matches!(it.data, RData::NS(_))))
     }
@@ -154,7 +154,7 @@ fn configured(settings: &settings::Dns) -> ResolverConfig {
     ResolverConfig::from_name_servers(settings.servers.iter().map(server).collect())
 }
 
-/// The system's name servers. Without any, every lookup fails.
+/// Reads the system's name servers. If none are configured, every lookup fails.
 fn system() -> ResolverConfig {
     match hickory_resolver::system_conf::read_system_conf() {
         Ok((config, _)) => ResolverConfig::from_name_servers(config.name_servers().to_vec()),

@@ -33,7 +33,7 @@ pub struct Mailer {
 
 /// A mail.
 pub struct Mail<'a> {
-    /// Letters and digits, used in `Message-ID`, by which mailboxes recognise repetitions.
+    /// Letters and digits for `Message-ID`, by which mailboxes recognise repeated mails.
     pub id: &'a str,
     pub to: &'a str,
     pub subject: &'a str,
@@ -45,7 +45,7 @@ pub struct Mail<'a> {
 }
 
 impl Mailer {
-    /// A mailer with these settings.
+    /// Creates a mailer with these settings.
     ///
     /// # Errors
     /// A configured file cannot be read or is invalid.
@@ -111,7 +111,7 @@ impl Mailer {
     }
 }
 
-/// A header with a plain ASCII value, unencoded in one line.
+/// Builds a header with a plain ASCII value, unencoded and on one line.
 fn header(name: &'static str, value: &str) -> HeaderValue {
     let name = HeaderName::new_from_ascii_str(name);
     HeaderValue::dangerous_new_pre_encoded(name, value.to_owned(), value.to_owned())
@@ -130,8 +130,8 @@ fn tls(settings: &Smtp, host: &str) -> anyhow::Result<TlsParameters> {
     parameters.build_rustls().context("smtp.host is not a valid name for a certificate")
 }
 
-/// Classifies an SMTP error. A missing mailbox is permanent; a failed login is for the operator to
-/// fix.
+/// Classifies an SMTP error. A missing mailbox is permanent; a failed login must be fixed by the
+/// operator.
 fn classify(err: &Error) -> SendError {
     let code = err.status().map(u16::from);
     let failure = match code {

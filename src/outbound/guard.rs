@@ -2,8 +2,9 @@
 //! dialled. Calls to private networks are refused, except to addresses on the configured allow list.
 //!
 //! The guard checks the parsed host and every address that the name servers return for it. A single
-//! private address refuses the name, because a mixed answer suggests an attack. URLs are checked
-//! when they are stored and again at every call, because DNS records change.
+//! private address is enough to refuse the name, because a mix of private and public addresses
+//! suggests an attack. URLs are checked when they are stored and again at every call, because DNS
+//! records change.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -23,11 +24,11 @@ pub struct Guard {
 /// Addresses that may be dialled for a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vetted {
-    /// At least one, with the URL's port; all passed the checks.
+    /// One or more addresses with the URL's port, all of which passed the checks.
     pub addresses: Vec<SocketAddr>,
 }
 
-/// Words of the error about a name without an address.
+/// Error text for a name without an address.
 pub const UNRESOLVED: &str = "cannot be resolved";
 
 /// Reason why a URL cannot be called.
@@ -44,7 +45,7 @@ pub enum GuardError {
 }
 
 impl Guard {
-    /// A guard with these rules.
+    /// Creates a guard with these rules.
     pub fn new(rules: HostRules, dns: Dns) -> Guard {
         Guard { rules: Arc::new(rules), dns }
     }
@@ -54,7 +55,7 @@ impl Guard {
         &self.rules
     }
 
-    /// Checks a URL: https, or http to addresses on the allow list; without a user.
+    /// Checks a URL: https, or http to addresses on the allow list; without user name.
     ///
     /// # Errors
     /// It is refused or cannot be resolved.
@@ -66,7 +67,7 @@ impl Guard {
         vetted
     }
 
-    /// Checks a server of another protocol than HTTP, which may have any port on a public address.
+    /// Checks a server of a protocol other than HTTP, which may use any port on a public address.
     ///
     /// # Errors
     /// It is refused or cannot be resolved.
@@ -139,7 +140,7 @@ impl Guard {
     }
 }
 
-/// The error about an address of `name`, without the address.
+/// Returns the error for an address of `name`, without revealing the address.
 fn told(err: WebhookUrlError, name: Option<&str>) -> GuardError {
     match (err, name) {
         (WebhookUrlError::DeniedAddress(address), Some(name)) => {

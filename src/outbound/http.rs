@@ -1,8 +1,8 @@
-//! HTTP client for all calls to the outside, with a bounded response, or one that arrives in pieces.
+//! HTTP client for all outbound calls, with bounded or streamed responses.
 //!
 //! Each request uses a new connection to an address that [`Guard`] checked, with TLS for the host name.
 //! Redirects, proxies, cookies and connection pools are absent on purpose: each could lead a call to another
-//! server. Bodies are decoded within the bound of the caller ([`coding`]).
+//! server. Bodies are decoded within the caller's size limit ([`coding`]).
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -40,7 +40,7 @@ use crate::vocab::text_file;
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// Timeout of a TLS handshake.
 const TLS_MAX: Duration = Duration::from_secs(5);
-/// Timeout of a call unless a client has another; Standard Webhooks recommends 15 to 30 seconds.
+/// Default timeout of a call; Standard Webhooks recommends 15 to 30 seconds.
 const CALL_MAX: Duration = Duration::from_secs(15);
 /// Timeout for the body of a response whose content is not needed.
 const IDLE_BODY_MAX: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ const IDLE_BODY_MAX: Duration = Duration::from_secs(1);
 const HEAD_MAX: usize = 16 * 1024;
 /// Maximum header lines of a response.
 const HEADERS_MAX: usize = 100;
-/// `User-Agent` of requests that bring none.
+/// `User-Agent` of requests without one.
 pub const AGENT: &str = concat!("dropdex/", env!("CARGO_PKG_VERSION"));
 
 /// HTTP client behind a guard. Cheap to clone.
@@ -59,8 +59,8 @@ pub struct Client {
     timeout: Duration,
 }
 
-/// A request. The client adds `Host`, and `User-Agent` and `Accept-Encoding` if they are absent. There is no `Debug`,
-/// because URLs and headers may hold secrets.
+/// A request. The client adds `Host`, and `User-Agent` and `Accept-Encoding` if they are absent. Does not implement
+/// `Debug`, because URLs and headers may contain secrets.
 pub struct Request {
     pub method: Method,
     pub url: Url,
@@ -71,7 +71,7 @@ pub struct Request {
 /// How to read the body of a response.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
-    /// Up to this many bytes are read if they arrive soon; the content is not needed.
+    /// Up to this many bytes, if they arrive soon; the content is not needed.
     Glance(usize),
     /// The whole body, up to this many bytes.
     Whole(usize),
@@ -85,14 +85,14 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// A response whose body arrives piece by piece.
+/// A response with a streamed body.
 pub struct Stream {
     pub status: StatusCode,
     pub headers: HeaderMap,
     body: Incoming,
-    /// Tracks the rate of the body from the first read on.
+    /// Measures the rate of the body from the first read on.
     rate: Option<LeastRate>,
-    /// The connection ends when these are dropped.
+    /// Dropping these closes the connection.
     _sender: http1::SendRequest<Full<Bytes>>,
     _driver: Driver,
 }
@@ -104,7 +104,7 @@ pub enum CallError {
     Refused(GuardError),
     #[error("{0}")]
     Unresolved(GuardError),
-    /// There was no connection in time.
+    /// No connection was made in time.
     #[error("timed out: {0}")]
     ConnectTimeout(&'static str),
     #[error("timed out: {0}")]
@@ -128,10 +128,11 @@ pub enum CallError {
 }
 
 impl Client {
-    /// A client behind `guard` that trusts the public roots and the certificates in `ca_file`.
+    /// Creates a client behind `guard` that trusts the public roots and the certificates in
+    /// `ca_file`.
     ///
     /// # Errors
-    /// The file cannot be read or holds no certificate.
+    /// The file cannot be read or contains no certificate.
     pub fn new(guard: Guard, ca_file: Option<&Path>) -> anyhow::Result<Client> {
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         if let Some(path) = ca_file {
@@ -148,7 +149,7 @@ impl Client {
         Ok(Client { guard, tls: TlsConnector::from(Arc::new(config)), timeout: CALL_MAX })
     }
 
-    /// The same client with another timeout of a call, for large bodies.
+    /// Returns the same client with another timeout for calls, for large bodies.
     pub fn with_timeout(self, timeout: Duration) -> Client {
         Client { timeout, ..self }
     }
@@ -161,7 +162,7 @@ impl Client {
     /// Sends a request and reads the response. Does not follow redirects.
     ///
     /// # Errors
-    /// There is no usable response.
+    /// No usable response was received.
     pub async fn send(&self, request: Request, body: Body) -> Result<Answer, CallError> {
         let whole = CallError::Timeout("the whole call");
         timeout(self.timeout, self.call(request, body)).await.unwrap_or(Err(whole))
@@ -171,16 +172,16 @@ impl Client {
     /// redirects.
     ///
     /// # Errors
-    /// There is no response in time.
+    /// No response was received in time.
     pub async fn open(&self, request: Request) -> Result<Stream, CallError> {
         let head = CallError::Timeout("the response head");
         timeout(self.timeout, self.start(request)).await.unwrap_or(Err(head))
     }
 
-    /// Connects to a server of another protocol than HTTP.
+    /// Connects to a server of a protocol other than HTTP.
     ///
     /// # Errors
-    /// The guard refuses the host, or there is no connection in time.
+    /// The guard refuses the host, or no connection was made in time.
     pub async fn dial(&self, host: &Host, port: u16) -> Result<TcpStream, CallError> {
         let vetted = self.guard.vet_server(host, port).await.map_err(CallError::from_guard)?;
         self.connect(&vetted.addresses).await
@@ -237,7 +238,8 @@ impl Client {
         Err(failed)
     }
 
-    /// Refuses a peer other than the dialled address, and this machine under its public address.
+    /// Refuses a peer other than the dialled address, and this machine reached under its public
+    /// address.
     fn check_peer(&self, stream: &TcpStream, expected: SocketAddr) -> Result<(), CallError> {
         let got = stream.peer_addr().map_err(CallError::Unreachable)?;
         let own = stream.local_addr().map_err(CallError::Unreachable)?;
@@ -253,10 +255,11 @@ impl Client {
 }
 
 impl Stream {
-    /// The next piece of the body; `None` at its end.
+    /// Returns the next piece of the body; `None` at its end.
     ///
     /// # Errors
-    /// Nothing arrives for `idle`, or too little, or the connection breaks before the end of the body.
+    /// No data or too little arrives within `idle`, or the connection breaks before the end of the
+    /// body.
     pub async fn piece(&mut self, idle: Duration) -> Result<Option<Bytes>, CallError> {
         let rate = self.rate.get_or_insert_with(|| LeastRate::new(idle));
         loop {
@@ -270,7 +273,7 @@ impl Stream {
         }
     }
 
-    /// How the body is coded; its pieces are as they were sent.
+    /// Returns the codings of the body, whose pieces are not decoded.
     ///
     /// # Errors
     /// A coding is unknown.
@@ -278,14 +281,14 @@ impl Stream {
         Codings::of(&self.headers)
     }
 
-    /// `Retry-After`, as [`Answer::retry_after`].
+    /// The value of `Retry-After`; see [`Answer::retry_after`].
     pub fn retry_after(&self, now: DateTime<Utc>) -> Option<Duration> {
         retry_after(&self.headers, now)
     }
 }
 
 impl CallError {
-    /// Whether there was no connection, so that the host fails for any request.
+    /// Whether no connection could be made, so that the host would fail for any request.
     pub fn is_unconnected(&self) -> bool {
         matches!(
             self,
@@ -330,7 +333,7 @@ fn add_roots(roots: &mut RootCertStore, path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whom the certificate must be for: the name as it was vetted, or the literal address.
+/// Returns the subject that the certificate must have: the vetted name, or the literal address.
 fn server_name(url: &Url) -> Result<ServerName<'static>, CallError> {
     let bad = |text: String| CallError::BadRequest(text);
     match url.host() {
@@ -344,7 +347,7 @@ fn server_name(url: &Url) -> Result<ServerName<'static>, CallError> {
     }
 }
 
-/// Task that drives a connection; dropping the handle stops it.
+/// Handle of the task that drives a connection; dropping it stops the task.
 struct Driver(JoinHandle<()>);
 
 impl Drop for Driver {
@@ -363,7 +366,7 @@ where
     let (mut sender, connection) =
         builder.handshake(TokioIo::new(stream)).await.map_err(CallError::Http)?;
     let driver = Driver(tokio::spawn(async move {
-        // `send_request` reports the errors of the connection.
+        // `send_request` also reports errors of the connection.
         let _ = connection.await;
     }));
     let answer = sender.send_request(prepare(request)?).await.map_err(CallError::Http)?;

@@ -1,5 +1,5 @@
-//! Calls to the outside: name servers, registries, and the receivers of alerts. The modules take plain
-//! values and return the outcome; they know no rules, accounts or queues. Every connection goes
+//! Outbound calls to name servers, registries, and the receivers of alerts. The modules take plain
+//! values and return outcomes; they do not know rules, accounts or queues. Every connection goes
 //! through [`guard`], except to the operator's mail server.
 
 pub mod alert;
@@ -34,13 +34,13 @@ pub enum Failure {
     Refused,
     /// No response in time.
     Timeout,
-    /// No address, or no connection.
+    /// The host has no address, or no connection could be made.
     Unreachable,
     /// TLS failed.
     Tls,
     /// An HTTP status other than success.
     Status(u16),
-    /// The receiver wants no further messages (410), or is no more.
+    /// The receiver wants no further messages (410), or no longer exists.
     Gone,
     /// The mailbox or chat does not exist or rejects the message.
     Rejected,
@@ -69,7 +69,7 @@ pub struct SendError {
 }
 
 impl SendError {
-    /// An error of a receiver that was reached.
+    /// Creates an error of a receiver that was reached.
     pub fn new(failure: Failure, detail: impl fmt::Display) -> SendError {
         SendError { failure, retry_after: None, is_down: false, detail: detail.to_string() }
     }

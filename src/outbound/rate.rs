@@ -1,10 +1,11 @@
-//! The least rate of what a server sends: one that drips a byte a second would hold its caller for ever.
+//! Minimum rate of responses. A server that sends one byte a second would otherwise occupy its caller
+//! forever.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Least bytes a second; any server of lists or zones sends a thousand times as many.
+/// Minimum bytes per second; servers of lists and zones send a thousand times as many.
 const BYTES_PER_SECOND_MIN: u64 = 1 << 10;
 
 /// Checks the rate of a response over each window of time.
@@ -14,7 +15,7 @@ pub struct LeastRate {
     bytes: u64,
 }
 
-/// A server sent too little in a window.
+/// Error for a server that sent too little in a window.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the server sent only {bytes} bytes in {} s, fewer than {BYTES_PER_SECOND_MIN} a second; try again \
@@ -27,15 +28,15 @@ pub struct TooSlow {
 }
 
 impl LeastRate {
-    /// Begins to count.
+    /// Starts counting.
     pub fn new(window: Duration) -> LeastRate {
         LeastRate { window, since: Instant::now(), bytes: 0 }
     }
 
-    /// Counts bytes that arrived.
+    /// Counts received bytes.
     ///
     /// # Errors
-    /// A window has passed, and brought too few.
+    /// A window has passed with too few bytes.
     pub fn count(&mut self, bytes: u64) -> Result<(), TooSlow> {
         self.bytes += bytes;
         if self.since.elapsed() < self.window {

@@ -112,7 +112,7 @@ pub fn read(response: Response<'_>, name: &DomainName, now: DateTime<Utc>) -> Re
             None => Reply::Unusable(Unusable::Status(response.status)),
         },
         429 | 503 => {
-            // A delay of zero says nothing.
+            // A delay of zero carries no information.
             let wait = response.retry_after.filter(|wait| !wait.is_zero());
             Reply::NotNow(wait.map(|wait| wait.min(RETRY_AFTER_MAX)))
         }
@@ -186,7 +186,7 @@ pub fn parse(body: &[u8], name: &DomainName, now: DateTime<Utc>) -> Result<Regis
     if json::is_deeper_than(text.as_bytes(), DEPTH_MAX) {
         return Err(Unusable::TooDeep);
     }
-    // serde would accept an array with as many items.
+    // serde would accept an array with the same number of items.
     if !text.trim_start().starts_with('{') {
         return Err(Unusable::NotDomain);
     }

@@ -23,7 +23,7 @@ pub const RETRY_SECONDS_DEFAULT: [u32; 10] =
     [0, 5, 5 * 60, 30 * 60, 2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR];
 const HOUR: u32 = 3_600;
 
-/// Settings of outbound calls; `None` is not configured.
+/// Settings of outbound calls; `None` means not configured.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Public URL of this server, for links in mails.
@@ -41,19 +41,20 @@ pub struct Settings {
 #[serde(default, deny_unknown_fields)]
 pub struct Calls {
     pub deny_networks: Vec<Network>,
-    /// Addresses of this installation from outside. A router may lead calls to them back inside.
+    /// External addresses of this installation. A router may route calls to them back inside.
     pub own_addresses: Vec<Network>,
 }
 
 impl Settings {
-    /// Rules for the hosts of calls, with the exceptions of an allow list.
+    /// Returns the rules for the hosts of calls, with the exceptions in an allow list.
     pub fn rules(&self, allow: &AllowList) -> HostRules {
         let Calls { deny_networks, own_addresses } = &self.calls;
         let deny_networks = deny_networks.iter().chain(own_addresses).copied().collect();
         HostRules { allow: allow.clone(), deny_names: Vec::new(), deny_networks }
     }
 
-    /// Rules for hosts of webhooks: the configured ones, and no webhook to this server itself.
+    /// Returns the rules for hosts of webhooks: the configured ones, and none that lead to this
+    /// server itself.
     pub fn webhook_rules(&self) -> HostRules {
         let own = self.public_url.as_ref().and_then(BaseUrl::host_name);
         let deny_names = self.webhooks.deny_names.iter().cloned().chain(own).collect();
@@ -61,7 +62,7 @@ impl Settings {
     }
 }
 
-/// A password or token, or the file that holds it.
+/// A password or token, or the file that contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretSource {
     Text(Secret),
@@ -114,7 +115,7 @@ pub enum SmtpTls {
     StartTls,
     /// TLS from the start.
     Tls,
-    /// None, for a server on this machine or in a private network.
+    /// No encryption, for a server on this machine or in a private network.
     None,
 }
 
@@ -164,7 +165,7 @@ pub struct Rdap {
     pub ca_file: Option<PathBuf>,
 }
 
-/// Name servers; empty for the system's.
+/// Name servers; empty to use the system's.
 #[derive(Clone, Debug, Default)]
 pub struct Dns {
     pub servers: Vec<SocketAddr>,

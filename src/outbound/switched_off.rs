@@ -10,9 +10,9 @@ pub struct Notice<'a> {
     pub rule_name: &'a str,
     /// The channel without its secrets: `Slack (hooks.slack.com …wxyz)`.
     pub channel: &'a str,
-    /// A sentence.
+    /// The reason, as a sentence.
     pub why: &'a str,
-    /// URL of this server.
+    /// Public URL of this server.
     pub home: Option<&'a str>,
 }
 
@@ -52,7 +52,7 @@ impl Notice<'_> {
         };
         [
             format!("Your {what} no longer sends to {}. {}", self.channel, self.why),
-            "Its queued messages to this channel were cancelled. Its other channels go on."
+            "Its queued messages to this channel were cancelled. Its other channels continue to work."
                 .to_owned(),
             format!(
                 "To switch it on again, check the address, save {it}, and send a test: {place}"

@@ -52,12 +52,12 @@ struct Reply {
 #[serde(default)]
 struct Parameters {
     retry_after: Option<u32>,
-    /// The group became a supergroup, which has another id.
+    /// The group became a supergroup, which has a different ID.
     migrate_to_chat_id: Option<i64>,
 }
 
 impl Bot {
-    /// A bot with these settings, which calls through `client`.
+    /// Creates a bot with these settings, which calls through `client`.
     ///
     /// # Errors
     /// The token cannot be read or is malformed.
@@ -72,7 +72,7 @@ impl Bot {
         Ok(Bot { client, base: settings.base.clone(), token })
     }
 
-    /// Sends an alert. `home` is the URL of this server. Returns the id of the chat if it has a new one.
+    /// Sends an alert. `home` is the URL of this server. Returns the ID of the chat if it has changed.
     ///
     /// # Errors
     /// The message was not accepted.
@@ -111,7 +111,7 @@ impl Bot {
 }
 
 impl Reply {
-    /// Reads a response; one that is not of the Bot API says nothing.
+    /// Parses a response. A response that is not from the Bot API yields the default.
     fn of(answer: &Answer) -> Reply {
         serde_json::from_slice(&answer.body).unwrap_or_default()
     }
@@ -123,7 +123,7 @@ fn classify(answer: &Answer) -> Result<(), SendError> {
     match answer.status.as_u16() {
         200 if reply.ok => Ok(()),
         status @ (400 | 403) => Err(SendError::new(Failure::Rejected, status)),
-        // The token is wrong; a retry may succeed once the operator has fixed it.
+        // The token is wrong. A retry may succeed once the operator has fixed it.
         status @ (401 | 404) => {
             tracing::error!(status, "Telegram rejected telegram.token");
             Err(SendError::new(Failure::Status(status), status))

@@ -5,11 +5,11 @@ use std::io;
 
 use rustls::CertificateError;
 
-/// Finds the error of TLS among the causes of an error.
+/// Finds the TLS error among the causes of an error.
 pub fn cause<'a>(err: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     let mut next = Some(err);
     while let Some(err) = next {
-        // An I/O error does not name what it wraps as its source.
+        // An I/O error does not return the error it wraps as its source.
         let inner = err.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         let inner = inner.and_then(|inner| inner.downcast_ref());
         if let Some(found) = err.downcast_ref().or(inner) {
@@ -20,7 +20,7 @@ pub fn cause<'a>(err: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     None
 }
 
-/// The error in words that the operator of a server can act on.
+/// Describes the error so that the operator of the server can act on it.
 pub fn told(err: &(dyn Error + 'static)) -> String {
     let hint = match cause(err) {
         Some(rustls::Error::InvalidCertificate(why)) => hint(why),
@@ -31,7 +31,7 @@ pub fn told(err: &(dyn Error + 'static)) -> String {
 
 fn hint(why: &CertificateError) -> Option<&'static str> {
     match why {
-        // The type is that of another crate, which rustls does not export.
+        // The type belongs to another crate, and rustls does not export it.
         CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
             Some(
                 "the server uses the certificate of an authority (CA:TRUE) as its own; make it with CA:FALSE, such as by \
@@ -54,7 +54,8 @@ mod tests {
     use rustls::client::danger::ServerCertVerifier;
     use rustls::pki_types::{ServerName, UnixTime};
 
-    /// The error for a server with this certificate, which is in `ca_file` or not.
+    /// Returns the error for a server with such a certificate. `is_known` puts the certificate into
+    /// `ca_file`.
     fn refused(is_ca: IsCa, is_known: bool) -> String {
         let mut params = CertificateParams::new(["a.example".to_owned()]).expect("a name");
         params.is_ca = is_ca;

@@ -1,7 +1,7 @@
-//! Zone transfers (AXFR, RFC 5936), signed with TSIG (RFC 8945) where the server wants that.
+//! Zone transfers (AXFR, RFC 5936), signed with TSIG (RFC 8945) if the server requires it.
 //!
-//! The received records are written as a zone file. It is then read and checked for completeness
-//! like a downloaded file. Only records of delegations are kept. Bytes and time are bounded.
+//! The received records are written to a zone file, which is then checked for completeness like a
+//! downloaded one. Only records of delegations are kept. Bytes and time are bounded.
 
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -28,20 +28,22 @@ mod tests;
 const IDLE_MAX: Duration = Duration::from_secs(60);
 /// Window over which the rate of a transfer is checked.
 const RATE_WINDOW: Duration = Duration::from_secs(60);
-/// Clocks of client and server may differ by this (RFC 8945 §10).
+/// Maximum difference between the clocks of client and server (RFC 8945 §10).
 const FUDGE: Duration = Duration::from_secs(300);
-/// Messages are numbered per connection; there is one request on it.
+/// Message ID of requests; a constant suffices, because a connection has only one request at a
+/// time.
 const REQUEST_ID: u16 = 1;
 
-/// A key that client and server share.
+/// A key shared by client and server.
 #[derive(Clone)]
 pub struct TransferKey(TSigner);
 
 impl TransferKey {
-    /// A key by its name, algorithm (`hmac-sha256`, `hmac-sha384`, `hmac-sha512`) and secret bytes.
+    /// Creates a key from its name, algorithm (`hmac-sha256`, `hmac-sha384`, `hmac-sha512`) and
+    /// secret bytes.
     ///
     /// # Errors
-    /// The fault of the key as text, without the secret.
+    /// A description of the fault, without the secret.
     pub fn new(name: &str, algorithm: &str, secret: Vec<u8>) -> Result<TransferKey, String> {
         let algorithm = match algorithm {
             "hmac-sha256" => TsigAlgorithm::HmacSha256,
@@ -104,23 +106,23 @@ impl From<ProtoError> for TransferError {
     }
 }
 
-/// A connection to a server of a zone.
+/// A connection to a name server of a zone.
 pub struct Transfer {
     stream: TcpStream,
     zone: Name,
     key: Option<TransferKey>,
-    /// Maximum bytes that are received, and that are written.
+    /// Maximum bytes to receive, and to write.
     max_bytes: u64,
     received: u64,
     rate: LeastRate,
 }
 
 impl Transfer {
-    /// Connects to a server (`zone.internet.ee`, 53) behind the guard of `client`. At most `max_bytes` are
-    /// received.
+    /// Connects to a server (`zone.internet.ee`, 53) through the guard of `client`. Receives at most
+    /// `max_bytes`.
     ///
     /// # Errors
-    /// No zone has that name, the guard refuses the address, or there is no connection.
+    /// The zone's name is invalid, the guard refuses the address, or no connection can be made.
     pub async fn connect(
         client: &Client,
         (host, port): (&str, u16),
@@ -139,7 +141,7 @@ impl Transfer {
         Ok(Transfer { stream, zone, key, max_bytes, received: 0, rate })
     }
 
-    /// Serial number of the zone. A zone whose number is known has nothing new.
+    /// Queries the serial number of the zone. If it is known, the zone has not changed.
     ///
     /// # Errors
     /// See [`TransferError`].
@@ -159,7 +161,7 @@ impl Transfer {
     /// Transfers the zone and writes it as a zone file. Ends the connection.
     ///
     /// # Errors
-    /// See [`TransferError`]. What was written is then no whole zone file.
+    /// See [`TransferError`]. The written file is then incomplete.
     pub async fn run(mut self, into: &mut (impl Write + Send)) -> Result<(), TransferError> {
         let malformed = |what: &str| TransferError::Message(what.to_owned());
         let mut signatures = self.ask(RecordType::AXFR).await?;
@@ -195,8 +197,8 @@ impl Transfer {
         into.flush().map_err(TransferError::Write)
     }
 
-    /// Writes a record that delegates, or opens and closes the zone; returns its bytes. Other records are
-    /// skipped, glue outside the zone too.
+    /// Writes an NS record, or the SOA record at the start and end of the zone. Returns the bytes
+    /// written. Skips other records, and glue outside the zone.
     fn write(&self, into: &mut impl Write, record: &Record) -> Result<u64, TransferError> {
         let is_within = match &record.data {
             RData::SOA(_) => record.name == self.zone,
@@ -213,7 +215,7 @@ impl Transfer {
         Ok(line.len() as u64)
     }
 
-    /// Sends a query; returns the verifier of the responses' signatures.
+    /// Sends a query. Returns the verifier of the response's signatures.
     async fn ask(&mut self, what: RecordType) -> Result<Option<Signatures>, TransferError> {
         let mut message = Message::new(REQUEST_ID, MessageType::Query, OpCode::Query);
         message.add_query(Query::query(self.zone.clone(), what));
@@ -246,7 +248,7 @@ impl Transfer {
         let bytes = timeout(IDLE_MAX, read).await.map_err(|_| TransferError::Timeout)?;
         let bytes = bytes.map_err(TransferError::Ended)?;
         self.count(bytes.len() as u64)?;
-        // A refusal is not signed when the server does not know the key.
+        // A server that does not know the key sends an unsigned refusal.
         let message =
             Message::from_vec(&bytes).map_err(|error| TransferError::Message(error.to_string()))?;
         let error = message.signature().and_then(|record| record.data.error);
@@ -271,7 +273,7 @@ impl Transfer {
 
     /// Counts the bytes of a message.
     fn count(&mut self, bytes: u64) -> Result<(), TransferError> {
-        // The message is preceded by its length, even if it is empty.
+        // Each message is preceded by its length, even an empty one.
         self.received += 2 + bytes;
         if self.received > self.max_bytes {
             return Err(TransferError::TooLarge(self.max_bytes));
@@ -280,7 +282,8 @@ impl Transfer {
     }
 }
 
-/// Seconds since 1970 for signatures, which are not part of what a test sets the clock for.
+/// Unix time for signatures. It reads the system clock, because the clock that tests set does not
+/// apply here.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

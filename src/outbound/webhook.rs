@@ -1,6 +1,6 @@
 //! Sends signed messages to webhooks according to the Standard Webhooks specification.
 //!
-//! All attempts of a delivery share an id; each has its own time and signature.
+//! All attempts of a delivery share an ID; each has its own time and signature.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -21,16 +21,16 @@ const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 /// Prefix of a secret; the rest is base64.
 const SECRET_PREFIX: &str = "whsec_";
-/// Bytes of a response body that are read before the connection is closed.
+/// Maximum bytes of a response body to read before closing the connection.
 const BODY_MAX: usize = 16 * 1024;
 
 /// One message for one webhook.
 pub struct Message<'a> {
     pub url: &'a WebhookUrl,
     pub secret: &'a Secret,
-    /// Id by which receivers recognise repetitions: `msg_...`.
+    /// ID by which receivers recognise repeated messages: `msg_...`.
     pub id: &'a str,
-    /// JSON.
+    /// Body of the message, as JSON.
     pub body: String,
 }
 

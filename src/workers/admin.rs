@@ -139,7 +139,7 @@ impl AdminSocket {
                 }
             }
         }
-        // `join_next` returns `None` if no connection is open.
+        // `send` fails if no connection is open.
         let _ = stopping.send(true);
         while connections.join_next().await.is_some() {}
     }

@@ -1,4 +1,4 @@
-//! Discord, by a webhook of a channel.
+//! Discord, through a channel's webhook.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use crate::vocab::chat::{Hook, Part};
 
 /// Maximum characters of a message.
 const TEXT_MAX: usize = 2_000;
-/// Flag of messages without previews of links.
+/// Message flag that suppresses link previews.
 const SUPPRESS_EMBEDS: u32 = 1 << 2;
-/// Longest pause that is believed.
+/// Maximum pause that is honoured.
 const PAUSE_MAX_S: f64 = 86_400.0;
 
 static ABOUT: About = About {
@@ -44,7 +44,7 @@ impl Service for Discord {
         let url = hook.url.as_ref().map(|url| url.to_url());
         let path = url.as_ref().map_or("", Url::path).trim_end_matches('/');
         let after = path.strip_prefix("/api/").and_then(|path| path.split_once("webhooks/"));
-        // Another part would choose the format of another service, such as `/slack`.
+        // A further path segment, such as `/slack`, would select the format of another service.
         match after.is_some_and(|(_, rest)| rest.split('/').count() == 2) {
             true => Ok(()),
             false => Err((Part::Url, "must end with /api/webhooks/, a number and a token")),
@@ -67,7 +67,7 @@ impl Service for Discord {
             let pause = Duration::from_secs_f64(retry_after.clamp(0.0, PAUSE_MAX_S));
             return Verdict::Retry(Some(pause));
         }
-        // A wrong token; no such webhook.
+        // Wrong token; unknown webhook.
         by_status(answer, now, &[401, 404, 410])
     }
 }

@@ -1,4 +1,4 @@
-//! Google Chat, by a webhook of a space.
+//! Google Chat, through a space's webhook.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -52,7 +52,7 @@ impl Service for GoogleChat {
     }
 }
 
-/// There is no escape: a space of no width keeps `<users/all>` from mentioning everybody.
+/// The format has no escapes. A zero-width space prevents `<users/all>` from mentioning everyone.
 fn escape(text: &str) -> String {
     text.replace('<', "<\u{200b}")
 }

@@ -1,4 +1,4 @@
-//! Gotify: an application of a server of one's own.
+//! Gotify: an application on a self-hosted server.
 
 use chrono::{DateTime, Utc};
 use hyper::header::HeaderName;

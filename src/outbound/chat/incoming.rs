@@ -1,4 +1,4 @@
-//! Chat servers of one's own, which take a text in Markdown at the address of an incoming webhook.
+//! Self-hosted chat servers, which accept Markdown text at the URL of an incoming webhook.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -8,16 +8,16 @@ use super::service::{About, Note, Post, Service, Verdict, address, by_status, ma
 use crate::http::Answer;
 use crate::vocab::chat::{Hook, Part};
 
-/// A server with incoming webhooks.
+/// A kind of chat server with incoming webhooks.
 pub struct IncomingWebhook {
     about: About,
     /// Maximum characters of a text.
     text_max: usize,
-    /// Body of a response with a status from 400 to 499 for a webhook that does not exist.
+    /// Text in the body of a 4xx response for a webhook that does not exist.
     no_such_hook: &'static str,
 }
 
-/// No version splits a text of at most 4,000 characters.
+/// Mattermost. No version splits a text of up to 4,000 characters.
 pub static MATTERMOST: IncomingWebhook = IncomingWebhook {
     about: About {
         name: "mattermost",
@@ -30,7 +30,7 @@ pub static MATTERMOST: IncomingWebhook = IncomingWebhook {
     no_such_hook: "web.incoming_webhook.invalid",
 };
 
-/// Operators may lower the limit of a text; 1,000 characters fit under any that is in use.
+/// Rocket.Chat. Operators may lower the text limit, but hardly below 1,000 characters.
 pub static ROCKET_CHAT: IncomingWebhook = IncomingWebhook {
     about: About {
         name: "rocketchat",

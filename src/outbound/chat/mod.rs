@@ -1,4 +1,5 @@
-//! Sends alerts to chat services. A service is one file beside this one, and a line of [`SERVICES`].
+//! Sends alerts to chat services. Each service is one file beside this one and a line in
+//! [`SERVICES`].
 //!
 //! A hook is a credential: anyone who has it can post with it. No error and no log line
 //! contains it.
@@ -25,7 +26,7 @@ use crate::vocab::secret::Secret;
 use crate::vocab::url::{BaseUrl, HostRules, WebhookUrl};
 use crate::{Failure, SendError};
 
-/// Every service, in the order in which pages offer them.
+/// All services, in the order in which pages offer them.
 pub const SERVICES: &[&dyn Service] = &[
     &slack::Slack,
     &discord::Discord,
@@ -43,14 +44,14 @@ pub const TOKEN_CHARS_MAX: usize = 256;
 /// Maximum bytes of a response.
 const BODY_MAX: usize = 16 * 1024;
 
-/// A part of a hook that is refused, and why.
+/// A refused part of a hook, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     pub part: Part,
     pub why: String,
 }
 
-/// The parts of a hook as its owner sends them.
+/// The parts of a hook as sent by its owner.
 #[derive(Clone, Debug, Default)]
 pub struct Sent {
     pub url: Option<Secret>,
@@ -79,8 +80,8 @@ pub fn label(name: &str) -> &str {
     service(name).map_or(name, |service| service.about().label)
 }
 
-/// Validates what an owner sent for a service. A part as it is shown stands for that of one of the `kept`
-/// receivers, which is taken out of them.
+/// Validates the parts that an owner sent for a service. A part in its masked form stands for that of one
+/// of the `kept` receivers, which is then removed from them.
 ///
 /// # Errors
 /// The first part that is missing, not expected or invalid.
@@ -116,8 +117,8 @@ pub fn parse(
     Ok(Chat { service: about.name.into(), hook })
 }
 
-/// The receiver whose parts are sent as they are shown; `None` if all are sent in full. A stored
-/// token is used only with its stored address; otherwise it could be sent elsewhere.
+/// Takes the receiver whose parts were sent in masked form; `None` if all were sent in full. A
+/// stored token is used only with its stored address, so that it cannot be sent elsewhere.
 fn take_shown<'a>(
     about: &About,
     sent: &Sent,
@@ -177,7 +178,7 @@ pub struct Chats {
 }
 
 impl Chats {
-    /// Sends through `client`.
+    /// Creates a client that sends through `client`.
     pub fn new(client: Client, pushover: BaseUrl, home: Option<String>) -> Chats {
         Chats { client, pushover, home }
     }

@@ -1,4 +1,4 @@
-//! ntfy: a topic of ntfy.sh or of a server of one's own.
+//! ntfy: a topic on ntfy.sh or a self-hosted server.
 
 use chrono::{DateTime, Utc};
 use hyper::header::AUTHORIZATION;
@@ -10,7 +10,7 @@ use crate::http::Answer;
 use crate::vocab::chat::{Hook, Part};
 use crate::vocab::secret::Secret;
 
-/// Maximum bytes of a message; a longer one becomes a file.
+/// Maximum bytes of a message; ntfy turns a longer one into a file.
 const TEXT_MAX: usize = 4_096;
 /// Maximum characters of a topic.
 const TOPIC_CHARS_MAX: usize = 64;
@@ -69,12 +69,12 @@ impl Service for Ntfy {
     }
 
     fn verdict(&self, answer: &Answer, now: DateTime<Utc>) -> Verdict {
-        // The token is wrong, or the topic is reserved by another user.
+        // Wrong token, or a topic reserved by another user.
         by_status(answer, now, &[401, 403, 410])
     }
 }
 
-/// Path that messages are posted to, and the topic.
+/// Returns the path that messages are posted to, and the topic.
 fn topic(url: &Url) -> (String, String) {
     let path = url.path().trim_end_matches('/');
     let (base, topic) = path.rsplit_once('/').unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Pushover, by the tokens of an application and of its user or group.
+//! Pushover, with the tokens of an application and of its user or group.
 
 use std::time::Duration;
 
@@ -67,14 +67,14 @@ impl Service for Pushover {
 
     fn verdict(&self, answer: &Answer, now: DateTime<Utc>) -> Verdict {
         match answer.status.as_u16() {
-            // The messages of the month are used up.
+            // The month's quota of messages is used up.
             429 => {
                 let reset = answer.headers.get(RESET).and_then(|it| it.to_str().ok()?.parse().ok());
                 let wait = reset.map(|reset: i64| reset.saturating_sub(now.timestamp()));
                 let wait = wait.and_then(|wait| u64::try_from(wait).ok()).map(Duration::from_secs);
                 Verdict::Retry(wait.or_else(|| answer.retry_after(now)))
             }
-            // The same request is not to be repeated.
+            // Pushover asks clients not to repeat a request after a 4xx.
             400..500 => {
                 let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
                 match said["token"] == "invalid" || said["user"] == "invalid" {

@@ -19,10 +19,10 @@ pub trait Service: Sync {
     /// Checks a hook whose address is at one of the service's hosts.
     ///
     /// # Errors
-    /// The part that cannot be of this service, and what it must be.
+    /// The part that cannot belong to this service, and the expected form.
     fn check(&self, hook: &Hook) -> Result<(), (Part, &'static str)>;
 
-    /// The request that posts an alert. `address` is that of the hook.
+    /// Builds the request that posts an alert. `address` is the address of the hook.
     fn post(&self, address: Url, hook: &Hook, note: Note<'_>) -> Post;
 
     /// Interprets a response.
@@ -35,10 +35,10 @@ pub struct About {
     pub name: &'static str,
     /// Name on pages.
     pub label: &'static str,
-    /// Hosts of its addresses; `*.example.com` are all below. Empty for a service that people run
-    /// themselves.
+    /// Hosts of its addresses; `*.example.com` includes all subdomains. Empty for a self-hosted
+    /// service.
     pub hosts: &'static [&'static str],
-    /// One sentence: what to paste where.
+    /// One sentence: where to find the parts, and what to paste.
     pub help: &'static str,
     pub parts: &'static [Asked],
 }
@@ -61,7 +61,7 @@ pub const fn address(placeholder: &'static str) -> Asked {
 #[derive(Clone, Copy)]
 pub struct Note<'a> {
     pub alert: &'a Alert,
-    /// Page with all names.
+    /// URL of the page with all names.
     pub link: Option<&'a str>,
 }
 
@@ -72,26 +72,26 @@ pub struct Post {
     pub body: Vec<u8>,
 }
 
-/// Meaning of a response.
+/// Outcome of a post, derived from the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Taken,
-    /// Retry, after this time if the service sets one.
+    /// To be retried, after this time if the service sets one.
     Retry(Option<Duration>),
-    /// It refuses this message.
+    /// The service refuses this message.
     Refused,
-    /// The hook is no more: the channel is switched off.
+    /// The hook no longer exists, so the channel is switched off.
     Dead,
 }
 
 impl Note<'_> {
-    /// The names, below a headline whose markup `escape` takes away.
+    /// The names, below a headline that is escaped with `escape`.
     pub fn text(&self, bytes_max: usize, between: &str, escape: fn(&str) -> String) -> String {
         let head = self.alert.headline_with(escape);
         self.alert.chat(Layout { bytes_max, head: &head, between, link: self.link })
     }
 
-    /// The names alone, for services that have a title of their own.
+    /// Only the names, for services with a separate title.
     pub fn names(&self, bytes_max: usize) -> String {
         self.alert.chat(Layout { bytes_max, head: "", between: "\n", link: self.link })
     }
@@ -105,7 +105,7 @@ impl Post {
             .with(CONTENT_TYPE, "application/json; charset=utf-8")
     }
 
-    /// Adds a header. An invalid value is skipped: a hook with one is refused when it is added.
+    /// Adds a header. Skips an invalid value, since a hook with one is refused when it is added.
     pub fn with(mut self, name: HeaderName, value: &str) -> Post {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.insert(name, value);
@@ -114,7 +114,8 @@ impl Post {
     }
 }
 
-/// The verdict by status alone: 400 and 413 refuse the message, and those in `dead` end the hook.
+/// Determines the verdict from the status only: 400 and 413 refuse the message, and a status in
+/// `dead` ends the hook.
 pub fn by_status(answer: &Answer, now: DateTime<Utc>, dead: &[u16]) -> Verdict {
     match answer.status.as_u16() {
         200..300 => Verdict::Taken,
@@ -133,7 +134,7 @@ pub fn markdown(text: &str) -> String {
         }
         escaped.push(c);
         if c == '@' {
-            // Some read a mention even after a backslash.
+            // Some services recognise a mention even after a backslash.
             escaped.push('\u{200b}');
         }
     }

@@ -1,4 +1,4 @@
-//! Slack, by an incoming webhook.
+//! Slack, through an incoming webhook.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -38,12 +38,12 @@ impl Service for Slack {
 
     fn post(&self, address: Url, _: &Hook, note: Note<'_>) -> Post {
         let text = note.text(TEXT_MAX, "\n", escape);
-        // `verbatim` leaves names, channels and people in the text as they are.
+        // With `verbatim`, Slack does not turn names, channels and users in the text into links.
         let section = json!({"type": "mrkdwn", "text": text, "verbatim": true});
         Post::json(
             address,
             &json!({
-                // For notifications and readers of screens.
+                // Used by notifications and screen readers.
                 "text": note.alert.headline_with(escape),
                 "blocks": [{"type": "section", "text": section}],
                 "unfurl_links": false,
@@ -53,12 +53,12 @@ impl Service for Slack {
     }
 
     fn verdict(&self, answer: &Answer, now: DateTime<Utc>) -> Verdict {
-        // The team forbids it; there is no such hook; the channel was archived.
+        // Forbidden by the workspace; unknown hook; archived channel.
         by_status(answer, now, &[403, 404, 410])
     }
 }
 
-/// Without these, a name could mention a whole channel (`<!channel>`).
+/// Unescaped, a name could mention a whole channel (`<!channel>`).
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,4 +1,4 @@
-//! Microsoft Teams, by a workflow that posts what it receives.
+//! Microsoft Teams, through a workflow that posts the messages it receives.
 
 use chrono::{DateTime, Utc};
 use serde_json::json;
@@ -8,7 +8,8 @@ use super::service::{About, Note, Post, Service, Verdict, address, by_status, ma
 use crate::http::Answer;
 use crate::vocab::chat::{Hook, Part};
 
-/// Maximum bytes of the text. The whole message may have 28 KB, and JSON escapes some.
+/// Maximum bytes of the text. The limit of the whole message is 28 KB, and JSON escaping makes the
+/// text longer.
 const TEXT_MAX: usize = 20_000;
 
 static ABOUT: About = About {
@@ -58,8 +59,7 @@ impl Service for Teams {
     }
 
     fn verdict(&self, answer: &Answer, now: DateTime<Utc>) -> Verdict {
-        // 202 says that the workflow has the message, not that it was posted. A wrong signature; no such
-        // workflow.
+        // 202 only means that the workflow received the message. Wrong signature; unknown workflow.
         by_status(answer, now, &[401, 403, 404, 410])
     }
 }

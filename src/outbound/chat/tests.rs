@@ -9,7 +9,7 @@ use crate::vocab::ids::RuleId;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
 
-/// An address or tokens that each service accepts, and the most bytes of a text.
+/// A valid address or tokens for each service, and its maximum bytes of a text.
 const GOOD: [(&str, [Option<&str>; 3], usize); 9] = [
     ("slack", [Some("https://hooks.slack.com/services/T0/B0/abcdefghwxyz"), None, None], 3_000),
     ("discord", [Some("https://discord.com/api/v10/webhooks/12/abcdefghwxyz"), None, None], 2_000),
@@ -65,7 +65,8 @@ fn parsed(name: &str, parts: [Option<&str>; 3], kept: &[&Chat]) -> Result<Chat, 
     parsed.map_err(|Refused { part, why }| format!("{}: {why}", part.as_str()))
 }
 
-/// 1,000 names, every other one a long internationalised one, of a rule whose name is all markup.
+/// An alert with 1,000 names, every other one long and internationalised, of a rule whose name
+/// consists of markup.
 fn alert() -> Alert {
     let longest = "größte-bücherregale-für-münchen-und-umgebung.com";
     let name = |at: usize| AlertName {
@@ -94,7 +95,8 @@ fn alert() -> Alert {
     }
 }
 
-/// The post of a service, its body as JSON (a form as an object), and the text with the names.
+/// Returns a service's request, its body as JSON (a form becomes an object), and the text with the
+/// names.
 fn posted(name: &str, link: Option<&str>) -> (Post, Value, String) {
     let (_, parts, _) = GOOD.iter().find(|(it, ..)| *it == name).expect(name);
     let chat = parsed(name, *parts, &[]).expect(name);
@@ -135,7 +137,7 @@ fn every_service_accepts_what_it_gives_and_shows_little_of_it() {
         for text in shown.iter().flatten().chain([&chat.hook.label(), &format!("{chat:?}")]) {
             assert!(!text.contains("abcdefgh") && !text.contains("topic"), "{name}: {text}");
         }
-        // In its masked form it refers to itself, once.
+        // Sent in masked form, a chat refers to itself, but only once.
         let again = shown.each_ref().map(Option::as_deref);
         assert_eq!(parsed(name, again, &[&chat]).as_ref(), Ok(&chat), "{name}");
         let other = Chat { service: "other".into(), hook: chat.hook.clone() };

@@ -1,4 +1,4 @@
-//! Tests with responses of several registries, damaged ones and random ones.
+//! Tests with responses of several registries, and with damaged and random responses.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -103,7 +103,7 @@ fn states_follow_from_statuses_and_days() {
         (fixture!("thick-pending-delete"), "example.online", "2026-10-15", "pending-delete"),
         (fixture!("thick-add-period"), "example.info", "2026-10-10", "registered-again"),
         (fixture!("thick-add-period"), "example.info", "", "registered"),
-        // Registered on 19 October in UTC: not after a drop of that day.
+        // Registered on 19 October in UTC, so not after a drop on that day.
         (fixture!("cc-server-hold"), "example.co.uk", "2026-10-19", "renewed"),
         (fixture!("cc-server-hold"), "example.co.uk", "2026-10-18", "registered-again"),
         (fixture!("cc-no-events"), "example.nl", "2026-10-18", "registered"),
@@ -192,7 +192,7 @@ fn implausible_dates_are_ignored() {
         ("2026-11-20T10:00:00", "2026-11-20"),
         ("2026-11-20 10:00:00.5", "2026-11-20"),
         ("2026-11-20", "2026-11-20"),
-        // A slightly fast clock, and a wrong one.
+        // A slightly fast clock, and a completely wrong one.
         ("2026-11-22T11:00:00Z", "2026-11-22"),
         ("2026-11-23T00:00:00Z", ""),
         ("9999-12-31T23:59:59Z", ""),

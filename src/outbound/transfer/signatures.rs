@@ -1,7 +1,7 @@
-//! Signatures of a response of many messages (RFC 8945 §5.3.1).
+//! Signatures of a response that consists of many messages (RFC 8945 §5.3.1).
 //!
-//! The first and the last message are signed. Between two signed ones there may be up to 99 that are not;
-//! the next signature covers them.
+//! The first and the last message are signed. Up to 99 unsigned messages may follow a signed one; the
+//! next signature covers them.
 
 use hickory_proto::rr::TSigner;
 use hickory_proto::rr::rdata::tsig::signed_bitmessage_to_buf;
@@ -14,17 +14,17 @@ pub(super) const UNSIGNED_MAX: usize = 99;
 /// The signatures of a response so far.
 pub(super) struct Signatures {
     key: TSigner,
-    /// Signature of the question, or of the last signed message.
+    /// Signature of the query, or of the last signed message.
     previous: Vec<u8>,
-    /// When the server signed last; `None` before its first message.
+    /// Time of the server's last signature; `None` before its first message.
     signed_at: Option<u64>,
-    /// The messages since then, as received: at most [`UNSIGNED_MAX`] of 64 KiB.
+    /// The unsigned messages received since then: up to [`UNSIGNED_MAX`], of up to 64 KiB each.
     unsigned: Vec<u8>,
     unsigned_count: usize,
 }
 
 impl Signatures {
-    /// Signatures of the response to a query with the signature `question`.
+    /// Creates the verifier of the response to a query with the signature `question`.
     pub(super) fn of_response(key: TSigner, question: Vec<u8>) -> Signatures {
         Signatures {
             key,
@@ -65,7 +65,7 @@ impl Signatures {
     }
 
     fn check_signed(&mut self, message: &[u8], now: u64) -> Result<(), TransferError> {
-        // The digest covers all variables of the first signature, but only the time of later ones.
+        // The digest of the first signature covers all variables, that of later ones only the time.
         let is_first = self.signed_at.is_none();
         let (rest, record) = signed_bitmessage_to_buf(message, None, is_first)?;
         let tsig = record.data;

@@ -1,4 +1,4 @@
-//! Transfers from a stand-in that signs automatically, with signatures at any spacing.
+//! Transfers from a test server that signs messages at any spacing.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -35,7 +35,7 @@ fn ns(owner: &str) -> Record {
     Record::from_rdata(name(owner), 60, RData::NS(NS(name("ns1.host.net."))))
 }
 
-/// The messages of a zone with a name in each: the SOA record is the first record and the last.
+/// The messages of a zone with one name in each. The SOA record is the first and the last record.
 fn zone(messages: usize) -> Vec<Vec<Record>> {
     let mut zone: Vec<Vec<Record>> =
         (0..messages).map(|at| vec![ns(&format!("name{at}.ee."))]).collect();
@@ -44,17 +44,17 @@ fn zone(messages: usize) -> Vec<Vec<Record>> {
     zone
 }
 
-/// Behaviour of the stand-in.
+/// Behaviour of the test server.
 #[derive(Clone, Default)]
 struct Play {
     messages: Vec<Vec<Record>>,
-    /// The messages that are signed.
+    /// Indexes of the signed messages.
     signed: BTreeSet<usize>,
-    /// A message that is changed after it was digested.
+    /// Index of a message that is changed after signing.
     tampered: Option<usize>,
-    /// Seconds that its clock is behind.
+    /// Seconds by which its clock is behind.
     behind: u64,
-    /// The last message is repeated without end.
+    /// Whether the last message is repeated forever.
     is_endless: bool,
 }
 
@@ -73,7 +73,7 @@ fn wire(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Signs a message as RFC 8945 §4.3 and §5.3.1 have it; returns it with its TSIG record.
+/// Signs a message according to RFC 8945 §4.3 and §5.3.1. Returns it with its TSIG record.
 fn sign(
     bytes: &[u8],
     previous: &mut Vec<u8>,
@@ -100,7 +100,7 @@ fn sign(
     signed
 }
 
-/// Plays for one connection; returns its address.
+/// Serves one connection. Returns the server's address.
 async fn serve(play: Play) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -124,7 +124,7 @@ async fn serve(play: Play) -> SocketAddr {
                 unsigned.extend(&bytes);
             }
             if play.tampered == Some(at) {
-                // The last letter of a name, or of the serial number.
+                // Changes the last letter of the name.
                 let at = bytes.windows(4).position(|it| it == b"name").expect("a name");
                 bytes[at] = b'f';
             }
@@ -147,7 +147,7 @@ fn client(allow: &[&str]) -> Client {
     Client::new(Guard::new(rules, dns.expect("a resolver")), None).expect("a client")
 }
 
-/// Transfers the zone from the stand-in; returns the text.
+/// Transfers the zone from the test server. Returns the text.
 async fn transfer(play: Play) -> Result<String, TransferError> {
     let key = (!play.signed.is_empty()).then(|| TransferKey(signer()));
     transfer_with(play, key, MAX).await
@@ -185,7 +185,7 @@ async fn up_to_99_messages_between_signatures_are_covered_by_the_next() {
         let text = transfer(play).await.unwrap_or_else(|err| panic!("{messages}, {step}: {err}"));
         assert_eq!(text.lines().count(), messages + 2, "{messages}, {step}");
     }
-    // Spacings that change.
+    // Varying spacing.
     let signed = BTreeSet::from([0, 1, 2, 10, 11, 60, 150, 249]);
     let play = Play { messages: zone(250), signed, ..Play::default() };
     assert_eq!(transfer(play).await.expect("transferred").lines().count(), 252);
@@ -241,7 +241,7 @@ async fn a_zone_without_end_is_bounded_by_its_bytes() {
         let error = said(transfer(play).await);
         assert!(error.contains("1048576") && error.contains("max_mib"), "{error}");
     }
-    // The text of a zone is larger than its messages, and bounded too.
+    // The text of a zone is larger than its messages, and is bounded too.
     let long = ns(&format!("{}.ee.", "a".repeat(60)));
     let messages = vec![vec![soa("ee.", 7)], vec![long; 200], vec![soa("ee.", 7)]];
     let play = Play { messages, ..Play::default() };

@@ -13,7 +13,7 @@ use crate::vocab::time::UnixMs;
 /// Jitter of a retry in percent of its delay, so that failed deliveries do not retry in step.
 const JITTER_PERCENT: u64 = 20;
 
-/// Time of each attempt after the first one.
+/// Times of the attempts, counted from the first one.
 #[derive(Clone, Debug)]
 pub struct Schedule(Vec<Duration>);
 
