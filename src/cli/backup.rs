@@ -237,10 +237,10 @@ fn restore_into(
     backup::put_in_place(arriving.path(), data)?;
     // Last: a data folder with a journal is complete.
     let users = journal::restored(config, &arriving.path().join(USERS))?;
+    let digest = users.converted_from.as_ref().unwrap_or(&users.state_digest);
     ensure!(
-        users.state_digest == done.facts.state_digest,
-        "the digest of the restored users' data is {}, expected {}; keep the backup and report this",
-        users.state_digest,
+        *digest == done.facts.state_digest,
+        "the digest of the restored users' data is {digest}, expected {}; keep the backup and report this",
         done.facts.state_digest
     );
     let settings = keep_settings(config, &arriving.path().join(SETTINGS), data)?;

@@ -333,14 +333,26 @@ pub(super) struct Restored {
     pub seq: u64,
     pub state_digest: String,
     pub counts: Counts,
+    /// The digest that the backup of an older version has; its rows had other bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub converted_from: Option<String>,
 }
 
-/// Makes the journal of an empty data folder from a backup.
+/// Makes the journal of an empty data folder from a backup, also one of an older version.
 pub(super) fn restored(config: &Config, file: &Path) -> anyhow::Result<Restored> {
     std::fs::File::open(file)
         .with_context(|| format!("cannot read the backup {}", file.display()))?;
-    let restored = journal::restore(&Disk, file, &journal_folder(&config.data))
-        .map_err(|err| not_restored(err, file))?;
+    let dir = journal_folder(&config.data);
+    let restored = journal::restore(&Disk, file, &dir).map_err(|err| not_restored(err, file))?;
+    let folder = temporary_folder(config)?;
+    let converted = folder.path().join("backup");
+    if back_up_former(&Disk, &dir, &converted)?.is_some() {
+        // The backup itself still has the older layout.
+        std::fs::remove_dir_all(&dir)
+            .with_context(|| format!("cannot remove {}", dir.display()))?;
+        let converted_from = Some(hex::encode(restored.state_digest));
+        return Ok(Restored { converted_from, ..self::restored(config, &converted)? });
+    }
     // Opened as a server would: a state that cannot be served must not count as restored.
     let store = Store::open(&config.data, config.plans.clone(), config.clock)?;
     let digest = store.state_digest();
@@ -353,7 +365,8 @@ pub(super) fn restored(config: &Config, file: &Path) -> anyhow::Result<Restored>
             hex::encode(restored.state_digest)
         );
     }
-    Ok(Restored { seq: restored.seq, state_digest: hex::encode(digest), counts })
+    let state_digest = hex::encode(digest);
+    Ok(Restored { seq: restored.seq, state_digest, counts, converted_from: None })
 }
 
 fn not_restored(err: JournalError, file: &Path) -> anyhow::Error {
@@ -377,7 +390,7 @@ fn upgrade(config: &Config) -> anyhow::Result<()> {
         bail!("this version wrote the journal in {}; there is nothing to convert", dir.display());
     }
     let new = Config { data: folder.path().join("data"), ..config.clone() };
-    let Restored { seq, state_digest, counts } = restored(&new, &path)?;
+    let Restored { seq, state_digest, counts, .. } = restored(&new, &path)?;
     let kept_as = journal::set_aside(&Disk, &dir, "upgrade")?;
     std::fs::rename(journal_folder(&new.data), &dir)
         .and_then(|()| std::fs::File::open(&config.data)?.sync_all())

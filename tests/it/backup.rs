@@ -239,6 +239,23 @@ fn a_restore_that_is_refused_leaves_the_data_folder_as_it_was() {
 }
 
 #[test]
+fn a_backup_of_an_older_version_is_converted() {
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/backups/94342a2.tar");
+    let site = Site::new();
+    let output = site.ok(&["restore", old.to_str().expect("UTF-8")]);
+    let restored: Value = serde_json::from_str(&output).expect("JSON");
+    assert_eq!([&restored["seq"], &restored["counts"]["accounts"]], [9, 2], "{restored}");
+    // The settings come along as well.
+    let settings = restored["settings"].as_str().expect("a path");
+    assert_eq!(fs::read_to_string(settings).expect("kept"), "[plans.pro]\nactive_rules = 7\n");
+    site.run(&["journal", "upgrade"]).assert_failed(1, &["nothing to convert"]);
+    let key = site.ok(&["account", "key", "one@example.com"]);
+    let server = site.serve("2026-11-25");
+    let drops = server.client_with(key.trim()).get("/api/v1/drops").json();
+    assert_eq!(drops["total"], 2, "{drops}");
+}
+
+#[test]
 fn a_backup_during_ingests_has_every_list_that_it_says_it_has() {
     let site = Site::with_a_name_of_each_kind();
     let key = site.account("owner@example.com", "api");

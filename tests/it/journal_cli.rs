@@ -161,6 +161,10 @@ fn a_journal_of_a_former_version_is_converted_once() {
     let after: Vec<_> =
         files(&site).into_iter().filter(|(path, _)| !path.ends_with("LOCK")).collect();
     assert_eq!(after, before, "nothing but the lock was written");
+    let list = site.write("list.csv", "domain,drop_date\nsolar.com,2026-03-14\n");
+    site.ok(&["ingest", list.to_str().expect("UTF-8")]);
+    let serve = site.run(&["serve", "--listen", "127.0.0.1:0"]);
+    serve.assert_failed(1, &["an older dropdex wrote it", "`dropdex journal upgrade`"]);
     let upgraded = line(&site.ok(&["journal", "upgrade"]));
     assert_eq!(upgraded["counts"]["accounts"], json!(4), "{upgraded}");
     let kept = PathBuf::from(upgraded["kept_as"].as_str().expect("a path"));
