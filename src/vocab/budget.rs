@@ -1,7 +1,7 @@
 //! CPU time budgets of queries. The work of a request runs under a [`Budget`]; long loops call
-//! [`spent`] every few thousand steps and stop early when the budget is used up. [`Budget::lend`] then
-//! discards the incomplete result and returns the reason. The loops need no parameter and no error for
-//! this, and outside of requests (rebuilds, matching, commands) the budget is unlimited.
+//! [`spent`] every few thousand steps and stop early when the budget is used up. [`Budget::lend`]
+//! then discards the incomplete result and returns the reason. The loops need no parameter and no
+//! error for this. Outside of requests (rebuilds, matching, commands), the budget is unlimited.
 //!
 //! The budget is CPU time, so waiting for a core on a busy machine costs nothing. It ends at once when
 //! the client disconnects. The same calls give way to the work of other accounts ([`crate::turns`]).
@@ -17,8 +17,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::turns::Turn;
 
-/// Maximum CPU time of a request: more than any query over ten million names takes, and little enough
-/// for other requests. Unoptimised code is twenty times slower.
+/// Maximum CPU time of a request: more than any query over ten million names takes, but short
+/// enough to not hold up other requests. Unoptimised code is twenty times slower.
 pub const QUERY_TIME_MAX: Duration =
     if cfg!(debug_assertions) { Duration::from_secs(5) } else { Duration::from_millis(250) };
 
@@ -52,10 +52,10 @@ impl Drop for Waiting {
 #[derive(Debug)]
 struct Running {
     time_max: Duration,
-    /// Earliest instant at which the CPU time can be used up; it is read only after that.
+    /// Earliest instant at which the CPU time can be used up. The CPU clock is read only after it.
     until: Instant,
-    /// The thread's CPU time at the start; `None` where the system does not report it, and wall time
-    /// is used instead.
+    /// The thread's CPU time at the start; `None` if the system does not report it; wall time is
+    /// then used instead.
     begun: Option<Duration>,
     gone: Arc<AtomicBool>,
     spent: Option<Spent>,
@@ -74,8 +74,8 @@ impl Budget {
         (Budget { time_max, gone: Arc::clone(&gone) }, Waiting(gone))
     }
 
-    /// Runs `work` on this thread within the budget. Does not start it when the client has gone. `turn`
-    /// ends with it.
+    /// Runs `work` on this thread within the budget, unless the client has disconnected. `turn`
+    /// ends with the work.
     ///
     /// # Errors
     /// The budget was spent, so the result of `work` may be incomplete.
@@ -99,15 +99,15 @@ impl Budget {
     }
 }
 
-/// Returns true when the work on this thread must stop. Takes about 30 ns within a request: call it
-/// every few thousand steps. It blocks while the work of other accounts comes first, so no lock may be
-/// held.
+/// Returns true if the work on this thread must stop. A call takes about 30 ns within a request, so
+/// call it every few thousand steps. It blocks while the work of other accounts comes first, so no
+/// lock may be held.
 pub fn spent() -> bool {
     RUNNING.with_borrow_mut(|running| running.as_mut().is_some_and(Running::look))
 }
 
-/// [`spent`] for work that has a bound of its own, so that its time does not count: true when its client is
-/// gone.
+/// As [`spent`], for work that has its own limit and is not charged: returns true if its client has
+/// disconnected.
 pub fn abandoned() -> bool {
     RUNNING.with_borrow_mut(|running| {
         running.as_mut().is_some_and(|running| {
@@ -117,8 +117,8 @@ pub fn abandoned() -> bool {
     })
 }
 
-/// Runs `work` within the rest of this thread's budget; `None` if that does not suffice. The work
-/// around it is not ended by that.
+/// Runs `work` within the rest of this thread's budget; `None` if that does not suffice. The
+/// surrounding work continues in either case.
 pub fn in_time<T>(work: impl FnOnce() -> T) -> Option<T> {
     let done = (!spent()).then(work);
     RUNNING.with_borrow_mut(|running| {
@@ -144,12 +144,12 @@ pub fn shared<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Runs `work` for each item on all cores, within the rest of this thread's budget, which pays
-/// for the time of all cores; a single one on this thread. Results come in the order of the items.
-/// `work` must not wait for other work of this pool. Items run in rounds, between which the work of other
-/// accounts gets its turn: a thread of the pool cannot give way.
+/// Runs `work` for each item on all cores, within the rest of this thread's budget, which is
+/// charged for the time of all cores. A single item runs on this thread. Results are in the order
+/// of the items. `work` must not wait for other work of this pool. Items run in rounds, between
+/// which the work of other accounts gets its turn, because threads of the pool cannot give way.
 pub fn on_all_cores<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    /// Its threads inherit the priority of the thread of a query.
+    /// Its threads inherit the priority of the query thread that starts them.
     static POOL: LazyLock<Option<ThreadPool>> =
         LazyLock::new(|| ThreadPoolBuilder::new().build().ok());
     let Some(pool) = (items.len() > 1).then(|| POOL.as_ref()).flatten() else {
@@ -229,7 +229,7 @@ impl Share {
         done
     }
 
-    /// Charges a budget for what its share used.
+    /// Charges a budget for the time that its share used.
     fn charge(self, running: &mut Running) {
         running.time_max = running.time_max.saturating_sub(self.used());
         running.until = Instant::now();
@@ -273,7 +273,7 @@ impl Running {
         self.spent.is_some()
     }
 
-    /// Lets the work of others go first if it is their turn. Waiting costs no budget.
+    /// Lets other work go first if it is due. Waiting does not use the budget.
     fn give_way(&mut self, now: Instant) {
         if let Some(waited) = self.turn.as_mut().and_then(|turn| turn.give_way(now)) {
             self.until += waited;
@@ -290,7 +290,7 @@ impl Running {
     }
 }
 
-/// CPU time of this thread since it started.
+/// Returns the CPU time of this thread since it started.
 fn core_time() -> Option<Duration> {
     let stat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     stat.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_takes_too_long_does_not_end_the_rest() {
+    fn an_overrunning_part_does_not_end_the_rest() {
         let (budget, _waiting) = Budget::new(SHORT);
         let parts = || [in_time(|| 1), in_time(|| i32::from(work())), in_time(|| 3)];
         assert_eq!(budget.lend(None, parts), Ok([Some(1), None, None]));
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn work_stops_when_the_client_is_gone() {
+    fn work_stops_when_the_client_disconnects() {
         let (budget, waiting) = Budget::new(LONG);
         drop(waiting);
         assert_eq!(budget.lend(None, || panic!("must not start")), Err(Spent::Gone));

@@ -2,22 +2,23 @@
 
 use std::borrow::Cow;
 
-/// Characters that start a formula in a spreadsheet, or a line or cell that may start with one; the last
-/// four are the full-width forms that spreadsheets of East Asian locales read alike.
+/// Characters that start a formula in a spreadsheet, or that start a line or cell which may hold
+/// one. The last four are the full-width forms, which spreadsheets of East Asian locales treat
+/// alike.
 const FORMULA_STARTS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
-/// Puts a `'` before text that a spreadsheet would evaluate as a formula (OWASP, CSV Injection), and before
-/// text that looks guarded already, so that [`unguarded`] returns every text as it was.
+/// Puts a `'` before text that a spreadsheet would evaluate as a formula (OWASP, CSV Injection),
+/// and before text that already looks guarded, so that [`unguarded`] restores every text.
 pub fn without_formula(text: &str) -> Cow<'_, str> {
     if is_guarded_or_formula(text) { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
 }
 
-/// The text that [`without_formula`] was given: takes one `'` away.
+/// Restores the text that was passed to [`without_formula`], by removing one `'`.
 pub fn unguarded(text: &str) -> &str {
     text.strip_prefix('\'').filter(|rest| is_guarded_or_formula(rest)).unwrap_or(text)
 }
 
-/// Any number of `'`, then the start of a formula.
+/// Returns true for any number of `'`, followed by the start of a formula.
 fn is_guarded_or_formula(text: &str) -> bool {
     text.trim_start_matches('\'').starts_with(FORMULA_STARTS)
 }
@@ -45,7 +46,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn guarded_texts_come_back_as_they_were(text in "['=+@\t\r\n＝－a -]{0,6}|.*") {
+        fn guarded_texts_are_restored(text in "['=+@\t\r\n＝－a -]{0,6}|.*") {
             let cell = without_formula(&text);
             prop_assert_eq!(unguarded(&cell), text.as_str());
             prop_assert!(!cell.starts_with(FORMULA_STARTS));

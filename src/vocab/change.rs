@@ -39,7 +39,7 @@ named_enum! {
 parse_named!(ChangeKind);
 
 impl ChangeKind {
-    /// The kind at a place in the list.
+    /// Returns the kind at a place in the list.
     pub fn at(place: u8) -> Option<ChangeKind> {
         ChangeKind::ALL.get(usize::from(place)).copied()
     }
@@ -57,23 +57,23 @@ impl ChangeKinds {
     /// All kinds.
     pub const ALL: ChangeKinds = ChangeKinds((1 << ChangeKind::ALL.len()) - 1);
 
-    /// The set with `kind` added.
+    /// Returns the set with `kind` added.
     #[must_use]
     pub fn with(self, kind: ChangeKind) -> ChangeKinds {
         ChangeKinds(self.0 | 1 << kind as u32)
     }
 
-    /// Returns true when `kind` is in the set.
+    /// Returns true if `kind` is in the set.
     pub fn has(self, kind: ChangeKind) -> bool {
         self.0 & 1 << kind as u32 != 0
     }
 
-    /// Returns true when the set is empty.
+    /// Returns true if the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The kinds in the order of [`ChangeKind::ALL`].
+    /// Returns the kinds in the order of [`ChangeKind::ALL`].
     pub fn iter(self) -> impl Iterator<Item = ChangeKind> {
         ChangeKind::ALL.into_iter().filter(move |&kind| self.has(kind))
     }
@@ -105,10 +105,10 @@ named_enum! {
     pub enum ChangeSource {
         /// A list, or a score computed from lists.
         List = "list",
-        /// The day: expected from the lifecycle of the suffix.
+        /// The calendar: expected from the lifecycle of the suffix.
         Calendar = "calendar",
-        /// A response of the registry about a watched name. Only accounts that watch the name may see
-        /// the event, because it reveals that it is watched.
+        /// A response of the registry about a watched name. Only accounts that watch the name may
+        /// see the event, because it reveals that the name is watched.
         Registry = "registry",
     }
 }
@@ -125,14 +125,15 @@ pub struct Change {
     pub day: Day,
     /// The score at the time; `None` for a name that is not in the lists.
     pub dqs: Option<Dqs>,
-    /// The score before; `Some` only for [`ChangeKind::Rescored`].
+    /// The previous score; `Some` only for [`ChangeKind::Rescored`].
     pub dqs_before: Option<Dqs>,
     /// Effective release of the latest drop at the time, if there is a drop.
     pub release: Option<Day>,
 }
 
 impl Change {
-    /// Returns true if a list or the registry said so, and false if the calendar expects it.
+    /// Returns true if a list or the registry reported the event, and false if it is expected by
+    /// the calendar.
     pub fn verified(&self) -> bool {
         self.source != ChangeSource::Calendar
     }
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_hold_what_they_are_made_of() {
+    fn sets_contain_their_members() {
         let some: ChangeKinds =
             [ChangeKind::Renewed, ChangeKind::DropsTomorrow].into_iter().collect();
         assert!(some.has(ChangeKind::Renewed) && !some.has(ChangeKind::Available));

@@ -9,17 +9,18 @@ use serde::{Deserialize, Serialize};
 use crate::secret::Secret;
 use crate::url::WebhookUrl;
 
-/// Stands for what a shown secret leaves out. No secret contains it.
+/// Stands for the hidden part of a secret. No secret contains it.
 pub const CUT: char = '…';
-/// Minimum characters of a secret whose last ones are shown.
+/// Minimum length of a secret whose last characters are shown.
 const SHOWN_FROM: usize = 12;
-/// Characters that are shown.
+/// Number of characters that are shown.
 const SHOWN_CHARS: usize = 4;
 
-/// A place that a chat service delivers to.
+/// A destination in a chat service.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chat {
-    /// Name of the service, such as `slack`. Text, so that a new service needs no new stored bytes.
+    /// Name of the service, such as `slack`. It is stored as text, so that a new service needs no
+    /// new format.
     pub service: CompactString,
     pub hook: Hook,
 }
@@ -43,7 +44,7 @@ pub enum Part {
 impl Part {
     pub const ALL: [Part; 3] = [Part::Url, Part::Token, Part::User];
 
-    /// Name in requests and forms.
+    /// Returns the name in requests and forms.
     pub fn as_str(self) -> &'static str {
         match self {
             Part::Url => "url",
@@ -54,7 +55,7 @@ impl Part {
 }
 
 impl Hook {
-    /// The secret text of a part.
+    /// Returns the secret text of a part.
     pub fn reveal(&self, part: Part) -> Option<&str> {
         match part {
             Part::Url => self.url.as_ref().map(WebhookUrl::as_str),
@@ -63,7 +64,7 @@ impl Hook {
         }
     }
 
-    /// A part as it is shown: `https://hooks.slack.com/…wxyz`, `…wxyz`.
+    /// Returns a part in the form in which it is shown: `https://hooks.slack.com/…wxyz`, `…wxyz`.
     pub fn shown(&self, part: Part) -> Option<String> {
         let text = self.reveal(part)?;
         let host = match (part, &self.url) {
@@ -74,7 +75,7 @@ impl Hook {
         Some(format!("{host}{CUT}{}", last(secret)))
     }
 
-    /// The host, and the last four characters of the secret.
+    /// Returns the host and the last four characters of the secret.
     pub fn label(&self) -> String {
         let host = self.url.as_ref().map(authority);
         let secret = self.token.as_ref().map(Secret::reveal);
@@ -85,7 +86,7 @@ impl Hook {
         host.map_or_else(|| end.clone(), |host| format!("{host} {end}"))
     }
 
-    /// Approximate memory of the texts.
+    /// Returns the approximate size of the texts in memory.
     pub fn bytes(&self) -> usize {
         Part::ALL.into_iter().filter_map(|part| self.reveal(part)).map(str::len).sum()
     }
@@ -97,13 +98,13 @@ impl fmt::Debug for Chat {
     }
 }
 
-/// Host and, unless it is 443, port.
+/// Returns the host and, unless it is 443, the port.
 fn authority(url: &WebhookUrl) -> String {
     let rest = url.as_str().strip_prefix("https://").unwrap_or_default();
     rest.split(['/', '?']).next().unwrap_or_default().to_owned()
 }
 
-/// The last characters of a secret that is long enough to keep most of it.
+/// Returns the last characters of a secret, if it is long enough to hide most of it.
 fn last(secret: &str) -> &str {
     let count = secret.chars().count();
     if count < SHOWN_FROM {

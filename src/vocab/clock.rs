@@ -1,4 +1,4 @@
-//! The one clock of the process.
+//! The clock of the process.
 
 mod trust;
 
@@ -11,10 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::day::Day;
 use trust::{Trust, Turn};
 
-/// The beginning of monotonic times.
+/// The origin of monotonic times.
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Source of the time for all of dropdex, so that `--today` and tests can set it. Copies are one clock.
+/// Source of the time for all of dropdex, so that `--today` and tests can set it. Copies share one
+/// clock.
 ///
 /// The system's clock counts only while it can be trusted: see [`Clock::is_trusted`].
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -26,7 +27,7 @@ pub struct Clock {
     trust: Option<&'static Mutex<Trust>>,
 }
 
-/// A clock, for another process of this machine.
+/// The settings of a clock, for another process of this machine.
 #[derive(Serialize, Deserialize)]
 struct Sent {
     pinned: Option<Day>,
@@ -40,7 +41,7 @@ impl From<Clock> for Sent {
             Some(_) => TimeDelta::zero(),
             None => clock.now() - system_now(),
         };
-        // The two readings are consecutive.
+        // The two clocks are read in direct succession.
         let ahead_ms = Some(ahead.num_milliseconds()).filter(|it| it.abs() > 1_000);
         Sent { pinned: clock.pinned, ahead_ms: ahead_ms.unwrap_or(0) }
     }
@@ -53,25 +54,27 @@ impl From<Sent> for Clock {
 }
 
 impl Clock {
-    /// The system's clock, in UTC. It is not trusted before [`Clock::start`].
+    /// Returns the system's clock, in UTC. It is not trusted before [`Clock::start`].
     pub fn system() -> Clock {
-        // There is one in a process, which lives as long as the settings.
+        // A process has one such clock, which lives as long as the settings.
         let trust = Box::leak(Box::default());
         Clock { trust: Some(trust), ..Clock::default() }
     }
 
-    /// A clock whose day is always `today`; the time of day follows the system clock. It is always trusted.
+    /// Returns a clock whose day is always `today`; the time of day follows the system clock. It is
+    /// always trusted.
     pub fn pinned_to(today: Day) -> Clock {
         Clock { pinned: Some(today), ..Clock::default() }
     }
 
-    /// The day the clock is pinned to, if any.
+    /// Returns the day to which the clock is pinned, if any.
     pub fn pinned(&self) -> Option<Day> {
         self.pinned
     }
 
-    /// The current instant, UTC. A request reads it once and passes it on. While the system's clock cannot be
-    /// trusted, this continues from the last time that could, or from the newest record.
+    /// Returns the current instant, UTC. A request reads it once and passes it on. While the
+    /// system's clock is not trusted, the time continues from the last trusted reading, or from the
+    /// newest record.
     pub fn now(&self) -> DateTime<Utc> {
         let wall = system_now();
         match (self.pinned, self.trust()) {
@@ -90,17 +93,20 @@ impl Clock {
         }
     }
 
-    /// Whether the system's clock shows a time before this program was built, so that no day is known.
+    /// Returns true if the system's clock shows a time before this program was built, so that no
+    /// day is known.
     pub fn is_unset(&self) -> bool {
         self.pinned.is_none() && system_now().timestamp_millis() < trust::BUILT
     }
 
-    /// The current UTC day. A system clock before 1985 or after 2164 reads as the nearest [`Day`].
+    /// Returns the current UTC day. A system clock before 1985 or after 2164 reads as the nearest
+    /// [`Day`].
     pub fn today(&self) -> Day {
         Day::nearest(self.now())
     }
 
-    /// Compares the system's clock with the time of the newest record, once that is known. `None` without any record.
+    /// Compares the system's clock with the time of the newest record, once that is known; `None`
+    /// means that no record exists.
     pub fn start(&self, newest: Option<DateTime<Utc>>) {
         let Some(mut trust) = self.trust() else { return };
         let newest = newest.map(|it| it.timestamp_millis());
@@ -126,8 +132,8 @@ impl Clock {
         }
     }
 
-    /// Whether the time of this process counts for others. Not before the program was
-    /// built, far from the newest record, or far from the clocks of most nodes.
+    /// Returns true if the system's clock is trusted: it is not before the build of the program,
+    /// far from the newest record, or far from the clocks of most nodes.
     pub fn is_trusted(&self) -> bool {
         self.now();
         self.trust().is_none_or(|trust| trust.is_trusted())
@@ -140,13 +146,14 @@ impl Clock {
         }
     }
 
-    /// Whether the day may be stored: the clock is trusted, and other nodes have had time to contradict.
+    /// Returns true if the day may be stored: the clock is trusted, and other nodes have had time
+    /// to send theirs.
     pub fn stores(&self) -> bool {
         self.is_trusted() && self.trust().is_none_or(|trust| trust.stores(monotonic_ms()))
     }
 
-    /// Whether stored days that are far ahead may be corrected, because they came from a wrong clock. Not in the first
-    /// seconds of a clock that is behind the newest record.
+    /// Returns true if stored days that are far ahead may be corrected, because they came from a
+    /// wrong clock. False in the first seconds of a clock that is behind the newest record.
     pub fn corrects(&self) -> bool {
         self.is_trusted() && self.trust().is_none_or(|trust| trust.corrects(monotonic_ms()))
     }

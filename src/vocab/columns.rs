@@ -1,4 +1,4 @@
-//! Columns of the drop list that a person chose.
+//! The choice of columns of the drop list.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::named::named_enum;
 
 named_enum! {
-    /// A column of the drop list beside name and score, in the order of the table.
+    /// An optional column of the drop list, in the order of the table. Name and score are always shown.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Column {
         Why = "why",
@@ -29,28 +29,28 @@ named_enum! {
     }
 }
 
-/// Some columns, each at most once, in the order of the table. As text, which cookies and the journal
-/// hold, their names with dots between: `why.length.due`. Names of columns that are not known are left
-/// out, so that a list may lose a column without losing the choice.
+/// A set of columns, in the order of the table. Its text, in cookies and the journal, is their
+/// names separated by dots: `why.length.due`. Unknown names are dropped, so a removed column does
+/// not invalidate a choice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Columns(Vec<Column>);
 
 impl Columns {
-    /// The columns with these names.
+    /// Returns the columns with these names.
     pub fn named<'a>(names: impl Iterator<Item = &'a str>) -> Columns {
         let names: Vec<_> = names.collect();
         let is_chosen = |column: &Column| names.contains(&column.as_str());
         Columns(Column::ALL.into_iter().filter(is_chosen).collect())
     }
 
-    /// The columns, in the order of the table.
+    /// Returns the columns in the order of the table.
     pub fn as_slice(&self) -> &[Column] {
         &self.0
     }
 }
 
-/// Why, length, other TLDs, release and state.
+/// The default: why, length, other TLDs, release and state.
 impl Default for Columns {
     fn default() -> Columns {
         let columns = [Column::Why, Column::Length, Column::Tlds, Column::Due, Column::State];

@@ -18,7 +18,7 @@ pub struct Day(NonZeroU16);
 /// Days from 0001-01-01 (chrono's day 1) to 1984-12-31.
 const EPOCH_FROM_CE: i32 = 724_641;
 
-/// See [`Day::replaces`].
+/// Days by which a counted day may lie ahead of today; see [`Day::replaces`].
 const CORRECTED_DAYS_MAX: i32 = 2;
 
 /// Rejects a text that is neither a [`Day`] nor a relative date.
@@ -30,7 +30,7 @@ const CORRECTED_DAYS_MAX: i32 = 2;
 )]
 pub struct RelativeDayError;
 
-/// Rejects a text that is no [`Day`].
+/// Rejects a text that is not a [`Day`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a date from 1985-01-01 to 2164-06-05 written as YYYY-MM-DD")]
 pub struct DayError(String);
@@ -41,66 +41,67 @@ impl Day {
     /// The last representable day: 2164-06-05.
     pub const MAX: Day = Day(NonZeroU16::MAX);
 
-    /// The day of `date`, or `None` outside [`Day::MIN`]..=[`Day::MAX`].
+    /// Returns the day of `date`, or `None` outside [`Day::MIN`]..=[`Day::MAX`].
     pub fn from_date(date: NaiveDate) -> Option<Day> {
         let days = date.num_days_from_ce() - EPOCH_FROM_CE;
         u16::try_from(days).ok().and_then(Day::from_raw)
     }
 
-    /// The UTC day of an instant, or `None` outside [`Day::MIN`]..=[`Day::MAX`].
+    /// Returns the UTC day of an instant, or `None` outside [`Day::MIN`]..=[`Day::MAX`].
     pub fn from_instant(instant: DateTime<Utc>) -> Option<Day> {
         Day::from_date(instant.date_naive())
     }
 
-    /// The UTC day of an instant, clamped to [`Day::MIN`]..=[`Day::MAX`].
+    /// Returns the UTC day of an instant, clamped to [`Day::MIN`]..=[`Day::MAX`].
     pub fn nearest(instant: DateTime<Utc>) -> Day {
         let nearest = if instant < Day::MIN.start() { Day::MIN } else { Day::MAX };
         Day::from_instant(instant).unwrap_or(nearest)
     }
 
-    /// Whether a count of the day `counted` ends when this day is today: it is later, or so much earlier that
-    /// `counted` was the day of a wrong clock. A clock that was corrected by a day or two opens no day again.
+    /// Returns true if a count of the day `counted` ends when today is this day: it is later, or so
+    /// much earlier that `counted` came from a wrong clock. A correction of the clock by a day or
+    /// two reopens no day.
     pub fn replaces(self, counted: Day) -> bool {
         self > counted || self.plus(CORRECTED_DAYS_MAX) < counted
     }
 
-    /// Inverse of [`Day::raw`]; `None` for 0.
+    /// Returns the day of a [`Day::raw`] value; `None` for 0.
     pub fn from_raw(raw: u16) -> Option<Day> {
         NonZeroU16::new(raw).map(Day)
     }
 
-    /// Days since 1984-12-31, 1 or more, as columns and batches store it.
+    /// Returns the days since 1984-12-31, 1 or more, as columns and batches store them.
     pub fn raw(self) -> u16 {
         self.0.get()
     }
 
-    /// Column value of an optional day: [`Day::raw`], or 0 for none.
+    /// Returns the column value of an optional day: [`Day::raw`], or 0 for none.
     pub fn raw_or_zero(day: Option<Day>) -> u16 {
         day.map_or(0, Day::raw)
     }
 
-    /// As a chrono date.
+    /// Returns the day as a chrono date.
     pub fn date(self) -> NaiveDate {
         NaiveDate::from_num_days_from_ce_opt(EPOCH_FROM_CE + i32::from(self.raw()))
             .expect("65,535 days after 1984 is a date")
     }
 
-    /// Midnight UTC at the start of the day.
+    /// Returns midnight UTC at the start of the day.
     pub fn start(self) -> DateTime<Utc> {
         self.date().and_time(NaiveTime::MIN).and_utc()
     }
 
-    /// The day `days` later (earlier when negative), clamped to [`Day::MIN`]..=[`Day::MAX`].
+    /// Returns the day `days` later (earlier if negative), clamped to [`Day::MIN`]..=[`Day::MAX`].
     pub fn plus(self, days: i32) -> Day {
         let raw = (i32::from(self.raw()) + days).clamp(1, i32::from(u16::MAX));
         Day::from_raw(raw as u16).expect("clamped to 1 or more")
     }
 
     /// Parses `YYYY-MM-DD`, or a date relative to `today`: `today`, `tomorrow`, `yesterday`, `+3d`,
-    /// `-3d`. A space stands for the `+`, as forms encode it.
+    /// `-3d`. A space stands for `+`, because forms encode it as one.
     ///
     /// # Errors
-    /// Another text, or a day out of range.
+    /// The text is not a date, or the day is out of range.
     pub fn parse_from(text: &str, today: Day) -> Result<Day, RelativeDayError> {
         let days: i32 = match text {
             "today" => 0,
@@ -115,7 +116,7 @@ impl Day {
                     Some(b'+' | b' ') => (1, &number[1..]),
                     _ => return Err(RelativeDayError),
                 };
-                // `parse` alone would accept another sign.
+                // `parse` would accept another sign.
                 let days = Some(digits).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
                 let days = days.and_then(|digits| digits.parse::<u16>().ok());
                 sign * i32::from(days.ok_or(RelativeDayError)?)
@@ -125,7 +126,7 @@ impl Day {
         raw.and_then(Day::from_raw).ok_or(RelativeDayError)
     }
 
-    /// Whole days from `earlier` to `self`; negative when `self` is the earlier one.
+    /// Returns the whole days from `earlier` to `self`; negative if `self` is the earlier one.
     pub fn days_since(self, earlier: Day) -> i32 {
         i32::from(self.raw()) - i32::from(earlier.raw())
     }
@@ -156,7 +157,8 @@ impl fmt::Display for Day {
     }
 }
 
-/// Text in JSON and other readable formats; [`Day::raw`] in binary ones, such as the journal.
+/// Serialises as text in JSON and other readable formats, and as [`Day::raw`] in binary ones, such
+/// as the journal.
 impl Serialize for Day {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {

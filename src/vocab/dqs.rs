@@ -17,17 +17,17 @@ impl Dqs {
     /// The lowest score.
     pub const MIN: Dqs = Dqs(0);
 
-    /// `points` as a score, or `None` above 100.
+    /// Returns `points` as a score, or `None` above 100.
     pub fn new(points: u8) -> Option<Dqs> {
         (points <= Dqs::MAX.0).then_some(Dqs(points))
     }
 
-    /// A sum of points, clamped to 0..=100.
+    /// Returns the score of a sum of points, clamped to 0..=100.
     pub fn clamped(points: i32) -> Dqs {
         Dqs(points.clamp(0, 100) as u8)
     }
 
-    /// In whole points, 0 to 100.
+    /// Returns the whole points, 0 to 100.
     pub const fn points(self) -> u8 {
         self.0
     }

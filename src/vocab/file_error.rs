@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An I/O error and the file or folder it is about.
+/// An I/O error and the file or folder that caused it.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {source}")]
 pub struct FileError {
@@ -11,7 +11,8 @@ pub struct FileError {
     pub source: io::Error,
 }
 
-/// Whether a write failed because of space, a quota or a limit on the size of files. It may succeed later.
+/// Returns true if a write failed for lack of space, a quota or a limit on the size of files. It
+/// may succeed later.
 pub fn is_full(err: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(err.kind(), StorageFull | QuotaExceeded | FileTooLarge)
@@ -22,7 +23,7 @@ pub trait AtPath<T> {
     /// Adds `path` to the error.
     ///
     /// # Errors
-    /// That of `self`.
+    /// The error of `self`.
     fn at(self, path: &Path) -> Result<T, FileError>;
 }
 

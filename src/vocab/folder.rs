@@ -4,8 +4,9 @@ use std::fs::{self, DirEntry};
 use std::io;
 use std::path::Path;
 
-/// Returns all that lies below a folder but folders, in order, each with its path from there. Names that do
-/// not count are left out, and folders of such names with what is in them. A missing folder has no files.
+/// Returns the paths of all files below a folder, relative to it and in order. A name that does not
+/// count is skipped; a folder of such a name is skipped with its content. A missing folder has no
+/// files.
 ///
 /// # Errors
 /// A folder cannot be read.

@@ -1,8 +1,8 @@
-//! Names of columns in tables that people and vendors write, and the separators between their cells.
+//! Column names and separators of the tables that people and vendors write.
 
 /// Separators of cells.
 pub const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
-/// Maximum letters and digits of a column's name that is compared with others.
+/// Maximum letters and digits of a column's name; longer names match no other.
 pub const NAME_BYTES_MAX: usize = 24;
 
 /// Names of the domain column as [`plain`] writes them. If several columns match, the first one listed here is used.
@@ -19,21 +19,22 @@ const DOMAIN_NAMES: [&str; 10] = [
     "name",
 ];
 
-/// Rank of a domain column among others in one header, 0 for the most specific name; `None` for other
-/// columns.
+/// Returns the rank of a domain column within one header, 0 for the most specific name; `None` for
+/// other columns.
 pub fn domain_rank(name: &str) -> Option<usize> {
     rank(name, &DOMAIN_NAMES)
 }
 
-/// Position in `names` of a column's name, compared by [`plain`].
+/// Returns the position of a column's name in `names`, compared by [`plain`].
 pub fn rank(name: &str, names: &[&str]) -> Option<usize> {
     let mut buffer = [0; NAME_BYTES_MAX];
     let plain = plain(name, &mut buffer)?;
     names.iter().position(|known| known.as_bytes() == plain)
 }
 
-/// Reduces a column's name to lower-case letters and digits, to compare it with known names: `Domain
-/// Name` and `domain_name` become `domainname`. `None` when the result is longer than any of them.
+/// Reduces a column's name to lower-case letters and digits, to compare it with known names:
+/// `Domain Name` and `domain_name` become `domainname`. `None` if the result is longer than any
+/// known name.
 ///
 /// Runs for every key of every JSON element of a list, so it allocates nothing.
 pub fn plain<'a>(name: &str, buffer: &'a mut [u8; NAME_BYTES_MAX]) -> Option<&'a [u8]> {
@@ -45,11 +46,11 @@ pub fn plain<'a>(name: &str, buffer: &'a mut [u8; NAME_BYTES_MAX]) -> Option<&'a
     Some(&buffer[..length])
 }
 
-/// Delimiter that a spreadsheet declares on the first line: `sep=;`.
+/// Returns the delimiter that a spreadsheet declares on the first line: `sep=;`.
 pub fn declared_delimiter(line: &str) -> Option<u8> {
     let line = line.trim_matches(['"', '\r', '\n', ' ']);
     let (key, value) = line.split_at_checked(4)?;
-    // Spreadsheets quote a line with commas, and pad it with empty cells.
+    // Spreadsheets quote a line that has commas, and pad it with empty cells.
     let delimiter = value.bytes().next().filter(|_| key.eq_ignore_ascii_case("sep="))?;
     DELIMITERS.contains(&delimiter).then_some(delimiter)
 }
@@ -71,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declared_delimiter_is_one_of_the_known() {
+    fn only_known_delimiters_can_be_declared() {
         for (line, delimiter) in [
             ("sep=;", Some(b';')),
             ("\"sep=,\"", Some(b',')),

@@ -22,7 +22,7 @@ macro_rules! random_id {
         pub struct $name(NonZeroU64);
 
         impl $name {
-            /// The id with this number; `None` outside 1 to [`ID_MAX`].
+            /// Returns the id with this number; `None` outside 1 to [`ID_MAX`].
             pub fn new(number: u64) -> Option<$name> {
                 NonZeroU64::new(number).filter(|number| number.get() <= ID_MAX).map($name)
             }
@@ -35,7 +35,7 @@ macro_rules! random_id {
                 $name::new(text.parse().ok().filter(|_| canonical)?)
             }
 
-            /// The id as a number.
+            /// Returns the id as a number.
             pub fn get(self) -> u64 {
                 self.0.get()
             }
@@ -72,7 +72,7 @@ random_id! {
     RuleId
 }
 impl RuleId {
-    /// Represents the settings of the watchlist, which have an outbox like rules. No rule gets it.
+    /// The id of the settings of the watchlist, which have an outbox like rules. No rule gets it.
     pub const WATCHLIST: RuleId = RuleId(NonZeroU64::new(ID_MAX).unwrap());
 }
 
@@ -86,17 +86,18 @@ random_id! {
 }
 
 impl KeyId {
-    /// The key that `dropdex account key` and the button for a first key make.
+    /// Id of the key that `dropdex account key` and the button for a first key create.
     pub const FIRST: KeyId = KeyId(NonZeroU64::MIN);
 }
 
-/// Id of a delivery: 16 random bytes drawn when its match is recorded, kept over retries and
-/// restarts. Written as 32 hex digits in JSON, in `webhook-id` (after `msg_`) and in `Message-ID`.
+/// Id of a delivery: 16 random bytes, drawn when its match is recorded, and constant over retries
+/// and restarts. Written as 32 hex digits in JSON, in `webhook-id` (after `msg_`) and in
+/// `Message-ID`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeliveryId([u8; 16]);
 
 impl DeliveryId {
-    /// The id of these bytes.
+    /// Returns the id of these bytes.
     pub fn new(bytes: [u8; 16]) -> DeliveryId {
         DeliveryId(bytes)
     }
@@ -109,7 +110,7 @@ impl DeliveryId {
         Some(DeliveryId(bytes))
     }
 
-    /// The id as bytes.
+    /// Returns the id as bytes.
     pub fn bytes(&self) -> &[u8; 16] {
         &self.0
     }
@@ -127,7 +128,7 @@ impl fmt::Debug for DeliveryId {
     }
 }
 
-/// Hex in human-readable formats, 16 bytes in binary ones.
+/// Serialises as hex in human-readable formats, and as 16 bytes in binary ones.
 impl Serialize for DeliveryId {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
@@ -155,12 +156,13 @@ impl<'de> Deserialize<'de> for DeliveryId {
 pub struct UnsubscribeToken(DeliveryId);
 
 impl UnsubscribeToken {
-    /// The token of these random bytes.
+    /// Returns the token of these random bytes.
     pub fn new(bytes: [u8; 16]) -> UnsubscribeToken {
         UnsubscribeToken(DeliveryId(bytes))
     }
 
-    /// The token of a rule whose first mail was queued by an older version: the id of that mail.
+    /// Returns the token of a rule whose first mail was queued by an older version: the id of that
+    /// mail.
     pub fn of_older_version(first_mail: DeliveryId) -> UnsubscribeToken {
         UnsubscribeToken(first_mail)
     }
@@ -170,7 +172,7 @@ impl UnsubscribeToken {
         DeliveryId::parse(text).map(UnsubscribeToken)
     }
 
-    /// The text of the link, only for the mail.
+    /// Returns the text for the link. Only the mail may contain it.
     pub fn reveal(&self) -> String {
         self.0.to_string()
     }

@@ -1,7 +1,7 @@
 //! Nesting depth of untrusted JSON, checked before it is parsed.
 
-/// Returns true when objects and arrays are nested more than `depth_max` deep, in ignored members
-/// too. Text that is not JSON gives an arbitrary result: the parser rejects it.
+/// Returns true if objects and arrays are nested more than `depth_max` deep, even in ignored
+/// members. For text that is not JSON, the result is arbitrary; the parser rejects it.
 pub fn is_deeper_than(text: &[u8], depth_max: u32) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0u32, false, false);
     for byte in text {

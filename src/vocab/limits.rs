@@ -4,12 +4,12 @@
 pub const DROPS_LIMIT_DEFAULT: u32 = 100;
 /// Maximum rows of a drops page.
 pub const DROPS_LIMIT_MAX: u32 = 1_000;
-/// Maximum `offset` of drops. Rank order makes deep pages a walk, not a sort.
+/// Maximum `offset` of drops. In rank order, deep pages need a walk, not a sort.
 pub const DROPS_OFFSET_MAX: u32 = 1_000_000;
 /// Default and maximum events of a page of changes.
 pub const CHANGES_LIMIT_DEFAULT: u32 = 100;
 pub const CHANGES_LIMIT_MAX: u32 = 1_000;
-/// Maximum seconds of a long poll: less than proxies wait.
+/// Maximum seconds of a long poll: less than the timeout of proxies.
 pub const CHANGES_WAIT_SECONDS_MAX: u32 = 30;
 /// Default rows of a search page.
 pub const SEARCH_LIMIT_DEFAULT: u32 = 20;
@@ -18,9 +18,9 @@ pub const SEARCH_LIMIT_MAX: u32 = 100;
 /// Default and maximum names of a suggestion.
 pub const SUGGEST_LIMIT_DEFAULT: u32 = 8;
 pub const SUGGEST_LIMIT_MAX: u32 = 20;
-/// Maximum `limit` of the list of suffixes, which are fewer.
+/// Maximum `limit` of the list of suffixes, more than exist.
 pub const TLDS_LIMIT_MAX: u32 = 10_000;
-/// Maximum searches of a batch: together they share the time of one.
+/// Maximum searches of a batch, which share the time budget of one search.
 pub const BATCH_MAX: usize = 50;
 /// Maximum `offset` of a search: a request keeps the best `offset + limit` names.
 pub const SEARCH_OFFSET_MAX: u32 = 10_000;
@@ -38,8 +38,8 @@ pub const PATTERN_SYMBOLS_MAX: usize = 63;
 pub const PATTERN_STARS_MAX: usize = 4;
 /// Maximum characters of a regular expression.
 pub const REGEX_CHARS_MAX: usize = 200;
-/// Characters of a label that others are compared with by edit distance: among shorter ones, nearly all
-/// are close.
+/// Range of characters of a label that others are compared with by edit distance. Nearly all
+/// shorter labels are close to each other.
 pub const LIKE_CHARS: std::ops::RangeInclusive<usize> = 3..=30;
 /// Maximum edits between a label and the one it is compared with.
 pub const LIKE_DISTANCE_MAX: u8 = 2;
@@ -55,22 +55,22 @@ pub const EXCLUDED_TEXTS_MAX: usize = 50;
 pub const MIN_DROPS_MAX: u32 = 255;
 /// Largest `min_words` and `max_words`: words are counted up to it.
 pub const WORDS_MAX: u8 = 15;
-/// Largest `min_tlds` and `max_tlds`: more than there are TLDs.
+/// Largest `min_tlds` and `max_tlds`: more than the number of TLDs.
 pub const OTHER_TLDS_MAX: u32 = 10_000;
-/// Maximum API keys of an account that work.
+/// Maximum active API keys of an account.
 pub const KEYS_MAX: u32 = 10;
 /// Maximum days until an API key expires.
 pub const KEY_DAYS_MAX: u16 = 3_650;
 /// Maximum bytes of a request body (`data/docs/api.md`). The server reads no more.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
-/// Maximum bytes of a form: more than any but the following need.
+/// Maximum bytes of a form, except the following ones.
 pub const FORM_BYTES_MAX: usize = 16 * 1024;
 /// Maximum bytes of a form with a list of names or a note: a thousand pasted names of maximum length,
 /// half of each escaped.
 pub const LARGE_FORM_BYTES_MAX: usize = 256 * 1024;
 /// Maximum nesting of objects and arrays in a body; the API's own requests have three levels.
 pub const BODY_DEPTH_MAX: u32 = 16;
-/// Maximum names of one appraisal: the response is about as large as a page of drops.
+/// Maximum names of one appraisal, so that the response is about as large as a page of drops.
 pub const APPRAISED_MAX: usize = 100;
 /// Default rows of a page of claims, watchlist entries or alert rules.
 pub const OWNED_LIMIT_DEFAULT: u32 = 100;
@@ -100,17 +100,17 @@ pub const RULE_NAME_CHARS_MAX: usize = 100;
 pub const RULE_TLDS_MAX: usize = 100;
 /// Maximum channels of a rule.
 pub const RULE_CHANNELS_MAX: usize = 5;
-/// Drop dates that the preview of a rule covers: a month of lists.
+/// Number of drop dates that the preview of a rule covers: a month of lists.
 pub const PREVIEW_DAYS: usize = 30;
-/// Sample names in the preview of a rule.
+/// Number of sample names in the preview of a rule.
 pub const PREVIEW_SAMPLES: usize = 10;
 /// Maximum names in one alert, best first; the alert also gives the total. A mail or webhook body
 /// of this many names takes about 60 KB.
 pub const MESSAGE_NAMES_MAX: usize = 500;
-/// Finished deliveries kept per rule.
+/// Number of finished deliveries kept per rule.
 pub const DELIVERIES_KEPT_MAX: usize = 100;
-/// Newest failed deliveries of a rule that keep their names, so that they can be sent again. Names
-/// are most of the size of a delivery.
+/// Number of newest failed deliveries of a rule that keep their names, so that they can be sent
+/// again. Names make up most of the size of a delivery.
 pub const FAILED_WITH_NAMES_MAX: usize = 10;
 /// Maximum test messages of an account per UTC day: each makes the server call an address that the
 /// user chose.
@@ -121,7 +121,7 @@ pub const TEST_NAMES_MAX: usize = 10;
 pub const REGISTRAR_CHARS_MAX: usize = 200;
 /// Maximum characters of a claim's note.
 pub const NOTES_CHARS_MAX: usize = 10_000;
-/// Maximum characters of a claim's venue, and of that of a watched name.
+/// Maximum characters of the venue of a claim or watched name.
 pub const VENUE_CHARS_MAX: usize = 60;
 /// Maximum characters of the note on a watched name.
 pub const WATCH_NOTE_CHARS_MAX: usize = 2_000;
@@ -129,7 +129,7 @@ pub const WATCH_NOTE_CHARS_MAX: usize = 2_000;
 pub const TAGS_MAX: usize = 10;
 /// Maximum characters of a tag.
 pub const TAG_CHARS_MAX: usize = 30;
-/// Maximum saved searches of an account: a page counts the names of each.
+/// Maximum saved searches of an account; their page counts the names of each.
 pub const SEARCHES_MAX: u32 = 100;
 /// Maximum long polls and streams of events of an account at once.
 pub const STREAMS_PER_ACCOUNT: u32 = 100;
@@ -138,7 +138,7 @@ pub const RELEASE_WITHIN_DAYS_MAX: u16 = 366;
 /// Maximum hidden names of an account: each takes memory permanently.
 pub const HIDDEN_MAX: u32 = 10_000;
 
-// An appraisal of the longest names, with quotes and commas, fits in a body.
+// A request to appraise the longest names, with quotes and commas, fits in a body.
 const _: () = assert!(APPRAISED_MAX * (SEARCH_QUERY_CHARS_MAX + 3) + 64 <= BODY_BYTES_MAX);
 const _: () = assert!(DROPS_LIMIT_DEFAULT <= DROPS_LIMIT_MAX);
 const _: () = assert!(OWNED_LIMIT_DEFAULT <= OWNED_LIMIT_MAX);

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// Used where the system reports nothing: little enough for any machine.
+/// Default if the system reports nothing: small enough for any machine.
 const UNKNOWN_BYTES: u64 = 1 << 30;
 
-/// Returns the memory of this machine, or the limit of the process's control group if that is lower.
-/// Read once.
+/// Returns the memory of this machine, or the limit of the process's control group if that is
+/// lower. It is read once.
 pub fn available_bytes() -> u64 {
     static BYTES: LazyLock<u64> = LazyLock::new(|| read(Path::new("/")));
     *BYTES
@@ -27,8 +27,9 @@ fn total(root: &Path) -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The limit files of the process's control group and of all groups above it, for both versions of
-/// control groups. In a container, the path may be that of the host, and only the root exists.
+/// Returns the limit files of the process's control group and of all its ancestors, for both
+/// versions of control groups. In a container, the path may be that of the host, and only the root
+/// exists.
 fn groups(root: &Path) -> Vec<PathBuf> {
     let text = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let mut files = Vec::new();
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_some() {
+    fn the_memory_of_this_machine_is_known() {
         assert!(available_bytes() > 64 << 20, "{}", available_bytes());
     }
 }

@@ -1,6 +1,6 @@
-//! Values that every stage shares. No file or socket is read here, except for the limit in [`memory`]; [`whole_file`]
-//! writes files for its callers; only [`clock`], [`budget`] and [`turns`] read the time. Each type is parsed once,
-//! where it enters, and cannot hold an invalid value afterwards.
+//! Values that every stage shares. No file or socket is read here, except for the limit in
+//! [`memory`]; [`whole_file`] writes files for its callers; only [`clock`], [`budget`] and
+//! [`turns`] read the time. Each value is parsed once, on entry, and cannot be invalid afterwards.
 
 pub mod budget;
 pub mod cell;

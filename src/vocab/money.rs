@@ -18,29 +18,30 @@ pub const USD_MAX: u64 = 1_000_000_000;
 pub struct Usd(NonZeroU64);
 
 impl Usd {
-    /// A price from cents; `None` above [`USD_MAX`] dollars.
+    /// Returns the price of these cents; `None` above [`USD_MAX`] dollars.
     pub fn from_cents(cents: u64) -> Option<Usd> {
         let plus_one = NonZeroU64::MIN.checked_add(cents)?;
         (cents <= USD_MAX * 100).then_some(Usd(plus_one))
     }
 
-    /// The price in cents.
+    /// Returns the price in cents.
     pub fn cents(self) -> u64 {
         self.0.get() - 1
     }
 }
 
-/// A text that is not a price.
+/// The text is not a price.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UsdError {
-    /// Not a JSON number of the right size.
+    /// The value is not a JSON number in range.
     #[error("must be a number from 0 to 1000000000 with at most two decimals")]
     Range,
     #[error("must be a number from 0 to 1000000000 with at most two decimals{0}")]
     Number(#[from] NumberError),
 }
 
-/// Marks of the US dollar before or after an amount, in any case; those that end in another one first.
+/// Marks of the US dollar before or after an amount, in any case. A mark comes before any mark that
+/// it ends with.
 const DOLLAR_MARKS: [&str; 6] = ["US dollars", "dollars", "US $", "US$", "USD", "$"];
 
 /// Signs and words of other currencies beside their ISO 4217 codes, in lower case.
@@ -100,7 +101,7 @@ const CURRENCY_CODES: &str = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BD
      SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX UYU UZS VED VES VND VUV WST XAF XCD \
      XOF XPF YER ZAR ZMW ZWG";
 
-/// The currency, other than the US dollar, before or after an amount, and the amount.
+/// Returns the currency before or after an amount, unless it is the US dollar, and the amount.
 fn other_currency(text: &str) -> Option<(&'static str, &str)> {
     let start = text.find(|char: char| char.is_ascii_digit())?;
     let end = text.rfind(|char: char| char.is_ascii_digit())? + 1;
@@ -116,7 +117,7 @@ fn other_currency(text: &str) -> Option<(&'static str, &str)> {
     Some((code, &text[start..end]))
 }
 
-/// The text without the first of [`DOLLAR_MARKS`] that it begins with, then without one at its end.
+/// Removes the first of [`DOLLAR_MARKS`] that the text begins with, then the first that it ends with.
 fn without_dollar_marks(text: &str) -> &str {
     let is = |mark: &str, part: Option<&str>| part.is_some_and(|it| it.eq_ignore_ascii_case(mark));
     let before = DOLLAR_MARKS.iter().find(|mark| is(mark, text.get(..mark.len())));
@@ -130,8 +131,8 @@ impl Usd {
     /// Reads a price that a person wrote: `1,250.50`, `$1,250`, `1250 USD`, `us$ 12.50`.
     ///
     /// # Errors
-    /// Everything that [`number::plain`] refuses, other currencies, fractions of a cent, and prices above
-    /// [`USD_MAX`] dollars.
+    /// The text is refused by [`number::plain`], in another currency, has fractions of a cent, or
+    /// is above [`USD_MAX`] dollars.
     pub fn from_text(text: &str, decimals: DecimalMark) -> Result<Usd, UsdError> {
         let text = text.trim();
         if let Some((currency, amount)) = other_currency(text) {
@@ -141,14 +142,15 @@ impl Usd {
         Usd::from_json_number(&number).ok_or(UsdError::Range)
     }
 
-    /// The price in a JSON number; `None` if it is not a number, negative, has fractions of a cent, or is
-    /// above [`USD_MAX`] dollars.
+    /// Returns the price in a JSON number; `None` if the value is not a number, is negative, has
+    /// fractions of a cent, or is above [`USD_MAX`] dollars.
     pub fn from_json_number(number: &str) -> Option<Usd> {
         cents(number).and_then(Usd::from_cents)
     }
 }
 
-/// Cents of a JSON number; `None` if it is not a number, is negative or has fractions of a cent.
+/// Returns the cents of a JSON number; `None` if the value is not a number, is negative or has
+/// fractions of a cent.
 fn cents(number: &str) -> Option<u64> {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_the_dollar_are_read_in_any_case_on_both_sides() {
+    fn dollar_marks_are_accepted_in_any_case_on_either_side() {
         for text in [
             "12.50 usd",
             "USD 12.50",

@@ -29,7 +29,7 @@ pub struct DomainName {
     label_len: u8,
 }
 
-/// Reason why a text is no [`DomainName`].
+/// Reason why a text is not a [`DomainName`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum NameError {
     #[error("the name is empty")]
@@ -61,7 +61,7 @@ pub enum NameError {
 }
 
 impl NameError {
-    /// A stable code for counters and reject files.
+    /// Returns a stable code for counters and reject files.
     pub fn code(&self) -> &'static str {
         match self {
             NameError::Empty => "empty-name",
@@ -100,8 +100,8 @@ impl DomainName {
         Ok(DomainName { text: CompactString::new(name), label_len })
     }
 
-    /// Parses a name as people give it: also the address of a page, for the name that its host is or
-    /// lies below.
+    /// Parses a name as people enter it. The URL of a page gives the name of its host, or the name
+    /// above the host.
     ///
     /// # Errors
     /// As [`DomainName::parse`].
@@ -109,8 +109,8 @@ impl DomainName {
         host_of_address(text).map_or_else(|| DomainName::parse(text), DomainName::of_host)
     }
 
-    /// Parses a host: the registrable name that it is or lies below. A host below a private suffix is
-    /// not one of its owner, so it counts for no name.
+    /// Parses a host and returns the registrable name that it is or lies below. A host below a
+    /// private suffix does not belong to the owner of the suffix, so it has no name.
     ///
     /// # Errors
     /// As [`DomainName::parse`]: no part of the host is a name.
@@ -126,10 +126,11 @@ impl DomainName {
         parsed.or(whole)
     }
 
-    /// A name from a checksummed file, which [`DomainName::parse`] accepted when it was written. The
-    /// Public Suffix List is not consulted again, because a suffix may have left it since.
+    /// Wraps a name from a checksummed file, which [`DomainName::parse`] accepted when it was
+    /// written. The Public Suffix List is not consulted again, because a suffix may have left it
+    /// since.
     ///
-    /// Returns `None` when `label_len` does not point at a dot, or the text is not ASCII.
+    /// Returns `None` if `label_len` does not point at a dot or the text is not ASCII.
     pub fn from_stored(text: &[u8], label_len: u8) -> Option<DomainName> {
         let text = std::str::from_utf8(text).ok().filter(|text| text.is_ascii())?;
         let dot = text.as_bytes().get(usize::from(label_len));
@@ -137,33 +138,35 @@ impl DomainName {
             .then(|| DomainName { text: CompactString::new(text), label_len })
     }
 
-    /// Returns true when the public suffixes in use divide a stored name after its label, as they
-    /// did when it was parsed.
+    /// Returns true if the public suffixes in use still split a stored name after its label, as
+    /// when it was parsed.
     pub fn is_registrable(text: &str, label_len: u8) -> bool {
         registrable_label_len(text) == Ok(label_len)
     }
 
-    /// The whole name, `example.co.uk`, `xn--mnchen-3ya.de`.
+    /// Returns the whole name: `example.co.uk`, `xn--mnchen-3ya.de`.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The registrable label in A-label form: `example`.
+    /// Returns the registrable label in A-label form: `example`.
     pub fn label(&self) -> &str {
         &self.text[..usize::from(self.label_len)]
     }
 
-    /// The public suffix without a leading dot: `co.uk`.
+    /// Returns the public suffix without a leading dot: `co.uk`.
     pub fn tld(&self) -> &str {
         &self.text[usize::from(self.label_len) + 1..]
     }
 
-    /// Bytes of [`DomainName::label`]: the offset of the dot before the suffix.
+    /// Returns the length of [`DomainName::label`] in bytes, which is the offset of the dot before
+    /// the suffix.
     pub fn label_len(&self) -> u8 {
         self.label_len
     }
 
-    /// Characters of the registrable label, for an IDN of its Unicode form: 1 to 63.
+    /// Returns the number of characters of the registrable label, for an IDN those of its Unicode
+    /// form: 1 to 63.
     pub fn length(&self) -> u8 {
         if !is_a_label(self.label()) {
             return self.label_len;
@@ -172,12 +175,12 @@ impl DomainName {
         u8::try_from(chars).unwrap_or(LABEL_CHARS_MAX).min(LABEL_CHARS_MAX)
     }
 
-    /// Returns true when any label is an A-label, so that [`DomainName::unicode`] differs.
+    /// Returns true if any label is an A-label, so that [`DomainName::unicode`] differs.
     pub fn is_idn(&self) -> bool {
         self.text.split('.').any(is_a_label)
     }
 
-    /// The name with every label in Unicode.
+    /// Returns the name with every label in Unicode.
     pub fn unicode(&self) -> Cow<'_, str> {
         if self.is_idn() { to_unicode(&self.text) } else { Cow::Borrowed(&self.text) }
     }
@@ -189,8 +192,8 @@ impl fmt::Display for DomainName {
     }
 }
 
-/// Text in JSON and other readable formats. Binary formats, such as the journal, also hold the
-/// length of the label, because the list of public suffixes changes.
+/// Serialises as text in JSON and other readable formats. Binary formats, such as the journal, also
+/// hold the length of the label, because the list of public suffixes changes.
 impl Serialize for DomainName {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
@@ -223,7 +226,7 @@ pub fn is_a_label(label: &str) -> bool {
     label.starts_with(A_LABEL)
 }
 
-/// Decodes the A-labels of a domain or label; returns it unchanged when that fails.
+/// Decodes the A-labels of a domain or label; returns it unchanged if that fails.
 pub fn to_unicode(name: &str) -> Cow<'_, str> {
     let (text, outcome) =
         Uts46::new().to_unicode(name.as_bytes(), AsciiDenyList::EMPTY, Hyphens::Allow);
@@ -233,8 +236,8 @@ pub fn to_unicode(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the host in the address of a page: `https://me@www.example.com:8080/path?x#y`, and without a
-/// scheme what is before a slash, `example.com/`. `None` for a text that is not an address.
+/// Returns the host in a URL: `https://me@www.example.com:8080/path?x#y`, or without a scheme,
+/// `example.com/`. `None` if the text is not a URL.
 pub fn host_of_address(text: &str) -> Option<&str> {
     let text = text.trim();
     let (scheme, rest) = match text.split_once("//") {
@@ -270,7 +273,7 @@ fn check_characters(text: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// Converts to lower-case A-label form, possibly still with one trailing dot.
+/// Converts a name to lower-case A-label form, which may keep one trailing dot.
 fn to_ascii(text: &str) -> Result<Cow<'_, str>, NameError> {
     let plain = text.is_ascii()
         && !text
@@ -309,7 +312,7 @@ fn check_labels(name: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// Bytes of the label before the public suffix.
+/// Returns the length in bytes of the label before the public suffix.
 fn registrable_label_len(name: &str) -> Result<u8, NameError> {
     if !name.contains('.') {
         let known = suffixes::find(name).section.is_some();
@@ -331,8 +334,8 @@ fn registrable_label_len(name: &str) -> Result<u8, NameError> {
     Ok(u8::try_from(label.len()).expect("labels are at most 63 bytes"))
 }
 
-/// Length of the ICANN suffix directly above a name that is a private suffix itself, such as `uk.com`:
-/// the name was registered there, so it can drop.
+/// Returns the length of the ICANN suffix directly above a name that is itself a private suffix,
+/// such as `uk.com`. The name was registered there, so it can drop.
 fn icann_suffix_above(name: &str, private: Suffix) -> Option<usize> {
     let (_, parent) = name.split_once('.').filter(|_| private.len == name.len())?;
     let above = suffixes::find(parent);
@@ -369,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_name() {
+    fn a_name_is_split_into_its_parts() {
         let name = DomainName::parse("münchen.co.uk").expect("valid");
         assert_eq!((name.label(), name.tld()), ("xn--mnchen-3ya", "co.uk"));
         assert_eq!((name.length(), name.is_idn()), (7, true));
@@ -402,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_pages_are_names() {
+    fn urls_are_reduced_to_names() {
         for text in [
             "https://solar.com/",
             "HTTP://WWW.Solar.COM",

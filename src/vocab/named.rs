@@ -21,7 +21,7 @@ macro_rules! named_enum {
             /// The names of all variants, in their order.
             pub const NAMES: [&'static str; $type::ALL.len()] = [$($name),+];
 
-            /// The name of the variant.
+            /// Returns the name of the variant.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $($type::$variant => $name,)+
@@ -52,7 +52,7 @@ macro_rules! parse_named {
     };
 }
 
-/// Rejects any other text.
+/// Error of a text that is not one of the names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be one of {}", .0.join(", "))]
 pub struct NotOneOf(pub &'static [&'static str]);

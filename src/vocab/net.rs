@@ -1,8 +1,8 @@
 //! Distinguishes public from private addresses, to guard calls to addresses that users choose (SSRF).
 //! Nothing is resolved here.
 //!
-//! The table lists the addresses that no user may make this machine connect to: the IANA
-//! special-purpose address registries, and addresses that cloud providers reserve. [`AllowList`]
+//! The table lists the addresses to which users must not make this machine connect: those of the
+//! IANA special-purpose address registries, and those that cloud providers reserve. [`AllowList`]
 //! holds the exceptions that an operator configures.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -38,7 +38,7 @@ pub const IPV4_DENIED: &[Block4] = &[
     (Ipv4Addr::new(240, 0, 0, 0), 4),      // reserved, and broadcast
 ];
 
-/// The one block of IPv6 that can be public: global unicast. Loopback, mapped, translated (NAT64,
+/// The only IPv6 block that can be public: global unicast. Loopback, mapped, translated (NAT64,
 /// SIIT), unique local, link-local and multicast addresses all lie outside.
 pub const IPV6_ALLOWED: Block6 = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
@@ -51,7 +51,7 @@ pub const IPV6_DENIED: &[Block6] = &[
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20), // documentation
 ];
 
-/// Returns true when `address` belongs to the public Internet.
+/// Returns true if `address` belongs to the public Internet.
 pub fn is_global(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_global_v4(address),
@@ -81,12 +81,12 @@ fn is_global_v6(address: Ipv6Addr) -> bool {
 #[serde(try_from = "String")]
 pub struct Network {
     first: IpAddr,
-    /// Bits of the prefix, at most the width of the address.
+    /// Bits of the prefix, up to the width of the address.
     bits: u32,
 }
 
 impl Network {
-    /// Returns true when the block holds `address`. An IPv4-mapped IPv6 address is not the IPv4
+    /// Returns true if the block contains `address`. An IPv4-mapped IPv6 address is not the IPv4
     /// address.
     pub fn covers(&self, address: IpAddr) -> bool {
         match (self.first, address) {
@@ -139,7 +139,7 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// Returns true when the block holds `address`.
+    /// Returns true if the block contains `address`.
     pub fn covers(&self, address: SocketAddr) -> bool {
         self.network.covers(address.ip()) && self.port == address.port()
     }
@@ -181,20 +181,20 @@ impl TryFrom<String> for Allowed {
 pub struct AllowList(Vec<Allowed>);
 
 impl AllowList {
-    /// Returns true when an entry holds `address`.
+    /// Returns true if an entry contains `address`.
     pub fn covers(&self, address: SocketAddr) -> bool {
         self.0.iter().any(|allowed| allowed.covers(address))
     }
 
-    /// Returns true when an entry has this port, so that a host name there may resolve to an allowed
-    /// address.
+    /// Returns true if an entry has this port, so that a host name with it may resolve to an
+    /// allowed address.
     pub fn has_port(&self, port: u16) -> bool {
         self.0.iter().any(|allowed| allowed.port == port)
     }
 }
 
-/// The IPv4 address in an ISATAP interface identifier (RFC 5214 §6.1), to which a tunnel on the way
-/// would deliver.
+/// Returns the IPv4 address in an ISATAP interface identifier (RFC 5214 §6.1), to which a tunnel on
+/// the path would deliver.
 fn isatap(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [.., kind, tag, high, low] = address.segments();
     let universal_bit = 0x0200;
@@ -210,7 +210,7 @@ mod tests {
         is_global(text.parse().expect(text))
     }
 
-    /// The first, last and middle address of a block, then its neighbours.
+    /// Returns the first, last and middle address of a block, then its neighbours.
     fn edges(first: u128, bits: u32, width: u32) -> ([u128; 3], [Option<u128>; 2]) {
         let size = 1u128 << (width - bits);
         let last = first + (size - 1);
@@ -294,13 +294,13 @@ mod tests {
             }
         }
         let (inside, outside) = edges(IPV6_ALLOWED.0.into(), IPV6_ALLOWED.1, 128);
-        // The last address of 2000::/3 counts as public, although no network has it.
+        // The last address of 2000::/3 counts as public, although no network uses it.
         assert!(inside.iter().all(|&raw| is_global(Ipv6Addr::from(raw).into())));
         assert!(outside.iter().flatten().all(|&raw| !is_global(Ipv6Addr::from(raw).into())));
     }
 
     #[test]
-    fn well_known_addresses() {
+    fn well_known_addresses_are_classified() {
         for public in ["1.1.1.1", "8.8.8.8", "172.15.255.255", "2606:4700:4700::1111", "2a00::1"] {
             assert!(global(public), "{public}");
         }

@@ -1,6 +1,6 @@
-//! The files and folders that this program makes. No link in their place is followed, so that a user who
-//! may write to a folder cannot have the program write elsewhere. Others may read none of them: some lists
-//! are for internal use only.
+//! Creates files and folders. A link in their place is never followed, so a user who can write to a
+//! folder cannot redirect the program elsewhere. Other users cannot read them, since some lists are
+//! for internal use only.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -13,13 +13,13 @@ use rustix::fs::{Mode, OFlags};
 const FILE_MODE: u32 = 0o640;
 /// Mode of folders.
 const FOLDER_MODE: u32 = 0o750;
-/// Permissions that no file of this process has, including those of libraries.
+/// Permissions that no file of this process gets, including files that libraries create.
 const UMASK: u32 = 0o027;
 
 /// Creates a file, for reading and writing.
 ///
 /// # Errors
-/// There is something with this name, or the file cannot be created.
+/// The name exists, or the file cannot be created.
 pub fn create_new(path: &Path) -> io::Result<File> {
     options().create_new(true).open(path)
 }
@@ -35,10 +35,10 @@ pub fn create(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens a file as it is, or creates it: a lock, or one that is continued.
+/// Opens a file without truncating it, or creates it: for locks and for files that are continued.
 ///
 /// # Errors
-/// The name is that of a link or of something else than a file, or the file cannot be opened.
+/// The name is that of a link or of anything other than a file, or the file cannot be opened.
 pub fn open(path: &Path) -> io::Result<File> {
     let file = options().create(true).truncate(false).open(path)?;
     if file.metadata()?.is_file() {
@@ -48,7 +48,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Creates a folder and those above it that are missing.
+/// Creates a folder and its missing parents.
 ///
 /// # Errors
 /// One of them cannot be created.
@@ -59,13 +59,13 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
 /// Creates a folder.
 ///
 /// # Errors
-/// There is something with this name, or the folder cannot be created.
+/// The name exists, or the folder cannot be created.
 pub fn create_new_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(FOLDER_MODE).create(path)
 }
 
-/// Restricts the modes of all files that this process makes from now on, its libraries and children
-/// included. A stricter umask stays.
+/// Restricts the modes of all files that this process, its libraries and its children create from
+/// now on. A stricter umask is kept.
 pub fn restrict_modes() {
     let before = rustix::process::umask(Mode::from_raw_mode(UMASK));
     rustix::process::umask(before | Mode::from_raw_mode(UMASK));

@@ -1,30 +1,32 @@
-//! Numbers as people write them, with group marks and a currency. A number that can be read in two ways is
-//! refused: a mark is never dropped because it might be one.
+//! Numbers as people write them, with group marks and a currency. An ambiguous number is refused: a
+//! mark that could be a decimal point is never dropped.
 
 use std::borrow::Cow;
 
 use compact_str::{CompactString, format_compact};
 
-/// Characters of a refused text that an error repeats.
+/// Maximum characters of a refused text that an error repeats.
 const ECHO_CHARS_MAX: usize = 40;
-/// Marks between groups of three digits that no country writes before decimals: blanks and apostrophes.
+/// Marks between groups of three digits that no country uses as the decimal mark: blanks and
+/// apostrophes.
 const GROUP_MARKS: [char; 6] = [' ', '\u{a0}', '\u{2009}', '\u{202f}', '\'', '\u{2019}'];
 
-/// Mark before the decimals in the file or form that a number is from.
+/// The decimal mark in the file or form of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DecimalMark {
     /// `1,250.50`: forms, and files separated by commas or tabs.
     Point,
-    /// `1.250,50`: files separated by semicolons. `1250.50` is read too.
+    /// `1.250,50`: files separated by semicolons. `1250.50` is also accepted.
     Comma,
 }
 
-/// A text that is not a number, or more than one. Written as the end of an error: `; write 12.50, not "12,50"`.
+/// A text that is not a number, or an ambiguous one. Written as the end of an error: `; write
+/// 12.50, not "12,50"`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NumberError(CompactString);
 
-/// A refused text as an error repeats it.
+/// Returns a refused text as an error repeats it.
 fn echo(sent: &str) -> Cow<'_, str> {
     match sent.char_indices().nth(ECHO_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &sent[..end]).into(),
@@ -41,7 +43,7 @@ impl NumberError {
         })
     }
 
-    /// An amount in another currency than the one that is kept. `number` is it without the currency.
+    /// An amount in a currency that is not supported. `number` is the amount without the currency.
     pub fn in_currency(sent: &str, number: &str, currency: &str, kept: &str) -> NumberError {
         let sent = echo(sent);
         let like = match plain(number, DecimalMark::Comma) {
@@ -54,11 +56,12 @@ impl NumberError {
     }
 }
 
-/// Reads a number that a person wrote, and returns its digits with at most one point. A mark between
-/// groups is dropped only where one to three digits come before it and three after each.
+/// Reads a number that a person wrote, and returns its digits with at most one point. Marks between
+/// groups are dropped only if one to three digits precede the first one and three follow each.
 ///
 /// # Errors
-/// Other texts, with the way to write the number where it can be guessed, to the cent.
+/// The text is not such a number. If the number can be guessed, the error says how to write it, to
+/// the cent.
 pub fn plain(text: &str, decimals: DecimalMark) -> Result<String, NumberError> {
     let sent = text.trim();
     let is_mark = |char: char| matches!(char, '.' | ',') || GROUP_MARKS.contains(&char);
@@ -67,14 +70,14 @@ pub fn plain(text: &str, decimals: DecimalMark) -> Result<String, NumberError> {
     {
         return Err(NumberError::new(sent, &[]));
     }
-    // A point that ends the number has no decimals behind it.
+    // A point at the end has no decimals after it.
     let number = sent.strip_suffix('.').unwrap_or(sent);
     let marks: Vec<char> = number.chars().filter(|char| is_mark(*char)).collect();
     let Some((&last_mark, earlier)) = marks.split_last() else { return Ok(number.to_owned()) };
     let readings = Readings::new(&number.split(is_mark).collect::<Vec<_>>(), last_mark, earlier);
     let refused = || Err(NumberError::new(sent, &readings.suggested()));
     match (&readings.grouped, &readings.decimal) {
-        // A single mark before three digits: groups in one country, decimals in another.
+        // A single mark before three digits separates groups in some countries, and decimals in others.
         (Some(grouped), Some(_)) if (last_mark, decimals) == (',', DecimalMark::Point) => {
             Ok(grouped.clone())
         }
@@ -91,18 +94,18 @@ pub fn plain(text: &str, decimals: DecimalMark) -> Result<String, NumberError> {
     }
 }
 
-/// The numbers that digits with marks between them may mean.
+/// The possible readings of digits with marks between them.
 struct Readings {
-    /// All marks stand between groups.
+    /// Reading with all marks between groups.
     grouped: Option<String>,
-    /// The same without the rule for the first group: a single mark before three digits.
+    /// The same, but without the rule for the first group: a single mark before three digits.
     nearly_grouped: Option<String>,
-    /// The last mark stands before decimals: digits before and after it.
+    /// Reading with the last mark as the decimal mark: the digits before and after it.
     decimal: Option<(String, String)>,
 }
 
 impl Readings {
-    /// Reads the digits between the marks `earlier` and `last_mark`, one more than marks.
+    /// Reads the groups of digits around the marks `earlier` and `last_mark`: one more than marks.
     fn new(parts: &[&str], last_mark: char, earlier: &[char]) -> Readings {
         let [first, middle @ .., last] = parts else { unreachable!("a mark has two sides") };
         let is_group = |part: &&str| part.len() == 3;
@@ -128,10 +131,11 @@ impl Readings {
         }
     }
 
-    /// The readings as they are accepted everywhere: without groups, rounded to the cent.
+    /// Returns the readings in the form that is accepted everywhere: without groups, rounded to the
+    /// cent.
     fn suggested(&self) -> Vec<String> {
         let decimal = self.decimal.as_ref().and_then(|(whole, digits)| {
-            // `012,500` is neither.
+            // `012,500` is neither reading.
             let is_plain = whole == "0" || !whole.starts_with('0');
             match digits.len() {
                 1..=2 => Some(format!("{whole}.{digits}")),
@@ -145,8 +149,8 @@ impl Readings {
     }
 }
 
-/// Rounds a number half up to two decimals, to the shortest text; `None` for one that is too large for
-/// any field.
+/// Rounds a number half up to two decimals and returns its shortest text; `None` if it is too large
+/// for any field.
 fn rounded(whole: &str, decimals: &str) -> Option<String> {
     let mut digits = decimals.bytes().chain(std::iter::repeat(b'0'));
     let cents: String = digits.by_ref().take(2).map(char::from).collect();
@@ -177,7 +181,7 @@ mod tests {
             ("1250,00", None, Some("1250.00")),
             ("1.250,00", None, Some("1250.00")),
             ("1.250.000,5", None, Some("1250000.5")),
-            // A point after commas cannot be anything but the decimal point.
+            // A point after commas can only be the decimal point.
             ("1,250.00", Some("1250.00"), Some("1250.00")),
             ("1,250,000.5", Some("1250000.5"), Some("1250000.5")),
             ("1,250,000", Some("1250000"), Some("1250000")),
@@ -188,7 +192,7 @@ mod tests {
             ("0,250", None, None),
             ("0.250", None, None),
             ("012,500", None, None),
-            // Blanks and apostrophes are between groups only.
+            // Blanks and apostrophes only separate groups.
             ("1 250", Some("1250"), Some("1250")),
             ("1\u{a0}250,50", None, Some("1250.50")),
             ("1\u{202f}250.50", Some("1250.50"), Some("1250.50")),
@@ -196,7 +200,7 @@ mod tests {
             ("1’250", Some("1250"), Some("1250")),
             ("1 25", None, None),
             ("1'2", None, None),
-            // Malformed.
+            // Malformed numbers.
             ("1,2,5", None, None),
             ("12,50,00", None, None),
             ("1,250,00", None, None),

@@ -32,17 +32,17 @@ named_enum! {
 }
 
 impl RdapState {
-    /// Returns true when the name is registered and not about to be released.
+    /// Returns true if the name is registered and not about to be released.
     pub fn is_held(self) -> bool {
         matches!(self, RdapState::Registered | RdapState::Renewed | RdapState::RegisteredAgain)
     }
 }
 
-/// A state that a watched name had before. User data stores the fields by position.
+/// A previous state of a watched name. User data stores the fields by position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormerState {
     pub state: RdapState,
-    /// When it was observed last.
+    /// When it was last observed.
     pub last_seen: UnixMs,
 }
 
@@ -50,7 +50,7 @@ pub struct FormerState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObservedBy {
-    /// The name servers of the suffix, which show only whether the name is delegated.
+    /// The name servers of the suffix, which only show whether the name is delegated.
     Dns,
     /// The registry's RDAP server.
     Rdap,
@@ -106,7 +106,7 @@ impl RdapStatus {
             let word = word.chars().filter(|&c| c != ' ');
             letters().map(|c| c.to_ascii_lowercase()).eq(word)
         };
-        // EPP has other names for these two (RFC 8056 §2).
+        // EPP uses other names for these two (RFC 8056 §2).
         if is("ok") {
             return Some(RdapStatus::Active);
         }
@@ -128,27 +128,27 @@ impl RdapStatuses {
     /// No status.
     pub const NONE: RdapStatuses = RdapStatuses(0);
 
-    /// The set with `status` added.
+    /// Returns the set with `status` added.
     pub fn with(self, status: RdapStatus) -> RdapStatuses {
         RdapStatuses(self.0 | 1 << status as u32)
     }
 
-    /// Returns true when `status` is in the set.
+    /// Returns true if `status` is in the set.
     pub fn has(self, status: RdapStatus) -> bool {
         self.0 & 1 << status as u32 != 0
     }
 
-    /// Returns true when the set is empty.
+    /// Returns true if the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The statuses in the order of [`RdapStatus::ALL`].
+    /// Returns the statuses in the order of [`RdapStatus::ALL`].
     pub fn iter(self) -> impl Iterator<Item = RdapStatus> {
         RdapStatus::ALL.into_iter().filter(move |&status| self.has(status))
     }
 
-    /// The bits, as user data stores them.
+    /// Returns the bits, as user data stores them.
     pub fn bits(self) -> u32 {
         self.0
     }

@@ -40,7 +40,7 @@ impl FromStr for Plan {
     }
 }
 
-/// Default exports of an account at once, if its plan has exports.
+/// Default maximum of concurrent exports of an account, if its plan has exports.
 const CONCURRENT_EXPORTS: u32 = 2;
 
 /// Limits and price of one plan.
@@ -51,16 +51,16 @@ pub struct PlanLimits {
     pub requests_per_day: u32,
     /// CSV exports per account and UTC day; 0 means no exports.
     pub exports_per_day: u32,
-    /// CSV exports of an account at once.
+    /// Maximum concurrent CSV exports of an account.
     pub concurrent_exports: u32,
     /// Maximum active alert rules.
     pub active_rules: u32,
     /// Maximum watchlist names outside the corpus.
     pub external_names: u32,
-    /// Approximate memory of the rows of an account, in MiB. With 64, every cap on rows can be reached with
-    /// ordinary notes.
+    /// Maximum memory of the rows of an account, approximate, in MiB. With 64, every cap on rows
+    /// can be reached with notes of ordinary length.
     pub data_mb: u32,
-    /// Writes per account and minute, by API and pages together. As many may come at once.
+    /// Writes per account and minute, by API and pages together. All of them may come in one burst.
     pub writes_per_minute: NonZeroU32,
     /// Price per month, in US dollars.
     pub price_usd: u32,
@@ -69,14 +69,14 @@ pub struct PlanLimits {
 /// Limits that an operator sets for accounts of all plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountLimits {
-    /// Approximate memory of all accounts. Above it, new accounts and rows are refused.
+    /// Maximum memory of all accounts, approximate. Above it, new accounts and rows are refused.
     pub total_bytes: u64,
-    /// Approximate memory of the rows of an account whose address is unverified, if that is less than
-    /// its plan allows.
+    /// Maximum memory of the rows of an account with an unverified address, approximate, if that is
+    /// less than its plan allows.
     pub unverified_bytes: u64,
 }
 
-/// The limits of every plan. Each can be set; `data/docs/api.md` lists the defaults.
+/// The limits of every plan. The settings can change each; `data/docs/api.md` lists the defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<Plan, PlanLimits>", into = "BTreeMap<Plan, PlanLimits>")]
 pub struct Plans([PlanLimits; 4]);
@@ -119,12 +119,12 @@ impl Default for Plans {
 }
 
 impl Plans {
-    /// Limits of `plan`.
+    /// Returns the limits of `plan`.
     pub fn limits(&self, plan: Plan) -> &PlanLimits {
         &self.0[plan as usize]
     }
 
-    /// Limits of `plan`, for settings to override.
+    /// Returns the limits of `plan`, for settings to override.
     pub fn limits_mut(&mut self, plan: Plan) -> &mut PlanLimits {
         &mut self.0[plan as usize]
     }

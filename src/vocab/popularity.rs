@@ -21,7 +21,7 @@ named_enum! {
 }
 
 impl PopularityList {
-    /// Name of the list for people.
+    /// Returns the display name of the list.
     pub fn title(self) -> &'static str {
         match self {
             PopularityList::Tranco => "Tranco",
@@ -30,7 +30,7 @@ impl PopularityList {
         }
     }
 
-    /// The list that a file name mentions.
+    /// Returns the list that a file name mentions.
     pub fn in_file_name(name: &str) -> Option<PopularityList> {
         let name = name.to_ascii_lowercase();
         PopularityList::ALL.into_iter().find(|list| name.contains(list.as_str()))
@@ -42,7 +42,7 @@ impl PopularityList {
 pub struct ListRank(u32);
 
 impl ListRank {
-    /// Lists are read up to this rank.
+    /// Maximum rank that is read from a list.
     pub const MAX: u32 = 1_000_000;
 
     /// Returns `None` if the rank is out of range.
@@ -70,7 +70,7 @@ impl ListId {
         is_id.then(|| ListId(text.into()))
     }
 
-    /// The identifier in a file name of Tranco: `tranco_XJNYN-1m.csv.zip`.
+    /// Returns the identifier in a file name of Tranco: `tranco_XJNYN-1m.csv.zip`.
     pub fn in_file_name(name: &str) -> Option<ListId> {
         let (_, rest) = name.split_once("tranco_")?;
         ListId::parse(rest.split(|char: char| !char.is_ascii_alphanumeric()).next()?)
@@ -99,13 +99,13 @@ impl From<ListId> for CompactString {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListEdition {
     pub list: PopularityList,
-    /// `None` if the publisher gives none.
+    /// Identifier of the day's list; `None` if the publisher gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<ListId>,
     pub day: Day,
 }
 
-/// A rank and the list it is on.
+/// A rank and its list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListedRank {
     pub list: PopularityList,
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_names_name_their_list() {
+    fn lists_are_recognised_by_file_name() {
         use PopularityList::{Majestic, Tranco, Umbrella};
         for (name, list, id) in [
             ("tranco_XJNYN-1m.csv.zip", Some(Tranco), Some("XJNYN")),

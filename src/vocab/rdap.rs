@@ -49,31 +49,31 @@ impl RdapBase {
             .then_some(RdapBase(url))
     }
 
-    /// URL of the query for `name` (RFC 9082 §3.1.3).
+    /// Returns the URL of the query for `name` (RFC 9082 §3.1.3).
     pub fn domain(&self, name: &DomainName) -> Url {
         let mut url = self.0.clone();
-        // A name holds nothing that needs escaping.
+        // A name contains no characters that need escaping.
         url.set_path(&format!("{}domain/{name}", self.0.path()));
         url
     }
 
-    /// Scheme, host and port, which identify the server.
+    /// Returns scheme, host and port, which identify the server.
     pub fn origin(&self) -> String {
         origin(&self.0)
     }
 
-    /// The canonical text.
+    /// Returns the canonical text.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 }
 
-/// Scheme, host and port of a URL.
+/// Returns scheme, host and port of a URL.
 pub fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// The registry as IANA publishes it (RFC 9224 §3): pairs of entries and base URLs.
+/// The format in which IANA publishes the registry (RFC 9224 §3): pairs of suffixes and base URLs.
 #[derive(Deserialize)]
 struct RegistryFile {
     version: String,
@@ -101,12 +101,12 @@ pub enum BootstrapError {
 /// RDAP servers by suffix.
 pub struct Bootstrap {
     publication: UnixMs,
-    /// By suffix in lower-case A-label form, without a leading dot. No value is empty.
+    /// Servers by suffix in lower-case A-label form, without a leading dot. No value is empty.
     servers: HashMap<String, Arc<[RdapBase]>>,
 }
 
 impl Bootstrap {
-    /// The compiled-in copy.
+    /// Returns the compiled-in copy.
     pub fn compiled() -> Arc<Bootstrap> {
         static COPY: LazyLock<Arc<Bootstrap>> = LazyLock::new(|| {
             let text = include_str!("../../data/rdap/dns.json");
@@ -119,7 +119,7 @@ impl Bootstrap {
     }
 
     /// Parses a file; `plain` returns true for servers that may be queried without TLS. A suffix is
-    /// left out when none of its servers may be queried.
+    /// left out if none of its servers may be queried.
     ///
     /// # Errors
     /// [`BootstrapError`]: the file must not be used.
@@ -153,8 +153,8 @@ impl Bootstrap {
             .ok_or(BootstrapError::NoServer)
     }
 
-    /// The servers for `name`, in the registry's order; empty when it has none. The longest matching
-    /// suffix applies (RFC 9224 §4).
+    /// Returns the servers for `name`, in the registry's order; empty if it has none. The longest
+    /// matching suffix applies (RFC 9224 §4).
     pub fn servers(&self, name: &DomainName) -> &[RdapBase] {
         let mut suffix = name.tld();
         loop {
@@ -166,28 +166,28 @@ impl Bootstrap {
         }
     }
 
-    /// Returns true when an RDAP server exists for `name`.
+    /// Returns true if an RDAP server exists for `name`.
     pub fn is_checkable(&self, name: &DomainName) -> bool {
         !self.servers(name).is_empty()
     }
 
-    /// Publication time of the file.
+    /// Returns the publication time of the file.
     pub fn publication(&self) -> UnixMs {
         self.publication
     }
 
-    /// Number of suffixes with a server.
+    /// Returns the number of suffixes with a server.
     pub fn len(&self) -> usize {
         self.servers.len()
     }
 
-    /// Always false: a file without servers is rejected.
+    /// Always returns false: a file without servers is rejected.
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty()
     }
 
-    /// Returns true when `self` has less than half the suffixes of `older`, and so is more likely
-    /// truncated or forged than published.
+    /// Returns true if `self` has less than half the suffixes of `older`, so that it is probably
+    /// truncated or forged.
     pub fn is_shrunken(&self, older: &Bootstrap) -> bool {
         self.len() * 2 < older.len()
     }
@@ -199,7 +199,7 @@ impl fmt::Debug for Bootstrap {
     }
 }
 
-/// The start of an untrusted text, for a log message.
+/// Returns the start of an untrusted text, for a log message.
 fn short(text: String) -> String {
     text.chars().filter(|c| !c.is_control()).take(40).collect()
 }
@@ -232,7 +232,7 @@ mod tests {
             ("example.co.uk", Some("https://rdap.nominet.uk/uk/")),
             ("example.de", None),
             ("example.se", None),
-            // Its server has no TLS.
+            // The server has no TLS.
             ("example.kg", None),
         ] {
             assert_eq!(servers(&copy, name).first().map(String::as_str), url, "{name}");

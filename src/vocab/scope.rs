@@ -23,7 +23,7 @@ named_enum! {
 parse_named!(Scope);
 
 impl Scope {
-    /// Parts of the API that the scope covers, in a few words.
+    /// Returns the parts of the API that the scope covers, in a few words.
     pub fn description(self) -> &'static str {
         match self {
             Scope::Read => "drops, search, dossiers, appraisals",
@@ -53,7 +53,8 @@ impl Scopes {
     /// All scopes, including those of later versions.
     pub const ALL: Scopes = Scopes(u8::MAX);
 
-    /// The set of these; `None` without any. All existing scopes give [`Scopes::ALL`].
+    /// Returns the set of these scopes; `None` without any. The set of all existing scopes is
+    /// [`Scopes::ALL`].
     pub fn of(scopes: impl IntoIterator<Item = Scope>) -> Option<Scopes> {
         let bits = scopes.into_iter().fold(0, |bits, scope| bits | scope.bit());
         let all = Scope::ALL.into_iter().fold(0, |bits, scope| bits | scope.bit());
@@ -68,13 +69,13 @@ impl Scopes {
         self.0 & scope.bit() != 0
     }
 
-    /// The scopes, in their order.
+    /// Returns the scopes in their order.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |scope| self.holds(*scope))
     }
 }
 
-/// `read, export`, or `all`.
+/// Writes `read, export`, or `all`.
 impl fmt::Display for Scopes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Scopes::ALL {
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sets_hold_what_they_are_made_of() {
+    fn sets_contain_their_members() {
         let some = Scopes::of([Scope::Mcp, Scope::Read]).expect("two");
         assert!(some.holds(Scope::Read) && some.holds(Scope::Mcp) && !some.holds(Scope::Export));
         assert_eq!(some.to_string(), "read, mcp");

@@ -15,7 +15,7 @@ impl Secret {
         Secret(text)
     }
 
-    /// The text itself, for the code that hashes it, signs with it or sends it to its recipient.
+    /// Returns the text, for code that hashes it, signs with it or sends it to its recipient.
     pub fn reveal(&self) -> &str {
         &self.0
     }

@@ -1,22 +1,22 @@
-//! Suggestions for names that were mistyped.
+//! Suggestions for mistyped names.
 
-/// The name among `known` that is most like this one; `None` if none is similar. Case and separators
-/// make no difference: `minDQS`, `min-dqs` and `min_dqs` are one name.
+/// Returns the most similar name in `known`; `None` if none is similar. Case and separators make no
+/// difference: `minDQS`, `min-dqs` and `min_dqs` are the same name.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = letters(name);
     let distance = |known: &&str| strsim::damerau_levenshtein(&name, &letters(known));
-    // A third of the letters may differ: beyond that, names only share letters by chance.
+    // Up to a third of the letters may differ; beyond that, names share letters only by chance.
     let similar = |known: &&str| distance(known) <= letters(known).chars().count() / 3;
     known.filter(similar).min_by_key(distance)
 }
 
-/// The name among `known` that this one is in another spelling.
+/// Returns the name in `known` that differs from this one in spelling only.
 pub fn respelt<'a>(name: &str, mut known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = letters(name);
     known.find(|known| letters(known) == name)
 }
 
-/// A name without case and separators.
+/// Returns a name without case and separators.
 fn letters(name: &str) -> String {
     let letters = name.chars().filter(|c| !matches!(c, '_' | '-' | '.' | ' '));
     letters.flat_map(char::to_lowercase).collect()

@@ -29,7 +29,7 @@ named_enum! {
 }
 
 impl Stage {
-    /// The stage on `today` of a name whose effective release is `release`.
+    /// Returns the stage on `today` of a name whose effective release is `release`.
     pub fn on(today: Day, release: Day, pending_delete_days: u16, catch_days: u16) -> Stage {
         let days_left = release.days_since(today);
         if days_left > i32::from(pending_delete_days) {
@@ -46,12 +46,12 @@ impl Stage {
 
 parse_named!(Stage);
 
-/// Time a TLD keeps a deleted name before it is released.
+/// Periods for which a TLD keeps a deleted name before it is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Periods {
-    /// Days in which the holder can restore it.
+    /// Days in which the holder can restore the name.
     pub redemption_days: u16,
-    /// Days between that and the release.
+    /// Days between that period and the release.
     pub pending_delete_days: u16,
 }
 
@@ -59,28 +59,29 @@ impl Periods {
     /// ICANN's grace periods for generic TLDs, used for TLDs without a row of their own.
     pub const DEFAULT: Periods = Periods { redemption_days: 30, pending_delete_days: 5 };
 
-    /// The periods of `tld` (`com`, `co.uk`; without a leading dot), from `data/lifecycle.csv`.
+    /// Returns the periods of `tld` (`com`, `co.uk`; without a leading dot), from `data/lifecycle.csv`.
     pub fn for_tld(tld: &str) -> Periods {
         TABLE.get(tld).map_or(Periods::DEFAULT, |(periods, _)| *periods)
     }
 
-    /// Source of the periods of `tld`; `None` for the defaults.
+    /// Returns the source of the periods of `tld`; `None` for the defaults.
     pub fn source(tld: &str) -> Option<&'static str> {
         TABLE.get(tld).map(|(_, source)| source.as_str())
     }
 
-    /// Days from a drop to its release.
+    /// Returns the days from a drop to its release.
     pub fn days(self) -> i32 {
         i32::from(self.redemption_days) + i32::from(self.pending_delete_days)
     }
 
-    /// The day the registry releases a name: the feed's date, or the drop date plus both periods.
+    /// Returns the day on which the registry releases a name: the feed's date, or the drop date
+    /// plus both periods.
     pub fn effective_release(self, drop_date: Day, release_date: Option<Day>) -> Day {
         release_date.unwrap_or_else(|| drop_date.plus(self.days()))
     }
 }
 
-/// Periods and their source by TLD.
+/// The periods and their source by TLD.
 type Table = HashMap<String, (Periods, String)>;
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
@@ -144,7 +145,7 @@ mod tests {
             Periods::for_tld("com").effective_release(day("2026-01-01"), Some(given)),
             given
         );
-        // No pending delete in .de: redemption until the last day.
+        // The suffix .de has no pending delete: redemption lasts until the last day.
         assert_eq!(Stage::on(day("2026-01-02"), given, 0, 5), Stage::Redemption);
         assert_eq!(Stage::on(given, given, 0, 5), Stage::Catchable);
     }

@@ -7,7 +7,7 @@ use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use psl::{Psl, Type};
 use rustc_hash::FxHashMap;
 
-/// The list in use instead of the compiled one.
+/// The list that replaces the compiled one.
 static INSTALLED: OnceLock<SuffixList> = OnceLock::new();
 
 /// Suffix of a name.
@@ -15,7 +15,7 @@ static INSTALLED: OnceLock<SuffixList> = OnceLock::new();
 pub struct Suffix {
     /// Length in bytes.
     pub len: usize,
-    /// Section of its rule; `None` for a last label without one.
+    /// Section of its rule; `None` for a last label without a rule.
     pub section: Option<Type>,
 }
 
@@ -24,22 +24,22 @@ pub struct Suffix {
 pub struct SuffixList {
     /// SHA-256 of the file, in hex.
     sha256: String,
-    /// By domain in A-label form.
+    /// Rules by domain in A-label form.
     rules: FxHashMap<String, Rules>,
 }
 
-/// Sections of the rules that name a domain.
+/// Sections of the rules for a domain.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rules {
     /// `co.uk`.
     exact: Option<Type>,
-    /// `*.ck`: every name directly below.
+    /// `*.ck`: every name directly below it.
     below: Option<Type>,
-    /// `!www.ck`: no suffix in spite of `*.ck`.
+    /// `!www.ck`: not a suffix, despite `*.ck`.
     exception: Option<Type>,
 }
 
-/// Why a text is not a Public Suffix List.
+/// Reason why a text is not a Public Suffix List.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SuffixListError {
     #[error("line {line}: `{rule}` is not a suffix rule")]
@@ -109,17 +109,17 @@ impl SuffixList {
         }
     }
 
-    /// Number of domains with a rule.
+    /// Returns the number of domains with a rule.
     pub fn len(&self) -> usize {
         self.rules.len()
     }
 
-    /// Whether the list has no rules.
+    /// Returns true if the list has no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Whether anybody can register below this ICANN suffix.
+    /// Returns true if names can be registered below this ICANN suffix.
     pub fn is_suffix(&self, suffix: &str) -> bool {
         let found = self.find(&format!("example.{suffix}"));
         found == Suffix { len: suffix.len(), section: Some(Type::Icann) }
@@ -193,8 +193,7 @@ mod tests {
         assert_eq!(list(&bad).err(), Some(SuffixListError::BadRule { line: 6, rule }));
     }
 
-    /// The list that Debian ships, if it is installed, agrees with the compiled one on common
-    /// suffixes.
+    /// Debian's list, if it is installed, agrees with the compiled one on common suffixes.
     #[test]
     fn a_whole_list_is_read() {
         let path = "/usr/share/publicsuffix/public_suffix_list.dat";

@@ -1,6 +1,6 @@
-//! Tables that age: the Public Suffix List, the TLDs of the root zone and the contracts of gTLDs. A copy of
-//! each is compiled in; a newer one replaces it for the whole life of a process, so that a name is parsed
-//! and judged in one way from start to end.
+//! Tables that age: the Public Suffix List, the TLDs of the root zone and the contracts of gTLDs. A
+//! copy of each is compiled in; a newer one replaces it for the whole life of a process, so that it
+//! parses and scores a name the same way throughout.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ use crate::named::named_enum;
 use crate::suffixes::{SuffixList, SuffixListError};
 
 named_enum! {
-    /// A table, named as its source is.
+    /// A table, named like its source.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Table {
         /// The Public Suffix List: where the registrable part of a name starts.
@@ -29,25 +29,26 @@ named_enum! {
 /// Entries of the compiled copies: rules of `psl` 2.1.247, TLDs among them, and brand TLDs of
 /// `data/scorer/closed.txt`.
 const COMPILED: [usize; Table::ALL.len()] = [10_396, 1_439, 358];
-/// Smallest and largest size of a table that is believed, in percent of the compiled copy.
+/// Minimum and maximum plausible size of a table, in percent of the compiled copy.
 const PLAUSIBLE_PERCENT: [usize; 2] = [80, 400];
-/// A day before the compiled copies were made (`psl` 2.1.247), to be moved with each update of them.
+/// A day before the compiled copies were published (`psl` 2.1.247). Change it with each update of
+/// the copies.
 const COMPILED_ON: &str = "2026-11-01";
-/// Suffixes that no complete list lacks.
+/// Suffixes that every complete list has.
 const WELL_KNOWN: [&str; 11] =
     ["com", "net", "org", "de", "fr", "uk", "co.uk", "com.au", "co.jp", "com.br", "xn--p1ai"];
-/// Days that the date of a table may lie ahead.
+/// Maximum days that the date of a table may lie ahead.
 const AHEAD_MAX: i32 = 2;
 /// Maximum bytes of a version.
 const VERSION_MAX: usize = 40;
 
-/// A table in the form in which it is published.
+/// A table in its published form.
 #[derive(Debug)]
 pub struct Published {
     pub table: Table,
     /// SHA-256 of the file, in hex.
     pub sha256: String,
-    /// Rules, TLDs or brand TLDs.
+    /// Number of rules, TLDs or brand TLDs.
     pub entries: usize,
     version: Option<Version>,
     content: Content,
@@ -59,7 +60,7 @@ enum Content {
     Tlds(FxHashSet<String>),
 }
 
-/// The version that a table gives itself. Versions of a table are ordered as texts.
+/// The version that a table states. Versions of a table are ordered as text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
     text: String,
@@ -67,17 +68,17 @@ pub struct Version {
 }
 
 impl Version {
-    /// Letters, digits, `-` and `_`: safe in a file name.
+    /// Letters, digits, `-` and `_`, which are safe in a file name.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Whether the copy that is compiled in is newer.
+    /// Returns true if the compiled copy is newer.
     pub fn is_outdated(&self) -> bool {
         self.day < COMPILED_ON.parse().expect("a day")
     }
 
-    /// A text that starts with a date, `2026-11-20_...` or `20261120...`.
+    /// Parses a text that starts with a date, `2026-11-20_...` or `20261120...`.
     fn parse(text: &str) -> Option<Version> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         let shown = text.len() <= VERSION_MAX && text.bytes().all(is_plain);
@@ -88,7 +89,7 @@ impl Version {
     }
 }
 
-/// Why a file is not used as a table.
+/// Reason why a file is not used as a table.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     #[error("the file is not UTF-8")]
@@ -114,7 +115,7 @@ impl Published {
     /// Parses a table; `sha256` identifies the file.
     ///
     /// # Errors
-    /// The file is something else, or is cut short.
+    /// The file is not such a table, or is cut short.
     pub fn parse(table: Table, bytes: &[u8], sha256: String) -> Result<Published, TableError> {
         let text = std::str::from_utf8(bytes).map_err(|_| TableError::NotText)?;
         let (version, entries, content) = match table {
@@ -136,12 +137,12 @@ impl Published {
         Ok(Published { table, sha256, entries, version, content })
     }
 
-    /// The version that the table gives itself.
+    /// Returns the version that the table states.
     pub fn version(&self) -> Option<&Version> {
         self.version.as_ref()
     }
 
-    /// Checks a table that was fetched on the day `today`, and returns its version.
+    /// Checks a table fetched on the day `today`, and returns its version.
     ///
     /// # Errors
     /// The table has no version, an implausible size, or lacks entries that every version has.
@@ -153,7 +154,7 @@ impl Published {
         }
         let is_wrong = |suffix: &&&str| match &self.content {
             Content::Suffixes(list) => !list.is_suffix(suffix),
-            // Every TLD is delegated, and these are not brands.
+            // These TLDs are delegated and not brands.
             Content::Tlds(tlds) => {
                 !suffix.contains('.') && tlds.contains(**suffix) != (self.table == Table::Delegated)
             }
@@ -165,8 +166,8 @@ impl Published {
         version.filter(|version| version.day <= today.plus(AHEAD_MAX)).ok_or(TableError::NoVersion)
     }
 
-    /// Uses the table in this process from now on. Only the first call has an effect. `is_fixed` says that
-    /// the settings name its file.
+    /// Uses the table in this process from now on. Only the first call has an effect. `is_fixed` is
+    /// true if the settings name its file.
     pub fn install(self, is_fixed: bool) {
         let Published { table, sha256, version, content, .. } = self;
         let version = version.map(|version| version.text);
@@ -180,7 +181,7 @@ impl Published {
     }
 }
 
-/// `# Version 2026112300, Last Updated ...`, then a TLD a line in upper case.
+/// Reads `# Version 2026112300, Last Updated ...`, then one TLD per line in upper case.
 fn delegated(text: &str) -> Result<(Option<String>, FxHashSet<String>), TableError> {
     let version = text.lines().next().and_then(|line| line.strip_prefix("# Version "));
     let version = version.and_then(|rest| rest.split(',').next()).map(str::to_owned);
@@ -197,7 +198,7 @@ fn delegated(text: &str) -> Result<(Option<String>, FxHashSet<String>), TableErr
     Ok((version, tlds))
 }
 
-/// The TLDs with Specification 13 and a running contract.
+/// Returns the TLDs with Specification 13 and a running contract.
 fn brands(text: &str) -> Result<(Option<String>, FxHashSet<String>), TableError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -244,27 +245,27 @@ pub struct InUse {
 }
 
 static IN_USE: [OnceLock<InUse>; Table::ALL.len()] = [const { OnceLock::new() }; 3];
-/// Delegated TLDs, and brand TLDs.
+/// The delegated TLDs and the brand TLDs.
 static TLDS: [OnceLock<FxHashSet<String>>; 2] = [const { OnceLock::new() }; 2];
 
-/// The table that this process uses; `None` for the compiled copy.
+/// Returns the table that this process uses; `None` for the compiled copy.
 pub fn in_use(table: Table) -> Option<&'static InUse> {
     IN_USE[table as usize].get()
 }
 
-/// Versions of the tables about TLDs that this process uses instead of the compiled copies. (The Public
-/// Suffix List has an entry of its own in a manifest.)
+/// Returns the versions of the TLD tables that this process uses instead of the compiled copies.
+/// (The Public Suffix List has its own entry in a manifest.)
 pub fn versions() -> BTreeMap<String, String> {
     let version = |table: Table| Some((table.to_string(), in_use(table)?.version.clone()?));
     [Table::Delegated, Table::Gtlds].into_iter().filter_map(version).collect()
 }
 
-/// The TLDs of the root zone, if they are known.
+/// Returns the TLDs of the root zone, if they are known.
 pub fn delegated_tlds() -> Option<&'static FxHashSet<String>> {
     TLDS[0].get()
 }
 
-/// The brand TLDs of a table that replaces the compiled one.
+/// Returns the brand TLDs of the table that replaces the compiled one, if any.
 pub fn brand_tlds() -> Option<&'static FxHashSet<String>> {
     TLDS[1].get()
 }
@@ -277,7 +278,7 @@ mod tests {
         "2026-11-23".parse().expect("a day")
     }
 
-    /// A table of the compiled copy's size with these well-known suffixes.
+    /// Returns a table of the compiled copy's size with these well-known suffixes.
     fn text(table: Table, well_known: &[&str]) -> String {
         let many = COMPILED[table as usize];
         let tlds = || well_known.iter().filter(|suffix| !suffix.contains('.'));

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use encoding_rs::Encoding;
 
-/// Reads a file. Text with a byte order mark, which Windows programs write, becomes UTF-8 without one.
+/// Reads a file. Text with a byte order mark, as Windows programs write it, becomes UTF-8 without one.
 ///
 /// # Errors
-/// The file cannot be read, or its text does not fit its byte order mark.
+/// The file cannot be read, or its text does not match its byte order mark.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let bytes = fs::read(path)?;
     let Some((encoding, mark)) = Encoding::for_bom(&bytes) else { return Ok(bytes) };
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn byte_order_marks_are_no_text() {
+    fn byte_order_marks_are_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("secret");
         let read = |bytes: &[u8]| {

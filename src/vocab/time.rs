@@ -18,30 +18,30 @@ const MS_MAX: u64 = 253_402_300_799_999;
 #[serde(try_from = "u64", into = "u64")]
 pub struct UnixMs(NonZeroU64);
 
-/// Rejects a text that is no [`UnixMs`].
+/// Rejects a text that is not a [`UnixMs`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a timestamp of the years 1970 to 9999 such as 2026-11-21T12:00:00.000Z")]
 pub struct TimeError;
 
 impl UnixMs {
-    /// The instant `ms` milliseconds after 1970-01-01 UTC; `None` after the year 9999.
+    /// Returns the instant `ms` milliseconds after 1970-01-01 UTC; `None` after the year 9999.
     pub fn new(ms: u64) -> Option<UnixMs> {
         let plus_one = NonZeroU64::MIN.checked_add(ms)?;
         (ms <= MS_MAX).then_some(UnixMs(plus_one))
     }
 
-    /// The instant truncated to the millisecond, clamped to the years 1970 to 9999.
+    /// Returns the instant truncated to the millisecond, clamped to the years 1970 to 9999.
     pub fn from_instant(instant: DateTime<Utc>) -> UnixMs {
         let ms = u64::try_from(instant.timestamp_millis()).unwrap_or(0).min(MS_MAX);
         UnixMs::new(ms).expect("held within the range")
     }
 
-    /// Milliseconds since 1970-01-01 UTC.
+    /// Returns the milliseconds since 1970-01-01 UTC.
     pub fn get(self) -> u64 {
         self.0.get() - 1
     }
 
-    /// As a chrono instant.
+    /// Returns the time as a chrono instant.
     pub fn instant(self) -> DateTime<Utc> {
         let ms = i64::try_from(self.get()).expect("the year 9999 is far below 2^63 ms");
         DateTime::from_timestamp_millis(ms).expect("chrono holds the years 1970 to 9999")

@@ -14,7 +14,7 @@ pub fn fold_tld(text: &str) -> Option<CompactString> {
     if text.is_empty() {
         return None;
     }
-    // The common case. Digits and hyphens may belong to an A-label that UTS 46 would change.
+    // The common case. Text with digits or hyphens may be an A-label that UTS 46 would change.
     let folded = text.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'.'));
     if folded {
         return Some(text.into());
@@ -26,7 +26,7 @@ pub fn fold_tld(text: &str) -> Option<CompactString> {
     Some(ascii)
 }
 
-/// Returns true when a folded TLD is well-formed: DNS labels separated by dots.
+/// Returns true if a folded TLD is well-formed: DNS labels separated by dots.
 pub fn is_suffix(tld: &str) -> bool {
     tld.len() <= NAME_OCTETS_MAX && tld.split('.').all(is_label)
 }

@@ -1,10 +1,11 @@
 //! Turns of costly work, so that no account waits for the work of another.
 //!
-//! Work runs in a few slots. Each party (an account, or all visitors together) has a line. A free slot goes to the
-//! line whose party has used the least time: start-time fair queueing, in time and not in requests. A party without
-//! work joins at the current virtual time, so it saves nothing up by being idle, and it starts at once in a
-//! slot beyond the others. Running work checks every few thousand steps whether to give way ([`Turn::give_way`]):
-//! after a slice it does, if another party has used less.
+//! Work runs in a few slots. Each party (an account, or all visitors together) has a queue. A free
+//! slot goes to the queue whose party has used the least time: start-time fair queueing by time,
+//! not by requests. A party that was idle joins at the current virtual time, so idleness earns no
+//! credit, and it starts at once in an additional slot. Running work checks every few thousand
+//! steps whether to give way ([`Turn::give_way`]): after a slice it does if another party has used
+//! less.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,10 +17,10 @@ use tokio::time::timeout;
 
 use crate::ids::AccountId;
 
-/// Time for which work runs before it gives way to a party that has used less.
+/// Time after which work gives way to a party that has used less.
 pub const SLICE: Duration = Duration::from_millis(5);
 
-/// Those who share the slots equally.
+/// One of the parties that share the slots equally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Party {
     Account(AccountId),
@@ -30,22 +31,22 @@ pub enum Party {
 /// Bounds of a scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct TurnLimits {
-    /// Turns at once, and as many again for the first slices of parties that had no work.
+    /// Number of concurrent turns. As many again serve the first slices of parties that were idle.
     pub slots: usize,
-    /// Pieces of work of a party that wait to begin.
+    /// Maximum waiting pieces of work of a party.
     pub waiting_per_party: usize,
-    /// Pieces of work of all parties that wait to begin.
+    /// Maximum waiting pieces of work of all parties.
     pub waiting: usize,
-    /// Paused works, each on its own thread.
+    /// Maximum paused pieces of work, each on its own thread.
     pub paused: usize,
-    /// Longest wait to begin.
+    /// Maximum wait for a turn.
     pub wait: Duration,
 }
 
-/// Why work gets no turn.
+/// Reason why work gets no turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTurn {
-    /// It would wait too long, or too many wait already.
+    /// The work would wait too long, or too much work is already waiting.
     #[error("the work would have to wait for {expected:?}")]
     Refused { expected: Duration },
     #[error("no turn came within {waited:?}")]
@@ -61,7 +62,7 @@ pub struct Turns {
     wait_max: Duration,
 }
 
-/// Ends the wait of one work.
+/// Ends the wait of one piece of work.
 type Wake = oneshot::Sender<Result<Turn, NoTurn>>;
 
 impl Turns {
@@ -73,10 +74,10 @@ impl Turns {
         })
     }
 
-    /// Waits for a turn of the party. A dropped future gives up its place in the line.
+    /// Waits for a turn of the party. Dropping the future gives up the place in the queue.
     ///
     /// # Errors
-    /// The line is too long or too slow.
+    /// The queue is too long or too slow.
     pub async fn take(self: &Arc<Self>, party: Party) -> Result<Turn, NoTurn> {
         let (wake, woken) = oneshot::channel();
         let ticket = match self.with(|schedule| schedule.ask(party, wake))? {
@@ -87,12 +88,12 @@ impl Turns {
         let began = Instant::now();
         match timeout(self.wait_max, &mut waiting.woken).await {
             Ok(Ok(turn)) => turn,
-            // Its sender is dropped only with the scheduler.
+            // The sender is dropped only with the scheduler.
             Ok(Err(_)) | Err(_) => Err(NoTurn::TimedOut { waited: began.elapsed() }),
         }
     }
 
-    /// Changes the schedule, then wakes those whose turn it is.
+    /// Changes the schedule, then wakes the waiters whose turn it is.
     fn with<T>(self: &Arc<Self>, change: impl FnOnce(&mut Schedule<Wake>) -> T) -> T {
         let mut schedule = self.lock();
         let changed = change(&mut schedule);
@@ -102,7 +103,7 @@ impl Turns {
         }
         woken.extend(schedule.evicted.drain(..).map(|(wake, no_turn)| (wake, Err(no_turn))));
         self.is_contended.store(schedule.is_contended(), Ordering::Relaxed);
-        // A turn that is not received ends on drop, which takes the lock.
+        // A turn without a receiver ends on drop, which takes the lock.
         drop(schedule);
         woken.into_iter().for_each(|(wake, turn)| drop(wake.send(turn)));
         changed
@@ -113,7 +114,7 @@ impl Turns {
     }
 }
 
-/// A place in the line, given up on drop.
+/// A place in the queue, given up on drop.
 struct Waiting<'a> {
     turns: &'a Arc<Turns>,
     party: Party,
@@ -127,7 +128,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A slot, until drop.
+/// The right to use a slot, given up on drop.
 #[derive(Debug)]
 pub struct Turn {
     turns: Arc<Turns>,
@@ -151,7 +152,7 @@ impl Turn {
         self.elsewhere += elsewhere;
     }
 
-    /// Blocks the thread while other parties come first. Returns how long, if at all.
+    /// Blocks the thread while other parties come first. Returns for how long, if it blocked.
     pub fn give_way(&mut self, now: Instant) -> Option<Duration> {
         let used = now.duration_since(self.since?) + self.elsewhere;
         if used < SLICE || !self.turns.is_contended.load(Ordering::Relaxed) {
@@ -183,12 +184,13 @@ impl Drop for Turn {
     }
 }
 
-/// Who runs, who waits, and who is next. Knows neither clock nor threads: times are arguments, and `W` wakes
-/// one that waits.
+/// The state of running and waiting work, which decides what runs next. It uses neither clock nor
+/// threads: times are arguments, and `W` wakes a waiter.
 #[derive(Debug)]
 struct Schedule<W> {
     limits: TurnLimits,
-    /// Parties that have work, or have used more than the virtual time while others waited.
+    /// Queues of the parties that have work, or that have used more than the virtual time while
+    /// others waited.
     lines: HashMap<Party, Line<W>>,
     running: usize,
     waiting: usize,
@@ -196,7 +198,7 @@ struct Schedule<W> {
     /// Virtual time: that of the turn that began last.
     now: Duration,
     last_ticket: u64,
-    /// Those that lost their place to a party with less work waiting.
+    /// Waiters that lost their place to a party with less waiting work.
     evicted: Vec<(W, NoTurn)>,
 }
 
@@ -206,8 +208,8 @@ struct Line<W> {
     /// Time used, on the virtual clock.
     used: Duration,
     running: usize,
-    /// Work that has begun, which comes first: so a party never has more of it than there are
-    /// slots.
+    /// Paused work. It comes before waiting work, so a party never has more paused work than the
+    /// number of slots.
     paused: VecDeque<Place<W>>,
     waiting: VecDeque<Place<W>>,
     /// Moving average of the time that a piece of work uses.
@@ -233,7 +235,7 @@ impl<W> Line<W> {
         Line { used, running: 0, paused, waiting, average: Duration::ZERO }
     }
 
-    /// The place that is next in this line.
+    /// Returns the next place in this queue.
     fn first(&self) -> Option<&Place<W>> {
         self.paused.front().or_else(|| self.waiting.front())
     }
@@ -257,7 +259,7 @@ impl<W> Schedule<W> {
         }
     }
 
-    /// Begins work, or puts it into the line of its party.
+    /// Begins work, or puts it into the queue of its party.
     fn ask(&mut self, party: Party, wake: W) -> Result<Asked, NoTurn> {
         let TurnLimits { slots, waiting_per_party, waiting, wait, .. } = self.limits;
         let now = self.now;
@@ -265,7 +267,7 @@ impl<W> Schedule<W> {
         if line.is_idle() {
             line.used = line.used.max(now);
         }
-        // Without a debt, whose first slice would have come next anyway.
+        // The party has no debt, so its first slice would come next anyway.
         let is_new = line.is_idle() && line.used == now;
         if self.running < slots || is_new && self.running < 2 * slots {
             self.begin(party);
@@ -287,7 +289,7 @@ impl<W> Schedule<W> {
         Ok(Asked::Waits(ticket))
     }
 
-    /// The time after which new work of the party begins: its earlier work runs first, one piece
+    /// Returns the time until new work of the party begins: its earlier work runs first, one piece
     /// after the other, in its share of the slots.
     fn expected_wait(&self, party: Party) -> Duration {
         let busy = self.lines.values().filter(|line| !line.is_idle()).count().max(1) as u32;
@@ -296,7 +298,7 @@ impl<W> Schedule<W> {
         before * busy / self.limits.slots as u32
     }
 
-    /// Removes the newest work of the longest line, if it has more than `length`.
+    /// Removes the newest work of the longest queue, if that is longer than `length`.
     fn evict_longer_than(&mut self, length: usize) -> bool {
         let longest = self.lines.iter().max_by_key(|(_, line)| line.waiting.len());
         let Some((&party, line)) = longest else { return false };
@@ -364,7 +366,7 @@ impl<W> Schedule<W> {
         true
     }
 
-    /// Ends running work that has used `used` since it started or resumed, and `total` overall.
+    /// Ends running work that used `used` since it started or resumed, and `total` overall.
     fn end(&mut self, party: Party, used: Duration, total: Duration) {
         let line = self.line(party);
         line.used += used;
@@ -374,7 +376,7 @@ impl<W> Schedule<W> {
         self.forget_idle();
     }
 
-    /// Whether work waits, or more runs than there are slots.
+    /// Returns true if work waits, or more work runs than the number of slots.
     fn is_contended(&self) -> bool {
         self.waiting + self.paused > 0 || self.running > self.limits.slots
     }
@@ -397,8 +399,8 @@ impl<W> Schedule<W> {
         Place { ticket: self.last_ticket, wake }
     }
 
-    /// Forgets parties without work that would join at the current virtual time anyway. While a slot is free
-    /// no work waits, so all parties are equal and the virtual time starts again at zero.
+    /// Removes parties without work that would join at the current virtual time anyway. While a
+    /// slot is free, no work waits, so all parties are equal and the virtual time restarts at zero.
     fn forget_idle(&mut self) {
         let is_free = self.waiting + self.paused == 0 && self.running < self.limits.slots;
         if is_free {
@@ -430,18 +432,18 @@ mod tests {
         Party::Account(AccountId(number))
     }
 
-    /// A work of a simulation.
+    /// A piece of work in a simulation.
     #[derive(Debug)]
     struct Work {
         party: Party,
         needs: Duration,
         asked: Duration,
-        /// Time used in all, and in this slice.
+        /// Time used in total, and in this slice.
         used: (Duration, Duration),
         ended: Option<Duration>,
     }
 
-    /// A machine with a core for each turn, whose clock moves a millisecond at a time.
+    /// A machine with a core for each turn. Its clock advances one millisecond at a time.
     struct Simulation {
         schedule: Schedule<usize>,
         works: Vec<Work>,
@@ -487,7 +489,7 @@ mod tests {
             }
         }
 
-        /// Time from the request for a piece of work to its end.
+        /// Returns the time from the request for a piece of work to its end.
         fn latency(&mut self, id: usize) -> Duration {
             while self.works[id].ended.is_none() {
                 self.tick();
@@ -502,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_of_a_flood_waits_no_longer_than_the_slices_that_run() {
+    fn a_neighbour_of_a_flood_waits_no_longer_than_the_running_slices() {
         for flooder in [account(1), VISITORS] {
             let mut machine = Simulation::new(LIMITS);
             for _ in 0..90 {
@@ -518,9 +520,9 @@ mod tests {
     }
 
     #[test]
-    fn accounts_share_the_time_whatever_they_send() {
+    fn accounts_share_the_time_equally_under_any_load() {
         let mut machine = Simulation::new(LIMITS);
-        // One sends many long works, one many short ones, one a few.
+        // One account sends many long pieces of work, one many short ones, and one a few.
         (0..60).for_each(|_| _ = machine.ask(account(1), 250 * MS));
         (0..90).for_each(|_| _ = machine.ask(account(2), 20 * MS));
         (0..3).for_each(|_| _ = machine.ask(account(3), 400 * MS));
@@ -540,13 +542,13 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_account_saves_nothing_up_and_a_busy_one_does_not_starve() {
+    fn an_idle_account_earns_no_credit_and_a_busy_one_does_not_starve() {
         let mut machine = Simulation::new(LIMITS);
         let first = machine.ask(account(2), MS);
         (0..40).for_each(|_| _ = machine.ask(account(1), 100 * MS));
         assert!(machine.latency(first) <= MS + 2 * SLICE);
         (0..500).for_each(|_| machine.tick());
-        // It was idle for half a second, and floods now.
+        // The account was idle for half a second, and now sends a flood.
         (0..40).for_each(|_| _ = machine.ask(account(2), 100 * MS));
         let before = [1, 2].map(|number| machine.used(account(number)));
         (0..200).for_each(|_| machine.tick());
@@ -557,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn works_of_an_account_begin_in_their_order() {
+    fn work_of_an_account_begins_in_order() {
         let mut machine = Simulation::new(LIMITS);
         let ids: Vec<_> = (0..20).map(|_| machine.ask(account(1), 10 * MS)).collect();
         let ended: Vec<_> = ids.into_iter().map(|id| machine.latency(id)).collect();
@@ -567,7 +569,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_that_are_done_are_forgotten() {
+    fn idle_accounts_are_removed() {
         let mut machine = Simulation::new(LIMITS);
         for number in 0..1_000 {
             let id = machine.ask(account(number), 7 * MS);
@@ -582,7 +584,8 @@ mod tests {
         assert!(machine.schedule.lines.len() < 20, "{}", machine.schedule.lines.len());
     }
 
-    /// Refusal of work that would queue behind `waiting` others of its account, with `average` time each.
+    /// Returns the refusal of work that would queue behind `waiting` others of its account, which
+    /// use `average` each.
     fn refusal(limits: TurnLimits, waiting: usize, average: Duration) -> Option<NoTurn> {
         let mut schedule = Schedule::new(limits);
         let before = limits.slots + waiting;
@@ -609,7 +612,7 @@ mod tests {
         let mut schedule = Schedule::new(limits);
         (0..10).for_each(|id| _ = schedule.ask(account(1), id).expect("room"));
         assert!(schedule.ask(account(1), 10).is_err(), "it has all of it");
-        // Two begin beside the slots.
+        // Two begin in the additional slots.
         for id in 20..22 {
             assert_eq!(schedule.ask(account(id), id as usize), Ok(Asked::Begins));
         }
@@ -647,7 +650,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_wait_ends() {
+    async fn a_wait_times_out() {
         let turns = Turns::new(TurnLimits { slots: 1, wait: MS, ..LIMITS });
         let _held = turns.take(VISITORS).await.expect("a slot");
         let told = turns.take(VISITORS).await.err();
@@ -656,7 +659,7 @@ mod tests {
     }
 
     #[test]
-    fn running_work_gives_way_and_goes_on() {
+    fn running_work_gives_way_and_resumes() {
         let turns = Turns::new(TurnLimits { slots: 1, ..LIMITS });
         let take = |party| turns.take(party).now_or_never().expect("at once").expect("a turn");
         let mut long = take(account(1));

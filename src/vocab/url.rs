@@ -22,9 +22,9 @@ pub const WEBHOOK_PORTS: [u16; 2] = [443, 8443];
 /// Maximum bytes of a URL in the settings.
 const BASE_URL_MAX: usize = 2_048;
 
-/// Host names that never belong to a public server; names below them are denied too. They are denied
-/// by name, since a private resolver may give them any address, and some resolvers answer for addresses
-/// in `in-addr.arpa` and `ip6.arpa` themselves.
+/// Host names that never belong to a public server; names below them are denied too. They are
+/// denied by name, since a private resolver may return any address for them, and some resolvers
+/// resolve names in `in-addr.arpa` and `ip6.arpa` themselves.
 const NAMES_DENIED: &[&str] = &[
     // Special use: RFC 6761, 6762, 7686 and 9476. Nothing below `arpa` is a web server (RFC 3172).
     "alt",
@@ -35,19 +35,19 @@ const NAMES_DENIED: &[&str] = &[
     "localhost",
     "onion",
     "test",
-    // Reserved by ICANN for private networks, or kept back since they use it.
+    // Reserved by ICANN for private networks, or not delegated because private networks use them.
     "corp",
     "home",
     "internal",
     "mail",
-    // Not delegated, and common in private networks.
+    // Not delegated, but common in private networks.
     "domain",
     "lan",
     "localdomain",
     "private",
     "svc",
     "workgroup",
-    // Metadata of clouds.
+    // Metadata services of clouds.
     "instance-data",
     "metadata.amazonaws.com",
     "metadata.goog",
@@ -64,7 +64,7 @@ const KUBERNETES: &str = "kubernetes.default";
 #[serde(transparent)]
 pub struct WebhookUrl(String);
 
-/// Reason why a text is no [`WebhookUrl`].
+/// Reason why a text is not a [`WebhookUrl`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WebhookUrlError {
     #[error("must have at most {WEBHOOK_URL_MAX} characters")]
@@ -90,7 +90,7 @@ pub enum WebhookUrlError {
 }
 
 impl WebhookUrlError {
-    /// The error of the URL of a channel: with what an operator can do about it.
+    /// Returns the error for the URL of a channel, with advice for the operator.
     pub fn of_channel(&self) -> String {
         match self {
             WebhookUrlError::Port(_)
@@ -107,7 +107,7 @@ impl WebhookUrl {
     /// Parses a URL with the default rules, which allow public addresses only.
     ///
     /// # Errors
-    /// The first rule the text breaks.
+    /// The first rule that the text breaks.
     pub fn parse(text: &str) -> Result<WebhookUrl, WebhookUrlError> {
         WebhookUrl::parse_by(&HostRules::default(), text)
     }
@@ -115,7 +115,7 @@ impl WebhookUrl {
     /// Parses a URL with the operator's rules.
     ///
     /// # Errors
-    /// The first rule the text breaks.
+    /// The first rule that the text breaks.
     pub fn parse_by(rules: &HostRules, text: &str) -> Result<WebhookUrl, WebhookUrlError> {
         check_text(text)?;
         let mut url = Url::parse(text).map_err(WebhookUrlError::Malformed)?;
@@ -128,22 +128,22 @@ impl WebhookUrl {
             url.set_host(Some(&name)).map_err(WebhookUrlError::Malformed)?;
         }
         let canonical = String::from(url);
-        // Percent-encoding may have made it longer.
+        // Percent-encoding may have lengthened the URL.
         let fits = canonical.len() <= WEBHOOK_URL_MAX;
         fits.then_some(WebhookUrl(canonical)).ok_or(WebhookUrlError::TooLong)
     }
 
-    /// A URL from a checksummed file, which [`WebhookUrl::parse`] accepted when it was written.
+    /// Wraps a URL from a checksummed file, which [`WebhookUrl::parse`] accepted when it was written.
     pub fn from_stored(text: String) -> WebhookUrl {
         WebhookUrl(text)
     }
 
-    /// The canonical text.
+    /// Returns the canonical text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The parsed URL.
+    /// Returns the parsed URL.
     pub fn to_url(&self) -> Url {
         Url::parse(&self.0).expect("a canonical URL parses")
     }
@@ -155,7 +155,7 @@ impl fmt::Display for WebhookUrl {
     }
 }
 
-/// Rejects texts that the URL parser would repair and other parsers would read differently.
+/// Rejects texts that the URL parser would repair but other parsers would read differently.
 fn check_text(text: &str) -> Result<(), WebhookUrlError> {
     if text.len() > WEBHOOK_URL_MAX {
         return Err(WebhookUrlError::TooLong);
@@ -216,7 +216,7 @@ impl HostRules {
         self.check_network(address)
     }
 
-    /// Checks an address before it is dialled for another protocol than HTTP.
+    /// Checks an address before it is dialled for a protocol other than HTTP.
     ///
     /// # Errors
     /// The address is neither allowed, nor public and not denied.
@@ -236,7 +236,7 @@ impl HostRules {
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         let built_in = NAMES_DENIED.iter().any(|denied| is_below(name, denied));
         let configured = self.deny_names.iter().any(|denied| is_below(name, &denied.0));
-        // Before the check of the form, which would reject `localhost` for its single label.
+        // This precedes the check of the form, which would reject `localhost` for its single label.
         if built_in || configured || kubernetes {
             return Err(WebhookUrlError::DeniedName(name.to_owned()));
         }
@@ -245,8 +245,8 @@ impl HostRules {
     }
 }
 
-/// A name that an operator denies to all calls, with the names below it: `example.com`. In A-label
-/// form, without leading and trailing dots.
+/// A name to which an operator denies all calls, including the names below it: `example.com`. In
+/// A-label form, without leading and trailing dots.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct DeniedName(String);
@@ -270,31 +270,31 @@ impl TryFrom<String> for DeniedName {
 pub struct BaseUrl(String);
 
 impl BaseUrl {
-    /// The text, without a trailing slash.
+    /// Returns the text, without a trailing slash.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The host as a name to deny to users' webhooks; `None` when it is a literal address.
+    /// Returns the host as a name to deny to users' webhooks; `None` if it is a literal address.
     pub fn host_name(&self) -> Option<DeniedName> {
         let url = Url::parse(&self.0).ok()?;
         DeniedName::try_from(url.domain()?.to_owned()).ok()
     }
 
-    /// The host and, unless it is the default of the scheme, the port.
+    /// Returns the host and, unless it is the default of the scheme, the port.
     pub fn authority(&self) -> String {
         let authority = self.0.split_once("://").map_or("", |(_, rest)| rest);
         authority.split('/').next().unwrap_or_default().to_owned()
     }
 
-    /// Scheme, host and port, as `https://example.com:443`.
+    /// Returns scheme, host and port: `https://example.com:443`.
     pub fn origin(&self) -> String {
         let url = Url::parse(&self.0).expect("a base URL is a URL");
         let port = url.port_or_known_default().unwrap_or_default();
         format!("{}://{}:{port}", url.scheme(), url.host_str().unwrap_or_default())
     }
 
-    /// The path below the host, without a slash at its end: empty, or `/drops`.
+    /// Returns the path without a trailing slash: empty, or `/drops`.
     pub fn path(&self) -> &str {
         let (_, rest) = self.0.split_once("://").unwrap_or_default();
         rest.find('/').map_or("", |slash| &rest[slash..])
@@ -327,7 +327,7 @@ fn without_dot(name: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
 
-/// Returns true when `name` is `suffix` or a name below it.
+/// Returns true if `name` is `suffix` or a name below it.
 fn is_below(name: &str, suffix: &str) -> bool {
     name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
@@ -343,7 +343,7 @@ mod tests {
         WebhookUrl::parse(text).map(|url| url.0)
     }
 
-    /// Spellings that the URL parser reads as `address`.
+    /// Returns spellings that the URL parser reads as `address`.
     fn spellings(address: Ipv4Addr) -> Vec<String> {
         let [a, b, c, d] = address.octets();
         let whole = u32::from(address);
@@ -384,7 +384,7 @@ mod tests {
         ]
     }
 
-    /// IPv6 addresses that embed `address`.
+    /// Returns IPv6 addresses that embed `address`.
     fn embeddings(address: Ipv4Addr) -> Vec<String> {
         let [a, b, c, d] = address.octets();
         let (high, low) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));

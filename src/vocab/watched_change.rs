@@ -31,7 +31,7 @@ pub struct WatchedChange {
 }
 
 impl WatchedChange {
-    /// The change in words that follow the name: `drops tomorrow, 2026-11-24`.
+    /// Returns the change in words that follow the name: `drops tomorrow, 2026-11-24`.
     pub fn words(&self) -> String {
         let day = self.day;
         match self.kind {

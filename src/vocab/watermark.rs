@@ -1,12 +1,12 @@
-//! How far lists have been matched against alert rules.
+//! Progress of matching lists against alert rules.
 
 use serde::{Deserialize, Serialize};
 
 use crate::day::Day;
 
 /// Progress of matching: all corpus batches up to and including `batch` have been matched, with the
-/// stages that names had on `day`. Either part may advance alone: stages change with the day even
-/// without a new list.
+/// stages that names had on `day`. Each part may advance separately: stages change with the day
+/// even without a new list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Watermark {
     /// Number of a batch, from 1; 0 is before the first.
@@ -16,16 +16,16 @@ pub struct Watermark {
 }
 
 impl Watermark {
-    /// Combines a watermark with a newer one: the later of each part. Progress never goes back, so that an older
-    /// generation or a clock that was set back fires no alert twice. Only the day of a wrong clock is left
-    /// ([`Day::replaces`]).
+    /// Combines a watermark with a newer one: the later of each part. Progress never goes back, so
+    /// an older generation or a clock that was set back fires no alert twice. Only the day of a
+    /// wrong clock is replaced ([`Day::replaces`]).
     #[must_use]
     pub fn and(self, other: Watermark) -> Watermark {
         let day = if other.day.replaces(self.day) { other.day } else { self.day };
         Watermark { batch: self.batch.max(other.batch), day }
     }
 
-    /// Returns true when everything that `other` covers is covered.
+    /// Returns true if everything that `other` covers is covered.
     pub fn covers(self, other: Watermark) -> bool {
         self.and(other) == self
     }

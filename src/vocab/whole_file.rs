@@ -1,4 +1,4 @@
-//! Files that are replaced as a whole.
+//! Replacement of whole files.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -6,8 +6,8 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// Replaces the file at `path`: after a crash it holds the old bytes or the new ones. Only its owner can
-/// read it.
+/// Replaces the file at `path` atomically: after a crash it holds either the old or the new bytes.
+/// Only its owner can read it.
 ///
 /// # Errors
 /// A disk operation fails.

@@ -1,4 +1,4 @@
-//! Local time of an account: a time zone of the IANA database and full hours in it.
+//! Local time of an account: a time zone of the IANA database, and full hours in it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use chrono::{DateTime, Days, LocalResult, NaiveDateTime, TimeDelta, TimeZone, Ti
 use chrono_tz::{TZ_VARIANTS, Tz};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Why a text is not a time zone.
+/// Reason why a text is not a time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be a name of the IANA time zone database, such as Europe/Berlin")]
 pub struct ZoneError;
@@ -22,23 +22,23 @@ pub struct Zone(Tz);
 pub struct Hour(u8);
 
 impl Hour {
-    /// The hour with this number; `None` above 23.
+    /// Returns the hour with this number; `None` above 23.
     pub fn new(hour: u8) -> Option<Hour> {
         (hour < 24).then_some(Hour(hour))
     }
 
-    /// The hour as a number.
+    /// Returns the hour as a number.
     pub fn get(self) -> u8 {
         self.0
     }
 
-    /// All hours of a day.
+    /// Returns all hours of a day.
     pub fn all() -> impl Iterator<Item = Hour> {
         (0..24).map(Hour)
     }
 }
 
-/// Not the text of an [`Hour`].
+/// Rejects a text that is not an [`Hour`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be an hour: a whole number from 0 to 23")]
 pub struct HourError;
@@ -65,7 +65,7 @@ impl From<Hour> for u8 {
     }
 }
 
-/// `08:00`.
+/// Writes `08:00`.
 impl fmt::Display for Hour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:02}:00", self.0)
@@ -75,37 +75,37 @@ impl fmt::Display for Hour {
 impl Zone {
     pub const UTC: Zone = Zone(Tz::UTC);
 
-    /// Name in the database.
+    /// Returns the name in the database.
     pub fn as_str(self) -> &'static str {
         self.0.name()
     }
 
-    /// The names of all zones, in order.
+    /// Returns the names of all zones, in order.
     pub fn names() -> impl Iterator<Item = &'static str> {
         TZ_VARIANTS.iter().map(|zone| zone.name())
     }
 
-    /// The hour that clocks show at `instant`.
+    /// Returns the hour that clocks show at `instant`.
     pub fn hour_at(self, instant: DateTime<Utc>) -> Hour {
         Hour(instant.with_timezone(&self.0).hour() as u8)
     }
 
-    /// The time that clocks show at `instant`.
+    /// Returns the time that clocks show at `instant`.
     pub fn local(self, instant: DateTime<Utc>) -> NaiveDateTime {
         instant.with_timezone(&self.0).naive_local()
     }
 
-    /// The next time after `instant` that clocks show `hour`. On a day without this hour it is the end of
-    /// the gap, and on a day that has it twice the first.
+    /// Returns the next time after `instant` at which clocks show `hour`. On a day without this
+    /// hour, that is the end of the gap; on a day that has it twice, the first one.
     pub fn next(self, hour: Hour, instant: DateTime<Utc>) -> DateTime<Utc> {
         let today = self.local(instant).date();
-        // Three, because a zone that crosses the date line skips a day.
+        // Three days, because a zone that crosses the date line skips a day.
         let days = (0..=3).filter_map(|days| today.checked_add_days(Days::new(days)));
         let times = days.filter_map(|day| self.first(day.and_hms_opt(hour.0.into(), 0, 0)?));
         times.into_iter().find(|time| *time > instant).unwrap_or(instant)
     }
 
-    /// The first instant at which clocks show this time or, if they skip it, a later one.
+    /// Returns the first instant at which clocks show this time or, if they skip it, a later one.
     fn first(self, local: NaiveDateTime) -> Option<DateTime<Utc>> {
         // The longest gap of the database is a day.
         (0..=96).find_map(|quarters| {
@@ -140,8 +140,8 @@ impl Serialize for Zone {
 }
 
 impl<'de> Deserialize<'de> for Zone {
-    /// A zone that this version does not know is UTC: a start must not fail because the database dropped
-    /// a name.
+    /// A zone that this version does not know becomes UTC: a start must not fail because the
+    /// database dropped a name.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Zone, D::Error> {
         let name = compact_str::CompactString::deserialize(deserializer)?;
         Ok(name.parse().unwrap_or(Zone::UTC))
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn hours_come_again_also_on_days_that_change_the_clocks() {
+    fn hours_recur_on_days_of_clock_changes() {
         for (name, hour, from, next) in [
             ("UTC", 8, "2026-11-23T07:59:59Z", "2026-11-23T08:00:00Z"),
             ("UTC", 8, "2026-11-23T08:00:00Z", "2026-11-24T08:00:00Z"),
@@ -172,7 +172,7 @@ mod tests {
             ("Europe/Berlin", 8, "2026-10-24T07:00:00Z", "2026-10-25T07:00:00Z"),
             // The clocks change by half an hour, at 2:00.
             ("Australia/Lord_Howe", 2, "2026-10-03T00:00:00Z", "2026-10-03T15:30:00Z"),
-            // There was no 30 December.
+            // Here, 30 December did not exist.
             ("Pacific/Apia", 8, "2011-12-29T20:00:00Z", "2011-12-30T10:00:00Z"),
         ] {
             let from: DateTime<Utc> = from.parse().expect("a time");

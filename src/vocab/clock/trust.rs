@@ -1,8 +1,9 @@
 //! Whether the system clock can be trusted, and the time to use while it cannot.
 //!
-//! A board without a battery starts in 1970, and a wrong time server may set a clock years ahead. Times are
-//! stored and compared later, so one wrong reading would do harm for as long as it is off. The rules are in
-//! `data/docs/durability.md`, *Clock*. All values are milliseconds: of Unix time, or of the monotonic clock.
+//! A board without a battery starts in 1970, and a faulty time server may set a clock years ahead.
+//! Times are stored and compared later, so one wrong reading does harm until the true time reaches
+//! it. The rules are in `data/docs/durability.md`, *Clock*. All values are milliseconds, of Unix
+//! time or of the monotonic clock.
 
 use std::collections::BTreeMap;
 
@@ -11,38 +12,41 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// 2026-11-01, before the first release: no server runs earlier. A constant, so that builds can be reproduced;
-/// raise it with a release.
+/// 2026-11-01, before the first release: no server runs earlier. It is a constant so that builds
+/// are reproducible; raise it with a release.
 pub const BUILT: i64 = 1_793_491_200 * SECOND;
 
-/// A clock may be so far ahead of the newest record: the server was off, or an old backup was restored.
+/// Accepted lead of the clock over the newest record: the server was off, or an old backup was
+/// restored.
 const AHEAD_MAX: i64 = 31 * DAY;
-/// A clock may be set back by so much.
+/// Accepted step back of the clock.
 const BEHIND_MAX: i64 = 2 * DAY;
-/// A clock that is further ahead is believed after this time. Work done too early cannot be undone.
+/// Time after which a clock that is further ahead is trusted. It is long, since work done too early
+/// cannot be undone.
 const AHEAD_SETTLES: i64 = 10 * MINUTE;
-/// A clock that is further behind is believed after this time.
+/// Time after which a clock that is further behind is trusted.
 const BEHIND_SETTLES: i64 = 10 * SECOND;
-/// Readings that differ from the expected time by less count as continuous.
+/// Deviation from the expected time up to which readings count as continuous.
 const STEADY: i64 = HOUR;
-/// Clocks of nodes that differ by more do not agree.
+/// Difference up to which the clocks of two nodes agree.
 const NODES_DIFFER_MAX: i64 = HOUR;
-/// How long the time that a node sent is used.
+/// Time for which the clock reading of another node counts.
 const VOTE_MAX: i64 = 10 * SECOND;
 
 /// Time to wait for the votes of other nodes, which send their time once a second.
 const VOTES_WAIT: i64 = 3 * SECOND;
 
-/// The judgement about the system clock of this process.
+/// Whether this process trusts the system clock.
 #[derive(Debug, Default)]
 pub struct Trust {
-    /// The time that is believed, as an offset to the monotonic clock. `None` before anything is known.
+    /// The trusted time, as an offset to the monotonic clock. `None` before anything is known.
     believed: Option<i64>,
-    /// Whether the system clock shows it.
+    /// Whether the system clock shows the trusted time.
     trusted: bool,
-    /// When stored days that are later may be corrected: the system clock was behind the records at the start.
+    /// When stored days that lie ahead may be corrected, if the system clock was behind the records
+    /// at the start.
     corrects_at: i64,
-    /// When days may be stored: its peers have sent their time by then.
+    /// When days may be stored: the peers have sent their time by then.
     stores_at: i64,
     /// The time of the newest list: the system clock is not earlier.
     seen: Option<i64>,
@@ -65,9 +69,10 @@ impl Trust {
         self.seen = self.seen.max(Some(time).filter(|it| *it >= BUILT));
     }
 
-    /// Begins with the time of the newest record or list, or trusts any time after the build without one.
+    /// Starts from the time of the newest record or list. Without one, any time after the build is
+    /// trusted.
     pub fn start(&mut self, newest: Option<i64>, wall: i64, mono: i64) {
-        // Older versions may have recorded the times of a clock that was not set.
+        // Older versions may have recorded the time of an unset clock.
         let newest = newest.filter(|it| *it >= BUILT).max(self.seen);
         if self.trusted || (newest.is_none() && self.believed.is_some()) {
             return;
@@ -97,17 +102,17 @@ impl Trust {
         self.stores_at = mono + VOTES_WAIT;
     }
 
-    /// Whether the day may be stored.
+    /// Returns true if the day may be stored.
     pub fn stores(&self, mono: i64) -> bool {
         self.trusted && mono >= self.stores_at
     }
 
-    /// Whether stored days that are far ahead came from a wrong clock.
+    /// Returns true if stored days that are far ahead came from a wrong clock.
     pub fn corrects(&self, mono: i64) -> bool {
         self.stores(mono) && mono >= self.corrects_at
     }
 
-    /// Returns the time to use, where the system clock shows `wall`.
+    /// Returns the time to use when the system clock shows `wall`.
     pub fn read(&mut self, wall: i64, mono: i64) -> (i64, Option<Turn>) {
         let (before, offset) = (self.trusted, wall - mono);
         self.votes.retain(|_, (_, at)| mono - *at <= VOTE_MAX);
@@ -180,7 +185,7 @@ mod tests {
         trust
     }
 
-    /// The time and the trust at each of these monotonic times, with a clock that is `ahead`.
+    /// Reads the time and the trust at each of these monotonic times, with a clock that is `ahead`.
     fn reads(trust: &mut Trust, ahead: i64, at: &[i64]) -> Vec<(i64, bool)> {
         let read = |mono: &i64| {
             let (now, _) = trust.read(NOW + ahead + mono, *mono);
@@ -190,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_before_the_build_is_never_believed() {
+    fn a_clock_before_the_build_is_never_trusted() {
         for wall in [-DAY, 0, DAY, BUILT - 1] {
             let mut trust = started(Some(NOW), wall);
             for mono in [0, MINUTE, HOUR, DAY] {
                 let (now, _) = trust.read(wall + mono.min(BUILT - 1 - wall), mono);
                 assert_eq!((now, trust.is_trusted()), (NOW + mono, false), "{wall}");
             }
-            // The network has set it.
+            // A time server has set the clock.
             assert_eq!(trust.read(NOW + 3 * DAY, 2 * DAY), (NOW + 3 * DAY, Some(Turn::Trusted)));
         }
         let mut trust = started(None, 0);
@@ -205,14 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_far_ahead_of_the_records_is_believed_when_it_stays() {
+    fn a_clock_far_ahead_of_the_records_is_trusted_if_it_stays() {
         for ahead in [32 * DAY, 400 * DAY, 50_000 * DAY] {
             let mut trust = started(Some(NOW), NOW + ahead);
             let mut at = vec![0, 4 * SECOND, AHEAD_SETTLES - 1];
             assert_eq!(reads(&mut trust, ahead, &at), [(0, false); 3], "{ahead}");
             at = vec![AHEAD_SETTLES, AHEAD_SETTLES + 1];
             assert_eq!(reads(&mut trust, ahead, &at), [(ahead, true); 2]);
-            // The earlier reading was wrong, so the clock is followed back.
+            // The earlier reading was wrong, so the clock is trusted again after its step back.
             let at = [HOUR, HOUR + BEHIND_SETTLES - 1, HOUR + BEHIND_SETTLES];
             assert_eq!(reads(&mut trust, 0, &at), [(ahead, false), (ahead, false), (0, true)]);
         }
@@ -236,7 +241,7 @@ mod tests {
             [(-DAY, true)],
             "a step of a day is believed"
         );
-        // A clock that does not stay at one time is not believed.
+        // A clock that keeps jumping is never trusted.
         let jumps = (1..100).map(|it| it * MINUTE);
         for at in jumps {
             assert_eq!(reads(&mut trust, 100 * DAY + 100 * at, &[2 * HOUR + at]), [(-DAY, false)]);
@@ -244,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_a_wrong_future_are_left_behind() {
+    fn records_with_future_times_are_ignored() {
         for ahead in [3 * DAY, 400 * DAY] {
             let mut trust = started(Some(NOW + ahead), NOW);
             // The system clock is used at once: the day of a record is never taken for today.
@@ -254,11 +259,11 @@ mod tests {
                 trust.corrects(mono)
             });
             assert_eq!(corrects, [false, false, true]);
-            // And no other one is believed.
+            // No other time is trusted.
             assert_eq!(reads(&mut trust, ahead + 100 * DAY, &[MINUTE]), [(0, false)]);
         }
         assert!(started(Some(NOW + DAY), NOW).corrects(0) && started(None, NOW).corrects(0));
-        // An older version may have recorded the times of a clock that was not set.
+        // An older version may have recorded the time of an unset clock.
         assert!(started(Some(5), NOW).corrects(0));
     }
 
@@ -273,12 +278,12 @@ mod tests {
         two(&mut trust, -DAY, 0);
         let (now, turn) = trust.read(NOW, 0);
         assert_eq!((now - NOW, turn), (MINUTE - DAY, Some(Turn::Distrusted)));
-        // As long as the nodes report it, and through short silences.
+        // The votes count as long as the nodes send them, and through short silences.
         two(&mut trust, -DAY, HOUR);
         assert_eq!(reads(&mut trust, 0, &[HOUR]), [(MINUTE - DAY, false)]);
         two(&mut trust, MINUTE, 2 * HOUR);
         assert_eq!(reads(&mut trust, 0, &[2 * HOUR]), [(0, true)], "they agree");
-        // Between two, the earlier one is right.
+        // Of two clocks, the earlier one is trusted.
         for (other, is_trusted) in [(-DAY, false), (DAY, true)] {
             let mut trust = started(None, NOW);
             trust.hear("one", NOW + other, 0);
@@ -292,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_starts_stores_no_day_before_others_have_told_theirs() {
+    fn a_starting_node_stores_no_day_before_its_peers_sent_their_time() {
         let mut trust = started(None, NOW);
         trust.await_votes(0);
         let _ = trust.read(NOW + SECOND, SECOND);
