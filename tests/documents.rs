@@ -174,8 +174,8 @@ fn is_module_path(span: &str) -> bool {
         })
 }
 
-/// The code spans of a document outside fenced blocks, and the targets of its links, each with its line. Names in
-/// capitals stand for a choice (`FORMAT.rs`) and are left out.
+/// Returns the code spans of a document outside fenced blocks, and the targets of its links, each with
+/// its line. Names in capitals are placeholders (`FORMAT.rs`) and are left out.
 fn code_spans(text: &str) -> Vec<(String, usize)> {
     let mut found = Vec::new();
     let mut is_fenced = false;
@@ -197,7 +197,7 @@ fn code_spans(text: &str) -> Vec<(String, usize)> {
     found
 }
 
-/// The Markdown files that the line comments of `text` name, each with its line.
+/// Returns the Markdown files that line comments of `text` name, each with its line.
 fn documents(text: &str) -> Vec<(String, usize)> {
     let mut found = Vec::new();
     for (line, number) in text.lines().zip(1..) {
@@ -214,7 +214,7 @@ fn documents(text: &str) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn documents_are_read_from_comments_alone() {
+fn documents_are_read_from_comments_only() {
     let text =
         "let x = \"a.md\";\n/// See `data/docs/api.md`, Names.\nx(); // (src/ARCHITECTURE.md).";
     let found = [("data/docs/api.md".to_owned(), 2), ("src/ARCHITECTURE.md".to_owned(), 3)];

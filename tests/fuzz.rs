@@ -1,6 +1,6 @@
-//! Every parser that sees bytes from outside, fed with the kept inputs of the fuzzers
-//! (`tests/fuzz/corpus`) and with what a seed makes of them. The fuzzers themselves, which follow
-//! coverage, run for hours and by hand: tests/README.md says how.
+//! Every parser of outside bytes, run on the kept inputs of the fuzzers (`tests/fuzz/corpus`) and on
+//! variations of them from a seed. The fuzzers themselves are guided by coverage, run for hours and are
+//! started by hand (tests/README.md).
 
 #[path = "it/common/nameless.rs"]
 mod nameless;
@@ -20,12 +20,12 @@ use std::thread;
 
 use rng::Rng;
 
-/// Number of inputs derived from each target's corpus; fewer for the whole service, which is slower. At full size
-/// [`FULL_TIMES`] as many.
+/// Inputs derived from each target's corpus; fewer for the whole service, which is slower. At full
+/// size, [`FULL_TIMES`] as many.
 const INPUTS: usize = 6_000;
 const INPUTS_OF_THE_SERVICE: usize = 300;
 const FULL_TIMES: usize = 330;
-/// No input grows beyond this: long ones are for the fuzzers.
+/// Maximum bytes of an input: longer ones are left to the fuzzers.
 const INPUT_BYTES_MAX: usize = 4_096;
 
 macro_rules! test_each {
@@ -36,7 +36,7 @@ macro_rules! test_each {
         })*
 
         #[test]
-        fn every_fuzzer_is_run_here_too_and_has_kept_inputs() {
+        fn every_fuzzer_also_runs_here_and_has_kept_inputs() {
             let run = [$(stringify!($target)),*];
             let manifest = include_str!("fuzz/Cargo.toml").split("[[bin]]").skip(1);
             let fuzzers: Vec<&str> = manifest.filter_map(|bin| bin.split('"').nth(1)).collect();
@@ -74,7 +74,7 @@ test_each! {
     mounts: INPUTS,
 }
 
-/// Runs `target` on its kept inputs, and on as many made of them. A failure prints its input.
+/// Runs `target` on its kept inputs and on as many variations as `inputs`. A failure prints its input.
 fn run(name: &str, target: fn(&[u8]), inputs: usize) {
     let kept = kept(name);
     for input in &kept {
@@ -87,7 +87,7 @@ fn run(name: &str, target: fn(&[u8]), inputs: usize) {
     }
 }
 
-/// One input on its way through a parser.
+/// An input that is being parsed.
 struct Attempt<'a> {
     name: &'a str,
     input: &'a [u8],
@@ -108,7 +108,7 @@ impl Drop for Attempt<'_> {
     }
 }
 
-/// The kept inputs of a target, in the order of their names.
+/// Returns the kept inputs of a target, ordered by file name.
 fn kept(name: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus").join(name);
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|err| panic!("{folder:?}: {err}"));
@@ -117,7 +117,7 @@ fn kept(name: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|path| std::fs::read(path).expect("a readable file")).collect()
 }
 
-/// One of the kept inputs, or nothing, changed in one to eight places.
+/// Changes one of the kept inputs, or nothing, in one to eight places.
 fn changed(kept: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     let mut input = if rng.chance(2) { Vec::new() } else { rng.pick(kept).clone() };
     for _ in 0..=rng.below(8) {

@@ -1,4 +1,4 @@
-//! When lists are matched with alert rules, and that each drop is matched once, even if the process dies in
+//! When lists are matched with alert rules: each drop is matched once, even if the process dies in
 //! between. The deliveries are read over HTTP. Unit tests of the index check what a rule matches.
 
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::common::{Client, Server, Site, wait};
 
-/// Deadline of a match, which takes moments.
+/// Deadline of a match, which usually takes moments.
 const MATCH_MAX: Duration = Duration::from_secs(60);
 const DAY_1: &str = "2026-03-15";
 
@@ -21,7 +21,7 @@ struct World {
 }
 
 impl World {
-    /// Serves on [`DAY_1`] a first list with a name that no rule here matches.
+    /// Starts a server on [`DAY_1`] with a list whose name matches no rule of these tests.
     fn new() -> World {
         let site = Site::new();
         let key = site.account("owner@example.com", "api");
@@ -43,7 +43,7 @@ impl World {
         self.run(&arguments);
     }
 
-    /// Runs a command on the day of the server.
+    /// Runs a command on the server's current day.
     fn run(&self, arguments: &[&str]) {
         self.site.ok_on(&self.day, arguments);
     }
@@ -56,7 +56,7 @@ impl World {
         self.server.take().expect("it runs").stop();
     }
 
-    /// Restarts the server on this day.
+    /// Restarts the server on another day.
     fn turn_to(&mut self, day: &str) {
         self.stop();
         self.day = day.to_owned();
@@ -206,7 +206,7 @@ fn a_rule_fires_when_a_name_enters_its_stages() {
     assert_eq!(world.told(pending), [] as [u64; 0]);
     assert_eq!(world.told(all), [2]);
 
-    // A new day alone does not fire; the next list does.
+    // A new day does not fire by itself; the next list does.
     world.turn_to("2026-03-19");
     assert_eq!(world.told(pending), [] as [u64; 0]);
     world.match_lists(&[&[("other.de", "2026-03-18")]]);
@@ -234,7 +234,7 @@ fn every_condition_narrows_a_rule() {
     let texts = world.rule(json!({"starts": ["tea"], "notEnds": ["shop"], "notTlds": ["net"]}));
     let shape = world.rule(json!({"pattern": "CVV*", "digits": "none", "contains": "pot"}));
     let regex = world.rule(json!({"regex": "^tea(pot|cup)s?$", "minLength": 6}));
-    // Released 35 days after its drop: a name enters the range as days go by, and fires then.
+    // Released 35 days after its drop: the name enters the range only some days later, and fires then.
     let soon =
         world.rule(json!({"releaseWithinDays": 3, "stages": ["pending-delete", "catchable"]}));
     world.match_lists(&[&[
@@ -259,13 +259,13 @@ fn every_condition_narrows_a_rule() {
 }
 
 #[test]
-fn lists_are_matched_however_they_come() {
+fn lists_are_matched_however_they_arrive() {
     let mut world = World::new();
     let both = world.rule(json!({"tlds": ["com", "net"]}));
     let paused = world.rule(json!({"tlds": ["com"]}));
     let edited = world.rule(json!({"tlds": ["com"]}));
     world.change(paused, json!({"active": false}));
-    // Two lists in one command make one message.
+    // Two lists in one command produce one message.
     world.match_lists(&[&[("one.com", "2026-03-15")], &[("two.net", "2026-03-15")]]);
     assert_eq!(world.told(both), [2]);
     assert_eq!(world.told(paused), [] as [u64; 0]);

@@ -1,10 +1,11 @@
-//! Killed while it alerts: lists are ingested, matched and delivered, and at random points of it the
-//! server, the ingest or both get SIGKILL. A plain model says what must arrive at a real receiver,
-//! which refuses one request in five: every match at least once, again only under the same id, and
-//! nothing else. For watched names, the log of changes defines the expected messages of a webhook and a chat.
+//! Kills while alerts are processed: lists are ingested, matched and delivered, and at random points
+//! the server, the ingest or both get SIGKILL. A plain model defines what a real receiver, which
+//! refuses one request in five, must get: every match at least once, repeats only under the same id,
+//! and nothing else. For watched names, the log of changes defines the expected messages of a webhook
+//! and a chat.
 //!
-//! `DROPDEX_SEED=<number>` repeats a run as far as the timing of a machine allows; `DROPDEX_FULL=1`
-//! kills a hundred times.
+//! `DROPDEX_SEED=<number>` repeats a run as far as the machine's timing allows; `DROPDEX_FULL=1` kills
+//! a hundred times.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -29,26 +30,27 @@ const FIRST_DAY: &str = "2026-03-15";
 /// Catch days of a server with default settings.
 const CATCH_DAYS: u16 = 5;
 const TLDS: [&str; 5] = ["com", "net", "de", "co.uk", "se"];
-/// From a list to its last message, retries and two restarts included: this is a hang.
+/// Deadline from a list to its last message, including retries and two restarts. Beyond it, something
+/// hangs.
 const SETTLE_MAX: Duration = Duration::from_secs(240);
-/// Maximum time from the start of a server or the end of an ingest to a kill: the kills hit every
-/// moment from nothing done to all done, also in an unoptimised build.
+/// Maximum time from the start of a server or the end of an ingest to a kill. Kills hit every stage of
+/// the work, even in an unoptimised build.
 const KILL_AFTER_MAX_MS: usize = 900;
 /// The same from the start of an ingest.
 const INGEST_KILL_MAX_MS: usize = 2_500;
-/// Requests in a hundred that the receiver refuses.
+/// Percentage of requests that the receiver refuses.
 const REFUSED_PERCENT: usize = 20;
-/// Attempts at once and then by the second: far more than are refused in a row.
+/// Times of attempts: some at once, then every second or so, far more than are refused in a row.
 const RETRY_SECONDS: &str = "[0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 9, 10, 12, 14, 20]";
 
-/// One message that came whole.
+/// A message that arrived completely.
 #[derive(Clone, Debug)]
 struct Received {
     path: String,
     /// The header `webhook-id`.
     id: String,
     body: Value,
-    /// Answered with 200, as far as the receiver can tell.
+    /// Whether the receiver responded with 200, as far as it knows.
     taken: bool,
 }
 
@@ -57,16 +59,16 @@ type Drop = (String, Day);
 
 /// A rule and the matches that it must have delivered.
 struct Rule {
-    /// Address of its channels.
+    /// Addresses of its channels.
     paths: Vec<String>,
     id: u64,
     tlds: Vec<&'static str>,
     contains: Option<String>,
     max_length: Option<usize>,
-    /// Stages that follow each other.
+    /// Stages it alerts on; they are consecutive.
     stages: Vec<Stage>,
     told: BTreeSet<Drop>,
-    /// Names in the rule's stages when lists were last matched before it was added.
+    /// Names that were in the rule's stages when lists were last matched before the rule was added.
     past: BTreeSet<Drop>,
 }
 
@@ -84,13 +86,13 @@ struct World {
     matched_on: Day,
     /// The latest drop of each name.
     names: BTreeMap<String, Day>,
-    /// Names of lists that may not be matched yet.
+    /// Names of lists that may not have been matched yet.
     fresh: BTreeSet<String>,
     lists: usize,
     kills: BTreeMap<&'static str, usize>,
-    /// For each watched name: the newest change before it was watched, and after.
+    /// For each watched name, the newest changes right before and right after it was added.
     watched: BTreeMap<String, (u64, u64)>,
-    /// Watched names that no list has carried.
+    /// Watched names that no list has contained yet.
     expected: Vec<String>,
 }
 
@@ -98,10 +100,10 @@ struct World {
 const WATCH_HOOK: &str = "/watch";
 const WATCH_CHAT: &str = "/hooks/watch-watch-watch";
 const WATCH_ALERTS: &str = "/api/v1/watchlist/alerts";
-/// Minimum number of names that are watched before a list contains them.
+/// Minimum number of watched names that no list contains yet.
 const EXPECTED_MIN: usize = 40;
 
-/// A change in a received message: name and what happened.
+/// A change in a received message: the name and the event.
 type Told = (String, String);
 
 #[test]
@@ -142,7 +144,7 @@ fn every_match_arrives_after_kills() {
     assert!(changes > kills, "too few changes: {changes}");
 }
 
-/// Keeps all that it gets, and refuses some, half of it by closing the connection.
+/// Stores all that it receives, and refuses some requests, half of them by closing the connection.
 fn receiver(seed: u64, received: Arc<Mutex<Vec<Received>>>) -> Receiver {
     Receiver::https(&["127.0.0.1"], move |before, seen: &Seen| {
         let mut rng = Rng::new(seed ^ before as u64);
@@ -194,7 +196,7 @@ impl World {
             watched: BTreeMap::new(),
             expected: Vec::new(),
         };
-        // Some names are ingested before there is any rule.
+        // Some names are ingested before any rule exists.
         world.ingest_whole(30);
         world.start();
         world.fresh.clear();
@@ -257,7 +259,7 @@ impl World {
     /// Compares the changes of watched names that receivers got with the log of changes. Returns
     /// the number of changes that had to arrive.
     fn check_watched(&mut self) -> usize {
-        // Changes that gathered while the receiver refused others are due.
+        // Changes that were collected while the receiver refused others are due.
         self.stop();
         self.day = self.day.plus(1);
         self.start();
@@ -274,7 +276,7 @@ impl World {
         let (log, changes) =
             Appender::open(&self.site.data().join("changes"), Clock::system().now())
                 .expect("opens");
-        // How often each must and may have been delivered.
+        // How often each change must and may have been delivered.
         let mut expected: BTreeMap<Told, (usize, usize)> = BTreeMap::new();
         for change in changes.read(0, usize::MAX).expect("whole") {
             let Some((before, after)) = self.watched.get(change.name.as_str()) else { continue };
@@ -293,7 +295,7 @@ impl World {
         expected.values().map(|(must, _)| must).sum()
     }
 
-    /// All that came so far, in its order.
+    /// Returns all messages so far, in order of arrival.
     fn received(&self) -> Vec<Received> {
         self.received.lock().expect("no code panics holding this lock").clone()
     }
@@ -335,13 +337,13 @@ impl World {
     fn one_kill(&mut self) {
         let names = 5 + self.rng.below(60);
         match self.rng.below(10) {
-            // While the list is matched and delivered.
+            // During matching and delivery of the list.
             0..4 => {
                 self.ingest_whole(names);
                 self.wait_up_to(KILL_AFTER_MAX_MS);
                 self.kill("after a list");
             }
-            // While messages are on their way.
+            // During delivery.
             4..6 => {
                 let more = self.received().len() + 1 + self.rng.below(6);
                 self.ingest_whole(names);
@@ -351,7 +353,7 @@ impl World {
                 }
                 self.kill("while delivering");
             }
-            // While it starts, with a list to be matched.
+            // During startup, with a list to match.
             6..8 => {
                 self.kill("idle or delivering");
                 self.ingest_whole(names);
@@ -361,7 +363,7 @@ impl World {
                 self.site.start(&arguments).kill_within(Duration::from_millis(delay));
                 *self.kills.entry("while starting").or_default() += 1;
             }
-            // The ingest, and in half of the cases the server too.
+            // During the ingest; in half of the cases, the server is killed too.
             _ => {
                 let list = self.list(names);
                 let delay = self.rng.below(INGEST_KILL_MAX_MS) as u64;
@@ -382,7 +384,7 @@ impl World {
         }
     }
 
-    /// Another day, another rule.
+    /// Moves to another day, and changes a rule.
     fn change(&mut self) {
         if self.rng.chance(40) {
             self.stop();
@@ -408,14 +410,14 @@ impl World {
         self.site.ok_on(&self.day.to_string(), &["ingest", path]);
     }
 
-    /// A list of new names, of names that drop again, and of corrections.
+    /// Writes a list of new names, of names that drop again, and of corrections.
     fn list(&mut self, names: usize) -> PathBuf {
         self.lists += 1;
         // At least one is new, so that no two lists are the same file.
         let mut rows = String::from("domain,drop_date\n");
         let mut drop = |world: &mut World, name: String, date: Day| {
             rows.push_str(&format!("{name},{date}\n"));
-            // A record within the lifecycle of the drop before is about the same drop.
+            // A record within the lifecycle of the previous drop is about the same drop.
             let tld = name.split_once('.').expect("a TLD").1;
             let over = |before: Day| Periods::for_tld(tld).effective_release(before, None);
             let before = world.names.get(&name).copied().filter(|&before| date <= over(before));
@@ -462,7 +464,7 @@ impl World {
         }
     }
 
-    /// Adds a rule. Existing drops are not news to it.
+    /// Adds a rule. Existing drops do not match it.
     fn add_rule(&mut self) {
         let number = self.rules.len();
         let channels = 1 + self.rng.below(2);
@@ -509,7 +511,7 @@ impl World {
         self.rules.push(rule);
     }
 
-    /// Names in a rule's stages on a day that pass its filter.
+    /// Returns the names in a rule's stages on a day that pass its filter.
     fn matching(&self, rule: &Rule, day: Day) -> BTreeSet<Drop> {
         let all = self.names.iter().filter(|(name, date)| rule.passes(name, **date, day));
         all.map(|(name, &date)| (name.clone(), date)).collect()
@@ -526,7 +528,8 @@ impl World {
             let rule = &mut self.rules[at];
             rule.told.extend(now.difference(&rule.past).cloned());
         }
-        // Also a list that matches no rule: a rule added next must not match it either.
+        // This includes a list that matches no rule: a rule that is added next must not match it
+        // either.
         let mut metrics = self.server.as_ref().expect("it runs").metrics();
         let is_matched = || {
             let answer = metrics.get("/metrics");
@@ -566,7 +569,7 @@ impl World {
         missing
     }
 
-    /// Deliveries that are not done; none may have failed.
+    /// Returns the number of pending deliveries; none may have failed.
     fn pending(&self) -> usize {
         let mut client = self.server.as_ref().expect("it runs").client_with(&self.key);
         let mut pending = 0;
@@ -583,12 +586,13 @@ impl World {
     }
 }
 
-/// Each change was delivered as often as it happened, with one id each; each id has one body.
+/// Checks that each change was delivered as often as it occurred, under one id each, and that each id
+/// has one body.
 fn check_hook(expected: &BTreeMap<Told, (usize, usize)>, received: &[Received]) {
     let mut messages: BTreeMap<&str, (&Value, bool)> = BTreeMap::new();
     for one in received.iter().filter(|one| one.path == WATCH_HOOK) {
         let (body, taken) = messages.entry(&one.id).or_insert((&one.body, false));
-        assert_eq!(*body, &one.body, "{} has two bodies", one.id);
+        assert_eq!(*body, &one.body, "id {} has two bodies", one.id);
         *taken |= one.taken;
     }
     let mut told: BTreeMap<Told, usize> = BTreeMap::new();
@@ -618,7 +622,8 @@ fn check_hook(expected: &BTreeMap<Told, (usize, usize)>, received: &[Received]) 
     }
 }
 
-/// A chat has no ids: repeats have the same text, and texts have as many lines as there were changes.
+/// Checks the messages of a chat, which have no ids: repeats have the same text, and the texts have as
+/// many lines as changes occurred.
 fn check_chat(expected: &BTreeMap<Told, (usize, usize)>, received: &[Received]) {
     let of_chat = received.iter().filter(|one| one.path == WATCH_CHAT && one.taken);
     let texts: BTreeSet<&str> = of_chat.filter_map(|one| one.body["text"].as_str()).collect();
@@ -651,7 +656,7 @@ impl Rule {
             && self.max_length.is_none_or(|most| label.len() <= most)
     }
 
-    /// The drops that one channel received, with one id each; each id has one message.
+    /// Returns the drops that one channel received. Each drop has one id, and each id one message.
     fn check(&self, path: &str, received: &[Received]) -> BTreeSet<Drop> {
         let mut messages: BTreeMap<&str, &Value> = BTreeMap::new();
         let mut ids: BTreeMap<Drop, &str> = BTreeMap::new();

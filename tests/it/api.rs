@@ -1,8 +1,8 @@
-//! The HTTP API around its content: authentication, quotas, bad requests, error messages of failed
+//! General behaviour of the HTTP API: authentication, quotas, bad requests, error messages of failed
 //! commands, and responses while a new list goes live.
 //!
-//! The `oracle` module checks the content of responses. Where the specification leaves something open, a
-//! comment `Choice:` states the expectation.
+//! The `oracle` module checks the content of responses. Where the specification leaves something open,
+//! a comment `Choice:` states the expectation.
 
 use std::collections::HashMap;
 use std::net::TcpListener;
@@ -140,7 +140,7 @@ fn only_a_valid_key_authenticates() {
             assert_no_allowance_headers(&response);
         }
     }
-    // RFC 9110 §11.1: the scheme's case does not matter.
+    // RFC 9110 §11.1: the scheme is case-insensitive.
     for scheme in ["Bearer", "bearer", "BEARER"] {
         let value = format!("{scheme} {key}");
         let response = client.request("GET", "/api/v1/drops", &[("Authorization", &value)]);
@@ -668,7 +668,7 @@ fn health_and_index_endpoints_need_no_key() {
 
 #[test]
 fn lists_older_than_two_days_are_stale() {
-    // With the real clock: a pinned one would restart its day if midnight passed meanwhile.
+    // Uses the real clock: a pinned one would restart its day if midnight passed meanwhile.
     let ago = |minutes: i64| {
         let then = Clock::system().now() - TimeDelta::minutes(minutes);
         then.to_rfc3339_opts(SecondsFormat::Secs, true)
@@ -708,7 +708,7 @@ const WATCHED: [&str; 4] = [
     "/api/v1/domain/solar.com",
     "/api/export/drops",
 ];
-/// 2 s are promised; the rest is slack for a busy machine.
+/// 2 s are promised; the rest is tolerance for a busy machine.
 const SWITCH_MAX: Duration = Duration::from_secs(60);
 
 #[test]
@@ -732,12 +732,12 @@ fn a_new_list_goes_live_under_running_clients() {
         let is_live = || client.get(WATCHED[0]).body != old[0].body;
         wait::until(SWITCH_MAX, "the new list is served", is_live);
         drop(stop_readers);
-        let readers = asking.into_iter().map(|reader| reader.join().expect("no answer failed"));
+        let readers = asking.into_iter().map(|reader| reader.join().expect("no response failed"));
         (readers.collect::<Vec<_>>(), WATCHED.map(|target| client.get(target)))
     });
     for (at, target) in WATCHED.iter().enumerate() {
         assert_eq!((old[at].status, new[at].status), (200, 200), "{target}");
-        assert_ne!(old[at].body, new[at].body, "{target} does not tell old from new");
+        assert_ne!(old[at].body, new[at].body, "{target} is the same for both lists");
     }
     for reader in readers {
         reader.assert_old_then_new(&old, &new);
@@ -795,8 +795,8 @@ impl Reader {
         for &(at, body) in &self.answers {
             let (is_old, is_new) = (is(body, &old[at]), is(body, &new[at]));
             let target = WATCHED[at];
-            assert!(is_old || is_new, "{target}: neither the old answer nor the new one");
-            assert!(is_new || !switched, "{target}: the old answer after a new one");
+            assert!(is_old || is_new, "{target}: neither the old response nor the new one");
+            assert!(is_new || !switched, "{target}: the old response after a new one");
             switched = is_new;
         }
         let (at, body) = self.answers[0];
@@ -901,7 +901,8 @@ fn errors_name_a_missing_index_and_how_to_build_it() {
     finished.assert_failed(1, &[index]);
     let advice = finished.stderr.contains("ingest") || finished.stderr.contains("rebuild");
     assert!(advice, "it should say what makes an index\n{finished}");
-    // The same for a missing folder. A corpus that was never built is built at the start (`intake`).
+    // The same holds for a missing folder. A corpus that was never built is built at startup
+    // (`intake`).
     std::fs::remove_dir_all(site.index()).expect("a folder can be removed");
     site.run(&serve).assert_failed(1, &[index]);
     let list = site.write("list.csv", LIST);
@@ -1041,7 +1042,7 @@ fn a_zone_pair_yields_drops_and_registrations() {
         (status, body["currentStatus"].clone(), body["latestDrop"]["date"].clone())
     };
     assert_eq!(status(&mut client, "alpha.app"), (200, json!("redemption"), json!("2026-03-14")));
-    assert_eq!(status(&mut client, "beta.app").0, 404, "what stayed is not news");
+    assert_eq!(status(&mut client, "beta.app").0, 404, "names that stayed are not news");
     assert_eq!(status(&mut client, "gamma.app"), (200, json!("registered"), Value::Null));
 }
 

@@ -1,7 +1,8 @@
-//! Scores of names, whether or not a list ever contained them: `POST /api/v1/appraise` and
-//! `dropdex score`, which say the same.
+//! Scores of names, whether or not a list ever contained them: `POST /api/v1/appraise` and `dropdex
+//! score`, which agree.
 //!
-//! How a score is made is the scorer's part (`tests/scorer.rs`): no figure is written down here.
+//! Tests of the scorer cover how a score is computed (`tests/scorer.rs`): these tests contain no
+//! figures.
 
 use serde_json::{Value, json};
 
@@ -27,7 +28,7 @@ fn site() -> Site {
     site
 }
 
-/// A server over [`LIST`] on [`TODAY`], and a client of plan `api`.
+/// Starts a server over [`LIST`] on [`TODAY`]; returns it with a client of plan `api`.
 fn served(site: &Site) -> (Server, Client) {
     let key = site.account("owner@example.com", "api");
     let server = site.serve(TODAY);
@@ -39,20 +40,20 @@ fn appraise(client: &mut Client, domains: &Value) -> Response {
     client.send("POST", PATH, &json!({ "domains": domains }))
 }
 
-/// Output of `dropdex score --json` with more arguments.
+/// Returns the output of `dropdex score --json` with more arguments.
 fn scored<const N: usize>(site: &Site, names: [&str; N], more: &[&str]) -> [Value; N] {
     let lines = site.ok(&[&["score", "--json"], more, &names].concat());
     let scores: Vec<Value> =
         lines.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
-    scores.try_into().expect("a line a name")
+    scores.try_into().expect("one line per name")
 }
 
-/// The appraisals of names that the corpus holds or does not.
+/// Returns the appraisals of names, with whether the corpus holds each.
 fn appraisals<const N: usize>(site: &Site, names: [(&str, bool); N]) -> [Value; N] {
     let mut expected = scored(site, names.map(|(name, _)| name), &[]);
     for (appraisal, (_, known)) in expected.iter_mut().zip(names) {
         appraisal["known"] = known.into();
-        // Orders names of one score in lists; an appraisal has no use for it.
+        // `rank` orders names of one score in lists; an appraisal omits it.
         appraisal.as_object_mut().expect("an object").remove("rank");
     }
     expected
@@ -63,7 +64,7 @@ fn refused(sent: &str, reason: &str) -> Value {
 }
 
 #[test]
-fn every_name_is_answered_in_its_place() {
+fn appraisals_keep_the_order_of_the_names() {
     let site = site();
     let (_server, mut client) = served(&site);
     let sent = json!([
@@ -150,7 +151,7 @@ fn a_hundred_names_count_as_one_request() {
     let left = |response: &Response| response.number("x-ratelimit-remaining").expect("a number");
     let one = appraise(&mut client, &json!(["solar.com"]));
     let before = left(&one);
-    // The most allowed, of all bytes that a name can have: none of them is a registrable domain.
+    // The longest allowed body, of the longest possible names: none of them is registrable.
     let long = format!("{}.com", "a.".repeat(124) + "b");
     assert_eq!(long.len(), 253);
     let hundred = appraise(&mut client, &json!(vec![long.as_str(); 100]));
@@ -170,7 +171,7 @@ fn a_hundred_names_count_as_one_request() {
 }
 
 #[test]
-fn many_may_ask_before_anything_was_scored() {
+fn clients_may_appraise_at_once_before_anything_was_scored() {
     let site = site();
     let key = site.account("owner@example.com", "api");
     let server = site.serve(TODAY);
@@ -257,7 +258,7 @@ fn an_appraisal_needs_json_access_and_counts_one_request() {
 }
 
 #[test]
-fn it_is_a_post_and_listed() {
+fn appraise_accepts_only_post_and_is_listed() {
     let site = site();
     let (server, mut client) = served(&site);
     for method in ["GET", "PUT", "PATCH", "DELETE"] {
@@ -273,7 +274,7 @@ fn it_is_a_post_and_listed() {
     assert!(server.client().get("/api/docs").text().contains(&format!("## POST {PATH}\n")));
 }
 
-/// The lines of a table, one name's after the other's.
+/// Splits the output into the tables of its names.
 fn tables(printed: &str) -> Vec<Vec<&str>> {
     printed.split("\n\n").map(|table| table.lines().collect()).collect()
 }
@@ -379,7 +380,7 @@ fn a_refused_name_keeps_its_place_in_the_json() {
         .map(|line| serde_json::from_str(line).expect("a line of JSON"))
         .collect();
     assert_eq!(lines[1], refused("com", "the name is a public suffix itself"));
-    // There is no index: the label is known in no other TLD.
+    // No index exists, so the label is known in no other TLD.
     for (at, domain) in [(0, "solar.com"), (2, "a.de")] {
         let seen = (&lines[at]["domain"], &lines[at]["signals"]["tldSpread"]);
         assert_eq!(seen, (&json!(domain), &json!(1)));

@@ -12,7 +12,7 @@ use crate::common::{Server, Site, TODAY, gzip, wait};
 
 const PASSWORD: &str = "correct horse battery";
 
-/// Creates an installation that has something of every kind, and starts its server.
+/// Creates an installation with data of every kind, and starts its server.
 fn world() -> (Site, String, Server) {
     let site = Site::with_a_name_of_each_kind();
     site.account_with_password("owner@example.com", "api", PASSWORD);
@@ -39,7 +39,7 @@ fn world() -> (Site, String, Server) {
     (site, key, server)
 }
 
-/// Answers of a server that must be the same after a restore.
+/// Returns responses of a server that must be the same after a restore.
 fn answers(server: &Server, key: &str) -> Vec<Value> {
     let mut client = server.client_with(key);
     let targets = [
@@ -51,7 +51,7 @@ fn answers(server: &Server, key: &str) -> Vec<Value> {
     ];
     let mut answers: Vec<Value> =
         targets.into_iter().map(|target| client.get(target).json()).collect();
-    // The generation is that of the index, which is rebuilt.
+    // The generation changes when the index is rebuilt.
     answers[0].as_object_mut().expect("a page").remove("generation");
     answers
 }
@@ -71,7 +71,7 @@ fn a_backup_of_a_running_server_brings_everything_to_an_empty_machine() {
     let sources = site.ok(&["sources", "list"]);
     drop(server);
 
-    // The archive is a tar file that other programs read and verify.
+    // The archive is a tar file that other programs can read and verify.
     let unpacked = site.lists().join("unpacked");
     fs::create_dir(&unpacked).expect("made");
     let run = |program: &str, args: &[&str]| {
@@ -105,7 +105,7 @@ fn a_backup_of_a_running_server_brings_everything_to_an_empty_machine() {
     empty.run(&["restore", &path]).assert_failed(1, &["there is data in", "move the folder away"]);
 }
 
-/// An index that stayed when the data folder was replaced was built from other lists.
+/// An old index folder beside a restored data folder was built from other lists.
 #[test]
 fn an_index_of_other_lists_is_rebuilt_before_it_is_served() {
     let site = Site::new();
@@ -148,7 +148,7 @@ fn choices(site: &Site) -> String {
     fs::read_to_string(site.data().join("sources/enabled.json")).expect("there")
 }
 
-/// First column of a table.
+/// Returns the first column of a table.
 fn names(table: &str) -> Vec<String> {
     table.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
@@ -222,7 +222,7 @@ fn a_restore_that_is_refused_leaves_the_data_folder_as_it_was() {
     let users = site.lists().join("users.snap");
     site.ok(&["journal", "backup", users.to_str().expect("UTF-8")]);
     try_with(&fs::read(users).expect("readable"), &["journal restore"]);
-    // Neither does it leave folders that it made.
+    // It also removes the folders that it created.
     let (outer, bad) = (empty.lists().join("outer"), empty.write("bad.tar", b"no backup"));
     let inner = outer.join("data");
     let args = ["--data", inner.to_str().expect("UTF-8"), "restore", bad.to_str().expect("UTF-8")];
@@ -230,7 +230,7 @@ fn a_restore_that_is_refused_leaves_the_data_folder_as_it_was() {
     assert!(!outer.exists());
     empty.run(&["restore", "/nonexistent.tar"]).assert_failed(1, &["/nonexistent.tar"]);
 
-    // Lists alone are data as well.
+    // An installation with lists but no accounts is backed up as well.
     let lists = Site::with_a_name_of_each_kind();
     lists.run(&["restore", &path]).assert_failed(1, &["corpus is not empty"]);
     let server = site.serve(TODAY);
@@ -245,7 +245,7 @@ fn a_backup_of_an_older_version_is_converted() {
     let output = site.ok(&["restore", old.to_str().expect("UTF-8")]);
     let restored: Value = serde_json::from_str(&output).expect("JSON");
     assert_eq!([&restored["seq"], &restored["counts"]["accounts"]], [9, 2], "{restored}");
-    // The settings come along as well.
+    // The settings are restored as well.
     let settings = restored["settings"].as_str().expect("a path");
     assert_eq!(fs::read_to_string(settings).expect("kept"), "[plans.pro]\nactive_rules = 7\n");
     site.run(&["journal", "upgrade"]).assert_failed(1, &["nothing to convert"]);
@@ -256,7 +256,7 @@ fn a_backup_of_an_older_version_is_converted() {
 }
 
 #[test]
-fn a_backup_during_ingests_has_every_list_that_it_says_it_has() {
+fn a_backup_during_ingests_has_every_list_that_it_reports() {
     let site = Site::with_a_name_of_each_kind();
     let key = site.account("owner@example.com", "api");
     let server = site.serve(TODAY);
@@ -285,11 +285,11 @@ fn a_backup_during_ingests_has_every_list_that_it_says_it_has() {
             page.contains(&format!("through list {lists}"))
         });
         let total = &server.client_with(&key).get("/api/v1/search?q=during").json()["total"];
-        assert_eq!(total.as_u64(), Some(lists - 1), "one list was there before");
+        assert_eq!(total.as_u64(), Some(lists - 1), "one list existed before");
     }
 }
 
-/// Lists in a corpus whose batches were not merged.
+/// Returns the number of lists in a corpus whose batches were not merged.
 fn batches(corpus: &Path) -> u64 {
     let entries = fs::read_dir(corpus).expect("a folder");
     let names = entries.map(|entry| entry.expect("an entry").file_name());

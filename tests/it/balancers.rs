@@ -1,5 +1,5 @@
-//! The files for load balancers in `data/docs/network.md`, run by the real programs before nodes that refuse
-//! writes and serve reads.
+//! The load balancer configurations of `data/docs/network.md`, run by the real programs in front of
+//! nodes that refuse writes and serve reads.
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -15,11 +15,11 @@ use crate::common::receiver::{Receiver, Reply};
 use crate::common::runs::say;
 use crate::common::{Client, wait};
 
-/// Deadline of starts and of the first checks of nodes.
+/// Deadline for starts and for the first checks of nodes.
 const SOON: Duration = Duration::from_secs(60);
 const ROUNDS: usize = 30;
 
-/// The file of a program in the documentation, for these nodes and this address.
+/// Returns the documented configuration of a program, with these nodes and this address filled in.
 fn documented(language: &str, nodes: [SocketAddr; 3], changes: &[(&str, &str)]) -> String {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/docs/network.md");
     let page = fs::read_to_string(page).expect("the page is there");
@@ -38,7 +38,7 @@ fn documented(language: &str, nodes: [SocketAddr; 3], changes: &[(&str, &str)]) 
     file
 }
 
-/// A program that `tests/tools` installs, and that machines set up earlier may lack.
+/// Finds a program that `tests/tools` installs, and that machines set up earlier may lack.
 fn installed(name: &str) -> Option<PathBuf> {
     let folders = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
     let found =
@@ -68,7 +68,7 @@ impl Nodes {
         [self.0[0].address(), self.0[1].address(), self.1]
     }
 
-    /// Sends writes and reads in turns through a balancer.
+    /// Sends alternating writes and reads through a balancer.
     fn serve_reads_through(&self, balancer: SocketAddr, what: &str) {
         let mut client = Client::new(balancer);
         wait::until_ok(SOON, || {
@@ -90,7 +90,7 @@ impl Nodes {
     }
 }
 
-/// A running program, with its settings file in a temporary folder. Dropping it stops it.
+/// A running program, with its settings file in a temporary folder. Dropping it stops the program.
 struct Balancer {
     _folder: TempDir,
     child: Child,

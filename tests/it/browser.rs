@@ -1,9 +1,9 @@
-//! The pages in a real browser: Chromium, driven through whole stories against the real binary, as people use them.
-//! Every page is checked, in both widths and colour schemes, for findings of axe-core, console errors, sideways
-//! scrolling, a heavy first load and layout shifts.
+//! The pages in a real browser: Chromium, driven through whole stories against the real binary. Every
+//! page is checked, in both widths and colour schemes, for findings of axe-core, console errors,
+//! sideways scrolling, a heavy first load and layout shifts.
 //!
-//! Things are found as people find them: by role, label and visible text. Tests never sleep: they poll for the expected
-//! state of a page, with a deadline.
+//! Elements are found as people find them: by role, label and visible text. Tests never sleep: they
+//! poll for the expected state of a page, with a deadline.
 
 pub mod access;
 mod account;

@@ -1,5 +1,5 @@
-//! Behind a cache, Debian's nginx, that stores every response that it may, and for ten minutes
-//! those without caching headers. Two accounts and a visitor request every page and every route of
+//! The service behind a cache. Debian's nginx stores every response that it may, and responses without
+//! caching headers for ten minutes. Two accounts and a visitor request every page and every route of
 //! the API through it, each twice. Each gets the server's own response, and no data of the others.
 
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use crate::common::{Client, Response, Server, Site, TODAY, wait};
 use crate::pages::browser::Browser;
 
 const PASSWORD: &str = "correct horse battery";
-/// Deadline of what takes a moment.
+/// Deadline of steps that take a moment.
 const SOON: Duration = Duration::from_secs(60);
 
 /// nginx with a cache of its own.
@@ -30,7 +30,7 @@ impl Cache {
     }
 }
 
-/// Settings as in many a guide: one key for a URL, and a time for answers that name none.
+/// Settings as many guides show them: one key per URL, and a lifetime for responses that specify none.
 fn config(address: SocketAddr, server: SocketAddr) -> String {
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("{kind}_temp_path {kind};"))
@@ -57,9 +57,9 @@ fn config(address: SocketAddr, server: SocketAddr) -> String {
     )
 }
 
-/// A client with its credentials.
+/// A client and its credentials.
 struct Asker {
-    /// A word that occurs in everything that belongs to the account.
+    /// A word in all data of the account.
     mark: &'static str,
     headers: Vec<(&'static str, String)>,
 }
@@ -72,7 +72,7 @@ impl Asker {
     }
 }
 
-/// An account with a claim, a watched name and a rule, and what ids they have.
+/// Creates an account with a claim, a watched name and a rule, and returns their ids.
 fn account(
     site: &Site,
     server: &Server,
@@ -106,7 +106,7 @@ fn account(
     (askers, ids)
 }
 
-/// Every GET route with these ids, and every page.
+/// Returns every GET route with these ids, and every page.
 fn targets(ids: &[(&str, String)]) -> Vec<String> {
     let mut targets: Vec<String> =
         OPEN.iter().chain(&OWN).map(|(_, path)| path.to_string()).collect();
@@ -120,14 +120,14 @@ fn targets(ids: &[(&str, String)]) -> Vec<String> {
         let (kind, id) = ids.iter().find(|(kind, _)| path.contains(kind)).expect("a kind of id");
         let filled = kind.replace("{id}", id);
         targets.push(path.replace(kind, &filled));
-        // Its page, and the ways to change it.
+        // The page of a claim, and the forms that change it.
         targets.extend(["", "/edit", "/delete"].map(|rest| format!("{filled}{rest}")));
     }
     targets
 }
 
 #[test]
-fn everybody_sees_their_own_through_a_cache() {
+fn each_client_sees_only_its_own_data_through_a_cache() {
     let site = Site::with_names(["known.com".to_owned()].into_iter(), TODAY);
     let settings =
         site.settings("[web]\nplain_http = true\n[plans.api]\nrequests_per_day = 100000\n");
@@ -142,7 +142,7 @@ fn everybody_sees_their_own_through_a_cache() {
     targets.extend(self::targets(&ids_of_bob));
     targets.sort();
     targets.dedup();
-    // Each comes first once.
+    // Each client is the first one once.
     for askers in [[&ann, &bob, &nobody], [&nobody, &bob, &ann]] {
         for target in &targets {
             for asker in askers.into_iter().flatten() {
@@ -166,9 +166,9 @@ fn everybody_sees_their_own_through_a_cache() {
             }
         }
     }
-    assert!(found.iter().filter(|found| **found).count() > 40, "hardly anything is anybody's");
+    assert!(found.iter().filter(|found| **found).count() > 40, "too few belong to an account");
     assert_eq!(stored, [] as [String; 0], "these were stored");
-    // The cache does store what may be stored.
+    // The cache does store responses that it may store.
     let page = through.get("/").text().to_owned();
     let asset = page.split('"').find(|text| text.starts_with("/assets/")).expect("an asset");
     through.get(asset);

@@ -1,5 +1,5 @@
-//! The change feed as programs read it: pages and filters, long polls, server-sent events, limits, what a
-//! restart keeps, and a server that is killed while it derives.
+//! The change feed as programs read it: pages and filters, long polls, server-sent events, limits,
+//! persistence across restarts, and a server that is killed while it derives events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -19,7 +19,7 @@ use crate::common::runs::{figure, say, seed};
 use crate::common::{Client, Server, Site, tools, wait};
 
 const FIRST: &str = "2026-03-15";
-/// Longer than any step takes, so a timeout means that it never happens.
+/// Longer than any step takes, so a timeout means that the event never happens.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 const HEADER: &str = "domain,drop_date,release_date,registered_again\n";
 const ROOM: &str =
@@ -69,7 +69,7 @@ fn row(name: &str, dropped: i32, release: i32) -> String {
     format!("{name},{},{},", day(dropped), day(release))
 }
 
-/// All events after a number, page by page.
+/// Returns all events after a number, page by page.
 fn read(client: &mut Client, since: u64, query: &str) -> Vec<Value> {
     let (mut all, mut since) = (Vec::new(), since);
     loop {
@@ -84,7 +84,7 @@ fn read(client: &mut Client, since: u64, query: &str) -> Vec<Value> {
     }
 }
 
-/// Day, event and name.
+/// Returns day, event and name of each row.
 fn told(rows: &[Value]) -> Vec<(String, String, String)> {
     let text = |row: &Value, member: &str| row[member].as_str().expect(member).to_owned();
     rows.iter().map(|row| (text(row, "day"), text(row, "event"), text(row, "domain"))).collect()
@@ -192,7 +192,7 @@ fn pages_have_the_events_of_lists_and_days() {
 }
 
 #[test]
-fn a_long_poll_waits_without_a_slot_of_others() {
+fn a_long_poll_waits_without_taking_a_read_slot() {
     let mut world = World::new("[server]\nmax_reads = 1\nmax_streams = 2\nqueue_timeout_ms = 1\n");
     let server = world.serve(0);
     let mut client = world.client(&server);
@@ -208,12 +208,12 @@ fn a_long_poll_waits_without_a_slot_of_others() {
     let waiting: Vec<_> = (0..2)
         .map(|_| {
             let (mut client, target) = (world.client(&server), target.clone());
-            // The requests below may take the slot first.
+            // The requests below may occupy the slot first.
             let mut poll = move || Some(client.get(&target)).filter(|page| page.status != 503);
             thread::spawn(move || wait::until_ok(WAIT_MAX, || poll().ok_or("no slot")).json())
         })
         .collect();
-    // Both slots of streams are taken; slots of reads are free.
+    // Both slots of streams are occupied; slots of reads are free.
     wait::until(WAIT_MAX, "both wait", || {
         let refused = world.client(&server).get("/api/v1/changes?wait=0");
         assert_eq!(world.client(&server).get("/api/v1/drops").status, 200);
@@ -248,11 +248,11 @@ struct Stream {
 struct Chunked {
     inner: BufReader<TcpStream>,
     left: usize,
-    /// Read to its end, which says that it is whole.
+    /// Whether the final chunk was read, so that the body is complete.
     ended: bool,
 }
 
-/// An event with its id, or a sign of life.
+/// An event with its id, or a heartbeat.
 #[derive(Debug, Default, PartialEq)]
 struct Event {
     id: u64,
@@ -319,7 +319,7 @@ impl Stream {
         stream
     }
 
-    /// The lines up to the next empty one; `None` at the end of the body.
+    /// Returns the lines up to the next empty one; `None` at the end of the body.
     fn block(&mut self) -> Option<String> {
         let mut block = String::new();
         loop {
@@ -335,7 +335,7 @@ impl Stream {
         }
     }
 
-    /// The next event with data.
+    /// Returns the next event with data.
     fn event(&mut self) -> Option<Event> {
         loop {
             let mut event = Event::default();
@@ -367,7 +367,7 @@ fn an_account_cannot_take_all_streams() {
     let refused = client.get("/api/v1/changes?wait=1");
     assert_eq!((refused.status, refused.number("retry-after")), (429, Some(30)));
     assert_eq!(refused.json()["code"], "STREAMS_OPEN");
-    // Pages and other accounts are served, and a stream that ends makes room.
+    // Other requests and accounts are served, and the end of a stream frees a slot.
     assert_eq!(client.get("/api/v1/changes").status, 200);
     let other = world.site.account("other@example.com", "api");
     assert_eq!(Stream::open(&server, &other, "/api/v1/changes", None).status, 200);
@@ -379,7 +379,7 @@ fn an_account_cannot_take_all_streams() {
 
 #[test]
 fn a_key_that_stops_working_ends_its_streams() {
-    // A sign of life comes after half of it.
+    // A heartbeat comes after half of this time.
     let mut world = World::new("[server]\nwrite_stall_seconds = 4\n");
     let mut client_of = |email: &str| (email.to_owned(), world.site.account(email, "api"));
     let accounts =
@@ -399,7 +399,7 @@ fn a_key_that_stops_working_ends_its_streams() {
         let text = server.client_with(&disabled.1).get("/api/v1/changes?wait=1&since=0");
         text.status == 200
     });
-    // Without an event, the stream ends at the next sign of life.
+    // Without an event, the stream ends at the next heartbeat.
     world.site.ok(&["account", "disable", &quiet.0]);
     while streams[3].block().is_some() {}
     world.site.ok(&["account", "disable", &disabled.0]);
@@ -415,7 +415,7 @@ fn a_key_that_stops_working_ends_its_streams() {
 }
 
 #[test]
-fn streams_have_every_event_and_go_on_where_they_were() {
+fn streams_have_every_event_and_resume_where_they_were() {
     let clients = figure(50, 1_000);
     let mut world =
         World::new(&format!("[server]\nmax_streams = {clients}\nqueue_timeout_ms = 1\n"));
@@ -439,7 +439,7 @@ fn streams_have_every_event_and_go_on_where_they_were() {
         }
     }
     say(&format!("{clients} streams got {} events each", rows.len()));
-    // One client disconnects: its slot is free again, and it reconnects for the events that it missed.
+    // One client disconnects: its slot becomes free, and it reconnects for the events that it missed.
     streams.pop();
     let mut again = wait::until_ok(WAIT_MAX, || {
         let stream = Stream::open(
@@ -461,7 +461,7 @@ fn streams_have_every_event_and_go_on_where_they_were() {
         if stream.status == 200 { Ok(stream) } else { Err("no slot") }
     });
     assert_eq!(filtered.event().expect("an event").event, "drops_tomorrow");
-    // A shutdown ends all streams as whole responses, without waiting for their clients.
+    // A shutdown completes the responses of all streams, without waiting for their clients.
     let begun = Instant::now();
     server.stop();
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
@@ -498,7 +498,7 @@ fn registry_events_are_seen_by_those_who_watch() {
     wait::until(WAIT_MAX, "the first answer", || state(&mut client) == "pending-delete");
     com.say("solar.com", Says::NotFound);
     server.stop();
-    // Released in the meantime: it is asked for at once.
+    // Released in the meantime, so the registry is queried at once.
     let server = world.serve(1);
     let mut client = world.client(&server);
     let of_registry = |client: &mut Client| {
@@ -514,7 +514,7 @@ fn registry_events_are_seen_by_those_who_watch() {
     let seen = read(&mut other, 0, "");
     assert!(!seen.is_empty() && seen.iter().all(|row| row["source"] != "registry"), "{seen:?}");
     server.stop();
-    // Nor does an account learn that a name was watched before by watching it later.
+    // Watching a name later does not reveal that another account watched it before.
     let server = world.serve(2);
     let mut other = server.client_with(&other_key);
     assert_eq!(other.send("POST", "/api/v1/watchlist", &watch).status, 201);
@@ -523,7 +523,7 @@ fn registry_events_are_seen_by_those_who_watch() {
 }
 
 #[test]
-fn the_documented_program_reads_on_where_it_was() {
+fn the_documented_program_resumes_where_it_was() {
     let mut world = World::new("");
     let server = world.serve(0);
     world.ingest(0, &[row("solar.com", -34, 1), row("wind.de", 0, 35)]);
@@ -551,7 +551,7 @@ fn the_documented_program_reads_on_where_it_was() {
 }
 
 #[test]
-fn the_documented_program_survives_a_restart_and_says_what_it_needs() {
+fn the_documented_program_survives_a_restart_and_names_missing_settings() {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/data/examples/changes.py");
     let dir = Site::new();
     let without = Command::new(tools::python())
@@ -562,7 +562,7 @@ fn the_documented_program_survives_a_restart_and_says_what_it_needs() {
         .expect("it runs");
     let said = String::from_utf8_lossy(&without.stderr).into_owned();
     assert!(said.starts_with("set DROPDEX_URL") && !without.status.success(), "{said}");
-    // A server that is busy, then down in the middle of a response, then back.
+    // A server that is busy, then fails in the middle of a response, then works again.
     let page = br#"{"data":[{"day":"2026-03-15","event":"left_zone","domain":"a.com","dqs":7}],"next":5,"newest":5}"#;
     let server = Receiver::http(move |at, _| match at {
         0 => Reply::Answer(503, vec![("Retry-After", "1".to_owned())], b"{}".to_vec()),
@@ -611,7 +611,7 @@ fn a_kill_loses_no_event_and_repeats_none() {
         let server = server.unwrap_or_else(|| world.serve(today));
         thread::sleep(Duration::from_millis(rng.below(400) as u64));
         if rng.chance(40) {
-            // Events that a client has read do not change, and keep their numbers.
+            // Events that a client has read neither change nor get other numbers.
             let rows = read(&mut world.client(&server), 0, "");
             assert_eq!(rows[..known.len().min(rows.len())], known, "seed {seed}");
             known = rows;
@@ -637,7 +637,7 @@ fn a_kill_loses_no_event_and_repeats_none() {
         events.sort();
         let listed = events.iter().map(|(_, on)| on).min().expect("it has events");
         let listed = listed.parse::<Day>().expect("a day").days_since(day(0));
-        // A name that is released by the day its list is read is not reported as leaving.
+        // No `left_zone` event is expected for a name that is released by the day its list is read.
         let mut expected = Vec::new();
         if listed < *release {
             expected.push(("left_zone".to_owned(), day(listed).to_string()));

@@ -56,7 +56,7 @@ impl Desk {
     }
 }
 
-/// Output of both typed clients: score and name of each drop.
+/// Returns the common output of both typed clients: score and name of each drop.
 fn printed(desk: &Desk) -> String {
     let page: serde_json::Value =
         serde_json::from_str(&desk.run(&example("drops.sh"))).expect("JSON");

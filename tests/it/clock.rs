@@ -1,4 +1,5 @@
-//! Servers whose clock is wrong, under libfaketime: what they answer meanwhile, and that nothing of it stays.
+//! Servers with a wrong clock, under libfaketime: their responses meanwhile, and that none of it is
+//! stored.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +13,7 @@ const RIGHT: &str = "2026-11-21T12:00:00Z";
 /// The reset of allowances on that day.
 const RESET: &str = "2026-11-22T00:00:00Z";
 const EMAIL: &str = "owner@example.com";
-/// A clock that is behind the newest record corrects after ten seconds.
+/// Deadline of a correction. A clock that is behind the newest record is trusted after ten seconds.
 const CORRECTED_SOON: Duration = Duration::from_secs(60);
 
 fn time(text: &str) -> i64 {
@@ -37,7 +38,7 @@ fn installation() -> (Site, String, String) {
 
 fn set(clock: &Path, at: &str) {
     let aside = clock.with_extension("aside");
-    // One digit without a line end is not read.
+    // libfaketime ignores a single digit without a line end.
     std::fs::write(&aside, format!("{}\n", time(at))).expect("written");
     std::fs::rename(&aside, clock).expect("renamed");
 }
@@ -48,7 +49,7 @@ fn clock_of(site: &Site, at: &str) -> PathBuf {
     clock
 }
 
-/// Asks once; returns status and reset.
+/// Sends one request; returns status and reset.
 fn ask(server: &Server, key: &str) -> (u16, Option<i64>) {
     let response = server.client_with(key).get("/api/v1/tlds");
     (response.status, response.number("x-ratelimit-reset"))
@@ -99,7 +100,7 @@ fn a_day_before_the_build_or_far_ahead_is_not_stored() {
     }
 }
 
-/// Lists keep the day on which they were read.
+/// The day on which a list is read is stored with it.
 #[test]
 fn lists_wait_until_the_clock_is_trusted() {
     for wrong in ["1970-01-01T00:03:00Z", "2027-01-06T00:00:00Z"] {
@@ -139,7 +140,7 @@ fn lists_wait_until_the_clock_is_trusted() {
 }
 
 #[test]
-fn a_running_server_is_not_moved_by_a_clock_that_jumps() {
+fn a_clock_that_jumps_does_not_move_a_running_server() {
     let (site, key, config) = installation();
     let clock = clock_of(&site, RIGHT);
     let server = site.serve_by(&clock, &["--config", &config]);
@@ -158,13 +159,13 @@ fn a_running_server_is_not_moved_by_a_clock_that_jumps() {
         set(&clock, RIGHT);
         assert!(is_trusted(&server), "{wrong}");
     }
-    // A step of an hour is one that people make.
+    // People do set a clock by an hour.
     set(&clock, "2026-11-21T11:00:00Z");
     assert!(is_trusted(&server));
 }
 
 #[test]
-fn a_future_day_that_an_older_version_stored_is_left() {
+fn a_future_day_that_an_older_version_stored_heals() {
     for future in ["2026-12-24", "2028-01-01", "2164-06-05"] {
         let (site, key, config) = installation();
         let server = site.serve_with(&["--today", future, "--config", &config]);
@@ -176,14 +177,14 @@ fn a_future_day_that_an_older_version_stored_is_left() {
             ask(&server, &key) == (200, Some(time(RESET)))
         });
         server.stop();
-        // And it stays so.
+        // The day stays right after a restart.
         let server = site.serve_by(&clock, &["--config", &config]);
         assert_eq!(ask(&server, &key).1, Some(time(RESET)), "{future}");
     }
 }
 
 #[test]
-fn an_operator_lets_allowances_begin_again() {
+fn an_operator_resets_allowances() {
     let (site, key, config) = installation();
     let clock = clock_of(&site, RIGHT);
     let server = site.serve_by(&clock, &["--config", &config]);
@@ -197,7 +198,7 @@ fn an_operator_lets_allowances_begin_again() {
     let unknown = site.run(&["account", "reset-usage", "nobody@example.com"]);
     unknown.assert_failed(1, &["there is no account for nobody@example.com"]);
     assert_eq!(site.run(&["account", "reset-usage"]).code, Some(2));
-    // The reset also holds after a restart, because the journal records it.
+    // The reset persists across a restart, because the journal records it.
     use_up(&server);
     site.ok(&["account", "reset-usage", EMAIL]);
     server.stop();

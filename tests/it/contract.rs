@@ -1,9 +1,9 @@
-//! The service against its own OpenAPI document, by Schemathesis: every operation, what the document
-//! allows and what it does not, as every plan and without a key. No server error, no response that the document
-//! does not describe, nothing refused that it allows and nothing taken that it forbids.
+//! The service against its own OpenAPI document, by Schemathesis: every operation, with valid and
+//! invalid requests, as every plan and without a key. The service may not return a server error or an
+//! undocumented response, refuse a valid request, or accept an invalid one.
 //!
-//! At the small size each operation gets some 10 requests and the boundary values of its parameters; with
-//! `DROPDEX_FULL=1` it gets 1,000. `DROPDEX_SEED` repeats a run.
+//! At the small size, each operation gets some 10 requests and the boundary values of its parameters;
+//! with `DROPDEX_FULL=1` it gets 1,000. `DROPDEX_SEED` repeats a run.
 
 use std::path::Path;
 use std::process::Command;
@@ -68,7 +68,7 @@ fn as_plan(plan: &str) {
     let key = site.account("owner@example.com", plan);
     let config = site.settings(SETTINGS);
     let server = site.serve_with(&["--today", TODAY, "--config", &config]);
-    // There are events, so that a request for them does not wait.
+    // Events exist, so that a request for them does not wait.
     let list = site.write("later.csv", "domain,drop_date\nlunar.com,2026-03-14\n");
     let list = list.to_str().expect("UTF-8");
     site.ok(&["ingest", "--observed-at", "2026-03-15T01:00:00Z", list]);

@@ -1,8 +1,8 @@
-//! Killed while it writes: a server under many concurrent writers gets SIGKILL at random points,
-//! and a ledger kept outside it is compared with what it shows after the next start.
+//! Kills during writes: a server under many concurrent writers gets SIGKILL at random points, and a
+//! ledger kept outside it is compared with its state after the next start.
 //!
-//! One data folder is kept over all rounds, so that its history grows. `DROPDEX_SEED=<number>`
-//! repeats a run as far as the timing of a machine allows; `DROPDEX_FULL=1` kills 1,000 times.
+//! One data folder is kept over all rounds, so that its history grows. `DROPDEX_SEED=<number>` repeats
+//! a run as far as the machine's timing allows; `DROPDEX_FULL=1` kills 1,000 times.
 
 use std::sync::Barrier;
 use std::sync::mpsc;
@@ -19,21 +19,20 @@ use crate::common::{Client, Server, Site};
 
 const FIRST_DAY: &str = "2026-03-15";
 const ACCOUNTS: usize = 3;
-/// Each on a connection of its own; they share the accounts evenly.
+/// Writers per account, each on a connection of its own.
 const WRITERS_PER_ACCOUNT: usize = 3;
 /// Names of the corpus that one writer of each account watches and votes on.
 const NAMES_PER_WRITER: usize = 6;
-/// Maximum number of writes that are answered before the kill: a count, so that a slow machine
-/// tests as much.
+/// Maximum number of responses before the kill: a count, so that a slow machine tests as much.
 const ANSWERS_MAX: usize = 120;
-/// Maximum time from the last of these to the kill.
+/// Maximum time from the last of these responses to the kill.
 const KILL_AFTER_MAX_US: usize = 20_000;
-/// From the start of a server to its end, when it is killed before it is ready: from nothing done to
-/// all done, also in a build without optimisation.
+/// Maximum time from the start of a server to a kill during startup. Kills hit every stage of it, even
+/// in an unoptimised build.
 const START_KILL_MAX_MS: usize = 600;
-/// The day's allowance: small, so that one hundredth of it is less than a round uses.
+/// The day's allowance: so small that a round uses more than a hundredth of it.
 const REQUESTS_PER_DAY: i64 = 4_000;
-/// Approximate maximum of requests in a round: if fewer are left, the next day begins.
+/// Approximate maximum number of requests in a round: if fewer are left, the next day begins.
 const REQUESTS_PER_ROUND: i64 = 1_500;
 
 #[test]
@@ -45,7 +44,7 @@ fn acknowledged_writes_survive_every_kill() {
         world.killed_while_starting();
         world.killed_while_writing();
     }
-    // And ends in order, from the log and from a snapshot alone.
+    // A clean stop also works, from the log and from a snapshot only.
     world.serve_and_check().stop();
     let server = world.serve_and_check();
     let reply = world.site.ask_for_snapshot().expect("the server is there");
@@ -61,7 +60,7 @@ fn acknowledged_writes_survive_every_kill() {
         world.writers.iter().map(|writer| writer.ledger.found.0).sum::<usize>(),
         world.writers.iter().map(|writer| writer.ledger.found.1).sum::<usize>(),
     ));
-    assert!(world.written() > rounds, "hardly anything was written: {}", world.written());
+    assert!(world.written() > rounds, "too little was written: {}", world.written());
 }
 
 struct World {
@@ -72,8 +71,8 @@ struct World {
     names: Vec<String>,
     rng: Rng,
     today: Day,
-    /// Each account's usage of the day when last reported, and how many of its requests were in
-    /// flight at the kill; `None` when a day has begun since.
+    /// Each account's usage of the day as last reported, and its number of requests in flight at the
+    /// kill; `None` if a day has begun since.
     used: Vec<Option<Used>>,
     kills_while_starting: usize,
 }
@@ -123,7 +122,7 @@ impl World {
         ["--config", &self.settings, "--today", &today].map(str::to_owned).to_vec()
     }
 
-    /// In some rounds, once or twice.
+    /// Kills the server during startup, in some rounds, once or twice.
     fn killed_while_starting(&mut self) {
         while self.rng.chance(20) {
             let arguments = self.arguments();
@@ -134,7 +133,7 @@ impl World {
         }
     }
 
-    /// A server whose data matches the ledgers.
+    /// Starts a server and checks that its data matches the ledgers.
     fn serve_and_check(&mut self) -> Server {
         let arguments = self.arguments();
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -162,8 +161,8 @@ impl World {
         server
     }
 
-    /// A crash loses at most a hundredth of a day's allowance (data/docs/api.md, Plans and limits); this request and
-    /// those in flight were counted or not.
+    /// A crash loses at most a hundredth of a day's allowance (data/docs/api.md, Plans and limits).
+    /// This request and those in flight may or may not have been counted.
     fn check_used(&self, account: usize, used: i64) {
         let Some(Used { told, in_flight }) = self.used[account] else {
             return assert_eq!(used, 1, "account {account}: the first request of a day");
@@ -196,17 +195,18 @@ impl World {
             drop(answered);
             start.wait();
             if with_snapshot {
-                // Killed as well, most of the time: then there is no answer.
+                // The server is usually killed before it responds.
                 scope.spawn(|| site.ask_for_snapshot().ok());
             }
-            // Ends early when every writer has, each with a fault it found.
+            // Ends early if every writer has ended, each because it found a fault.
             answers_heard.iter().take(answers).for_each(drop);
             let kill_at = Instant::now() + delay;
             while answers_heard.recv_timeout(kill_at - Instant::now().min(kill_at)).is_ok() {}
             server.kill();
         });
         for writer in &self.writers {
-            let used = self.used[writer.account].as_mut().expect("asked before the writers began");
+            let used =
+                self.used[writer.account].as_mut().expect("requested before the writers began");
             used.told =
                 used.told.max(REQUESTS_PER_DAY - writer.remaining.unwrap_or(REQUESTS_PER_DAY));
             used.in_flight += i64::from(writer.ledger.pending.is_some());
@@ -222,7 +222,7 @@ impl World {
         REQUESTS_PER_DAY - told.unwrap_or(0)
     }
 
-    /// Answers to keys may be forgotten after a day, so they are not requested again.
+    /// Responses to keys may be discarded after a day, so they are not requested again.
     fn next_day(&mut self) {
         self.today = self.today.plus(1);
         self.used = vec![None; ACCOUNTS];
@@ -232,7 +232,7 @@ impl World {
     }
 }
 
-/// An account's usage of the day, this request included.
+/// Returns an account's usage of the day, including this request.
 fn used(client: &mut Client) -> i64 {
     let left = client.get("/api/v1/alerts?limit=1").number("x-ratelimit-remaining");
     REQUESTS_PER_DAY - left.expect("a counted request")

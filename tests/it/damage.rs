@@ -1,4 +1,4 @@
-//! An index that is damaged, cut off while it is built, or built without room: a verified generation
+//! An index that is damaged, or whose build is interrupted or runs out of space: a verified generation
 //! is always served. `DROPDEX_SEED=<number>` repeats a run, `DROPDEX_FULL=1` runs the full figures.
 
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use crate::common::{Client, Server, Site, TODAY, wait};
 use dropdex::index::generation::open::{self, Opened};
 use dropdex::index::storage::manifest::{GenerationId, Manifest, folder_of};
 
-/// From a flip of `CURRENT` to the answer from another generation, on a busy machine.
+/// Deadline from a switch of `CURRENT` to responses from the other generation, on a busy machine.
 const SWAP_MAX: Duration = Duration::from_secs(60);
 /// One query of every kind.
 const QUESTIONS: [&str; 8] = [
@@ -40,7 +40,7 @@ fn list(tag: &str, names: usize) -> String {
     format!("domain,drop_date\n{rows}")
 }
 
-/// An installation with two generations, of different lists.
+/// Creates an installation with two generations of different lists.
 fn two_generations() -> (Site, String) {
     let site = Site::new();
     let key = site.account("owner@example.com", "api");
@@ -61,7 +61,7 @@ fn answers(client: &mut Client) -> Vec<(u16, String)> {
     QUESTIONS.iter().map(|target| answer(client, target)).collect()
 }
 
-/// The status and body of a response, without the number of the generation.
+/// Returns status and body of a response, without the number of the generation.
 fn answer(client: &mut Client, target: &str) -> (u16, String) {
     let response = client.get(target);
     let mut body = response.json();
@@ -76,9 +76,10 @@ fn files_of(site: &Site, generation: u64) -> Vec<PathBuf> {
     names.map(|name| folder.join(name)).collect()
 }
 
-/// The generation that a server would serve if it started now, and whether that is what `CURRENT` names.
+/// Returns the generation that a server would serve if it started now, and whether `CURRENT` names it.
 fn opened(index: &Path) -> (u64, bool) {
-    let Opened { index, fallback } = open::open_current(index).expect("one is always sound");
+    let Opened { index, fallback } =
+        open::open_current(index).expect("a valid generation always exists");
     (index.manifest().generation.0, fallback.is_none())
 }
 
@@ -115,11 +116,11 @@ fn a_server_is_independent_of_its_index_files() {
     fs::write(&current, named).expect("written");
     server.stop();
 
-    // The next start serves the previous generation, and says so.
+    // The next start serves the previous generation and reports that.
     let server = serve(&site);
     let (status, ready) = server.client().get("/api/ready").answer();
     assert_eq!(status, 200, "{ready}");
-    // A word, without names of files: anybody can read it.
+    // The response is a word without file names, since anybody can read it.
     assert_eq!(ready["checks"]["drops"], "older_generation", "{ready}");
     let generation = |target: &str| {
         let response = server.client_with(&key).get(target);
@@ -144,7 +145,7 @@ fn every_changed_byte_at_rest_is_refused() {
     let mut changes = 0;
     for path in files_of(&site, 2) {
         let whole = fs::read(&path).expect("readable");
-        // Two pages in full, or some bytes of them; all of what is shorter.
+        // Changes two pages completely, or some bytes of them; shorter files completely.
         let pages = [rng.below(whole.len() / 4096 + 1), rng.below(whole.len() / 4096 + 1)];
         let mut places: Vec<usize> =
             pages.iter().flat_map(|page| page * 4096..whole.len().min((page + 1) * 4096)).collect();
@@ -174,8 +175,8 @@ fn every_changed_byte_at_rest_is_refused() {
         refused(&[&whole[..], b"x"].concat(), "one byte more");
         fs::write(&path, &whole).expect("writable");
     }
-    // A name of a generation is so short that it has no checksum: what it names is one that was
-    // verified, or the error says that it names none.
+    // The name of a generation is too short for a checksum: a changed name either names a generation
+    // that was verified, or causes an error that says that it names none.
     let current = index.join("CURRENT");
     let whole = fs::read(&current).expect("readable");
     let flipped = (0..whole.len() * 8).map(|bit| {
@@ -203,14 +204,14 @@ fn killed_builds_leave_a_valid_index() {
     let mut rng = Rng::new(seed());
     let begun = Instant::now();
     site.ok_on(TODAY, &["rebuild", "--local"]);
-    // Half again as many: lists are ingested first, and batches compacted.
+    // Half as long again, because lists are ingested first, and batches compacted.
     let longest = begun.elapsed().as_micros() as usize * 3 / 2;
     let rounds = figure(10, 200);
     for round in 0..rounds {
         let delay = Duration::from_micros(rng.below(longest) as u64);
         let more = site.write(&format!("more{round}.csv"), list(&format!("more{round}x"), 40));
         let more = more.to_str().expect("UTF-8");
-        // Every third round has a list to ingest first, and many batches to compact.
+        // Every third round first ingests a list and compacts many batches.
         let arguments: &[&str] = match round % 3 {
             0 => &["rebuild", "--local"],
             1 => &["ingest", "--local", more],
@@ -282,7 +283,7 @@ fn two_rebuilds_and_rollbacks_under_load_serve_one_of_two() {
             assert!(opened(&site.index()).1);
         }
         stop.store(true, Ordering::Relaxed);
-        say(&format!("{} answers meanwhile", asking.join().expect("every answer is known")));
+        say(&format!("{} answers meanwhile", asking.join().expect("every response is known")));
     });
     server.stop();
 }
@@ -294,12 +295,12 @@ fn fill(filler: &Path) {
     while file.write_all(&piece).is_ok() {}
 }
 
-/// Batches are merged only for speed: without room for that, the index is built all the same, and
-/// no files are left that take up room.
+/// Batches are merged only for speed: without space for that, the index is built all the same, and no
+/// temporary files remain.
 #[test]
-fn no_room_for_one_batch_of_many_keeps_no_index_from_being_built() {
+fn too_little_space_to_merge_batches_does_not_stop_a_build() {
     if !mounts::may_mount() {
-        let test = "damage::no_room_for_one_batch_of_many_keeps_no_index_from_being_built";
+        let test = "damage::too_little_space_to_merge_batches_does_not_stop_a_build";
         return mounts::run_where_mounting_works(test);
     }
     let site = Site::new();
@@ -325,14 +326,14 @@ fn no_room_for_one_batch_of_many_keeps_no_index_from_being_built() {
     let whole = bytes(&filler);
     let file = File::options().write(true).open(&filler).expect("it is there");
     file.set_len(whole - batch).expect("shorter");
-    // Room for one of ten: this is detected before the first byte is written.
+    // The disk has space for one of ten: this is detected before the first byte is written.
     let built = on_it(&["rebuild", "--local"]);
     assert_eq!(built.code, Some(0), "{built}");
     assert!(built.stderr.contains("compaction failed"), "{built}");
     // An explicit rebuild reports it, and the draft is removed.
     on_it(&["rebuild", "--local", "--compact"]).assert_failed(1, &["no space left"]);
     assert_eq!(leftovers(&corpus), [] as [&str; 0]);
-    // A list that finds no room leaves nothing either.
+    // A list for which space is lacking leaves no files either.
     let long = site.write("long.csv", list("longer", 20_000));
     on_it(&["ingest", "--no-rebuild", long.to_str().expect("UTF-8")])
         .assert_failed(1, &["no space left"]);
@@ -343,7 +344,7 @@ fn no_room_for_one_batch_of_many_keeps_no_index_from_being_built() {
     assert_eq!(built.code, Some(0), "{built}");
 }
 
-/// Little memory: most of the table of these names goes to a temporary file.
+/// With little memory, most of the table of these names goes to a temporary file.
 #[test]
 fn a_build_in_little_memory_leaves_nothing_behind() {
     const NAMES: usize = 100_000;
@@ -364,7 +365,7 @@ fn a_build_in_little_memory_leaves_nothing_behind() {
     assert_eq!(site.run(&["--index", &folder, "rebuild", "--local"]).code, Some(0));
     let longest = begun.elapsed().as_micros() as usize + 1;
     let expected = sums(&index);
-    // Killed: the next rebuild removes the draft; the temporary file has gone already.
+    // After a kill, the next rebuild removes the draft; the temporary file is gone already.
     let mut rng = Rng::new(seed());
     for _ in 0..figure(2, 20) {
         remove_leftovers(&index);
@@ -376,9 +377,9 @@ fn a_build_in_little_memory_leaves_nothing_behind() {
         assert!(leftovers(&index).iter().all(|left| !index.join(left).join("table").exists()));
         assert!(opened(&index).1);
     }
-    // Leftovers of the last round would start the filler too early.
+    // Files left by the previous round would start the filler too early.
     remove_leftovers(&index);
-    // Full: the disk fills once the rebuild has seen that there is room.
+    // The disk fills up after the rebuild has checked the free space.
     let filler = disk.join("filler");
     let before = opened(&index);
     let done = AtomicBool::new(false);
@@ -408,7 +409,8 @@ fn remove_leftovers(index: &Path) {
     }
 }
 
-/// Content of the files of the current generation; those of tantivy, whose names are drawn, by kind.
+/// Returns the contents of the files of the current generation; tantivy's files, which have random
+/// names, by kind.
 fn sums(index: &Path) -> Vec<(String, String)> {
     let folder = folder_of(index, GenerationId(opened(index).0));
     let files = Manifest::read(&folder).expect("sound").files.into_iter();
@@ -447,7 +449,7 @@ fn a_disk_that_fills_during_a_build_keeps_the_old_index() {
         let done = AtomicBool::new(false);
         let finished = thread::scope(|scope| {
             scope.spawn(|| {
-                // Once the rebuild has seen that there is room, another process takes it.
+                // Another process takes the space after the rebuild has checked it.
                 let delay = if round == 0 { 0 } else { rng.below(longest) };
                 let delay = Duration::from_micros(delay as u64);
                 while !done.load(Ordering::Relaxed) && leftovers(&index).is_empty() {
@@ -472,8 +474,8 @@ fn a_disk_that_fills_during_a_build_keeps_the_old_index() {
         fs::remove_file(&filler).expect("removed");
     }
     say(&format!("{failed} of {rounds} rebuilds had no room"));
-    assert!(failed > 0, "the disk was never full in time");
-    // A rebuild for which there is no room does not begin.
+    assert!(failed > 0, "the disk was never full during a rebuild");
+    // A rebuild without enough space does not begin.
     let filler = disk.join("filler");
     fill(&filler);
     rebuild().assert_failed(1, &["MB free", "free some space"]);

@@ -1,4 +1,4 @@
-//! Delivery of alerts: a list goes live, and receivers on loopback take webhooks, mail (a real SMTP
+//! Delivery of alerts: a list goes live, and receivers on loopback get webhooks, mail (a real SMTP
 //! server), Telegram messages and those of chat services. The reference library checks signatures.
 //!
 //! Times are checked only as receivers see them: a retry does not come too early.
@@ -33,7 +33,7 @@ struct World {
 }
 
 impl World {
-    /// Creates one with these settings and with receivers that are trusted and allowed.
+    /// Creates a world with these settings and with receivers that are trusted and allowed.
     fn new(settings: &str, receivers: &[&Receiver]) -> World {
         World::of("owner@example.com", settings, receivers)
     }

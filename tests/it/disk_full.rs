@@ -1,9 +1,9 @@
-//! A data folder on a file system of some megabytes that gets full: reads are answered all the
-//! time, writes with 503 until there is space again, and nothing that was answered is lost.
+//! A data folder on a small file system that fills up: reads succeed all the time, writes get 503 until
+//! space is free again, and no acknowledged write is lost.
 //!
 //! The file system is a tmpfs in a mount namespace of its own, which ends with the test: the test
-//! starts itself again through `unshare`, as root or with a user namespace. Where the machine allows
-//! neither, it fails and says so. `DROPDEX_SEED=<number>` repeats a run; `DROPDEX_FULL=1` fills the
+//! restarts itself through `unshare`, as root or with a user namespace. If the machine allows neither,
+//! the test fails with a message. `DROPDEX_SEED=<number>` repeats a run; `DROPDEX_FULL=1` fills the
 //! disk 500 times.
 
 use std::fs::{self, File};
@@ -24,15 +24,16 @@ use crate::common::runs::{figure, say, seed};
 use crate::common::writer::{Step, Writer};
 use crate::common::{Client, Response, Server, Site, TODAY, wait};
 
-/// Room for the journal's folder and some segments; small, so that filling it takes milliseconds.
+/// Space for the journal's folder and some segments; small, so that filling it takes milliseconds.
 const DISK_BYTES: u64 = 24 << 20;
-/// A round uses up a megabyte of log, and a start after a kill needs room for two more of it.
+/// Rounds per disk. A round uses up a megabyte of log, and a start after a kill needs space for two
+/// more.
 const ROUNDS_A_DISK: usize = 8;
 const WRITERS: usize = 4;
-/// Makes records large, so that few of them use up what the journal has allocated.
+/// Makes records large, so that few of them use up the preallocated space.
 const NOTES_PADDING: usize = 2_000;
 const NAMES_PER_WRITER: usize = 4;
-/// From space being there to the first write being taken: a probe comes every 250 ms.
+/// Deadline from free space to the first accepted write: the journal probes every 250 ms.
 const RESUME_MAX: Duration = Duration::from_secs(30);
 
 #[test]
@@ -62,7 +63,7 @@ fn a_full_disk_stops_only_writes_until_there_is_room() {
     assert!(refused >= rounds, "writes refused: {refused}");
 }
 
-/// As after an update from a version without a change log.
+/// The same state as after an update from a version without a change log.
 #[test]
 fn a_first_start_on_a_full_disk_serves_reads() {
     if !mounts::may_mount() {
@@ -87,7 +88,7 @@ fn a_first_start_on_a_full_disk_serves_reads() {
     assert!(fs::read_dir(&changes).expect("a folder").next().is_some());
 }
 
-/// The signal for it would end a server that does not ignore it.
+/// SIGXFSZ would end a server that does not ignore it.
 #[test]
 fn a_limit_on_the_size_of_files_is_a_full_disk() {
     let site = Site::with_names(["known0.com".to_owned()].into_iter(), TODAY);
@@ -155,7 +156,7 @@ impl World {
         self.site.serve_with(&["--config", &self.settings, "--today", TODAY])
     }
 
-    /// A server whose data matches the ledgers.
+    /// Starts a server and checks that its data matches the ledgers.
     fn serve_and_check(&mut self) -> Server {
         let server = self.serve();
         self.check(&server);
@@ -169,7 +170,8 @@ impl World {
         check_votes(&mut client, &self.names, self.writers.iter().map(|writer| &writer.ledger));
     }
 
-    /// Filled under writers, freed, perhaps filled again; killed, full or not.
+    /// Fills the disk during writes, frees it, perhaps fills it again, and kills the server, full or
+    /// not.
     fn filled_while_writing(&mut self) {
         let server = self.serve_and_check();
         for _ in 0..self.rng.between(1, 2) {
@@ -187,7 +189,7 @@ impl World {
         self.free();
     }
 
-    /// Filled while nothing is written; killed while it is full.
+    /// Fills the disk while nothing is written; kills the server while it is full.
     fn filled_while_idle(&mut self) {
         let server = self.serve_and_check();
         self.fill();
@@ -198,7 +200,7 @@ impl World {
         drop(self.serve_and_check());
     }
 
-    /// A snapshot that finds no room leaves the service as it is; with room it is made.
+    /// A snapshot without enough space does not affect the service; with space it succeeds.
     fn filled_before_a_snapshot(&mut self) {
         let server = self.serve_and_check();
         self.fill();
@@ -214,8 +216,8 @@ impl World {
         server.kill();
     }
 
-    /// A start has something to write, a record of itself at least: on a full disk it serves reads,
-    /// and takes writes once there is room. After an end in order, or after a kill.
+    /// Fills the disk before a start, after a clean stop or a kill. A start writes at least a record:
+    /// on a full disk, the server serves reads, and accepts writes once space is free.
     fn filled_before_the_start(&mut self) {
         let server = self.serve_and_check();
         if self.rng.chance(50) {
@@ -225,7 +227,7 @@ impl World {
             server.kill();
         }
         self.fill();
-        // Started twice: a start without room leaves the next one what it found.
+        // Starts twice: a start without space does not disturb the next one.
         self.serve_and_check().kill();
         let server = self.serve_and_check();
         self.write_until_refused(&server);
@@ -274,7 +276,7 @@ impl World {
         assert_reads(&mut server.client_with(&self.key));
     }
 
-    /// Reads are answered, writes are not, and readiness names what is wrong.
+    /// Asserts that reads succeed, writes fail, and readiness names the reason.
     fn assert_full(&self, server: &Server) {
         self.assert_reads(server);
         let (status, ready) = server.client().get("/api/ready").answer();
@@ -316,13 +318,14 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // Otherwise the folder cannot be removed. A server that a failed test left keeps it busy: lazily.
+        // The folder must be unmounted to be removed; lazily, since a server that a failed test left
+        // may still use it.
         let disk = self.filler.parent().expect("the filler is on the disk");
         let _ = Command::new("umount").arg("-l").arg(disk).status();
     }
 }
 
-/// Writes a file until not one page is left.
+/// Writes a file until not a single page is free.
 fn fill(filler: &Path) {
     let mut file = File::options().create(true).append(true).open(filler).expect("a file");
     for piece in [1 << 20, 64 << 10, 4 << 10, 1] {
@@ -337,7 +340,7 @@ fn fill(filler: &Path) {
     }
 }
 
-/// Writes until the server takes no more; gives how often it refused.
+/// Writes until the server accepts no more; returns the number of refused writes.
 fn write_until_refused(writer: &mut Writer, mut client: Client) -> usize {
     loop {
         match writer.step(&mut client).expect("the server is there") {

@@ -1,5 +1,5 @@
-//! Indexes that ingests extend, with the real binary: killed at any moment, merged when the delta has grown,
-//! rolled back, and swapped under a running server.
+//! Indexes that ingests extend, with the real binary: killed at any moment, merged when the delta has
+//! grown, rolled back, and swapped under a running server.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,10 @@ use crate::common::runs::{figure, say, seed};
 use crate::common::wait::until;
 use crate::common::{Client, Site, TODAY};
 
-/// The lists since the last whole index have up to a third of its names.
+/// The lists since the last whole index may hold up to a third of its names.
 const SETTINGS: &str = "[index]\nextend_from = 1\nextend_percent = 33\n";
 const LISTS: usize = 10;
-/// From the switch of `CURRENT` to answers from it, on a busy machine.
+/// Deadline from a switch of `CURRENT` to responses from it, on a busy machine.
 const SWAP_MAX: Duration = Duration::from_secs(60);
 
 const QUESTIONS: [&str; 7] = [
@@ -44,7 +44,7 @@ fn wait_for_the_current(site: &Site, client: &mut Client) {
     });
 }
 
-/// A list of drops, most of them of new labels, the others of known ones under any suffix.
+/// Creates a list of drops, most of them of new labels, the others of known labels under any suffix.
 fn list(rng: &mut Rng, at: usize) -> String {
     let rows = if at == 0 { 1_500 } else { 120 };
     let mut text = String::from("domain,drop_date\n");
@@ -70,7 +70,7 @@ fn drops(site: &Site) -> String {
 }
 
 #[test]
-fn killed_ingests_leave_the_index_of_a_calm_one() {
+fn killed_ingests_lead_to_the_same_index_as_undisturbed_ones() {
     let mut rng = Rng::new(seed());
     let (calm, killed) = (Site::new(), Site::new());
     let settings = [calm.settings(SETTINGS), killed.settings(SETTINGS)];
@@ -87,7 +87,7 @@ fn killed_ingests_leave_the_index_of_a_calm_one() {
         calm.ok(&arguments(&settings[0], &paths[0]));
         let within = begun.elapsed().as_micros() as usize;
         let args = arguments(&settings[1], &paths[1]);
-        // An attempt that completes leaves no work for the next ones.
+        // An attempt that completes leaves no work for the next attempts.
         for _ in 0..3 * wanted / LISTS {
             if kills >= wanted * (at + 1) / LISTS {
                 break;
@@ -117,7 +117,7 @@ fn killed_ingests_leave_the_index_of_a_calm_one() {
     say(&format!("{kills} kills; {extended} lists extended the index, {whole} built it whole"));
     assert!(extended > LISTS / 2 && whole > 1, "{extended} extended, {whole} whole");
     assert!(kills * 3 >= wanted, "{kills} of {wanted} kills");
-    // Nothing else is left.
+    // No other files are left.
     let entries = std::fs::read_dir(killed.index()).expect("readable");
     let hidden = entries.filter(|entry| {
         let name = entry.as_ref().expect("an entry").file_name();
@@ -126,10 +126,10 @@ fn killed_ingests_leave_the_index_of_a_calm_one() {
     assert_eq!(hidden.count(), 0);
 }
 
-/// A server swaps from delta to delta, to a whole index and back over deltas; each answer is that of a
-/// whole index of the same lists.
+/// A server swaps from delta to delta, to a whole index and back over deltas; each response is that of
+/// a whole index of the same lists.
 #[test]
-fn a_server_answers_from_each_extension_as_from_a_whole_index() {
+fn a_server_responds_from_each_extension_as_from_a_whole_index() {
     let mut rng = Rng::new(seed());
     let (site, whole) = (Site::new(), Site::new());
     let settings = site.settings(&format!("{SETTINGS}keep = 3\n"));
@@ -159,7 +159,7 @@ fn a_server_answers_from_each_extension_as_from_a_whole_index() {
     }
     assert!(before.iter().any(|(is_whole, _)| *is_whole));
     assert!(before.iter().filter(|(is_whole, _)| !is_whole).count() > 2);
-    // Rolls back over the two generations that are kept, deltas or whole ones.
+    // Rolls back through the kept generations, deltas or whole ones.
     before.pop();
     for _ in 0..2 {
         site.ok(&["index", "rollback"]);

@@ -5,7 +5,7 @@ mod nameless;
 mod service;
 pub mod targets;
 
-/// The binary of one target.
+/// Defines the binary of one target.
 #[macro_export]
 macro_rules! fuzz {
     ($target:ident) => {

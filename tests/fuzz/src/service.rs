@@ -1,5 +1,5 @@
-//! The whole service in this process, over a small index: bytes become a request, and for any
-//! bytes, the response is not a server error, and it is JSON where it says so.
+//! The whole service in this process, over a small index. Bytes become a request. No response may be a
+//! server error, and a response that claims to be JSON must be JSON.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -46,7 +46,7 @@ use tower::ServiceExt as _;
 use crate::nameless;
 use crate::targets::scratch_folder;
 
-/// Requests before the service is restarted: what they add to it stays small.
+/// Requests before the service is restarted, which bounds the data that they add to it.
 const REQUESTS_PER_SERVICE: u32 = 20_000;
 const TODAY: &str = "2026-10-03";
 const EMAIL: &str = "fuzz@dropdex.example";
@@ -74,7 +74,7 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
         .expect("a runtime starts")
 });
 
-/// The service of this thread.
+/// Returns the service of this thread.
 fn service() -> Rc<Service> {
     thread_local! {
         static SERVICE: RefCell<Option<Rc<Service>>> = const { RefCell::new(None) };
@@ -111,7 +111,7 @@ fn start() -> Service {
         Attempt::FIRST_VISIT,
         clock.now(),
     ));
-    let token = token.expect("a log-in is tried").expect("the password is right");
+    let token = token.expect("a log-in is attempted").expect("the password is right");
     let dns = Dns::new(&settings::Dns { servers: vec![nameless::address()] });
     let changes = Appender::open(&folder.path().join("changes"), clock.now());
     let (_, changes) = changes.expect("a log opens");
@@ -174,12 +174,12 @@ fn index(folder: &std::path::Path, clock: Clock) -> dropdex::index::Index {
     open::open_current(&folder.join("index")).expect("it opens").index
 }
 
-/// The text of a target or header that these bytes may be: what no client can send is skipped.
+/// Parses these bytes as a target or header; `None` if no client can send them.
 fn uri(text: &str) -> Option<Uri> {
     Uri::from_str(text).ok()
 }
 
-/// Sends a request and judges the answer.
+/// Sends a request and checks the response.
 fn ask(service: &Service, request: Request<Body>) {
     let (method, uri) = (request.method().clone(), request.uri().clone());
     RUNTIME.block_on(async {
@@ -197,7 +197,7 @@ fn ask(service: &Service, request: Request<Body>) {
     });
 }
 
-/// Query strings: the first byte says of what.
+/// Query strings; the first byte selects the route.
 pub fn queries(bytes: &[u8]) {
     const PATHS: [&str; 14] = [
         "/api/v1/search?",
@@ -224,8 +224,8 @@ pub fn queries(bytes: &[u8]) {
     ask(&service, request.body(Body::empty()).expect("a request"));
 }
 
-/// Rows that no list has as the last of a page: the first byte says of what order, and the next sixteen
-/// are numbers.
+/// Cursors to rows that no list ends with; the first byte selects the order, and the next sixteen are
+/// numbers.
 pub fn cursor_pages(bytes: &[u8]) {
     let Some((&first, rest)) = bytes.split_first() else { return };
     let Some((numbers, name)) = rest.split_first_chunk::<16>() else { return };
@@ -238,7 +238,7 @@ pub fn cursor_pages(bytes: &[u8]) {
     let limits = Limits { default: 100, max: 100 };
     let filter = Params::new(Some(&listed)).drops(limits, Day::MIN).expect("a query");
     let query = QueryDigest::of(&filter);
-    // Small numbers are more like those of rows.
+    // Small numbers resemble those of real rows.
     for value in [number(value), u64::from(value[0])] {
         let position = RowPosition { value, key: number(key), name: name.clone() };
         let cursor = cursor::encode(&position, query);
@@ -250,7 +250,7 @@ pub fn cursor_pages(bytes: &[u8]) {
     }
 }
 
-/// Headers, one a line, of a read and of a write.
+/// Headers of a read and of a write, one per line.
 pub fn headers(bytes: &[u8]) {
     let service = service();
     let mut read = Request::get("/api/v1/search?q=s");
@@ -275,7 +275,7 @@ pub fn headers(bytes: &[u8]) {
     ask(&service, write.body(body).expect("a request"));
 }
 
-/// JSON bodies: the first byte says of what.
+/// JSON bodies; the first byte selects the route.
 pub fn bodies(bytes: &[u8]) {
     const OPERATIONS: [(&str, &str); 9] = [
         ("POST", "/api/v1/watchlist"),
@@ -299,7 +299,7 @@ pub fn bodies(bytes: &[u8]) {
     ask(&service, request.body(Body::from(body.to_vec())).expect("a request"));
 }
 
-/// Forms of pages: the first byte says of which.
+/// Forms of pages; the first byte selects the form.
 pub fn forms(bytes: &[u8]) {
     const PATHS: [&str; 8] = [
         "/watch",

@@ -1,8 +1,8 @@
-//! One function for every parser of untrusted bytes. Each target asserts what must hold for any
-//! bytes, above all that the parser returns without a panic.
+//! One function for every parser of untrusted bytes. Each target asserts what must hold for any bytes,
+//! above all that the parser does not panic.
 //!
-//! `cargo fuzz` drives them with coverage (`tests/fuzz`), `tests/fuzz.rs` from the kept inputs and a
-//! seed.
+//! `cargo fuzz` runs them guided by coverage (`tests/fuzz`); `tests/fuzz.rs` runs them on the kept
+//! inputs and on variations from a seed.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -36,8 +36,9 @@ use tempfile::TempDir;
 
 pub use crate::service::{bodies, cursor_pages, forms, headers, queries};
 
-/// Patterns, regular expressions and labels to compare with: a matcher answers for every label, reads it
-/// alike from its start and after another, and a match has a length and a text that it announces.
+/// Patterns, regular expressions and labels to compare with. A matcher handles every label, gives the
+/// same result from the label's start as after another label, and announces length and literals of what
+/// it matches.
 pub fn matchers(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let matchers = [
@@ -77,8 +78,8 @@ pub fn days(bytes: &[u8]) {
     }
 }
 
-/// Cursors: a text that is taken is what the row that it stands for is written as, and belongs to one
-/// query. Any row can be written.
+/// Cursors. A text that is accepted equals the encoding of its row and belongs to one query. Any row
+/// can be encoded.
 pub fn cursors(bytes: &[u8]) {
     let [query, other] =
         ["name", "length"].map(|sort| QueryDigest::new(vec![("sort", sort), ("tld", "com")]));
@@ -101,7 +102,7 @@ pub fn cursors(bytes: &[u8]) {
     assert!(cursor::decode(&bent, query).is_err(), "{bent}");
 }
 
-/// Names, and what people type instead of names: canonical text reads as itself.
+/// Names, and other things that people type instead of names. Canonical text parses as itself.
 pub fn names(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(name) = DomainName::parse(&text) {
@@ -130,7 +131,7 @@ pub fn names(bytes: &[u8]) {
     let _ = IdempotencyKey::parse(&text);
 }
 
-/// Addresses that users and registries name: what is taken reads as itself.
+/// Addresses that users and registries enter. Accepted text parses as itself.
 pub fn urls(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if let Ok(url) = WebhookUrl::parse(text) {
@@ -215,7 +216,7 @@ fn read_list(file: &str, format: Option<Format>, bytes: &[u8]) {
             Ok(Row::Seen(seen)) => {
                 assert_eq!(DomainName::parse(seen.name.as_str()).as_ref(), Ok(&seen.name));
                 if let Sighting::Dropped { date, release: Some(release), .. } = seen.sighting {
-                    // Both are days that exist; which comes first is the list's own business.
+                    // Both days exist. Their order is up to the list.
                     let _ = (date.to_string(), release.to_string());
                 }
             }
@@ -225,8 +226,8 @@ fn read_list(file: &str, format: Option<Format>, bytes: &[u8]) {
     }
 }
 
-/// Records and headers of segments. What is read is what was written, and any bytes in the place
-/// of a record are refused or are one whose checksum fits.
+/// Records and headers of segments. A written record reads back unchanged; arbitrary bytes in its place
+/// are refused, unless their checksum matches.
 pub fn journal(bytes: &[u8]) {
     let _ = SegmentHeader::decode(bytes);
     let uuid = [7; 16];
@@ -244,7 +245,7 @@ pub fn journal(bytes: &[u8]) {
     let mut written = Vec::new();
     encode_record(&mut written, &uuid, &[0; 16], &fields, payload);
     assert_eq!(written.len(), record_bytes(payload.len()));
-    let record = decode_record(&written, &uuid).expect("what was written is read");
+    let record = decode_record(&written, &uuid).expect("a written record is readable");
     assert_eq!((record.payload, record.fields.kind), (payload, fields.kind));
     // The checksum of a record does not validate its meaning, so any payload must be handled.
     for kind in [TRANSACTION, fields.kind] {
@@ -252,7 +253,7 @@ pub fn journal(bytes: &[u8]) {
     }
 }
 
-/// A folder with these bytes as segment, snapshot and commit mark, each in turn.
+/// A folder in which these bytes are segment, snapshot and commit mark, one after the other.
 pub fn journal_files(bytes: &[u8]) {
     let folder = scratch("journal");
     let _ = std::fs::remove_dir_all(&folder);
@@ -266,7 +267,7 @@ pub fn journal_files(bytes: &[u8]) {
     let _ = dropdex::journal::verify_snapshot(&disk, &folder.join(name));
 }
 
-/// A batch of the corpus, with the checksum that its other bytes have.
+/// A batch of the corpus, with the correct checksum over the other bytes.
 pub fn batch(bytes: &[u8]) {
     let mut file = bytes.to_vec();
     if let Some(end) = file.len().checked_sub(40) {
@@ -280,7 +281,7 @@ pub fn batch(bytes: &[u8]) {
     while entries.peek().is_some() && entries.advance().is_ok() {}
 }
 
-/// A manifest, with the checksum that its line has.
+/// A manifest with the correct checksum in its line.
 pub fn manifest(bytes: &[u8]) {
     let folder = scratch("generation");
     std::fs::create_dir_all(&folder).expect("the scratch folder is writable");
@@ -296,7 +297,7 @@ pub fn manifest(bytes: &[u8]) {
     let _ = dropdex::index::storage::manifest::current(&folder);
 }
 
-/// An answer of a registry: the first two bytes are its status and whether it names a place.
+/// A response of a registry; the first two bytes are its status and whether it has a `Location`.
 pub fn rdap(bytes: &[u8]) {
     const STATUSES: [u16; 8] = [200, 200, 200, 404, 302, 429, 503, 500];
     let name = DomainName::parse("example.com").expect("a name");
@@ -314,7 +315,7 @@ pub fn rdap(bytes: &[u8]) {
     }
 }
 
-/// A response in content codings, whose names are on the first line: never more than the bound comes out.
+/// A response in content codings, which the first line names. No more bytes than the bound come out.
 pub fn codings(bytes: &[u8]) {
     const MOST: usize = 1 << 20;
     let line = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
@@ -330,8 +331,8 @@ pub fn codings(bytes: &[u8]) {
     }
 }
 
-/// The path of a server, the address of a request and a `Location`, on a line each: what leads to this server
-/// stays below the path, and nothing else changes.
+/// The path of a server, the address of a request and a `Location`, one per line. Addresses of this
+/// server stay below the path, and nothing else changes.
 pub fn mounts(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let mut lines = text.splitn(3, '\n');
@@ -353,7 +354,7 @@ pub fn mounts(bytes: &[u8]) {
     assert_eq!(moved != location, is_local(location) && !home.path().is_empty(), "{location}");
 }
 
-/// The registry of registries.
+/// IANA's bootstrap registry.
 pub fn bootstrap(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     if let Ok(read) = Bootstrap::parse(text, &|_| false) {
@@ -366,7 +367,7 @@ fn a_time() -> DateTime<Utc> {
     DateTime::from_timestamp(1_790_000_000, 0).expect("a time")
 }
 
-/// A file that holds these bytes, in this thread's own folder.
+/// Returns a file with these bytes in this thread's own folder.
 fn as_file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = scratch(name);
     let mut file = File::create(&path).expect("the scratch folder is writable");
@@ -374,7 +375,7 @@ fn as_file(name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// A path in this thread's own folder, which is deleted when the thread ends.
+/// Returns a path in this thread's own folder, which is deleted when the thread ends.
 fn scratch(name: &str) -> PathBuf {
     thread_local! {
         static FOLDER: TempDir = scratch_folder();
@@ -382,10 +383,10 @@ fn scratch(name: &str) -> PathBuf {
     FOLDER.with(|folder| folder.path().join(name))
 }
 
-/// A new folder, in memory where there is such a place: some thousand files a second.
+/// Creates a folder, in memory if possible: targets write thousands of files a second.
 pub fn scratch_folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
     let folder = tempfile::Builder::new().prefix("dropdex-fuzz-").tempdir_in(parent);
-    folder.expect("a scratch folder can be made")
+    folder.expect("a scratch folder can be created")
 }

@@ -1,4 +1,4 @@
-//! Pages for everybody: by every look, without scripts, by keyboard alone.
+//! Checks of every page: in every look, without scripts, and by keyboard only.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::find::{ENTER, TAB};
 use super::world::{PASSWORD, World};
 use crate::common::receiver::{Receiver, Reply};
 
-/// Pages that need no log-in: what their pictures are called, and their paths.
+/// Pages that need no log-in: the names of their pictures, and their paths.
 pub const OPEN: [(&str, &str); 18] = [
     ("drops", "/"),
     ("drops-pipeline", "/?view=active"),
@@ -59,7 +59,7 @@ fn public_pages_pass_every_page_check() {
     judge(&Browser::new(&world.server), &OPEN);
 }
 
-/// Names, a rule that was tested, and claims with money in them, of the account with this key.
+/// Gives the account with this key names, a rule that was tested, and claims with prices.
 pub fn fill(world: &World, key: &str, hook: &str) -> String {
     let mut client = world.server.client_with(key);
     let mut post = |path: &str, body: Value| {
@@ -207,7 +207,7 @@ fn pages_are_read_and_forms_work_without_scripts() {
 }
 
 #[test]
-fn everything_is_reached_by_keyboard_and_seen_where_one_is() {
+fn everything_is_reachable_by_keyboard_with_visible_focus() {
     let world = World::new();
     world.add_account("ann@example.com", "free");
     let browser = Browser::new(&world.server);
@@ -215,7 +215,7 @@ fn everything_is_reached_by_keyboard_and_seen_where_one_is() {
     browser.press(TAB);
     assert_eq!(browser.focused(), "a Skip to content");
     browser.press(ENTER);
-    // From the head of what one came for.
+    // Focus starts at the head of the main content.
     let mut met = Vec::new();
     while met.last().is_none_or(|last| last != "input E-mail address") {
         browser.press(TAB);

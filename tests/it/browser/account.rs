@@ -17,10 +17,10 @@ fn a_visitor_signs_up_and_gets_a_key_that_works_with_curl() {
     browser.field("E-mail address").fill(EMAIL);
     browser.field("Password").fill(PASSWORD);
     browser.main().button("Sign up").follow();
-    // The response does not say whether the address had an account: the visitor logs in.
+    // The response does not reveal whether the address had an account, so the visitor logs in.
     browser.text("Sign-up complete").wait();
     browser.log_in(EMAIL);
-    // The operator sees to the plan: the JSON API begins with Pro.
+    // The operator sets the plan, since the JSON API begins with Pro.
     world.site.ok(&["account", "set-plan", EMAIL, "pro"]);
 
     browser.open("/account/api");
@@ -38,7 +38,7 @@ fn a_visitor_signs_up_and_gets_a_key_that_works_with_curl() {
         serde_json::from_str(&answer).unwrap_or_else(|err| panic!("{err}: {line}\n{answer}"));
     assert!(answer["drops"].as_array().is_some_and(|drops| !drops.is_empty()), "{answer}");
 
-    // Shown once.
+    // The key is shown once.
     browser.open("/account/api");
     assert_eq!(browser.text("ddx_").count(), 0);
     browser.button("Log out").follow();
@@ -47,7 +47,7 @@ fn a_visitor_signs_up_and_gets_a_key_that_works_with_curl() {
 }
 
 #[test]
-fn a_password_is_changed_and_other_browsers_are_out() {
+fn a_password_change_logs_out_other_browsers() {
     let world = World::new();
     let browser = world.member(EMAIL, "free");
     let other = Browser::new(&world.server);

@@ -1,5 +1,5 @@
-//! A browser of one test: `ChromeDriver` on its own port, Chromium with an empty profile. All of
-//! it ends with the test.
+//! The browser of one test: `ChromeDriver` on its own port, Chromium with an empty profile. Everything
+//! ends with the test.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -18,21 +18,21 @@ use url::Url;
 
 use crate::common::{Server, tools};
 
-/// Deadline of every wait; conditions come true long before, on a busy machine too.
+/// Deadline of every wait; conditions come true long before, even on a busy machine.
 pub const WAIT_MAX: Duration = Duration::from_secs(30);
 /// Interval between two polls of a wait.
 const PERIOD: Duration = Duration::from_millis(40);
-/// From the start of the programs to the first page.
+/// Deadline from the start of the programs to the first page.
 const START_MAX: Duration = Duration::from_secs(90);
 
 /// Widths at which pages are checked.
 pub const DESKTOP: u32 = 1280;
 pub const PHONE: u32 = 390;
 
-/// Pixels of a picture: the rest of a long page is more of the same.
+/// Maximum height of a picture in pixels: the rest of a long page looks the same.
 const PICTURE_HEIGHT_MAX: f64 = 1_700.0;
 
-/// As root, headless, and without background requests.
+/// Flags to run as root, headless, and without background requests.
 const FLAGS: [&str; 17] = [
     "--headless=new",
     "--no-sandbox",
@@ -70,7 +70,7 @@ impl Look {
     /// The other looks.
     pub const OTHERS: [Look; 2] = [Look { width: DESKTOP, dark: true }, Look::PHONE];
 
-    /// In words that can be part of a file's name.
+    /// Describes the look in words that can be part of a file's name.
     pub fn word(self) -> String {
         format!("{}-{}", self.width, if self.dark { "dark" } else { "light" })
     }
@@ -91,7 +91,7 @@ impl Browser {
         Browser::start(server, true)
     }
 
-    /// One that runs no scripts of pages.
+    /// Creates a browser that does not run scripts of pages.
     pub fn without_scripts(server: &Server) -> Browser {
         Browser::start(server, false)
     }
@@ -121,13 +121,13 @@ impl Browser {
         browser
     }
 
-    /// Continues with a server that replaced another: what the browser keeps, it
-    /// keeps for the host, on any port.
+    /// Continues with a server that replaced another. The browser keeps its cookies, which belong to
+    /// the host on any port.
     pub fn moved_to(&mut self, server: &Server) {
         self.base = format!("http://{}/", server.address()).parse().expect("an address");
     }
 
-    /// Looks at pages this way from now on.
+    /// Uses this look from now on.
     pub fn look(&self, look: Look) {
         let phone = look.width < 600;
         self.cdp(
@@ -172,14 +172,14 @@ impl Browser {
         }
     }
 
-    /// Runs a script in the page, from outside it: also where the page itself may not.
+    /// Runs a script from outside the page, even where the page's own policy forbids scripts.
     #[track_caller]
     pub fn script(&self, script: &str, arguments: &[Value]) -> Value {
         let done = self.try_script(script, arguments);
         done.unwrap_or_else(|err| panic!("{err}\n{script}"))
     }
 
-    /// As [`Browser::script`], for pages that may go away meanwhile.
+    /// As [`Browser::script`], for pages that may disappear meanwhile.
     pub fn try_script(&self, script: &str, arguments: &[Value]) -> Result<Value, CmdError> {
         self.run(self.client.execute(script, arguments.to_vec()))
     }
@@ -195,14 +195,15 @@ impl Browser {
         self.run(self.client.issue_cmd(Extension { path: "goog/cdp/execute", body }))
     }
 
-    /// Console messages since the last call.
+    /// Returns console messages since the last call.
     pub fn console(&self) -> Vec<Value> {
         let command = Extension { path: "se/log", body: json!({"type": "browser"}) };
         let log = self.run(self.client.issue_cmd(command)).expect("there is a log");
         log.as_array().cloned().unwrap_or_default()
     }
 
-    /// The page from its head as a PNG file: all of it, or what two screens show.
+    /// Takes a picture of the page from its top as a PNG file: the whole page, or the height of two
+    /// screens.
     pub fn picture(&self) -> Vec<u8> {
         let measure =
             "const it = document.documentElement; return [it.clientWidth, it.scrollHeight]";
@@ -217,8 +218,8 @@ impl Browser {
         base64::Engine::decode(&base64::prelude::BASE64_STANDARD, text).expect("base64")
     }
 
-    /// Asks `attempt` until it has something, and gives that. What a browser refuses meanwhile, such
-    /// such as a click on a removed element, is repeated.
+    /// Repeats `attempt` until it returns something. Failures, such as a click on a removed element,
+    /// are retried.
     #[track_caller]
     pub fn until<T>(
         &self,
@@ -239,7 +240,7 @@ impl Browser {
         }
     }
 
-    /// The page in words, for a test that failed.
+    /// Describes the page in words, for a failed test.
     pub fn describe(&self) -> String {
         let text = self.try_script("return document.body.innerText", &[]);
         let text = text.ok().and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default();
@@ -258,7 +259,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Ends Chromium; then the driver has no children any more.
+        // Once Chromium has ended, the driver has no children.
         let end = async { tokio::time::timeout(WAIT_MAX, self.client.clone().close()).await };
         let _ = self.runtime.block_on(end);
         let _ = self.driver.kill();
@@ -277,7 +278,7 @@ fn start_driver(profile: &TempDir) -> (Child, u16) {
         .expect("ChromeDriver can be started");
     let lines = BufReader::new(driver.stdout.take().expect("piped")).lines();
     let (found, port) = mpsc::channel();
-    // Read to the end, so that it never waits for us.
+    // Reads to the end, so that the driver never blocks on its output.
     thread::spawn(move || {
         for line in lines.map_while(Result::ok) {
             let number = line.strip_prefix("ChromeDriver was started successfully on port ");
@@ -313,7 +314,7 @@ fn capabilities(profile: &TempDir, scripts: bool) -> Value {
     })
 }
 
-/// A command of `ChromeDriver` beyond the standard.
+/// A command of `ChromeDriver` that is not in the standard.
 #[derive(Debug)]
 struct Extension {
     path: &'static str,

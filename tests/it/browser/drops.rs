@@ -1,4 +1,4 @@
-//! The list of the day, and what is looked for in all names.
+//! The drop list, and searches in all names.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::find::{DOWN, ENTER, ESCAPE};
 use super::world::World;
 use crate::common::Client;
 
-/// Names of the rows, in their order.
+/// Returns the names of the rows in order.
 pub fn names(browser: &Browser) -> Vec<String> {
     let rows = browser.script(
         "return [...document.querySelectorAll('#list tbody tr[data-name]')].map((row) => row.dataset.name)",
@@ -16,7 +16,7 @@ pub fn names(browser: &Browser) -> Vec<String> {
     serde_json::from_value(rows).expect("names")
 }
 
-/// The selected names.
+/// Returns the selected names.
 fn selected(browser: &Browser) -> Vec<String> {
     let boxes = browser.script(
         "return [...document.querySelectorAll('tbody .sel :checked')].map((box) => box.value)",
@@ -25,7 +25,7 @@ fn selected(browser: &Browser) -> Vec<String> {
     serde_json::from_value(boxes).expect("names")
 }
 
-/// The first fields of the lines of a CSV file that the page links, got as the page would.
+/// Returns the first fields of the lines of a CSV file that the page links, fetched as the page would.
 fn csv(browser: &Browser, link: &str) -> Vec<String> {
     let text = browser.script(
         "const link = [...document.querySelectorAll('a[download]')].find((it) => it.textContent.startsWith(arguments[0]));
@@ -37,7 +37,7 @@ fn csv(browser: &Browser, link: &str) -> Vec<String> {
     text.lines().skip(1).map(field).collect()
 }
 
-/// The names that the API returns for the query string of the open page.
+/// Returns the names that the API returns for the query string of the open page.
 fn api(client: &mut Client, browser: &Browser) -> Vec<String> {
     let place = browser.place();
     let query = place.split_once('?').map_or("", |(_, query)| query);
@@ -47,7 +47,7 @@ fn api(client: &mut Client, browser: &Browser) -> Vec<String> {
 }
 
 #[test]
-fn list_address_and_csv_say_the_same() {
+fn list_address_and_csv_agree() {
     let world = World::new();
     let browser = world.member("ann@example.com", "pro");
     let mut client = world.server.client_with(&world.site.new_key("ann@example.com"));
@@ -69,7 +69,7 @@ fn list_address_and_csv_say_the_same() {
     assert!(!shown.is_empty());
     for name in &shown {
         let label = name.strip_suffix(".com").unwrap_or_else(|| panic!("{name}"));
-        // Letters are counted as people write them.
+        // Letters are counted in the Unicode form.
         let is_idn = label.starts_with("xn--");
         assert!(is_idn || label.len() <= 8 && label.contains('a'), "{name}");
     }
@@ -77,12 +77,12 @@ fn list_address_and_csv_say_the_same() {
     let whole = csv(&browser, "CSV");
     assert_eq!(shown, whole[..shown.len()]);
 
-    // The address alone gives the same page, with its filters.
+    // The address by itself gives the same page, with its filters.
     browser.open(&place);
     assert_eq!(names(&browser), shown);
     browser.text("no digits").wait();
 
-    // Pages are turned in place, one may go back, and together they are the file of all.
+    // Pages change in place, the back button works, and together the pages hold the rows of the file.
     browser.open("/?view=active&tld=com&limit=50");
     let first = names(&browser);
     browser.link("Next").click();
@@ -94,7 +94,7 @@ fn list_address_and_csv_say_the_same() {
     browser.script("history.back()", &[]);
     browser.is_at("/?view=active&tld=com&limit=50");
     browser.until("the first page again", || Ok((names(&browser) == first).then_some(())));
-    // A column sorts, and turns around.
+    // A column sorts, and a second click reverses the order.
     browser.link("Length").click();
     browser.is_at("/?view=active&tld=com&sort=length&limit=50");
     assert_eq!(names(&browser), {
@@ -119,7 +119,7 @@ fn the_drop_list_works_by_keyboard() {
     browser.press(ENTER);
     browser.is_at("/?view=active&contains=harborlight");
     assert_eq!(names(&browser), ["harborlight.com"]);
-    // Out of the field, into the rows.
+    // Escape leaves the field for the rows.
     browser.press(ESCAPE);
     browser.press("j");
     browser.press("e");
@@ -138,7 +138,7 @@ fn the_drop_list_works_by_keyboard() {
     browser.heading("Keyboard shortcuts").wait_gone();
     browser.leave(|| browser.press("o"));
     browser.is_at("/domain/harborlight.com");
-    // The page of a name has some of the keys too.
+    // Some of the keys also work on the page of a name.
     browser.press("t");
     assert_eq!(browser.focused(), "input Tags");
     browser.press("coast");
@@ -149,7 +149,7 @@ fn the_drop_list_works_by_keyboard() {
 }
 
 #[test]
-fn a_name_leads_to_the_next_of_its_list() {
+fn the_page_of_a_name_leads_to_the_next_name_of_its_list() {
     let world = World::new();
     let browser = world.member("ann@example.com", "free");
     browser.open("/?view=active&tld=com");
@@ -192,7 +192,7 @@ fn a_search_is_saved_shows_new_names_and_becomes_an_alert() {
     assert_eq!(newest, ["anothernewname.com", "brandnewname.com"]);
     assert_eq!(browser.link("2 new in Dotcoms").count(), 0);
 
-    // Selected names are tagged, and hidden.
+    // Selected names are tagged, then hidden.
     browser.field("Select brandnewname.com").click();
     browser.field("Tags").fill("flip");
     browser.main().button("Tag").follow();
@@ -232,7 +232,7 @@ fn type_ahead_suggests_names() {
     option("harborlight.com").wait_gone();
     field.fill("oldharbor");
     option("oldharbor.com").wait();
-    // Away and back again, faster than the list closes.
+    // The focus leaves and returns faster than the list closes.
     let open = browser.script(
         "const field = document.querySelector('#find');
          field.blur();
@@ -243,8 +243,8 @@ fn type_ahead_suggests_names() {
     assert_eq!(open, "true");
     field.type_keys(ESCAPE);
     option("oldharbor.com").wait_gone();
-    // Set in one step, so that only one request is sent: the response to another could arrive after
-    // the arrow key.
+    // The text is set in one step, so that only one request is sent: the response to another could
+    // arrive after the arrow key.
     browser.script(
         "const field = document.querySelector('#find');
          field.value = 'müller';
@@ -273,7 +273,7 @@ fn every_name_of_a_search_is_selected_across_pages() {
     let total: usize = total.as_str().and_then(|it| it.parse().ok()).expect("a number");
     assert!((101..1_000).contains(&total), "{total} names are three pages and may be selected");
     browser.text(&format!("{total} selected")).wait();
-    // One name less is no longer every name.
+    // With one name deselected, not every name is selected.
     browser.field(&format!("Select {}", names(&browser)[0])).click();
     browser.text("49 selected").wait();
     browser.press("A");
@@ -313,7 +313,7 @@ fn rows_are_hidden_tagged_and_selected_by_keyboard() {
     let browser = world.member("ann@example.com", "core");
     browser.open("/?view=active&limit=50");
     let all = names(&browser);
-    // Without a selection, the row that one is at. The next one follows it.
+    // Without a selection, keys act on the current row. The next row then becomes the current one.
     browser.press("j");
     browser.press("j");
     browser.press("h");

@@ -5,11 +5,12 @@ use serde_json::json;
 use super::driver::Browser;
 use super::world::World;
 
-/// Without a space, which would make several names of it. Would change the title of a page that took it for markup, in
-/// an element or out of an attribute.
+/// Contains no space, which would separate several names. If a page took it for markup, in an element
+/// or out of an attribute, it would change the title.
 const HOSTILE: &str = "\"'><img/src=x/onerror=document.title='owned'><b>bold</b>";
 
-/// No part of the text became an element, and it appears as written, `times` or more.
+/// Asserts that no part of the text became an element, and that the text appears as written, at least
+/// `times` times.
 #[track_caller]
 fn is_text(browser: &Browser, times: u64) {
     let made = browser.script(
@@ -34,7 +35,7 @@ fn html_in_any_field_stays_text() {
     let world = World::new();
     let browser = world.member("ann@example.com", "api");
     let query = crate::common::http::escape(HOSTILE);
-    // In addresses: the page shows the query again.
+    // In query strings, which the page shows again.
     for path in
         ["/?q=", "/?tld=", "/?stage=", "/search?q=", "/alerts/new?name=", "/watchlist?notice="]
     {
@@ -53,7 +54,7 @@ fn html_in_any_field_stays_text() {
     browser.field("Name").fill(HOSTILE);
     browser.field("TLDs").fill(HOSTILE);
     browser.field("Webhook URL").fill(HOSTILE);
-    // Past what the browser would say of the address: the server is to see it.
+    // Skips the browser's own check of the address, so that the server gets it.
     browser.script("document.querySelector('form#rule').noValidate = true", &[]);
     browser.main().button("Create alert").follow();
     is_text(&browser, 3);

@@ -8,7 +8,7 @@ use fantoccini::error::CmdError;
 
 use super::driver::Browser;
 
-/// Keys that have no letter.
+/// Keys without a letter.
 pub const ENTER: &str = "\u{E007}";
 pub const ESCAPE: &str = "\u{E00C}";
 pub const TAB: &str = "\u{E004}";
@@ -22,12 +22,12 @@ pub struct Target<'a> {
 }
 
 impl Browser {
-    /// Everything on the page.
+    /// Returns the whole page.
     pub fn page(&self) -> Target<'_> {
         Target { browser: self, path: "/html/body".to_owned() }
     }
 
-    /// The page without its frame.
+    /// Returns the main part of the page, without its frame.
     pub fn main(&self) -> Target<'_> {
         self.page().at("//main")
     }
@@ -57,7 +57,7 @@ impl Browser {
         self.page().text(text)
     }
 
-    /// Runs an action that opens another page or reloads this one, and waits for the new page.
+    /// Runs an action that opens another page or reloads the current one, and waits for the new page.
     #[track_caller]
     pub fn leave(&self, action: impl FnOnce()) {
         let old = self.run(self.client().find(Locator::XPath("/html"))).expect("there is a page");
@@ -79,11 +79,11 @@ impl Browser {
         );
     }
 
-    /// Presses keys, wherever the focus is.
+    /// Presses keys at the current focus.
     #[track_caller]
     pub fn press(&self, keys: &str) {
         let focused = self.run(self.client().active_element()).expect("something has the focus");
-        // A field for files takes keys for the path of a file; its page does not.
+        // A file field takes keys as the path of a file; other elements take them as keys.
         let is_file = self.script("return document.activeElement.type === 'file'", &[]) == true;
         let sent = match is_file {
             false => self.run(focused.send_keys(keys)),
@@ -98,7 +98,7 @@ impl Browser {
         sent.unwrap_or_else(|err| panic!("{keys:?}: {err}"));
     }
 
-    /// The focused element and its name: `button Watch`.
+    /// Returns the focused element and its name: `button Watch`.
     pub fn focused(&self) -> String {
         let text = self.script(
             "const it = document.activeElement;
@@ -117,7 +117,7 @@ impl Browser {
              const inside = box.width > 0 && box.height > 0 && box.bottom > 0 && box.right > 0
                  && box.top < innerHeight && box.left < innerWidth;
              const marked = (style) => style && style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2;
-             // A chip's box is invisible: the word beside it has the mark.
+             // A chip's checkbox is invisible: the word beside it shows the focus.
              return inside && (marked(getComputedStyle(it))
                  || (it.nextElementSibling && marked(getComputedStyle(it.nextElementSibling))));",
             &[],
@@ -127,12 +127,12 @@ impl Browser {
 }
 
 impl<'a> Target<'a> {
-    /// The same by any path of XPath below this.
+    /// Finds elements below this one by an XPath expression.
     pub fn at(&self, path: &str) -> Target<'a> {
         Target { browser: self.browser, path: format!("{}{path}", self.path) }
     }
 
-    /// A button (or what opens and closes details) of this name.
+    /// Finds a button, or the summary that opens and closes details, by name.
     pub fn button(&self, name: &str) -> Target<'a> {
         self.at(&format!("//*[self::button or self::summary or @role='button'][{}]", named(name)))
     }
@@ -168,19 +168,19 @@ impl<'a> Target<'a> {
         ))
     }
 
-    /// A row of a table in which this text stands.
+    /// Finds the table row that contains this text.
     pub fn row(&self, text: &str) -> Target<'a> {
         let text = quoted(text);
         self.at(&format!("//tbody//tr[contains(normalize-space(.), {text})]"))
     }
 
-    /// Waits until it exists and is shown.
+    /// Waits until the element exists and is visible.
     #[track_caller]
     pub fn wait(&self) {
         self.browser.until(&format!("shown: {}", self.path), || Ok(self.shown()?.map(|_| ())));
     }
 
-    /// Waits until nothing of it is shown.
+    /// Waits until no such element is visible.
     #[track_caller]
     pub fn wait_gone(&self) {
         self.browser.until(&format!("not shown: {}", self.path), || {
@@ -188,12 +188,12 @@ impl<'a> Target<'a> {
         });
     }
 
-    /// Whether it is shown now.
+    /// Whether the element is visible now.
     pub fn is_shown(&self) -> bool {
         self.shown().is_ok_and(|it| it.is_some())
     }
 
-    /// Number of matching elements, shown or not.
+    /// Returns the number of matching elements, visible or not.
     pub fn count(&self) -> usize {
         let browser = self.browser;
         browser
@@ -201,25 +201,25 @@ impl<'a> Target<'a> {
             .map_or(0, |all| all.len())
     }
 
-    /// Clicks it.
+    /// Clicks the element.
     #[track_caller]
     pub fn click(&self) {
         self.act("click", |it| self.browser.run(it.click()));
     }
 
-    /// Clicks it, which leads to another page.
+    /// Clicks the element, which leads to another page.
     #[track_caller]
     pub fn follow(&self) {
         self.browser.leave(|| self.click());
     }
 
-    /// Types into it, after its present text.
+    /// Appends to the element's text by typing.
     #[track_caller]
     pub fn type_keys(&self, keys: &str) {
         self.act("type", |it| self.browser.run(it.send_keys(keys)));
     }
 
-    /// Replaces its text.
+    /// Replaces the element's text.
     #[track_caller]
     pub fn fill(&self, text: &str) {
         self.act("fill", |it| {
@@ -230,13 +230,13 @@ impl<'a> Target<'a> {
         });
     }
 
-    /// Picks a choice of a list by its text.
+    /// Selects an option of a list by its text.
     #[track_caller]
     pub fn choose(&self, label: &str) {
         self.at(&format!("//option[normalize-space(.)={}]", quoted(label))).click();
     }
 
-    /// A property, such as `value`; empty if absent.
+    /// Returns a property, such as `value`; empty if absent.
     #[track_caller]
     pub fn property(&self, name: &str) -> String {
         self.browser.until(&format!("{name} of {}", self.path), || {
@@ -253,7 +253,7 @@ impl<'a> Target<'a> {
         });
     }
 
-    /// The first of it that is shown.
+    /// Returns the first matching element that is visible.
     fn shown(&self) -> Result<Option<Element>, CmdError> {
         self.browser.run(async {
             for it in self.browser.client().find_all(Locator::XPath(&self.path)).await? {
@@ -266,7 +266,8 @@ impl<'a> Target<'a> {
     }
 }
 
-/// A condition of XPath: the visible or accessible text of the element is `name`, or begins with it.
+/// Returns an XPath condition: the visible or accessible text of the element is `name`, or begins with
+/// it.
 fn named(name: &str) -> String {
     let name = quoted(name);
     format!(
@@ -275,7 +276,7 @@ fn named(name: &str) -> String {
     )
 }
 
-/// A text as a literal of XPath, which knows no escapes.
+/// Quotes a text as an XPath literal; XPath has no escapes.
 fn quoted(text: &str) -> String {
     if !text.contains('"') {
         return format!("\"{text}\"");

@@ -1,4 +1,4 @@
-//! Faults that no page may have.
+//! Checks for problems that no page may have.
 
 use std::path::Path;
 
@@ -11,15 +11,17 @@ use crate::common::tools;
 /// Maximum bytes over the wire for a first page with its assets.
 const FIRST_LOAD_MAX: u64 = 60_000;
 
-/// How far parts may move, as Chromium's layout-shift score (0.1 counts as good): invisible.
+/// Maximum movement of parts, as Chromium's layout-shift score: an invisible amount (0.1 counts as
+/// good).
 const MOVED_MAX: f64 = 0.001;
 
-/// Asks axe-core. Every rule: those of WCAG 2.2 AA and good practice; or those that colours and widths
-/// have a part in.
+/// Runs axe-core, either with every rule (WCAG 2.2 AA and best practices), or with those that depend on
+/// colours and widths.
 const RUN_AXE: &str = "
     const options = {resultTypes: ['violations'], rules: {'target-size': {enabled: true}}};
     if (!arguments[0]) options.runOnly = {type: 'rule', values: ['color-contrast', 'target-size', 'link-in-text-block', 'scrollable-region-focusable']};
-    // A hundred rows are a dozen kinds of rows: those after them take seconds and tell nothing new.
+    // Long tables consist of a dozen kinds of rows: checking the rest takes seconds and finds nothing
+    // new.
     document.querySelectorAll('tbody > tr:nth-child(n + 13), article ~ article ~ article').forEach((it) => it.remove());
     return axe.run(document, options).then((found) => found.violations.map((it) =>
         it.id + ': ' + it.help + '\\n' + it.nodes.map((node) =>
@@ -27,7 +29,7 @@ const RUN_AXE: &str = "
             node.failureSummary.split('\\n').slice(1).join(';')).join('\\n')));
 ";
 
-/// Bytes of the page, and how far its parts moved while it loaded.
+/// Measures the bytes of the page, and how far its parts moved while it loaded.
 const MEASURE: &str = "
     return new Promise((done) => {
         let moved = 0;
@@ -48,7 +50,7 @@ const MEASURE: &str = "
 
 impl Browser {
     /// Opens a page in several looks and returns its problems. Two looks cover each width and each
-    /// colour scheme once, and apply all rules. In full runs the other two apply the rules on
+    /// colour scheme once, and apply all rules. In full runs, the other two apply the rules on
     /// appearance, and leave a picture of each (`target/screenshots/<name>-1280-dark.png`).
     pub fn problems_everywhere(&self, name: &str, path: &str) -> Vec<String> {
         let mut problems = Vec::new();
@@ -66,7 +68,7 @@ impl Browser {
         problems
     }
 
-    /// Writes a picture of the page as it is into `target/screenshots`.
+    /// Writes a picture of the current page into `target/screenshots`.
     pub fn keep_picture(&self, name: &str) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/screenshots");
         std::fs::create_dir_all(&folder).expect("a folder can be made");
@@ -74,7 +76,8 @@ impl Browser {
         std::fs::write(file, self.picture()).expect("a picture can be written");
     }
 
-    /// Problems of the open page. Applies every rule, or without `every` those on its appearance.
+    /// Returns problems of the open page. Applies every rule, or without `every` those on its
+    /// appearance.
     fn problems(&self, path: &str, every: bool) -> Vec<String> {
         let mut problems = Vec::new();
         let measured = self.script(MEASURE, &[]);
@@ -86,8 +89,8 @@ impl Browser {
             problems.push(format!("{} bytes were loaded", measured["octets"]));
         }
         if number("moved") > MOVED_MAX {
-            // Where others keep the machine busy, a browser may show the head of a table before its rows
-            // have come. Faults of the page itself occur each time.
+            // On a busy machine, a browser may show the head of a table before its rows have arrived.
+            // Only problems that recur belong to the page.
             let again = || {
                 self.open(path);
                 self.script(MEASURE, &[])
@@ -105,8 +108,8 @@ impl Browser {
         problems
     }
 
-    /// Errors in the console: scripts that failed, and what the page's policy keeps out. That the
-    /// page itself was an error response does not count.
+    /// Returns errors in the console: failed scripts, and resources that the page's policy blocks. An
+    /// error status of the page itself does not count.
     fn complaints(&self) -> Vec<String> {
         let severe = self.console().into_iter().filter(|entry| entry["level"] == "SEVERE");
         severe
@@ -115,7 +118,7 @@ impl Browser {
             .collect()
     }
 
-    /// Violations found by axe-core.
+    /// Returns violations found by axe-core.
     fn violations(&self, every: bool) -> Vec<String> {
         self.script(&format!("{}\n;window.axe = axe;", tools::axe()), &[]);
         let found = self.script(RUN_AXE, &[json!(every)]);

@@ -30,7 +30,7 @@ fn watched_names_survive_a_restart() {
     list.row("harborlight.com").wait();
     assert_eq!(list.row("oldharbor.com").count(), 0);
 
-    // It is said on the other pages too.
+    // The other pages show it too.
     browser.open("/domain/harborlight.com");
     browser.button("Watching").wait();
 }
@@ -44,7 +44,7 @@ fn a_rule_is_previewed_and_its_deliveries_are_shown() {
     browser.link("Create alert").follow();
     browser.field("Name").fill("Lanterns");
     browser.field("Contains").type_keys("harbor");
-    // As one types, what it would match.
+    // The preview updates while one types.
     browser.main().at("//*[@id='preview']").text("harborlight.com").wait();
     browser.field("Contains").fill("lantern");
     browser.main().at("//*[@id='preview']").text("harborlight.com").wait_gone();
@@ -68,7 +68,7 @@ fn a_rule_is_previewed_and_its_deliveries_are_shown() {
         Ok(delivered.is_shown().then_some(()))
     });
     delivered.text("1 name").wait();
-    // There is no mail server, so this message waits, and shows its content and the reason.
+    // Without a mail server, this message waits, and shows its content and the reason.
     let waiting = browser.main().at("//*[@id='deliveries']").row("retrying");
     waiting.text("The connection failed").wait();
     waiting.button("1 name").click();
@@ -119,7 +119,7 @@ fn claims_are_kept_and_summed_up() {
 }
 
 #[test]
-fn selected_names_are_tagged_and_one_is_noted_on_its_dossier() {
+fn selected_names_are_tagged_and_a_dossier_takes_notes() {
     let world = World::new();
     let browser = world.member(EMAIL, "core");
     browser.open("/watchlist");
@@ -165,7 +165,7 @@ fn selected_names_are_tagged_and_one_is_noted_on_its_dossier() {
     let dropcatch = links.iter().find(|link| link[0] == "DropCatch").expect("a link");
     assert_eq!(dropcatch[1], "https://www.dropcatch.com/domain/harborlight.com");
 
-    // The catch takes bid and venue along, and the sale shows what the venue returns.
+    // The claim takes over bid and venue, and the sale shows the venue's return.
     browser.main().link("Claim").follow();
     assert_eq!(browser.field("Your bid (USD)").property("value"), "95");
     browser.field("Status").choose("Sold");

@@ -1,5 +1,5 @@
-//! How fast the list below a search field answers, and the list of drops after a change of its filters.
-//! Times are printed, not asserted: CI measures a debug build.
+//! Response times of the suggestions below a search field, and of the drop list after a change of its
+//! filters. Times are printed, not asserted: CI measures a debug build.
 
 use std::time::Instant;
 
@@ -10,8 +10,8 @@ use super::world::World;
 use crate::common::mailbox::Mailbox;
 use crate::common::runs::{figure, say};
 
-/// Types letter by letter into the field of every page, and returns for each the milliseconds from the
-/// key to the painted list.
+/// Types letter by letter into the search field of every page, and returns for each letter the
+/// milliseconds from the key to the painted list.
 const TYPE: &str = "
     const [text] = arguments;
     const field = document.querySelector('#find');
@@ -90,7 +90,7 @@ const FOLLOW: &str = "
     })();
 ";
 
-/// Changes of filters, one after another, as the sidebar, the days and the tabs make them.
+/// Changes of filters, in sequence, as the sidebar, the days and the tabs make them.
 const CHANGES: [&str; 12] = [
     ".days li:nth-child(2) a",
     ".side a[href*='tld=com']",
@@ -127,7 +127,7 @@ fn a_change_of_filters_is_measured() {
     tell("filter change: answered", answered);
     tell("filter change: painted", painted);
 
-    // The server alone: a list of 100 with facets, over a connection that stays open.
+    // The server without the browser: a list of 100 with facets, over a connection that stays open.
     let mut api = world.server.client_with(&world.site.new_key("ann@example.com"));
     let filters = ["", "&tld=com", "&tld=com,net&digits=none", "&max_len=8&min_dqs=60"];
     let days = ["release_from=tomorrow&release_to=%2B7d", "release_from=%2B2d&release_to=%2B2d"];

@@ -1,5 +1,5 @@
-//! The pictures of the README, from the demo: in `target/screenshots`, or with `DROPDEX_BLESS=1` where the
-//! README has them.
+//! The pictures of the README, taken from the demo: in `target/screenshots`, or with `DROPDEX_BLESS=1`
+//! in the folder that the README links.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::common::Site;
 
 const DARK: Look = Look { width: Look::DESKTOP.width, dark: true };
 
-/// Writes a picture of what the screen shows.
+/// Writes a picture of the visible part of the page.
 fn keep(browser: &Browser, folder: &Path, name: &str) {
     let picture = browser.cdp("Page.captureScreenshot", json!({"format": "png"}));
     let bytes = BASE64_STANDARD.decode(picture["data"].as_str().expect("a picture"));

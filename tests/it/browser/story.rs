@@ -1,4 +1,4 @@
-//! The morning of an investor, from a filter to the return of a venue, on a generated market.
+//! An investor's morning, from a filter to the return of a venue, on a generated market.
 
 use super::drops::names;
 use super::world::World;
@@ -37,7 +37,7 @@ fn a_morning_from_the_filter_to_the_return() {
     let best: Vec<_> = best.filter_map(|row| row["name"].as_str()).map(str::to_owned).collect();
     assert_eq!((best.len(), &names(&browser)[..8]), (8, &best[..]));
 
-    // The search is that of tomorrow, on every day, and marks new names.
+    // The saved search stays relative to the day, and marks new names.
     browser.main().at("//summary[.='Save this search']").click();
     browser.main().field("Name").fill("Best of tomorrow");
     browser.main().button("Save search").follow();
@@ -53,7 +53,7 @@ fn a_morning_from_the_filter_to_the_return() {
     first.sort_unstable();
     assert_eq!(first, ["brightcabin.com", "calmriver.com", "openorchard.com"]);
 
-    // Twenty are selected by keyboard, and watched with a tag.
+    // Twenty names are selected by keyboard, and watched with a tag.
     for _ in 0..20 {
         browser.press("j");
         browser.press("x");
@@ -75,7 +75,7 @@ fn a_morning_from_the_filter_to_the_return() {
     let with_bid = "return [...document.querySelectorAll('.watches td.number')].filter((it) => it.textContent.startsWith('$120')).length";
     assert_eq!(browser.script(with_bid, &[]), 20);
 
-    // The search becomes a rule, and the next list a mail whose names lead to dossiers.
+    // The search becomes a rule, and the next list produces a mail whose names link to dossiers.
     browser.open("/");
     browser.link("Best of tomorrow").follow();
     browser.link("Alert me about these").follow();
@@ -92,7 +92,7 @@ fn a_morning_from_the_filter_to_the_return() {
     );
     assert!(!mail.text.contains("stillharbor.net"), "{}", mail.text);
 
-    // The dossier leads to the venue, which is checked as text.
+    // The dossier links to the venue; the test checks the link without following it.
     browser.open("/watchlist?tag=tomorrow");
     browser.main().link("calmriver.com").follow();
     let venue = browser.main().at("//section[h2='Open at']//a[contains(@class, 'on')]");

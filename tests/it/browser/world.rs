@@ -1,4 +1,4 @@
-//! The installation of the stories: an installation with some five thousand real names, and a server.
+//! The installation of the browser tests: some five thousand real names, and a server.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
@@ -15,14 +15,14 @@ use crate::generator::common::names::RealNames;
 
 /// The day of the newest list.
 pub const TODAY: &str = "2026-11-20";
-/// The password of every account here.
+/// The password of every account in these tests.
 pub const PASSWORD: &str = "four lanterns at the quay";
-/// Cookies over plain HTTP, as for any server on loopback without TLS before it.
+/// Allows cookies over plain HTTP, as a server on loopback without TLS needs.
 const WEB: &str = "[web]\nplain_http = true\nsignup = true\n";
-/// One of this many rows of the sample: as a page shows it, and there in seconds.
+/// Uses one of this many rows of the sample: enough to fill pages, and ingested in seconds.
 const ONE_IN: usize = 10;
-/// Names that stories need: a good name, one with letters of its own, one that looks like
-/// another, one that dropped twice, long ones in German, Polish and Chinese.
+/// Names that tests need: a good name, one with non-ASCII letters, one that looks like another, one
+/// that dropped twice, and long ones in German, Polish and Chinese.
 const OWN_ROWS: &str = "\
     harborlight.com,2026-11-19,,,\n\
     harborlight.net,2026-10-01,,,\n\
@@ -36,7 +36,7 @@ const OWN_ROWS: &str = "\
 
 /// Seed of the names of a market and of their dates.
 const SEED: u64 = 1;
-/// Names of the market in every run, and at full size.
+/// Number of names of the market in a normal run, and at full size.
 const MARKET: [usize; 2] = [5_000, 1_000_000];
 
 /// An installation and its server.
@@ -47,14 +47,14 @@ pub struct World {
 }
 
 impl World {
-    /// One without settings of its own.
+    /// Creates a world with default settings.
     pub fn new() -> World {
         let site = Site::new();
         ingest(&site, "list.csv", &list());
         World::of(site, WEB)
     }
 
-    /// One that sends webhooks to a receiver here.
+    /// Creates a world whose server may send webhooks to a local receiver.
     pub fn that_calls(receiver: &Receiver) -> World {
         let site = Site::new();
         ingest(&site, "list.csv", &list());
@@ -64,8 +64,8 @@ impl World {
         World::of(site, &format!("{WEB}{webhooks}"))
     }
 
-    /// A generated market, whose server mails: five thousand names, a million at full size, or as many as
-    /// `DROPDEX_NAMES` says. Most of them drop within two months.
+    /// Creates a world with a generated market and a server that sends mail: five thousand names, a
+    /// million at full size, or `DROPDEX_NAMES`. Most of them drop within two months.
     pub fn market(mailbox: &Mailbox) -> World {
         let site = Site::new();
         let given = std::env::var("DROPDEX_NAMES").ok();
@@ -75,7 +75,7 @@ impl World {
         let names = RealNames::read(&RealNames::sample_path()).expect("the sample is there");
         let names = names.extend(count, SEED).expect("the generator has enough names");
         let drops = Drops::new(SEED, TODAY.parse().expect("a day"), Mix::SAMPLE);
-        // Not a template for other tests: it may be large.
+        // Not a shared template: the market may be large.
         let path = site.write("market.csv", "");
         let mut file = BufWriter::new(File::create(&path).expect("a file can be written"));
         let written = write_csv(drops.observations(names.iter()), &mut file);
@@ -96,7 +96,7 @@ impl World {
         self.site.account_with_password(email, plan, PASSWORD);
     }
 
-    /// A browser in which the owner of a new account has logged in.
+    /// Returns a browser that is logged in as the owner of a new account.
     pub fn member(&self, email: &str, plan: &str) -> Browser {
         self.add_account(email, plan);
         let browser = Browser::new(&self.server);
@@ -104,14 +104,14 @@ impl World {
         browser
     }
 
-    /// Adds a list of these names, which dropped today, and waits until the server has it.
+    /// Ingests a list of these names, dropped today, and waits until the server serves it.
     pub fn ingest(&self, file: &str, names: &[&str]) {
         let rows: String = names.iter().map(|name| format!("{name},{TODAY}\n")).collect();
         let list = self.site.write(file, format!("domain,drop_date\n{rows}"));
         self.site.ingest(&list, &format!("{TODAY}T07:00:00Z"));
     }
 
-    /// As [`World::ingest`], with names that drop tomorrow, at an hour of today.
+    /// As [`World::ingest`], with names that drop tomorrow and were observed at an hour of today.
     pub fn ingest_soon(&self, file: &str, names: &[&str], hour: u8) {
         let rows: String =
             names.iter().map(|name| format!("{name},2026-10-17,2026-11-21\n")).collect();
@@ -129,7 +129,7 @@ impl World {
 }
 
 impl Browser {
-    /// Logs in by the form.
+    /// Logs in through the form.
     #[track_caller]
     pub fn log_in(&self, email: &str) {
         self.open("/login");
@@ -140,13 +140,13 @@ impl Browser {
     }
 }
 
-/// Adds a first list.
+/// Ingests the first list.
 fn ingest(site: &Site, file: &str, text: &str) {
     let list = site.write(file, text);
     site.ingest(&list, &format!("{TODAY}T06:00:00Z"));
 }
 
-/// The header of the sample, some of its rows, and the rows of the test.
+/// Returns the header of the sample, some of its rows, and the rows of the tests.
 fn list() -> String {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/data/sample/sample.csv.gz");
     let sample = std::fs::File::open(sample).expect("the sample is there");

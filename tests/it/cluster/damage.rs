@@ -1,4 +1,5 @@
-//! Files of the stream are damaged on some servers: nodes agree, or halt. Two nodes never continue with different data.
+//! Damaged files of the stream on some servers: nodes agree, or halt. Two nodes never continue with
+//! different data.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,27 +19,28 @@ use crate::common::rng::Rng;
 use crate::common::{Client, Server, runs, wait};
 
 const STREAM: &str = "dropdex";
-/// How long writes are retried after the damage: servers may have to elect a leader, or never agree again.
+/// Time for which writes are retried after the damage: servers may have to elect a leader, or may never
+/// agree again.
 const WRITES_WAIT: Duration = Duration::from_secs(12);
-/// A node halts when the stream was shorter for half a minute.
+/// Time until the cluster is stable: a node halts when the stream was shorter for half a minute.
 const SETTLED: Duration = Duration::from_secs(40);
 
 /// Damage to the files of a server while it is down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Damage {
-    /// One bit of a block of records.
+    /// One bit of a block of records is flipped.
     RecordBit,
-    /// A block of records ends early.
+    /// A block of records is truncated.
     RecordCut,
-    /// One bit of the log of the servers' own consensus.
+    /// One bit of the servers' Raft log is flipped.
     RaftBit,
-    /// Their log ends early.
+    /// The Raft log is truncated.
     RaftCut,
-    /// The index of the stream.
+    /// The index of the stream is removed.
     Index,
-    /// All files are rolled back by a moment.
+    /// All files are rolled back to an earlier moment.
     RolledBack,
-    /// All files are gone.
+    /// All files are removed.
     Gone,
 }
 
@@ -88,7 +90,7 @@ impl Damage {
                 bytes[at] ^= 1 << rng.below(8);
                 fs::write(file, bytes).expect("written");
             }
-            // The servers keep this in memory at times.
+            // The servers at times keep this only in memory.
             (_, None) => {}
         }
     }
@@ -146,7 +148,8 @@ fn log_of(address: SocketAddr) -> String {
     ready["checks"]["log"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Checks that the nodes that take part have all that was acknowledged, and that no two differ. `Err`: not yet.
+/// Checks that the nodes that serve have all acknowledged claims, and that no two nodes differ. `Err`
+/// means not yet.
 fn check(servers: &[Server], key: &str, claims: &Claims) -> Result<String, String> {
     let states: Vec<String> = servers.iter().map(|it| log_of(it.address())).collect();
     let shown: Vec<BTreeMap<u64, Value>> = servers
@@ -172,7 +175,7 @@ fn check(servers: &[Server], key: &str, claims: &Claims) -> Result<String, Strin
     if differ { Err(format!("nodes differ: {states:?}")) } else { Ok(states.join(", ")) }
 }
 
-/// One cluster, whose files are damaged once.
+/// Runs one cluster whose files are damaged once.
 fn round(damage: Damage, victims: &[usize], rng: &mut Rng) -> String {
     let nats = Nats::start(3);
     let nodes = three(&nats);
@@ -200,7 +203,7 @@ fn round(damage: Damage, victims: &[usize], rng: &mut Rng) -> String {
         nats.start_again(victim);
     }
     write(&mut clients, &mut claims, 10, WRITES_WAIT);
-    // Perhaps a damaged server leads now.
+    // A damaged server may lead now.
     if let Some(leader) = nats.leader_of(STREAM) {
         nats.kill(leader);
         thread::sleep(Duration::from_secs(1));
@@ -208,7 +211,7 @@ fn round(damage: Damage, victims: &[usize], rng: &mut Rng) -> String {
     }
     let written = write(&mut clients, &mut claims, 10, WRITES_WAIT);
     let begun = Instant::now();
-    // Records are on their way, or a node waits before it halts.
+    // Records may still be on their way, or a node waits before it halts.
     while begun.elapsed() < SETTLED {
         let states: Vec<String> = servers.iter().map(|it| log_of(it.address())).collect();
         let is_settled = states.iter().all(|state| state == "halted")
@@ -220,13 +223,13 @@ fn round(damage: Damage, victims: &[usize], rng: &mut Rng) -> String {
     }
     thread::sleep(Duration::from_secs(1));
     let acknowledged = claims.values().flatten().count();
-    // A node hears of records some seconds late when the server that it read from was killed.
+    // If the server that a node read from was killed, the node gets records some seconds late.
     let states = wait::until_ok(SOON, || check(&servers, &key, &claims));
     format!("{written} of 10 writes at last, {acknowledged} acknowledged in all; nodes: {states}")
 }
 
 #[test]
-fn damaged_files_of_the_stream_divide_no_nodes() {
+fn damaged_files_of_the_stream_never_make_nodes_differ() {
     let seed = runs::seed();
     let mut rng = Rng::new(seed);
     for number in 0..runs::figure(1, 70) {

@@ -1,4 +1,5 @@
-//! Lists, index and log of changes of a cluster: published by its leader, served alike by all nodes.
+//! Lists, index and log of changes of a cluster: the leader publishes them, and all nodes serve the
+//! same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -13,12 +14,12 @@ use super::nodes::{Node, key, leader, until_leader, until_status};
 use crate::common::nats::Nats;
 use crate::common::{Client, Server, Site, runs, wait};
 
-/// Files may have to be fetched by a node that was just started.
+/// Deadline of files on a node. A node that was just started may have to fetch them.
 pub(super) const FETCHED_SOON: Duration = Duration::from_secs(60);
 /// The position before all records.
 const START: &str = "AAAAAAAAAAA";
 
-/// Three nodes, the first with a list and the others with nothing; with these sections of settings.
+/// Creates three nodes, the first with a list and the others without, with these sections of settings.
 pub(super) fn one_with_lists(nats: &Nats, more: &str) -> [Node; 3] {
     let nodes = [0, 1, 2].map(|number| {
         let site = if number == 0 { Site::with_a_name_of_each_kind() } else { Site::new() };
@@ -36,7 +37,7 @@ pub(super) fn ingest(node: &Node, name: &str) {
     node.ok(&["ingest", list.to_str().expect("UTF-8")]);
 }
 
-/// Names of the drop list whose label contains a text, and their number as the answer says.
+/// Returns the names of the drop list whose label contains a text, and `total` of the response.
 fn drops(client: &mut Client, text: &str) -> Option<(Vec<String>, u64)> {
     let response = client.get(&format!("/api/v1/drops?q={text}&view=all&limit=100"));
     (response.status == 200).then(|| names(&response.json()))
@@ -82,9 +83,9 @@ fn all_nodes_serve_the_files_of_the_leader() {
     for server in &servers[1..] {
         wait::until(SOON, "the same events", || changes(server) == theirs);
     }
-    // Another node continues from there, and the first one catches up.
+    // Another node takes over with the published files, and the first one catches up.
     servers[0].take().expect("it runs").kill();
-    // On a busy machine the lead may move again.
+    // On a busy machine, the lead may move again.
     let second = wait::until_ok(2 * FETCHED_SOON, || {
         let second =
             leader(&nodes, 1).filter(|&it| it != 0).ok_or_else(|| "no leader".to_owned())?;
@@ -113,10 +114,10 @@ fn all_nodes_serve_the_files_of_the_leader() {
     nodes[1].compare();
 }
 
-/// The number of names that was read at each position.
+/// The number of names in the responses at each position.
 type Read = Mutex<BTreeMap<String, u64>>;
 
-/// Reads from one node until stopped, each time at least at the newest position that any reader received.
+/// Reads from one node until stopped, each time from the newest position that any reader has received.
 fn read(
     address: std::net::SocketAddr,
     key: &str,
@@ -135,11 +136,11 @@ fn read(
         }
         assert_eq!(response.status, 200, "{}", response.text());
         let (names, total) = names(&response.json());
-        assert_eq!(names.len() as u64, total, "one index answers");
+        assert_eq!(names.len() as u64, total, "one index responds");
         let told = response.header("x-log-position").expect("a position").to_owned();
         let mut read = read.lock().expect("no panic");
         let known = *read.entry(told.clone()).or_insert(total);
-        assert_eq!(known, total, "two answers at {told}");
+        assert_eq!(known, total, "two results at {told}");
         position = told;
         count.fetch_add(1, Ordering::Relaxed);
     }
@@ -169,9 +170,9 @@ fn all_nodes_switch_at_one_position() {
         let mut writer = servers[0].client_with(&key);
         for number in 1..=switches {
             ingest(&nodes[leader], &format!("switch-{number}.com"));
-            // Each index is one that nodes switch to.
+            // Each ingest is one switch of the index.
             until_it_has(&mut writer, "switch", number.min(100));
-            // A record between the switches.
+            // A record between two switches.
             writer.send("POST", "/api/v1/portfolio", &super::nodes::claim("solar.com"));
         }
         for server in &servers {
@@ -182,7 +183,7 @@ fn all_nodes_switch_at_one_position() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    // Texts of positions sort like their numbers, because all have the same length.
+    // Positions sort as texts like their numbers, because all have the same length.
     let mut before = 0;
     let seen = seen.into_inner().expect("no panic");
     let mut decoded: Vec<(u64, u64)> =
@@ -201,7 +202,7 @@ fn all_nodes_switch_at_one_position() {
     ));
 }
 
-/// The number in a position.
+/// Decodes the number in a position.
 fn number(position: &str) -> u64 {
     use base64::Engine;
     let bytes =

@@ -1,4 +1,5 @@
-//! Histories of users while links are cut, and nodes and servers stop: each is as one server would give it.
+//! Histories of users while links are cut, and nodes and servers stop: each history is one that a
+//! single server could produce.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -18,19 +19,19 @@ use crate::common::proxy::Proxy;
 use crate::common::rng::Rng;
 use crate::common::{Client, Server, runs, wait};
 
-/// Each has a client at each node.
+/// Each user has a client at each node.
 const USERS: usize = 3;
 /// Length of a history.
 const ROUND: Duration = Duration::from_secs(15);
 
-/// Codes of answers to writes that were not carried out.
+/// Error codes of writes that were not carried out.
 const NOTHING_WRITTEN: [&str; 4] = ["superseded", "writes_unavailable", "busy", "node_behind"];
 
 /// A user with one claim, whose notes are the register.
 struct User {
     key: String,
     claim: u64,
-    /// The latest position of the log that a client of the user saw.
+    /// The latest position of the log that any client of the user has seen.
     position: Mutex<String>,
     history: Mutex<Vec<Event>>,
 }
@@ -38,7 +39,7 @@ struct User {
 impl User {
     fn new(node: &Node, address: SocketAddr, number: usize) -> User {
         let email = format!("user-{number}@example.com");
-        // Servers may elect a leader still.
+        // The servers may still be electing a leader.
         let done = |args: &[&str]| {
             wait::until_ok(SOON, || {
                 let finished = node.run(args);
@@ -82,7 +83,8 @@ impl User {
         while !stop.load(Ordering::Relaxed) {
             let write = rng.below(2) == 0;
             let value = values.fetch_add(1, Ordering::Relaxed);
-            // Before the position: what another client sees from here on is not promised.
+            // The time is taken before the position, because this read need not see what other clients
+            // write from here on.
             let begin = now();
             let position = self.position();
             let headers =
@@ -96,7 +98,7 @@ impl User {
             };
             let event = match sent {
                 Ok(response) if response.status == 200 => {
-                    // Shared before the answer counts.
+                    // The position is shared before the response is recorded.
                     let position = response.header("x-log-position").expect("a position");
                     self.keep_latest(position);
                     let body = response.json();
@@ -118,7 +120,7 @@ impl User {
                 Err(_) => write.then_some(Event { op: Op::Write(value), begin, end: None }),
             };
             self.history.lock().expect("no panic").extend(event);
-            // Few enough for the checker.
+            // Few enough operations for the checker.
             thread::sleep(Duration::from_millis(5 + rng.below(20) as u64));
         }
     }
@@ -180,13 +182,13 @@ impl World {
         let pause = Duration::from_millis(200 + rng.below(2_000) as u64);
         let victim = rng.below(3);
         match rng.below(6) {
-            // A node alone.
+            // Isolates one node.
             0 => {
                 links[victim].iter().for_each(Proxy::cut);
                 thread::sleep(pause);
                 links[victim].iter().for_each(Proxy::heal);
             }
-            // One link of each node.
+            // Cuts one link of each node.
             1 => {
                 links.iter().for_each(|links| links[victim].cut());
                 thread::sleep(pause);
@@ -212,8 +214,9 @@ impl World {
         }
     }
 
-    /// Lets users act while it is disturbed, and checks what each saw. Returns the number of answers.
-    /// Short: writes whose outcome is not known make the check of a long history slow.
+    /// Lets users act during a disturbance, and checks the history of each. Returns the number of
+    /// responses. A round is short, because writes with an unknown outcome make the check of a long
+    /// history slow.
     fn round(&mut self, round: usize, rng: &mut Rng, values: &AtomicU64) -> usize {
         let users: Vec<User> = (0..USERS)
             .map(|user| User::new(&self.nodes[0], self.addresses[0], round * USERS + user))
@@ -255,7 +258,7 @@ fn each_user_sees_one_history() {
         answered += world.round(rounds, &mut rng, &values);
         rounds += 1;
     }
-    assert!(answered > 150 * rounds, "{answered} answers");
+    assert!(answered > 150 * rounds, "{answered} responses");
     world.nodes[0].compare();
     let minutes = begun.elapsed().as_secs() / 60;
     runs::say(&format!(

@@ -1,5 +1,4 @@
-//! Nodes that join a cluster with the backup that another one left in the file store, and clusters
-//! that begin again with one.
+//! Nodes that join a cluster with a backup in the file store, and clusters that begin again with one.
 
 use serde_json::Value;
 
@@ -10,7 +9,8 @@ use crate::common::nats::Nats;
 use crate::common::s3::S3Service;
 use crate::common::{Site, wait};
 
-/// A cluster that started with existing data, which a new node cannot get from the log alone.
+/// Checks a cluster that started with existing data, which a new node cannot get from the log by
+/// itself.
 fn a_new_node_joins(nats: &Nats, more: &str) {
     let site = Site::with_a_name_of_each_kind();
     site.ok(&["account", "add", EMAIL, "--plan", "api"]);
@@ -88,7 +88,7 @@ fn a_cluster_begins_again_with_a_backup() {
     }
     servers = nodes.each_ref().map(Node::serve);
     let mut clients = servers.each_ref().map(|server| server.client_with(&key));
-    assert_eq!(Shown::read(&mut clients[2]).claims, claims, "without what came later");
+    assert_eq!(Shown::read(&mut clients[2]).claims, claims, "without later changes");
     wait::until(SOON, "writes are taken", || {
         clients[1].send("POST", "/api/v1/portfolio", &claim("solar.net")).status == 201
     });

@@ -1,4 +1,4 @@
-//! Nodes and servers are killed under load: nothing that was acknowledged is lost, and reads continue.
+//! Nodes and servers are killed under load: no acknowledged write is lost, and reads continue.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,9 +20,9 @@ use crate::common::{Client, Server, runs, wait};
 const STREAM: &str = "dropdex";
 /// A write must be acknowledged within this time after any kill.
 const ACKNOWLEDGED_SOON: Duration = Duration::from_secs(90);
-/// Pause of a writer: an account has a number of writes a minute.
+/// Pause of a writer: the writes of an account per minute are limited.
 const WRITE_PAUSE: Duration = Duration::from_millis(100);
-/// A gap in the acknowledgements that begins so long after a kill is due to it.
+/// Maximum time between a kill and the start of a gap in acknowledgements that it caused.
 const EFFECT: Duration = Duration::from_secs(3);
 
 /// The victim of a kill.
@@ -33,11 +33,11 @@ enum Victim {
     OtherServer,
 }
 
-/// Shared by the threads.
+/// State shared by the threads.
 struct Run {
     keys: Vec<String>,
     nodes: Vec<SocketAddr>,
-    /// By account and note: the acknowledged id.
+    /// The acknowledged id of each claim, by account and note.
     claims: Vec<Mutex<BTreeMap<String, Option<u64>>>>,
     acknowledged: Mutex<Vec<Instant>>,
     reads: AtomicU64,
@@ -104,7 +104,7 @@ impl Run {
         }
     }
 
-    /// The longest time without an acknowledged write that a kill has caused.
+    /// Returns the longest time without an acknowledged write that a kill has caused.
     fn gap_after(&self, killed: Instant) -> Duration {
         let acknowledged = self.acknowledged.lock().expect("no panic");
         let first = acknowledged.partition_point(|at| *at < killed).saturating_sub(1);
@@ -114,7 +114,7 @@ impl Run {
     }
 }
 
-/// Tries the next node when one is gone or not ready.
+/// Starts a balancer that tries the next node when one is down or not ready.
 fn balancer(nodes: &[SocketAddr]) -> Nginx {
     let nodes: String = nodes.iter().map(|it| format!("server {it} max_fails=0;")).collect();
     Nginx::start(|address| {
@@ -211,7 +211,7 @@ fn kills_lose_no_acknowledged_write() {
                 _ => kill_server(&nats, at, pause),
             };
             kills.push((victim, killed));
-            // The next one comes 5 to 30 seconds after this one.
+            // The next kill comes 5 to 30 seconds after this one.
             let rest = runs::figure(3_000, 5_000) + rng.below(runs::figure(1_000, 21_000));
             thread::sleep(Duration::from_millis(rest as u64));
         }
@@ -237,14 +237,14 @@ fn kills_lose_no_acknowledged_write() {
             let mut found = BTreeMap::new();
             for (id, claim) in Shown::read(&mut server.client_with(key)).claims {
                 let note = claim["userNotes"].as_str().expect("a note").to_owned();
-                assert_eq!(found.insert(note.clone(), Some(id)), None, "{note} is there twice");
+                assert_eq!(found.insert(note.clone(), Some(id)), None, "{note} exists twice");
             }
             assert_eq!(found, *claims, "each claim once, with the id that was acknowledged");
         }
     }
 }
 
-/// Says how long no write was acknowledged after each kind of kill.
+/// Prints the gaps in acknowledgements after each kind of kill.
 fn report(run: &Run, kills: &[(Victim, Instant)]) {
     let mut gaps: BTreeMap<Victim, Vec<Duration>> = BTreeMap::new();
     for (victim, killed) in kills {

@@ -1,5 +1,5 @@
-//! Several nodes that share a log, and their harness: real NATS servers that are killed and stopped, and the
-//! proxy before them.
+//! Several nodes that share a log, and their harness: real NATS servers that are killed and stopped,
+//! and the proxy in front of them.
 
 mod damage;
 mod files;

@@ -18,10 +18,10 @@ use crate::common::{Client, Finished, Response, Server, Site, TODAY, runs, wait}
 
 const STREAM: &str = "dropdex";
 pub(super) const EMAIL: &str = "owner@example.com";
-/// A stream that is shorter than a node knows is believed after half a minute.
+/// Deadline of a halt. A node halts only after the stream was too short for half a minute.
 const HALTED_SOON: Duration = Duration::from_secs(90);
 
-/// An installation that is a node.
+/// An installation that is a node of a cluster.
 pub(super) struct Node {
     pub(super) site: Site,
     settings: String,
@@ -32,7 +32,7 @@ impl Node {
         Node::on(&nats.urls(), number)
     }
 
-    /// A node that reaches the servers by these addresses.
+    /// Creates a node that reaches the servers at these addresses.
     pub(super) fn on(urls: &[String], number: usize) -> Node {
         Node::with(urls, number, "")
     }
@@ -42,7 +42,7 @@ impl Node {
         Node::of(Site::with_a_name_of_each_kind(), urls, number, more)
     }
 
-    /// As [`Node::with`], in an installation.
+    /// As [`Node::with`], in an existing installation.
     pub(super) fn of(site: Site, urls: &[String], number: usize, more: &str) -> Node {
         let settings = site.settings(&format!(
             "node = \"node-{number}\"\n[cluster]\nservers = {}\n{more}",
@@ -65,7 +65,7 @@ impl Node {
         self.site.serve_with(&["--today", TODAY, "--config", &self.settings])
     }
 
-    /// Starts a server whose clock stands at a time.
+    /// Starts a server with a stopped clock.
     fn serve_at(&self, time: &str) -> Server {
         let time: DateTime<Utc> = time.parse().expect("a time");
         let clock = self.site.write("clock", format!("{}\n", time.timestamp()));
@@ -93,7 +93,7 @@ pub(super) fn ready(server: &Server) -> Value {
     server.client().get("/api/ready").json()
 }
 
-/// Asks until the answer has this status.
+/// Sends the request until the response has this status.
 #[track_caller]
 pub(super) fn until_status(client: &mut Client, target: &str, status: u16) -> Value {
     wait::until_ok(SOON, || {
@@ -113,21 +113,21 @@ pub(super) fn add_claim(client: &mut Client, name: &str) -> u64 {
 }
 
 #[test]
-fn what_a_client_writes_on_one_node_it_reads_on_all() {
+fn all_nodes_return_what_a_client_wrote_on_one() {
     let nats = Nats::start(3);
     let nodes = three(&nats);
     let servers = nodes.each_ref().map(Node::serve);
     nodes[0].ok(&["account", "add", EMAIL, "--plan", "api"]);
     let key = nodes[1].ok(&["account", "key", EMAIL]).trim().to_owned();
     let mut clients = servers.each_ref().map(|server| server.client_with(&key));
-    // The other nodes learn of the key.
+    // The other nodes receive the key.
     for client in &mut clients {
         until_status(client, "/api/v1/portfolio", 200);
     }
     let response = clients[0].send("POST", "/api/v1/portfolio", &claim("solar.com"));
     assert_eq!(response.status, 201, "{}", response.text());
     let first = response.json()["id"].as_u64().expect("an id");
-    // Another node answers as late as it must.
+    // Another node responds once it has reached the position.
     let position = response.header("x-log-position").expect("a position").to_owned();
     let shown = [("X-Log-Position", position.as_str())];
     let read = clients[1].request("GET", "/api/v1/portfolio", &shown).json();
@@ -137,7 +137,7 @@ fn what_a_client_writes_on_one_node_it_reads_on_all() {
     assert_eq!((behind.status, &behind.json()["code"]), (503, &json!("node_behind")));
     let other = [("X-Log-Position", "7")];
     assert_eq!(clients[1].request("GET", "/api/v1/portfolio", &other).status, 400);
-    // A write waits for what other nodes wrote.
+    // A write waits until the node has the writes of other nodes.
     let second = add_claim(&mut clients[1], "solar.de");
     let target = format!("/api/v1/portfolio/{first}");
     let change = clients[2].send("PATCH", &target, &json!({ "userNotes": "from the third" }));
@@ -157,7 +157,7 @@ fn what_a_client_writes_on_one_node_it_reads_on_all() {
         assert_eq!(fact["caughtUp"], true, "{status}");
         assert_eq!(fact["chain"], facts[0]["chain"], "{status}");
     }
-    // A node that was killed reads what it missed.
+    // A node that was killed catches up.
     let [one, two, three] = servers;
     three.kill();
     let target = format!("/api/v1/portfolio/{second}");
@@ -166,7 +166,7 @@ fn what_a_client_writes_on_one_node_it_reads_on_all() {
     wait::until(SOON, "the node caught up", || ready(&three)["checks"]["log"] == "ok");
     assert_eq!(Shown::read(&mut three.client_with(&key)).claims.len(), 1);
     nodes[0].compare();
-    // The name of a node is taken.
+    // A second node with the same name is refused.
     let namesake = Node::new(&nats, 0);
     namesake
         .run(&["serve", "--listen", "127.0.0.1:0"])
@@ -193,7 +193,7 @@ pub(super) fn leader(nodes: &[Node; 3], asked: usize) -> Option<usize> {
     let facts = status.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let mut leaders = facts.filter(|fact| fact["leads"] == true);
     let leader = leaders.next()?["node"].as_str().expect("a name").to_owned();
-    assert!(leaders.next().is_none(), "one leads: {status}");
+    assert!(leaders.next().is_none(), "one node leads: {status}");
     leader.strip_prefix("node-").and_then(|number| number.parse().ok())
 }
 
@@ -203,7 +203,7 @@ pub(super) fn until_leader(nodes: &[Node; 3], asked: usize, fits: impl Fn(usize)
     wait::until_ok(SOON, || leader(nodes, asked).filter(|&it| fits(it)).ok_or("no such leader"))
 }
 
-/// Adds an account, and makes its key.
+/// Adds an account and returns its key.
 pub(super) fn key(node: &Node) -> String {
     node.ok(&["account", "add", EMAIL, "--plan", "api"]);
     node.ok(&["account", "key", EMAIL]).trim().to_owned()
@@ -225,7 +225,7 @@ fn another_node_takes_the_lead_of_one_that_dies() {
     servers[second].take().expect("it runs").stop();
     let third = until_leader(&nodes, first, |_| true);
     assert_ne!(third, second);
-    // Neither does one that may not lead.
+    // Nor does a node with `may_lead = false`.
     let settings = "may_lead = false\n";
     let idle = Node::with(&nats.urls(), 7, settings);
     let idle_server = idle.serve();
@@ -238,8 +238,8 @@ fn another_node_takes_the_lead_of_one_that_dies() {
     drop(idle_server);
 }
 
-/// Requests of one account that 64 clients were granted on three nodes, until they were refused, by the day that the
-/// answer names. One of the nodes is killed.
+/// Sends requests of one account from 64 clients to three nodes until all are refused, and kills one of
+/// the nodes. Returns the number of granted requests, by the day in the response.
 fn granted(clocks: Option<[&str; 3]>, limit: usize) -> BTreeMap<String, usize> {
     let nats = Nats::start(3);
     let nodes = [0, 1, 2].map(|number| {
@@ -252,7 +252,7 @@ fn granted(clocks: Option<[&str; 3]>, limit: usize) -> BTreeMap<String, usize> {
     };
     let mut servers = [0, 1, 2].map(|at| Some(start(at)));
     let key = key(&nodes[0]);
-    // A request that is refused for the key is not counted.
+    // A request whose key is refused is not counted.
     let granted = Mutex::new(BTreeMap::<String, usize>::new());
     let count = |response: &Response| {
         let day = response.header("x-ratelimit-reset").expect("a day").to_owned();
@@ -273,7 +273,7 @@ fn granted(clocks: Option<[&str; 3]>, limit: usize) -> BTreeMap<String, usize> {
             let (key, count, refused) = (&key, &count, &refused);
             scope.spawn(move || {
                 let mut client = Client::new(address).with_key(key);
-                // Until the allowance is used up, or the node is killed.
+                // Runs until the allowance is used up, or the node is killed.
                 while let Ok(response) = client.try_request("GET", "/api/v1/tlds", &[]) {
                     match response.status {
                         200 => count(&response),
@@ -295,7 +295,7 @@ fn granted(clocks: Option<[&str; 3]>, limit: usize) -> BTreeMap<String, usize> {
     granted.into_inner().expect("no panic")
 }
 
-/// Never more than the allowance, and at most a twentieth less.
+/// Asserts that no more than the allowance was granted, and at most a twentieth less.
 fn assert_granted_once(granted: &BTreeMap<String, usize>, limit: usize) {
     let total: usize = granted.values().sum();
     runs::say(&format!("{granted:?} of {limit} granted"));
@@ -304,7 +304,7 @@ fn assert_granted_once(granted: &BTreeMap<String, usize>, limit: usize) {
 }
 
 #[test]
-fn nodes_grant_the_allowance_of_a_day_once() {
+fn nodes_together_grant_the_allowance_of_a_day_once() {
     assert_granted_once(&granted(None, 3_000), 3_000);
 }
 
@@ -312,7 +312,7 @@ fn nodes_grant_the_allowance_of_a_day_once() {
 fn clocks_that_differ_grant_no_more() {
     let clocks = ["2026-11-21T12:00:00Z", "2026-11-21T12:10:00Z", "2026-11-21T11:50:00Z"];
     assert_granted_once(&granted(Some(clocks), 3_000), 3_000);
-    // A node is in the next day already: no day is granted more than once.
+    // One node is already in the next day: no day's allowance is granted twice.
     let clocks = ["2026-11-21T23:55:00Z", "2026-11-22T00:05:00Z", "2026-11-21T23:59:00Z"];
     let granted = granted(Some(clocks), 3_000);
     runs::say(&format!("{granted:?} of 3000 a day granted"));
@@ -390,7 +390,7 @@ fn nodes_without_a_majority_serve_reads() {
         assert_eq!((refused.status, &refused.json()["code"]), (503, &json!("writes_unavailable")));
         assert_eq!(server.client().get("/api/ready/reads").status, 200);
     }
-    // Everything that an operator reads reports this.
+    // Every report to operators shows it.
     let client = || servers[0].client();
     wait::until(SOON, "the status page", || {
         client().get("/status").text().contains("shared log of the cluster cannot be written")
@@ -433,7 +433,7 @@ fn a_stream_that_may_lose_records_is_refused() {
 }
 
 #[test]
-fn a_node_with_a_wrong_clock_moves_no_day() {
+fn a_node_with_a_wrong_clock_does_not_move_the_day() {
     let nats = Nats::start(3);
     let nodes = three(&nats);
     let right = "2026-11-21T12:00:00Z";
@@ -464,7 +464,7 @@ fn a_node_with_a_wrong_clock_moves_no_day() {
         runs::say(&format!("{wrong}: not trusted {:?} after the start", begun.elapsed()));
         assert_eq!(three.client().get("/api/ready").status, 503);
         assert_eq!(three.client().get("/api/ready/reads").status, 200);
-        // It answers, on the day of the others.
+        // It serves requests on the day of the other nodes.
         assert_eq!(reset_at(&three), Some(today), "{wrong}");
         add_claim(&mut three.client_with(&key), "solar.com");
         let status = nodes[0].run(&["cluster", "status"]);
@@ -475,14 +475,14 @@ fn a_node_with_a_wrong_clock_moves_no_day() {
             assert_eq!(server.client().get("/api/ready").status, 200);
         }
     }
-    // It is set right.
+    // The clock is corrected.
     let three = nodes[2].serve_at(right);
     until_status(&mut three.client(), "/api/ready", 200);
     assert_eq!(reset_at(&three), Some(today));
     nodes[0].compare();
 }
 
-/// Waits until a node reports that it cannot reach the log. The node is never ready before that.
+/// Waits until a node reports that it cannot reach the log; asserts that it is never ready before that.
 fn until_cut_off(server: &Server, target: &str) -> Response {
     let mut last = None;
     wait::until(SOON, "the node is cut off", || {
@@ -503,7 +503,7 @@ fn a_node_that_has_not_read_the_log_is_not_ready() {
     let key = key(&nodes[0]);
     until_status(&mut server.client_with(&key), "/api/v1/portfolio", 200);
     assert_eq!(ready(&server)["dataAge"], 0);
-    // A new node with wrong addresses knows nothing, and does not say that a key is invalid.
+    // A new node with wrong addresses has no keys, and does not report a key as invalid.
     let lost = Node::on(&["nats://127.0.0.1:9".to_owned()], 7);
     let stray = lost.serve();
     for target in ["/api/ready", "/api/ready/reads"] {
@@ -513,7 +513,7 @@ fn a_node_that_has_not_read_the_log_is_not_ready() {
     assert_eq!((refused.status, &refused.json()["code"]), (503, &json!("node_behind")));
     let feed = format!("/feeds/{}.atom", "0".repeat(64));
     assert_eq!(stray.client().get(&feed).status, 503, "nor that there is no such feed");
-    // A node that has read the log before serves its data, and is not ready either.
+    // A node that has read the log before serves its data, but is not ready either.
     server.stop();
     for at in [0, 1, 2] {
         nats.kill(at);
@@ -540,7 +540,7 @@ fn a_node_that_leaves_reads_the_rest_first() {
     let running = nodes[1].run(&["cluster", "leave"]);
     running.assert_failed(1, &["`node-1` is already running"]);
     two.stop();
-    // Acknowledged while the second is stopped.
+    // This write is acknowledged while the second node is stopped.
     add_claim(&mut one.client_with(&key), "solar.com");
     one.stop();
     let left: Value = serde_json::from_str(&nodes[1].ok(&["cluster", "leave"])).expect("JSON");
@@ -559,13 +559,13 @@ fn a_node_that_leaves_reads_the_rest_first() {
 }
 
 #[test]
-fn status_names_what_is_gone() {
+fn status_names_missing_nodes_and_servers() {
     let nats = Nats::start(3);
     let nodes = three(&nats);
     let servers = nodes.each_ref().map(Node::serve);
     until_leader(&nodes, 0, |_| true);
     let [one, two, three] = servers;
-    // All nodes hear each other once a second.
+    // Each node gets a heartbeat of the others once a second.
     wait::until(SOON, "all answer", || {
         nodes[0].run(&["cluster", "status"]).stdout.lines().count() == 3
     });
@@ -596,7 +596,7 @@ fn an_invalid_node_name_is_refused() {
 }
 
 #[test]
-fn init_without_servers_says_what_to_check() {
+fn init_without_servers_explains_what_to_check() {
     let nats = Nats::start(3);
     nats.kill(1);
     nats.kill(2);

@@ -39,7 +39,7 @@ fn nodes_share_files_in_a_bucket() {
     let streams = nats.store_dir(0).join("jetstream/$G/streams");
     let streams = fs::read_dir(&streams).expect("streams").map(|it| it.expect("one").file_name());
     assert_eq!(streams.collect::<Vec<_>>(), ["dropdex"], "no files beside the log");
-    // Without the bucket all nodes continue, and new publications wait for it.
+    // Without the bucket, all nodes continue, and new publications wait for it.
     bucket.kill();
     ingest(&nodes[0], "fresh-two.com");
     wait::until(FETCHED_SOON, "it says why", || servers[0].log().contains("object store"));
@@ -53,7 +53,7 @@ fn nodes_share_files_in_a_bucket() {
     nodes[0].compare();
 }
 
-/// Writes files of several parts, which all writers have in common but for the last.
+/// Writes files of several parts; writers differ only in the last part.
 fn files(folder: &Path, writer: usize) -> BTreeMap<RelativePath, PathBuf> {
     let write = |name: &str, bytes: Vec<u8>| {
         let path = folder.join(format!("{writer}-{name}"));
@@ -64,7 +64,8 @@ fn files(folder: &Path, writer: usize) -> BTreeMap<RelativePath, PathBuf> {
     BTreeMap::from([write("large", large), write("own", vec![writer as u8; 1_000])])
 }
 
-/// Several write at once, some of it the same, while one removes what none needs; each reads what it wrote.
+/// Several writers upload at once, partly the same bytes, while one removes unused parts; each reads
+/// what it wrote.
 fn writers_do_not_disturb_each_other(service: &S3Service, writers: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let written: Vec<_> = thread::scope(|scope| {
@@ -80,7 +81,7 @@ fn writers_do_not_disturb_each_other(service: &S3Service, writers: usize) {
         let writing: Vec<_> = (0..writers).map(write).collect();
         let young = Transfer::new(service.client(SECRET), None);
         let removed = runtime().block_on(young.keep_only(&[], Duration::from_secs(3_600)));
-        assert_eq!(removed.expect("listed"), 0, "all are young");
+        assert_eq!(removed.expect("listed"), 0, "all are recent");
         writing.into_iter().map(|it| it.join().expect("no panic")).collect()
     });
     let transfer = Transfer::new(service.client(SECRET), None);
@@ -97,7 +98,7 @@ fn writers_do_not_disturb_each_other(service: &S3Service, writers: usize) {
         fs::remove_dir_all(&to).expect("removed");
     };
     (0..writers).for_each(fetch);
-    // The lists of all publications except the last are deleted, and the files that only they have.
+    // All publications except the last are deleted, with the files that only they refer to.
     let last = written.last().expect("a writer").0;
     let removed = runtime().block_on(transfer.keep_only(&[last], Duration::ZERO)).expect("removed");
     assert_eq!(removed, (writers - 1) * 2);

@@ -1,4 +1,5 @@
-//! Files through the object store of real servers, over a link of a known width that is cut.
+//! Transfers of files through the object store of real servers, over a link of known bandwidth that is
+//! cut.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,7 +18,7 @@ use crate::common::nats::Nats;
 use crate::common::proxy::Proxy;
 use crate::common::runs;
 
-/// The width of the link: that of a gigabit Ethernet.
+/// Bandwidth of the link: that of gigabit Ethernet.
 const BYTES_PER_SECOND: u32 = 118 << 20;
 
 fn bucket(servers: Vec<String>, node: &str) -> Bucket {
@@ -31,7 +32,7 @@ fn bucket(servers: Vec<String>, node: &str) -> Bucket {
     }))
 }
 
-/// Files of random bytes, this many MiB in all.
+/// Creates files of random bytes with a total of `mib` MiB.
 fn files(folder: &Path, mib: usize) -> BTreeMap<RelativePath, PathBuf> {
     const FILE_MIB: usize = 512;
     let write = |(number, mib): (usize, usize)| {
@@ -48,7 +49,7 @@ fn files(folder: &Path, mib: usize) -> BTreeMap<RelativePath, PathBuf> {
     sizes.enumerate().map(write).collect()
 }
 
-/// Bytes of the files in a folder that are on disk.
+/// Returns the number of bytes of a folder's files that are on disk.
 fn bytes_in(folder: &Path) -> u64 {
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     files.map(|file| file.metadata().map_or(0, |facts| facts.blocks() * 512)).sum()
@@ -77,11 +78,11 @@ fn files_cross_a_link_that_is_cut() -> io::Result<()> {
         runtime.block_on(near.upload(&sent, &[], &mut Hashed::default())).expect("sent");
     runs::say(&format!("{mib} MiB published in {:.1?}", begun.elapsed()));
 
-    // One link, as a node has: the client stays with the server that it finds.
+    // One link, as a node has: the client stays with the server that it found first.
     let far = || vec![format!("nats://{}", links[0].address())];
     let begun = Instant::now();
     let first = Transfer::new(bucket(far(), "far"), None);
-    // The process is gone in the middle, and with it the link.
+    // The process dies in the middle of the transfer, and the link with it.
     let (half, folder) = (list.bytes() / 2, to.path().join("index"));
     let interrupted = runtime.block_on(async {
         tokio::select! {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Deadline of a response; none takes this long.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
-/// Maximum bytes of a head line; the server's longest is far shorter.
+/// Maximum bytes of a head line; the server's longest line is far shorter.
 const HEAD_LINE_MAX: u64 = 64 * 1024;
 
 /// RFC 3986 §2.3: the unreserved characters need no escape.
@@ -274,7 +274,8 @@ fn read_exactly(from: &mut impl BufRead, length: u64) -> io::Result<Vec<u8>> {
     if read == length { Ok(bytes) } else { Err(broken(format!("{read} of {length} bytes"))) }
 }
 
-/// A line without its CRLF. An end before the first byte is a connection closed while idle.
+/// Reads a line without its CRLF. An end before the first byte means that the connection was closed
+/// while idle.
 fn read_line(from: &mut impl BufRead) -> io::Result<String> {
     let mut line = Vec::new();
     from.take(HEAD_LINE_MAX).read_until(b'\n', &mut line)?;

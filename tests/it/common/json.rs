@@ -4,13 +4,13 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-/// The body of a 401: without a key, or with one that is not valid.
+/// Returns the body of a 401, either without a key or with an invalid one.
 pub fn unauthenticated(has_key: bool) -> Value {
     let code = if has_key { "invalid_key" } else { "unauthenticated" };
     json!({"error": "authentication required", "code": code})
 }
 
-/// The body of the error with this message, which starts with the parameter at fault.
+/// Returns the error body with this message, which starts with the parameter at fault.
 pub fn error(message: &str) -> Value {
     let code = match message {
         "not found" => "not_found",
@@ -21,7 +21,7 @@ pub fn error(message: &str) -> Value {
         _ if message.starts_with("this delivery cannot be retried: ") => "conflict",
         _ if message.starts_with("Content-Type: ") => "unsupported_media_type",
         _ => {
-            // Without a parameter, the state of the object does not allow the call.
+            // A message without a parameter means that the object's state does not allow the call.
             let Some((parameter, what)) = message.split_once(": ") else {
                 return json!({"error": message, "code": "conflict"});
             };

@@ -39,8 +39,8 @@ impl Knot {
         Knot::start_with(zone, records, "")
     }
 
-    /// Starts a server that transfers its zone to anybody, or to who has the key [`KEY`] with this secret
-    /// (base64, HMAC-SHA-512).
+    /// Starts a server that transfers its zone to anybody, or only to clients with the key [`KEY`] and
+    /// this secret (base64, HMAC-SHA-512).
     pub fn start_transferable(zone: &str, records: &str, secret: Option<&str>) -> Knot {
         let key = secret.map(|secret| {
             format!("key:\n  - id: {KEY}\n    algorithm: hmac-sha512\n    secret: {secret}\n")
@@ -53,7 +53,7 @@ impl Knot {
     fn start_with(zone: &str, records: &str, access: &str) -> Knot {
         let knotd = tools::knotd();
         let folder = tempfile::Builder::new().prefix("dropdex-knot-").tempdir();
-        let folder = folder.expect("a temporary folder can be made");
+        let folder = folder.expect("a temporary folder can be created");
         let address = free_port();
         write_zone(folder.path(), zone, records, 1);
         fs::write(folder.path().join("knot.conf"), config(folder.path(), zone, address, access))

@@ -18,7 +18,7 @@ const PAGE: usize = 1_000;
 /// Maximum responses kept for replay.
 const ANSWERED_MAX: usize = 64;
 
-/// One change.
+/// A change of user data.
 #[derive(Clone, Debug)]
 pub enum Act {
     AddClaim { body: Value },
@@ -94,7 +94,7 @@ impl Act {
     }
 }
 
-/// A change and how it is sent.
+/// A change and the way it is sent.
 #[derive(Clone, Debug)]
 pub struct Ask {
     pub act: Act,
@@ -103,7 +103,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// Sends it. After an error the outcome is unknown.
+    /// Sends it. After an error, the outcome is unknown.
     pub fn send(&self, client: &mut Client) -> io::Result<Response> {
         let (method, target) = (self.act.method(), self.act.target());
         let mut headers = Vec::new();
@@ -125,7 +125,7 @@ enum Fate {
     Undone,
     /// It created this object.
     Made(Value),
-    /// Its object existed before.
+    /// Unknown, because its object existed before.
     Unknown,
 }
 
@@ -147,7 +147,7 @@ pub struct Ledger {
     pub votes: BTreeMap<String, &'static str>,
     /// Requests without a response.
     pub pending: Option<Ask>,
-    /// POSTs without a response that took effect, and that did not.
+    /// Number of POSTs without a response that took effect, and of those that did not.
     pub found: (usize, usize),
     answered: Vec<Answered>,
 }
@@ -168,15 +168,15 @@ impl Ledger {
         self.answered.clear();
     }
 
-    /// Asks for an earlier POST again by its key: the same response, byte for byte, unless the server
-    /// takes no writes (503).
+    /// Repeats an earlier POST with its key: the response is the same, byte for byte, unless the server
+    /// refuses writes (503).
     #[track_caller]
     pub fn ask_again(&self, at: usize, client: &mut Client) -> io::Result<Response> {
         let Answered { ask, response } = &self.answered[at];
         let again = ask.send(client)?;
         if again.status != 503 {
             let told = (response.status, response.text());
-            assert_eq!((again.status, again.text()), told, "asked again: {ask:?}");
+            assert_eq!((again.status, again.text()), told, "repeated: {ask:?}");
             assert_replayed(&again, ask);
         }
         Ok(again)
@@ -361,7 +361,7 @@ impl Ledger {
             Fate::Unknown => self.settle(ask, &response),
             Fate::Undone => {
                 let replayed = response.header("idempotency-replayed");
-                assert_eq!(replayed, None, "{ask:?}: was never done");
+                assert_eq!(replayed, None, "{ask:?}: did not take effect");
                 self.settle(ask, &response);
             }
             Fate::Made(made) => {
@@ -395,7 +395,7 @@ pub struct Shown {
     pub watches: BTreeMap<String, Value>,
     pub rules: BTreeMap<u64, Value>,
     pub searches: BTreeMap<u64, Value>,
-    /// The watchlist's `summary`.
+    /// The member `summary` of the watchlist.
     pub summary: Value,
 }
 
@@ -441,8 +441,8 @@ pub fn check(client: &mut Client, ledgers: &mut [&mut Ledger]) {
     assert_same_objects(&watches.collect(), &shown.watches, "watchlist");
 }
 
-/// Compares the votes in the ledgers of all accounts with the totals of these names. Call when no
-/// vote is unanswered.
+/// Compares the votes in the ledgers of all accounts with the totals of these names. No vote may be
+/// without a response.
 #[track_caller]
 pub fn check_votes<'a>(
     client: &mut Client,
@@ -474,7 +474,7 @@ pub fn assert_holds(expected: &Value, got: &Value, says: &str) {
 #[track_caller]
 fn assert_replayed(response: &Response, ask: &Ask) {
     let replayed = response.header("idempotency-replayed");
-    assert_eq!(replayed, Some("true"), "asked again: {ask:?}");
+    assert_eq!(replayed, Some("true"), "repeated: {ask:?}");
 }
 
 #[track_caller]
@@ -499,8 +499,8 @@ fn assert_same_objects<K: Ord + std::fmt::Debug>(
     }
 }
 
-/// Settles a write whose outcome is unknown: the object is unchanged, or it is as `changed` makes
-/// it. `None` is a removal, after which it is gone.
+/// Resolves a write whose outcome is unknown: the object is either unchanged or as `changed` makes it.
+/// `None` stands for a removal.
 #[track_caller]
 fn take_over(
     kept: &mut BTreeMap<u64, Value>,
@@ -522,7 +522,7 @@ fn take_over(
     }
 }
 
-/// Returns the object for which `is` holds. More than one means that the request took effect twice.
+/// Returns the object for which `is` holds. A second one means that the request took effect twice.
 #[track_caller]
 fn only(
     objects: &BTreeMap<u64, Value>,
@@ -531,11 +531,11 @@ fn only(
 ) -> Option<(u64, Value)> {
     let mut found = objects.iter().filter(|(_, object)| is(object));
     let first = found.next().map(|(id, object)| (*id, object.clone()));
-    assert!(found.next().is_none(), "{says}: done twice");
+    assert!(found.next().is_none(), "{says}: took effect twice");
     first
 }
 
-/// A claim as it must be after a POST of `sent`.
+/// Returns a claim as it must be after a POST of `sent`.
 fn claim_as_sent(sent: &Value, rules: &BTreeMap<u64, Value>) -> Value {
     let mut claim = sent.clone();
     let members = claim.as_object_mut().expect("bodies are objects");
@@ -547,7 +547,8 @@ fn claim_as_sent(sent: &Value, rules: &BTreeMap<u64, Value>) -> Value {
     claim
 }
 
-/// A claim as it must be after a PATCH of `sent`, without what the server's clock decides.
+/// Returns a claim as it must be after a PATCH of `sent`, without the members that the server's clock
+/// sets.
 fn changed_claim(kept: &Value, sent: &Value) -> Value {
     let mut claim = changed(kept, sent);
     let members = claim.as_object_mut().expect("claims are objects");
@@ -561,7 +562,8 @@ fn changed_claim(kept: &Value, sent: &Value) -> Value {
     claim
 }
 
-/// A search as it must be after a PATCH of `sent`, without what the index decides.
+/// Returns a search as it must be after a PATCH of `sent`, without the members that depend on the
+/// index.
 fn changed_search(kept: &Value, sent: &Value) -> Value {
     let mut search = changed(kept, sent);
     let members = search.as_object_mut().expect("searches are objects");

@@ -1,9 +1,9 @@
-//! Checks that a history of one register is linearizable: the algorithm of Wing and Gong, with the cache of Lowe
-//! ("Testing for linearizability", 2017).
+//! Checks that a history of one register is linearizable: the algorithm of Wing and Gong, with the
+//! cache of Lowe ("Testing for linearizability", 2017).
 //!
-//! It looks for an order of the operations in which each takes effect at one moment between its begin and its end,
-//! and each read returns the value of the write before it. A write without an answer may take effect at any time after
-//! its begin, or never.
+//! It looks for an order of the operations in which each takes effect at one moment between its begin
+//! and its end, and each read returns the value of the write before it. A write without a response may
+//! take effect at any time after its begin, or never.
 
 use std::collections::HashSet;
 use std::thread;
@@ -23,14 +23,14 @@ pub enum Op {
 pub struct Event {
     pub op: Op,
     pub begin: u64,
-    /// `None` without an answer.
+    /// `None` without a response.
     pub end: Option<u64>,
 }
 
 /// Returns whether a register that begins with `value` can have this history.
 pub fn is_linearizable(value: u64, history: &[Event]) -> bool {
     let mut events = history.to_vec();
-    // A write without an answer may be missing, unless a client read it.
+    // A write without a response may be omitted, unless a client read its value.
     let is_read = |value| events.iter().any(|event| event.op == Op::Read(value));
     let counts = |event: &&Event| match event.op {
         Op::Write(value) => event.end.is_some() || is_read(value),
@@ -46,16 +46,16 @@ pub fn is_linearizable(value: u64, history: &[Event]) -> bool {
 }
 
 struct Search {
-    /// In order of their begin.
+    /// Sorted by begin.
     events: Vec<Event>,
     done: Vec<bool>,
-    /// Sets of operations that were done, with the value after them, that lead nowhere.
+    /// Sets of completed operations, each with the value after them, from which no order exists.
     seen: HashSet<(Vec<u64>, u64)>,
 }
 
 impl Search {
     fn run(&mut self, value: u64) -> bool {
-        // Operations without a response may be left out.
+        // Only operations without a response are left.
         let open = |(event, done): (&Event, &bool)| !done && event.end.is_some();
         let Some(first_end) = self
             .events
@@ -70,7 +70,7 @@ impl Search {
         if !self.seen.insert((self.key(), value)) {
             return false;
         }
-        // The next one began before any that is left ended.
+        // Only operations that began before every remaining one has ended can be next.
         for at in 0..self.events.len() {
             let event = self.events[at];
             if event.begin > first_end {
@@ -109,10 +109,10 @@ fn the_checker_distinguishes_histories() {
     let linearizable: [&[Event]; 6] = [
         &[],
         &[event(write(1), 0, 1), event(read(1), 2, 3)],
-        // At the same time, either order.
+        // Concurrent operations, in either order.
         &[event(write(1), 0, 9), event(read(0), 1, 2), event(read(1), 3, 4)],
         &[event(write(1), 0, 9), event(write(2), 0, 9), event(read(1), 10, 11)],
-        // Without an answer: late, or never.
+        // Without a response: it takes effect late, or never.
         &[lost(write(1), 0), event(read(0), 1, 2), event(read(1), 3, 4)],
         &[lost(write(1), 0), event(read(0), 1, 2), event(read(0), 3, 4)],
     ];
@@ -120,13 +120,13 @@ fn the_checker_distinguishes_histories() {
         assert!(is_linearizable(0, history), "{history:?}");
     }
     let others: [&[Event]; 5] = [
-        // A write that was lost, and one that was never made.
+        // A lost write, and a value that was never written.
         &[event(write(1), 0, 1), event(read(0), 2, 3)],
         &[event(read(7), 0, 1)],
-        // Back to an older value.
+        // A return to an older value.
         &[event(write(1), 0, 9), event(read(1), 1, 2), event(read(0), 3, 4)],
         &[event(write(1), 0, 1), event(write(2), 2, 3), event(read(1), 4, 5)],
-        // Two readers that see two orders.
+        // Two readers that see different orders.
         &[
             event(write(1), 0, 20),
             event(write(2), 0, 20),

@@ -1,11 +1,11 @@
-//! A mail server that keeps what it takes.
+//! A mail server that keeps the mails that it accepts.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// A mail that was taken.
+/// An accepted mail.
 pub struct Mail {
     pub to: String,
     pub text: String,
@@ -24,14 +24,14 @@ impl Mailbox {
         let (sender, mails) = channel();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // A client that hangs up sends no mail.
+                // A client that disconnects sends no mail.
                 let _ = converse(stream, &sender);
             }
         });
         Mailbox { address, mails }
     }
 
-    /// Settings of a server that mails through it; `others` follow the first of them.
+    /// Returns settings of a server that sends its mail here; `others` are appended to the section.
     pub fn settings(&self, others: &str) -> String {
         format!(
             "public_url = \"https://drops.example.net\"\n{others}[smtp]\nhost = \"127.0.0.1\"\nport = {}\n\
@@ -45,7 +45,7 @@ impl Mailbox {
         self.mails.recv_timeout(Duration::from_secs(30)).expect("a mail")
     }
 
-    /// Whether no mail came.
+    /// Whether no mail has arrived.
     pub fn is_empty(&self) -> bool {
         self.mails.try_recv().is_err()
     }

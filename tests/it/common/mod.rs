@@ -43,13 +43,13 @@ pub use http::{Client, Response};
 pub use process::{Finished, Server, Starting};
 use template::Template;
 
-/// The day of servers whose tests need no other.
+/// The day of servers whose tests need no particular day.
 pub const TODAY: &str = "2026-03-15";
 /// The default settings file of an installation.
 const SETTINGS: &str = "default-settings.toml";
 
-/// Sections for external services that `toml` lacks: every channel is configured but leads to port 1,
-/// where nothing listens, and no name resolves.
+/// Returns the sections for external services that `toml` lacks: every channel is configured but leads
+/// to port 1, where nothing listens, and no name resolves.
 fn outside(toml: &str) -> String {
     let dns = format!("[dns]\nservers = [\"{}\"]\n", nameless::address());
     let sections = [
@@ -62,10 +62,10 @@ fn outside(toml: &str) -> String {
     sections.into_iter().filter(|section| !has(section)).collect()
 }
 
-/// One installation of dropdex in a temporary folder, removed when this is dropped.
+/// One installation of dropdex in a temporary folder, which is removed on drop.
 ///
-/// Commands that only prepare it ([`Site::ingest`], [`Site::account`] and others) are run once for
-/// all tests, see [`template`]. The first other use of its folders ends that for this installation.
+/// Commands that only prepare it ([`Site::ingest`], [`Site::account`] and others) are run once for all
+/// tests, see [`template`]. Any other use of its folders ends that for this installation.
 pub struct Site {
     dir: TempDir,
     data: PathBuf,
@@ -74,7 +74,7 @@ pub struct Site {
 
 /// Content of an installation's folders.
 struct State {
-    /// Names the commands that were run; `None` once the test has used the folders itself.
+    /// Identifies the commands that were run; `None` once the test has used the folders itself.
     template: Option<Template>,
     /// Whether the template has been copied into the folders.
     is_written: bool,
@@ -233,7 +233,7 @@ impl Site {
             .env("DROPDEX_DATA", &self.data)
             .env("DROPDEX_INDEX", self.dir.path().join("index"))
             .env("DROPDEX_CONFIG", self.dir.path().join("lists").join(SETTINGS))
-            // There is no load balancer that needs time to notice a shutdown.
+            // No load balancer needs time to notice a shutdown.
             .env("DROPDEX_DRAIN_DELAY", "0")
             .stdin(Stdio::null())
             .current_dir(self.dir.path());
@@ -369,7 +369,8 @@ impl Site {
         });
     }
 
-    /// Starts a server on a free port whose clock is in the file `clock`: seconds of Unix time, at which it stands.
+    /// Starts a server on a free port with a stopped clock, set to the Unix time in seconds in the file
+    /// `clock`.
     pub fn serve_by(&self, clock: &Path, args: &[&str]) -> Server {
         self.serve_in(&tools::faketime(clock), args)
     }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::common::runs::say;
 
-/// Set in the process that may mount.
+/// Environment variable that is set in the process that may mount.
 const INSIDE: &str = "DROPDEX_TEST_MOUNTS";
 
 /// Whether this is the process that may mount.
@@ -41,7 +41,7 @@ pub fn run_where_mounting_works(test: &str) {
     let said = String::from_utf8_lossy(&output.stdout);
     say(&said);
     assert!(output.status.success(), "inside `unshare {}`: {}", way.join(" "), output.status);
-    // A filter that no test has passes as well.
+    // A filter that matches no test passes as well.
     assert!(said.contains("1 passed"), "`{test}` is not a test");
 }
 
@@ -53,6 +53,6 @@ pub fn tmpfs(folder: &Path, bytes: u64) {
         .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
         .arg(folder)
         .output()
-        .expect("mount is there");
+        .expect("mount is installed");
     assert!(mounted.status.success(), "{}", String::from_utf8_lossy(&mounted.stderr));
 }

@@ -24,7 +24,7 @@ const HEALTHY_MAX: Duration = Duration::from_secs(30);
 /// Ports of servers. They are below Linux's ephemeral ports, so no other socket takes the port of a
 /// server that is down.
 const PORTS: Range<u16> = 10_000..32_768;
-/// Attempts to find free ports.
+/// Maximum attempts to find free ports.
 const ATTEMPTS: usize = 1_000;
 
 /// A running cluster. Dropping it kills all servers.
@@ -147,7 +147,8 @@ impl Nats {
         self.only_leader("/jsz", |state, name| state["meta_cluster"]["leader"] == name)
     }
 
-    /// The server that leads a stream. `None` during an election, and if there is no such stream.
+    /// Returns the server that leads a stream; `None` during an election, and if the stream does not
+    /// exist.
     pub fn leader_of(&self, stream: &str) -> Option<usize> {
         self.only_leader("/jsz?accounts=true&streams=true", |state, name| {
             let accounts = state["account_details"].as_array().into_iter().flatten();
@@ -157,8 +158,8 @@ impl Nats {
         })
     }
 
-    /// Returns the running server that calls itself the leader. The others may still name an earlier
-    /// one. If two do, the older leader has not yet heard of the newer.
+    /// Returns the running server that calls itself the leader. Others may still name an earlier one.
+    /// If two do, the older leader does not know of the newer one yet.
     fn only_leader(&self, target: &str, leads: impl Fn(&Value, &str) -> bool) -> Option<usize> {
         let mut leaders = self.running().filter(|&server| {
             let response = self.get(server, target).ok();
@@ -264,7 +265,7 @@ fn name(server: usize) -> String {
     format!("n{}", server + 1)
 }
 
-/// Finds different addresses on loopback that are free.
+/// Finds distinct free addresses on loopback.
 pub fn free_addresses(count: usize) -> Vec<SocketAddr> {
     // All ports stay bound until the last one is found, so they differ.
     let listeners: Vec<TcpListener> =

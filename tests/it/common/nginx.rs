@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::{tools, wait};
 
-/// Deadline of its start.
+/// Deadline of the start.
 const SOON: Duration = Duration::from_secs(60);
 
 /// A running nginx. Dropping it stops it.
@@ -53,7 +53,7 @@ impl Nginx {
         });
     }
 
-    /// Its log.
+    /// Returns its log.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
@@ -70,7 +70,7 @@ impl Drop for Nginx {
     }
 }
 
-/// An address without a listener.
+/// Returns an address without a listener.
 pub fn free_address() -> SocketAddr {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     free.expect("loopback has free ports")

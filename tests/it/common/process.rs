@@ -12,11 +12,12 @@ use std::time::{Duration, Instant};
 use super::http::Client;
 use super::wait;
 
-/// Deadline of a command, which takes seconds even in a debug build, and minutes with ten million names.
+/// Deadline of a command, which takes seconds even in a debug build, and minutes with ten million
+/// names.
 const COMMAND_MAX: Duration = Duration::from_secs(900);
 /// Deadline of a server's `listening on` line.
 const START_MAX: Duration = Duration::from_secs(120);
-/// Deadline of a line that is printed or logged soon.
+/// Deadline of a line that should be printed or logged soon.
 const PRINTED_MAX: Duration = Duration::from_secs(60);
 /// Deadline of a shutdown after SIGTERM.
 const STOP_MAX: Duration = Duration::from_secs(30);
@@ -158,8 +159,8 @@ impl Server {
         self.running.stdout()
     }
 
-    /// Waits until standard error has this text, and returns all of it. A line may come after the answer
-    /// or the file that it is about.
+    /// Waits until standard error contains this text, and returns all of it. A line may appear after
+    /// the response or the file that it is about.
     #[track_caller]
     pub fn logged(&self, text: &str) -> String {
         wait::until_ok(PRINTED_MAX, || {
@@ -281,7 +282,7 @@ impl Running {
         match self.events.recv_timeout(left) {
             Ok(event) => Some(event),
             Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => unreachable!("every reader says when it ends"),
+            Err(RecvTimeoutError::Disconnected) => unreachable!("every reader reports its end"),
         }
     }
 

@@ -27,7 +27,8 @@ struct Shared {
 struct State {
     is_cut: bool,
     delay: Duration,
-    /// Bytes a second in both directions of all connections together, and when the link is free again.
+    /// Maximum bytes per second over all connections in both directions, and when the link is free
+    /// again.
     rate: Option<u32>,
     free_at: Option<Instant>,
     connections: Vec<Weak<Connection>>,
@@ -80,7 +81,7 @@ impl Proxy {
         self.shared.state().is_cut = false;
     }
 
-    /// Bounds the bytes a second in both directions together.
+    /// Limits the bytes per second of both directions together.
     pub fn limit(&self, bytes_per_second: u32) {
         self.shared.state().rate = Some(bytes_per_second);
     }
@@ -92,7 +93,7 @@ impl Proxy {
 }
 
 impl State {
-    /// When bytes that arrive now are forwarded.
+    /// Returns when bytes that arrive now are forwarded.
     fn due(&mut self, bytes: usize) -> Instant {
         let now = Instant::now();
         let Some(rate) = self.rate else { return now + self.delay };
@@ -108,9 +109,9 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Connects a client with the target; `None` while the proxy is cut.
+    /// Connects a client to the target; `None` while the proxy is cut.
     fn connect(&self, client: TcpStream) -> io::Result<Option<Arc<Connection>>> {
-        // The lock is held to the end: a connection is either refused by a cut or closed by it.
+        // The lock is held to the end, so a cut either refuses a connection or closes it.
         let mut state = self.state();
         if state.is_cut {
             return Ok(None);
@@ -132,8 +133,8 @@ impl Shared {
         });
     }
 
-    /// Forwards bytes in one direction until it ends. Reading and writing are apart, so that a delay
-    /// costs no throughput.
+    /// Forwards bytes in one direction until it ends. Reads and writes are on separate threads, so that
+    /// a delay costs no throughput.
     fn copy(&self, mut from: &TcpStream, mut to: &TcpStream) {
         let (sender, receiver) = mpsc::sync_channel::<(Instant, Vec<u8>)>(CHUNKS_MAX);
         thread::scope(|scope| {

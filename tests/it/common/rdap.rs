@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::gzip;
 
-/// A client that is silent for this long is not dropdex.
+/// Deadline of a request: dropdex is never silent for this long.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 /// The registry's response for a name.
@@ -30,11 +30,12 @@ pub enum Says {
     NotNow { status: u16, retry_after_s: Option<u64> },
     /// These bytes as the body of a 200.
     Body(Vec<u8>),
-    /// The name is registered, in a body with this `Content-Encoding`: packed if it is gzip.
+    /// The name is registered, in a body with this `Content-Encoding`, which is compressed if it is
+    /// gzip.
     Coded(&'static str),
     /// A response about another name.
     About(String),
-    /// The response, one byte a second.
+    /// The response is sent one byte per second.
     Slowly,
     /// The connection is closed without a response.
     Nothing,
@@ -121,7 +122,7 @@ impl RdapServer {
         server
     }
 
-    /// Its base URL.
+    /// Returns its base URL.
     pub fn base(&self) -> String {
         format!("http://{}/rdap/", self.address)
     }
@@ -176,7 +177,7 @@ impl RdapServer {
         self.state().log.iter().filter(|asked| asked.name == name).count()
     }
 
-    /// Number of queries beyond the limits.
+    /// Returns the number of queries beyond the limits.
     pub fn exceeded(&self) -> usize {
         self.state().exceeded
     }
@@ -212,7 +213,7 @@ impl RdapServer {
         }
     }
 
-    /// Counts a query and returns its response. The query counts as done before the response leaves,
+    /// Counts a query and returns its response. The query counts as done before the response is sent,
     /// because the client may send the next one at once.
     fn judge(&self, name: &str) -> Says {
         let now = Instant::now();
@@ -275,7 +276,7 @@ fn read_head(reader: &mut impl BufRead) -> io::Result<(String, HashMap<String, S
     }
 }
 
-/// Returns a registry's response.
+/// Renders a registry's response.
 fn render(name: &str, says: &Says) -> Vec<u8> {
     let held = |about: &str, registered: &str, statuses: &[String]| {
         domain(about, registered, statuses).to_string().into_bytes()
@@ -305,7 +306,7 @@ fn render(name: &str, says: &Says) -> Vec<u8> {
     }
 }
 
-/// Returns a domain object as generic TLD registries write it.
+/// Renders a domain object as generic TLD registries write it.
 fn domain(name: &str, registered: &str, statuses: &[String]) -> Value {
     json!({
         "objectClassName": "domain",
@@ -344,7 +345,7 @@ fn response(status: u16, headers: &[(&str, String)], body: &[u8]) -> Vec<u8> {
     response
 }
 
-/// Sends the response one byte a second, slower than any timeout.
+/// Sends the response one byte per second, slower than any timeout.
 fn trickle(stream: &mut TcpStream, answer: &[u8]) -> io::Result<()> {
     for octet in answer {
         stream.write_all(&[*octet])?;

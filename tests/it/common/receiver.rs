@@ -1,5 +1,5 @@
-//! Scripted HTTP and HTTPS servers on loopback, and canaries that no request may reach. One thread a
-//! connection.
+//! Scripted HTTP and HTTPS servers on loopback, and canaries that no request may reach. Each connection
+//! has a thread.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 /// Deadline of every wait; conditions come true long before.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 const HEAD_MAX: usize = 64 * 1024;
-/// Bytes of an endless body after which a sender that still reads has failed its test.
+/// Bytes of an endless body after which a sender that is still reading fails the test.
 const ENDLESS: usize = 256 * 1024 * 1024;
 
 /// A received request.
@@ -46,16 +46,16 @@ impl Seen {
 pub enum Reply {
     /// Status, header lines, body.
     Answer(u16, Vec<(&'static str, String)>, Vec<u8>),
-    /// Status 200, header lines and a body, announced with this length, which is larger; then the
+    /// Status 200, header lines and a body that is announced with this larger length; then the
     /// connection is closed.
     Cut(Vec<(&'static str, String)>, Vec<u8>, usize),
     /// As `Cut`, but the connection stays open and silent.
     Stall(Vec<(&'static str, String)>, Vec<u8>, usize),
     /// Status 200 and a body of this length, sent one byte at this interval.
     Drip(Duration, usize),
-    /// Status 200 and a body that does not end.
+    /// Status 200 and a body without an end.
     Endless,
-    /// Status 200 and a header that does not end.
+    /// Status 200 and a header without an end.
     EndlessHead,
     /// No response.
     Silence,
@@ -93,7 +93,7 @@ impl Receiver {
         script: impl Fn(usize, &Seen) -> Reply + Send + Sync + 'static,
     ) -> Receiver {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let pair = rcgen::generate_simple_self_signed(names).expect("a certificate can be made");
+        let pair = rcgen::generate_simple_self_signed(names).expect("a certificate can be created");
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(pair.signing_key.serialize_der()));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
@@ -254,7 +254,7 @@ fn pour(stream: &mut impl Write) -> io::Result<()> {
     for _ in 0..ENDLESS / some.len() {
         stream.write_all(&some)?;
     }
-    panic!("the sender reads without end");
+    panic!("the sender does not stop reading");
 }
 
 fn read_request(stream: &mut impl Read) -> io::Result<Option<Seen>> {
@@ -292,7 +292,7 @@ fn read_request(stream: &mut impl Read) -> io::Result<Option<Seen>> {
     Ok(Some(Seen { method, target, headers, body }))
 }
 
-/// A listener that no request may reach; it counts violations.
+/// A listener that no request may reach; it counts calls.
 pub struct Canary {
     address: SocketAddr,
     calls: Arc<AtomicUsize>,
@@ -326,7 +326,7 @@ impl Canary {
         self.calls.load(Ordering::SeqCst)
     }
 
-    /// Calls the canary once to show that it works; this call does not count.
+    /// Calls the canary once to show that it works; this call is not counted.
     fn prove(&self) {
         let port = self.address.port();
         TcpStream::connect(("127.0.0.1", port)).expect("a listener on loopback can be reached");

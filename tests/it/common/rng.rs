@@ -1,10 +1,10 @@
-//! Random numbers that are the same for the same seed on every platform (splitmix64).
+//! Random numbers that are the same for a seed on every platform (splitmix64).
 
 /// A stream of random numbers.
 pub struct Rng(u64);
 
 impl Rng {
-    /// The stream of `seed`.
+    /// Creates the stream of `seed`.
     pub fn new(seed: u64) -> Rng {
         Rng(seed)
     }
@@ -17,27 +17,27 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// 0 to `end - 1`; `end` is 1 or more.
+    /// Returns 0 to `end - 1`; `end` is 1 or more.
     pub fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
 
-    /// `first` to `last`, both included.
+    /// Returns `first` to `last`, both included.
     pub fn between(&mut self, first: i32, last: i32) -> i32 {
         first + self.below((last - first + 1) as usize) as i32
     }
 
-    /// True in about `percent` of 100 cases.
+    /// Returns true in about `percent` of 100 cases.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// `value` in about `percent` of 100 cases.
+    /// Returns `value` in about `percent` of 100 cases.
     pub fn maybe<T>(&mut self, percent: usize, value: impl FnOnce(&mut Rng) -> T) -> Option<T> {
         self.chance(percent).then(|| value(self))
     }
 
-    /// One of `choices`, which are not empty.
+    /// Returns one of `choices`, which are not empty.
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len())]
     }

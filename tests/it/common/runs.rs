@@ -18,8 +18,8 @@ pub fn seed() -> u64 {
     seed
 }
 
-/// Returns the seed that `tests/run` fixes for property tests, so that the result depends on the commit
-/// alone; elsewhere as [`seed`].
+/// Returns the seed that `tests/run` fixes for property tests, so that the result depends only on the
+/// commit; otherwise as [`seed`].
 pub fn seed_of_the_commit() -> u64 {
     let given = std::env::var("PROPTEST_RNG_SEED").ok().filter(|_| !is_seed_given());
     let Some(seed) = given.and_then(|text| text.parse().ok()) else { return seed() };
@@ -47,8 +47,8 @@ pub fn say(line: &str) {
     eprintln!("{line}");
 }
 
-/// Waits until the clock shows the next millisecond. Lists are sorted by millisecond, then by random id,
-/// so objects must not share a millisecond where a test depends on their order.
+/// Waits for the next millisecond of the clock. Lists are sorted by millisecond, then by random id, so
+/// objects must not share a millisecond where a test depends on their order.
 pub fn wait_for_the_next_millisecond() {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis();
     let begun = now();

@@ -81,7 +81,7 @@ impl S3Service {
         service
     }
 
-    /// Starts a killed service with what it kept.
+    /// Starts a killed service again with its data.
     pub fn start_again(&mut self) {
         self.child = run(&mut self.command, self.folder.path());
     }
@@ -101,7 +101,7 @@ impl S3Service {
         made.is_ok_and(|status| status.success())
     }
 
-    /// The section of settings that uses it.
+    /// Returns the section of settings that uses it.
     pub fn section(&self) -> String {
         let address = self.address;
         format!(
@@ -110,7 +110,7 @@ impl S3Service {
         )
     }
 
-    /// A client with this secret.
+    /// Returns a client with this secret.
     pub fn client(&self, secret: &str) -> S3 {
         let allow = serde_json::from_value(serde_json::json!([self.address.to_string()]));
         let endpoint = format!("http://{}", self.address).try_into().expect("a URL");

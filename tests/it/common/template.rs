@@ -1,10 +1,10 @@
-//! Installations that are made once and copied. Ingesting a list takes about a second of CPU in a
+//! Installations that are created once and copied. Ingesting a list takes about a second of CPU in a
 //! debug build, copying the result a few milliseconds.
 //!
 //! A template is named by the hash of the commands that led to it, in order, with their input. It
-//! belongs to one build of the binary and to one day (accounts store when they were made), and is
-//! kept in `CARGO_TARGET_TMPDIR`. The first test that needs it runs the commands and stores what
-//! they left; a file lock makes other tests wait for it.
+//! belongs to one build of the binary and to one day (accounts store their creation time), and is kept
+//! in `CARGO_TARGET_TMPDIR`. The first test that needs it runs the commands and stores the result; a
+//! file lock makes other tests wait for it.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,7 +18,7 @@ const FOLDERS: [&str; 2] = ["data", "index"];
 const OUTPUT: &str = "stdout";
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
-/// A state of an installation that is determined by the commands that were run.
+/// A state of an installation, determined by the commands that were run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template(blake3::Hash);
 
@@ -44,7 +44,7 @@ impl Template {
         fs::read_to_string(self.folder().join(OUTPUT)).ok()
     }
 
-    /// Waits until no other test makes this template; the lock is held until the file is dropped.
+    /// Waits until no other test is creating this template; the lock is held until the file is dropped.
     pub fn lock(&self) -> File {
         let path = self.folder().with_extension("lock");
         let file = File::create(path).expect("a lock file can be made");
@@ -78,7 +78,7 @@ impl Template {
     }
 }
 
-/// The folder of this build's templates. Templates of other builds and days are removed.
+/// Returns the folder of this build's templates. Templates of other builds and days are removed.
 fn root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 const INSTALL: &str = "run tests/tools, which installs what the tests use";
 
-/// The environment of a program whose clock stands at the time in the file `clock`, in seconds of Unix time. Deadlines
-/// and waits are of the clock that only goes forth.
+/// Returns the environment of a program with a stopped clock, set to the Unix time in seconds in the
+/// file `clock`. Deadlines and waits use the monotonic clock, which runs.
 pub fn faketime(clock: &Path) -> [(&'static str, String); 6] {
     [
         ("LD_PRELOAD", libfaketime().display().to_string()),
@@ -32,7 +32,7 @@ pub fn nginx() -> PathBuf {
     program("nginx", &["/usr/sbin/nginx", "/usr/local/sbin/nginx"])
 }
 
-/// Node.js.
+/// Path of Node.js.
 pub fn node() -> PathBuf {
     program("node", &["/usr/bin/node", "/usr/local/bin/node"])
 }
@@ -74,7 +74,7 @@ pub fn full(path: &str) -> PathBuf {
     path
 }
 
-/// Path of Schemathesis, which makes requests from an OpenAPI document.
+/// Path of Schemathesis, which generates requests from an OpenAPI document.
 pub fn schemathesis() -> PathBuf {
     installed("bin/schemathesis")
 }
@@ -103,7 +103,7 @@ pub fn libfaketime() -> PathBuf {
     paths.find(|path| path.is_file()).unwrap_or_else(|| panic!("libfaketime is missing: {INSTALL}"))
 }
 
-/// Python with the packages that tests use.
+/// Path of Python with the packages that tests use.
 pub fn python() -> PathBuf {
     root().join("bin/python")
 }

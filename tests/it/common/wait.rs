@@ -1,10 +1,10 @@
-//! Waiting for a condition, with a deadline and a message.
+//! Waits for a condition, with a deadline and a message.
 
 use std::fmt::Display;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two attempts.
+/// Pause between two attempts.
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// Repeats `attempt` until it succeeds, and returns its value. Panics with its last error once `max`

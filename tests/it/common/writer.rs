@@ -10,15 +10,15 @@ use super::http::{Client, Response};
 use super::ledger::{Act, Ask, Ledger};
 use super::rng::Rng;
 
-/// Approximate maximum of objects of each kind. Beyond it a writer removes more than it adds, so that a
-/// long run makes a long history and not a large state.
+/// Approximate maximum number of objects of each kind. Above it, a writer removes more than it adds, so
+/// that a long run produces a long history but not a large state.
 const KEPT_ABOUT: usize = 20;
 
 /// Outcome of one step.
 pub enum Step {
-    /// Answered as expected and recorded; the change may have been a no-op.
+    /// Successful and recorded; the change may have been a no-op.
     Done,
-    /// 503: not carried out, and the ledger is as it was.
+    /// 503: not carried out; the ledger is unchanged.
     Refused(Response),
 }
 
@@ -67,18 +67,14 @@ impl Writer {
         start.wait();
         while let Ok(step) = self.step(&mut client) {
             if let Step::Refused(response) = step {
-                panic!(
-                    "refused although the disk is sound: {} {}",
-                    response.status,
-                    response.text()
-                );
+                panic!("refused although the disk works: {} {}", response.status, response.text());
             }
             // The connection is refused after the kill.
             let _ = answered.send(());
         }
     }
 
-    /// Makes one change. After an error its outcome is unknown: see [`Ledger::pending`].
+    /// Makes one change. After an error, its outcome is unknown: see [`Ledger::pending`].
     #[track_caller]
     pub fn step(&mut self, client: &mut Client) -> io::Result<Step> {
         if self.ledger.answered() > 0 && self.rng.chance(5) {
@@ -91,7 +87,7 @@ impl Writer {
         self.send(ask, client)
     }
 
-    /// Adds a claim, which always needs a write. Errors as [`Writer::step`].
+    /// Adds a claim, which always needs a write. Returns errors as [`Writer::step`].
     #[track_caller]
     pub fn add_claim(&mut self, client: &mut Client) -> io::Result<Step> {
         let act = Act::AddClaim { body: self.claim() };
@@ -154,7 +150,7 @@ impl Writer {
 
     fn on_searches(&mut self) -> Act {
         match self.pick(self.ledger.searches.len()) {
-            // An account may have 100.
+            // The limit is 100.
             Choice::Add if self.ledger.searches.len() < 8 => Act::AddSearch {
                 body: json!({ "name": self.invent("search "), "filter": self.filter(), "sort": "release" }),
             },
@@ -178,7 +174,7 @@ impl Writer {
                 Act::AddWatch { name: self.rng.pick(&self.names).clone() }
             }
             Choice::Add => Act::AddWatch { name: self.invent("w") + ".com" },
-            // Already there: answered without a change.
+            // The name is already watched, so nothing changes.
             Choice::Change(at) => Act::AddWatch { name: nth(&self.ledger.watches, at) },
             Choice::Remove(at) => Act::RemoveWatch { name: nth(&self.ledger.watches, at) },
         }
@@ -277,7 +273,7 @@ impl Writer {
         if cents.is_multiple_of(100) { json!(cents / 100) } else { json!(cents as f64 / 100.0) }
     }
 
-    /// Notes with characters that are hard for file formats.
+    /// Generates notes with characters that are difficult for file formats.
     fn text(&mut self) -> String {
         let words = ["plain", "=SUM(A1)", "\"quoted\", and more", "two\nlines", "münchen 東京 🦀"];
         let padding = ".".repeat(self.notes_padding);
@@ -292,5 +288,5 @@ enum Choice {
 }
 
 fn nth<K: Clone, V>(kept: &std::collections::BTreeMap<K, V>, at: usize) -> K {
-    kept.keys().nth(at).expect("within the kept ones").clone()
+    kept.keys().nth(at).expect("an existing object").clone()
 }

@@ -50,7 +50,7 @@ impl Drop for MailServer {
     }
 }
 
-/// Settings that send messages of Telegram to this service.
+/// Returns settings that send Telegram messages to this service.
 fn telegram(api: &Receiver) -> String {
     format!(
         "[telegram]\ntoken = \"123456:SECRET-token\"\nbase = \"{}\"\nallow = [\"{}\"]\n",
@@ -59,10 +59,10 @@ fn telegram(api: &Receiver) -> String {
     )
 }
 
-/// Certificate and key of `127.0.0.1` in files.
+/// Writes certificate and key of `127.0.0.1` to files.
 fn certificate(site: &Site) -> [String; 2] {
     let pair = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]);
-    let pair = pair.expect("a certificate can be made");
+    let pair = pair.expect("a certificate can be created");
     let files = [("smtp.pem", pair.cert.pem()), ("smtp.key", pair.signing_key.serialize_pem())];
     files.map(|(name, text)| site.write(name, text).display().to_string())
 }
@@ -208,7 +208,8 @@ fn telegram_messages_respect_its_rate_limits() {
     assert!(!log.contains("SECRET"), "{log}");
 }
 
-/// A group that became a supergroup: the message goes to the new chat at once, and the rule names that from then on.
+/// After a group becomes a supergroup, the message goes to the new chat at once, and the rule names
+/// that chat from then on.
 #[test]
 fn a_telegram_group_that_moved_is_followed() {
     const NEW: i64 = -1_001_234_567_890;

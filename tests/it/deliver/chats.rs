@@ -1,5 +1,5 @@
-//! Chat services: receivers under their real names take the messages over HTTPS and check shape and
-//! limits, and Apprise posts the same text to the same place.
+//! Chat services: receivers under their real names accept the messages over HTTPS and check shape and
+//! limits, and Apprise posts the same text to the same receivers.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -17,16 +17,16 @@ use crate::common::tools;
 const HOME: &str = "https://drops.example.net";
 const NAMES: usize = 1_000;
 
-/// A service, and what its receiver sees.
+/// A service, and the messages that its receiver gets.
 #[derive(Clone, Copy)]
 pub struct Case {
     pub name: &'static str,
     pub host: &'static str,
-    /// Path and query of the hook's address; `None` for a hook without an address.
+    /// Path and query of the hook's address; `None` for a service without an address.
     path: Option<&'static str>,
     /// Other members of the channel.
     more: &'static [(&'static str, &'static str)],
-    /// The same receiver, as Apprise names it.
+    /// URL of the same receiver for Apprise.
     apprise: &'static str,
     /// Path of the text in our body and in that of Apprise.
     pub text: [&'static str; 2],
@@ -34,7 +34,7 @@ pub struct Case {
     title: Option<&'static str>,
     /// Maximum characters of the text.
     longest: usize,
-    /// The responses to a message, and to one for a hook that is no more.
+    /// The responses to a message, and to one for a hook that no longer exists.
     answers: [(u16, &'static str); 2],
 }
 
@@ -175,7 +175,7 @@ impl Case {
         Reply::Answer(status, Vec::new(), body.as_bytes().to_vec())
     }
 
-    /// The requests to this service.
+    /// Returns the requests to this service.
     pub fn of<'a>(&self, seen: &'a [Seen]) -> Vec<&'a Seen> {
         seen.iter().filter(|seen| seen.header("host").starts_with(self.host)).collect()
     }
@@ -203,7 +203,7 @@ impl Case {
     }
 }
 
-/// A body of JSON or of a form.
+/// Parses a body of JSON or of a form.
 pub fn body(seen: &Seen) -> Value {
     match seen.header("content-type") {
         "application/x-www-form-urlencoded" => {
@@ -217,7 +217,7 @@ pub fn body(seen: &Seen) -> Value {
     }
 }
 
-/// The requests that Apprise posts with these titles and texts.
+/// Returns the requests that Apprise posts with these titles and texts.
 fn apprise(given: &BTreeMap<&str, (&str, String, String)>) -> Value {
     let mut child = Command::new(tools::python())
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/deliver/chats.py"))
@@ -259,7 +259,7 @@ fn every_chat_service_gets_what_it_documents_and_ends_as_it_documents() {
     let mut world = World::with("owner@example.com", &settings, &pushover, &[&receiver]);
     let rules = CASES.map(|case| world.rule("all", case.channel(port)).0);
 
-    // Long internationalised names, all of one list.
+    // Long internationalised names of one list.
     let names = (0..NAMES)
         .map(|at| format!("bücherregale-für-münchen-und-umgebung-{at}.com,{}\n", today()));
     let list =
@@ -299,7 +299,7 @@ fn every_chat_service_gets_what_it_documents_and_ends_as_it_documents() {
         }
     }
 
-    // The hooks are removed at the services: one attempt each, and none with the list after.
+    // The services remove the hooks: each gets one attempt, and none for the next list.
     is_dead.store(true, Ordering::SeqCst);
     world.list();
     for (case, rule) in CASES.iter().zip(rules) {
@@ -330,9 +330,10 @@ fn every_chat_service_gets_what_it_documents_and_ends_as_it_documents() {
     assert!(dump.contains("googlechat") && !dump.contains(SECRET), "{dump}");
 }
 
-/// A name of a service that leads inside is refused when a rule is added, and at every call.
+/// A service name that resolves to a private network is refused when a rule is added, and at every
+/// call.
 #[test]
-fn the_guard_judges_every_chat_address() {
+fn the_guard_checks_every_chat_address() {
     let inside = Receiver::https(&["mattermost.dropdex-tests.com"], |_, _| Reply::status(200));
     let mut knot = Knot::start_zone(".", "mattermost.dropdex-tests.com. A 127.0.0.1\n");
     let settings = format!("[dns]\nservers = [\"{}\"]\n", knot.address());

@@ -12,7 +12,7 @@ use super::{WAIT_MAX, World};
 use crate::common::receiver::{Receiver, Reply, Seen};
 use crate::common::{tools, wait};
 
-/// A message of the real server, and the secret it is signed with.
+/// Returns a message of the real server, and the secret it is signed with.
 fn message() -> (Seen, String) {
     let receiver = Receiver::https(&["127.0.0.1"], |_, _| Reply::status(200));
     let mut world = World::new("", &[&receiver]);
@@ -24,7 +24,7 @@ fn message() -> (Seen, String) {
     (seen, secret)
 }
 
-/// Messages that must be refused: each header and the body changed a little.
+/// Returns messages that must be refused: each header and the body with a small change.
 fn forgeries(seen: &Seen) -> Vec<(&'static str, Seen)> {
     let with = |name: &str, value: &str| {
         let mut forged = seen.clone();
@@ -115,7 +115,7 @@ impl Example {
         Example { child: child.expect("it can be run"), address }
     }
 
-    /// The status it answers a message with.
+    /// Returns the status of its response to a message.
     fn status(&self, seen: &Seen) -> u16 {
         let mut stream = self.connect();
         let mut request = format!("POST /hook HTTP/1.1\r\nContent-Length: {}\r\n", seen.body.len());
@@ -130,7 +130,7 @@ impl Example {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("it answers");
         let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
-        status.unwrap_or_else(|| panic!("no answer: {answer:?}"))
+        status.unwrap_or_else(|| panic!("no response: {answer:?}"))
     }
 
     fn connect(&self) -> TcpStream {

@@ -1,4 +1,4 @@
-//! Failing receivers of every kind, beside a healthy one.
+//! Failing receivers of every kind, and a healthy one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -125,7 +125,7 @@ fn failing_receivers_do_not_delay_a_healthy_one() {
 }
 
 #[test]
-fn a_pause_asked_of_one_account_does_not_delay_another() {
+fn a_pause_requested_for_one_account_does_not_delay_another() {
     let host = serve(|_, seen| match seen.target.as_str() {
         "/busy" => Reply::Answer(503, vec![("Retry-After", "86400".to_owned())], vec![]),
         _ => Reply::status(204),
@@ -144,7 +144,7 @@ fn a_pause_asked_of_one_account_does_not_delay_another() {
             counts => Err(format!("list {list}: {counts:?}\n{}", world.server.log())),
         });
     }
-    // A day is held to twice the scheduled delay.
+    // A requested pause of a day is limited to twice the scheduled delay.
     world.client = owner;
     let failed = world.wait(busy, "failed");
     assert_eq!(failed["problem"], "5xx");
@@ -165,7 +165,7 @@ fn a_dead_receiver_is_retried_and_given_up() {
         assert_eq!((&failed["attempts"], &failed["problem"]), (&json!(3), &json!("unreachable")));
     }
     assert_eq!(closing.seen().len(), 3);
-    // The address of a name is logged for the operator, not shown to the owner.
+    // The reason of a failure is logged for the operator, not shown to the owner.
     let log = world.server.stop();
     let target = "target=nobody.dropdex-tests.com:443";
     assert!(log.contains("delivery failed") && log.contains(target), "{log}");

@@ -22,12 +22,12 @@ const WATCHLIST: &str = "/api/v1/watchlist";
 const SETTINGS: &str = "/api/v1/watchlist/alerts";
 const HOOKS: &str = "hooks.dropdex-tests.com";
 
-/// The name that a change of this kind is about.
+/// Returns the name that a change of this kind is about.
 fn name_of(kind: ChangeKind) -> String {
     format!("{}.com", kind.as_str().replace('_', "-"))
 }
 
-/// Text about the change in every channel.
+/// Returns the text about the change in every channel.
 fn words_of(kind: ChangeKind) -> String {
     let today = Clock::system().today();
     match kind {
@@ -42,7 +42,7 @@ fn words_of(kind: ChangeKind) -> String {
     }
 }
 
-/// Appends changes to the log of a server that does not run.
+/// Appends changes to the log while the server is stopped.
 fn append(site: &Site, kinds: &[ChangeKind]) {
     let now: DateTime<Utc> = Clock::system().now();
     let (log, _) = Appender::open(&site.data().join("changes"), now).expect("opens");
@@ -119,9 +119,9 @@ fn every_kind_of_change_arrives_on_every_kind_of_channel() {
     );
     let pushover = format!("pushover_base = \"https://api.pushover.net:{port}\"\n");
     let world = World::with("owner@example.com", &settings, &pushover, &[&chats]);
-    // No list has them: the server itself derives no change of them.
+    // No list contains these names, so the server itself derives no changes of them.
     let names: Vec<String> = ChangeKind::ALL.map(name_of).to_vec();
-    // Five channels an account: all kinds of channels take three.
+    // An account may have five channels, so all kinds of channels take three accounts.
     let own = [
         json!({"type": "email"}),
         json!({"type": "telegram", "chatId": "@drops"}),
@@ -204,7 +204,7 @@ fn every_kind_of_change_arrives_on_every_kind_of_channel() {
     server.stop();
 }
 
-/// Name and kind of each change that a webhook received.
+/// Returns name and kind of each change that a webhook received.
 fn told(receiver: &Receiver) -> BTreeSet<(String, String)> {
     let mut told = BTreeSet::new();
     for seen in receiver.seen() {
@@ -217,7 +217,7 @@ fn told(receiver: &Receiver) -> BTreeSet<(String, String)> {
     told
 }
 
-/// Lists and days, with nothing written by the test.
+/// The changes come from lists and days, none from the test itself.
 #[test]
 fn lists_and_days_lead_to_watch_alerts() {
     let receiver = Receiver::https(&["127.0.0.1"], |_, _| Reply::status(204));
@@ -249,7 +249,7 @@ fn lists_and_days_lead_to_watch_alerts() {
             }
         });
     };
-    // A list while the server runs. A name that is registered before its release was renewed.
+    // Ingests a list while the server runs. A name that is registered before its release was renewed.
     let list = site.write(
         "second.csv",
         "domain,drop_date,registered_again\nfresh.com,2026-03-15,\nback.com,2026-03-01,true\nloud.com,2026-03-15,\n",
