@@ -1,7 +1,7 @@
 //! `dropdex account`: adds and changes accounts.
 //!
-//! Works with and without a running server: commands go to its admin socket, or else to the store in
-//! the data folder.
+//! Works with and without a running server: commands go to its admin socket or, without one, to the
+//! store in the data folder.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::vocab::plan::{Plan, Plans};
 use crate::vocab::scope::{Scope, Scopes};
 use crate::vocab::secret::Secret;
 
-/// Maximum bytes of a password on standard input: more than 128 characters take.
+/// Maximum bytes of a password on standard input; more than 128 characters need.
 const PASSWORD_BYTES_MAX: u64 = 4 << 10;
 
 /// Add, list and change accounts
@@ -81,7 +81,7 @@ enum AccountCommand {
         #[arg(long, required = true)]
         password_stdin: bool,
     },
-    /// Let an account begin today's allowances of requests and exports again
+    /// Reset today's allowances of requests and exports of an account
     ResetUsage {
         /// E-mail address of the account
         #[arg(required_unless_present = "all", conflicts_with = "all")]
@@ -112,18 +112,18 @@ pub fn run(args: AccountArgs, data_dir: &Path, plans: Plans, clock: Clock) -> an
 
 /// The streams of a command.
 pub struct Streams<'a> {
-    /// For `--password-stdin`.
+    /// Standard input, for `--password-stdin`.
     pub input: &'a mut dyn Read,
-    /// For results.
+    /// Standard output, for results.
     pub output: &'a mut dyn Write,
-    /// For remarks.
+    /// Standard error, for remarks.
     pub notes: &'a mut dyn Write,
 }
 
-/// As [`run`], with given streams.
+/// [`run`] with the given streams.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 pub fn run_with(
     args: AccountArgs,
     data_dir: &Path,
@@ -134,7 +134,7 @@ pub fn run_with(
     let as_json = matches!(args.command, AccountCommand::List { json: true });
     let command = admin_command(args.command, streams.input)?;
     let reply = match &command {
-        // The server has the mail settings and checks the link.
+        // Only the server has the mail settings and can verify the link.
         AdminCommand::AddAccount { invite: true, .. } => {
             admin_client::execute_on_server(&command, data_dir)?
         }
@@ -170,7 +170,7 @@ fn read_password(input: &mut dyn Read) -> anyhow::Result<Secret> {
         .take(PASSWORD_BYTES_MAX)
         .read_to_string(&mut text)
         .context("cannot read the password from standard input as UTF-8 text")?;
-    // The line end comes from the terminal or `echo`.
+    // The line break comes from the terminal or `echo`.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let password = text.strip_suffix('\n').unwrap_or(text);
     let password = password.strip_suffix('\r').unwrap_or(password);

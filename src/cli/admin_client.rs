@@ -1,4 +1,4 @@
-//! Commands that a running server executes if there is one, and this process otherwise: the server
+//! Commands that a running server executes, or this process if no server is running. The server
 //! holds the users' data, and queues work on lists.
 
 use std::io::{IsTerminal, Write, stderr};
@@ -21,18 +21,18 @@ use crate::vocab::clock::Clock;
 use crate::vocab::plan::Plans;
 use crate::workers::admin::{self, AskError, IntakeCommand, IntakeReply};
 
-/// How long to retry while a server that starts or stops holds the store but not the socket.
+/// How long to retry while a starting or stopping server holds the store, but has no socket.
 const HANDOVER_WAIT_MAX: Duration = Duration::from_secs(3);
 const HANDOVER_PAUSE: Duration = Duration::from_millis(50);
 
-/// Runs an account or journal command on the server that uses the data folder, or else on the store
-/// in the folder.
+/// Runs an account or journal command on the server that uses the data folder or, without one, on
+/// the store in the folder.
 ///
-/// A server that starts holds the store before it opens the socket, and one that stops closes the
-/// socket first: both are tried in turn for a while.
+/// A starting server holds the store before it opens the socket, and a stopping one closes the
+/// socket first. So both are tried in turn for a while.
 ///
 /// # Errors
-/// Neither answers. A refusal is a reply.
+/// Neither can be used. A refusal is a reply, not an error.
 pub fn execute_command(
     command: &AdminCommand,
     data_dir: &Path,
@@ -80,7 +80,7 @@ pub fn execute_command(
 /// Runs a command on the server that uses the data folder.
 ///
 /// # Errors
-/// No server is running, or it does not respond. A refusal is a reply.
+/// No server is running, or it does not respond. A refusal is a reply, not an error.
 pub fn execute_on_server(command: &AdminCommand, data_dir: &Path) -> anyhow::Result<AdminReply> {
     admin::ask(data_dir, command).context("the server must be running for this; start it")
 }
@@ -91,12 +91,12 @@ fn execute_on(store: Store, command: AdminCommand) -> anyhow::Result<AdminReply>
     Ok(reply)
 }
 
-/// The error for a reply that does not belong to the command.
+/// Returns the error for a reply that does not match the command.
 pub fn unexpected_reply() -> anyhow::Error {
     anyhow!("unexpected reply from the server; is it of the same version?")
 }
 
-/// The option of commands that otherwise run in a server.
+/// The option of commands that run in a server by default.
 #[derive(Args, Debug)]
 pub struct Local {
     /// Run in this process even if a server is running
@@ -107,11 +107,11 @@ pub struct Local {
     here: bool,
 }
 
-/// Runs work on lists in the server that uses the data folder, after its queued tasks; without a
-/// server, with `--local`, or where the server cannot read the files, in this process.
+/// Runs work on lists in the server that uses the data folder, after its queued tasks. Without a
+/// server, with `--local`, or if the server cannot read the files, the work runs in this process.
 ///
 /// # Errors
-/// The server did not run it. A failure of the work is part of the outcome.
+/// The server did not run it. A failure of the work itself is part of the outcome.
 pub fn run_task(task: Task, local: &Local, config: &Config) -> anyhow::Result<Outcome> {
     if local.here {
         tracing::warn!("--here is now called --local; the old name goes with the next version");
@@ -133,7 +133,7 @@ pub fn run_task(task: Task, local: &Local, config: &Config) -> anyhow::Result<Ou
     Ok(run::run(&Request { site: config.site(), task }, &Terminal::new()))
 }
 
-/// The server's outcome; `None` if there is no server or it cannot read one of the files.
+/// Returns the server's outcome; `None` if no server is running or it cannot read one of the files.
 fn run_in_server(task: &Task, config: &Config) -> anyhow::Result<Option<Outcome>> {
     let Site { index, clock, .. } = config.site();
     if let Some(file) = task.files().iter().find(|file| file.to_str().is_none()) {
@@ -156,7 +156,7 @@ fn run_in_server(task: &Task, config: &Config) -> anyhow::Result<Option<Outcome>
     }
 }
 
-/// Notes on standard error, and on a terminal a progress bar over the bytes of a file.
+/// Prints notes to standard error, and on a terminal a progress bar over the bytes of a file.
 struct Terminal(ProgressBar);
 
 impl Terminal {

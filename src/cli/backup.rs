@@ -19,14 +19,14 @@ use crate::intake::inbox;
 use crate::vocab::new_file;
 use crate::vocab::whole_file;
 
-/// Stands for standard input or output.
+/// Argument that stands for standard input or output.
 const STANDARD: &str = "-";
 /// Prefixes of the names of temporary folders in the data folder.
 const LINKS: &str = ".backup-";
 const ARRIVING: &str = ".restore-";
-/// Temporary folders of killed commands are removed when they are older.
+/// Age at which temporary folders of killed commands are removed.
 const LEFTOVER_AFTER: Duration = Duration::from_secs(24 * 3600);
-/// The settings file of a backup, in the restored data folder.
+/// Name of the backup's settings file in the restored data folder.
 const RESTORED_SETTINGS: &str = "settings-of-backup.toml";
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -102,7 +102,7 @@ pub fn run(args: &BackupArgs, config: &Config) -> anyhow::Result<()> {
 fn write(config: &Config, data: &Path, out: impl Write) -> anyhow::Result<(Done, Saved)> {
     remove_leftovers(data);
     let folder = temporary(data, LINKS)?;
-    // First: see the order in `backup`.
+    // The journal comes first; see the order in `backup`.
     let path = folder.path().join("users.snap");
     let saved = journal::saved(config, AdminCommand::Backup { path: path.clone() })?;
     let mut members = Vec::new();
@@ -117,19 +117,19 @@ fn write(config: &Config, data: &Path, out: impl Write) -> anyhow::Result<(Done,
     Ok((done, saved))
 }
 
-/// Prints to standard error which lists the backup lacks.
+/// Prints to standard error how many lists the backup lacks.
 fn report_waiting(data: &Path) {
     let lists = match inbox::waiting(data).len() {
         0 => return,
         1 => "1 list waits in the inbox and is".to_owned(),
         count => format!("{count} lists wait in the inbox and are"),
     };
-    // The backup is complete, even if no one reads this line.
+    // The backup is complete, even if this line cannot be written.
     let advice = "back up again once they are ingested, or copy the folder";
     let _ = writeln!(io::stderr(), "{lists} not in the backup; {advice}");
 }
 
-/// For the metric that reports the age of the newest backup.
+/// Used by the metric for the age of the newest backup.
 fn note_time(config: &Config, data: &Path, facts: &Facts) -> anyhow::Result<()> {
     if config.clock.is_unset() {
         let _ = writeln!(
@@ -151,7 +151,7 @@ fn temporary(data: &Path, prefix: &str) -> anyhow::Result<TempDir> {
     folder.with_context(|| format!("cannot make a folder in {}", data.display()))
 }
 
-/// Removes what killed commands have left. Failures do not matter here: disk space is their only cost.
+/// Removes leftovers of killed commands. Failures are ignored, because they cost only disk space.
 fn remove_leftovers(data: &Path) {
     for entry in fs::read_dir(data).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -179,7 +179,7 @@ struct Restored {
     state_digest: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     counts: Option<Counts>,
-    /// Path of the backup's settings file, if it differs from the one in use.
+    /// Path of the backup's settings file, if the file differs from the one in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     settings: Option<PathBuf>,
 }
@@ -204,15 +204,15 @@ pub fn restore(args: &RestoreArgs, config: &Config) -> anyhow::Result<()> {
     new_file::create_folder(data).with_context(|| format!("cannot make {}", data.display()))?;
     let restored = restore_into(data, archive, config);
     if restored.is_err() {
-        // Created folders that are still empty.
+        // Removes the created folders that are still empty.
         let _ = missing.into_iter().try_for_each(fs::remove_dir);
     }
     let (done, counts, settings) = restored?;
     report(done, Some(counts), settings)
 }
 
-/// Restores into the folder `data`, which exists. Returns the content of the backup, and where its
-/// settings file is.
+/// Restores into the existing folder `data`. Returns the content of the backup, and the path of its
+/// settings file.
 fn restore_into(
     data: &Path,
     archive: impl Read,
@@ -235,7 +235,7 @@ fn restore_into(
     let arriving = temporary(data, ARRIVING)?;
     let done = backup::read(archive, Some(arriving.path()))?;
     backup::put_in_place(arriving.path(), data)?;
-    // Last: a data folder with a journal is complete.
+    // The journal is moved last, so that a data folder with a journal is complete.
     let users = journal::restored(config, &arriving.path().join(USERS))?;
     let digest = users.converted_from.as_ref().unwrap_or(&users.state_digest);
     ensure!(
@@ -255,7 +255,7 @@ fn restore_into(
     Ok((done, users.counts, settings))
 }
 
-/// Puts the settings file of the backup into the data folder, unless the one in use is the same.
+/// Copies the settings file of the backup to the data folder, unless it equals the one in use.
 fn keep_settings(config: &Config, from: &Path, data: &Path) -> anyhow::Result<Option<PathBuf>> {
     let Ok(bytes) = fs::read(from) else { return Ok(None) };
     if config.file.as_ref().is_some_and(|file| fs::read(file).is_ok_and(|used| used == bytes)) {

@@ -28,7 +28,7 @@ const ANSWERS_WAIT: Duration = Duration::from_secs(1);
 /// Time for all nodes to reach a checkpoint and compute its digest.
 const CHECKPOINT_WAIT: Duration = Duration::from_secs(30);
 
-/// Time for the servers to send more of the log to a node that leaves.
+/// Maximum wait for more of the log when a node leaves.
 const REST_WAIT: Duration = Duration::from_secs(20);
 
 /// Set up and compare several nodes that share one log
@@ -187,7 +187,7 @@ fn restore(
         bail!("the node `{}` is running; stop the servers of all nodes first", node.node);
     }
     let folder = journal::temporary_folder(config)?;
-    // Restored data is that of a single node, which can start a new log.
+    // The restored data becomes that of a single node, which can start a new log.
     let alone = Config { data: folder.path().join("data"), ..config.clone() };
     let restored = journal::restored(&alone, file)?;
     let store = Store::open(&alone.data, config.plans.clone(), config.clock)?;
@@ -195,7 +195,8 @@ fn restore(
     let path = folder.path().join("backup");
     let saved = store.backup(&path)?;
     store.close().context("cannot close the journal")?;
-    // First, so that the stream is only removed if nodes have something to begin with.
+    // The backup is stored first, so that the stream is removed only if nodes have something to
+    // start from.
     let stored = runtime.block_on(transfer.put_backup(&path, config.clock.now()))?;
     runtime.block_on(stream.replace())?;
     print_json(&json!({
@@ -205,7 +206,7 @@ fn restore(
     }))
 }
 
-/// Returns the nodes that respond, by name.
+/// Returns the nodes that respond, sorted by name.
 async fn nodes(stream: &JetStream) -> anyhow::Result<Vec<NodeFacts>> {
     let answers = stream.ask_nodes(ANSWERS_WAIT).await?;
     let nodes = answers.iter().map(|answer| serde_json::from_slice(answer));
@@ -214,7 +215,7 @@ async fn nodes(stream: &JetStream) -> anyhow::Result<Vec<NodeFacts>> {
     Ok(nodes)
 }
 
-/// Puts a checkpoint into the shared log.
+/// Appends a checkpoint to the shared log.
 fn checkpoint(config: &Config) -> anyhow::Result<u64> {
     let reply = admin_client::execute_on_server(&AdminCommand::Checkpoint, &config.data)?;
     match reply {
@@ -254,7 +255,7 @@ async fn compare(stream: &JetStream, id: u64, wanted: usize) -> anyhow::Result<(
     Ok(())
 }
 
-/// Says what is wrong with nodes and servers.
+/// Prints problems of nodes and servers.
 ///
 /// # Errors
 /// Writes are refused on a node, or it lacks data of others.
@@ -324,7 +325,7 @@ fn leave(config: &Config, accepts_loss: bool) -> anyhow::Result<()> {
     print_json(&json!({ "left": true, "position": position }))
 }
 
-/// The last record of the shared log in the data folder; `None` while a server runs.
+/// Returns the last record of the shared log in the data folder; `None` while a server runs.
 fn position(config: &Config) -> anyhow::Result<Option<u64>> {
     match Store::open(&config.data, config.plans.clone(), config.clock) {
         Ok(store) => {
@@ -337,7 +338,7 @@ fn position(config: &Config) -> anyhow::Result<Option<u64>> {
     }
 }
 
-/// Reads what this node lacks of the shared log. Returns the position that it has then.
+/// Reads the part of the shared log that this node lacks. Returns the new position.
 fn read_rest(config: &Config, cluster: &ClusterSettings) -> anyhow::Result<u64> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(JetStream::new(cluster.log.clone()).check())?;

@@ -22,14 +22,14 @@ enum CorpusCommand {
     Verify,
 }
 
-/// Exit code for damage, as that of `journal verify`.
+/// Exit code for damage; the same as of `journal verify`.
 const DAMAGED: u8 = 4;
 
-/// The output.
+/// Output of `verify`.
 #[derive(Serialize)]
 struct Verdict {
     status: &'static str,
-    /// Files and lists that are sound.
+    /// Number of sound files and lists.
     files: u64,
     lists: u64,
     /// One line for each invalid file, with the remedy.

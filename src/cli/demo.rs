@@ -41,9 +41,9 @@ use crate::workers::notify::matching::Matching;
 /// The sample list, embedded in the binary.
 const SAMPLE: &[u8] = include_bytes!("../../data/sample/sample.csv.gz");
 const EMAIL: &str = "demo@dropdex.example";
-/// Random bytes of the account's password, which is their hexadecimal form.
+/// Number of random bytes whose hexadecimal form is the account's password.
 const PASSWORD_BYTES: usize = 8;
-/// The columns of the sample with dates to move.
+/// Columns of the sample whose dates are moved.
 const DATE_COLUMNS: [&str; 3] = ["drop_date", "release_date", "first_seen"];
 
 /// Serve the bundled sample with a demo account, to try dropdex out
@@ -67,15 +67,15 @@ pub fn run(args: DemoArgs, config: &Config) -> anyhow::Result<()> {
         .tempdir()
         .context("cannot create a temporary folder; set TMPDIR to another place")?;
     let mut outbound = config.outbound.clone();
-    // Registries would contradict the moved dates.
+    // Verification is off, because registries would contradict the moved dates.
     outbound.rdap.enabled = false;
     let listen = args.listen.unwrap_or_default();
-    // A demo has no TLS proxy in front.
+    // A demo does not run behind a TLS proxy.
     let web = WebSettings { plain_http: listen.is_loopback(), demo: true, ..config.web.clone() };
     // A demo may run beside a server that uses the metrics address.
     let telemetry = Telemetry { listen: None, ..config.telemetry.clone() };
     let server = ServerSettings { tls: None, ..config.server.clone() };
-    // Only the sample.
+    // The demo serves only the sample.
     let sources = Settings { sources: Vec::new(), ..config.sources.clone() };
     let config = Config {
         outbound,
@@ -95,8 +95,8 @@ pub fn run(args: DemoArgs, config: &Config) -> anyhow::Result<()> {
     })
 }
 
-/// Ingests the sample as two lists. In between, the demo account gets what it owns, so that its rules
-/// match names of the second list.
+/// Ingests the sample as two lists. In between, it sets up the demo account, so that its rules match
+/// names of the second list.
 fn prepare(config: &Config, folder: &Path) -> anyhow::Result<Account> {
     let now = config.clock.now();
     let [earlier, newest] =
@@ -112,7 +112,7 @@ fn prepare(config: &Config, folder: &Path) -> anyhow::Result<Account> {
     ingest(config, folder, &newest, now)?;
     runtime.block_on(async {
         matching(config, &store)?.match_live().await?;
-        // The sample's messages go nowhere.
+        // The demo sends no messages.
         let sent = store.pending_deliveries().into_iter().map(|pending| {
             let PendingDelivery { account, rule, delivery, .. } = pending;
             (account, rule.id, delivery.id, AttemptOutcome::Delivered)
@@ -124,7 +124,7 @@ fn prepare(config: &Config, folder: &Path) -> anyhow::Result<Account> {
     Ok(account)
 }
 
-/// Ingests a list that was observed at `at`.
+/// Ingests a list observed at `at`.
 fn ingest(config: &Config, folder: &Path, list: &[u8], at: DateTime<Utc>) -> anyhow::Result<()> {
     let path = folder.join("sample.csv");
     std::fs::write(&path, list).with_context(|| format!("cannot write {}", path.display()))?;
@@ -143,7 +143,7 @@ fn ingest(config: &Config, folder: &Path, list: &[u8], at: DateTime<Utc>) -> any
     }
 }
 
-/// The matching worker, for the index of the demo as it is now.
+/// Returns the matching worker for the demo's current index.
 fn matching(config: &Config, store: &Store) -> anyhow::Result<Matching> {
     Ok(Matching {
         live: Arc::new(LiveIndex::new(Arc::new(open_current(&config.index)?.index))),
@@ -154,10 +154,10 @@ fn matching(config: &Config, store: &Store) -> anyhow::Result<Matching> {
     })
 }
 
-/// A name of the sample with its drop date. The best score comes first.
+/// A name of the sample with its drop date, ordered by score, best first.
 type SampleName = (Reverse<Dqs>, DomainName, Day);
 
-/// The short .com names of a list.
+/// Returns the short .com names of a list.
 fn short_names(list: &[u8]) -> anyhow::Result<Vec<SampleName>> {
     let mut reader = csv::Reader::from_reader(list);
     let header = reader.headers()?.clone();

@@ -1,11 +1,12 @@
-//! Environment variables with the prefix of dropdex settings that name no setting: most likely typos.
+//! Detects likely typos: environment variables with the prefix of dropdex settings that match no
+//! setting.
 
 use crate::cli::Cli;
 use crate::vocab::similar;
 use clap::CommandFactory;
 
 const PREFIX: &str = "DROPDEX_";
-/// Secrets, which are not options.
+/// Variables with secrets, which are not options.
 pub const SECRETS: [&str; 4] = [
     "DROPDEX_SMTP_PASSWORD",
     "DROPDEX_TELEGRAM_TOKEN",
@@ -28,7 +29,7 @@ pub fn warn_about_unknown() {
     }
 }
 
-/// The command without the variables that are set to nothing, which are as good as absent.
+/// Returns the command without variables that are empty, which count as unset.
 pub fn without_empty(command: clap::Command) -> clap::Command {
     let command = command.mut_args(|option| {
         let set = option.get_env().and_then(std::env::var_os);
@@ -37,7 +38,7 @@ pub fn without_empty(command: clap::Command) -> clap::Command {
     command.mut_subcommands(without_empty)
 }
 
-/// All names, in lower case.
+/// Returns the names of all known variables, in lower case.
 fn known() -> Vec<String> {
     let mut known: Vec<String> = SECRETS.iter().map(|name| name.to_lowercase()).collect();
     let mut commands = vec![Cli::command()];

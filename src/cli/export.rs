@@ -14,7 +14,7 @@ use crate::index::generation::open;
 use crate::query::error::BadParameter;
 use crate::query::params::{Limits, Params};
 
-/// Bytes of rows per write. Smaller writes cost more than their rows.
+/// Bytes of rows per write; smaller writes would cost more than producing the rows.
 const WRITE_BYTES: usize = 64 * 1024;
 
 /// Write lists to standard output, without a running server
@@ -42,13 +42,13 @@ struct DropsArgs {
     offset: u32,
 }
 
-/// Names of the options for [`EXPORT_OPTIONS`].
+/// Option names of [`EXPORT_OPTIONS`].
 static OPTIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
     EXPORT_OPTIONS.iter().map(|parameter| parameter.name.replace('_', "-")).collect()
 });
 
-/// Parameters of the API as options, with their values. The options are made from the table of the
-/// API, and its parser reads the values.
+/// Values of API parameters that are given as options. The options are generated from the API's
+/// table of parameters, and the API's parser reads the values.
 #[derive(Debug)]
 struct FilterArgs(Vec<(&'static str, String)>);
 
@@ -89,7 +89,7 @@ impl DropsArgs {
     }
 }
 
-/// An error of the parser of the API as one of the command line.
+/// Reports an error of the API's parser as a command-line error, and exits.
 fn usage(err: BadParameter) -> ! {
     let message = format!("--{}: {}\n", err.name.replace('_', "-"), err.what);
     clap::Error::raw(ErrorKind::ValueValidation, message).exit()

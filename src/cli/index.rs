@@ -22,7 +22,7 @@ enum IndexCommand {
     List,
     /// Verify the length and checksum of every file of every generation
     Verify,
-    /// Make the newest valid generation before the current one current
+    /// Switch back to the newest valid generation before the current one
     ///
     /// A running server switches to it within two seconds. The next rebuild uses the whole corpus again:
     /// first remove the list that was the reason for the rollback.

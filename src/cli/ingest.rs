@@ -74,7 +74,7 @@ fn parse_timestamp(text: &str) -> Result<DateTime<Utc>, String> {
         .map_err(|_| "must be RFC 3339 (2026-10-03T08:10:56Z) or YYYY-MM-DD".to_owned())
 }
 
-/// The line of JSON.
+/// Output: one line of JSON.
 #[derive(Default, Serialize)]
 struct Summary<'a> {
     /// Rows read, over all lists.
@@ -89,7 +89,7 @@ struct Summary<'a> {
     lists: Vec<ListLine<'a>>,
 }
 
-/// One list in the line of JSON.
+/// One list in the output.
 #[derive(Default, Serialize)]
 struct ListLine<'a> {
     file: &'a str,
@@ -107,8 +107,8 @@ struct ListLine<'a> {
     rejects_file: Option<&'a Path>,
 }
 
-/// Ingests the lists in their order, then rebuilds. A refused list ends the command; those before it
-/// stay, and are indexed.
+/// Ingests the lists in order, then rebuilds. A refused list ends the command; the lists before it
+/// stay and are indexed.
 ///
 /// # Errors
 /// The message to print before exit 1.
@@ -127,8 +127,8 @@ pub fn run(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
     outcome.error().map_or(Ok(()), |error| bail!(error.to_owned()))
 }
 
-/// Copies of streams, removed when the command ends: a list is read more than once, and not only by this
-/// process.
+/// Copies of streams, because a list is read more than once, and not only by this process. They are
+/// removed when the command ends.
 struct Streams<'a> {
     data: &'a Path,
     folders: RefCell<Vec<TempDir>>,
@@ -139,7 +139,8 @@ impl Streams<'_> {
         Streams { data, folders: RefCell::default() }
     }
 
-    /// The path itself for a file; otherwise that of a copy of the same name, `stdin` for `-`.
+    /// Returns the path itself for a file; for a stream, the path of a copy with the same name
+    /// (`stdin` for `-`).
     fn keep(&self, path: PathBuf) -> anyhow::Result<PathBuf> {
         let is_stdin = ["-", "/dev/stdin"].iter().any(|stdin| path == Path::new(stdin));
         let is_stream =
@@ -170,7 +171,7 @@ fn unreadable(path: &Path) -> String {
     format!("{}: cannot be read or copied", path.display())
 }
 
-/// The files with absolute paths: the server has another working folder.
+/// Returns the files with absolute paths, because the server has another working directory.
 fn lists(files: Vec<PathBuf>, format: GivenFormat) -> anyhow::Result<Lists> {
     let files = files.into_iter().map(std::path::absolute).collect::<Result<Vec<_>, _>>();
     let files = files.context("cannot resolve a path")?;
@@ -206,7 +207,7 @@ impl<'a> Summary<'a> {
 }
 
 impl<'a> ListLine<'a> {
-    /// `None` for a refused list: the error on standard error is about it.
+    /// Returns `None` for a refused list, which is reported as an error on standard error.
     fn new(list: &'a ListReport) -> Option<ListLine<'a>> {
         let ListReport { file, outcome } = list;
         match outcome {

@@ -1,8 +1,8 @@
 //! `dropdex journal`: verifies, backs up, restores and repairs the users' data.
 //!
 //! `verify`, `stats`, `backup` and `snapshot` go to a running server, which knows how far its files are
-//! synced; without a server they read the files. `dump` always reads the files. `restore` and `repair`
-//! need a folder that is not in use, as does `upgrade`. Results are one JSON object on one line.
+//! synced; without a server they read the files. `dump` always reads the files. `restore`, `repair` and
+//! `upgrade` need a folder that is not in use. Results are one JSON object on one line.
 
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -149,7 +149,8 @@ fn verify(config: &Config) -> anyhow::Result<()> {
     }
 }
 
-/// Prints a journal that a start would accept. A torn tail or a damaged snapshot sets an exit code.
+/// Prints the facts of a journal that a start would accept. A torn tail or a damaged snapshot sets
+/// the exit code.
 fn report(facts: JournalFacts, torn_bytes: Option<u64>) -> anyhow::Result<()> {
     let damaged = facts.snapshots.iter().find(|snapshot| snapshot.damage.is_some());
     let (status, why) = match (torn_bytes, damaged) {
@@ -170,7 +171,7 @@ fn report(facts: JournalFacts, torn_bytes: Option<u64>) -> anyhow::Result<()> {
     why.map_or(Ok(()), |why| Err(ExitWith { code: BLEMISHED, why }.into()))
 }
 
-/// Status and exit code for an error; `None` if the files could not be read.
+/// Returns the status and exit code for an error; `None` if the files could not be read.
 fn classify(err: &JournalError) -> Option<(&'static str, u8)> {
     match err {
         JournalError::Io { .. } | JournalError::Locked { .. } => None,
@@ -193,7 +194,7 @@ fn stats(config: &Config) -> anyhow::Result<()> {
     }
 }
 
-/// The facts from a running server; `None` without one.
+/// Returns the facts from a running server; `None` if none is running.
 fn ask_for_facts(data: &Path) -> anyhow::Result<Option<JournalFacts>> {
     match ask(data, &AdminCommand::InspectJournal) {
         Ok(AdminReply::Journal(facts)) => Ok(Some(facts)),
@@ -209,7 +210,7 @@ fn audit_here(config: &Config) -> anyhow::Result<Audit> {
     Ok(audit(&config.data)?)
 }
 
-/// Checks that there is a journal: the path may be wrong.
+/// Checks that a journal exists, because the path may be wrong.
 fn ensure_exists(config: &Config) -> anyhow::Result<()> {
     let dir = journal_folder(&config.data);
     if std::fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_some()) {
@@ -224,7 +225,7 @@ fn ensure_exists(config: &Config) -> anyhow::Result<()> {
 
 fn dump(config: &Config, from: u64, to: u64) -> anyhow::Result<()> {
     ensure_exists(config)?;
-    // A running server may be writing the last records: read only as far as it has synced.
+    // A running server may be writing the last records, so only synced ones are read.
     let synced = ask_for_facts(&config.data)?.map(|facts| facts.seq);
     let mut out = std::io::BufWriter::new(stdout().lock());
     journal::dump(&Disk, &journal_folder(&config.data), synced, &mut |_, _, record| {
@@ -261,7 +262,7 @@ fn dump_record(record: &Record<'_>, out: &mut impl Write) -> ReplayResult {
     Ok(())
 }
 
-/// The events of copies of the shared log.
+/// Returns the events in copies of shared-log records.
 fn shared_events(payload: &[u8]) -> Value {
     let describe = || -> Result<Vec<Value>, Box<dyn std::error::Error + Send + Sync>> {
         let mut events = Vec::new();
@@ -277,7 +278,8 @@ fn shared_events(payload: &[u8]) -> Value {
     describe().map_or_else(|err| json!({ "undecodable": err.to_string() }), Value::Array)
 }
 
-/// Returns an I/O error of the output as such: a reader such as `head` may have closed the pipe.
+/// Keeps an I/O error of the output recognisable, because a reader such as `head` may have closed
+/// the pipe.
 fn unwrap_output_error(err: JournalError) -> anyhow::Error {
     match err {
         JournalError::Replay { source, .. } if source.is::<std::io::Error>() => {
@@ -316,10 +318,10 @@ fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
     print_json(&restored(config, file)?)
 }
 
-/// Whether there is a journal, which another one may replace.
+/// Whether a journal exists, which another one may replace.
 ///
 /// # Errors
-/// A server is using it.
+/// A server is using the journal.
 pub(super) fn has_journal(config: &Config) -> anyhow::Result<bool> {
     if ask_for_facts(&config.data)?.is_some() {
         bail!("a server is running on {}; stop it", config.data.display());
@@ -327,7 +329,7 @@ pub(super) fn has_journal(config: &Config) -> anyhow::Result<bool> {
     Ok(ensure_exists(config).is_ok())
 }
 
-/// Last record, digest and counts of a backup.
+/// Returns the last record, digest and counts of a backup.
 #[derive(Serialize)]
 pub(super) struct Restored {
     pub seq: u64,
@@ -353,7 +355,8 @@ pub(super) fn restored(config: &Config, file: &Path) -> anyhow::Result<Restored>
         let converted_from = Some(hex::encode(restored.state_digest));
         return Ok(Restored { converted_from, ..self::restored(config, &converted)? });
     }
-    // Opened as a server would: a state that cannot be served must not count as restored.
+    // The journal is opened as a server would, because a state that cannot be served must not count
+    // as restored.
     let store = Store::open(&config.data, config.plans.clone(), config.clock)?;
     let digest = store.state_digest();
     let counts = store.counts();
@@ -379,7 +382,8 @@ fn not_restored(err: JournalError, file: &Path) -> anyhow::Error {
     }
 }
 
-/// Converts a journal of an older version. The new one is complete and was opened before it takes the place of the old.
+/// Converts a journal of an older version. The new journal replaces the old one only once it is complete and has been
+/// opened.
 fn upgrade(config: &Config) -> anyhow::Result<()> {
     has_journal(config)?;
     ensure_exists(config)?;

@@ -93,8 +93,8 @@ enum Command {
 }
 
 impl Command {
-    /// Whether the command itself writes to the data folder, also beside a running server. Those that may
-    /// send their work to the server check the owner when they do not.
+    /// Whether the command itself writes to the data folder, even beside a running server. Commands that
+    /// may send their work to a server check the owner only when they do not.
     fn writes_files(&self) -> bool {
         match self {
             Command::Backup(_) | Command::Restore(_) => true,
@@ -117,7 +117,7 @@ impl Command {
         )
     }
 
-    /// Log level unless `RUST_LOG` sets one: a server logs what it does, other commands only warnings.
+    /// Log level unless `RUST_LOG` sets one: a server logs its actions, other commands only warnings.
     fn log_level(&self) -> &'static str {
         match self {
             Command::Serve(_) => "info",
@@ -129,14 +129,14 @@ impl Command {
 /// Parses the arguments and runs the command.
 pub fn main() -> ExitCode {
     process::prepare();
-    // Wrong usage ends the process here, with exit code 2.
+    // clap exits here on wrong usage, with exit code 2.
     let command = environment::without_empty(Cli::command());
     let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|err| err.exit());
     let prints_results = !matches!(cli.command, Command::Serve(_));
     let log_json = cli.global.log_json;
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
-        // A reader such as `head` closed the pipe.
+        // A reader such as `head` has closed the pipe.
         Err(err) if prints_results && is_broken_pipe(&err) => ExitCode::SUCCESS,
         Err(err) => {
             logs::report_error(&one_line(err.as_ref()), log_json || logs::is_json());
@@ -145,7 +145,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Arguments that clap accepts one by one, but that do not fit together. Exit code 2.
+/// Arguments that clap accepts one by one, but that cannot be combined. Exit code 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct WrongUsage(pub &'static str);
@@ -238,7 +238,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
 
 fn is_broken_pipe(err: &anyhow::Error) -> bool {
     err.chain().any(|cause| {
-        // An error of `serde_json` does not lead to that of the writer.
+        // An error of `serde_json` does not return the writer's error as its source.
         let kind = cause.downcast_ref::<io::Error>().map(io::Error::kind);
         let json = || cause.downcast_ref::<serde_json::Error>()?.io_error_kind();
         kind.or_else(json) == Some(io::ErrorKind::BrokenPipe)

@@ -1,5 +1,5 @@
-//! Files that root makes in the folders of a service cannot be used by the service. So commands that write
-//! such files do not run as root where another user owns the folders.
+//! Ownership of data folders. A service cannot use files that root creates in its folders, so commands
+//! that write such files do not run as root if another user owns the folders.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use rustix::process::geteuid;
 
-/// Folders whose owner shows who uses the data folder, even if another user created it.
+/// Subfolders whose owner is the user of the data folder, even if another user created the data
+/// folder.
 const USED: [&str; 2] = ["journal", "corpus"];
 
-/// Checks that this process may write to `folder`: everyone but root may, and root where no one else
-/// owns the files.
+/// Checks that this process may write to `folder`: any user except root may, and root may if nobody
+/// else owns the files.
 ///
 /// # Errors
 /// The process runs as root, and the files of the folder belong to another user.
@@ -31,11 +32,11 @@ pub fn check(folder: &Path) -> anyhow::Result<()> {
     )
 }
 
-/// Checks that only the owner of a folder and its group may write there: others could put a socket or files
-/// of their own instead of those of the server.
+/// Checks that only the owner of a folder and its group may write there. Others could replace the server's
+/// socket or files with their own.
 ///
 /// # Errors
-/// Others may write there.
+/// Other users may write there.
 pub fn check_private(folder: &Path) -> anyhow::Result<()> {
     let is_open = fs::metadata(folder).is_ok_and(|facts| facts.mode() & 0o002 != 0);
     let folder = folder.display();
@@ -47,8 +48,8 @@ pub fn check_private(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The owner of the files in a folder: of what a server or an ingest made in it, else of the folder, else
-/// of the folder that it will be made in.
+/// Returns the owner of the files in a folder: of files created by a server or an ingest, otherwise of
+/// the folder, otherwise of its parent.
 fn owner_of(folder: &Path) -> Option<(PathBuf, u32)> {
     let used = USED.iter().map(|name| folder.join(name));
     let parent = folder.parent().map(Path::to_owned);
@@ -56,7 +57,7 @@ fn owner_of(folder: &Path) -> Option<(PathBuf, u32)> {
     places.find_map(|place| Some((place.clone(), fs::metadata(&place).ok()?.uid())))
 }
 
-/// The name of a user in the text of `/etc/passwd`.
+/// Finds the name of a user in the text of `/etc/passwd`.
 fn name_of(uid: u32, passwd: &str) -> Option<String> {
     passwd.lines().find_map(|line| {
         let mut fields = line.split(':');

@@ -1,9 +1,9 @@
-//! Process-wide settings that are made once at startup, for this process and its children.
+//! Process-wide settings that are applied once at startup, for this process and its children.
 
 use crate::vocab::new_file;
 
-/// Keeps other users out of the files that are made, and turns a write beyond the limit on the size of
-/// files (`ulimit -f`) into an error, as on a full disk: the signal would end a server at once.
+/// Makes new files inaccessible to other users, and turns writes beyond the file-size limit (`ulimit
+/// -f`) into errors like those of a full disk. Otherwise a signal would kill the server.
 #[expect(unsafe_code, reason = "a system call that no library wraps")]
 pub fn prepare() {
     new_file::restrict_modes();

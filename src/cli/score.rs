@@ -42,7 +42,7 @@ struct ScoreLine<'a> {
     tld: &'a str,
     length: u8,
     dqs: Dqs,
-    /// Orders names of one `dqs`.
+    /// Order among names with the same `dqs`.
     rank: u16,
     explanation: &'a str,
     signals: &'a Signals<'a>,
@@ -100,7 +100,7 @@ pub fn run(args: ScoreArgs, config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Maximum characters of an invalid name that are printed: no valid name is longer.
+/// Maximum characters to print of an invalid name; no valid name is longer.
 const SHOWN_CHARS_MAX: usize = 253;
 
 struct Scoring<W: Write> {
@@ -147,7 +147,7 @@ impl<W: Write> Scoring<W> {
         Scorer::shared().score(name, standing.spread, &mut self.scratch)
     }
 
-    /// Scores the variants of a name that has `dqs`.
+    /// Scores the variants of a name whose score is `dqs`.
     fn variants(&mut self, name: &DomainName, dqs: Dqs) -> Vec<Variant> {
         let own = i32::from(dqs.points());
         let mut scored = |(change, domain)| {

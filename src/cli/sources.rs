@@ -110,7 +110,7 @@ impl SourcesArgs {
     }
 }
 
-/// The sources with these names, in their order.
+/// Returns the sources with these names, in the given order.
 fn named(views: Vec<View>, names: &[String]) -> anyhow::Result<Vec<View>> {
     let known = |name: &&String| !views.iter().any(|view| view.source.name == **name);
     if let Some(name) = names.iter().find(known) {
@@ -134,7 +134,7 @@ struct Listed<'a> {
     enabled: bool,
     /// `off`, `waiting`, `ok`, `doubtful`, `failing`, `late` or `stopped`.
     status: &'static str,
-    /// Whether the settings file decides if it is enabled.
+    /// Whether the settings file determines if it is enabled.
     fixed: bool,
     urls: Vec<&'a str>,
     schedule: String,
@@ -266,7 +266,7 @@ fn print_view(out: &mut impl Write, view: &View, now: DateTime<Utc>) -> anyhow::
     Ok(())
 }
 
-/// How many zones have which status, and when the access to the wanted ones ends.
+/// Describes the number of zones by status, and when the access to the wanted ones ends.
 fn approvals(view: &View) -> String {
     let mut statuses = BTreeMap::<&str, u32>::new();
     for approval in &view.state.approvals {
@@ -282,7 +282,7 @@ fn approvals(view: &View) -> String {
     format!("zones: {}", lines.join("; ").trim_end_matches("; "))
 }
 
-/// The terms on one line.
+/// Returns the terms on one line.
 fn terms(source: &Source) -> String {
     let licence = source.terms.licence.as_ref().map(|licence| format!(" Licence: {licence}."));
     let internal = if source.terms.internal { " Internal use only." } else { "" };
@@ -331,7 +331,7 @@ fn enable(
         if !view.is_enabled() {
             choices.insert(name.clone(), Choice { enabled: true, at });
         }
-        // Enabling a source again means that its last problem is solved: it is due at once.
+        // Enabling a source again means that its last problem is solved, so it is due at once.
         if let Some(_lease) = folder.lease(&name)? {
             let mut state = folder.state(&name);
             state.make_due();
@@ -345,7 +345,7 @@ fn enable(
     Ok(())
 }
 
-/// Asks on the terminal.
+/// Asks for consent on the terminal.
 fn is_accepted() -> anyhow::Result<bool> {
     if !stdin().is_terminal() {
         let why = "these terms must be accepted: read them, then run the command with --yes";
@@ -374,7 +374,7 @@ fn disable(config: &Config, folder: &Folder, names: &[String]) -> anyhow::Result
     Ok(())
 }
 
-/// Runs tasks in the server, or else in this process, one at a time.
+/// Runs tasks one at a time, in the server or, without one, in this process.
 struct Here(Arc<Mutex<(Local, Config)>>);
 
 impl Intake for Here {
@@ -445,7 +445,7 @@ fn fetch(
     fail_with(reports.iter().map(|report| report.error.as_deref()))
 }
 
-/// Fails if a source did. The last line of the output says what to do if it is the same for all.
+/// Fails if any source failed. The error names the remedy if it is the same for all.
 fn fail_with<'a>(errors: impl ExactSizeIterator<Item = Option<&'a str>>) -> anyhow::Result<()> {
     let all = errors.len();
     let failed: Vec<&str> = errors.flatten().collect();

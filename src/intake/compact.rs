@@ -1,11 +1,11 @@
-//! When a rebuild compacts the corpus. How batches are merged into one is `corpus::compact`'s.
+//! Decides when a rebuild compacts the corpus; `corpus::compact` merges the batches.
 
 use crate::corpus::batch::Batch;
 use crate::corpus::{Corpus, CorpusError};
 use crate::index::storage::space::Space;
 use crate::intake::request::Site;
 
-/// The newest lists keep batches of their own: they are the ones an operator may want to remove.
+/// Number of newest lists that keep their own batches, because an operator may want to remove them.
 const LISTS_APART: usize = 8;
 
 /// Compacts the corpus when it has more batches than `site` allows, and returns its batches.
@@ -33,7 +33,7 @@ pub fn compact_if_many(
 }
 
 fn compact(corpus: &Corpus, site: &Site, batches: &[Batch]) -> anyhow::Result<()> {
-    // The merged batch takes as much room again.
+    // The merged batch takes as much space again.
     let bytes = batches.iter().map(Batch::size).sum();
     Space::for_folder(&site.data)?.leave_room(bytes)?;
     corpus.compact(batches, LISTS_APART)?;

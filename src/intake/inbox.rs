@@ -1,13 +1,12 @@
-//! The folder `inbox/` in the data folder: lists that arrive in it are ingested, then one generation
+//! The folder `inbox/` in the data folder. Lists that arrive there are ingested, then one generation
 //! is built for all of them.
 //!
-//! A file is taken once it is complete: its name does not start with a dot or end as that of a
-//! partial upload does, it was unchanged between two scans, and no writer is known to have it open. A text
-//! whose last line has no line end may be cut, so it waits for [`SCANS_UNENDED`] scans more. It then moves to `done/`,
-//! or to `refused/` with a note that gives the reason. If it is written to there, it was not complete after all: it
-//! moves back, and is taken again. A list is refused when it is not usable, or when its ingest failed [`TRIES_MAX`]
-//! times. Causes that may pass (a full disk, another ingest, a server that stops) leave it in place and are not
-//! counted.
+//! A file is ingested once it is complete: its name does not start with a dot or end like that of a partial upload, it
+//! was unchanged between two scans, and no writer is known to have it open. A text without a line break at its end may
+//! be truncated, so it waits for another [`SCANS_UNENDED`] scans. After its ingest the file moves to `done/`, or to
+//! `refused/` with a note that gives the reason. If it is written to there, it was not complete; it moves back and is
+//! ingested again. A list is refused if it is unusable, or if its ingest failed [`TRIES_MAX`] times. After temporary
+//! failures (a full disk, another ingest, a stopping server) it stays in place, and they are not counted.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
@@ -35,22 +34,23 @@ use crate::vocab::new_file;
 const FOLDER: &str = "inbox";
 const DONE: &str = "done";
 const REFUSED: &str = "refused";
-/// Marker file that exists while the corpus may hold lists that are not in a generation. A restart
-/// finds it and rebuilds.
+/// Marker file that exists while the corpus may hold lists that are not in a generation. If a
+/// restart finds it, it rebuilds.
 const BEHIND: &str = ".rebuild";
-/// Endings of names of partial uploads.
+/// File extensions of partial uploads.
 const UNFINISHED: [&str; 6] = ["part", "partial", "tmp", "temp", "crdownload", "filepart"];
-/// Scans that are skipped after a failure.
+/// Number of scans to skip after a failure.
 const SCANS_SKIPPED: u32 = 12;
-/// Scans for which a text without an end of its last line must be unchanged: its writer may pause.
+/// Number of scans for which a text without a final line break must be unchanged, because its
+/// writer may only be pausing.
 const SCANS_UNENDED: u32 = 12;
-/// A file of the same name that comes so soon after a list was read may be its rest.
+/// Time within which another file of the same name may be the rest of a list.
 const REST_WITHIN: TimeDelta = TimeDelta::hours(1);
-/// Bytes at the start of two files of the same name that are compared.
+/// Number of leading bytes to compare of two files with the same name.
 const COMPARED_BYTES: u64 = 64 << 10;
-/// A list is refused when its ingest failed this often, by a crash or an internal error.
+/// Number of failed ingests, by a crash or an internal error, after which a list is refused.
 const TRIES_MAX: u32 = 3;
-/// Maximum lists that are checked for a late writer after they were moved.
+/// Maximum number of moved lists that are watched for late writes.
 const PUT_AWAY_MAX: usize = 1_000;
 /// Ending of the note beside a refused list.
 const NOTE: &str = ".why.txt";
@@ -64,32 +64,32 @@ pub struct Inbox {
     pub clock: Clock,
 }
 
-/// Counts of lists since the start.
+/// Counts of lists since startup.
 #[derive(Clone, Debug, Default)]
 pub struct InboxCounts {
     pub added: u64,
     pub already_held: u64,
     pub refused: u64,
-    /// When the last list was done.
+    /// When the last list was processed.
     pub last_at: Option<DateTime<Utc>>,
     /// When the folder was last read.
     pub scanned_at: Option<DateTime<Utc>>,
-    /// Names of the files that wait.
+    /// Names of the waiting files.
     pub waiting: Vec<String>,
     /// Names of entries that are not files, which are ignored.
     pub ignored: Vec<String>,
-    /// Name of the last list whose writer seems to append in pieces, each by its path.
+    /// Name of the last list whose writer seems to reopen its path for every piece.
     pub in_pieces: Option<String>,
-    /// Why nothing is ingested at the moment.
+    /// Why nothing can be ingested at the moment.
     pub problem: Option<String>,
 }
 
-/// The counts, shared between the inbox and the pages that show them.
+/// The state of the inbox, shared with the pages that show it.
 #[derive(Debug, Default)]
 pub struct InboxStatus(Mutex<InboxCounts>);
 
 impl InboxStatus {
-    /// A copy of the counts.
+    /// Returns a copy of the state.
     pub fn counts(&self) -> InboxCounts {
         self.lock().clone()
     }
@@ -99,14 +99,14 @@ impl InboxStatus {
     }
 }
 
-/// The files of the inbox at a scan.
+/// The files found by a scan.
 type Files = BTreeMap<PathBuf, FileVersion>;
 
-/// The entries of the inbox at a scan.
+/// The entries found by a scan.
 #[derive(Default)]
 struct Entries {
     files: Files,
-    /// Names of folders, pipes and links to nothing, with the word for each.
+    /// Names of folders, pipes and dangling links, each with its kind.
     ignored: BTreeMap<String, &'static str>,
 }
 
@@ -114,15 +114,15 @@ struct Entries {
 #[derive(Default)]
 struct Memory {
     seen: Files,
-    /// Failed tries of a file.
+    /// Number of failed attempts for each file.
     failures: HashMap<PathBuf, (FileVersion, u32)>,
-    /// `None` if the system has no watch for us; size and times decide then.
+    /// `None` if the system provides no watch. Then only sizes and times are compared.
     open: Option<OpenFiles>,
-    /// Files whose open writer was logged.
+    /// Files for which an open writer was already logged.
     awaited: HashSet<PathBuf>,
-    /// Texts without an end of their last line, and the scans for which they were unchanged.
+    /// Texts without a final line break, with the number of scans for which they were unchanged.
     unended: HashMap<PathBuf, (FileVersion, u32)>,
-    /// Ignored entries that were logged.
+    /// Ignored entries that were already logged.
     ignored: BTreeMap<String, &'static str>,
     /// The last lists that were moved, oldest first.
     put_away: VecDeque<PutAway>,
@@ -130,15 +130,15 @@ struct Memory {
 
 /// A list that was moved to `done/` or `refused/`.
 struct PutAway {
-    /// Its path in the inbox.
+    /// Its former path in the inbox.
     from: PathBuf,
     to: PathBuf,
-    /// As it was ingested.
+    /// Its version at the time of the ingest.
     version: FileVersion,
     at: DateTime<Utc>,
 }
 
-/// The words by which metrics count a list.
+/// Label values for the outcome of a list in metrics.
 const OUTCOMES: [&str; 3] = ["added", "already", "refused"];
 
 fn lists_total(outcome: &'static str) -> Counter {
@@ -186,7 +186,7 @@ impl Inbox {
         self.queue.site().data.join(FOLDER)
     }
 
-    /// Takes the files that are unchanged since the last scan, then rebuilds once if any was new.
+    /// Ingests the files that are unchanged since the last scan, then rebuilds once if any was new.
     async fn scan(&self, memory: &mut Memory) -> anyhow::Result<()> {
         let folder = self.folder();
         take_back(&mut memory.put_away);
@@ -225,14 +225,14 @@ impl Inbox {
                     memory.seen.remove(&path);
                     self.show(memory);
                 }
-                // The other files are taken all the same.
+                // The other files are still ingested.
                 Err(err) => all = all.and(Err(err)),
             }
         }
         all.and(self.rebuild().await)
     }
 
-    /// Shows what a scan has found on the status page.
+    /// Publishes the findings of a scan for the status page.
     fn show(&self, memory: &Memory) {
         let mut counts = self.status.lock();
         counts.scanned_at = Some(self.clock.now());
@@ -240,15 +240,16 @@ impl Inbox {
         counts.ignored = memory.ignored.keys().cloned().collect();
     }
 
-    /// Ingests a list and moves it out of the way. Returns its new path, unless another file took its
-    /// place meanwhile.
+    /// Ingests a list and moves it out of the inbox. Returns its new path, unless another file has
+    /// replaced it meanwhile.
     async fn take(
         &self,
         path: &Path,
         version: FileVersion,
         failures: &mut HashMap<PathBuf, (FileVersion, u32)>,
     ) -> anyhow::Result<Option<PathBuf>> {
-        // Written first: a server that dies right after an ingest must rebuild when it starts again.
+        // The marker is written first, so that a server that dies right after an ingest rebuilds at
+        // its next start.
         let marker = self.folder().join(BEHIND);
         let mut may_be_behind = marker.exists();
         new_file::open(&marker).with_context(|| format!("cannot write {}", marker.display()))?;
@@ -274,7 +275,7 @@ impl Inbox {
             fs::remove_file(&marker).with_context(|| format!("{}", marker.display()))?;
         }
         let file = path.file_name().unwrap_or_default().display();
-        // A file that took its place meanwhile is taken at a later scan.
+        // A file that has replaced it meanwhile is ingested by a later scan.
         let place =
             if FileVersion::read(path).is_ok_and(|now| now == version) {
                 let place = self.put_away(path, &outcome);
@@ -361,10 +362,10 @@ impl Inbox {
         if !marker.exists() {
             return Ok(());
         }
-        // The list that the marker was written for may have failed.
+        // The ingest for which the marker was written may have failed.
         let task = Rebuild { compact: false, only_if_behind: true };
         let outcome = match self.queue.run(Task::Rebuild(task)).await {
-            // The queue tries again automatically; the marker stays until a later scan finds no work.
+            // The queue retries automatically; the marker stays until a later scan finds no work.
             Err(QueueError::Paused(_)) => return Ok(()),
             outcome => outcome?,
         };
@@ -385,7 +386,7 @@ impl Memory {
         }
     }
 
-    /// Notes the entries that are ignored; logs each once.
+    /// Records the ignored entries and logs each once.
     fn ignore(&mut self, ignored: BTreeMap<String, &'static str>) {
         for (name, kind) in &ignored {
             if self.ignored.get(name) != Some(kind) {
@@ -399,9 +400,9 @@ impl Memory {
         self.ignored = ignored;
     }
 
-    /// Returns whether a text that ends within a line is to wait for its rest; logs it once.
+    /// Returns whether a text that ends within a line must wait for the rest. Logs it once.
     fn may_be_cut(&mut self, path: &Path, version: FileVersion) -> bool {
-        // The ingest reports what cannot be read.
+        // The ingest will report an unreadable file.
         if !feeds::ends_within_a_line(path).unwrap_or(false) {
             return false;
         }
@@ -416,15 +417,15 @@ impl Memory {
         *scans <= SCANS_UNENDED
     }
 
-    /// The name of a file that seems to be the rest of a list that was read, or a longer state of it, because
-    /// its writer opens it by its path for every piece.
+    /// Returns the name of a file that seems to be the rest or a longer version of a list already read,
+    /// because its writer reopens the path for every piece.
     fn rest_of(&self, path: &Path, now: DateTime<Utc>) -> Option<String> {
         let is_recent = |before: &&PutAway| now - before.at <= REST_WITHIN;
         let mut recent = self.put_away.iter().rev().filter(is_recent);
         let before = recent.find(|before| before.from == path)?;
         let (old, new) = (start_of(&before.to).ok()?, start_of(path).ok()?);
         let line = |bytes: &[u8]| bytes.split(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
-        // A corrected list begins with the header of the first.
+        // A corrected list starts with the same header as the first.
         if line(&old) == line(&new) && !new.starts_with(&old) {
             return None;
         }
@@ -438,7 +439,7 @@ impl Memory {
         Some(file)
     }
 
-    /// Returns whether a writer has the file open; logs it once.
+    /// Returns whether a writer has the file open. Logs it once.
     fn is_open(&mut self, path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default();
         let is_open = self.open.as_ref().is_some_and(|open| open.contains(name));
@@ -449,10 +450,10 @@ impl Memory {
     }
 }
 
-/// Moves lists back to the inbox that were written to after they had been moved.
+/// Moves lists that were written to after their move back to the inbox.
 fn take_back(put_away: &mut VecDeque<PutAway>) {
     put_away.retain(|PutAway { from, to, version, .. }| {
-        // Forget a list that was deleted or replaced.
+        // A deleted or replaced list is no longer watched.
         let Ok(now) = FileVersion::read(to) else { return false };
         if !now.is_later_state_of(version) {
             return now == *version;
@@ -477,7 +478,7 @@ fn take_back(put_away: &mut VecDeque<PutAway>) {
     });
 }
 
-/// Path of the note beside a refused list.
+/// Returns the path of the note beside a refused list.
 fn note_of(place: &Path) -> PathBuf {
     let mut note = place.as_os_str().to_owned();
     note.push(NOTE);
@@ -486,13 +487,13 @@ fn note_of(place: &Path) -> PathBuf {
 
 /// Why a list was neither added nor refused.
 enum Failed {
-    /// The cause may pass.
+    /// The failure may be temporary.
     Passing(anyhow::Error),
-    /// A crash or an internal error, which counts as a try.
+    /// A crash or an internal error, which counts as a failed attempt.
     Hard(anyhow::Error),
 }
 
-/// The path of `name` in `folder`, with a number if the plain path is taken.
+/// Returns the path of `name` in `folder`, with a number if the plain path is taken.
 fn free_path(folder: &Path, name: &OsStr) -> PathBuf {
     let plain = folder.join(name);
     let numbered = (2..).map(|number: u32| {
@@ -503,7 +504,7 @@ fn free_path(folder: &Path, name: &OsStr) -> PathBuf {
     std::iter::once(plain).chain(numbered).find(|path| !path.exists()).expect("numbers do not end")
 }
 
-/// The first bytes of a file.
+/// Reads the first bytes of a file.
 fn start_of(path: &Path) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     File::open(path)?.take(COMPARED_BYTES).read_to_end(&mut start)?;
@@ -514,7 +515,7 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The files that may be lists, and the entries that cannot be. Creates the folders that are missing.
+/// Returns the files that may be lists, and the entries that cannot be. Creates missing folders.
 fn entries(folder: &Path) -> io::Result<Entries> {
     let own = [DONE, REFUSED].map(|name| folder.join(name));
     own.iter().try_for_each(|folder| new_file::create_folder(folder))?;
@@ -541,9 +542,9 @@ fn entries(folder: &Path) -> io::Result<Entries> {
     Ok(entries)
 }
 
-/// The files in the inbox of a data folder that wait to be ingested.
+/// Returns the files in the inbox of a data folder that wait to be ingested.
 pub fn waiting(data: &Path) -> Vec<PathBuf> {
-    // Without an inbox, none wait.
+    // Without an inbox, no files wait.
     let entries = fs::read_dir(data.join(FOLDER)).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path()).filter(|path| path.is_file());
     paths.filter(|path| !is_hidden(path)).collect()

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// Raised when the shape of a request, a command or an outcome changes.
+/// Incremented when the shape of a request, a command or an outcome changes.
 const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub fn encode(body: &impl Serialize) -> serde_json::Result<Vec<u8>> {
 /// Decodes a message.
 ///
 /// # Errors
-/// It is not a message, or one of another version.
+/// The line is not a message, or has another version.
 pub fn decode<T: DeserializeOwned>(line: &[u8]) -> anyhow::Result<T> {
     let Message::<Box<RawValue>> { version, body } = serde_json::from_slice(line)?;
     ensure!(version == VERSION, "message version {version}, expected {VERSION}");

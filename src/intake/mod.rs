@@ -1,14 +1,15 @@
-//! Lists in, corpus and index generation out: the one pipeline behind `dropdex ingest`, `dropdex
+//! The pipeline from lists to corpus and index generation, used by `dropdex ingest`, `dropdex
 //! rebuild`, the admin socket and the inbox.
 //!
 //! [`run::run`] does the work in the calling process and returns an [`outcome::Outcome`]. A server
 //! never calls it: its [`queue::Queue`] starts a child process for each [`request::Request`], one at
 //! a time, and exchanges one typed message in each direction with it ([`worker`]).
 //!
-//! Measured with 6 million names on 2 busy cores: in the server, memory peaks at 1,172 MB and stays at
-//! 656 MB, search p50 is 0.39 ms and p99 24 ms; with a child 633 MB (child 1,151 MB), 615 MB, 0.28 ms, 24 ms.
-//! Both give memory back. The child is for containment: a truncated batch (SIGBUS), a panic or the OOM
-//! killer ends it and not the server, and it can be killed when the server stops.
+//! Measured with 6 million names on 2 busy cores: in the server, memory peaks at 1,172 MB and stays at 656
+//! MB, search p50 is 0.39 ms and p99 24 ms; with a child, the figures are 633 MB (child 1,151 MB), 615 MB,
+//! 0.28 ms and 24 ms. Both return memory to the system. The child serves containment: a truncated batch
+//! (SIGBUS), a panic or the OOM killer ends the child instead of the server, and it can be killed when the
+//! server stops.
 
 pub mod compact;
 pub mod inbox;

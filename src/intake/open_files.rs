@@ -1,8 +1,8 @@
-//! Files of a folder that a process on this machine has open for writing, by inotify.
+//! Detects files of a folder that a process on this machine has open for writing, with inotify.
 //!
-//! A writer that pauses leaves a file that looks complete by its size and times. The kernel reports when
-//! it closes the file, also when it was killed. There are no reports of other machines (NFS), and none of
-//! files that were opened before the watch began.
+//! The file of a pausing writer looks complete by its size and times. The kernel reports when the writer
+//! closes the file, even if it is killed. It does not report writers on other machines (NFS), or files
+//! opened before the watch began.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -14,7 +14,7 @@ use std::path::Path;
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 
-/// Room for some hundred events.
+/// Size of the event buffer, enough for a few hundred events.
 const EVENT_BYTES: usize = 16 << 10;
 
 /// A watch on one folder.
@@ -25,24 +25,24 @@ pub(super) struct OpenFiles {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// A file appeared; a hard link is never opened.
+    /// The file appeared. It may be a hard link, which is never opened.
     Created,
-    /// Opened after it was created, most likely for writing.
+    /// The file was opened after its creation, most likely for writing.
     Opened,
     Written,
 }
 
 impl OpenFiles {
-    /// Creates the queue of events; [`OpenFiles::watch`] starts them.
+    /// Creates the event queue; [`OpenFiles::watch`] starts the events.
     ///
     /// # Errors
-    /// The system refuses it, most likely because a user has too many of them.
+    /// The system refuses it, most likely because the user has too many queues.
     pub(super) fn new() -> Result<OpenFiles, Errno> {
         let events = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
         Ok(OpenFiles { events, files: HashMap::new() })
     }
 
-    /// Watches the folder. Repeated calls change nothing, unless another folder is at its path now.
+    /// Watches the folder. A repeated call has no effect, unless another folder has taken its path.
     ///
     /// # Errors
     /// The folder cannot be watched.
@@ -85,7 +85,7 @@ impl OpenFiles {
 
 fn record(files: &mut HashMap<OsString, State>, events: ReadFlags, name: Option<&OsStr>) {
     if events.contains(ReadFlags::QUEUE_OVERFLOW) {
-        // After lost notifications, a file whose close event was lost would wait forever.
+        // Events were lost. A file whose close event is among them would wait forever.
         return files.clear();
     }
     let Some(name) = name else { return };

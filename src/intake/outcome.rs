@@ -1,4 +1,4 @@
-//! The result of a request: an outcome per list, the generation built, and the failure if any.
+//! The result of a request: one outcome per list, the new generation, and the failure, if any.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -11,14 +11,14 @@ use crate::index::storage::manifest::Manifest;
 /// The result of a request.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The lists that were read, in their order. A refused one is the last.
+    /// The lists that were read, in order. A refused list is the last one.
     pub lists: Vec<ListReport>,
     /// The new generation, if one was built.
     pub generation: Option<Manifest>,
     /// Why the work stopped, other than a refused list.
     pub failure: Option<Failure>,
     pub seconds: f64,
-    /// Remarks for a terminal, in order: formats recognised, rows rejected.
+    /// Remarks for a terminal, in order, such as recognised formats and rejected rows.
     pub notes: Vec<String>,
 }
 
@@ -37,13 +37,13 @@ pub enum ListOutcome {
     /// The corpus has a new batch.
     Added {
         format: String,
-        /// How the list was read, as a clause: roles of columns, meaning of days.
+        /// How the list was read, as a clause about the roles of columns and the meaning of days.
         #[serde(default)]
         reading: String,
         ingested: Ingested,
     },
-    /// A zone file, compared with those of the days before; the lists that it led to are outcomes of
-    /// their own, before this one.
+    /// A zone file, compared with those of earlier days. The resulting lists are separate outcomes
+    /// before this one.
     Compared { zone: String, lists: u32 },
     /// The corpus already held this list; nothing changed.
     AlreadyHeld { format: String },
@@ -55,7 +55,8 @@ pub enum ListOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub step: Step,
-    /// Whether the cause lies outside the list and may pass: another ingest runs, the disk is full.
+    /// Whether the cause lies outside the list and is temporary, such as another ingest or a full
+    /// disk.
     pub is_transient: bool,
     /// One line: the error and its causes.
     pub message: String,
@@ -81,14 +82,14 @@ impl ListOutcome {
 }
 
 impl Outcome {
-    /// The result of a request that could not begin; the cause may pass.
+    /// Creates the result of a request that could not be started, for a temporary cause.
     pub fn failed(err: &anyhow::Error) -> Outcome {
         let message = one_line(err.as_ref());
         let failure = Failure { step: Step::Ingest, is_transient: true, message };
         Outcome { failure: Some(failure), ..Outcome::default() }
     }
 
-    /// The error to report: a failure, else the reason for which a list was refused.
+    /// Returns the error to report: the failure, or else the reason why a list was refused.
     pub fn error(&self) -> Option<&str> {
         let refused = self.lists.iter().find_map(|list| match &list.outcome {
             ListOutcome::Refused { reason } => Some(reason.as_str()),
@@ -97,7 +98,7 @@ impl Outcome {
         self.failure.as_ref().map(|failure| failure.message.as_str()).or(refused)
     }
 
-    /// The results of the lists that were added.
+    /// Returns the results of the added lists.
     pub fn added(&self) -> impl Iterator<Item = &Ingested> {
         self.lists.iter().filter_map(|list| match &list.outcome {
             ListOutcome::Added { ingested, .. } => Some(ingested),
@@ -106,7 +107,7 @@ impl Outcome {
     }
 }
 
-/// The error and its causes on one line, each cause once.
+/// Returns the error and its distinct causes on one line.
 pub fn one_line(err: &dyn Error) -> String {
     let mut line = String::new();
     let mut cause = Some(err);

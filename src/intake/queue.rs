@@ -1,8 +1,8 @@
-//! Requests beside a server, one at a time, each in a [`worker`] process.
+//! Runs the requests of a server one at a time, each in a [`worker`] process.
 //!
-//! A worker that ends without an outcome, by a signal or an error, is logged and counted. The corpus may then
-//! hold lists that no generation does, as after a failed rebuild and after a server that was killed.
-//! [`Queue::keep_built`] builds what is missing, with growing pauses.
+//! A worker that ends without an outcome, by a signal or an error, is logged and counted. As after a failed
+//! rebuild or a killed server, the corpus may then hold lists that are in no generation.
+//! [`Queue::keep_built`] builds the missing generation, and retries with growing pauses.
 
 use std::io;
 use std::process::ChildStdin;
@@ -20,11 +20,11 @@ use crate::intake::request::{Rebuild, Request, Site, Task};
 use crate::intake::run::{self, IndexState};
 use crate::intake::worker;
 
-/// Pauses before a failed rebuild is tried again; the last one repeats. Memory or disk space that lacked
-/// may be there later.
+/// Pauses before retrying a failed rebuild; the last one repeats. Memory or disk space may become
+/// available meanwhile.
 const PAUSES_SECONDS: [u64; 5] = [10, 60, 300, 900, 3600];
 
-/// Why there is no outcome.
+/// Reasons why a request has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
     #[error("the server is stopping; nothing is half done, run the command again")]
@@ -45,7 +45,7 @@ pub enum QueueError {
 /// A failure of the last job that should have built an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobProblem {
-    /// One line. It may name files.
+    /// The error on one line. It may name files.
     pub text: String,
     /// First of the failures in a row.
     pub since: DateTime<Utc>,
@@ -54,7 +54,7 @@ pub struct JobProblem {
     pub next_try: DateTime<Utc>,
 }
 
-/// How the jobs of a server do, shared with the pages that show it.
+/// Status of a server's jobs, shared with the pages that show it.
 #[derive(Debug, Default)]
 pub struct JobStatus {
     state: std::sync::Mutex<JobState>,
@@ -68,7 +68,7 @@ struct JobState {
 }
 
 impl JobStatus {
-    /// Why lists are not in the index yet; `None` while nothing failed.
+    /// Returns why lists are not in the index yet; `None` if nothing failed.
     pub fn problem(&self) -> Option<JobProblem> {
         self.lock().problem.clone()
     }
@@ -91,7 +91,7 @@ impl JobStatus {
         *self.lock() = JobState::default();
     }
 
-    /// When the next try is due, if any is planned.
+    /// Returns when the next attempt is due, if one is planned.
     fn next_try(&self) -> Option<Instant> {
         self.lock().next_try
     }
@@ -101,7 +101,7 @@ impl JobStatus {
     }
 }
 
-/// The words by which metrics count a job.
+/// Label values for the outcome of a job in metrics.
 const OUTCOMES: [&str; 3] = ["ok", "failed", "crashed"];
 
 fn jobs_total(outcome: &'static str) -> metrics::Counter {
@@ -120,15 +120,15 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// An empty queue for the installation `site`, which reports to `status`. It ends when the sender of
-    /// `stopped` is dropped.
+    /// Creates an empty queue for the installation `site`, which reports to `status`. It ends when the
+    /// sender of `stopped` is dropped.
     pub fn new(
         site: Site,
         log_json: bool,
         status: Arc<JobStatus>,
         stopped: watch::Receiver<()>,
     ) -> Queue {
-        // Exported before the first job.
+        // Creating the gauge exports it before the first job.
         drop(metrics::gauge!("dropdex_jobs"));
         OUTCOMES.into_iter().for_each(|outcome| jobs_total(outcome).increment(0));
         Queue { site, log_json, turn: Arc::default(), status, stopped }
@@ -139,20 +139,20 @@ impl Queue {
         &self.site
     }
 
-    /// Waits for its turn and runs `task` on the server's own installation.
+    /// Waits for a turn and runs `task` on the server's own installation.
     ///
     /// # Errors
-    /// As [`Queue::run_request`].
+    /// The errors of [`Queue::run_request`].
     pub async fn run(&self, task: Task) -> Result<Outcome, QueueError> {
         self.run_request(Request { site: self.site.clone(), task }).await
     }
 
-    /// Waits for its turn and runs a request.
+    /// Waits for a turn and runs a request.
     ///
     /// # Errors
-    /// A list would get the day of a clock that is not trusted, the worker cannot be started or crashes, or the server
-    /// stops: then the worker is killed, and nothing is half done. A rebuild that is only wanted if lists are missing
-    /// waits after a failure.
+    /// A list would get its day from an untrusted clock, the worker cannot be started or crashes, or the server stops.
+    /// If it stops, the worker is killed, and nothing is left half done. After a failure, a rebuild with
+    /// `only_if_behind` is refused during the pause.
     pub async fn run_request(&self, request: Request) -> Result<Outcome, QueueError> {
         if matches!(&request.task, Task::Rebuild(Rebuild { only_if_behind: true, .. }))
             && self.status.next_try().is_some_and(|next| next > Instant::now())
@@ -177,7 +177,7 @@ impl Queue {
         outcome
     }
 
-    /// Logs, counts and plans what follows from an outcome.
+    /// Logs and counts an outcome, and plans a retry if needed.
     fn note(&self, outcome: &Result<Outcome, QueueError>, is_own: bool, is_rebuild: bool) {
         let [ok, failed, crashed] = OUTCOMES;
         let (word, problem) = match outcome {
@@ -212,7 +212,7 @@ impl Queue {
         }
     }
 
-    /// Builds a generation whenever the corpus holds lists that no generation has: at the start,
+    /// Builds a generation whenever the corpus holds lists that are in no generation: at startup,
     /// and after failed jobs. Runs until `stop` completes.
     pub async fn keep_built(self, stop: impl Future<Output = ()>) {
         let work = async {
@@ -236,10 +236,10 @@ impl Queue {
         }
     }
 
-    /// Builds what is missing. Failures are planned by [`Queue::note`].
+    /// Builds the missing generation. [`Queue::note`] plans retries of failures.
     async fn build(&self) {
         let task = Rebuild { compact: false, only_if_behind: true };
-        // Paused: another failure came meanwhile.
+        // `Paused` means that another failure occurred meanwhile.
         let _ = self.run(Task::Rebuild(task)).await;
     }
 
@@ -250,7 +250,7 @@ impl Queue {
         let (begun, started) = oneshot::channel::<io::Result<Option<ChildStdin>>>();
         let (ended, outcome) = oneshot::channel();
         let log_json = self.log_json;
-        // Runs on its own thread, since the blocking pool is for queries.
+        // It runs on its own thread, because the blocking pool is for queries.
         thread::Builder::new().name("intake".to_owned()).spawn(move || {
             let began = Instant::now();
             let mut child = match worker::start(&request, log_json) {
@@ -264,13 +264,13 @@ impl Queue {
             let _ = ended.send(outcome);
         })?;
         let gone = |_| io::Error::other("the thread of the worker panicked");
-        // The worker ends when this is dropped: see `worker`.
+        // Dropping this ends the worker; see `worker`.
         let _stdin = started.await.map_err(gone)??;
         outcome.await.map_err(gone)?.map_err(QueueError::Crashed)
     }
 }
 
-/// Counts a request in the gauge of those that run or wait.
+/// Guard that counts a request in the gauge of running and waiting ones.
 struct Counted(metrics::Gauge);
 
 impl Counted {

@@ -1,4 +1,5 @@
-//! Requests: work for the pipeline. A request is complete, so that running it reads no settings.
+//! Requests: work for the pipeline. A request is self-contained, so that running it reads no
+//! settings.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -22,19 +23,19 @@ pub struct Request {
     pub task: Task,
 }
 
-/// The folders of an installation and how it builds generations.
+/// The folders of an installation, and its settings for building generations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Site {
     pub data: PathBuf,
     pub index: PathBuf,
     pub build: BuildSettings,
-    /// A rebuild compacts the corpus first when it has more batches than this; 0 never compacts.
+    /// Number of batches above which a rebuild compacts the corpus first; 0 never compacts.
     pub compact_above: u32,
-    /// Memory of the process that runs a request for a server.
+    /// Memory limit of the process that runs a request for a server.
     #[serde(default)]
     pub worker: WorkerMemory,
     pub clock: Clock,
-    /// Names of zones that become names of the corpus.
+    /// Selects the names of zone files that enter the corpus.
     #[serde(default)]
     pub zone_names: zones::Keep,
     /// Tables that replace the compiled ones.
@@ -42,8 +43,8 @@ pub struct Site {
     pub tables: Vec<TableFile>,
 }
 
-/// Maximum memory of a worker process, in MiB: a list that takes more than a rebuild ever does is damaged, or
-/// made to exhaust the machine.
+/// Maximum memory of a worker process, in MiB. A list that needs more than any rebuild is damaged, or made to
+/// exhaust the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorkerMemory {
@@ -51,17 +52,17 @@ pub struct WorkerMemory {
 }
 
 impl WorkerMemory {
-    /// Less does not start the threads of a rebuild.
+    /// The threads of a rebuild cannot start with less.
     pub const MIN_MIB: u32 = 32;
-    /// Dictionaries, threads, and the new index that a rebuild opens to verify it.
+    /// Memory for dictionaries, threads, and the new index that a rebuild opens to verify it.
     const BESIDES_MIB: u64 = 2 << 10;
 
-    /// A limit of at least [`WorkerMemory::MIN_MIB`].
+    /// Creates a limit, raised to [`WorkerMemory::MIN_MIB`] if lower.
     pub fn from_mib(mib: u32) -> WorkerMemory {
         WorkerMemory { mib: mib.max(WorkerMemory::MIN_MIB) }
     }
 
-    /// Twice what a rebuild may take, and what any worker needs.
+    /// Creates a limit of twice the memory bound of a rebuild, plus the base need of any worker.
     pub fn for_rebuild(bound: MemoryBound) -> WorkerMemory {
         let mib = 2 * (bound.bytes() >> 20) + WorkerMemory::BESIDES_MIB;
         WorkerMemory::from_mib(u32::try_from(mib).unwrap_or(u32::MAX))
@@ -78,7 +79,7 @@ impl Default for WorkerMemory {
     }
 }
 
-/// In MiB, like the setting.
+/// Formats the limit in MiB, like the setting.
 impl fmt::Display for WorkerMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} MiB", self.mib)
@@ -99,11 +100,12 @@ pub struct Ingest {
     pub lists: Lists,
     /// The drop date of lists that carry none.
     pub drop_date: Option<Day>,
-    /// When the lists were observed; `None` takes the list's own time stamp, else now.
+    /// When the lists were observed; `None` uses the list's own time stamp, or else the current
+    /// time.
     pub observed_at: Option<DateTime<Utc>>,
     /// Where the lists were fetched from.
     pub origin: Option<Origin>,
-    /// The zone that a zone file must hold; `None` takes any.
+    /// Required zone of a zone file; `None` accepts any.
     #[serde(default)]
     pub zone: Option<String>,
     /// Whether to build a generation if the corpus holds lists that are not in one.
@@ -111,7 +113,7 @@ pub struct Ingest {
 }
 
 impl Task {
-    /// Whether the day of the work becomes that of lists.
+    /// Whether lists may get the current day as their day.
     pub fn dates_lists(&self) -> bool {
         matches!(self, Task::Ingest(Ingest { observed_at: None, .. }))
     }
@@ -123,7 +125,7 @@ impl Task {
 pub enum Lists {
     /// Each file is one list; `None` recognises the format.
     Files { files: Vec<PathBuf>, format: Option<Format> },
-    /// Two files of one zone; what changed between them is one list.
+    /// Two files of one zone; the changes between them are one list.
     ZonePair { older: PathBuf, newer: PathBuf },
 }
 
@@ -132,12 +134,12 @@ pub enum Lists {
 pub struct Rebuild {
     /// Merges all batches into one first.
     pub compact: bool,
-    /// Builds nothing when a generation holds every list.
+    /// Builds nothing if a generation already holds every list.
     pub only_if_behind: bool,
 }
 
 impl Task {
-    /// The files that the task reads, besides the corpus.
+    /// Returns the files that the task reads, besides the corpus.
     pub fn files(&self) -> Vec<PathBuf> {
         match self {
             Task::Rebuild(_) => Vec::new(),

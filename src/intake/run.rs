@@ -1,4 +1,4 @@
-//! Files to corpus to generation, in the calling process.
+//! Runs requests in the calling process: from files to corpus to generation.
 
 use std::fs;
 use std::io;
@@ -29,10 +29,10 @@ use crate::vocab::popularity::ListEdition;
 use crate::vocab::tables::Table;
 use crate::zones::{self, Kind, Tracker, ZoneError};
 
-/// Folder in the data folder with what is kept of each zone.
+/// Folder in the data folder for the state of each zone.
 const ZONES: &str = "zones";
 
-/// Follows the work while it runs, for a terminal.
+/// Observes the progress of the work, for a terminal.
 pub trait Observer {
     /// A remark, which is also in [`Outcome::notes`].
     fn note(&self, _note: &str) {}
@@ -40,10 +40,10 @@ pub trait Observer {
     fn progress(&self, _read: u64, _size: u64) {}
 }
 
-/// Observes nothing.
+/// Ignores all progress.
 impl Observer for () {}
 
-/// Runs a request to its end. A failure is part of the outcome.
+/// Runs a request to its end. Failures are part of the outcome.
 pub fn run(request: &Request, observer: &dyn Observer) -> Outcome {
     let started = Instant::now();
     let Request { site, task } = request;
@@ -66,7 +66,7 @@ pub fn run(request: &Request, observer: &dyn Observer) -> Outcome {
 #[error("the file changed while it was read; try again")]
 struct Changed;
 
-/// Whether the list itself is at fault, so that every further try would fail as well.
+/// Whether the list itself is at fault, so that every retry would fail as well.
 fn is_refusal(err: &anyhow::Error) -> bool {
     err.chain().any(|cause| {
         cause.is::<FeedError>()
@@ -83,7 +83,7 @@ fn is_refusal(err: &anyhow::Error) -> bool {
     })
 }
 
-/// Whether the cause lies outside the list and may pass.
+/// Whether the cause lies outside the list and is temporary.
 fn is_transient(err: &anyhow::Error) -> bool {
     err.chain().any(|cause| {
         cause.is::<Changed>()
@@ -93,7 +93,7 @@ fn is_transient(err: &anyhow::Error) -> bool {
     })
 }
 
-/// A request at work.
+/// A running request.
 struct Work<'a> {
     site: &'a Site,
     observer: &'a dyn Observer,
@@ -106,7 +106,8 @@ impl<'a> Work<'a> {
     fn ingest(&mut self, ingest: &Ingest) -> anyhow::Result<()> {
         let corpus = Corpus::open(&self.site.data)?;
         let read = self.add_lists(&corpus, ingest);
-        // A process that was killed before its rebuild left lists that no generation holds.
+        // A process that was killed before its rebuild may have left lists that are in no
+        // generation.
         let is_behind = || {
             self.outcome.error().is_none()
                 && index_state_of(&corpus, &self.site.index) != IndexState::Current
@@ -201,7 +202,8 @@ impl<'a> Work<'a> {
         let Ingest { drop_date, observed_at, .. } = *ingest;
         let options = ReadOptions { format, drop_date, observed_at, now };
         let feed = match Feed::open(path, &options) {
-            // Before it is hashed, which takes minutes: a zone is identified by its serial number.
+            // A zone file is handled before hashing, which takes minutes, because a zone is
+            // identified by its serial number.
             Err(FeedError { problem: FeedProblem::ZoneFile, .. }) => {
                 return self.add_zone(corpus, ingest, format, path);
             }
@@ -222,7 +224,7 @@ impl<'a> Work<'a> {
                 let ingested = corpus.ingest_ranked(&source, edition, rows)?;
                 return Ok(self.added(source, reading, ingested));
             }
-            // It was ingested, and is not to be read in another way.
+            // The list was already ingested, and no other reading is requested.
             Err(_) if (drop_date, observed_at) == (None, None) && is_held_as(&held, format) => {
                 return Ok(self.already_held(path, &held[0].1));
             }
@@ -245,7 +247,7 @@ impl<'a> Work<'a> {
         Ok(self.added(source, reading, ingested))
     }
 
-    /// Identity and origin of a list whose head is read.
+    /// Returns the identity and origin of a list whose head has been read.
     fn source<T>(
         &mut self,
         ingest: &Ingest,
@@ -254,7 +256,7 @@ impl<'a> Work<'a> {
         feed: &Feed<T>,
         replaces: Vec<u32>,
     ) -> anyhow::Result<Source> {
-        // The batch would carry the hash of another file.
+        // Otherwise the batch would contain the hash of another file.
         if version(path)? != opened {
             return Err(Changed.into());
         }
@@ -286,7 +288,7 @@ impl<'a> Work<'a> {
         })
     }
 
-    /// The outcome of a popularity list when the corpus holds it or a newer one.
+    /// Returns the outcome of a popularity list if the corpus holds it or a newer one.
     fn find_ranked(
         &mut self,
         corpus: &Corpus,
@@ -311,8 +313,8 @@ impl<'a> Work<'a> {
         Ok(Some(ListOutcome::AlreadyHeld { format: Format::Ranked.to_string() }))
     }
 
-    /// Compares a zone file, or the list of a registry, with those of the days before, and adds the lists
-    /// of drops that follow.
+    /// Compares a zone file, or the list of a registry, with those of earlier days, and adds the
+    /// resulting lists of drops.
     fn add_zone(
         &mut self,
         corpus: &Corpus,
@@ -341,7 +343,7 @@ impl<'a> Work<'a> {
             day => day?,
         };
         let mut tracker = Tracker::open(&self.site.data.join(ZONES).join(&folder))?;
-        // Lists of an ingest that ended before they were added.
+        // Lists left by an ingest that ended before adding them.
         let waited = self.add_drops(corpus, ingest, &mut tracker)?;
         let outcome = tracker.take(path, day, kind, self.site.zone_names)?;
         self.note(format!("{}: zone {zone} on {day}: {outcome}", path.display()));
@@ -375,7 +377,7 @@ impl<'a> Work<'a> {
         older: &Path,
         newer: &Path,
     ) -> anyhow::Result<ListOutcome> {
-        // The pair is one list, identified by both files in their order.
+        // The pair is one list, identified by both files in order.
         let sha256 = Sha256::new().chain_update(sha256(older)?).chain_update(sha256(newer)?);
         let sha256 = sha256.finalize().into();
         let day = feeds::zone_day(newer, ingest.drop_date)?;
@@ -417,7 +419,7 @@ impl<'a> Work<'a> {
         Ok(self.added(source, reading, ingested))
     }
 
-    /// The outcome of a list that the corpus already holds.
+    /// Returns the outcome for a list that the corpus already holds.
     fn already_held(&mut self, path: &Path, held: &BatchMeta) -> ListOutcome {
         let day = held.day.map(|day| format!(" with the day {day}")).unwrap_or_default();
         self.note(format!(
@@ -444,7 +446,7 @@ impl<'a> Work<'a> {
         self.outcome.notes.push(note);
     }
 
-    /// A function that reports how far the file at `path` has been read.
+    /// Returns a function that reports how far the file at `path` has been read.
     fn progress(&self, path: &Path, read: Arc<AtomicU64>) -> anyhow::Result<impl Fn() + use<'a>> {
         let size = fs::metadata(path).with_context(|| unreadable(path))?.len();
         let observer = self.observer;
@@ -452,19 +454,19 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Whether one of these lists was read in this format, or in any without one.
+/// Whether one of these lists was read in the given format; without one, in any format.
 fn is_held_as(held: &[(u32, BatchMeta)], format: Option<Format>) -> bool {
     let is_same = |meta: &BatchMeta| format.is_none_or(|format| meta.format == format.as_str());
     held.iter().any(|(_, meta)| is_same(meta))
 }
 
-/// How a list is to be read, by its options.
+/// How a list is to be read, according to the options.
 struct Asked {
     format: Option<Format>,
     /// The day of `--drop-date`, if the format uses it.
     day: Option<Day>,
     observed_at: Option<DateTime<Utc>>,
-    /// The day of a list of bare names, from wherever.
+    /// The day of a list of bare names, from any source.
     of_day: Option<Day>,
 }
 
@@ -475,9 +477,9 @@ enum Identity<'a> {
 }
 
 impl Asked {
-    /// Compares with the lists of the same bytes (`data/docs/sources.md`). What the options say about the
-    /// reading decides; without options the list is held. The exception is a list of bare names of another
-    /// day by its file name: a publisher repeats names.
+    /// Compares with the held lists of the same bytes (`data/docs/sources.md`). If options determine the
+    /// reading, it must be the same; without options, the list is held. The exception is a list of bare
+    /// names with another day in its file name, because a publisher may repeat names.
     fn identify<'a>(&self, held: &'a [(u32, BatchMeta)], file: &str) -> Identity<'a> {
         let is_asked = |meta: &BatchMeta| {
             self.format.is_none_or(|format| meta.format == format.as_str())
@@ -494,7 +496,7 @@ impl Asked {
         if asked().next().is_some() {
             return Identity::New { replaces: Vec::new() };
         }
-        // Of several days, the one of this file is corrected.
+        // If lists of several days have these bytes, only the one with this file name is corrected.
         let is_same = |(_, meta): &&(u32, BatchMeta)| meta.source == file;
         let all = || held.iter();
         let numbers = match all().any(|held| is_same(&held)) {
@@ -505,18 +507,18 @@ impl Asked {
     }
 }
 
-/// How the index of an installation stands to its lists.
+/// State of an installation's index relative to its lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexState {
-    /// It holds all of them. Also if the corpus is in use: its user builds the index.
+    /// The index holds all lists, or the corpus is in use by a process that will build the index.
     Current,
     /// The corpus holds lists that are not in a generation.
     Lacks,
-    /// It was built from other lists, as after a restore into a new data folder beside an old index.
+    /// The index was built from other lists, for example before a restore into a new data folder.
     Foreign,
 }
 
-/// Compares the lists and the index of an installation, without verifying either.
+/// Compares the index of an installation with its lists, without verifying either.
 pub fn index_state(site: &Site) -> IndexState {
     if !Corpus::has_lists(&site.data) {
         return IndexState::Current;
@@ -557,8 +559,7 @@ fn index_state_of(corpus: &Corpus, index: &Path) -> IndexState {
     if lists > indexed || !is_joined { IndexState::Lacks } else { IndexState::Current }
 }
 
-/// Identity and state of a file. It differs for another file at the same path and for a file that
-/// was written to.
+/// Identity and state of a file. It changes if the file is replaced or written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileVersion {
     pub is_file: bool,
@@ -568,7 +569,7 @@ pub struct FileVersion {
 }
 
 impl FileVersion {
-    /// Reads the version of the file at `path`; symbolic links are followed.
+    /// Reads the version of the file at `path`. Follows symbolic links.
     ///
     /// # Errors
     /// An I/O error.
@@ -582,7 +583,7 @@ impl FileVersion {
         })
     }
 
-    /// Returns true for another state of the same file: it was written to.
+    /// Whether this is another state of the same file, which was written to in between.
     pub fn is_later_state_of(&self, before: &FileVersion) -> bool {
         self.inode == before.inode && self != before
     }

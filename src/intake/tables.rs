@@ -1,8 +1,9 @@
-//! Files of tables that age ([`crate::vocab::tables`]): those that were fetched, in `tables/` of the data
-//! folder, and the Public Suffix List that the settings name.
+//! Files of tables that need updates ([`crate::vocab::tables`]): fetched ones in `tables/` of the data
+//! folder, and the Public Suffix List named in the settings.
 //!
 //! A file is never changed: `psl-2026-11-20_08-12-33_UTC-0a1b2c3d4e5f6071.dat` is a table, its version and
-//! the start of its SHA-256. A process uses the newest ones when it starts, and names them to its workers.
+//! the start of its SHA-256. A process uses the newest ones at its start, and passes their names to its
+//! workers.
 
 use std::fs;
 use std::io;
@@ -22,19 +23,19 @@ const FOLDER: &str = "tables";
 const SUM_CHARS: usize = 16;
 const ENDING: &str = ".dat";
 
-/// The file of a table that a process uses.
+/// The file of a table in use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableFile {
     pub table: Table,
     pub path: PathBuf,
-    /// SHA-256 of the file when the process that made the request read it, in hex.
+    /// SHA-256 of the file, in hex, as read by the process that made the request.
     pub sha256: String,
-    /// Whether the settings name the file.
+    /// Whether the file is named in the settings.
     pub is_fixed: bool,
 }
 
 impl TableFile {
-    /// Reads the Public Suffix List that the settings name, and uses it in this process.
+    /// Reads the Public Suffix List named in the settings, and uses it in this process.
     ///
     /// # Errors
     /// The file cannot be read or is not such a list.
@@ -79,16 +80,16 @@ fn parse(table: Table, bytes: &[u8]) -> Result<Published, TableError> {
     Published::parse(table, text, hex::encode(Sha256::digest(bytes)))
 }
 
-/// A fetched table that is valid.
+/// Result for a valid fetched table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     pub entries: u64,
     pub version: String,
-    /// False if it was held already, or is older than the copy that is compiled in.
+    /// False if it is already held, or is older than the compiled copy.
     pub is_new: bool,
 }
 
-/// Why a table that was fetched is not kept.
+/// Why a fetched table is not kept.
 #[derive(Debug, thiserror::Error)]
 pub enum KeepError {
     #[error(transparent)]
@@ -109,8 +110,8 @@ impl TablesFolder {
         TablesFolder(data.join(FOLDER))
     }
 
-    /// Uses the newest tables in this process, except those in `fixed`. Also returns why tables are not
-    /// used; the previous file, or else the compiled copy, replaces them.
+    /// Uses the newest tables in this process, except those in `fixed`. Also returns why tables cannot
+    /// be used; the previous file or the compiled copy then replaces them.
     pub fn install(&self, fixed: Option<TableFile>) -> (Vec<TableFile>, Vec<anyhow::Error>) {
         let (mut used, mut problems) = (Vec::from_iter(fixed), Vec::new());
         for table in Table::ALL {
@@ -119,7 +120,7 @@ impl TablesFolder {
             }
             for held in self.held(table) {
                 match held.read(table) {
-                    // The program was updated since.
+                    // The program, and with it the compiled copy, was updated since.
                     Ok(published) if published.version().is_none_or(|it| it.is_outdated()) => break,
                     Ok(published) => {
                         let (path, sha256) = (held.path, published.sha256.clone());
@@ -134,10 +135,10 @@ impl TablesFolder {
         (used, problems)
     }
 
-    /// Checks a table that was fetched on the day `today`, and keeps it for the next start.
+    /// Checks a table fetched on the day `today`, and keeps it for the next start.
     ///
     /// # Errors
-    /// It is not complete, or older than what is held; or it cannot be written.
+    /// The table is incomplete, older than the held one, or cannot be written.
     pub fn keep(&self, table: Table, bytes: &[u8], today: Day) -> Result<Kept, KeepError> {
         let published = parse(table, bytes)?;
         let version = published.check(today)?;
@@ -149,7 +150,7 @@ impl TablesFolder {
         if version.is_outdated() {
             return Ok(kept(false));
         }
-        // A damaged file does not stand in the way of a whole one.
+        // A damaged file does not prevent storing a complete one.
         let newest = self.held(table).into_iter().find(|held| held.read(table).is_ok());
         match newest {
             Some(held) if held.version == version.as_str() => return Ok(kept(false)),
@@ -172,8 +173,8 @@ impl TablesFolder {
         !self.held(table).is_empty()
     }
 
-    /// Removes tables that are older than those in `used`. Only for the one server of the data folder, at
-    /// its start: its workers read the files that it names.
+    /// Removes tables older than those in `used`. Only the server that holds the data folder may call
+    /// this, at its start, because its workers read the files that it names.
     ///
     /// # Errors
     /// A file cannot be removed.
@@ -187,7 +188,7 @@ impl TablesFolder {
         Ok(())
     }
 
-    /// The files of a table, newest first.
+    /// Returns the files of a table, newest first.
     fn held(&self, table: Table) -> Vec<Held> {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
         let held = |entry: fs::DirEntry| {
@@ -203,7 +204,7 @@ impl TablesFolder {
     }
 }
 
-/// A file in the folder, by its name.
+/// A file in the folder, described by its name.
 struct Held {
     version: String,
     sum: String,
@@ -254,7 +255,7 @@ mod tests {
         let held = folder.held(Table::Delegated);
         assert_eq!(held.len(), 2);
 
-        // A damaged file is passed over, and does not keep a whole one out.
+        // A damaged file is skipped, and does not prevent storing a complete one.
         let newest = &held[0].path;
         let whole = fs::read(newest).expect("readable");
         fs::write(newest, &whole[..whole.len() - 5]).expect("written");

@@ -5,9 +5,9 @@
 //! its standard output ([`crate::intake::message`]). Log lines of the worker go to the server's standard
 //! error. Exit code and log text carry no meaning.
 //!
-//! The server keeps the worker's standard input open for as long as it wants the outcome. When the
-//! pipe closes, because the server stops or dies, the worker kills itself. The corpus and the index
-//! folder stay sound whenever that happens.
+//! The server keeps the worker's standard input open as long as it wants the outcome. When the pipe
+//! closes, because the server stops or dies, the worker kills itself. This leaves the corpus and
+//! the index folder valid at any time.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -28,16 +28,16 @@ use crate::intake::tables::TableFile;
 
 /// The internal subcommand, hidden from `--help`.
 pub const SUBCOMMAND: &str = "intake-worker";
-/// This executable, also after an upgrade replaced its file.
+/// This executable, even after an upgrade has replaced its file.
 const EXECUTABLE: &str = "/proc/self/exe";
-/// Priority of a worker. It gives way to request threads, including those of long queries
-/// (`http/work`).
+/// Niceness of a worker: lower priority than request threads, including those of long queries
+/// (`service/work`).
 const NICE: i32 = 15;
-/// Environment variables that start so are settings of the server, secrets among them.
+/// Prefix of environment variables with settings of the server, some of them secret.
 const SETTINGS_PREFIX: &str = "DROPDEX_";
 
-/// Starts a worker and sends it `request`, an encoded [`Request`]. It works while its standard input
-/// stays open.
+/// Starts a worker and sends it `request`, an encoded [`Request`]. The worker runs while its
+/// standard input stays open.
 ///
 /// # Errors
 /// The process cannot be started.
@@ -49,12 +49,12 @@ pub fn start(request: &[u8], log_json: bool) -> io::Result<Child> {
             command.env_remove(name);
         }
     }
-    // The allocator otherwise reserves a gibibyte at once, which would count towards the memory limit; and
-    // a backtrace needs memory: a worker that has none left would hang.
+    // By default, the allocator reserves a gibibyte at once, which would count towards the memory limit. A
+    // backtrace needs memory, so a worker without any left would hang.
     command.env("MIMALLOC_ARENA_EAGER_COMMIT", "0").env("RUST_BACKTRACE", "0");
     let mut worker = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     if let Some(stdin) = &mut worker.stdin {
-        // A worker that does not read has died, which `collect` reports.
+        // If the write fails, the worker has died, which `collect` reports.
         let _ = stdin.write_all(request);
     }
     Ok(worker)
@@ -70,14 +70,14 @@ pub fn collect(mut worker: Child, memory: WorkerMemory) -> anyhow::Result<Outcom
         BufReader::new(stdout).read_until(b'\n', &mut line).context("its output")?;
     }
     let status = worker.wait()?;
-    // A truncated line is not an outcome either.
+    // A truncated line is not an outcome.
     ensure!(line.ends_with(b"\n"), "{}", cause(status, memory));
     decode(&line)
 }
 
-/// How a worker ended, with the usual cause.
+/// Describes how a worker ended, with the usual cause.
 fn cause(status: ExitStatus, memory: WorkerMemory) -> String {
-    // The standard library aborts when there is no memory.
+    // The standard library aborts when memory runs out.
     if status.signal() == Some(Signal::ABORT.as_raw()) {
         return format!(
             "{status}: most likely its memory was limited to too little, {memory}; if the list is not damaged, \
@@ -93,7 +93,8 @@ fn cause(status: ExitStatus, memory: WorkerMemory) -> String {
     format!("{status}; its memory was limited to {memory} (index.worker_memory_mib)")
 }
 
-/// Keeps the worker from taking the memory of others: the system ends it first, and its own limit before.
+/// Keeps the worker from using up the memory of others: its own limit stops it, and the OOM killer
+/// chooses it first.
 fn bound_memory(memory: WorkerMemory) {
     let before = getrlimit(Resource::Data);
     let bytes = memory.bytes().min(before.maximum.unwrap_or(u64::MAX));
@@ -110,12 +111,12 @@ fn same_tables(request: &Request) -> anyhow::Result<()> {
     request.site.tables.iter().try_for_each(TableFile::install_same)
 }
 
-/// Runs as a worker: a request from standard input, the outcome to standard output.
+/// Runs as a worker: reads a request from standard input and writes the outcome to standard output.
 ///
 /// # Errors
-/// The request is not a message of this version, or the server is gone.
+/// The request is not a message of this version, or the server no longer runs.
 pub fn serve() -> anyhow::Result<()> {
-    // Threads that are started from here on inherit it.
+    // Threads started from here on inherit the priority.
     if let Err(err) = setpriority_process(None, NICE) {
         tracing::debug!(error = %err, "cannot lower the priority of the intake worker");
     }

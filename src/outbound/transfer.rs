@@ -122,7 +122,7 @@ impl Transfer {
     /// `max_bytes`.
     ///
     /// # Errors
-    /// The zone's name is invalid, the guard refuses the address, or no connection can be made.
+    /// `zone` is not a valid name, the guard refuses the address, or no connection can be made.
     pub async fn connect(
         client: &Client,
         (host, port): (&str, u16),

@@ -1,7 +1,7 @@
 //! Formats a score as a table: the points of each part, the caps, and the scores of variants. Pure.
 //!
-//! Parts and caps come from the JSON of the API, under any names: a scorer with other parts needs
-//! no change here.
+//! Parts and caps are taken from the JSON of the API, under any names, so a scorer with other parts
+//! needs no change here.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -17,8 +17,8 @@ pub struct Score<'a> {
     pub name: &'a DomainName,
     pub dqs: Dqs,
     pub explanation: &'a str,
-    /// The signals as in the API: `points` with a number per part, and `caps`, each with `name` and
-    /// `max`.
+    /// The signals as in the API: `points` with a number for each part, and `caps`, each with
+    /// `name` and `max`.
     pub signals: &'a Value,
     /// Empty without `--why-not`.
     pub why_not: &'a [Variant],
@@ -26,7 +26,7 @@ pub struct Score<'a> {
 
 /// Points per block of a bar.
 const POINTS_PER_BLOCK: u64 = 2;
-/// Maximum blocks of a bar, so that a line fits in 80 columns. No part reaches it.
+/// Maximum blocks of a bar, so that lines fit in 80 columns. No part reaches it.
 const BLOCKS_MAX: u64 = 40;
 
 /// A line of the table: a part or cap, its points, and a bar or remark.
@@ -47,7 +47,7 @@ pub fn write(out: &mut impl Write, score: &Score<'_>) -> io::Result<()> {
     write_why_not(out, score.why_not)
 }
 
-/// The name, with its Unicode form if that differs.
+/// Returns the name, with its Unicode form if that differs.
 fn display_name(name: &DomainName) -> String {
     match name.unicode() {
         unicode if unicode == name.as_str() => name.to_string(),
@@ -69,7 +69,7 @@ fn lines(score: &Score<'_>) -> Vec<Line> {
     lines
 }
 
-/// Parts with points, those with the most points first.
+/// Returns the parts with points, those with the most points first.
 fn parts(signals: &Value) -> Vec<(&str, i64)> {
     let all = signals["points"].as_object().into_iter().flatten();
     let points = all.filter_map(|(part, points)| Some((part.as_str(), points.as_i64()?)));
@@ -87,7 +87,7 @@ fn part_line(part: &str, points: i64) -> Line {
     Line { what: part.to_owned(), points: format!("{points:+}"), remark: bar(points) }
 }
 
-/// A bar, dark for added points and light for subtracted ones.
+/// Draws a bar, dark for added points and light for subtracted ones.
 fn bar(points: i64) -> String {
     let size = points.unsigned_abs();
     let blocks = |count: u64, block: &str| block.repeat(count.min(BLOCKS_MAX) as usize);
@@ -99,7 +99,7 @@ fn bar(points: i64) -> String {
 }
 
 fn cap_line(cap: &str, max: i64, sum: i64, dqs: i64) -> Line {
-    // Only the strictest cap limits a score; others, and caps above the sum, have no effect.
+    // Only the strictest cap limits a score. Other caps, and caps above the sum, have no effect.
     let remark = match sum > max && dqs == max {
         true => format!("cap: held the score to {max}"),
         false => "cap: changes nothing here".to_owned(),

@@ -6,8 +6,8 @@ use serde::{Serialize, Serializer};
 
 use crate::vocab::name::{DomainName, to_unicode};
 
-/// Suffixes that a name is compared under: .com, the two other original ones, the one of start-ups, and
-/// the largest country code.
+/// Suffixes under which a name is compared: the three original ones, the one popular with start-ups,
+/// and a large country code.
 const SUFFIXES: [&str; 5] = ["com", "net", "org", "io", "de"];
 
 /// The change that makes a variant of a name.
@@ -35,7 +35,7 @@ impl Serialize for Change {
     }
 }
 
-/// Returns the variants of `name` that are valid and differ from it, each once.
+/// Returns the distinct valid variants that differ from `name`.
 pub fn variants(name: &DomainName) -> Vec<(Change, DomainName)> {
     let changes = [Change::NoHyphens, Change::NoDigits].into_iter();
     let changes = changes.chain(SUFFIXES.map(Change::Suffix));
@@ -51,7 +51,7 @@ pub fn variants(name: &DomainName) -> Vec<(Change, DomainName)> {
 
 /// Applies a change; `None` if the result is not a valid name.
 fn changed(name: &DomainName, change: Change) -> Option<DomainName> {
-    // Only the visible hyphens and digits: an A-label has some of its own.
+    // Only visible hyphens and digits are removed, because an A-label has some of its own.
     let label = to_unicode(name.label());
     let (label, suffix) = match change {
         Change::NoHyphens => (label.replace('-', ""), name.tld()),
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn invalid_and_identical_variants_are_omitted() {
-        // A number has no name without its digits, and the hyphens of an A-label are not visible.
+        // A number without its digits is not a name, and the hyphens of an A-label are not visible.
         for name in ["365.com", "münchen.com", "x.com"] {
             assert_eq!(variants_of(name).len(), ELSEWHERE, "{name}");
         }
