@@ -340,7 +340,7 @@ pub(super) struct Restored {
     pub converted_from: Option<String>,
 }
 
-/// Makes the journal of an empty data folder from a backup, also one of an older version.
+/// Creates the journal of an empty data folder from a backup, which may be of an older version.
 pub(super) fn restored(config: &Config, file: &Path) -> anyhow::Result<Restored> {
     std::fs::File::open(file)
         .with_context(|| format!("cannot read the backup {}", file.display()))?;

@@ -1,9 +1,9 @@
-//! ICANN's Centralized Zone Data Service (API specification 1.0.9): log in, list the zones of the
-//! account, and download those that changed.
+//! ICANN's Centralized Zone Data Service (API specification 1.0.9): logs in, lists the zones of the
+//! account, and downloads those that changed.
 //!
-//! A token is kept in the folder of the source until shortly before it expires, since the service allows
-//! eight log-ins in five minutes. It is only sent to `*.icann.org` and to the host of the configured
-//! address. Links are used as the service gives them.
+//! A token is kept in the folder of the source until shortly before it expires, because the service
+//! allows only eight log-ins in five minutes. It is sent only to `*.icann.org` and to the host of the
+//! configured URL. Links are used as the service returns them.
 
 use std::collections::HashSet;
 use std::fs;
@@ -24,42 +24,43 @@ use crate::sources::state::{self, Approval};
 use crate::vocab::secret::Secret;
 
 pub(super) const TOKEN: &str = "token.json";
-/// Time before its end at which a token is not used any more.
+/// Time before its expiry from which a token is no longer used.
 const RENEWED_BEFORE: TimeDelta = TimeDelta::seconds(30);
-/// Life of a token that does not say when it ends.
+/// Lifetime of a token without an expiry.
 const LIFE_DEFAULT: TimeDelta = TimeDelta::hours(1);
-/// The report of requests, on the host of the links.
+/// Path of the report of zone requests, on the host of the links.
 const REPORT: &str = "/czds/requests/report";
-/// Maximum characters of a cell of the report.
+/// Maximum characters of a cell in the report.
 const CELL_MAX: usize = 70;
-/// Links that lead to no zone file and are named in full.
+/// Number of links without a zone file that a message names in full.
 const ODD_NAMED: usize = 3;
 /// Maximum characters of such a link in a message.
 const ODD_CHARS_MAX: usize = 100;
 /// Maximum bytes of the list of links: several times that of all zones.
 const LINKS_MAX: usize = 4 << 20;
 
-/// A token as it is kept.
+/// The stored form of a token.
 #[derive(Serialize, Deserialize)]
 struct Token {
     token: Secret,
     expires: DateTime<Utc>,
 }
 
-/// The links of an account.
+/// The zone links of an account.
 #[derive(Debug, Default)]
 pub struct Links {
     /// One link for each requested zone.
     pub zones: Vec<Url>,
-    /// Other problems of the list of links, for people.
+    /// Other problems of the list of links, as text.
     pub warnings: Vec<String>,
 }
 
-/// Logs in, unless the token in `folder` is still good, and returns the links to the zone files that the
-/// account may download. A link that leads elsewhere is a warning and does not stop the others.
+/// Logs in, unless the token in `folder` is still valid, and returns the links to the zone files that
+/// the account may download. A link that leads elsewhere causes a warning and does not affect the
+/// others.
 ///
 /// # Errors
-/// The service refuses, or responds with something else.
+/// The service refuses, or sends an unexpected response.
 pub async fn zone_links(
     fetcher: &Fetcher,
     source: &Source,
@@ -67,7 +68,7 @@ pub async fn zone_links(
 ) -> Result<Links, FetchError> {
     use_token(fetcher, source, folder).await?;
     let mut links = match links(fetcher, source).await {
-        // The token was withdrawn.
+        // The token was revoked.
         Err(FetchError::Unauthorized) => {
             log_in(fetcher, source, folder).await?;
             links(fetcher, source).await?
@@ -98,8 +99,8 @@ pub async fn zone_links(
     Ok(links)
 }
 
-/// The zones that the account has requested, with their approvals. The service does not document this
-/// report; a run continues without it.
+/// Returns the zones that the account has requested, with their approvals. The report is
+/// undocumented, so a run continues without it.
 pub async fn approvals(fetcher: &Fetcher, source: &Source) -> Option<Vec<Approval>> {
     let url = source.addresses.first()?.on(fetcher.today()).join(REPORT).ok()?;
     let report = fetcher.text(source, Ask::get(&url), LINKS_MAX).await;
@@ -107,7 +108,8 @@ pub async fn approvals(fetcher: &Fetcher, source: &Source) -> Option<Vec<Approva
     parse_report(&report.ok()?)
 }
 
-/// Reads `Email,TLD name,Status,Last Updated,Reason,Expire Date`; `None` without the first columns.
+/// Parses the columns `Email,TLD name,Status,Last Updated,Reason,Expire Date`. Returns `None` if
+/// required columns are missing.
 fn parse_report(text: &str) -> Option<Vec<Approval>> {
     let mut report = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let header = report.headers().ok()?.clone();
@@ -141,7 +143,8 @@ async fn links(fetcher: &Fetcher, source: &Source) -> Result<Links, FetchError> 
     Ok(sort_out(source, &listed))
 }
 
-/// Returns one link for each zone: links that differ only in case or query are one. Other links are named as odd.
+/// Returns one link for each zone, treating links that differ only in case or query as the same. Other links
+/// become warnings.
 fn sort_out(source: &Source, listed: &[serde_json::Value]) -> Links {
     let (mut links, mut zones, mut odd) = (Links::default(), HashSet::new(), Vec::new());
     for link in listed {
@@ -173,7 +176,7 @@ fn sort_out(source: &Source, listed: &[serde_json::Value]) -> Links {
     links
 }
 
-/// Uses the token in `folder`, or logs in.
+/// Uses the token in `folder` or, without a valid one, logs in.
 async fn use_token(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result<(), FetchError> {
     let kept = fs::read(folder.join(TOKEN)).ok();
     let kept = kept.and_then(|bytes| serde_json::from_slice::<Token>(&bytes).ok());
@@ -186,12 +189,12 @@ async fn use_token(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result<
     }
 }
 
-/// Logs in and keeps the token.
+/// Logs in and stores the token.
 ///
 /// # Errors
 /// The service refuses the login.
 pub async fn log_in(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result<(), FetchError> {
-    /// The login, as sent.
+    /// Body of the login request.
     #[derive(Serialize)]
     struct Request<'a> {
         username: &'a str,
@@ -213,7 +216,7 @@ pub async fn log_in(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result
     let ask = Ask { method: Method::POST, url, headers, body: Bytes::from(body) };
     fetcher.set_bearer(Secret::default());
     let text = match fetcher.text(source, ask, LINKS_MAX).await {
-        // Malformed, which a login with strange characters may be.
+        // Bad request: the service may respond so to a login with unusual characters.
         Err(FetchError::Status(400)) => return Err(FetchError::Unauthorized),
         text => text?,
     };
@@ -229,7 +232,7 @@ pub async fn log_in(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result
     Ok(())
 }
 
-/// `exp` of a JSON Web Token, which is not verified: the service does that.
+/// Returns `exp` of a JSON Web Token without verifying the token, which is up to the service.
 fn expiry(token: &str) -> Option<DateTime<Utc>> {
     #[derive(Deserialize)]
     struct Claims {

@@ -1,9 +1,9 @@
-//! Downloads of lists: conditional requests, resumed downloads, bounds, and errors in words that an
-//! operator can act on.
+//! Downloads of lists: conditional requests, resumed downloads, limits, and errors that tell an
+//! operator what to do.
 //!
-//! A host gets one request at a time, the zone files of ICANN some. A download is written to a `.part` file,
-//! synced, checked and renamed. Waits are bounded between two pieces of a body, not in all, since zone files take
-//! hours.
+//! A host gets one request at a time; for ICANN's zone files it is several. A download is written to a `.part`
+//! file, synced, checked and renamed. The wait for each piece of a body is bounded, but not the whole download,
+//! because zone files take hours.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -43,26 +43,26 @@ use crate::vocab::popularity::{ListId, ListRank};
 use crate::vocab::secret::Secret;
 
 pub(super) const PART_ENDING: &str = ".part";
-/// Characters of the SHA-256 of an address that name its unfinished download.
+/// Characters of a URL's SHA-256 in the file name of its unfinished download.
 const PART_CHARS: usize = 16;
-/// Requests to a host of [`Flow::Czds`] at the same time; other hosts get one.
+/// Maximum concurrent requests to a host of [`Flow::Czds`]; other hosts get one.
 pub(super) const CZDS_LANES: usize = 4;
-/// Redirects that are followed.
+/// Maximum redirects to follow.
 const REDIRECTS_MAX: usize = 5;
-/// Cookies that are kept while redirects are followed.
+/// Maximum cookies kept along a chain of redirects.
 const COOKIES_MAX: usize = 10;
 /// Maximum bytes of a checksum file or of a response with a link.
 const SMALL_MAX: usize = 64 << 10;
-/// Maximum bytes of an ETag or date that is sent back.
+/// Maximum length of an ETag or date that is stored and sent back.
 const TAG_BYTES_MAX: usize = 256;
-/// Pause after 429 without `Retry-After`.
+/// Pause after a 429 without `Retry-After`.
 const PAUSE_DEFAULT: TimeDelta = TimeDelta::minutes(5);
-/// Algorithm of a transfer's key whose name says none.
+/// Algorithm of a transfer key whose name does not include one.
 const KEY_ALGORITHM: &str = "hmac-sha256";
 /// Maximum characters of a file name.
 const FILE_NAME_MAX: usize = 100;
 
-/// Downloads lists. Clones share the order of requests to a host.
+/// Downloads lists. Clones share the queues of requests to each host.
 #[derive(Clone)]
 pub struct Fetcher {
     client: Client,
@@ -78,7 +78,7 @@ pub struct Fetcher {
 #[derive(Debug)]
 pub enum Fetched {
     New(Download),
-    /// The list is the one that was ingested last.
+    /// The list is the same as the last one ingested.
     Unchanged,
     /// The list is not published yet.
     Early,
@@ -87,7 +87,7 @@ pub enum Fetched {
 /// A complete download.
 #[derive(Debug)]
 pub struct Download {
-    /// The file, named as the address is.
+    /// The file, named after the URL.
     pub path: PathBuf,
     /// The state to store once the file is ingested.
     pub held: Held,
@@ -171,7 +171,7 @@ pub enum FetchError {
 }
 
 impl FetchError {
-    /// When to try again.
+    /// Returns when to retry.
     pub fn retry(&self) -> Retry {
         match self {
             FetchError::Refused(_)
@@ -223,18 +223,18 @@ impl From<CodingError> for FetchError {
     }
 }
 
-/// The turns of requests to each host.
+/// Turns of requests to each host.
 #[derive(Default)]
 struct Hosts(Mutex<HashMap<String, Arc<Host>>>);
 
 struct Host {
     turns: Arc<Semaphore>,
-    /// Until when it wants no requests.
+    /// Time until which the host must get no requests.
     paused: Mutex<DateTime<Utc>>,
 }
 
 impl Hosts {
-    /// Waits for a turn at a host with `lanes` of them.
+    /// Waits for a turn at a host that allows `lanes` requests at once.
     async fn turn(&self, url: &Url, lanes: usize) -> Turn {
         let host = {
             let mut hosts = self.0.lock().expect("no code panics holding this lock");
@@ -249,7 +249,7 @@ impl Hosts {
     }
 }
 
-/// A turn at a host, which ends when it is dropped.
+/// A turn at a host, until it is dropped.
 struct Turn {
     host: Arc<Host>,
     _turn: OwnedSemaphorePermit,
@@ -265,15 +265,15 @@ impl Turn {
     }
 }
 
-/// A response, which has the turn at its host until it is dropped.
+/// A response, which keeps the turn at its host until it is dropped.
 struct Response {
     stream: Stream,
     url: Url,
     turn: Turn,
 }
 
-/// The cookies of a chain of redirects: some servers set one and redirect to the same address. Each goes to the
-/// origin that set it, and none outlives the chain.
+/// The cookies of a chain of redirects, because some servers set one and redirect to the same URL. Each cookie
+/// is sent only to the origin that set it, and is dropped at the end of the chain.
 #[derive(Default)]
 struct Cookies(Vec<(Origin, Cookie<'static>)>);
 
@@ -290,7 +290,7 @@ impl Cookies {
         }
     }
 
-    /// The value of `Cookie`.
+    /// Returns the value of `Cookie`.
     fn of(&self, url: &Url) -> Option<String> {
         let own = self.0.iter().filter(|(origin, _)| *origin == url.origin());
         let pairs: Vec<String> =
@@ -298,7 +298,7 @@ impl Cookies {
         (!pairs.is_empty()).then(|| pairs.join("; "))
     }
 
-    /// The name of the first cookie.
+    /// Returns the name of the first cookie.
     fn first(&self) -> Option<String> {
         self.0.first().map(|(_, cookie)| cookie.name().to_owned())
     }
@@ -320,7 +320,7 @@ impl<'a> Ask<'a> {
 }
 
 impl Fetcher {
-    /// A fetcher behind `guard`.
+    /// Creates a fetcher that calls through `guard`.
     ///
     /// # Errors
     /// The file of certificates cannot be read.
@@ -347,16 +347,16 @@ impl Fetcher {
         self.clock.today()
     }
 
-    /// Uses this token from now on; none if it is empty.
+    /// Uses this token from now on. An empty token means none.
     pub(super) fn set_bearer(&self, token: Secret) {
         *self.bearer.lock().expect("no code panics holding this lock") = token;
     }
 
-    /// Downloads the list at `url` into `folder`, unless it is the one that is `known`. Notes there how to
-    /// resume a download that is cut.
+    /// Downloads the list at `url` into `folder`, unless it is the `known` one. Records in `known` how to
+    /// resume an interrupted download.
     ///
     /// # Errors
-    /// There is no list, or it is damaged.
+    /// The list does not exist, cannot be fetched or is damaged.
     pub async fn fetch(
         &self,
         source: &Source,
@@ -407,7 +407,7 @@ impl Fetcher {
         };
         let mut new = self.download(source, url, &target, known, folder).await;
         if let (Flow::Tranco, Err(FetchError::Forbidden)) = (source.flow, &new) {
-            // The archive of daily lists is closed at times, and the list itself open.
+            // At times the archive of daily lists is not accessible, but the list itself is.
             let id = target.path().rsplit('/').next().unwrap_or_default();
             let mut list = target.clone();
             list.set_path(&format!("/download/{id}/{}", ListRank::MAX));
@@ -431,7 +431,7 @@ impl Fetcher {
         Ok(Fetched::New(Download { path, held: new }))
     }
 
-    /// Transfers a zone, unless its serial number is the one that was ingested.
+    /// Transfers a zone, unless its serial number is that of the last ingested one.
     async fn transfer(
         &self,
         source: &Source,
@@ -471,11 +471,11 @@ impl Fetcher {
         Ok(Fetched::New(Download { path, held }))
     }
 
-    /// Whether the server's HEAD response has the validators of the list that was ingested.
+    /// Whether the server's HEAD response has the validators of the last ingested list.
     async fn is_same(&self, source: &Source, url: &Url, held: &Held) -> Result<bool, FetchError> {
         let response = self.ask(source, Ask { method: Method::HEAD, ..Ask::get(url) }).await;
         let response = match response {
-            // The server may know only GET.
+            // The server may support only GET.
             Err(FetchError::Status(405) | FetchError::Server(501, _)) => return Ok(false),
             response => response?,
         };
@@ -485,7 +485,7 @@ impl Fetcher {
         Ok(same(ETAG, &held.etag) || same(LAST_MODIFIED, &held.last_modified))
     }
 
-    /// The SHA-256 published beside the list; `None` if the server has no such file.
+    /// Fetches the SHA-256 published beside the list; `None` if the server has no such file.
     async fn checksum(&self, source: &Source, url: &Url) -> Result<Option<String>, FetchError> {
         let mut beside = url.clone();
         beside.set_path(&format!("{}.sha256", url.path()));
@@ -499,9 +499,9 @@ impl Fetcher {
         Ok(word.map(str::to_ascii_lowercase))
     }
 
-    /// Asks for the signed link to a list.
+    /// Requests the signed link to a list.
     async fn link(&self, source: &Source, url: &Url, host: &str) -> Result<Url, FetchError> {
-        /// The link is a string in one version and a member in another.
+        /// The link: a string in one version of the API, a member in another.
         #[derive(Deserialize)]
         #[serde(untagged)]
         enum LinkResult {
@@ -527,8 +527,8 @@ impl Fetcher {
         Ok(link)
     }
 
-    /// Asks for the newest daily list of Tranco. Its address has identifier and day of the list as file
-    /// name; `None` if it is not ready.
+    /// Requests the URL of Tranco's newest daily list. Its fragment contains the list's identifier and
+    /// day as file name. Returns `None` if the list is not ready.
     async fn tranco(&self, source: &Source, url: &Url) -> Result<Option<Url>, FetchError> {
         #[derive(Deserialize)]
         struct Daily {
@@ -540,7 +540,7 @@ impl Fetcher {
         let daily: Daily =
             serde_json::from_str(&text).map_err(|err| FetchError::NoLink(err.to_string()))?;
         let created = daily.created_on.as_deref().and_then(|text| text.get(..10)?.parse().ok());
-        // The newest list is that of yesterday.
+        // Without a date, the list is assumed to be yesterday's.
         let day: Day = created.unwrap_or(self.today().plus(-1));
         let (id, mut list) = (daily.list_id.as_str(), url.clone());
         list.set_path(&format!("/download_daily/{id}"));
@@ -549,7 +549,7 @@ impl Fetcher {
         Ok(daily.available.then_some(list))
     }
 
-    /// A response of at most `max` bytes as text.
+    /// Returns a response of at most `max` bytes as text.
     pub(super) async fn text(
         &self,
         source: &Source,
@@ -569,8 +569,8 @@ impl Fetcher {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Downloads to the part file; `None` if nothing changed. Starts anew when the rest of a download
-    /// that was cut is of another version.
+    /// Downloads to the part file. Returns `None` if nothing changed. Starts over if the rest of an
+    /// interrupted download belongs to another version.
     async fn download(
         &self,
         source: &Source,
@@ -599,7 +599,7 @@ impl Fetcher {
         let have = fs::metadata(&part).map_or(0, |facts| facts.len());
         let resumed = known.partial.take().filter(|it| have > 0 && it.validator().is_some());
         let mut headers = HeaderMap::new();
-        // A body that is compressed on the way cannot be resumed, and its ETag differs from that of the list.
+        // A body compressed in transit cannot be resumed, and its ETag differs from that of the list.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if let Some(validator) = resumed.as_ref().and_then(Partial::validator) {
             put(&mut headers, RANGE, &format!("bytes={have}-"));
@@ -630,7 +630,7 @@ impl Fetcher {
             StatusCode::NOT_MODIFIED => return Ok(None),
             StatusCode::PARTIAL_CONTENT => {
                 let range = header(&stream.headers, CONTENT_RANGE);
-                // A rest in a coding is not the rest of the part, which has none.
+                // The part file is not encoded, so an encoded rest does not continue it.
                 if !codings.is_empty() {
                     fs::remove_file(&part)?;
                     return Err(FetchError::Changed);
@@ -673,7 +673,7 @@ impl Fetcher {
         Ok(Some((Held { etag, last_modified, bytes: read?, ..Held::default() }, codings)))
     }
 
-    /// Sends a request and follows redirects. A status that is neither success nor 304 is an error.
+    /// Sends a request and follows redirects. Any status except success and 304 is an error.
     async fn ask(&self, source: &Source, ask: Ask<'_>) -> Result<Response, FetchError> {
         let (mut url, mut cookies) = (ask.url.clone(), Cookies::default());
         for _ in 0..=REDIRECTS_MAX {
@@ -682,7 +682,7 @@ impl Fetcher {
             if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
                 return self.judge(response, ask.headers.contains_key(RANGE));
             }
-            // A log-in is not sent on.
+            // A log-in does not follow redirects.
             if ask.method == Method::POST {
                 return Err(FetchError::Redirects);
             }
@@ -704,7 +704,7 @@ impl Fetcher {
         let mut headers = ask.headers.clone();
         cookies.of(url).iter().for_each(|cookies| put(&mut headers, COOKIE, cookies));
         headers.insert(USER_AGENT, self.agent.clone());
-        // Never to another host.
+        // Credentials are never sent to another host.
         let is_own = source
             .addresses
             .iter()
@@ -736,7 +736,7 @@ impl Fetcher {
         Ok(Response { stream, url: url.clone(), turn })
     }
 
-    /// Classifies the status of a response to a request for a part or the whole of a file.
+    /// Classifies the status of a response to a request for a whole file or a part of it.
     fn judge(&self, response: Response, of_part: bool) -> Result<Response, FetchError> {
         let now = self.clock.now();
         let status = response.stream.status;
@@ -766,7 +766,7 @@ fn too_many(until: DateTime<Utc>, now: DateTime<Utc>) -> FetchError {
     FetchError::TooMany(until.format("%Y-%m-%d %H:%M UTC").to_string(), until - now)
 }
 
-/// The error for a partial response that was not requested.
+/// Returns the error for an unrequested partial response.
 fn bad_range(stream: &Stream) -> FetchError {
     let range = header(&stream.headers, CONTENT_RANGE);
     let range = range.map_or("no Content-Range".to_owned(), |it| format!("Content-Range: {it}"));
@@ -781,7 +781,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Appends the body to a file. Returns the size of the file.
+/// Appends the body to a file. Returns the file's new size.
 async fn receive(
     stream: &mut Stream,
     file: &mut File,
@@ -800,8 +800,8 @@ async fn receive(
     Ok(bytes)
 }
 
-/// Decodes a download. A file that is packed as it should be stays so: servers name the packing of a file
-/// as its coding.
+/// Decodes a download. A file that already has the expected packing is left as it is, because some
+/// servers declare a file's packing as its coding.
 fn decode(part: &Path, codings: &Codings, packing: Packing, max: u64) -> Result<(), FetchError> {
     if codings.is_empty() {
         return Ok(());
@@ -823,14 +823,14 @@ fn decode(part: &Path, codings: &Codings, packing: Packing, max: u64) -> Result<
     decoded().inspect_err(|_| drop(fs::remove_file(part)))
 }
 
-/// The first bytes of a file.
+/// Reads the first bytes of a file.
 fn start_of(path: &Path) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     File::open(path)?.take(512).read_to_end(&mut start)?;
     Ok(start)
 }
 
-/// Syncs and checks a download, and gives it its name. Returns its SHA-256. A bad download is removed.
+/// Syncs, checks and renames a download. Returns its SHA-256. Removes a bad download.
 fn finish(
     part: &Path,
     path: &Path,
@@ -852,7 +852,7 @@ fn finish(
     Ok(found)
 }
 
-/// Distinguishes lists from what servers send instead.
+/// Detects content that servers send instead of a list, such as web pages.
 fn check_start(start: &[u8], packing: Packing) -> Result<(), FetchError> {
     let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
     match (text.first(), packing) {
@@ -875,21 +875,21 @@ fn put(headers: &mut HeaderMap, name: HeaderName, text: &str) {
     }
 }
 
-/// `bytes 100-199/200`: where the body starts, and how long the whole is.
+/// Parses `bytes 100-199/200` into the start of the body and the length of the whole file.
 fn parse_range(text: &str) -> Option<(u64, Option<u64>)> {
     let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
     let (from, _) = range.split_once('-')?;
     Some((from.parse().ok()?, total.parse().ok()))
 }
 
-/// The file of an unfinished download.
+/// Returns the path of an unfinished download.
 pub(super) fn part_of(url: &Url, folder: &Path) -> PathBuf {
     let sum = hex::encode(Sha256::digest(url.as_str()));
     folder.join(format!("{}{PART_ENDING}", &sum[..PART_CHARS]))
 }
 
-/// The file name that an address has behind `#`, or else the last part of its path: a list may have its
-/// date or name in it.
+/// Returns the file name of a URL: its fragment, or else the last segment of its path, which may
+/// contain the date or name of the list.
 fn file_name(url: &Url) -> String {
     let last = url.path().rsplit('/').next().unwrap_or_default();
     let last = url.fragment().unwrap_or(last);

@@ -1,9 +1,10 @@
-//! Lists that dropdex fetches automatically: presets of public sources, and sources of the operator.
+//! Lists that dropdex fetches automatically: presets of public sources, and sources defined by the
+//! operator.
 //!
-//! [`settings::Source`] describes a list; [`presets`] has the known ones. [`fetch::Fetcher`] downloads
-//! an address into a file or finds that nothing changed. [`run::Runner`] fetches a source, hands each new
-//! file to `intake` as an inbox file is, and stores the outcome in [`state`]. [`worker::Worker`] does so by
-//! schedule in a server, `dropdex sources fetch` on demand.
+//! [`settings::Source`] describes a list; [`presets`] contains the known ones. [`fetch::Fetcher`] downloads
+//! a URL to a file, unless nothing changed. [`run::Runner`] fetches a source, passes each new file to
+//! `intake` like a file of the inbox, and stores the outcome in [`state`]. [`worker::Worker`] runs sources
+//! on schedule in a server; `dropdex sources fetch` runs them on demand.
 
 pub mod czds;
 pub mod fetch;

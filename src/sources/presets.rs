@@ -1,21 +1,21 @@
-//! The known sources, with addresses, times and terms as their publishers state them
+//! The known sources, with URLs, times and terms as stated by their publishers
 //! (`data/docs/sources.md`).
 
 use crate::feeds::Format;
 use crate::sources::schedule::Schedule;
 use crate::vocab::tables::Table;
 
-/// Class of a source, which decides how it is switched on.
+/// Class of a source, which determines how it is enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// A public list or table: needs no account, part of `--all-free`.
+    /// A public list or table, which needs no account and is part of `--all-free`.
     Free,
-    /// Off until its terms are accepted: lists of markets without a documented interface, zones that other
-    /// lists cover.
+    /// Off until its terms are accepted. For lists of marketplaces without a documented API, and zones
+    /// that other lists cover.
     Terms,
-    /// Needs an account of the publisher.
+    /// Needs an account with the publisher.
     Account,
-    /// The operator's own source.
+    /// A source defined by the operator.
     Own,
 }
 
@@ -26,7 +26,7 @@ pub struct Terms {
     pub text: String,
     /// SPDX identifier or name of a licence, if there is one.
     pub licence: Option<String>,
-    /// Whether they allow internal use only.
+    /// Whether the terms allow only internal use.
     pub internal: bool,
 }
 
@@ -38,20 +38,20 @@ pub enum Packing {
     Zip,
 }
 
-/// Way from an address to its list.
+/// How a list is obtained from its URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// The address is the list.
+    /// The URL returns the list.
     Direct,
-    /// The address returns JSON with a signed link to the list, on the host of the address or this one.
+    /// The URL returns JSON with a signed link to the list, on the same host or this one.
     Link(&'static str),
-    /// The address returns JSON with the identifier of Tranco's daily list.
+    /// The URL returns JSON with the identifier of Tranco's daily list.
     Tranco,
-    /// JSON in pages; `nextPage` says whether there is another.
+    /// The URL returns pages of JSON; `nextPage` tells whether another page exists.
     Pages,
-    /// The address is a name server and a zone, which is transferred (AXFR): `axfr://zone.internet.ee/ee`.
+    /// The URL gives a name server and a zone to transfer (AXFR): `axfr://zone.internet.ee/ee`.
     Transfer,
-    /// The address lists links to zone files, for who is logged in ([`crate::sources::czds`]).
+    /// After log-in, the URL returns a list of links to zone files ([`crate::sources::czds`]).
     Czds,
 }
 
@@ -61,9 +61,9 @@ pub struct Preset {
     pub name: &'static str,
     pub about: &'static str,
     pub class: Class,
-    /// Each may have placeholders of the day ([`crate::sources::settings::Address`]).
+    /// URLs, which may contain placeholders for the day ([`crate::sources::settings::Address`]).
     pub urls: &'static [&'static str],
-    /// First and last day of dated addresses, counted from today.
+    /// First and last day of dated URLs, relative to today.
     pub days: (i32, i32),
     /// Whether lists are cumulative, so that only the newest is fetched.
     pub newest_only: bool,
@@ -73,9 +73,9 @@ pub struct Preset {
     pub format: Format,
     pub packing: Packing,
     pub schedule: Schedule,
-    /// Whether the publisher asks for a HEAD request before a download.
+    /// Whether the publisher wants a HEAD request before each download.
     pub head_first: bool,
-    /// Whether the list has its SHA-256 beside it, at the address with `.sha256`.
+    /// Whether the list's SHA-256 is published at its URL plus `.sha256`.
     pub checksum: bool,
     /// Whether 404 means that the list is not published yet.
     pub may_be_early: bool,
@@ -112,10 +112,11 @@ const NO_TERMS: &str = "Public list of the registry; no licence was found beside
 const NO_CONTRACT: &str = "The market documents no interface for programs; read its terms of use \
                            before you switch it on.";
 
-/// A table of suffixes: at most one download a day, as the maintainers of the Public Suffix List ask.
+/// A table of suffixes, downloaded at most once a day, as the maintainers of the Public Suffix List
+/// request.
 const TABLE: Preset = Preset { hours_between: 23, max_mib: 16, ..PLAIN };
 
-/// Names that were newly registered.
+/// A list of newly registered names.
 const REGISTERED: Preset = Preset {
     class: Class::Terms,
     format: Format::Registered,
@@ -131,13 +132,14 @@ const RANKED: Preset = Preset {
     ..PLAIN
 };
 
-/// A zone that a registry lets anybody transfer.
+/// A zone whose registry permits transfers to anyone.
 const TRANSFER: Preset =
     Preset { flow: Flow::Transfer, format: Format::Zone, max_mib: TRANSFER_MIB_MAX, ..PLAIN };
-/// Size of a transfer: a signed zone has several times the bytes of the delegations that are kept.
+/// Maximum size of a transfer in MiB. A signed zone has several times the bytes of its delegations,
+/// which alone are kept.
 pub const TRANSFER_MIB_MAX: u32 = 4 << 10;
 
-/// A zone of Switch, with the key of its page.
+/// A zone of Switch, with the key published on its page.
 const SWITCH: Preset = Preset {
     class: Class::Account,
     schedule: Schedule::hours(6),
@@ -148,7 +150,7 @@ const SWITCH: Preset = Preset {
     ..TRANSFER
 };
 
-/// All presets, those without an account first.
+/// All presets; those without an account come first.
 pub static PRESETS: &[Preset] = &[
     Preset {
         name: "uk-nominet",
@@ -320,7 +322,7 @@ pub static PRESETS: &[Preset] = &[
         urls: &[
             "https://www.afnic.fr/wp-media/ftp/documentsOpenData/{month}_OPENDATA_A-NomsDeDomaineEnPointFr.zip",
         ],
-        // This month's list, or that of one of the two months before.
+        // This month's list, or that of one of the two previous months.
         days: (-62, 0),
         newest_only: true,
         format: Format::History,
@@ -446,7 +448,7 @@ pub static PRESETS: &[Preset] = &[
         flow: Flow::Czds,
         format: Format::Zone,
         packing: Packing::Gzip,
-        // A daily time could come a minute before the 24 hours are over.
+        // A daily run could come a minute before the 24 hours are over.
         schedule: Schedule::hours(3),
         head_first: true,
         hours_between: 24,
@@ -459,10 +461,10 @@ pub static PRESETS: &[Preset] = &[
     },
 ];
 
-/// Where `czds` logs in.
+/// Login URL of `czds`.
 pub const CZDS_LOGIN_URL: &str = "https://account-api.icann.org/api/authenticate";
 
-/// The preset of this name.
+/// Returns the preset with this name.
 pub fn find(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name)
 }

@@ -1,4 +1,4 @@
-//! One run of a source: fetch its lists, hand each new one to `intake`, remember the outcome.
+//! One run of a source: fetches its lists, passes each new one to `intake`, and stores the outcome.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -24,20 +24,20 @@ use crate::vocab::clock::Clock;
 use crate::vocab::new_file;
 use crate::vocab::tables::{Published, Table};
 
-/// Files in the folder of a source that stay from run to run.
+/// Files in the folder of a source that persist between runs.
 const KEPT: [&str; 3] = [state::STATE, state::LOCK, czds::TOKEN];
 const REFUSED: &str = "refused";
-/// Failures of a run that are reported in full.
+/// Maximum number of failures of a run to report in full.
 const FAILURES_NAMED: usize = 5;
-/// Pages of a list that are followed.
+/// Maximum number of pages of a list.
 const PAGES_MAX: u32 = 100;
 
-/// Runs a task of the pipeline, in a server or a command.
+/// Runs tasks of the pipeline, in a server or a command.
 pub trait Intake: Send + Sync {
     /// Runs the task.
     ///
     /// # Errors
-    /// It did not run. A failure of the work is part of the outcome.
+    /// The task was not run. A failure of the work itself is part of the outcome.
     fn run_task(&self, task: Task) -> impl Future<Output = anyhow::Result<Outcome>> + Send;
 }
 
@@ -60,19 +60,19 @@ pub struct Runner<I> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
-    /// There is a new list in the corpus, or a new table for the next start.
+    /// The corpus has a new list, or the next start has a new table.
     Added,
     /// All lists are unchanged.
     Unchanged,
     /// No list is published yet.
     Early,
-    /// Another process fetches the source.
+    /// Another process is fetching the source.
     Busy,
     Failed,
 }
 
 impl RunOutcome {
-    /// The word of metrics.
+    /// The label value in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             RunOutcome::Added => "added",
@@ -90,12 +90,12 @@ impl RunOutcome {
 pub struct Report {
     pub source: String,
     pub outcome: RunOutcome,
-    /// Lists that were added, and their rows.
+    /// Number of added lists.
     pub lists: u32,
     pub rows: u64,
     pub rejected: u64,
-    /// Zone files and lists of registries that were compared with those before. Drops follow from them, on
-    /// most days.
+    /// Number of zone files and registry lists compared with earlier ones, which on most days results in
+    /// drops.
     pub compared: u32,
     pub error: Option<String>,
     /// Warnings about the fetched lists.
@@ -103,7 +103,7 @@ pub struct Report {
     pub next_run: Option<DateTime<Utc>>,
 }
 
-/// Why an address gave no list.
+/// Why a URL provided no list.
 struct Failed {
     text: String,
     retry: Retry,
@@ -115,13 +115,13 @@ impl Failed {
         Failed { text, retry, is_unauthorized: false }
     }
 
-    /// Whether the other zones would fail as well: a pause, new terms or a refused login. An account
-    /// may lack a single zone.
+    /// Whether the other zones would fail as well, because of a pause, new terms or a refused login.
+    /// A single zone may simply not be approved for the account.
     fn concerns_all(&self) -> bool {
         matches!(self.retry, Retry::After(_) | Retry::OnRequest)
     }
 
-    /// Names the zone.
+    /// Adds the name of the zone.
     fn about(self, zone: Option<String>) -> Failed {
         let Some(zone) = zone else { return self };
         Failed { text: format!("{zone}: {}", self.text), ..self }
@@ -141,7 +141,7 @@ impl From<anyhow::Error> for Failed {
     }
 }
 
-/// The failures of a run. One list of many that fails does not hide another.
+/// The failures of a run, so that no failed list hides another.
 #[derive(Default)]
 struct Failures(Vec<Failed>);
 
@@ -162,8 +162,8 @@ impl Failures {
         self.0.is_empty()
     }
 
-    /// All failures in words, and when to try again: what needs an operator or a pause goes before what may
-    /// pass, and that before the next run.
+    /// Returns all failures as text, and when to retry. Failures that need an operator or a pause take
+    /// precedence over temporary ones, and these over waiting for the next run.
     fn summary(&self) -> Option<(String, Retry)> {
         let retry = self.0.iter().map(|failed| failed.retry).max_by_key(|retry| match retry {
             Retry::NextRun => (0, TimeDelta::zero()),
@@ -183,7 +183,7 @@ impl Failures {
 
 impl<I: Intake> Runner<I> {
     /// Fetches all lists of a source and ingests the new ones, without a rebuild. The failure of one
-    /// list does not stop the others.
+    /// list does not affect the others.
     ///
     /// # Errors
     /// The folder of the source cannot be used.
@@ -203,7 +203,7 @@ impl<I: Intake> Runner<I> {
         let mut state = self.folder.state(&source.name);
         tidy(&lease.folder, &state).with_context(|| lease.folder.display().to_string())?;
         if source.table.is_some_and(|table| !self.tables.holds(table)) {
-            // The table was removed, so that the compiled copy is in use.
+            // The table's file was removed, so that the compiled copy is in use.
             state.held.clear();
             state.version = None;
         }
@@ -270,13 +270,14 @@ impl<I: Intake> Runner<I> {
                     if source.newest_only {
                         urls.clear();
                     }
-                    // A process that is killed must not download a zone again on the same day.
+                    // Even after being killed, a process must not download a zone again on the same
+                    // day.
                     if source.pause > TimeDelta::zero() {
                         self.folder.set_state(&source.name, &state)?;
                     }
                 }
                 Ok(Taken::Early) => early += 1,
-                // The token ended during the run; another zone may have noticed before.
+                // The token expired during the run. Another download may have renewed it already.
                 Err(err) if err.is_unauthorized && source.flow == Flow::Czds && login == 0 => {
                     if logins == 0 {
                         logins = 1;
@@ -340,7 +341,7 @@ impl<I: Intake> Runner<I> {
         report: &mut Report,
     ) -> Result<Taken, Failed> {
         let fetched = match fetched {
-            // One zone of many is not approved, or not any more.
+            // A single zone is not approved, or no longer.
             Err(FetchError::Forbidden) if source.flow == Flow::Czds => {
                 let text = "access to the zone is not approved, or has expired (403); request it on the \
                             portal";
@@ -370,7 +371,7 @@ impl<I: Intake> Runner<I> {
                 _ => None,
             })
         });
-        // The next run downloads what it needs in any case.
+        // The next run downloads the needed files anyway.
         let put_away = match &refused {
             Some(_) => keep_refused(&path),
             None => fs::remove_file(&path),
@@ -379,7 +380,7 @@ impl<I: Intake> Runner<I> {
         if let Some(reason) = refused {
             let kept = folder.join(REFUSED);
             let text = format!("the list was refused, and is kept in {}: {reason}", kept.display());
-            // A zone may be downloaded once in 24 hours, even if the file could not be used.
+            // A zone may be downloaded only once in 24 hours, even if the file was unusable.
             let is_limited = source.pause > TimeDelta::zero();
             if is_limited {
                 state.held.insert(url.as_str().to_owned(), held);
@@ -388,7 +389,8 @@ impl<I: Intake> Runner<I> {
             let retry = if is_limited { Retry::NextRun } else { Retry::Soon };
             return Err(Failed::new(text, retry));
         }
-        // A comparison of zone files may lead to several lists, each with its outcome, or to none.
+        // A comparison of zone files may result in several lists, each with its own outcome, or
+        // none.
         for list in ingested? {
             match list.outcome {
                 ListOutcome::Added { ingested, .. } => {
@@ -405,7 +407,7 @@ impl<I: Intake> Runner<I> {
         Ok(Taken::Done { next_page })
     }
 
-    /// Keeps a table that is complete and newer, for the next start.
+    /// Stores a complete, newer table for the next start.
     fn keep_table(
         &self,
         table: Table,
@@ -459,12 +461,12 @@ impl<I: Intake> Runner<I> {
     }
 }
 
-/// A fetch that ended.
+/// A finished fetch.
 struct One {
     url: Url,
     known: Known,
     fetched: Result<Fetched, FetchError>,
-    /// Log-ins of the run when it started.
+    /// Number of log-ins in the run before the fetch started.
     login: u32,
 }
 
@@ -482,20 +484,20 @@ impl One {
     }
 }
 
-/// Result for an address.
+/// Result for a URL.
 enum Taken {
     Done { next_page: Option<Url> },
     Early,
 }
 
-/// Counts the runs of a source.
+/// Returns the counter of a source's runs.
 pub fn runs_total(source: &str, outcome: RunOutcome) -> metrics::Counter {
     let (source, outcome) = (source.to_owned(), outcome.as_str());
     metrics::counter!("dropdex_source_runs_total", "source" => source, "outcome" => outcome)
 }
 
 impl Report {
-    /// Logs and counts the run of a server.
+    /// Logs and counts a run in a server.
     pub fn record(&self) {
         let Report { source, outcome, lists, rows, rejected, compared, error, warnings, next_run } =
             self;
@@ -530,7 +532,7 @@ impl Report {
     }
 }
 
-/// Removes what a process left behind that was killed: downloads that wait for their ingest, and drafts.
+/// Removes leftovers of a killed process: drafts, and downloads that were not ingested.
 fn tidy(folder: &Path, state: &State) -> std::io::Result<()> {
     let partial = |url: &String| Url::parse(url).ok().map(|url| fetch::part_of(&url, folder));
     let partials: Vec<PathBuf> = state.partials.keys().filter_map(partial).collect();
@@ -555,7 +557,8 @@ fn keep_refused(path: &Path) -> std::io::Result<()> {
     fs::rename(path, folder.join(path.file_name().unwrap_or_default()))
 }
 
-/// The address of the page after the one in the file: `io.json` is followed by `io/page:2.json`.
+/// Returns the URL of the page after the one in the file; `io.json` is followed by
+/// `io/page:2.json`.
 fn next_page(url: &Url, path: &Path) -> Option<Url> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -575,12 +578,12 @@ fn next_page(url: &Url, path: &Path) -> Option<Url> {
     Some(next)
 }
 
-/// Findings of a dry run at an address.
+/// Findings of a dry run at a URL.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Checked {
     pub url: String,
-    /// `None` when the list was not read: it is not published yet, or a zone file.
+    /// `None` if the list was not read, because it is a zone file or not yet published.
     pub format: Option<String>,
     pub bytes: u64,
     pub rows: u64,
@@ -588,7 +591,7 @@ pub struct Checked {
     pub last_modified: Option<String>,
 }
 
-/// Downloads the lists of a source, reads them to the end, and keeps nothing.
+/// Downloads the lists of a source and reads them to the end, without storing anything.
 ///
 /// # Errors
 /// A list cannot be fetched or read.
@@ -610,7 +613,7 @@ pub async fn check(
         _ => source.urls(clock.today()),
     };
     if source.flow == Flow::Czds {
-        // Only the access is checked, because the zones are gigabytes.
+        // Only access is checked, because the zones have gigabytes.
         let listed = |url: &Url| Checked { url: shown(url), ..Checked::default() };
         return Ok(urls.iter().map(listed).collect());
     }
@@ -646,7 +649,7 @@ pub async fn check(
     Ok(checked)
 }
 
-/// Format, rows and rejected rows of a list. For a zone, these are its names.
+/// Returns the format, rows and rejected rows of a list. The rows of a zone are its names.
 fn count(path: PathBuf, options: ReadOptions) -> anyhow::Result<(String, u64, u64)> {
     let feed = match options.format {
         Some(Format::Zone) => Ok(Feed::open_zone(&path)?.1),

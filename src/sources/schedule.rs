@@ -7,10 +7,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 
 const MINUTES_A_DAY: u32 = 24 * 60;
-/// Longest interval: a week.
+/// Maximum interval: a week.
 const MINUTES_MAX: u32 = 7 * MINUTES_A_DAY;
 
-/// When a source is fetched: `daily 03:40` (UTC), `every 6h` or `every 30m`.
+/// Schedule of a source: `daily 03:40` (UTC), `every 6h` or `every 30m`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum Schedule {
@@ -39,8 +39,8 @@ impl Schedule {
         }
     }
 
-    /// Longest random delay of a run, which spreads the load of many installations: a tenth of the
-    /// interval, at most ten minutes.
+    /// Maximum random delay of a run, which spreads the load of many installations: a tenth of the
+    /// interval, up to ten minutes.
     pub fn jitter_max(self) -> TimeDelta {
         (self.interval() / 10).min(TimeDelta::minutes(10))
     }
@@ -68,7 +68,7 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// Rejects a text that is no [`Schedule`].
+/// Rejects a text that is not a [`Schedule`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a schedule such as `daily 03:40` (UTC), `every 6h` or `every 30m`, up to a week"

@@ -1,4 +1,4 @@
-//! Parsed settings of sources. `config` builds them from `[sources]` and the presets.
+//! Parsed settings of sources, built by `config` from `[sources]` and the presets.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,14 +19,14 @@ use crate::vocab::net::AllowList;
 use crate::vocab::origin::Origin;
 use crate::vocab::tables::Table;
 
-/// Maximum bytes of an address.
+/// Maximum bytes of a URL.
 const ADDRESS_MAX: usize = 2_048;
 /// Scheme of zone transfers.
 pub const TRANSFER: &str = "axfr";
-/// Placeholder of the day, and of the month.
+/// Placeholders for the day and for the month.
 const DATE: &str = "{date}";
 const MONTH: &str = "{month}";
-/// Placeholder of the file name `2026-11-23.zip` in base64, by which WhoisDS names a day.
+/// Placeholder for a day in the URLs of WhoisDS: the file name `2026-11-23.zip` in base64.
 const ZIP64: &str = "{zip64}";
 /// Maximum characters of a contact.
 const CONTACT_MAX: usize = 200;
@@ -34,36 +34,36 @@ const CONTACT_MAX: usize = 200;
 /// All settings of sources.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who is behind the requests, for the `User-Agent`.
+    /// Contact of the operator, for the `User-Agent`.
     pub contact: Option<Contact>,
-    /// Addresses outside the public Internet that may be called.
+    /// Private addresses that may be called.
     pub allow: AllowList,
     /// PEM file of certificates to trust besides the public roots.
     pub ca_file: Option<PathBuf>,
     /// Maximum wait for the next bytes of a download.
     pub idle: Duration,
-    /// Whether exports hold drops of lists for internal use only.
+    /// Whether exports include drops from lists that are for internal use only.
     pub export_internal: bool,
-    /// The presets in their order, then the operator's own sources.
+    /// The presets in order, then the operator's own sources.
     pub sources: Vec<Source>,
 }
 
-/// A source: a list at one or more addresses.
+/// A source: a list at one or more URLs.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Lower-case letters, digits and hyphens.
+    /// Name of lower-case letters, digits and hyphens.
     pub name: String,
     pub about: String,
     pub class: Class,
     pub addresses: Vec<Address>,
-    /// First and last day of dated addresses, counted from today.
+    /// First and last day of dated URLs, relative to today.
     pub days: (i32, i32),
     /// Whether lists are cumulative, so that only the newest is fetched.
     pub newest_only: bool,
     pub flow: Flow,
     /// The kind of table, if it is not a list of names.
     pub table: Option<Table>,
-    /// `None` recognises the format.
+    /// Format of the lists; `None` detects it.
     pub format: Option<Format>,
     pub packing: Packing,
     pub schedule: Schedule,
@@ -74,13 +74,13 @@ pub struct Source {
     pub pause: TimeDelta,
     pub max_bytes: u64,
     pub terms: Terms,
-    /// Basic authentication at the host of the address, or the log-in at `login_url`.
+    /// Basic authentication at the host of the URL, or the log-in at `login_url`.
     pub login: Option<Login>,
-    /// Where [`Flow::Czds`] logs in.
+    /// Login URL of [`Flow::Czds`].
     pub login_url: Option<Url>,
     /// The zones to download; empty for all.
     pub zones: Vec<String>,
-    /// Choice of the settings file; `None` leaves it to `dropdex sources enable`.
+    /// Choice in the settings file; `None` leaves it to `dropdex sources enable`.
     pub enabled: Option<bool>,
 }
 
@@ -126,14 +126,14 @@ impl From<&Preset> for Source {
 }
 
 impl Source {
-    /// The addresses of today's lists; those of a source of which only the newest counts, newest first.
+    /// Returns the URLs of today's lists; newest first, if only the newest counts.
     pub fn urls(&self, today: Day) -> Vec<Url> {
         let days = || (self.days.0..=self.days.1).map(|days| today.plus(days));
         let urls = self.addresses.iter().flat_map(|address| match address.is_dated() {
             true => days().map(|day| address.on(day)).collect(),
             false => vec![address.on(today)],
         });
-        // The days of a month have one address, and settings may repeat one.
+        // All days of a month may share a URL, and settings may repeat one.
         let mut urls: Vec<Url> = urls.collect::<IndexSet<_>>().into_iter().collect();
         if self.newest_only {
             urls.reverse();
@@ -141,12 +141,12 @@ impl Source {
         urls
     }
 
-    /// Whether each list has an address of its own, so that one that was ingested is not fetched again.
+    /// Whether each list has its own URL, so that an ingested one is not fetched again.
     pub fn is_dated(&self) -> bool {
         self.addresses.iter().all(Address::is_dated)
     }
 
-    /// The zone whose file is at `url`, if the address says so.
+    /// Returns the zone whose file is at `url`, if the URL contains it.
     pub fn zone_at(&self, url: &Url) -> Option<String> {
         match self.flow {
             Flow::Czds => zone_of(url),
@@ -155,7 +155,7 @@ impl Source {
         }
     }
 
-    /// Whether the token of a log-in may be sent there.
+    /// Whether the login token may be sent to `url`.
     pub fn may_have_token(&self, url: &Url) -> bool {
         let is_icann = |host: &str| host.ends_with(".icann.org");
         let is_own = |address: &Address| address.on(Day::MIN).origin() == url.origin();
@@ -163,7 +163,7 @@ impl Source {
             || self.addresses.iter().any(is_own)
     }
 
-    /// The origin of a list from `url`.
+    /// Returns the origin of a list from `url`.
     pub fn origin(&self, url: &Url) -> Origin {
         Origin {
             source: self.name.clone(),
@@ -175,7 +175,8 @@ impl Source {
     }
 }
 
-/// A URL for logs and messages: without the query, which may hold a key, and a file name behind `#`.
+/// Shortens a URL for logs and messages: removes the query, which may contain a key, and the
+/// fragment.
 pub fn shown(url: &Url) -> String {
     let mut shown = url.clone();
     shown.set_query(None);
@@ -183,36 +184,36 @@ pub fn shown(url: &Url) -> String {
     shown.into()
 }
 
-/// An address of a list: http or https, possibly with the day of the list in it, or `axfr` with a name
-/// server and a zone. A fragment names the file, when the address says neither its day nor which list
-/// it is. Invariant: a URL on every day, without user.
+/// The URL of a list: http or https, possibly with the day of the list in it, or `axfr` with a name
+/// server and a zone. A fragment gives the file name, if the URL identifies neither day nor list.
+/// Invariant: a valid URL on every day, without user name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Address(String);
 
 impl Address {
-    /// Whether the address has a day in it.
+    /// Whether the URL contains a day.
     pub fn is_dated(&self) -> bool {
         [DATE, MONTH, ZIP64].iter().any(|placeholder| self.0.contains(placeholder))
     }
 
-    /// The address of the list of `day`.
+    /// Returns the URL of the list of `day`.
     pub fn on(&self, day: Day) -> Url {
         Url::parse(&filled(&self.0, day)).expect("a URL on every day")
     }
 
-    /// Whether it is a name server and a zone.
+    /// Whether it gives a name server and a zone.
     pub fn is_transfer(&self) -> bool {
         self.on(Day::MIN).scheme() == TRANSFER
     }
 
-    /// The text with its placeholder.
+    /// Returns the text with its placeholders.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The text with a day instead of its placeholders.
+/// Returns the text with the placeholders replaced by a day.
 fn filled(text: &str, day: Day) -> String {
     let zip = STANDARD.encode(format!("{day}.zip"));
     let date = day.date();
@@ -245,7 +246,7 @@ impl TryFrom<String> for Address {
     }
 }
 
-/// A URL or e-mail address in the `User-Agent`, at which publishers reach the operator.
+/// A URL or e-mail address in the `User-Agent`, through which publishers can reach the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Contact(String);
@@ -270,7 +271,8 @@ impl TryFrom<String> for Contact {
         }
     }
 }
-/// The zone of a link such as `https://czds-download-api.icann.org/czds/downloads/com.zone`.
+/// Returns the zone of a link such as
+/// `https://czds-download-api.icann.org/czds/downloads/com.zone`.
 pub fn zone_of(url: &Url) -> Option<String> {
     let zone = url.path().rsplit('/').next()?.strip_suffix(".zone")?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');

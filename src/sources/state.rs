@@ -1,8 +1,8 @@
-//! State of the sources, in `sources/` of the data folder: `enabled.json` has the choices made with
-//! `dropdex sources enable`, and `NAME/state.json` the results of a source's last runs.
+//! State of the sources, in `sources/` of the data folder: `enabled.json` contains the choices made
+//! with `dropdex sources enable`, and `NAME/state.json` the results of a source's last runs.
 //!
-//! `NAME/lock` is held while a source is fetched, so that a command and a server do not fetch it at the
-//! same time. `NAME/` also holds an unfinished download, and `NAME/refused/` the last list that was refused.
+//! `NAME/lock` is locked while a source is fetched, so that a command and a server do not fetch it at the
+//! same time. `NAME/` also contains an unfinished download, and `NAME/refused/` the last refused list.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
@@ -25,17 +25,17 @@ const FOLDER: &str = "sources";
 const CHOICES: &str = "enabled.json";
 pub(super) const STATE: &str = "state.json";
 pub(super) const LOCK: &str = "lock";
-/// Addresses that a state remembers: more than a month of two lists a day.
+/// Maximum URLs in a state: more than a month of two lists a day.
 const HELD_MAX: usize = 80;
-/// Pauses before the second, third and fourth try, after failures that may pass.
+/// Pauses before the second, third and fourth attempt after temporary failures.
 const RETRY_SECONDS: [i64; 3] = [15, 60, 300];
-/// Number of runs from which the usual number of rows is computed.
+/// Number of runs that determine the usual number of rows.
 const SIZES_MAX: usize = 15;
-/// A list counts as shrunk if it has at most the usual number of rows divided by this. Usual
-/// numbers below [`USUAL_LEAST`] do not count.
+/// Divisor of the usual number of rows: a list with at most the quotient counts as shrunk. Usual
+/// numbers below [`USUAL_LEAST`] are ignored.
 const SHRUNK_TIMES: u64 = 10;
 const USUAL_LEAST: u64 = 20;
-/// Shortest and longest pause that a server may ask for.
+/// Shortest and longest pause that a server may request.
 const PAUSE_MIN: TimeDelta = TimeDelta::seconds(15);
 const PAUSE_MAX: TimeDelta = TimeDelta::hours(24);
 
@@ -43,14 +43,14 @@ const PAUSE_MAX: TimeDelta = TimeDelta::hours(24);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     pub enabled: bool,
-    /// When it was made; for a source with terms, when they were accepted.
+    /// When the choice was made and, for a source with terms, the terms were accepted.
     pub at: DateTime<Utc>,
 }
 
 /// The choices, by name of source.
 pub type Choices = BTreeMap<String, Choice>;
 
-/// A list that was ingested: validators for conditional requests, and its hash.
+/// An ingested list: validators for conditional requests, and its hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     pub etag: Option<String>,
@@ -65,32 +65,32 @@ pub struct Held {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
     pub zone: String,
-    /// In the words of the service: `Approved`, `Pending`, `Expired`.
+    /// Status as named by the service: `Approved`, `Pending`, `Expired`.
     pub status: String,
-    /// When the access ends, as the service writes it.
+    /// When the access ends, in the format of the service.
     pub expires: Option<String>,
 }
 
-/// Stored state of the list at an address.
+/// Stored state of the list at a URL.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// The list that was ingested last.
+    /// The last ingested list.
     pub held: Option<Held>,
-    /// A download that was cut.
+    /// An interrupted download.
     pub partial: Option<Partial>,
 }
 
-/// The version of a list whose download was cut. The rest must be of the same.
+/// The version of a list whose download was interrupted. The rest must have the same version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", from = "StoredPartial")]
 pub struct Partial {
     pub etag: Option<String>,
     pub last_modified: Option<String>,
-    /// Bytes of the whole.
+    /// Size of the whole file in bytes.
     pub total: Option<u64>,
 }
 
-/// The stored form; until 2026-11 it was only the validator.
+/// Stored form of a [`Partial`]; until 2026-11 it was only the validator.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum StoredPartial {
@@ -120,14 +120,15 @@ impl From<StoredPartial> for Partial {
 }
 
 impl Partial {
-    /// The value of `If-Range`: a strong ETag or the date; without one, the download cannot be resumed.
+    /// Returns the value of `If-Range`, a strong ETag or the date. Without one, the download cannot be
+    /// resumed.
     pub fn validator(&self) -> Option<&str> {
         let strong = self.etag.as_deref().filter(|tag| !tag.starts_with("W/"));
         strong.or(self.last_modified.as_deref())
     }
 
-    /// Whether a part with these facts may be of the same version. A fact that one of them lacks says
-    /// nothing.
+    /// Whether a part with these facts may have the same version. Facts that one of them lacks are
+    /// ignored.
     pub fn fits(&self, other: &Partial) -> bool {
         fn same<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
             one.is_none() || other.is_none() || one == other
@@ -142,17 +143,17 @@ impl Partial {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// In words an operator can act on.
+    /// The error, in words that an operator can act on.
     pub text: String,
     /// First of the failures in a row.
     pub since: DateTime<Utc>,
-    /// Quick retries used.
+    /// Number of quick retries used.
     pub tries: u32,
-    /// Whether no retry happens until an operator acts.
+    /// Whether retries stop until an operator acts.
     pub waits: bool,
 }
 
-/// When a failure is tried again.
+/// When a failure is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
     /// Three times within minutes, then at the next run.
@@ -169,57 +170,57 @@ pub enum Retry {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
-    /// Addresses in the settings at the last run. Others are due at once.
+    /// URLs in the settings at the last run. New ones are due at once.
     pub addresses: Vec<String>,
-    /// The last ingested list of each address.
+    /// The last ingested list of each URL.
     pub held: BTreeMap<String, Held>,
-    /// Why the newest list of an address was refused; the previous one stays in use.
+    /// Why the newest list of a URL was refused; the previous one stays in use.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, String>,
-    /// Downloads that were cut, by address.
+    /// Interrupted downloads, by URL.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub partials: BTreeMap<String, Partial>,
-    /// Warnings of the last run, although it fetched the lists.
+    /// Warnings of the last run, which fetched the lists nevertheless.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub odd: Vec<String>,
     /// Zones of CZDS; empty for other sources.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<Approval>,
-    /// When a run last reached the source and found no fault.
+    /// When a run last reached the source without a failure.
     pub last_success: Option<DateTime<Utc>>,
     /// When a run last failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<DateTime<Utc>>,
-    /// When a list was last ingested, and its rows.
+    /// When a list was last ingested.
     pub last_list: Option<DateTime<Utc>>,
     pub rows: u64,
     pub rejected: u64,
     /// Number of rows of the latest lists, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<u64>,
-    /// Version of the table that is held for the next start.
+    /// Version of the table stored for the next start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     pub problem: Option<Problem>,
-    /// `None` is due at once.
+    /// Time of the next run; `None` means at once.
     pub next_run: Option<DateTime<Utc>>,
 }
 
 impl State {
-    /// Whether the source is to be fetched.
+    /// Whether the source is due.
     pub fn is_due(&self, source: &Source, now: DateTime<Utc>) -> bool {
         if self.addresses != addresses(source) {
             return true;
         }
         let waits = self.problem.as_ref().is_some_and(|problem| problem.waits);
-        // A run in the far future was planned by another clock.
+        // A run in the far future was planned with a different clock.
         let is_due = |next: DateTime<Utc>| {
             next <= now || next > now + source.schedule.interval() + PAUSE_MAX
         };
         !waits && self.next_run.is_none_or(is_due)
     }
 
-    /// Returns the stored state of the list at an address.
+    /// Returns the stored state of the list at a URL.
     pub fn known(&self, url: &Url) -> Known {
         let (held, partial) = (self.held.get(url.as_str()), self.partials.get(url.as_str()));
         Known { held: held.cloned(), partial: partial.cloned() }
@@ -236,13 +237,13 @@ impl State {
         };
     }
 
-    /// Notes a run without a fault. `jitter` is from 0 to 1.
+    /// Records a run without failures. `jitter` is from 0 to 1.
     pub fn succeeded(&mut self, source: &Source, now: DateTime<Utc>, jitter: f64) {
         self.addresses = addresses(source);
         self.last_success = Some(now);
         self.problem = None;
         self.next_run = Some(next_run(source, now, jitter));
-        // Addresses are new each day.
+        // Dated URLs are new each day, so only the newest lists are remembered.
         while source.is_dated() && self.held.len() > HELD_MAX {
             let oldest = self.held.iter().min_by_key(|(_, held)| held.at);
             if let Some(url) = oldest.map(|(url, _)| url.clone()) {
@@ -251,7 +252,7 @@ impl State {
         }
     }
 
-    /// Notes a failed run and plans the next. `jitter` is from 0 to 1.
+    /// Records a failed run and plans the next one. `jitter` is from 0 to 1.
     pub fn failed(
         &mut self,
         source: &Source,
@@ -278,7 +279,7 @@ impl State {
         self.problem = Some(Problem { text, since, tries, waits: retry == Retry::OnRequest });
     }
 
-    /// Notes how many rows each list of a run had.
+    /// Records how many rows each list of a run had.
     pub fn grew(&mut self, rows: u64) {
         if self.sizes.len() >= SIZES_MAX {
             self.sizes.remove(0);
@@ -301,12 +302,12 @@ impl State {
         })
     }
 
-    /// Warnings for an operator, although the last run fetched the lists.
+    /// Returns warnings about a last run that fetched the lists nevertheless.
     pub fn warnings(&self) -> Vec<String> {
         self.odd.iter().cloned().chain(self.shrunk()).collect()
     }
 
-    /// Makes the source due, after any last run.
+    /// Makes the source due, whatever the outcome of its last run.
     pub fn make_due(&mut self) {
         self.next_run = None;
         self.problem = None;
@@ -329,7 +330,7 @@ fn next_run(source: &Source, now: DateTime<Utc>, jitter: f64) -> DateTime<Utc> {
 #[derive(Clone, Debug)]
 pub struct Folder(PathBuf);
 
-/// A source that this process fetches; the lock is released when this is dropped.
+/// A source locked by this process for fetching, until drop.
 #[derive(Debug)]
 pub struct Lease {
     /// The folder of the source.
@@ -338,12 +339,12 @@ pub struct Lease {
 }
 
 impl Folder {
-    /// The folder in the data folder `data`. Nothing is created.
+    /// Returns the folder in the data folder `data`, without creating it.
     pub fn new(data: &Path) -> Folder {
         Folder(data.join(FOLDER))
     }
 
-    /// The choices of the operator.
+    /// Reads the operator's choices.
     ///
     /// # Errors
     /// The file cannot be read or is damaged.
@@ -361,7 +362,7 @@ impl Folder {
         write(&self.0, CHOICES, choices)
     }
 
-    /// The state of a source. A damaged state is logged and reset, which costs one download.
+    /// Reads the state of a source. A damaged state is logged and reset, which costs one download.
     pub fn state(&self, name: &str) -> State {
         let path = self.0.join(name).join(STATE);
         read(&path).unwrap_or_else(|err| {
@@ -379,7 +380,7 @@ impl Folder {
         write(&self.0.join(name), STATE, state)
     }
 
-    /// Takes a source for fetching; `None` while another process fetches it.
+    /// Locks a source for fetching. Returns `None` while another process fetches it.
     ///
     /// # Errors
     /// The folder cannot be used.
@@ -397,10 +398,10 @@ impl Folder {
         locked().with_context(|| format!("cannot use {}", folder.display()))
     }
 
-    /// All sources with their states.
+    /// Returns all sources with their states.
     ///
     /// # Errors
-    /// As [`Folder::choices`].
+    /// The errors of [`Folder::choices`].
     pub fn views(&self, settings: &Settings) -> anyhow::Result<Vec<View>> {
         let choices = self.choices()?;
         let view = |source: &Source| View {
@@ -411,8 +412,8 @@ impl Folder {
         Ok(settings.sources.iter().map(view).collect())
     }
 
-    /// Names of sources that have a choice or a state here, and that the settings do not define: a backup was
-    /// restored without its settings file, or a source was removed.
+    /// Returns the names of sources with a choice or state here that the settings do not define, because a
+    /// backup was restored without its settings file, or a source was removed.
     ///
     /// # Errors
     /// The choices cannot be read.
@@ -429,7 +430,7 @@ impl Folder {
 }
 
 named_enum! {
-    /// How a source does.
+    /// Health of a source.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Standing {
         Off = "off",
@@ -440,15 +441,15 @@ named_enum! {
         Doubtful = "doubtful",
         /// The last run failed, and is retried.
         Failing = "failing",
-        /// Without a success for two intervals of its schedule.
+        /// No run has succeeded for two intervals of the schedule.
         Late = "late",
-        /// Refused: an operator has to act.
+        /// The source was refused, so an operator has to act.
         Stopped = "stopped",
     }
 }
 
 named_enum! {
-    /// Whether a process uses the table that was fetched last.
+    /// Whether a process uses the table fetched last.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum TableUse {
         InUse = "in use",
@@ -467,12 +468,13 @@ pub struct View {
 }
 
 impl View {
-    /// Whether the source is fetched: the settings file decides, else the choice.
+    /// Whether the source is fetched, according to the settings file or, without an entry there, to
+    /// the choice.
     pub fn is_enabled(&self) -> bool {
         self.source.enabled.unwrap_or(self.choice.is_some_and(|choice| choice.enabled))
     }
 
-    /// How the source does.
+    /// Returns the health of the source.
     pub fn standing(&self, now: DateTime<Utc>) -> Standing {
         match &self.state.problem {
             _ if !self.is_enabled() => Standing::Off,
@@ -485,7 +487,7 @@ impl View {
         }
     }
 
-    /// Which table this process uses, if the source is a table that was fetched.
+    /// Returns which table this process uses, if the source is a fetched table.
     pub fn table_use(&self) -> Option<TableUse> {
         let (table, held) = (self.source.table?, self.state.version.as_ref()?);
         Some(match tables::in_use(table) {
@@ -495,15 +497,15 @@ impl View {
         })
     }
 
-    /// The next run; `None` when the source is off or waits for an operator.
+    /// Returns the time of the next run; `None` if the source is off or waits for an operator.
     pub fn next_run(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let waits = self.state.problem.as_ref().is_some_and(|problem| problem.waits);
         let is_on = self.is_enabled() && !waits;
         is_on.then(|| self.state.next_run.map_or(now, |next| next.max(now)))
     }
 
-    /// How long the source is overdue: without a success for two intervals of its schedule, counted
-    /// from the last one, or else from when it was enabled. `None` when it is on time or off.
+    /// Returns how long the source is overdue: beyond two intervals of its schedule since its last
+    /// success or, without one, since it was enabled. `None` if it is on time or off.
     pub fn late_by(&self, now: DateTime<Utc>) -> Option<TimeDelta> {
         let since = self.choice.map(|choice| choice.at);
         let since = self.state.problem.as_ref().map(|problem| problem.since).or(since);

@@ -1,4 +1,4 @@
-//! The worker of a server that fetches sources by schedule, and builds one generation for the lists of a
+//! The worker of a server that fetches sources on schedule, and builds one generation for the lists of a
 //! round.
 
 use std::collections::HashMap;
@@ -18,19 +18,19 @@ use crate::sources::settings::{Settings, Source};
 use crate::sources::state::View;
 use crate::vocab::clock::Clock;
 
-/// Interval at which due sources are looked for.
+/// Interval between checks for due sources.
 const PERIOD: Duration = Duration::from_secs(2);
-/// New lists wait this long for the sources that still run, so that one index is built for all.
+/// Maximum time that new lists wait for sources still running, so that one index is built for all.
 const GATHER_MAX: Duration = Duration::from_secs(60);
-/// Pause after an unusable folder.
+/// Pause after finding the folder unusable.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// The worker.
+/// The worker that fetches sources.
 pub struct Worker {
     runner: Arc<Runner<Queue>>,
     settings: Settings,
     status: Arc<SourcesStatus>,
-    /// Whether the choice of sources could not be read at the last look.
+    /// Whether the choice of sources was unreadable at the last check.
     is_unreadable: AtomicBool,
 }
 
@@ -39,7 +39,7 @@ pub struct Worker {
 pub struct SourcesStatus(Mutex<Arc<[View]>>);
 
 impl SourcesStatus {
-    /// All sources. Empty before the worker's first look.
+    /// Returns all sources. Empty before the worker's first check.
     pub fn views(&self) -> Arc<[View]> {
         Arc::clone(&self.lock())
     }
@@ -70,7 +70,7 @@ impl SourcesStatus {
 type Runs = JoinSet<anyhow::Result<Report>>;
 
 impl Worker {
-    /// A worker that reports to `status`, which it fills at once.
+    /// Creates a worker that reports to `status`, and fills it at once.
     pub fn new(runner: Runner<Queue>, settings: Settings, status: Arc<SourcesStatus>) -> Worker {
         // Registers the counters at 0 so that `rate()` sees the first increment.
         for source in &settings.sources {
@@ -84,7 +84,8 @@ impl Worker {
         worker
     }
 
-    /// Fetches what is due until `stop` is done. Runs in progress are then cut; nothing is half done.
+    /// Fetches due sources until `stop` is done. Runs in progress are then aborted; nothing is left
+    /// half done.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         let work = self.work();
@@ -113,7 +114,7 @@ impl Worker {
                 }
             }
             let now = self.runner.clock.now();
-            // A list would get the day of a wrong clock, and be held as fetched.
+            // Otherwise a list would get the day of a wrong clock, and count as fetched.
             let may_fetch = self.runner.clock.is_trusted();
             for view in self.look().iter().filter(|view| view.is_enabled()) {
                 let source = &view.source;
@@ -126,7 +127,7 @@ impl Worker {
             let is_time = |since: Instant| runs.is_empty() || since.elapsed() > GATHER_MAX;
             if behind_since.is_some_and(is_time) {
                 behind_since = None;
-                // The queue tries again automatically.
+                // The queue retries automatically.
                 if let Err(err) = self.rebuild().await {
                     tracing::warn!(error = format!("{err:#}"), "fetched lists wait for a rebuild");
                 }
@@ -145,7 +146,7 @@ impl Worker {
                     error = format!("{err:#}"),
                     "a source was not fetched"
                 );
-                // Its state could not be written, so it stays due.
+                // The state could not be written, so the source stays due.
                 tokio::time::sleep(PAUSE).await;
             } else if report.as_ref().is_ok_and(|report| report.outcome == RunOutcome::Busy) {
                 tokio::time::sleep(PERIOD).await;

@@ -14,7 +14,7 @@ use crate::vocab::stage::Periods;
 
 /// Number of consecutive zone files without a name after which it counts as dropped.
 const ABSENT_FILES: u8 = 3;
-/// The same for a registry's lists of all its names, where a missing name was deleted.
+/// The same for a registry's lists of all its names, in which only deleted names are missing.
 const ABSENT_LISTS: u8 = 2;
 /// Days until a name that left with unusually many others counts as dropped.
 const ABSENT_DAYS_MASS: i32 = 14;
@@ -27,13 +27,13 @@ pub const MISSING_BYTES: usize = 6;
 /// State of a name that is missing from the zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Missing {
-    /// The day of the first zone file without it.
+    /// The day of the first zone file without the name.
     since: Day,
-    /// Zone files without it, up to 255.
+    /// Number of zone files without the name, up to 255.
     files: u8,
-    /// The name left on a day with unusually many others.
+    /// Whether the name left on a day with unusually many others.
     with_many: bool,
-    /// The name was listed as dropped.
+    /// Whether the name was listed as dropped.
     is_listed: bool,
 }
 
@@ -65,14 +65,14 @@ impl Missing {
 /// Kind of the files of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Zone files: a name may be missing for many reasons.
+    /// Zone files, in which a name may be missing for many reasons.
     Zone,
-    /// A registry's lists of all its names: a missing name was deleted, and is available.
+    /// A registry's lists of all its names, in which a missing name was deleted and is available.
     Registry,
 }
 
 impl Kind {
-    /// The day on which a name that dropped on `day` can be registered.
+    /// Returns the day from which a name that dropped on `day` can be registered.
     fn free_on(self, day: Day, periods: &Periods) -> Day {
         match self {
             Kind::Zone => periods.effective_release(day, None),
@@ -81,18 +81,18 @@ impl Kind {
     }
 }
 
-/// Names of a zone that lists carry.
+/// Selects the names of a zone that enter lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Keep {
-    /// Names that dropped.
+    /// Only dropped names.
     #[default]
     Drops,
-    /// All names, as names that exist: they count as other TLDs of a label, and are found by search.
+    /// Existing names too: they count as other TLDs of a label, and are found by search.
     All,
 }
 
-/// How two days of a zone differ, in names.
+/// Differences between two days of a zone, as numbers of names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Changes {
@@ -106,13 +106,13 @@ pub struct Changes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     pub changes: Changes,
-    /// Listed as dropped.
+    /// Names listed as dropped.
     pub dropped: u64,
-    /// Were listed as dropped and returned before the registry could have released them.
+    /// Names listed as dropped that returned before the registry could have released them.
     pub restored: u64,
-    /// Were listed as dropped, and returned after a release.
+    /// Names listed as dropped that returned after their release.
     pub registered_again: u64,
-    /// Missing, but not listed.
+    /// Missing names that are not listed yet.
     pub waiting: u64,
 }
 
@@ -124,15 +124,15 @@ pub struct Paths<'a> {
     pub missing_now: &'a Path,
 }
 
-/// The day of a comparison, and how to treat it.
+/// The day of a comparison, and its circumstances.
 pub struct OnDay<'a> {
     pub apex: &'a str,
     pub day: Day,
-    /// Unusually many names left or appeared.
+    /// Whether unusually many names left or appeared.
     pub is_mass: bool,
     pub kind: Kind,
     pub keep: Keep,
-    /// Existing names are not listed yet, so all names are listed.
+    /// Whether to list all names, because existing ones are not listed yet.
     pub lists_all: bool,
 }
 
@@ -161,7 +161,7 @@ pub fn changes(before: &Path, now: &Path) -> Result<Changes, ZoneError> {
     }
 }
 
-/// Writes the names that are missing now, and adds dropped and returned names to `list`.
+/// Writes the currently missing names, and adds dropped and returned names to `list`.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -268,7 +268,7 @@ pub fn list_all(names: &Path, list: &mut DropList) -> Result<(), ZoneError> {
     Ok(())
 }
 
-/// A list in dropdex's own format (`data/docs/sources.md`).
+/// Writer of a list in dropdex's own format (`data/docs/sources.md`).
 pub struct DropList {
     file: csv::Writer<std::fs::File>,
     path: std::path::PathBuf,
@@ -288,7 +288,7 @@ impl DropList {
         Ok(list)
     }
 
-    /// Writes a record; `release` belongs to lists of a registry.
+    /// Writes a record. Only lists of a registry contain `release`.
     fn record(&mut self, fields: [&str; 4], release: &str) -> Result<(), ZoneError> {
         let release = Some(release).filter(|_| self.kind == Kind::Registry);
         let written = self.file.write_record(fields.into_iter().chain(release));
@@ -313,7 +313,7 @@ impl DropList {
         let Ok(name) = DomainName::parse(&name) else { return Ok(()) };
         self.rows += 1;
         let [date, status, again] = rest;
-        // A name that a registry has deleted is available.
+        // A name deleted by its registry is available.
         self.record([name.as_str(), date, status, again], date)
     }
 

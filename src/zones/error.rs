@@ -1,4 +1,4 @@
-//! Errors of zone files and of what is kept of them, with what to do.
+//! Errors of zone files and of their stored state, with remedies.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use crate::feeds::{AGAIN, FeedError};
 use crate::vocab::day::Day;
 use crate::vocab::file_error::FileError;
 
-/// A zone file that cannot be taken. Nothing has changed.
+/// Why a zone file cannot be processed. The stored state has not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ZoneError {
     #[error(transparent)]

@@ -1,9 +1,9 @@
-//! Daily zone files: which names left the zone permanently, and which only for a while.
+//! Daily zone files: finds which names left a zone permanently, and which only for a while.
 //!
-//! A name without delegation is not necessarily dropped: owners forget to pay and renew, registrars put
-//! names on hold, servers publish incomplete zones. `data/docs/sources.md` has the rules and their sources.
-//! [`Tracker`] keeps the names of the zone and the missing ones, processes one zone file a day, and writes
-//! lists of drops that [`crate::feeds`] reads like any other.
+//! A name without a delegation has not necessarily dropped: owners pay late and renew, registrars put names
+//! on hold, servers publish incomplete zones. `data/docs/sources.md` describes the rules and their sources.
+//! [`Tracker`] stores the names of the zone and the missing ones, processes one zone file a day, and writes
+//! lists of drops, which [`crate::feeds`] reads like any others.
 //!
 //! | file | content |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Sorted owners on disk, each with a few bytes: the names in a zone, and the missing ones.
+//! Sorted owners on disk, each with a few extra bytes: the names in a zone, and the missing ones.
 //!
 //! ```text
 //! "DDZN" version bytes-a-name
@@ -24,7 +24,7 @@ const _: () = assert!(OWNER_BYTES_MAX < END as usize);
 /// Maximum length of an owner in bytes (RFC 1035 §2.3.4).
 pub const OWNER_BYTES_MAX: usize = 253;
 
-/// Writes names in ascending order, each once. `N` is the number of bytes that each has.
+/// Writes distinct names in ascending order. `N` is the number of extra bytes of each.
 pub struct NamesWriter<const N: usize> {
     path: PathBuf,
     file: BufWriter<File>,
@@ -34,14 +34,14 @@ pub struct NamesWriter<const N: usize> {
     chunk: Vec<u8>,
 }
 
-/// Reads what [`NamesWriter`] wrote, one name at a time.
+/// Reads a file of [`NamesWriter`], one name at a time.
 pub struct NamesReader<const N: usize> {
     path: PathBuf,
     file: File,
     buffer: Vec<u8>,
-    /// Unread part of the buffer.
+    /// Range of the unread bytes in `buffer`.
     unread: Range<usize>,
-    /// End of the part of the buffer that `hasher` has seen.
+    /// End of the hashed part of `buffer`.
     hashed: usize,
     hasher: blake3::Hasher,
     name: Vec<u8>,
@@ -69,7 +69,7 @@ impl<const N: usize> NamesWriter<N> {
         })
     }
 
-    /// Adds a name if it is after the last one. Returns how it compares with that.
+    /// Adds a name if it sorts after the last one. Returns the order of the two.
     ///
     /// # Errors
     /// A write fails.
@@ -98,7 +98,7 @@ impl<const N: usize> NamesWriter<N> {
         Ok(())
     }
 
-    /// Writes the end and syncs the file. Returns the number of names.
+    /// Writes the trailer and syncs the file. Returns the number of names.
     ///
     /// # Errors
     /// A write fails.
@@ -139,7 +139,7 @@ impl<const N: usize> NamesReader<N> {
         Ok(reader)
     }
 
-    /// The current name and its bytes; `None` after the last.
+    /// Returns the current name and its extra bytes; `None` after the last name.
     pub fn name(&self) -> Option<(&[u8], [u8; N])> {
         self.is_at_name.then_some((&self.name[..], self.extra))
     }
@@ -147,7 +147,7 @@ impl<const N: usize> NamesReader<N> {
     /// Advances to the next name.
     ///
     /// # Errors
-    /// The file cannot be read, or is damaged, which is detected at the last name at the latest.
+    /// The file cannot be read or is damaged. Damage is detected at the last name or before.
     pub fn next(&mut self) -> Result<(), ZoneError> {
         if !self.is_at_name {
             return Ok(());
@@ -191,7 +191,7 @@ impl<const N: usize> NamesReader<N> {
         Ok(&self.buffer[start..start + count])
     }
 
-    /// Makes `count` bytes available.
+    /// Makes `count` bytes available in the buffer.
     #[inline]
     fn prepare(&mut self, count: usize) -> Result<(), ZoneError> {
         if self.unread.len() >= count { Ok(()) } else { self.fill(count) }
@@ -211,7 +211,7 @@ impl<const N: usize> NamesReader<N> {
         Ok(())
     }
 
-    /// Adds the bytes read to the checksum.
+    /// Adds the consumed bytes to the checksum.
     fn hash(&mut self) {
         self.hasher.update(&self.buffer[self.hashed..self.unread.start]);
         self.hashed = self.unread.start;

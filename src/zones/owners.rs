@@ -1,8 +1,8 @@
 //! Reads the owners of delegations from a zone file, as fast as it decompresses.
 //!
-//! Published zone files have a record a line, whole names, and the records of an owner together. Such
-//! lines are read as bytes here. [`ZoneRecords`] reads the others: comments, directives, parentheses,
-//! relative names.
+//! Published zone files have one record per line, absolute names, and the records of an owner in
+//! sequence. This module parses such lines as bytes. [`ZoneRecords`] parses all others: comments,
+//! directives, parentheses, relative names.
 
 use std::io::Read;
 use std::ops::Range;
@@ -15,19 +15,20 @@ use super::names::OWNER_BYTES_MAX;
 use super::snapshot::Names;
 use crate::feeds::{self, RecordKind, ZoneRecords};
 
-/// Bytes read at once. A longer line is not a record.
+/// Size of the read buffer. A longer line is not a record.
 const READ_BYTES: usize = 1 << 20;
 /// Fields of a SOA record after its type (RFC 1035 §3.3.13).
 const SOA_FIELDS: usize = 7;
-/// Maximum bytes of these fields: two names of 255 bytes, of which each may be `\\DDD`, and five numbers.
+/// Maximum bytes of these fields: two names of 255 bytes, each of which may be escaped as `\\DDD`, and
+/// five numbers.
 const SOA_BYTES_MAX: usize = 2 * 4 * 255 + 5 * 20;
 /// Maximum number of lines that are not records, such as warnings of a tool.
 const BAD_LINES_MAX: u32 = 100;
 
 /// Owners of NS records below the apex, in the order of the file.
 ///
-/// An owner is without the apex and with the dot before it: `example.` in com. Two owners then compare
-/// like their whole names in a file that is sorted by bytes, where `a-b.com.` precedes `a.com.`.
+/// An owner includes the dot before the apex, but not the apex: `example.` in com. Thus two owners
+/// compare like their full names in a file sorted by bytes, where `a-b.com.` precedes `a.com.`.
 pub struct Owners {
     lines: Lines,
     parser: Parser,
@@ -43,11 +44,11 @@ struct Lines {
 
 struct Parser {
     apex: String,
-    /// `.com.`
+    /// The apex with dots around it: `.com.`.
     end: Vec<u8>,
     /// The first field of the last delegating line, verbatim.
     last: Vec<u8>,
-    /// The previous record had the owner `last`, which `records` has not seen.
+    /// Whether the previous record had the owner `last`, which `records` has not seen.
     is_ahead: bool,
     owner: Vec<u8>,
     records: ZoneRecords,
@@ -55,11 +56,11 @@ struct Parser {
     soa: Soa,
 }
 
-/// The record that opens a zone and is repeated at its end.
+/// The SOA record, which opens a zone and is repeated at its end.
 #[derive(Default)]
 struct Soa {
     first: Option<Vec<String>>,
-    /// Fields read so far of a record that continues.
+    /// Fields read so far of an unfinished record.
     open: Option<Vec<String>>,
     /// Whether the last record repeated the first one.
     is_closed: bool,
@@ -69,7 +70,7 @@ impl Owners {
     /// Opens a zone file, compressed or not.
     ///
     /// # Errors
-    /// The file cannot be read, or names no zone.
+    /// The file cannot be read, or does not name a zone.
     pub fn open(path: &Path) -> Result<Owners, ZoneError> {
         let (apex, input) = feeds::open_zone_text(path)?;
         let buffer = vec![0; READ_BYTES];
@@ -113,7 +114,7 @@ impl Names for Owners {
 }
 
 impl Lines {
-    /// The next line, without its end.
+    /// Returns the next line, without its line break.
     fn next(&mut self) -> Result<Option<&[u8]>, ZoneError> {
         let mut searched = 0;
         loop {
@@ -132,7 +133,7 @@ impl Lines {
         }
     }
 
-    /// Reads more bytes after the unread ones.
+    /// Reads more bytes behind the unread ones.
     fn fill(&mut self) -> Result<(), ZoneError> {
         self.buffer.copy_within(self.unread.clone(), 0);
         self.unread = 0..self.unread.len();
@@ -152,7 +153,7 @@ impl Lines {
 }
 
 impl Parser {
-    /// Reads a line; true when it delegates another owner than the previous line.
+    /// Parses a line. Returns true if it delegates an owner other than that of the previous line.
     fn read(&mut self, line: &[u8]) -> Result<bool, ZoneError> {
         let Some(end) = memchr2(b' ', b'\t', line) else { return self.read_slowly(line) };
         if self.records.is_open() || memchr(b'(', line).is_some() {
@@ -178,7 +179,7 @@ impl Parser {
         self.read_slowly(line)
     }
 
-    /// Reads a line of any spelling. Comments and data may hold any bytes.
+    /// Parses a line in any notation. Comments and data may contain any bytes.
     fn read_slowly(&mut self, line: &[u8]) -> Result<bool, ZoneError> {
         let text = &*String::from_utf8_lossy(line);
         let goes_on = self.records.is_open();
@@ -195,7 +196,7 @@ impl Parser {
                 let is_new = self.owner != self.last;
                 self.last.clear();
                 if self.is_below() {
-                    // The next line may repeat this owner or leave it out.
+                    // The next line may repeat or omit this owner.
                     self.last.extend_from_slice(&self.owner);
                     self.last.extend_from_slice(&self.end[1..]);
                     return Ok(is_new);
@@ -221,7 +222,8 @@ impl Parser {
         Ok(false)
     }
 
-    /// Cuts the apex off the owner; false for the apex itself and for names elsewhere.
+    /// Cuts the apex off the owner. Returns false for the apex itself and for names outside the
+    /// zone.
     fn is_below(&mut self) -> bool {
         let Some(label) = self.owner.strip_suffix(&self.end[..]) else { return false };
         let length = label.len();
@@ -230,7 +232,8 @@ impl Parser {
     }
 }
 
-/// Type of a record whose fields after the owner are the usual ones: a TTL in seconds and the class IN.
+/// Returns the type of a record with only the usual fields between owner and type: a TTL in seconds and
+/// the class IN.
 fn kind(rest: &[u8]) -> Option<&[u8]> {
     let mut fields = rest.split(|byte| matches!(byte, b' ' | b'\t')).filter(|it| !it.is_empty());
     fields.find(|field| !field.iter().all(u8::is_ascii_digit) && !field.eq_ignore_ascii_case(b"IN"))
@@ -270,7 +273,7 @@ impl Soa {
     }
 }
 
-/// Fields of a line without comment and parentheses.
+/// Returns the fields of a line, without comment and parentheses.
 fn fields(text: &str) -> impl Iterator<Item = &str> {
     let record = text.split(';').next().unwrap_or_default();
     let fields = record.split(|char: char| char.is_ascii_whitespace() || "()".contains(char));

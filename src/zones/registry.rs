@@ -7,15 +7,15 @@ use super::snapshot::Names;
 use crate::feeds::{Feed, Row};
 use crate::vocab::day::Day;
 
-/// At most one in this number of rows may be bad.
+/// Up to one row in this many may be bad.
 const BAD_SHARE: u64 = 10;
 
 /// The names of a list.
 pub struct Registry {
     feed: Feed,
-    /// The suffix of the first name. A registry has one list for each.
+    /// The suffix of the first name. A registry has one list for each suffix.
     apex: String,
-    /// The day of the list, which has no serial number.
+    /// The day of the list, which replaces a serial number.
     day: Day,
     owner: Vec<u8>,
     rows: u64,
@@ -34,7 +34,7 @@ impl Registry {
     }
 }
 
-/// The suffix of the names of a list.
+/// Returns the suffix of the names in a list.
 ///
 /// # Errors
 /// The list cannot be read, or has no names.

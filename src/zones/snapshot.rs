@@ -1,4 +1,4 @@
-//! A zone file, or the list of a registry, as a sorted file of names.
+//! Converts a zone file, or the list of a registry, to a sorted file of names.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -8,28 +8,28 @@ use super::error::ZoneError;
 use super::names::{NamesReader, NamesWriter};
 use crate::vocab::file_error::AtPath;
 
-/// Bytes of names sorted at once when a zone file is not sorted.
+/// Bytes of names to sort at once if a zone file is not sorted.
 const RUN_BYTES: usize = 48 << 20;
 
-/// The names of a zone in the order of a file, each without the apex and with a dot at its end.
+/// The names of a zone in file order, each without the apex and with a trailing dot.
 pub trait Names {
-    /// Name of the zone, in lower case and without a dot at the end.
+    /// Name of the zone, in lower case and without a trailing dot.
     fn apex(&self) -> &str;
 
-    /// The next name; `None` at the end of the file.
+    /// Returns the next name; `None` at the end of the file.
     ///
     /// # Errors
     /// The file cannot be read, or has another format.
     fn next(&mut self) -> Result<Option<&[u8]>, ZoneError>;
 
-    /// Serial number, once all names are read.
+    /// Returns the serial number. All names must have been read.
     ///
     /// # Errors
     /// The file is incomplete.
     fn serial(&self) -> Result<u32, ZoneError>;
 }
 
-/// A zone file that was read to its end.
+/// Facts about a zone file that was read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     pub apex: String,
@@ -37,8 +37,8 @@ pub struct Snapshot {
     pub names: u64,
 }
 
-/// Writes the names of the file that `open` opens to `into`, sorted, each once. Published zone files are
-/// sorted; names of others are sorted in `scratch`.
+/// Writes the distinct names of the file that `open` opens to `into`, in order. Published zone files are
+/// sorted; otherwise the names are sorted in `scratch`.
 ///
 /// # Errors
 /// The zone file is incomplete, or a file cannot be written.
@@ -88,7 +88,7 @@ fn sort(mut owners: impl Names, into: &Path, scratch: &Path) -> Result<Snapshot,
     Ok(Snapshot { apex: owners.apex().to_owned(), serial, names: writer.finish()? })
 }
 
-/// Names to be sorted in memory.
+/// Names to sort in memory.
 #[derive(Default)]
 struct Run {
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Weeks of a zone are played, and what is listed is compared with what happened.
+//! Simulates weeks of a zone, and compares the lists with the events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -13,7 +13,7 @@ fn day(number: i32) -> Day {
     "2026-01-01".parse::<Day>().expect("a day").plus(number)
 }
 
-/// A zone file as registries publish it.
+/// A zone file in the format of registries.
 fn zone_text(apex: &str, serial: u32, names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let soa = format!(
         "{apex}.\t900\tin\tsoa\ta.nic.{apex}. host.nic.{apex}. {serial} 1800 900 604800 86400\n"
@@ -111,7 +111,7 @@ fn records_in_parentheses_with_repeated_owners_are_read() {
     let (found, serial) = owners(&format!("{text}{soa}{tsig}\n;; XFR size: 1200\n")).expect("read");
     assert_eq!((found.len(), serial), (300, 7));
     assert_eq!((&*found[0], &*found[299]), ("n000.", "n299."));
-    // The apex may come last, and a line without owner has that of the line before.
+    // The apex may come last, and a line without an owner has the owner of the previous line.
     let short = "com. 900 in soa a. b. 7 1 1 1 1\n";
     let text = format!(
         "{short}x.c.com. 900 in a 192.0.2.1\na.com. 900 in ns ns1.x.\n\tin ns ns2.x.\n\
@@ -205,17 +205,17 @@ fn a_zone_file_must_be_newer_and_of_the_same_zone() {
     let other = folder.tracker().take(&path, day(2), Kind::Zone, Keep::Drops);
     assert!(matches!(other, Err(ZoneError::OtherZone { .. })));
     assert!(matches!(folder.take(11, day(2), &["a", "b"]), Ok(Outcome::Applied(_))));
-    // The number wraps around.
+    // Serial numbers wrap around.
     for (serial, on) in [(u32::MAX / 2, 3), (u32::MAX - 5, 4), (3, 5)] {
         folder.take(serial, day(on), &["a", "b"]).expect("newer");
     }
 }
 
-/// Names of a zone by day, with everything that went wrong on the way.
+/// The names of a simulated zone by day, with its faults.
 struct Play {
-    /// By name: the days on which it is in the zone.
+    /// Days on which each name is in the zone.
     present: BTreeMap<String, BTreeSet<i32>>,
-    /// By name: the first day without it.
+    /// First day without each dropped name.
     dropped: BTreeMap<String, i32>,
 }
 
@@ -223,7 +223,7 @@ const DAYS: i32 = 40;
 const NAMES: usize = 4_000;
 /// Days whose file lacks a third of the names.
 const HALF_ZONES: [i32; 2] = [12, 25];
-/// A day without a file, one with an older serial number, one with a file that was cut.
+/// A day without a file, one with an older serial number, and one with a truncated file.
 const NO_FILE: i32 = 8;
 const OLD_FILE: i32 = 17;
 const CUT_FILE: i32 = 21;
@@ -238,24 +238,24 @@ impl Play {
             let name = format!("{}{at}", ["a-", "b", "b-", "z"][at % 4]);
             let mut days: BTreeSet<i32> = (0..DAYS).collect();
             match rng.u8(0..100) {
-                // Drops permanently.
+                // A name that drops permanently.
                 0..5 => {
                     let left = rng.i32(1..DAYS);
                     days.retain(|&on| on < left);
                     play.dropped.insert(name.clone(), left);
                 }
-                // Is away for up to two files, and is renewed.
+                // A name that is missing from up to two files, then renewed.
                 5..9 => {
                     let left = rng.i32(1..DAYS - 3);
                     let back = left + rng.i32(1..3);
                     days.retain(|&on| on < left || on >= back);
                 }
-                // The registrar's names.
+                // The names of the registrar.
                 9..27 => {
                     days.retain(|&on| on < MASS_EXIT);
                     play.dropped.insert(name.clone(), MASS_EXIT);
                 }
-                // Is new.
+                // A new name.
                 27..30 => {
                     let first = rng.i32(1..DAYS);
                     days.retain(|&on| on >= first);
@@ -267,7 +267,7 @@ impl Play {
         play
     }
 
-    /// The zone file of a day, and its serial number.
+    /// Returns the zone file of a day, and its serial number.
     fn file(&self, on: i32) -> Option<String> {
         let names =
             || self.present.iter().filter(|(_, days)| days.contains(&on)).map(|(name, _)| name);
@@ -285,7 +285,7 @@ impl Play {
         }
     }
 
-    /// The first day on or after `on` with a file that can be taken and says what is so.
+    /// Returns the first day on or after `on` whose file is accepted and correct.
     fn seen(on: i32) -> i32 {
         let is_bad =
             |on: &i32| [NO_FILE, OLD_FILE, CUT_FILE].contains(on) || HALF_ZONES.contains(on);
@@ -293,7 +293,7 @@ impl Play {
     }
 }
 
-/// Rows of lists: the name, its drop date, whether it is registered again.
+/// Returns the rows of lists: the name, its drop date, and whether it is registered again.
 fn rows(tracker: &mut Tracker) -> Vec<(String, Day, bool)> {
     let mut rows = Vec::new();
     for list in tracker.lists() {
@@ -339,7 +339,8 @@ fn forty_days_give_every_drop_on_its_day_and_no_other() {
         }
         for (name, &left) in &play.dropped {
             let first = Play::seen(left);
-            // Two more files, and those that are held or bad on the way; two weeks after a mass exit.
+            // A drop needs two more files, plus the held and bad ones in between; after a mass exit,
+            // two weeks.
             let is_due = if first == MASS_EXIT { first + 14 < DAYS } else { first + 8 < DAYS };
             assert!(!is_due || listed.contains_key(name), "seed {seed}: {name} left on day {left}");
         }
@@ -365,7 +366,7 @@ fn names_that_return_are_reported() {
         panic!("few changes");
     };
     assert_eq!((applied.restored, applied.registered_again, applied.changes.came), (1, 0, 1));
-    // 35 days after the first day without it a .com is released.
+    // A .com is released 35 days after the first day without it.
     let Outcome::Applied(applied) = folder.take(36, day(36), &all).expect("taken") else {
         panic!("few changes");
     };
@@ -438,7 +439,7 @@ fn names_that_leave_a_registrys_list_are_free() {
     assert!(page.to_string().contains("domena"), "{page}");
 }
 
-/// All files of a folder and their content.
+/// Returns all files of a folder with their content.
 fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries =
         fs::read_dir(folder).expect("readable").map(|entry| entry.expect("readable").path());

@@ -17,7 +17,7 @@ use crate::vocab::new_file;
 use crate::vocab::whole_file;
 
 const STATE: &str = "state.json";
-/// Number of recent days that define the usual number of changes.
+/// Number of recent days that determine the usual number of changes.
 const USUAL_DAYS: usize = 28;
 /// A day is unusual if it has more than this multiple of the usual changes.
 const MANY_TIMES: u64 = 4;
@@ -28,19 +28,20 @@ const MANY_LEAST: u64 = 500;
 const WHOLE_PERCENT: u64 = 98;
 /// Number of names that even a small zone may lose in a day.
 const LOST_LEAST: u64 = 50;
-/// Number of consecutive unusual zone files after which they are believed.
+/// Number of consecutive unusual zone files after which they are accepted.
 const AGREEING: usize = 2;
-/// The same for a zone that lost much of its names: incomplete zones have been published two days in a row.
+/// The same for a zone that lost many of its names, because incomplete zones have been published two days
+/// in a row.
 const AGREEING_SMALLER: usize = 3;
 
-/// The state of a zone, in a folder that one process at a time may use.
+/// The state of a zone, in a folder that only one process at a time may use.
 #[derive(Debug)]
 pub struct Tracker {
     folder: PathBuf,
     state: State,
 }
 
-/// The file that names the files in use. It is replaced atomically.
+/// Content of the file that names the files in use, which is replaced atomically.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct State {
@@ -48,10 +49,10 @@ struct State {
     /// Number of the latest files; each change of the state gets a new number.
     number: u64,
     last: Option<Kept>,
-    /// Unusual zone files, oldest first, until enough agree or one disagrees.
+    /// Held unusual zone files, oldest first, until enough agree or one disagrees.
     held: Vec<Kept>,
     missing: String,
-    /// Changes of the latest believed days, oldest first.
+    /// Changes of the latest accepted days, oldest first.
     usual: Vec<Changes>,
     /// Lists that were written but not yet ingested, oldest first.
     lists: Vec<Written>,
@@ -80,7 +81,7 @@ struct Written {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List {
     pub path: PathBuf,
-    /// The day of the zone file that proved them.
+    /// The day of the zone file that confirmed the drops.
     pub day: Day,
 }
 
@@ -93,7 +94,8 @@ pub enum Outcome {
     },
     /// The zone has not changed since the last file.
     Unchanged,
-    /// Unusually many names left or appeared: no drops are derived until `files_needed` consecutive files agree.
+    /// Unusually many names left or appeared, so no drops are derived until `files_needed` consecutive files
+    /// agree.
     Held {
         changes: Changes,
         files: usize,
@@ -105,20 +107,20 @@ pub enum Outcome {
 /// Conclusions of a zone file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Names in the zone.
+    /// Number of names in the zone.
     pub names: u64,
     pub changes: Changes,
     /// Names listed as dropped.
     pub dropped: u64,
-    /// Previously listed as dropped, and back before the registry could have released them.
+    /// Names listed as dropped that returned before the registry could have released them.
     pub restored: u64,
-    /// Previously listed as dropped, and back after a release.
+    /// Names listed as dropped that returned after their release.
     pub registered_again: u64,
     /// Missing names that are not listed yet.
     pub waiting: u64,
-    /// Day of a file that was held back and is now accepted.
+    /// Day of a held file that is now accepted.
     pub believed: Option<Day>,
-    /// Day of a file that was held back and is now dismissed.
+    /// Day of a held file that is now rejected.
     pub dismissed: Option<Day>,
 }
 
@@ -213,8 +215,8 @@ impl Tracker {
         Ok(outcome)
     }
 
-    /// Returns the lists to ingest, oldest first. Call [`Tracker::ingested`] after each.
-    /// A list may be ingested twice if the process ends between the two; its content is the same.
+    /// Returns the lists to ingest, oldest first. Call [`Tracker::ingested`] after each. If the
+    /// process ends between the two, a list is ingested twice, with the same content.
     pub fn lists(&self) -> Vec<List> {
         let list = |list: &Written| List { path: self.folder.join(&list.file), day: list.day };
         self.state.lists.iter().map(list).collect()
@@ -231,7 +233,7 @@ impl Tracker {
         self.tidy()
     }
 
-    /// The latest zone file, believed or not.
+    /// Returns the latest zone file, accepted or held.
     fn latest(&self) -> Option<&Kept> {
         self.state.held.last().or(self.state.last.as_ref())
     }
@@ -320,7 +322,7 @@ impl Tracker {
         DropList::create(&self.folder.join(list_name(next)), &next.apex, kind)
     }
 
-    /// Compares `now` with the last zone file, and makes it the last one.
+    /// Compares `now` with the last zone file, and replaces that with `now`.
     fn apply(
         &self,
         next: &mut State,
@@ -355,7 +357,7 @@ impl Tracker {
         Ok(())
     }
 
-    /// Keeps a list unless it is empty.
+    /// Stores a list unless it is empty.
     fn finish(&self, next: &mut State, list: DropList) -> Result<(), ZoneError> {
         if list.finish()? > 0 {
             let day = next.last.as_ref().map_or(Day::MIN, |last| last.day);
@@ -368,7 +370,7 @@ impl Tracker {
     fn commit(&mut self, next: State) -> Result<(), ZoneError> {
         let path = self.folder.join(STATE);
         let text = serde_json::to_vec_pretty(&next).expect("names and numbers are JSON");
-        // New files must be durable before a state names them.
+        // New files must be durable before the state names them.
         let in_folder = File::open(&self.folder).and_then(|folder| folder.sync_all());
         in_folder.and_then(|()| whole_file::replace(&path, &text)).at(&path)?;
         self.state = next;
@@ -400,7 +402,7 @@ fn is_smaller(last: &Kept, now: &Kept) -> bool {
     now.names * 100 < last.names * WHOLE_PERCENT && now.names + LOST_LEAST < last.names
 }
 
-/// Name of the list of a state.
+/// Returns the name of the list of a state.
 fn list_name(state: &State) -> String {
     format!("{}-{}.csv", state.apex, state.number)
 }
