@@ -1,5 +1,5 @@
-//! Operator commands, as one serialisable enum: a running server holds the store, so the CLI sends
-//! commands to it over the admin socket and runs them itself only without a server.
+//! Operator commands, as one serialisable enum. A running server holds the store, so the CLI sends
+//! it commands over the admin socket; only without a server does the CLI run them itself.
 
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ pub enum AdminCommand {
         email: Email,
         plan: Plan,
         password: Option<Secret>,
-        /// Mail a link that sets a password. Only a running server can.
+        /// Mail a link that sets a password. Only a running server can do so.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         invite: bool,
     },
@@ -59,18 +59,18 @@ pub enum AdminCommand {
         email: Email,
         password: Secret,
     },
-    /// Let an account begin today's allowances again; all accounts without an address.
+    /// Reset today's allowances of an account, or of all accounts if no address is given.
     ResetUsage {
         email: Option<Email>,
     },
     /// Write everything to a new file.
     Backup {
-        /// An absolute path, since the server has a working directory of its own.
+        /// An absolute path, since the server has its own working directory.
         path: PathBuf,
     },
     /// Write a snapshot into the journal's folder.
     Snapshot,
-    /// Verify the journal's files and report what they hold.
+    /// Verify the journal's files and report their content.
     InspectJournal,
     /// Ask all nodes for the digest of their state after the same record.
     Checkpoint,
@@ -85,20 +85,20 @@ pub enum AdminReply {
     Added {
         account: AccountId,
     },
-    /// In order of their addition.
+    /// Accounts, in order of their addition.
     Accounts {
         accounts: Vec<AccountSummary>,
     },
-    /// Allowances begin again.
+    /// Number of accounts whose allowances were reset.
     Reset {
         accounts: usize,
     },
-    /// The command was carried out, or there was nothing to change.
+    /// The command succeeded, or nothing had to change.
     Done,
     Key {
-        /// Shown this once.
+        /// The key, which is shown only once.
         key: Secret,
-        /// Whether it replaced an older key.
+        /// Whether the key replaced an older one.
         replaced: bool,
     },
     /// A snapshot or backup is durable.
@@ -122,16 +122,16 @@ pub struct AccountSummary {
     pub email: Email,
     pub plan: Plan,
     pub disabled: bool,
-    /// The UTC day it was added.
+    /// UTC day on which it was added.
     pub created: Day,
     /// The last four characters of its newest key; `None` without one.
     pub key_last4: Option<String>,
     pub has_password: bool,
     #[serde(default = "verified")]
     pub email_verified: bool,
-    /// JSON requests granted today.
+    /// JSON requests allowed today.
     pub requests_today: u32,
-    /// Exports granted today.
+    /// Exports allowed today.
     pub exports_today: u32,
 }
 
@@ -140,7 +140,7 @@ fn verified() -> bool {
     true
 }
 
-/// A snapshot or backup. The counts are taken just after it was written.
+/// A snapshot or backup. The counts are taken just after it is written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Saved {
     pub path: PathBuf,
@@ -165,9 +165,9 @@ pub struct JournalFacts {
     pub store_uuid: Option<String>,
     /// The last record that the commit mark covers.
     pub mark: Option<u64>,
-    /// First to last.
+    /// Segments, first to last.
     pub segments: Vec<SegmentFacts>,
-    /// Oldest first.
+    /// Snapshots, oldest first.
     pub snapshots: Vec<SnapshotSummary>,
     /// Bytes of log that the next start reads.
     pub log_bytes: u64,
@@ -184,11 +184,11 @@ pub struct SnapshotSummary {
     pub bytes: u64,
     /// `None` if it is damaged.
     pub state_digest: Option<String>,
-    /// Why it cannot be read.
+    /// Why it cannot be read; `None` if it is sound.
     pub damage: Option<String>,
 }
 
-/// Why an operator's change of an account was not carried out.
+/// Reason why an operator's change of an account failed.
 #[derive(Debug, Error)]
 pub enum CommandError {
     #[error(transparent)]
@@ -199,14 +199,14 @@ pub enum CommandError {
     Random(getrandom::Error),
 }
 
-/// Why a command does not fit the accounts that exist.
+/// Reason why a command conflicts with the existing accounts.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
-    #[error("there is an account for {0} already")]
+    #[error("an account for {0} already exists")]
     EmailTaken(Email),
     #[error("there is no account for {0}; `dropdex account list` shows all")]
     NoSuchAccount(Email),
-    /// A disabled account gets no key and no password.
+    /// A disabled account cannot get a key or a password.
     #[error("the account for {0} is disabled permanently; add another with another address")]
     Disabled(Email),
     /// The key cannot be added.
@@ -238,7 +238,7 @@ enum AdminError {
     Relative(PathBuf),
 }
 
-/// Carries out a command. Blocks until its effect is durable: not for async code.
+/// Runs a command. Blocks until its effect is durable, so not for async code.
 pub fn execute(store: &Store, command: AdminCommand) -> AdminReply {
     attempt(store, command).unwrap_or_else(|err| AdminReply::Refused { error: err.to_string() })
 }
@@ -335,7 +335,7 @@ impl Store {
     }
 
     /// Creates the first key of an account, or replaces it. The old one stops working at once;
-    /// today's usage stays. Durable when it returns.
+    /// today's usage is kept. Durable when it returns.
     ///
     /// # Errors
     /// [`CommandError`].
@@ -394,8 +394,8 @@ impl Store {
         })
     }
 
-    /// Lets an account, or all, begin today's allowances again. Durable when it returns. Returns the number of
-    /// accounts.
+    /// Resets today's allowances of an account, or of all. Durable when it returns. Returns the
+    /// number of accounts.
     ///
     /// # Errors
     /// [`CommandError`].
@@ -409,7 +409,7 @@ impl Store {
             }
         };
         self.0.shared.barrier_blocking()?;
-        // A concurrent reservation of another node repeats the decision.
+        // If another node reserved concurrently, the decision is repeated.
         for some in accounts.chunks(ROWS_MAX) {
             let reset =
                 |&account| Event::UsageNoted { account, day, requests: 0, exports: 0, reset: true };
@@ -427,7 +427,7 @@ impl Store {
         accounts.values().map(|it| summary(it)).collect()
     }
 
-    /// Decides on the account of `email` and makes the events durable, if there are any.
+    /// Decides on the account of `email` and makes the events durable, if any.
     fn command(
         &self,
         email: &Email,
@@ -449,7 +449,7 @@ impl Store {
     }
 }
 
-/// Why the decision on a key was refused, for an operator.
+/// Converts the refusal of a key to an error for operators.
 fn refused(account: &Account, err: WriteError) -> Refusal {
     match err {
         WriteError::NotFound => Refusal::Disabled(account.email.clone()),
@@ -481,7 +481,7 @@ impl AccountSummary {
 }
 
 impl JournalFacts {
-    /// The facts of an inspection, with the bytes of log that a start reads and the state.
+    /// Returns the results of an inspection, with the state and the bytes of log that a start reads.
     pub(super) fn new(
         found: Inspection,
         log_bytes: u64,

@@ -1,4 +1,4 @@
-//! Keys that owners make, replace and revoke (`data/docs/api.md`, Keys).
+//! API keys that owners create, replace and revoke (`data/docs/api.md`, Keys).
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use crate::vocab::limits::{KEY_DAYS_MAX, KEYS_MAX, RULE_NAME_CHARS_MAX};
 use crate::vocab::scope::Scopes;
 use crate::vocab::time::UnixMs;
 
-/// A key to be made.
+/// A key to be created.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewKey {
     pub name: String,
@@ -25,12 +25,12 @@ pub struct NewKey {
     pub days: Option<u16>,
 }
 
-/// How long a replaced key keeps working.
+/// Time for which a replaced key keeps working.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replaced {
     /// It stops working at once.
     AtOnce,
-    /// It works for 24 hours more.
+    /// It works for another 24 hours.
     AfterGrace,
 }
 
@@ -66,11 +66,11 @@ impl Store {
         Ok(key)
     }
 
-    /// Replaces a key by one with its name, its scopes and as long a life.
+    /// Replaces a key by one with the same name, scopes and lifetime.
     ///
     /// # Errors
-    /// [`WriteError::NotFound`], [`WriteError::TooMany`]: with the old one for a day, there would be
-    /// too many. [`WriteError::Journal`].
+    /// [`WriteError::NotFound`], [`WriteError::TooMany`]: the old one, which works for another day,
+    /// would exceed the limit. [`WriteError::Journal`].
     pub async fn replace_key(
         &self,
         caller: &Caller,

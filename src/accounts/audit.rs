@@ -13,20 +13,20 @@ use crate::journal::{JournalError, inspect};
 #[derive(Debug)]
 pub struct Audit {
     pub facts: JournalFacts,
-    /// Bytes of a torn tail that the next open would cut; `None` without one.
+    /// Bytes of a torn tail that the next open would remove; `None` without one.
     pub torn_bytes: Option<u64>,
 }
 
-/// The folder of the journal in the data folder `data`.
+/// Returns the folder of the journal in the data folder `data`.
 pub fn journal_folder(data: &Path) -> PathBuf {
     data.join(JOURNAL_FOLDER)
 }
 
 /// Reads the journal in the data folder `data` as an open would. If a server writes at the same
-/// time, its last record may look torn: ask the server instead.
+/// time, its last record may look torn; use the server's admin socket instead.
 ///
 /// # Errors
-/// [`JournalError`], as an open.
+/// [`JournalError`], as for an open.
 pub fn audit(data: &Path) -> Result<Audit, JournalError> {
     let mut loader = Loader::default();
     let found = inspect(&Disk, &journal_folder(data), None, &mut loader)?;

@@ -1,5 +1,5 @@
-//! How much accounts may store, in bytes, and how often they may write (`data/docs/accounts.md`, Limits).
-//! Limits on the number of rows are with each resource.
+//! Limits on the bytes that accounts store and on the rate of their writes
+//! (`data/docs/accounts.md`, Limits). Each resource defines its own limit on the number of rows.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ use crate::vocab::plan::{AccountLimits, Plan, Plans};
 /// The limits of a server.
 pub struct Ceilings {
     pub(super) limits: AccountLimits,
-    /// By plan. Each holds a few bytes for every account that wrote since the start.
+    /// Rate limiters by plan. Each holds a few bytes for every account that wrote since the start.
     pub(super) rates: [DefaultKeyedRateLimiter<AccountId>; Plan::ALL.len()],
     pub(super) clock: DefaultClock,
 }
@@ -39,7 +39,7 @@ pub struct Room {
     pub(super) used: u64,
     pub(super) plan: Plan,
     pub(super) limit: u64,
-    /// Whether the limit is that of an unverified address, not of the plan.
+    /// Whether the limit is that of an unverified address rather than that of the plan.
     pub(super) is_unverified: bool,
     pub(super) is_server_full: bool,
 }
@@ -73,7 +73,7 @@ impl Room {
     }
 }
 
-/// The change of an account's memory by these events. They concern different rows.
+/// Returns the change in an account's memory from these events, which concern different rows.
 pub fn growth(data: &UserData, events: &[Event]) -> i64 {
     let grown = |event: &Event| match event {
         Event::ClaimPut { claim, .. } => {
@@ -105,7 +105,7 @@ pub fn growth(data: &UserData, events: &[Event]) -> i64 {
     events.iter().map(grown).sum()
 }
 
-/// A number of bytes as people read it.
+/// Formats a number of bytes for people.
 struct Size(u64);
 
 impl fmt::Display for Size {

@@ -1,9 +1,9 @@
-//! Matches watched names with the log of changes: finds the accounts that watch a changed name, and
-//! records messages for them.
+//! Matches watched names against the log of changes: finds the accounts that watch a changed name,
+//! and records messages for them.
 //!
-//! As with [`matches`](super::matches), a record concerns many accounts and takes no account lock. It
-//! holds its messages and how far the log is matched, so that a crash loses none and repeats none under
-//! another id.
+//! As with [`matches`](super::matches), a record concerns many accounts and takes no account lock.
+//! It holds the messages and the position up to which the log is matched, so that a crash loses no
+//! message and repeats none under another id.
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
@@ -34,24 +34,25 @@ const CHANGE_BYTES: usize = 24;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchMatch {
     pub account: AccountId,
-    /// Positions in the changes that were matched, in their order.
+    /// Positions in the list of matched changes, in ascending order.
     pub changes: Vec<u32>,
 }
 
 impl Store {
-    /// The last change that all accounts are matched with; `None` before the first start of a server.
+    /// Returns the last change with which all accounts are matched; `None` before the first start
+    /// of a server.
     pub fn changes_matched(&self) -> Option<u64> {
         Some(self.state().changes?.through)
     }
 
-    /// The change that a match in pieces was about to reach when the process ended; it resumes at
-    /// exactly that one. `None` between matches.
+    /// Returns the last change of a match in pieces that was under way when the process ended; the
+    /// match must resume up to exactly that one. `None` between matches.
     pub fn change_matching_to(&self) -> Option<u64> {
         Some(self.state().changes?.ahead?.0)
     }
 
-    /// Starts to match changes with the one after `through`, unless matching has already started.
-    /// Nothing is sent about names that were watched earlier until their owner saves settings.
+    /// Starts matching with the change after `through`, unless matching has already started. For
+    /// names that were already watched, nothing is sent until the owner saves settings.
     ///
     /// # Errors
     /// [`WriteError::Journal`].
@@ -69,8 +70,9 @@ impl Store {
         changes.retain(|change| watched.holds(&change.name));
     }
 
-    /// Accounts to notify of these changes, in order of accounts. An entry has kinds of
-    /// changes of its own or follows those of the account. Slow; holds no lock while it runs.
+    /// Returns the accounts to notify of these changes, in order of accounts. An entry has its own
+    /// kinds of changes or follows those of the account. This is slow, and holds no lock while it
+    /// runs.
     pub fn match_changes(&self, changes: &[Change]) -> Vec<WatchMatch> {
         let (accounts, progress) = {
             let state = self.state();
@@ -90,7 +92,7 @@ impl Store {
                 };
                 of_account.extend(positions.iter().filter(is_told));
             };
-            // Whichever is shorter is looked up in the other.
+            // Each item of the shorter list is looked up in the longer one.
             if by_name.len() < data.watch_count() {
                 by_name.values().for_each(|positions| add(positions));
             } else {
@@ -108,9 +110,9 @@ impl Store {
         found
     }
 
-    /// Queues a message for each channel of each of these accounts, which are in order, and moves all
-    /// accounts to `through`. Durable when it returns. After an error, match the changes again.
-    /// `has_mail` says whether this server sends mail.
+    /// Queues a message for each channel of these accounts, which must be in order, and moves all
+    /// accounts to `through`. Durable when it returns. After an error, the caller matches the
+    /// changes again. `has_mail` says whether this server sends mail.
     ///
     /// # Errors
     /// [`WriteError::Journal`], [`WriteError::Random`].
@@ -122,11 +124,12 @@ impl Store {
         has_mail: bool,
     ) -> Result<usize, WriteError> {
         let recorded = {
-            // Drawn under the lock: no message that is sent from now on is joined by these changes.
+            // Ids are drawn under the lock: these changes do not join messages that are sent from
+            // now on.
             let _one = self.0.watching.lock().await;
             self.record(through, changes, found, has_mail).await
         };
-        // Messages held back in the meantime may be due.
+        // Messages that were held back meanwhile may be due.
         self.0.wakes.deliveries.notify_one();
         recorded
     }
@@ -168,7 +171,7 @@ fn by_name(changes: &[Change]) -> FxHashMap<&DomainName, Vec<u32>> {
     by_name
 }
 
-/// Whether the settings of an account report a change.
+/// Returns true if the settings of an account report a change.
 fn is_told(account: &Account, change: &Change, began: UnixMs) -> bool {
     let data = &account.data;
     let Some(entry) = data.watch(&change.name) else { return false };
@@ -192,7 +195,7 @@ struct Batch {
     /// Positions in `changes` by position in the caller's list.
     positions: FxHashMap<u32, u16>,
     messages: Vec<RecordedChanges>,
-    /// Tokens of accounts that are mailed for the first time.
+    /// Unsubscribe tokens of accounts that get their first mail.
     tokens: Vec<Event>,
     bytes: usize,
 }
@@ -284,7 +287,7 @@ impl Batch {
     }
 }
 
-/// The changes that a message lists.
+/// Returns the changes that a message lists.
 fn shown(changes: &[u32]) -> &[u32] {
     &changes[..changes.len().min(MESSAGE_NAMES_MAX)]
 }

@@ -1,4 +1,4 @@
-//! Backorder claims: validation, and what a change means (`data/docs/api.md`, Portfolio).
+//! Backorder claims: validation and the effect of changes (`data/docs/api.md`, Portfolio).
 
 use chrono::{DateTime, Utc};
 

@@ -1,5 +1,6 @@
 //! Helpers of the decide functions. A decide function reads an account and returns the events of a
-//! write, or refuses it. It only reads; apart from drawing ids and secrets it is deterministic.
+//! write, or refuses it. It changes nothing and, apart from drawing ids and secrets, is
+//! deterministic.
 
 use std::ops::RangeInclusive;
 
@@ -8,9 +9,9 @@ use super::event::Event;
 
 /// The result of a decision.
 pub struct Decided<T> {
-    /// Written as one transaction; empty if nothing changes.
+    /// Events, written as one transaction; empty if nothing changes.
     pub events: Vec<Event>,
-    /// Returned to the caller once the events are durable.
+    /// Value that the caller gets once the events are durable.
     pub value: T,
 }
 
@@ -40,8 +41,8 @@ pub fn random_bytes<const N: usize>() -> Result<[u8; N], WriteError> {
     Ok(bytes)
 }
 
-/// Checks the length of a text in characters, and that no character is `bad`. A text that must not be
-/// empty must not be blank either.
+/// Checks the length of a text in characters, and that no character is `bad`. A text that must not
+/// be empty must not be blank.
 pub fn check_text(
     field: Field,
     text: &str,

@@ -1,5 +1,4 @@
-//! Alert deliveries: what is pending, the outcome of attempts, test messages, retries and
-//! unsubscription.
+//! Alert deliveries: the queue, outcomes of attempts, test messages, retries and unsubscribing.
 
 use std::sync::Arc;
 
@@ -22,18 +21,18 @@ use crate::vocab::plan::Plan;
 use crate::vocab::secret::Secret;
 use crate::vocab::time::UnixMs;
 
-/// A delivery to be sent, and everything needed for it.
+/// A delivery to be sent, with all data that it needs.
 #[derive(Clone, Debug)]
 pub struct PendingDelivery {
     pub account: AccountId,
     /// The account's address, which mails are sent to.
     pub email: Email,
-    /// The rule as it is now.
+    /// The current rule.
     pub rule: Arc<Rule>,
     /// The key that signs a webhook's message.
     pub secret: Option<Secret>,
-    /// The secret in the unsubscribe link of a mail: the same for all mails of the rule, so that links
-    /// work after their delivery was dropped.
+    /// The secret in the unsubscribe link of a mail. All mails of the rule have the same one, so
+    /// that links outlive their delivery.
     pub unsubscribe: Option<UnsubscribeToken>,
     pub delivery: Delivery,
 }
@@ -42,7 +41,7 @@ pub struct PendingDelivery {
 #[derive(Clone, Debug)]
 pub struct ClosedChannel {
     pub account: AccountId,
-    /// The account's address, if mail may be sent to it.
+    /// The account's address, if it may receive mail.
     pub email: Option<Email>,
     pub rule: Arc<Rule>,
     pub channel: Arc<Channel>,
@@ -59,7 +58,7 @@ impl ClosedChannel {
 }
 
 impl Store {
-    /// All pending deliveries of accounts that are not disabled, earliest due first.
+    /// Returns all pending deliveries of enabled accounts, earliest due first.
     pub fn pending_deliveries(&self) -> Vec<PendingDelivery> {
         let found: Vec<_> = {
             let state = self.state();
@@ -71,15 +70,16 @@ impl Store {
         found.iter().filter_map(|(account, rule, id)| pending(account, *rule, *id)).collect()
     }
 
-    /// One delivery, if it is still pending: its channel may have been switched off, its rule
-    /// removed.
+    /// Returns a delivery if it is still pending: its channel may have been switched off, or its
+    /// rule removed.
     pub fn pending_delivery(
         &self,
         account: AccountId,
         rule: RuleId,
         id: DeliveryId,
     ) -> Option<PendingDelivery> {
-        // While changes are recorded they may join this message: it is not sent with a part of them.
+        // While changes are being recorded, they may join this message, so it is not sent until
+        // they are complete.
         let is_recorded = rule == RuleId::WATCHLIST && self.0.watching.try_lock().is_err();
         let account = self.state().account(account).filter(|_| !is_recorded).map(Arc::clone)?;
         pending(&account, rule, id)
@@ -87,7 +87,7 @@ impl Store {
 
     /// Records the outcomes of attempts that ended at `at`, and returns the channels that they
     /// switch off. A message that is given up also switches its channel off if nothing was
-    /// delivered to it for five days. Finished deliveries are unchanged.
+    /// delivered to that for five days. Deliveries that are already finished do not change.
     ///
     /// # Errors
     /// [`WriteError::Journal`]: the first outcomes may be recorded.
@@ -119,7 +119,7 @@ impl Store {
                     };
                     if let AttemptOutcome::SwitchOff { problem } = outcome {
                         let one = closed_channel(owner, rule, found, problem);
-                        // Several deliveries of a channel may end at once.
+                        // Several deliveries of a channel may end at the same time.
                         if let Some(one) = one
                             && !closing.iter().any(|it| one.is_same(it))
                         {
@@ -139,12 +139,12 @@ impl Store {
         Ok(closed)
     }
 
-    /// Queues a test message of a rule for each of its live channels. `total` names match it; some
-    /// of them are `names`.
+    /// Queues a test message of a rule for each of its live channels. `total` names match it, of
+    /// which `names` are shown.
     ///
     /// # Errors
-    /// [`WriteError`]: no such rule, no live channel, too many test messages today, an idempotency
-    /// key used before.
+    /// [`WriteError`]: the rule does not exist, no live channel, too many test messages today, an
+    /// idempotency key used before.
     pub async fn queue_test(
         &self,
         caller: &Caller,
@@ -173,8 +173,8 @@ impl Store {
         self.draft(caller, post, |account, _| requeue(account, rule, delivery, now)).await
     }
 
-    /// Switches off the mails of the rule whose unsubscribe links contain `token`. Returns whether
-    /// there is such a rule; its mails may have been off before.
+    /// Switches off the mails of the rule whose unsubscribe links contain `token`. Returns true if
+    /// such a rule exists, even if its mails were already off.
     ///
     /// # Errors
     /// [`WriteError::Journal`].
@@ -189,8 +189,8 @@ impl Store {
     }
 }
 
-/// Positions in `rule.channels` of those that are used: on, allowed by the plan, and for mail with a
-/// verified address.
+/// Returns the positions in `rule.channels` of the channels in use: those that are on, allowed by
+/// the plan and, for mail, have a verified address.
 pub fn live_channels(account: &Account, rule: &Rule) -> Vec<usize> {
     let outbox = account.data.outbox.get(rule.id);
     let is_live = |channel: &Channel| {
@@ -204,7 +204,7 @@ pub fn live_channels(account: &Account, rule: &Rule) -> Vec<usize> {
     channels.filter(|(_, channel)| is_live(channel)).map(|(position, _)| position).collect()
 }
 
-/// A new delivery id for each of these positions of channels.
+/// Draws a delivery id for each of these positions of channels.
 pub fn draw_deliveries(channels: &[usize]) -> Result<Vec<(u8, DeliveryId)>, WriteError> {
     let draw = |position: &usize| {
         let position = u8::try_from(*position).expect("a rule has at most five channels");
@@ -248,7 +248,7 @@ fn pending(account: &Account, rule: RuleId, id: DeliveryId) -> Option<PendingDel
     })
 }
 
-/// The channel of a pending delivery that switches it off; `None` if it is off.
+/// Returns the channel that an outcome of a pending delivery switches off; `None` if it is already off.
 fn closed_channel(
     account: &Account,
     rule: RuleId,
@@ -286,7 +286,7 @@ fn queue_test(
     check_test_limit(account, now, day, channels.len())?;
     let names: Vec<_> = names.iter().take(TEST_NAMES_MAX).cloned().collect();
     let deliveries = draw_deliveries(&channels)?;
-    // The deliveries that applying the event will add.
+    // Returns the deliveries that applying the event will add.
     let mut queued = RuleOutbox::default();
     let message = Message::test(rule.id, now, day, total, names.clone(), Vec::new());
     queued.queue(rule, &message, &deliveries);
@@ -298,7 +298,7 @@ fn queue_test(
     Ok(Decided::new(token.into_iter().chain([event]), queued.deliveries.into()))
 }
 
-/// Checks that `more` test messages are allowed today.
+/// Checks that another `more` test messages are allowed today.
 pub(super) fn check_test_limit(
     account: &Account,
     now: UnixMs,
@@ -311,7 +311,7 @@ pub(super) fn check_test_limit(
         return Ok(());
     }
     let (limit, resets_at) = (TESTS_PER_DAY_MAX, last.plus(1).start());
-    // Rounded up: a request one second early would be refused again.
+    // Rounded up, since a request one second early would be refused again.
     let retry_after_s = (resets_at - now.instant()).num_seconds() + 1;
     Err(WriteError::TooManyTests { limit, resets_at, retry_after_s })
 }
@@ -341,7 +341,7 @@ fn requeue(
     if let Some(why) = refusal {
         return Err(WriteError::Conflict(format!("this delivery cannot be retried: {why}")));
     }
-    // The delivery as applying the event will leave it.
+    // Returns the delivery in the state that applying the event will give it.
     let mut outbox = RuleOutbox::default();
     outbox.put(delivery.clone());
     outbox.requeue(id, now);

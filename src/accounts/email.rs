@@ -19,10 +19,10 @@ const CHARS_MAX: usize = 254;
 #[serde(try_from = "String", into = "String")]
 pub struct Email(String);
 
-/// Why a text is not an [`Email`].
+/// Reason why a text is not an [`Email`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EmailError {
-    /// Number of characters.
+    /// The text has this number of characters.
     #[error("an e-mail address has {CHARS_MIN} to {CHARS_MAX} characters, this has {0}")]
     Length(usize),
     #[error("an e-mail address has no white space and no control characters")]
@@ -36,8 +36,9 @@ impl Email {
         &self.0
     }
 
-    /// The mailbox that mail to this address arrives in, as far as its spelling shows: without what follows `+`, and
-    /// for Google without dots. Only for limits; other addresses may share a mailbox, too.
+    /// Returns the mailbox of this address, as far as the spelling shows it: without the part after
+    /// `+`, and for Google without dots. It is used for limits only, since other addresses may
+    /// share a mailbox, too.
     pub fn mailbox(&self) -> String {
         let (user, host) = self.0.split_once('@').unwrap_or((&self.0, ""));
         let user = user.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(user);

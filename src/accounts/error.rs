@@ -1,4 +1,4 @@
-//! Why a write is refused.
+//! Errors of refused writes.
 
 use chrono::{DateTime, Utc};
 use thiserror::Error;
@@ -7,16 +7,16 @@ use super::password::PasswordError;
 use crate::journal::AppendError;
 use crate::vocab::plan::Plan;
 
-/// Why a write was refused. Nothing has changed.
+/// Reason why a write was refused. Nothing has changed.
 #[derive(Debug, Error)]
 pub enum WriteError {
     /// The account has no such resource.
     #[error("not found")]
     NotFound,
-    /// The idempotency key came with another request before.
+    /// The idempotency key was used with another request.
     #[error("the idempotency key was used with another request")]
     IdempotencyConflict,
-    /// The plan does not allow it.
+    /// The plan does not allow the write.
     #[error("{message}")]
     PlanLimit {
         plan: Plan,
@@ -24,13 +24,13 @@ pub enum WriteError {
         limit: Option<u32>,
         message: String,
     },
-    /// A limit of every plan.
+    /// A limit that applies to every plan was reached.
     #[error("an account may have at most {limit} {what}")]
     TooMany { what: &'static str, limit: u32 },
     /// A value is out of range or does not fit the account's other data.
     #[error("{field:?}: {what}")]
     Invalid { field: Field, what: String },
-    /// The resource is in another state than the request needs.
+    /// The resource is not in the state that the request needs.
     #[error("{0}")]
     Conflict(String),
     /// The data of all accounts has reached the operator's limit.
@@ -62,7 +62,7 @@ pub enum WriteError {
     Password(#[from] PasswordError),
 }
 
-/// The part of a request that [`WriteError::Invalid`] is about. A number is a position in a list.
+/// The part of a request that is invalid in [`WriteError::Invalid`]. A number is a position in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     Registrar,

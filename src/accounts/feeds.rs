@@ -12,10 +12,10 @@ use super::token::{Token, TokenDigest};
 use crate::vocab::day::Day;
 
 impl Store {
-    /// Creates the feed of some names, or replaces its address. The previous address stops working.
+    /// Creates the feed of some names, or replaces its URL. The previous URL stops working.
     ///
     /// # Errors
-    /// [`WriteError::NotFound`]: no such search or rule. [`WriteError::Journal`].
+    /// [`WriteError::NotFound`]: the search or rule does not exist. [`WriteError::Journal`].
     pub async fn make_feed(
         &self,
         caller: &Caller,
@@ -25,8 +25,8 @@ impl Store {
         self.draft_feed(caller, of, Post::repeatable(now)).await?.finish().await
     }
 
-    /// As [`Store::make_feed`], for a POST that may have an idempotency key: a repeat leaves the address as it
-    /// is.
+    /// As [`Store::make_feed`], for a POST that may have an idempotency key: a repeat does not
+    /// change the URL.
     ///
     /// # Errors
     /// As [`Store::make_feed`], and an idempotency key used before.
@@ -52,7 +52,7 @@ impl Store {
         .await
     }
 
-    /// Revokes a feed: its address stops working at once.
+    /// Revokes a feed: its URL stops working at once.
     ///
     /// # Errors
     /// [`WriteError::NotFound`], [`WriteError::Journal`].
@@ -65,7 +65,7 @@ impl Store {
         .await
     }
 
-    /// The feeds of the caller's account, oldest first.
+    /// Returns the feeds of the caller's account, oldest first.
     pub fn feeds(&self, caller: &Caller) -> Vec<Feed> {
         let state = self.state();
         let feeds =
@@ -73,7 +73,7 @@ impl Store {
         feeds.into_iter().flatten().collect()
     }
 
-    /// The account and the names of the feed at an address.
+    /// Returns the account and the names of the feed with this token.
     pub fn feed(&self, token: &Token) -> Option<(Caller, FeedOf, TokenDigest)> {
         let digest = token.digest();
         let state = self.state();

@@ -28,12 +28,12 @@ pub fn stored_key() -> StoredKey {
     serde_json::from_value(key).expect("a key")
 }
 
-/// An instant, `ms` after a fixed one.
+/// Returns an instant `ms` milliseconds after a fixed one.
 pub fn at(ms: u64) -> UnixMs {
     UnixMs::new(1_790_000_000_000 + ms).expect("an instant")
 }
 
-/// A claim with its required fields only.
+/// Returns a claim with only its required fields.
 pub fn claim() -> Claim {
     Claim {
         id: ClaimId::new(0x0102_0304).expect("an id"),
@@ -54,7 +54,7 @@ pub fn claim() -> Claim {
     }
 }
 
-/// A rule that matches everything and sends mail.
+/// Returns a rule that matches everything and sends mail.
 pub fn rule() -> Rule {
     Rule {
         id: RuleId::new(7).expect("an id"),

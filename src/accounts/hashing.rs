@@ -1,6 +1,6 @@
-//! Password hashing on blocking threads. It is slow by design, so few hashes run at once. Attempts wait in
-//! a short queue with turns by network; those of known networks have places and a turn of their own, so
-//! that guesses from many networks do not keep customers out (`data/docs/accounts.md`).
+//! Password hashing on blocking threads. It is slow by design, so few hashes run at once. Attempts
+//! wait in a short queue, in which networks take turns. Known networks have their own places and
+//! turn, so that guesses from many networks do not lock customers out (`data/docs/accounts.md`).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,11 +11,11 @@ use tokio::task::spawn_blocking;
 
 use super::error::WriteError;
 
-/// Concurrent hashes: each takes 19 MiB and a core for tens of milliseconds.
+/// Maximum concurrent hashes: each takes 19 MiB and a core for tens of milliseconds.
 const AT_ONCE: usize = 2;
-/// Attempts of known networks that may wait, and of all others: each a few seconds of work.
+/// Maximum waiting attempts of known networks, and of all others: each limit is a few seconds of work.
 const WAITING_MAX: usize = 64;
-/// Attempts of known networks in a row while others wait.
+/// Maximum attempts of known networks in a row while others wait.
 const KNOWN_IN_A_ROW: usize = 3;
 
 /// The requester of a hash.
@@ -23,19 +23,20 @@ const KNOWN_IN_A_ROW: usize = 3;
 pub struct Attempt {
     /// The client's network; attempts of one network wait for each other.
     pub network: u64,
-    /// Whether this network logged in to this account before.
+    /// Whether this network has logged in to this account before.
     pub is_known: bool,
 }
 
 impl Attempt {
-    /// For the first visit of a single-user server, which has no account whose password could be guessed.
+    /// The requester at the first visit to a single-user server, which has no account whose
+    /// password could be guessed.
     pub const FIRST_VISIT: Attempt = Attempt { network: 0, is_known: true };
 }
 
 /// Limits concurrent and queued hashing.
 #[derive(Default)]
 pub struct Hashing {
-    /// Locked for an update only.
+    /// Locked only for updates.
     queue: Arc<Mutex<Queue>>,
 }
 
@@ -44,17 +45,17 @@ struct Queue {
     running: usize,
     known: Line,
     others: Line,
-    /// Attempts of known networks since one of the others.
+    /// Attempts of known networks since the last one of another network.
     known_in_a_row: usize,
 }
 
 /// A slot for one hash, which goes to the next attempt on drop.
 struct Slot(Arc<Mutex<Queue>>);
 
-/// Attempts that wait, by network. Networks take turns.
+/// Waiting attempts by network. Networks take turns.
 #[derive(Default)]
 struct Line {
-    /// None of them is empty.
+    /// Queues by network. Invariant: none is empty.
     networks: VecDeque<(u64, VecDeque<oneshot::Sender<Slot>>)>,
 }
 
@@ -63,7 +64,8 @@ impl Line {
         self.networks.iter().map(|(_, attempts)| attempts.len()).sum()
     }
 
-    /// Adds an attempt. When all places are taken, the network with the most attempts loses its newest.
+    /// Adds an attempt. If all places are taken, the network with the most attempts loses its
+    /// newest one.
     fn push(&mut self, network: u64, attempt: oneshot::Sender<Slot>) {
         if self.len() >= WAITING_MAX {
             self.retain(|attempt| !attempt.is_closed());
@@ -73,14 +75,15 @@ impl Line {
             None => self.networks.push_back((network, VecDeque::from([attempt]))),
         }
         if self.len() > WAITING_MAX {
-            // The last entry of the longest line; if every network has one attempt, the newcomer.
+            // Removes the last entry of the longest queue, or the new one if every network has one
+            // attempt.
             let longest = self.networks.iter_mut().max_by_key(|(_, attempts)| attempts.len());
             longest.and_then(|(_, attempts)| attempts.pop_back());
             self.retain(|_| true);
         }
     }
 
-    /// Takes the next attempt out.
+    /// Removes the next attempt.
     fn pop(&mut self) -> Option<oneshot::Sender<Slot>> {
         let (network, mut attempts) = self.networks.pop_front()?;
         let next = attempts.pop_front();
@@ -118,7 +121,7 @@ impl Drop for Slot {
     }
 }
 
-/// Gives free slots to attempts that wait.
+/// Gives free slots to waiting attempts.
 fn hand_out(queue: &Arc<Mutex<Queue>>) {
     loop {
         let next = {
@@ -130,7 +133,7 @@ fn hand_out(queue: &Arc<Mutex<Queue>>) {
             queue.running += 1;
             next
         };
-        // A disconnected client returns its slot, outside the lock.
+        // If the client has disconnected, the slot is returned, outside the lock.
         let _ = next.send(Slot(Arc::clone(queue)));
     }
 }
@@ -140,8 +143,8 @@ fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
 }
 
 impl Hashing {
-    /// Runs `work` when it is the turn of the attempt. Running work keeps its slot to the end, even if the
-    /// caller stops waiting.
+    /// Runs `work` once the attempt gets its turn. Running work keeps its slot to the end, even if
+    /// the caller stops waiting.
     ///
     /// # Errors
     /// [`WriteError::Overloaded`]: the queue is full.
@@ -159,7 +162,7 @@ impl Hashing {
             let _slot = slot;
             work()
         });
-        // It is abandoned only if the runtime ends.
+        // The work is abandoned only if the runtime ends.
         done.await.map_err(|_| WriteError::Overloaded)
     }
 
@@ -187,11 +190,11 @@ mod tests {
         Attempt { network, is_known: true }
     }
 
-    /// Queued attempts by name, in the order in which they get their slot.
+    /// Returns queued attempts by name, in the order in which they get their slot.
     struct Waiting(Vec<(&'static str, oneshot::Receiver<Slot>)>);
 
     impl Waiting {
-        /// Takes the slots of the waiters whose turn it is.
+        /// Takes the slots of the waiters that have their turn.
         fn take(&mut self) -> Vec<(&'static str, Slot)> {
             let mut taken = Vec::new();
             self.0.retain_mut(|(name, turn)| match turn.try_recv() {
@@ -236,7 +239,7 @@ mod tests {
         let turns: Vec<_> = guesses.map(|mut turn| turn.try_recv()).collect();
         let waiting =
             turns.iter().filter(|turn| matches!(turn, Err(oneshot::error::TryRecvError::Empty)));
-        // The owner's slot is free again, and went to one of them.
+        // The owner's slot was freed and went to one of them.
         assert_eq!(waiting.count(), WAITING_MAX - 1);
     }
 
@@ -276,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn work_that_has_begun_keeps_its_slot_when_its_client_goes() {
+    async fn running_work_keeps_its_slot_after_a_disconnect() {
         let hashing = Arc::new(Hashing::default());
         let (release, released) = std::sync::mpsc::channel::<()>();
         let (begin, begun) = oneshot::channel();

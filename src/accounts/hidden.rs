@@ -11,7 +11,7 @@ use super::store::{Caller, Store};
 use crate::vocab::limits::HIDDEN_MAX;
 use crate::vocab::name::DomainName;
 
-/// How many names were hidden, and how many are now.
+/// Counts of newly hidden names, and of all hidden names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hid {
     pub added: usize,
@@ -19,8 +19,8 @@ pub struct Hid {
 }
 
 impl Store {
-    /// Hides names as one transaction. Returns how many were not hidden before. At most 1,000 names, so
-    /// that they fit a record.
+    /// Hides up to 1,000 names, which fit a record, as one transaction. Returns the number of newly
+    /// hidden names.
     ///
     /// # Errors
     /// [`WriteError::TooMany`], [`WriteError::Journal`]: none was hidden.
@@ -53,7 +53,7 @@ impl Store {
         .await
     }
 
-    /// Shows names again. Those that are not hidden are ignored.
+    /// Stops hiding names. Names that are not hidden are ignored.
     ///
     /// # Errors
     /// [`WriteError::Journal`].
@@ -70,7 +70,7 @@ impl Store {
         .await
     }
 
-    /// Shows a hidden name again.
+    /// Stops hiding a name.
     ///
     /// # Errors
     /// [`WriteError::NotFound`].

@@ -1,8 +1,8 @@
 //! Idempotency keys: a request that is sent twice is carried out once.
 //!
-//! The response to a request is stored in the same record as its effect and kept for 24 hours. Its
-//! bytes are the caller's: a write is first decided, which gives a [`Draft`] with a typed value; the
-//! caller makes a [`Receipt`] of the value, and then both are written.
+//! The response to a request is stored in the same record as its effect and kept for 24 hours. The
+//! caller defines its bytes: the decision gives a [`Draft`] with a typed value, the caller turns
+//! the value into a [`Receipt`], and both are then written.
 
 use chrono::{DateTime, Utc};
 use thiserror::Error;
@@ -29,7 +29,7 @@ const REPLY_BYTES_MAX: usize = 256 << 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey(String);
 
-/// A text that is not an [`IdempotencyKey`].
+/// The text is not an [`IdempotencyKey`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("must be 1 to {IDEMPOTENCY_KEY_CHARS_MAX} printable ASCII characters")]
 pub struct IdempotencyKeyError;
@@ -53,11 +53,11 @@ impl IdempotencyKey {
     }
 }
 
-/// An idempotency key and the request it came with.
+/// An idempotency key and its request.
 #[derive(Clone, Debug)]
 pub struct Idempotency {
     pub key: IdempotencyKey,
-    /// Digest of the request, since a key belongs to one request.
+    /// Digest of the request, since a key is valid for one request.
     pub fingerprint: [u8; 32],
 }
 
@@ -69,11 +69,11 @@ pub struct Post {
     pub idempotency: Option<Idempotency>,
 }
 
-/// Stored response of a write, for retries of the request. The caller defines both.
+/// The stored response of a write, for retries of the request. The caller defines status and body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Receipt {
     pub code: u16,
-    /// At most 256 KiB if it is kept.
+    /// Body, of at most 256 KiB if it is kept.
     pub bytes: Vec<u8>,
 }
 
@@ -87,7 +87,7 @@ pub struct Answered<T> {
 }
 
 impl<T> Answered<T> {
-    /// Whether this is the stored response to an earlier request.
+    /// Returns true if this is the stored response to an earlier request.
     pub fn is_replay(&self) -> bool {
         self.value.is_none()
     }
@@ -98,7 +98,7 @@ impl<T> Answered<T> {
 #[must_use = "nothing is written before `respond`"]
 pub struct Draft<'a, T> {
     store: &'a Store,
-    /// The account itself is not held: applying the write would have to copy its data.
+    /// The account itself is not kept here, since applying the write would then have to copy its data.
     account: AccountId,
     room: Room,
     /// Bytes that the write adds to the account, without the stored response.
@@ -144,8 +144,8 @@ impl<'a, T> Draft<'a, T> {
         Ok(answered.value.expect("a write without a key is not a repeat"))
     }
 
-    /// Makes the write durable together with its receipt. A repeat gets the kept one
-    /// instead, and `receipt` is not called.
+    /// Makes the write durable together with its receipt. A repeat gets the stored receipt instead,
+    /// and `receipt` is not called.
     ///
     /// # Errors
     /// [`WriteError::Journal`], or the response does not fit the account's limit of bytes.
@@ -177,15 +177,16 @@ impl Post {
 }
 
 impl Store {
-    /// Whether a request repeats one whose response is kept, or has the key of another one.
+    /// Result of a look-up: the request repeats one whose response is kept, or reuses the key of
+    /// another one.
     pub(super) fn is_repeat(&self, caller: &Caller, post: &Post) -> bool {
         let state = self.state();
         let account = state.account(caller.account);
         account.is_some_and(|account| kept_response(account, post).is_some())
     }
 
-    /// Decides on a write, unless its idempotency key was used in the last 24 hours: then the kept
-    /// response is returned, or the request refused if it is another one.
+    /// Decides on a write, unless its idempotency key was used in the last 24 hours. A repeat then
+    /// gets the kept response, and another request is refused.
     pub(super) async fn draft<T>(
         &self,
         caller: &Caller,
@@ -204,7 +205,7 @@ impl Store {
     }
 }
 
-/// The response kept under the key of this request; `None` if it is a new request.
+/// Returns the response kept under the key of this request; `None` for a new request.
 fn kept_response(account: &Account, post: &Post) -> Option<Result<Receipt, WriteError>> {
     let Idempotency { key, fingerprint } = post.idempotency.as_ref()?;
     let kept = account.data.responses.get(&key.digest(), UnixMs::from_instant(post.now))?;
@@ -215,7 +216,7 @@ fn kept_response(account: &Account, post: &Post) -> Option<Result<Receipt, Write
     })
 }
 
-/// The stored form of a response, unless it is too long.
+/// Returns the stored form of a response, unless it is too long.
 fn kept(
     Idempotency { key, fingerprint }: &Idempotency,
     at: UnixMs,

@@ -25,12 +25,12 @@ impl ApiKey {
         Ok(ApiKey(format!("{PREFIX}{}", hex::encode(bytes))))
     }
 
-    /// The plaintext, to be shown once.
+    /// Returns the plaintext, to be shown once.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// The stored form.
+    /// Returns the stored form.
     pub fn stored(&self) -> StoredKey {
         let mut last4 = [0; 4];
         last4.copy_from_slice(&self.0.as_bytes()[self.0.len() - 4..]);
@@ -41,7 +41,7 @@ impl ApiKey {
 /// A new key.
 pub struct IssuedKey {
     pub key: ApiKey,
-    /// Whether it replaced an older key.
+    /// Whether the key replaced an older one.
     pub replaced: bool,
 }
 
@@ -56,24 +56,24 @@ pub struct StoredKey {
 }
 
 impl StoredKey {
-    /// The digest that it is looked up by.
+    /// The digest by which it is looked up.
     pub fn digest(&self) -> &KeyDigest {
         &self.digest
     }
 
-    /// Its last four characters, to recognise it by.
+    /// Its last four characters, by which its owner recognises it.
     pub fn last4(&self) -> String {
         String::from_utf8_lossy(&self.last4).into_owned()
     }
 
-    /// Whether `presented` is the digest of this key, in constant time.
+    /// Returns true if `presented` is the digest of this key. Takes constant time.
     pub fn is(&self, presented: &KeyDigest) -> bool {
         self.digest.ct_eq(presented).into()
     }
 }
 
-/// The digest of a presented key; `None` if the text is not a key. Treat `None` as an unknown key, so
-/// that a client cannot tell them apart.
+/// Returns the digest of a presented key; `None` if the text is not a key. Treat `None` like an
+/// unknown key, so that a client cannot distinguish them.
 pub fn digest_of_presented(presented: &str) -> Option<KeyDigest> {
     let digits = presented.strip_prefix(PREFIX)?;
     let is_key = digits.len() == DIGITS

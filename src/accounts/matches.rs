@@ -1,8 +1,8 @@
-//! Matching alert rules against lists: the rules to be matched, and recording what they matched.
+//! Matches of alert rules with lists: returns the rules to be matched, and records the matches.
 //!
-//! A record of matches concerns many accounts and takes no account lock. Its event is decided on the
-//! state as it is; applying it checks each rule again, and rules that were paused or removed in the
-//! meantime get nothing.
+//! A record of matches concerns many accounts and takes no account lock. Its event is decided on
+//! the current state; applying it checks each rule again, and skips rules that were paused or
+//! removed meanwhile.
 
 use std::mem;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
 
-/// Maximum bytes of a record of matches. Applying one of this length takes a millisecond, and the state is
-/// locked meanwhile.
+/// Maximum bytes of a record of matches. Applying a record of this length locks the state for a
+/// millisecond.
 const MATCHES_BYTES_MAX: usize = 300 << 10;
 /// Approximate bytes of a match in a record, without its positions.
 const MATCH_BYTES: usize = 64;
@@ -38,9 +38,9 @@ pub struct MatchableRule {
     pub account: AccountId,
     pub plan: Plan,
     pub rule: Arc<Rule>,
-    /// How far it has been matched.
+    /// The watermark up to which it has been matched.
     pub base: Watermark,
-    /// The UTC day it was added.
+    /// UTC day on which it was added.
     pub created_day: Day,
     /// Positions of the used channels in `rule.channels`; not empty.
     pub live_channels: Vec<usize>,
@@ -53,13 +53,13 @@ pub struct RuleMatch {
     pub rule: RuleId,
     /// Number of names that matched.
     pub total: u32,
-    /// The best of them, best first, as positions in the table of all matches. Only the first
+    /// The best names, best first, as positions in the table of all matches. Only the first
     /// [`MESSAGE_NAMES_MAX`] are used.
     pub names: Vec<u32>,
 }
 
 impl Store {
-    /// How far all alert rules are matched; `None` before the first start of a server.
+    /// Returns the watermark of all alert rules; `None` before the first start of a server.
     pub fn watermark(&self) -> Option<Watermark> {
         self.state().progress.all
     }
@@ -77,8 +77,8 @@ impl Store {
         self.append(Batch::default().take_events(through, at, true), None).await
     }
 
-    /// The rules to be matched: active, within the plan, with a live channel, of accounts that are
-    /// not disabled. Empty before a watermark was set.
+    /// Returns the rules to be matched: active, within the plan, with a live channel, and of
+    /// enabled accounts. Empty before a watermark is set.
     pub fn matchable_rules(&self) -> Vec<MatchableRule> {
         let (accounts, progress) = {
             let state = self.state();
@@ -107,9 +107,9 @@ impl Store {
     }
 
     /// Queues a message for each match of a list and moves the watermark of all rules to `through`.
-    /// Durable when it returns. A crash before that may leave some rules done with the list: call it
-    /// again with all matches. Rules that are done with the list, or were paused or removed in the
-    /// meantime, get nothing.
+    /// Durable when it returns. A crash before that may leave some rules done with the list; the
+    /// caller calls it again with all matches. Rules that are done with the list, or were paused or
+    /// removed meanwhile, are skipped.
     ///
     /// # Errors
     /// [`WriteError::Journal`], [`WriteError::Random`]: call it again with all matches.
@@ -145,7 +145,7 @@ pub(super) struct Batch {
     /// Positions in `names` by position in the caller's table.
     positions: FxHashMap<u32, u16>,
     matches: Vec<RecordedMatch>,
-    /// Tokens of rules that mail for the first time.
+    /// Unsubscribe tokens of rules that send their first mail.
     tokens: Vec<Event>,
     bytes: usize,
 }
@@ -189,7 +189,7 @@ impl Batch {
         Ok(true)
     }
 
-    /// The events of this record; the batch is empty afterwards.
+    /// Returns the events of this record, and empties the batch.
     pub(super) fn take_events(&mut self, through: Watermark, at: UnixMs, done: bool) -> Vec<Event> {
         let Batch { names, matches, tokens, .. } = mem::take(self);
         let matched = Event::ListMatched { through, done, at, names, matches };

@@ -12,8 +12,8 @@
 //! Stored types such as `data::claims::Claim` are part of the journal's format: adding a field takes
 //! a new event and a new item of snapshots. `data/docs/contributing.md` has the steps.
 //!
-//! Nothing here knows HTTP, sockets or the index: facts about names come in as arguments, and
-//! responses to be kept are opaque bytes.
+//! Nothing here knows HTTP, sockets or the index: facts about names are passed as arguments, and
+//! stored responses are opaque bytes.
 
 pub mod admin;
 mod api_keys;

@@ -1,4 +1,4 @@
-//! The owner of a single-user server: the account that the first visit makes.
+//! The owner of a single-user server: the account that the first visit creates.
 
 use std::sync::atomic::Ordering;
 
@@ -18,17 +18,17 @@ use crate::vocab::day::Day;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
 
-/// The owner's address. No mail goes to it; it names the account.
+/// The owner's address. It identifies the account and receives no mail.
 const EMAIL: &str = "owner@localhost";
 
 impl Store {
-    /// Whether there ever was an account.
+    /// Returns true if an account was ever added.
     pub fn has_accounts(&self) -> bool {
         self.0.last_account.load(Ordering::Relaxed) > 0
     }
 
-    /// Adds the owner, without a password if `password` is `None`. Returns its address; `None` if there
-    /// is an account already.
+    /// Adds the owner, without a password if `password` is `None`. Returns its address; `None` if
+    /// an account already exists.
     ///
     /// # Errors
     /// [`WriteError::Overloaded`], [`WriteError::Journal`].
@@ -55,15 +55,16 @@ impl Store {
         Ok(Some(email))
     }
 
-    /// Whether there is an owner without a password, whose browser is known by its cookie alone.
+    /// Returns true if the owner has no password, so that only a cookie identifies the owner's browser.
     pub fn has_open_owner(&self) -> bool {
         let state = self.state();
         let owner = state.owner.and_then(|owner| state.account(owner));
         owner.is_some_and(|owner| is_open(owner))
     }
 
-    /// Lets a browser in as the owner without a password, and begins a session that is kept. Without the
-    /// link that the server printed, only while no other browser has one. Returns `None` otherwise.
+    /// Logs a browser in as the owner without a password, with a "keep me signed in" session.
+    /// Without the link that the server printed, this works only while no other browser has a
+    /// session; otherwise it returns `None`.
     ///
     /// # Errors
     /// [`WriteError::Journal`].
@@ -87,7 +88,7 @@ impl Store {
         Ok(is_let_in.then_some(token))
     }
 
-    /// The owner's address, if this server has one.
+    /// Returns the owner's address, if this server has an owner.
     pub fn owner_email(&self) -> Option<Email> {
         let state = self.state();
         Some(state.account(state.owner?)?.email.clone())
@@ -96,7 +97,8 @@ impl Store {
     /// Sets the first password of the owner. A new session begins.
     ///
     /// # Errors
-    /// [`WriteError::Conflict`]: there is a password. [`WriteError::Overloaded`], [`WriteError::Journal`].
+    /// [`WriteError::Conflict`]: a password is already set. [`WriteError::Overloaded`],
+    /// [`WriteError::Journal`].
     pub async fn set_first_password(
         &self,
         caller: &Caller,

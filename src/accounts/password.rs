@@ -10,7 +10,7 @@ use crate::vocab::secret::Secret;
 
 /// Minimum characters of a password (OWASP ASVS 5.0, 6.2.1).
 const CHARS_MIN: usize = 8;
-/// Maximum characters of a password: a longer one costs time and adds no security.
+/// Maximum characters of a password: longer ones cost time and add no security.
 const CHARS_MAX: usize = 128;
 
 /// A password. Invariant: 8 to 128 characters.
@@ -21,7 +21,7 @@ pub struct Password(Secret);
 #[serde(transparent)]
 pub struct PasswordHash(String);
 
-/// A fingerprint of a [`PasswordHash`]: another password has another one.
+/// A fingerprint of a [`PasswordHash`], which changes with the password.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PasswordSeal([u8; 32]);
 
@@ -38,10 +38,10 @@ impl PasswordSeal {
 /// The most common leaked passwords that are long enough, one per line.
 const COMMON: &str = include_str!("guessed-first.txt");
 
-/// Why a text is not a [`Password`], or could not be hashed.
+/// Reason why a text is not a [`Password`], or could not be hashed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PasswordError {
-    /// Number of characters.
+    /// The text has this number of characters.
     #[error("a password has {CHARS_MIN} to {CHARS_MAX} characters, this has {0}")]
     Length(usize),
     #[error("this password is too common or too easy to guess; choose another")]
@@ -63,8 +63,8 @@ impl Password {
         }
     }
 
-    /// A new password for the account of `email`. Common passwords and the address itself are
-    /// refused (OWASP ASVS 5.0, 6.2.4 and 6.2.11).
+    /// Parses a new password for the account of `email`. Common passwords and the address itself
+    /// are refused (OWASP ASVS 5.0, 6.2.4 and 6.2.11).
     ///
     /// # Errors
     /// [`PasswordError::Length`], [`PasswordError::Guessable`].
@@ -81,8 +81,8 @@ impl Password {
         Ok(password)
     }
 
-    /// Hashes the password with a new salt (19 MiB, 2 passes, 1 lane: the crate's defaults and OWASP's
-    /// minimum). Takes tens of milliseconds: not for async code.
+    /// Hashes the password with a new salt (19 MiB, 2 passes, 1 lane: the crate's defaults and
+    /// OWASP's minimum). Takes tens of milliseconds, so not for async code.
     ///
     /// # Errors
     /// [`PasswordError::Hash`].
@@ -94,23 +94,25 @@ impl Password {
     }
 }
 
-/// The hash of an unknown password, with the parameters of [`Password::hash`].
+/// Returns the hash of an unknown password, with the parameters of [`Password::hash`].
 const UNKNOWN: &str = "$argon2id$v=19$m=19456,t=2,p=1$Xc+M8SE0h4vb01hS5zY2PQ$GL1G6Pzz90p4qC0fbppyQLtEGRca1XjPi82mgUKCs0U";
 
 impl PasswordHash {
-    /// A hash that no password matches, to compare with if there is no other: it takes as long.
+    /// Returns a hash that no password matches. Verifying against it takes as long as against a
+    /// real one.
     pub fn unknown() -> PasswordHash {
         PasswordHash(UNKNOWN.to_owned())
     }
 
-    /// Its fingerprint.
+    /// Returns the fingerprint.
     pub fn seal(&self) -> PasswordSeal {
         PasswordSeal(blake3::hash(self.0.as_bytes()).into())
     }
 
-    /// Whether it is the hash of `typed`. Takes tens of milliseconds for any text: not for async code.
+    /// Returns true if it is the hash of `typed`. Takes tens of milliseconds for any text, so not
+    /// for async code.
     pub fn matches(&self, typed: &Secret) -> bool {
-        // No password is longer. The cut bounds the work.
+        // No password is longer, so cutting the text bounds the work.
         let typed = typed.reveal().as_bytes();
         let typed = &typed[..typed.len().min(4 * CHARS_MAX + 1)];
         let Ok(parsed) = phc::PasswordHash::new(&self.0) else { return false };

@@ -24,11 +24,11 @@ use crate::vocab::time::UnixMs;
 
 /// The outcome of a request for a verification link.
 pub enum VerificationLink {
-    /// The token of the link, and the address to mail it to.
+    /// The token of the link, and the address to which it is mailed.
     Made { token: Token, email: Email },
-    /// The address is verified.
+    /// The address is already verified.
     Verified,
-    /// No new link before this time.
+    /// No new link is available before this time.
     Wait(DateTime<Utc>),
 }
 
@@ -37,10 +37,10 @@ pub enum VerificationLink {
 pub struct Profile {
     pub email: Email,
     pub is_verified: bool,
-    /// Expiry of the newest verification link; `None` if there is no valid one.
+    /// Expiry of the newest verification link; `None` if none is valid.
     pub link_until: Option<DateTime<Utc>>,
     pub plan: Plan,
-    /// The UTC day the account was added.
+    /// UTC day on which the account was added.
     pub created: Day,
     /// API keys, oldest first.
     pub keys: Vec<Key>,
@@ -48,23 +48,23 @@ pub struct Profile {
     pub sessions: Vec<Session>,
     /// The default chat of new alert rules.
     pub telegram_chat: Option<String>,
-    /// JSON requests granted today.
+    /// JSON requests allowed today.
     pub requests_today: u32,
-    /// Exports granted today.
+    /// Exports allowed today.
     pub exports_today: u32,
     /// The next 00:00 UTC.
     pub resets_at: DateTime<Utc>,
 }
 
 impl Store {
-    /// The profile of the caller's account; `None` if there is no such account.
+    /// Returns the profile of the caller's account; `None` if the account does not exist.
     pub fn profile(&self, caller: &Caller, now: DateTime<Utc>) -> Option<Profile> {
         let today = self.day(now);
         let state = self.state();
         Some(Profile::new(state.account(caller.account)?, today, UnixMs::from_instant(now)))
     }
 
-    /// Sets or (`None`) removes the default chat of new alert rules.
+    /// Sets the default chat of new alert rules, or removes it with `None`.
     ///
     /// # Errors
     /// [`WriteError::Invalid`].
@@ -86,11 +86,12 @@ impl Store {
         .await
     }
 
-    /// Replaces a chat that got another id wherever the account uses it. Does nothing while messages are queued for
-    /// the old one, since a change of channels ends those; returns whether the new one is stored.
+    /// Replaces a chat that got another id wherever the account uses it. Does nothing while
+    /// messages are queued for the old id, since a change of channels would fail those. Returns
+    /// true if the new id is stored.
     ///
     /// # Errors
-    /// [`WriteError::NotFound`] without such an account, [`WriteError::Journal`].
+    /// [`WriteError::NotFound`]: the account does not exist. [`WriteError::Journal`].
     pub async fn move_telegram_chat(
         &self,
         account: AccountId,
@@ -144,7 +145,7 @@ impl Store {
         .await
     }
 
-    /// Keeps the chosen columns of the drop list; `None` for the usual ones.
+    /// Stores the chosen columns of the drop list; `None` for the default ones.
     ///
     /// # Errors
     /// [`WriteError::Journal`].
@@ -198,14 +199,14 @@ impl Store {
         .await
     }
 
-    /// Whether a verification link is valid at `now`.
+    /// Returns true if a verification link is valid at `now`.
     pub fn is_good_link(&self, token: &Token, now: DateTime<Utc>) -> bool {
         let (digest, state) = (token.digest(), self.state());
         let account = state.by_link(&digest);
         account.is_some_and(|account| is_valid_link(account, &digest, UnixMs::from_instant(now)))
     }
 
-    /// Marks the address of the link's account as verified. Returns whether the link was valid.
+    /// Marks the address of the link's account as verified. Returns true if the link was valid.
     ///
     /// # Errors
     /// [`WriteError::Journal`].

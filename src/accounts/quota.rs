@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::vocab::day::Day;
 
-/// A crash loses at most this part of the recorded usage: a hundredth of a day's allowance
+/// Maximum part of the usage that a crash loses: a hundredth of a day's allowance
 /// (`data/docs/durability.md`).
 const NOTE_PARTS: u32 = 100;
 
-/// The result of a charge, with the values of the rate-limit headers. All are from one reading of
+/// The result of a charge, with the values of the rate-limit headers. All come from one reading of
 /// the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
@@ -19,7 +19,7 @@ pub struct Allowance {
     pub granted: bool,
     /// Maximum per UTC day.
     pub limit: u32,
-    /// Left today, after this one.
+    /// Number left today, after this one.
     pub remaining: u32,
     /// The next 00:00 UTC.
     pub resets_at: DateTime<Utc>,
@@ -38,7 +38,7 @@ pub enum Counter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Option<(Day, u32, u32)>", into = "Option<(Day, u32, u32)>")]
 pub struct DayUsage {
-    /// `None` if it never used anything.
+    /// The latest day of use and its counts; `None` if nothing was ever used.
     pub day: Option<Day>,
     pub requests: u32,
     pub exports: u32,
@@ -60,14 +60,14 @@ impl From<DayUsage> for Option<(Day, u32, u32)> {
     }
 }
 
-/// The live count of one account, shared by its requests.
+/// The live count of one account, which its requests share.
 #[derive(Debug, Default)]
 pub struct Usage(Mutex<Counts>); // Locked for a comparison and an addition.
 
 #[derive(Debug, Default)]
 struct Counts {
     now: DayUsage,
-    /// The part of `now` that the journal holds. On a node of a cluster: what all nodes have reserved.
+    /// The recorded part of `now`. On a node of a cluster, the amount that all nodes have reserved.
     noted: DayUsage,
     /// Used by nodes of a cluster only.
     reserved: Reserved,
@@ -78,15 +78,15 @@ struct Counts {
 struct Reserved {
     requests: u32,
     exports: u32,
-    /// Granted without a reservation, while the shared log could not be reached.
+    /// Amount granted without a reservation, while the shared log was unreachable.
     owed_requests: u32,
     owed_exports: u32,
-    /// Reservations under way.
+    /// Number of reservations under way.
     asked: u32,
 }
 
 impl Reserved {
-    /// Returns the counts left and owed of a kind.
+    /// Returns the counts that are left and owed for a kind.
     fn counter(&mut self, counter: Counter) -> (&mut u32, &mut u32) {
         match counter {
             Counter::Requests => (&mut self.requests, &mut self.owed_requests),
@@ -96,8 +96,8 @@ impl Reserved {
 }
 
 impl DayUsage {
-    /// Merges another count. They may come in any order: the latest day wins, and its highest
-    /// count. A day that only a wrong clock had is replaced ([`Day::replaces`]).
+    /// Merges another count. Counts may arrive in any order: the latest day wins, and the highest
+    /// count on that day. A day of a wrong clock is replaced ([`Day::replaces`]).
     pub fn merge(&mut self, other: DayUsage) {
         if replaces(other.day, self.day) {
             *self = other;
@@ -116,7 +116,7 @@ impl DayUsage {
     }
 }
 
-/// Whether a count of the day `other` takes the place of one of the day `counted`.
+/// Returns true if a count of the day `other` replaces one of the day `counted`.
 fn replaces(other: Option<Day>, counted: Option<Day>) -> bool {
     match (other, counted) {
         (Some(other), Some(counted)) => other.replaces(counted),
@@ -128,9 +128,9 @@ fn replaces(other: Option<Day>, counted: Option<Day>) -> bool {
 impl Usage {
     /// Charges `counter` on `day` if fewer than `limit` were granted on that day.
     ///
-    /// If the account was charged a day or two later before, that day is charged. `note` records the
-    /// count: it is called whenever a hundredth of `limit` has been granted since it last returned
-    /// true.
+    /// If the account was already charged on one of the next two days, that day is charged. `note`
+    /// records the count: it is called whenever a hundredth of `limit` has been granted since it
+    /// last returned true.
     pub fn charge(
         &self,
         counter: Counter,
@@ -159,7 +159,7 @@ impl Usage {
         }
     }
 
-    /// The allowance as a grant would find it. `is_node` on a node of a cluster.
+    /// Returns the current allowance. `is_node` is true on a node of a cluster.
     pub fn left(&self, counter: Counter, day: Day, limit: u32, is_node: bool) -> Allowance {
         let mut counts = self.lock();
         counts.begin(day);
@@ -172,7 +172,8 @@ impl Usage {
         Allowance { granted: remaining > 0, limit, remaining, resets_at: day.plus(1).start() }
     }
 
-    /// On a node of a cluster: grants one of what this node has reserved. `None` if a reservation may help.
+    /// On a node of a cluster, grants one from the amount that this node has reserved. Returns
+    /// `None` if a reservation may help.
     pub fn spend(&self, counter: Counter, day: Day, limit: u32) -> Option<Allowance> {
         let mut counts = self.lock();
         counts.begin(day);
@@ -187,7 +188,7 @@ impl Usage {
         Some(counts.allowance(counter, limit, granted))
     }
 
-    /// Whether a reservation should begin, because `few` or less are left. Says so once.
+    /// Returns true, once, if a reservation should begin because `few` or less are left.
     pub fn begins_soon(&self, counter: Counter, few: u32) -> bool {
         let mut counts = self.lock();
         let (left, _) = counts.reserved.counter(counter);
@@ -195,7 +196,7 @@ impl Usage {
         begins && counts.reserved.asked == 0
     }
 
-    /// On a node of a cluster that cannot reach the shared log: grants one that is reserved later.
+    /// On a node of a cluster that cannot reach the shared log, grants one that is reserved later.
     pub fn owe(&self, counter: Counter, day: Day, limit: u32) -> Allowance {
         let mut counts = self.lock();
         counts.begin(day);
@@ -206,8 +207,8 @@ impl Usage {
         counts.allowance(counter, limit, granted)
     }
 
-    /// Begins a reservation of `block` or less of `limit`. Returns what all nodes have reserved then, and how much
-    /// this adds; `None` if `enough` are left or nothing is.
+    /// Begins a reservation of up to `block` out of `limit`. Returns the resulting total of all
+    /// nodes, and the amount added; `None` if `enough` are left here, or none are left at all.
     pub fn begin_reservation(
         &self,
         counter: Counter,
@@ -219,7 +220,7 @@ impl Usage {
         let mut total = counts.noted;
         let (left, owed) = counts.reserved.counter(counter);
         let free = limit.saturating_sub(*total.counter(counter));
-        // Small near the end, so that little is left unused on other nodes.
+        // Blocks get smaller near the end, so that little is left unused on other nodes.
         let amount = (block.min((free / 8).max(1)) + *owed).min(free);
         if *left > enough || amount == 0 {
             return None;
@@ -229,7 +230,7 @@ impl Usage {
         Some((total, amount))
     }
 
-    /// Ends a reservation. `got` is how much was added on its day, if it succeeded.
+    /// Ends a reservation. `got` is the amount added and its day, if it succeeded.
     pub fn end_reservation(&self, counter: Counter, got: Option<(Option<Day>, u32)>) {
         let mut counts = self.lock();
         counts.reserved.asked -= 1;
@@ -241,7 +242,7 @@ impl Usage {
         *left += amount - paid;
     }
 
-    /// Learns what all nodes have reserved.
+    /// Updates the amount that all nodes have reserved.
     pub fn learn(&self, noted: DayUsage) {
         let mut counts = self.lock();
         if let Some(day) = noted.day {
@@ -250,17 +251,17 @@ impl Usage {
         counts.noted.merge(noted);
     }
 
-    /// Forgets what was used on `day`, also what this node has reserved.
+    /// Discards the usage on `day`, including the reservations of this node.
     pub fn reset(&self, day: Day) {
         self.lock().begin_again(day);
     }
 
-    /// Usage on the latest day charged.
+    /// Returns the usage on the latest charged day.
     pub fn now(&self) -> DayUsage {
         self.lock().now
     }
 
-    /// Usage that is not recorded yet, if any. It counts as recorded from now on.
+    /// Returns the unrecorded usage, if any, which counts as recorded from now on.
     pub fn take_unnoted(&self) -> Option<DayUsage> {
         let mut counts = self.lock();
         let is_unnoted = counts.now != counts.noted;
@@ -282,7 +283,7 @@ impl Usage {
 }
 
 impl Counts {
-    /// Begins a day, unless it is over.
+    /// Begins a day, unless it is already over.
     fn begin(&mut self, day: Day) {
         if replaces(Some(day), self.now.day) {
             self.begin_again(day);
@@ -296,7 +297,8 @@ impl Counts {
         *self = Counts { now, noted: now, reserved: Reserved { asked, ..Reserved::default() } };
     }
 
-    /// The allowance of a node of a cluster: what other nodes have reserved counts as used.
+    /// Returns the allowance on a node of a cluster: the amount that other nodes have reserved
+    /// counts as used.
     fn allowance(&mut self, counter: Counter, limit: u32, granted: bool) -> Allowance {
         let total = *self.noted.counter(counter);
         let (left, owed) = self.reserved.counter(counter);
@@ -351,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_day_of_a_wrong_clock_is_left() {
+    fn the_day_of_a_wrong_clock_is_replaced() {
         for ahead in [3, 400, 40_000] {
             let (usage, today) = (Usage::default(), day("2026-11-21"));
             assert!(usage.charge(Counter::Requests, today.plus(ahead), 1, |_| true).granted);
@@ -417,7 +419,7 @@ mod tests {
         let reserve = |usage: &Usage| {
             let begun = usage.begin_reservation(Counter::Requests, today, (100, 10, 0));
             let (total, amount) = begun?;
-            // Applied through the shared log, on every node.
+            // The reservation is applied on every node, through the shared log.
             usage.learn(total);
             usage.end_reservation(Counter::Requests, Some((total.day, amount)));
             Some((total.requests, amount))
@@ -440,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_owed_is_reserved_later() {
+    fn owed_usage_is_reserved_later() {
         let usage = Usage::default();
         let today = day("2026-11-21");
         for _ in 0..3 {
@@ -449,7 +451,7 @@ mod tests {
         let begun = usage.begin_reservation(Counter::Requests, today, (100, 10, 0));
         let (total, amount) = begun.expect("begun");
         assert_eq!((total.requests, amount), (13, 13));
-        // A failed one changes nothing.
+        // A failed reservation changes nothing.
         usage.end_reservation(Counter::Requests, None);
         let again = usage.begin_reservation(Counter::Requests, today, (100, 10, 0));
         assert_eq!(again, Some((total, amount)));

@@ -1,4 +1,4 @@
-//! Alert rules: validation, and what the plan allows (`data/docs/api.md`, Alerts).
+//! Alert rules: validation and the limits of plans (`data/docs/api.md`, Alerts).
 
 use base64::Engine as _;
 use compact_str::CompactString;
@@ -21,7 +21,7 @@ use crate::vocab::time::UnixMs;
 const SECRET_PREFIX: &str = "whsec_";
 /// Random bytes of a webhook secret.
 const SECRET_BYTES: usize = 32;
-/// Why a Telegram chat is refused.
+/// Error message for an invalid Telegram chat.
 pub const CHAT_ID_INVALID: &str = "must be a chat's number, or @ and the name of a public one";
 
 /// A rule to be added; it is active. Fields are limited as in [`Rule`].
@@ -30,7 +30,7 @@ pub struct NewRule {
     pub name: String,
     pub filter: Conditions,
     pub channels: Vec<Channel>,
-    /// The saved search that the filter comes from.
+    /// The saved search from which the filter comes.
     pub search: Option<SearchId>,
 }
 
@@ -43,11 +43,11 @@ pub struct RulePatch {
     pub active: Option<bool>,
 }
 
-/// A rule after a change.
+/// A rule after its change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedRule {
     pub rule: Rule,
-    /// The secrets of webhooks that are new, to be shown once. Other webhooks keep theirs.
+    /// The secrets of new webhooks, to be shown once. Other webhooks keep their secrets.
     pub new_secrets: Vec<WebhookSecret>,
 }
 
@@ -70,7 +70,7 @@ impl Store {
     /// Changes an alert rule.
     ///
     /// # Errors
-    /// [`WriteError`]: no such rule, an invalid value, the plan's limits and channels.
+    /// [`WriteError`]: no such rule, an invalid value, or the plan's limits and channels.
     pub async fn change_rule(
         &self,
         caller: &Caller,
@@ -80,7 +80,7 @@ impl Store {
         self.write(caller, |account, limits| change(account, limits, id, patch)).await
     }
 
-    /// Removes an alert rule. Claims that name it keep its name.
+    /// Removes an alert rule. Claims that refer to it keep its name.
     ///
     /// # Errors
     /// [`WriteError::NotFound`].
@@ -135,7 +135,7 @@ fn change(
         rule.name = name(text)?;
     }
     if let Some(filter) = patch.filter {
-        // A filter of its own is no longer that of the search.
+        // A changed filter is no longer that of the saved search.
         if filter != rule.filter {
             rule.search = None;
         }
@@ -149,7 +149,7 @@ fn change(
     }
     rule.active = patch.active.unwrap_or(rule.active);
     let is_activated = rule.active && !before.active;
-    // The plan may have shrunk: a rule that it no longer allows may stay, be paused or be renamed.
+    // The plan may have shrunk: a rule beyond its limits may stay, be paused or be renamed.
     if has_new_channels || is_activated {
         check_plan_channels(account, &rule.channels)?;
         check_address(account, &rule.channels)?;
@@ -176,7 +176,7 @@ fn name(text: String) -> Result<CompactString, WriteError> {
     Ok(text.into())
 }
 
-/// Checks the number of channels, from `least` on, and each of them.
+/// Checks each channel and their number, which is at least `least`.
 pub(super) fn check_channels(channels: &[Channel], least: usize) -> Result<(), WriteError> {
     if !(least..=RULE_CHANNELS_MAX).contains(&channels.len()) {
         let what = format!("must be {least} to {RULE_CHANNELS_MAX} channels");
@@ -195,7 +195,7 @@ pub(super) fn check_channels(channels: &[Channel], least: usize) -> Result<(), W
     Ok(())
 }
 
-/// Whether the text names a Telegram chat: a number (negative for groups), or `@` and 4 to 32
+/// Returns true if the text is a Telegram chat: a number (negative for groups), or `@` and 4 to 32
 /// letters, digits and underscores.
 pub fn is_chat_id(text: &str) -> bool {
     if let Some(name) = text.strip_prefix('@') {
@@ -241,7 +241,7 @@ fn check_active_limit(account: &Account, limits: &PlanLimits) -> Result<(), Writ
     Err(WriteError::PlanLimit { plan, limit: Some(limit), message })
 }
 
-/// A secret for each webhook: its old one, or a new one.
+/// Returns a secret for each webhook: its old one, or a new one.
 pub(super) fn secrets(
     channels: &[Channel],
     before: &[WebhookSecret],

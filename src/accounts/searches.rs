@@ -20,7 +20,7 @@ pub struct NewSearch {
     pub name: String,
     /// Filters and order, validated.
     pub conditions: Conditions,
-    /// The newest batch, which the owner sees now.
+    /// The newest batch when it is saved.
     pub seen: u64,
 }
 
@@ -60,7 +60,7 @@ impl Store {
         self.write(caller, |account, _| change(account, id, patch)).await
     }
 
-    /// Deletes a saved search. Rules that were made from it stay.
+    /// Deletes a saved search. Rules that were created from it stay.
     ///
     /// # Errors
     /// [`WriteError::NotFound`].
@@ -102,7 +102,7 @@ fn change(
         search.name = name(text)?;
     }
     search.conditions = patch.conditions.unwrap_or(search.conditions);
-    // An older generation does not make names new again.
+    // An older generation must not make names new again.
     search.seen = search.seen.max(patch.seen.unwrap_or_default());
     let event = (search != **before).then(|| {
         let search = Box::new(search.clone());

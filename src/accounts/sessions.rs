@@ -18,15 +18,15 @@ use crate::vocab::plan::Plan;
 use crate::vocab::secret::Secret;
 use crate::vocab::time::UnixMs;
 
-/// A logged-in owner of an account. Good for one request, as a [`Caller`] is.
+/// The logged-in owner of an account. Valid for one request, like a [`Caller`].
 #[derive(Clone)]
 pub struct Person {
     pub caller: Caller,
     pub email: Email,
-    /// The session of the request, which its owner can end; `None` for the owner of a single-user server
-    /// without a password, who could not log in again.
+    /// The session of the request, which its owner can end; `None` for the owner of a single-user
+    /// server without a password, since that owner could not log in again.
     pub session: Option<TokenDigest>,
-    /// Whether it is the owner of a single-user server, to whom plans mean nothing.
+    /// Whether this is the owner of a single-user server, for whom plans do not matter.
     pub is_owner: bool,
 }
 
@@ -39,7 +39,8 @@ pub enum PasswordChange {
 }
 
 impl Store {
-    /// The owner of a session, if it is valid at `now`. Some uses are recorded, without waiting.
+    /// Returns the owner of a session, if it is valid at `now`. Some uses are recorded, without
+    /// waiting.
     pub fn person(&self, token: &Token, now: DateTime<Utc>) -> Option<Person> {
         let (digest, now) = (token.digest(), UnixMs::from_instant(now));
         let (person, is_to_be_noted) = {
@@ -56,18 +57,18 @@ impl Store {
         };
         if is_to_be_noted {
             let account = person.caller.account;
-            // If this fails, the next use is recorded, or the session ends early.
+            // If this fails, the next use is recorded; at worst, the session ends early.
             let _ = self.note(Event::SessionSeen { account, digest, at: now });
         }
         Some(person)
     }
 
-    /// Whether an address has an account, disabled or not.
+    /// Returns true if an address has an account, disabled or not.
     pub fn has_account(&self, email: &Email) -> bool {
         self.state().by_email(email).is_some()
     }
 
-    /// Adds an account unless the address has one. Returns whether it was added.
+    /// Adds an account unless the address has one. Returns true if it was added.
     ///
     /// # Errors
     /// [`WriteError::Overloaded`], [`WriteError::ServerFull`], [`WriteError::Journal`].
@@ -80,7 +81,8 @@ impl Store {
         attempt: Attempt,
         now: DateTime<Utc>,
     ) -> Result<bool, WriteError> {
-        // Hashed even if the address is taken, so that the response time does not reveal it.
+        // The password is hashed even if the address is taken, so that the response time does not
+        // reveal that.
         let password = self.0.hashing.run(attempt, move || password.hash()).await??;
         if self.is_full() {
             return Err(WriteError::ServerFull);
@@ -97,8 +99,8 @@ impl Store {
         Ok(true)
     }
 
-    /// Begins a session if the password is right. A wrong password, an unknown address, an account
-    /// without a password and a disabled one all give `None`, after the same work.
+    /// Begins a session if the password is right. Returns `None` after the same work for a wrong
+    /// password, an unknown address, an account without a password and a disabled one.
     ///
     /// # Errors
     /// [`WriteError::Overloaded`], [`WriteError::Journal`].
@@ -153,7 +155,7 @@ impl Store {
     /// # Errors
     /// [`WriteError::Journal`].
     pub async fn log_out_everywhere(&self, caller: &Caller) -> Result<(), WriteError> {
-        // Not counted as a write: an owner may always end the sessions of an intruder.
+        // This is not counted as a write, so that an owner can always end the sessions of an intruder.
         self.write_to(caller.account, |account, _| {
             let digests = account.access.sessions.iter().map(|session| session.digest);
             let row = RowOf::Session;
@@ -203,7 +205,8 @@ impl Store {
         Ok(if is_changed { PasswordChange::Done(token) } else { PasswordChange::WrongPassword })
     }
 
-    /// The seal of the password of an address, or of its lack; `None` without an enabled account.
+    /// Returns the seal of the password of an address, even if no password is set; `None` without
+    /// an enabled account.
     pub fn password_seal(&self, email: &Email) -> Option<PasswordSeal> {
         let state = self.state();
         let account = state.by_email(email).filter(|account| !account.disabled)?;
@@ -243,7 +246,7 @@ impl Store {
         Ok(is_reset.then_some(token))
     }
 
-    /// Returns `hash` if the password matches it. Without a hash it does as much work.
+    /// Returns `hash` if the password matches it. Without a hash, it does the same work.
     async fn verify(
         &self,
         hash: Option<PasswordHash>,
@@ -261,13 +264,14 @@ impl Store {
     }
 }
 
-/// The seal of the account's password. Accounts without a password share a seal that matches no password.
+/// Returns the seal of the account's password. Accounts without a password share a seal that
+/// matches no password.
 fn seal_of(account: &Account) -> PasswordSeal {
     account.password.as_ref().map_or_else(|| PasswordHash::unknown().seal(), PasswordHash::seal)
 }
 
-/// Whether the password that was verified is still the account's, and the account enabled: either
-/// may have changed while the password was hashed.
+/// Returns true if the verified password is still that of the account, and the account is still
+/// enabled: either may have changed while the password was hashed.
 fn still_has(account: &Account, verified: &PasswordHash) -> bool {
     !account.disabled && account.password.as_ref() == Some(verified)
 }

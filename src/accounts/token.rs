@@ -1,6 +1,6 @@
 //! Tokens: session ids and the secrets of verification links. They are stored as digests.
 //!
-//! A token has 256 random bits, so a fast hash is enough, as with [`super::keys`].
+//! A token has 256 random bits, so a fast hash is enough, as for [`super::keys`].
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -26,19 +26,19 @@ impl Token {
         Ok(Token(Secret::new(hex::encode(bytes))))
     }
 
-    /// Parses a presented token. Treat `None` as an unknown token.
+    /// Parses a presented token. Treat `None` like an unknown token.
     pub fn parse(presented: &str) -> Option<Token> {
         let is_token = presented.len() == DIGITS
             && presented.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         is_token.then(|| Token(Secret::new(presented.to_owned())))
     }
 
-    /// The plaintext, only for its owner.
+    /// Returns the plaintext, which only the owner may see.
     pub fn reveal(&self) -> &str {
         self.0.reveal()
     }
 
-    /// The stored form.
+    /// Returns the stored form.
     pub fn digest(&self) -> TokenDigest {
         TokenDigest(Sha256::digest(self.reveal().as_bytes()).into())
     }
@@ -55,12 +55,12 @@ impl TokenDigest {
         TokenDigest(bytes)
     }
 
-    /// An id to show to the holder of the token: half of the digest in hexadecimal digits.
+    /// Returns an id to show to the holder of the token: half of the digest in hexadecimal digits.
     pub fn public_id(&self) -> String {
         hex::encode(&self.0[..16])
     }
 
-    /// Whether both are equal, in constant time.
+    /// Returns true if both are equal. Takes constant time.
     pub fn is(&self, other: &TokenDigest) -> bool {
         self.0.ct_eq(&other.0).into()
     }

@@ -1,4 +1,4 @@
-//! Watched names to verify with registries, and the observations.
+//! Watched names to be verified with registries, and their observations.
 
 use std::collections::HashMap;
 
@@ -14,26 +14,26 @@ use crate::vocab::time::UnixMs;
 #[derive(Clone, Debug)]
 pub struct Target {
     pub name: DomainName,
-    /// Whether it consumes the quota of any of its watchers: the corpus does not hold it.
+    /// Whether it consumes quota of a watcher because the corpus does not hold it.
     pub external: bool,
     /// The accounts that watch it, in ascending order.
     pub watchers: Vec<AccountId>,
-    /// When it was last added to a watchlist. A watcher sees only observations made since they added
-    /// the name; older ones would reveal that others watch it.
+    /// When it was last added to a watchlist. A watcher sees only observations from the time since
+    /// the name was added; older ones would reveal that others watch it.
     pub added_at: UnixMs,
     /// The newest observation.
     pub observation: Option<Observation>,
 }
 
 impl Target {
-    /// Whether a watcher has no observation of it yet.
+    /// Returns true if a watcher has no observation of it yet.
     pub fn is_unverified(&self) -> bool {
         self.observation.is_none_or(|seen| seen.at < self.added_at)
     }
 }
 
 impl Store {
-    /// The newest observation of each of these names.
+    /// Returns the newest observation of each of these names.
     pub fn observations<'a>(
         &self,
         names: impl IntoIterator<Item = &'a DomainName>,
@@ -42,7 +42,7 @@ impl Store {
         names.into_iter().map(|name| state.watched.observation(name)).collect()
     }
 
-    /// The newest observation of each of these names, and the states before it, oldest first.
+    /// Returns the newest observation of each of these names, and the previous states, oldest first.
     pub fn observed<'a>(
         &self,
         names: impl IntoIterator<Item = &'a DomainName>,
@@ -52,16 +52,16 @@ impl Store {
         names.into_iter().map(one).collect()
     }
 
-    /// The number of state changes of watched names, and those after number `since`: the last one of
-    /// each name, in the order of the journal.
+    /// Returns the number of state changes of watched names, and those after number `since` in the
+    /// order of the journal: only the last one of each name.
     pub fn state_changes(&self, since: u64) -> (u64, Vec<StateChange>) {
-        // A copy of some pointers: many names are visited.
+        // Copies some pointers to avoid holding the lock, since many names are visited.
         let watched = self.state().watched.clone();
         let newest = watched.changes();
         (newest, if newest > since { watched.changed_since(since) } else { Vec::new() })
     }
 
-    /// All names watched by accounts that are not disabled, in order of names.
+    /// Returns all names that enabled accounts watch, in order.
     pub fn verification_targets(&self) -> Vec<Target> {
         let accounts = self.state().accounts.clone();
         let mut targets: HashMap<DomainName, Target> = HashMap::new();

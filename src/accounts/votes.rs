@@ -19,18 +19,18 @@ pub struct Feedback {
 }
 
 impl Store {
-    /// The votes of all accounts on a name.
+    /// Returns the votes of all accounts on a name.
     pub fn feedback(&self, name: &DomainName) -> Feedback {
         let (up, down) = self.state().votes(name);
         Feedback { up: up.into(), down: down.into() }
     }
 
-    /// The caller's own vote on a name.
+    /// Returns the caller's own vote on a name.
     pub fn own_vote(&self, caller: &Caller, name: &DomainName) -> Option<Vote> {
         self.user_data(caller).vote(name)
     }
 
-    /// Sets, changes or (`None`) withdraws the caller's vote on a name.
+    /// Sets or changes the caller's vote on a name, or withdraws it with `None`.
     ///
     /// # Errors
     /// [`WriteError::TooMany`], [`WriteError::Journal`].

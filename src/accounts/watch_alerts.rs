@@ -24,15 +24,15 @@ use crate::vocab::watched_change::WatchedChange;
 #[derive(Clone, Debug)]
 pub struct NewWatchAlerts {
     pub alerts: WatchAlerts,
-    /// At most 5 distinct channels; without any, nothing is sent.
+    /// Up to 5 distinct channels; without any, nothing is sent.
     pub channels: Vec<Channel>,
-    /// Whether channels that were switched off are on again.
+    /// Whether to switch all channels on again.
     pub switch_on: bool,
 }
 
 impl Store {
-    /// Saves what is sent about watched names. From then on, the settings apply to all of them. Returns the secrets of
-    /// webhooks that are new, to be shown once.
+    /// Saves the settings of watch alerts, which then apply to all watched names. Returns the
+    /// secrets of new webhooks, to be shown once.
     ///
     /// # Errors
     /// [`WriteError`]: an invalid value, channels that the plan does not include.
@@ -46,7 +46,7 @@ impl Store {
     }
 
     /// Queues a test message for each live channel of the watchlist, about the first watched names.
-    /// `has_mail` says whether this server sends mail.
+    /// `has_mail` is true if this server sends mail.
     ///
     /// # Errors
     /// [`WriteError`]: no live channel, too many test messages today, an idempotency key used before.
@@ -112,7 +112,7 @@ fn queue_test(
     check_test_limit(account, now, day, channels.len())?;
     let changes = samples(account, *alerts, day);
     let deliveries = draw_deliveries(&channels)?;
-    // The deliveries that applying the event will add.
+    // Returns the deliveries that applying the event will add.
     let mut queued = RuleOutbox::default();
     let total = changes.len() as u32;
     let message = Message::test(rule.id, now, day, total, Vec::new(), changes.clone());
@@ -131,7 +131,7 @@ fn queue_test(
     Ok(Decided::new(token.into_iter().chain([event]), queued.deliveries.into()))
 }
 
-/// Made-up changes of the first watched names, or of `example.com` if the watchlist is empty.
+/// Returns invented changes of the first watched names, or of `example.com` if the watchlist is empty.
 fn samples(account: &Account, alerts: WatchAlerts, day: Day) -> Vec<WatchedChange> {
     let kind = alerts.kinds.iter().next().unwrap_or(ChangeKind::DropsTomorrow);
     let nobodys = DomainName::parse("example.com").expect("a name");

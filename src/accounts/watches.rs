@@ -24,7 +24,7 @@ use crate::vocab::time::UnixMs;
 /// Maximum names marked as arrived per transaction: as many as fit a record at their longest. Only a
 /// quota far above today's plans has more external names; the next write marks the rest.
 const ARRIVED_MAX: usize = 2_000;
-/// Maximum names per transaction if they get tags: a record holds as many with the longest tags.
+/// Maximum names per transaction if they get tags: a record holds this many with the longest tags.
 const TAGGED_MAX: usize = 250;
 
 /// A name to be watched, and facts about it from the index.
@@ -35,10 +35,10 @@ pub struct Watch {
     pub in_corpus: bool,
     /// Whether it has been registered again since its last drop.
     pub registered_again: bool,
-    /// External names of the watchlist that the index now holds. They stop consuming quota before
+    /// External names of the watchlist that are now in the index. They stop consuming quota before
     /// the quota is checked.
     pub arrived: Vec<DomainName>,
-    /// Notes to make on it, whether or not it is on the list already.
+    /// Notes on the name, which are set even if it is already on the list.
     pub patch: WatchPatch,
 }
 
@@ -65,7 +65,7 @@ pub enum Tags {
 }
 
 impl WatchPatch {
-    /// The notes after the change.
+    /// Returns the notes after the change.
     ///
     /// # Errors
     /// [`WriteError::Invalid`].
@@ -109,7 +109,7 @@ pub(super) fn checked_venue(venue: Option<&str>) -> Result<Option<Box<str>>, Wri
     Ok(Some(venue.into()))
 }
 
-/// Whether a name was added to the watchlist.
+/// Outcome of adding a name to the watchlist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Added,
@@ -117,7 +117,7 @@ pub enum Outcome {
     AlreadyThere,
 }
 
-/// The entry of a name that was to be added, or why it was refused.
+/// The entry of a name to be added, or the reason for refusing it.
 type Added = Result<(WatchEntry, Outcome), WriteError>;
 
 impl Store {
@@ -155,8 +155,9 @@ impl Store {
         self.draft_watches(caller, new, Post::repeatable(now)).await?.finish().await
     }
 
-    /// As [`Store::add_watches`], for a POST that may have an idempotency key. The response to names with
-    /// notes has a transaction of its own, after theirs: if that is lost, a repeat finds the names on the list.
+    /// As [`Store::add_watches`], for a POST that may have an idempotency key. The response for
+    /// names with notes has its own transaction, after theirs: if it is lost, a repeat finds the
+    /// names on the list.
     ///
     /// # Errors
     /// As [`Store::add_watches`], and an idempotency key used before.
@@ -171,7 +172,7 @@ impl Store {
             new.iter().any(|watch| watch.patch.tags.is_some() || watch.patch.alerts.is_some());
         let at_once = if has_details { TAGGED_MAX } else { new.len().max(1) };
         let has_notes = new.iter().any(|watch| watch.patch != WatchPatch::default());
-        // A record has room for a response beside names alone.
+        // A record has room for a response only if the names have no notes.
         let first = match post.idempotency.is_some() && has_notes {
             true => new.len(),
             false => new.len().saturating_sub(1) / at_once * at_once,
@@ -213,7 +214,7 @@ impl Store {
         .await
     }
 
-    /// Changes the notes on those of at most 250 names that are watched, as one transaction. Returns
+    /// Changes the notes on those of up to 250 names that are watched, as one transaction. Returns
     /// their number.
     ///
     /// # Errors
@@ -271,8 +272,8 @@ impl Store {
     }
 }
 
-/// Adds names in their order, each as if it came alone: once the quota or the list is full, the rest
-/// is refused.
+/// Adds names in their order, each as if it were the only one: once the quota or the list is full,
+/// the rest is refused.
 fn add_all(
     account: &Account,
     limits: &PlanLimits,
@@ -299,7 +300,7 @@ fn add_all(
     Decided { events, value: results }
 }
 
-/// Names being added to a list.
+/// State of adding names to a list.
 struct Adding<'a> {
     account: &'a Account,
     limits: &'a PlanLimits,
@@ -350,7 +351,7 @@ impl<'a> Adding<'a> {
     }
 }
 
-/// An entry with its notes and what is sent about it after a change, and whether they change.
+/// Returns an entry with its notes and alert settings after a change, and whether they change.
 fn noted(
     account: &Account,
     entry: WatchEntry,
@@ -367,7 +368,7 @@ fn put(account: &Account, row: WatchRow) -> Event {
     Event::WatchPut { account: account.id, watch: Box::new(row) }
 }
 
-/// The distinct names among the arrived ones that still consume quota.
+/// Returns the distinct names among the arrived ones that still consume quota.
 fn arrived(account: &Account, new: &[Watch]) -> Vec<DomainName> {
     let is_external =
         |name: &&DomainName| account.data.watches.get(name).is_some_and(|entry| entry.external);

@@ -1,5 +1,5 @@
-//! How an account is reached, and how its owner is: sessions, API keys, feeds, the state of the e-mail
-//! address, the Telegram chat for new rules.
+//! Access to an account and contact data of its owner: sessions, API keys, feeds, the state of the
+//! e-mail address, the Telegram chat for new rules.
 //!
 //! Nothing here reads a clock: the caller passes the time. Expired sessions are dropped by the next
 //! event that carries a time.
@@ -19,10 +19,10 @@ use crate::vocab::time::UnixMs;
 pub const SESSION_IDLE_MAX: TimeDelta = TimeDelta::minutes(30);
 /// Time after login at which a session ends, used or not.
 pub const SESSION_AGE_MAX: TimeDelta = TimeDelta::hours(12);
-/// Time after login at which a session ends that its owner keeps, used or not.
+/// Time after login at which a "keep me signed in" session ends, used or not.
 pub const SESSION_KEPT_MAX: TimeDelta = TimeDelta::days(30);
 /// Minimum time between two recorded uses of a session. A session may therefore end up to five
-/// minutes early, and a busy page does not cost a write per request.
+/// minutes early, but a busy page does not cause a write per request.
 pub const SEEN_NOTED_EVERY: TimeDelta = TimeDelta::minutes(5);
 /// Maximum sessions of an account; one more ends the oldest.
 pub const SESSIONS_MAX: usize = 20;
@@ -30,14 +30,14 @@ pub const SESSIONS_MAX: usize = 20;
 pub const LINK_AGE_MAX: TimeDelta = TimeDelta::hours(24);
 /// Minimum time between two verification links.
 pub const LINK_PAUSE: TimeDelta = TimeDelta::minutes(1);
-/// Maximum verification links per account and UTC day: they go to an unverified address.
+/// Maximum verification links per account and UTC day, since they go to an unverified address.
 pub const LINKS_PER_DAY_MAX: u32 = 5;
 
-/// Sessions, keys, feeds and contact data of an account. The default is that of an account that an operator
-/// added.
+/// Sessions, keys, feeds and contact data of an account. The default value is for an account that
+/// an operator added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Oldest first, at most [`SESSIONS_MAX`].
+    /// Sessions, oldest first, up to [`SESSIONS_MAX`].
     pub sessions: Vec<Session>,
     pub keys: Keys,
     pub feeds: Feeds,
@@ -58,7 +58,7 @@ pub struct Session {
 
 row!(Session { 1 digest, 2 began, 3 seen } optional { 4 life });
 
-/// How long a session lasts.
+/// Lifetime of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SessionLife {
     /// Until it is idle for [`SESSION_IDLE_MAX`] or [`SESSION_AGE_MAX`] old.
@@ -68,32 +68,32 @@ pub enum SessionLife {
     Kept,
 }
 
-/// See [`is_younger`].
+/// Returns true if the session is valid by its age; see [`is_younger`].
 const SET_BACK_MAX: TimeDelta = TimeDelta::days(2);
 
-/// Whether the e-mail address is known to belong to the account's owner.
+/// State of verification of the e-mail address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Address {
-    /// An operator entered it, or its owner followed a verification link.
+    /// An operator entered the address, or the owner followed a verification link.
     #[default]
     Verified,
-    /// Entered at sign-up. Only verification links are sent to it.
+    /// The address was entered at sign-up. Only verification links are sent to it.
     Unverified(Links),
 }
 
 /// Verification links sent to an unverified address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Links {
-    /// The only valid link, and when it was made.
+    /// The only valid link, and its time of creation.
     pub newest: Option<(TokenDigest, UnixMs)>,
-    /// The latest UTC day with links, and their number.
+    /// The latest UTC day with links, and the number of links.
     pub on: Option<(Day, u32)>,
 }
 
 row!(Links { } optional { 1 newest, 2 on });
 
 impl Session {
-    /// Whether the session is valid at `now`.
+    /// Returns true if the session is valid at `now`.
     pub fn is_valid_at(&self, now: UnixMs) -> bool {
         match self.life {
             SessionLife::Kept => is_younger(self.began, SESSION_KEPT_MAX, now),
@@ -104,14 +104,14 @@ impl Session {
         }
     }
 
-    /// Whether a use at `now` is to be recorded.
+    /// Returns true if a use at `now` must be recorded.
     pub fn is_to_be_noted(&self, now: UnixMs) -> bool {
         !is_younger(self.seen, SEEN_NOTED_EVERY, now)
     }
 }
 
 impl Access {
-    /// Access of an account that was created by sign-up.
+    /// Returns the access of an account that was created by sign-up.
     pub fn unverified() -> Access {
         Access { address: Address::Unverified(Links::default()), ..Access::default() }
     }
@@ -123,18 +123,18 @@ impl Access {
         self.feeds = Feeds::default();
     }
 
-    /// Whether alerts may be mailed to the address.
+    /// Returns true if alerts may be mailed to the address.
     pub fn is_verified(&self) -> bool {
         self.address == Address::Verified
     }
 
-    /// The session with this digest, valid or not.
+    /// Returns the session with this digest, valid or not.
     pub fn session(&self, digest: &TokenDigest) -> Option<&Session> {
         self.sessions.iter().find(|session| session.digest.is(digest))
     }
 
-    /// Adds a session that begins at `at`, or replaces the one with its digest; drops expired ones, and the oldest if
-    /// there are too many.
+    /// Adds a session that begins at `at`, or replaces the one with the same digest. Drops expired
+    /// sessions, and the oldest one if the limit is exceeded.
     pub fn begin_session(&mut self, digest: TokenDigest, at: UnixMs, life: SessionLife) {
         self.sessions.retain(|session| session.is_valid_at(at) && !session.digest.is(&digest));
         let excess = (self.sessions.len() + 1).saturating_sub(SESSIONS_MAX);
@@ -165,7 +165,7 @@ impl Access {
         });
     }
 
-    /// The newest verification link and when it was made.
+    /// Returns the newest verification link and its time of creation.
     pub fn link(&self) -> Option<&(TokenDigest, UnixMs)> {
         match &self.address {
             Address::Verified => None,
@@ -174,8 +174,8 @@ impl Access {
     }
 }
 
-/// Whether less than `age` has passed since `from`. Also true if the clock was set back by up to two days; a time
-/// further ahead is that of a wrong clock.
+/// Returns true if less than `age` has passed since `from`. This is also true if the clock was set
+/// back by up to two days; a time further ahead came from a wrong clock.
 pub fn is_younger(from: UnixMs, age: TimeDelta, now: UnixMs) -> bool {
     let passed = now.instant() - from.instant();
     passed < age && passed > -SET_BACK_MAX

@@ -19,21 +19,21 @@ pub struct Account {
     pub plan: Plan,
     /// The password for logging in, if one was set.
     pub password: Option<PasswordHash>,
-    /// A disabled account has no working key and no session.
+    /// Whether the account is disabled, and so has no working key and no session.
     pub disabled: bool,
-    /// The UTC day it was added.
+    /// UTC day on which it was added.
     pub created: Day,
-    /// Usage as far as the journal holds it.
+    /// Usage that is recorded in the journal.
     pub noted: DayUsage,
-    /// The live count, exact to the last request. Not part of the stored state. It belongs to the
-    /// account, not to the key: a new key has no fresh allowance.
+    /// The live count, exact to the last request. It is not part of the stored state. It belongs to
+    /// the account, not to the key, so that a new key gets no fresh allowance.
     pub usage: Arc<Usage>,
     pub access: Arc<Access>,
     pub data: Arc<UserData>,
 }
 
 impl Account {
-    /// An account that was just added by an operator.
+    /// Returns an account that was just added by an operator.
     pub fn new(
         id: AccountId,
         email: Email,
@@ -55,7 +55,7 @@ impl Account {
         }
     }
 
-    /// Usage on `today`.
+    /// Returns the usage on `today`.
     pub fn usage_on(&self, today: Day) -> DayUsage {
         let used = self.usage.now();
         if used.day == Some(today) { used } else { DayUsage::default() }

@@ -18,7 +18,7 @@ use crate::vocab::time::UnixMs;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     pub id: ClaimId,
-    /// The claimed name; it need not be in the corpus.
+    /// The claimed name, which need not be in the corpus.
     pub domain: DomainName,
     pub status: ClaimStatus,
     pub registrar: Option<Box<str>>,
@@ -32,7 +32,7 @@ pub struct Claim {
     /// The rule that led to the claim.
     pub alert_rule: Option<Box<Attribution>>,
     pub bid: Option<Usd>,
-    /// Where the bid was placed.
+    /// Venue at which the bid was placed.
     pub venue: Option<Box<str>>,
     pub renews_on: Option<Day>,
     /// The fee of the next renewal.
@@ -46,7 +46,7 @@ row!(Claim {
     12 bid, 13 venue, 14 renews_on, 15 renewal
 });
 
-/// Snapshot of an alert rule at the time a claim named it. It outlives the rule.
+/// Snapshot of an alert rule at the time when a claim named it. It outlives the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attribution {
     pub id: RuleId,
@@ -56,7 +56,7 @@ pub struct Attribution {
 
 row!(Attribution { 1 id, 2 name });
 
-/// Approximate memory of a claim besides its texts.
+/// Approximate size in memory of a claim without its texts.
 const CLAIM_BYTES: u64 = 288;
 
 impl Claim {
@@ -92,17 +92,17 @@ impl Claims {
         self.by_id.get(&id).map(Arc::as_ref)
     }
 
-    /// Newest `reported_at` first, then id descending.
+    /// Returns the claims, newest `reported_at` first, then id descending.
     pub fn newest_first(&self) -> impl DoubleEndedIterator<Item = &Claim> {
         self.by_time.iter().rev().filter_map(|((_, id), ())| self.get(*id))
     }
 
-    /// In ascending order of ids.
+    /// Returns the claims in ascending order of ids.
     pub fn by_id(&self) -> impl Iterator<Item = &Claim> {
         self.by_id.values().map(Arc::as_ref)
     }
 
-    /// Adds a claim, or replaces the one with its id.
+    /// Adds a claim, or replaces the one with the same id.
     pub fn put(&mut self, claim: Claim) {
         self.remove(claim.id);
         self.bytes += claim.bytes();

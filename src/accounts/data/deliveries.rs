@@ -1,8 +1,8 @@
-//! The outbox of one account: alert messages that were sent or are to be sent.
+//! The outbox of one account: alert messages that were sent or will be sent.
 //!
-//! A match queues one delivery for each channel of its rule that is on. A delivery is pending until
-//! the receiver accepts it, refuses it permanently, or 24 hours of retries have passed. Its owner can
-//! queue a failed one again. The outbox is separate from the rules, which seldom change.
+//! A match queues one delivery for each active channel of its rule. A delivery is pending until the
+//! receiver accepts it, refuses it permanently, or 24 hours of retries have passed. The owner can
+//! queue a failed one again. The outbox is separate from the rules, which change less often.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watched_change::WatchedChange;
 
-/// A name that a rule matched, as it was then.
+/// A name that a rule matched, with its properties at that time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MatchedName {
     pub name: DomainName,
     pub dqs: Dqs,
-    /// The day it left its zone.
+    /// The day on which it left its zone.
     pub drop_date: Day,
-    /// The effective release: the day its registry frees it.
+    /// The effective release: the day on which the registry frees it.
     pub release: Day,
     pub stage: Stage,
 }
@@ -40,40 +40,40 @@ row!(MatchedName { 1 name, 2 dqs, 3 drop_date, 4 release, 5 stage });
 pub enum MessageKind {
     /// Names that match a rule.
     Match,
-    /// A sample that the owner asked for.
+    /// A test message that the owner requested.
     Test,
     /// Changes of watched names.
     Changes,
 }
 
-/// A message of a rule. Each channel gets it in a delivery of its own.
+/// A message of a rule. Each channel gets its own delivery of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     pub kind: MessageKind,
     /// When it was queued.
     pub at: UnixMs,
-    /// The UTC day of the list; the stages are those of this day.
+    /// The UTC day of the list. The stages are those of this day.
     pub list_day: Day,
     /// Number of names that matched, or of changes.
     pub total: u32,
-    /// The first of them, at most [`MESSAGE_NAMES_MAX`]. `None` once they are no longer needed.
+    /// The first rows, up to [`MESSAGE_NAMES_MAX`]. `None` once they are no longer needed.
     pub content: Option<Content>,
 }
 
 /// Rows of a message. Equal rows and lists are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Names that match, best first.
+    /// Matching names, best first.
     Names(Arc<[Arc<MatchedName>]>),
     /// Changes of watched names, oldest first.
     Changes(Arc<[Arc<WatchedChange>]>),
 }
 
-/// Changes that are kept of a delivered message, for its history.
+/// Number of changes of a delivered message that are kept for its history.
 pub const CHANGES_KEPT_MAX: usize = 20;
 
 impl Content {
-    /// Content to keep of a delivered message: the first changes; `None` for names.
+    /// Returns the content of a delivered message that is kept: the first changes; `None` for names.
     fn kept(self) -> Option<Content> {
         match self {
             Content::Names(_) => None,
@@ -83,10 +83,11 @@ impl Content {
     }
 }
 
-/// Undelivered messages of a channel above which further changes gather in one.
+/// Number of undelivered messages of a channel above which further changes are collected in one
+/// message.
 const CHANGES_PENDING_MAX: usize = 3;
-/// Time for which they gather, so that a receiver that is down has at most a hundred waiting in the 24
-/// hours of their retries.
+/// Time for which they are collected, so that no more than a hundred messages wait for a receiver
+/// that is down, within the 24 hours of their retries.
 const CHANGES_GATHER_MS: u64 = 15 * 60_000;
 
 /// Changes of watched names for one channel.
@@ -95,10 +96,10 @@ pub struct NewChanges {
     pub position: u8,
     pub id: DeliveryId,
     pub at: UnixMs,
-    /// When they are due.
+    /// Time at which they are due.
     pub due: UnixMs,
     pub total: u32,
-    /// The first of them.
+    /// The first of the changes.
     pub changes: Vec<Arc<WatchedChange>>,
 }
 
@@ -106,10 +107,10 @@ pub struct NewChanges {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
     pub id: DeliveryId,
-    /// The channel as the rule had it when the message was queued.
+    /// The channel, as it was when the message was queued.
     pub channel: Arc<Channel>,
     pub message: Message,
-    /// Attempts since it was last queued.
+    /// Number of attempts since it was last queued.
     pub attempts: u16,
     pub status: DeliveryStatus,
     pub last_attempt_at: Option<UnixMs>,
@@ -119,29 +120,29 @@ pub struct Delivery {
 /// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryStatus {
-    /// To be sent, not before `next_at`.
+    /// Waits to be sent, not before `next_at`.
     Pending { next_at: UnixMs },
     /// The receiver accepted it.
     Delivered,
-    /// Given up.
+    /// Delivery was given up.
     Failed,
 }
 
-/// Why an attempt failed, as its owner may see it. It holds no body, address or timing: those would
-/// let users explore networks that they cannot reach.
+/// Reason why an attempt failed, as shown to the owner. It has no body, address or timing, which
+/// would let users probe networks that they cannot reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Problem {
     /// The SSRF guard refused the address.
     Refused,
     /// The receiver did not respond in time.
     Timeout,
-    /// No connection, or the host does not resolve.
+    /// The connection failed, or the host does not resolve.
     Unreachable,
     /// The TLS handshake failed.
     Tls,
     /// The response was not a success.
     Status(StatusClass),
-    /// The receiver wants no more messages (410), or the hook of a chat service is no more.
+    /// The receiver wants no more messages (410), or the hook of a chat service no longer exists.
     Gone,
     /// The mailbox or chat does not exist, or refused the message.
     Rejected,
@@ -151,7 +152,7 @@ pub enum Problem {
     SwitchedOff,
 }
 
-/// The class of an HTTP status that is not a success.
+/// The class of an unsuccessful HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StatusClass {
     /// 3xx: redirects are not followed.
@@ -164,7 +165,7 @@ pub enum StatusClass {
 }
 
 impl StatusClass {
-    /// The class of an HTTP status that is not a success.
+    /// The class of an unsuccessful HTTP status.
     pub fn from_status(status: u16) -> StatusClass {
         match status / 100 {
             3 => StatusClass::Redirect,
@@ -180,16 +181,16 @@ impl StatusClass {
 pub enum AttemptOutcome {
     /// The receiver accepted the message.
     Delivered,
-    /// To be tried again, not before `next_at`.
+    /// The attempt is repeated, not before `next_at`.
     Retry { next_at: UnixMs, problem: Problem },
-    /// Given up.
+    /// Delivery was given up.
     Failed { problem: Problem },
-    /// Given up; the channel stays off until its owner switches it on.
+    /// Delivery is given up, and the channel is off until the owner switches it on.
     SwitchOff { problem: Problem },
 }
 
 impl AttemptOutcome {
-    /// The word for it in the log.
+    /// Returns the word for the outcome in the log.
     pub fn as_str(self) -> &'static str {
         match self {
             AttemptOutcome::Delivered => "delivered",
@@ -199,7 +200,7 @@ impl AttemptOutcome {
         }
     }
 
-    /// Why the attempt failed; `None` if it did not.
+    /// Returns why the attempt failed; `None` if it succeeded.
     pub fn problem(self) -> Option<Problem> {
         match self {
             AttemptOutcome::Delivered => None,
@@ -211,8 +212,8 @@ impl AttemptOutcome {
 }
 
 impl Problem {
-    /// Whether it counts as a failure of the receiver behind `channel`, and not of this server or its
-    /// settings: all mails and all chats of Telegram go through one server.
+    /// Returns true if it counts as a failure of the receiver behind `channel`. Failures of mail
+    /// and Telegram do not, since all their messages go through one server.
     pub fn is_of(self, channel: &Channel) -> bool {
         match channel {
             Channel::Email | Channel::Telegram { .. } => self == Problem::Rejected,
@@ -228,14 +229,14 @@ pub enum OffReason {
     Gone,
     /// The recipient followed the unsubscribe link.
     Unsubscribed,
-    /// All deliveries failed for [`FAILING_MAX_MS`].
+    /// All deliveries failed for as long as [`FAILING_MAX_MS`].
     Failing,
 }
 
-/// If no message was delivered for this time (five days), a failed message switches its channel off.
+/// Time without a delivered message (five days) after which a failed message switches its channel off.
 pub const FAILING_MAX_MS: u64 = 5 * 86_400_000;
 
-/// Why and since when a channel of a rule is off.
+/// The reason and the time since when a channel of a rule is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchedOff {
     pub reason: OffReason,
@@ -260,7 +261,7 @@ impl Message {
         Message { kind: MessageKind::Test, at, list_day: day, total, content }
     }
 
-    /// The names that match; empty once they are no longer needed, and for changes.
+    /// Returns the matching names; empty once they are no longer needed, and for changes.
     pub fn names(&self) -> &[Arc<MatchedName>] {
         match &self.content {
             Some(Content::Names(names)) => names,
@@ -268,7 +269,7 @@ impl Message {
         }
     }
 
-    /// The changes; those of a delivered message are the first few.
+    /// Returns the changes; only the first few of a delivered message.
     pub fn changes(&self) -> &[Arc<WatchedChange>] {
         match &self.content {
             Some(Content::Changes(changes)) => changes,
@@ -276,7 +277,7 @@ impl Message {
         }
     }
 
-    /// Adds changes to a message of some.
+    /// Adds changes to a message about changes.
     fn extend(&mut self, total: u32, more: Vec<Arc<WatchedChange>>) {
         self.total = self.total.saturating_add(total);
         let room = MESSAGE_NAMES_MAX.saturating_sub(self.changes().len());
@@ -288,7 +289,7 @@ impl Message {
 }
 
 impl Delivery {
-    /// The time of the next attempt, if it is pending.
+    /// Returns the time of the next attempt, if the delivery is pending.
     pub fn next_at(&self) -> Option<UnixMs> {
         match self.status {
             DeliveryStatus::Pending { next_at } => Some(next_at),
@@ -296,12 +297,12 @@ impl Delivery {
         }
     }
 
-    /// Whether it is still to be sent.
+    /// Returns true if the delivery is pending.
     pub fn is_pending(&self) -> bool {
         self.next_at().is_some()
     }
 
-    /// Whether it failed and still has its names, so that it can be sent again.
+    /// Returns true if the delivery failed and still has its names, so that it can be sent again.
     pub fn can_be_retried(&self) -> bool {
         self.status == DeliveryStatus::Failed && self.message.content.is_some()
     }
@@ -317,12 +318,12 @@ impl Delivery {
 pub struct RuleOutbox {
     /// The secret in the unsubscribe links of all mails of the rule, set before the first of them.
     pub unsubscribe: Option<UnsubscribeToken>,
-    /// Channels that are off. Invariant: distinct, and each is a channel of the rule.
+    /// Channels that are off. Invariant: they are distinct channels of the rule.
     pub off: Vec<(Arc<Channel>, SwitchedOff)>,
-    /// Channels that have failed since a time, without a delivered message in between. Invariant:
-    /// distinct, and each is a channel of the rule that is on.
+    /// Channels that have been failing since a time, without a delivered message since then.
+    /// Invariant: they are distinct active channels of the rule.
     pub failing: Vec<(Arc<Channel>, UnixMs)>,
-    /// Oldest first. Invariant: at most [`DELIVERIES_KEPT_MAX`] that are not pending.
+    /// Deliveries, oldest first. Invariant: up to [`DELIVERIES_KEPT_MAX`] are not pending.
     pub deliveries: VecDeque<Delivery>,
 }
 
@@ -342,12 +343,12 @@ impl RuleOutbox {
         self.off.iter().find(|(it, _)| **it == *channel).map(|(_, off)| *off)
     }
 
-    /// Since when a channel has failed; `None` if its last message was delivered.
+    /// Returns since when a channel has been failing; `None` if its last message was delivered.
     pub fn failing_since(&self, channel: &Channel) -> Option<UnixMs> {
         self.failing.iter().find(|(it, _)| **it == *channel).map(|(_, since)| *since)
     }
 
-    /// Pending deliveries and their due times.
+    /// Returns the pending deliveries and their due times.
     pub fn pending(&self) -> impl Iterator<Item = (UnixMs, DeliveryId)> {
         self.deliveries.iter().filter_map(|it| Some((it.next_at()?, it.id)))
     }
@@ -376,8 +377,9 @@ impl RuleOutbox {
         self.trim();
     }
 
-    /// Queues changes of watched names, unless the channel was removed or switched off in the meantime. They
-    /// join a message to the channel that is not due yet and was never tried, so its id has one body.
+    /// Queues changes of watched names, unless the channel was removed or switched off in the
+    /// meantime. The changes join a message to the channel that is not yet due and was never tried,
+    /// so that all attempts of an id have the same body.
     pub fn queue_changes(&mut self, rule: &Rule, new: NewChanges) {
         let NewChanges { position, id, at, due, total, changes } = new;
         let Some(channel) = rule.channels.get(usize::from(position)) else { return };
@@ -443,7 +445,7 @@ impl RuleOutbox {
         self.trim();
     }
 
-    /// Keeps since when a channel that is on has failed.
+    /// Records since when an active channel has been failing.
     fn note_failing(&mut self, channel: Arc<Channel>, at: UnixMs, problem: Option<Problem>) {
         match problem {
             None => self.failing.retain(|(it, _)| *it != channel),
@@ -477,7 +479,7 @@ impl RuleOutbox {
         self.trim();
     }
 
-    /// Switches a channel of the rule off, or (`None`) all on.
+    /// Switches a channel of the rule off, or with `None` all on.
     pub fn switch(&mut self, rule: &Rule, off: Option<(Channel, SwitchedOff)>) {
         match off {
             Some((channel, off)) if rule.channels.contains(&channel) => {
@@ -517,7 +519,7 @@ impl RuleOutbox {
         self.deliveries.iter_mut().rev().find(|delivery| delivery.id == id)
     }
 
-    /// An equal channel of another delivery of the rule, to save memory, or a new one.
+    /// Returns an equal channel that another delivery of the rule shares, to save memory, or a new one.
     fn shared(&self, channel: &Channel) -> Arc<Channel> {
         let of_deliveries = self.deliveries.iter().rev().map(|delivery| &delivery.channel);
         let known = of_deliveries.chain(self.off.iter().map(|(channel, _)| channel));
@@ -560,9 +562,9 @@ impl Outbox {
         self.0.iter().map(|(rule, outbox)| (*rule, outbox))
     }
 
-    /// Changes the outbox of `rule`; removes it if it is empty afterwards.
+    /// Changes the outbox of `rule`, and removes it if it is then empty.
     pub fn change(&mut self, rule: RuleId, change: impl FnOnce(&mut RuleOutbox)) {
-        // Taken out first, so that it is not shared with the map.
+        // The outbox is removed first, so that it is not shared with the map.
         let mut outbox = self.0.remove(&rule).unwrap_or_default();
         change(Arc::make_mut(&mut outbox));
         if !outbox.is_empty() {

@@ -1,4 +1,4 @@
-//! Secret addresses at which readers and calendars find the names of one account.
+//! Secret URLs at which feed readers and calendars get names of one account.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::token::TokenDigest;
 use crate::vocab::day::Day;
 use crate::vocab::ids::{RuleId, SearchId};
 
-/// The names of a feed. Stored by position: append only.
+/// The names that a feed lists. Stored by position: append only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum FeedOf {
     Watchlist,
@@ -15,18 +15,18 @@ pub enum FeedOf {
     Rule(RuleId),
 }
 
-/// A feed and what it is found by.
+/// A feed and the digest that identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feed {
     pub of: FeedOf,
     pub digest: TokenDigest,
-    /// The UTC day it was made.
+    /// UTC day on which it was created.
     pub created: Day,
 }
 
 row!(Feed { 1 of, 2 digest, 3 created });
 
-/// Feeds, oldest first, at most one of each.
+/// Feeds, oldest first, at most one for each kind of names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feeds(Vec<Feed>);
 
@@ -43,7 +43,7 @@ impl Feeds {
         self.0.iter().find(|feed| feed.digest.is(digest))
     }
 
-    /// Adds a feed. It replaces the one of the same names.
+    /// Adds a feed. It replaces the feed of the same names.
     pub fn put(&mut self, feed: Feed) {
         self.remove(feed.of);
         self.0.push(feed);

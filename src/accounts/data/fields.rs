@@ -1,13 +1,15 @@
-//! Rows as numbered fields, so that a row can get another one: the stored form of events, of what they hold, and of
-//! snapshots.
+//! Rows as numbered fields, so that fields can be added: the stored form of events, of their
+//! values, and of snapshots.
 //!
-//! A field is its number (1 byte), the length of its value (1 byte; from 255 on, 255 and 4 bytes, little-endian) and
-//! the value in [`codec`]. A field without a default is always written. One with a default is left out while it has
-//! it, and has it in rows of versions that did not know the field.
+//! A field is its number (1 byte), the length of its value (1 byte; from 255 on, 255 and 4 bytes,
+//! little-endian) and the value in [`codec`]. A field without a default is always written. A field
+//! with a default is omitted while it has that value, and gets it in rows of versions without the
+//! field.
 //!
-//! A number is never used for anything else, and the type of its values never changes: a new shape is a new number.
-//! A reader refuses a field that it does not know, since it would lose what a newer version stored: it says that a
-//! newer dropdex wrote it. Numbers from 128 on are for what an older version may lose; it skips them.
+//! A number is never reused, and the type of its values never changes: a new type gets a new
+//! number. A reader refuses unknown fields, since it would lose data of a newer version; the error
+//! says that a newer dropdex wrote them. Numbers from 128 on are for data that an older version may
+//! lose, and are skipped.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,18 +19,18 @@ use serde::de::{DeserializeOwned, Error, Visitor};
 use serde::{Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// A length of this many bytes or more takes four further bytes.
+/// A length from this value on takes four further bytes.
 const LONG: usize = 255;
-/// End of error messages about data that a newer version wrote.
+/// Suffix of error messages about data that a newer version wrote.
 pub const NEWER: &str = "a newer dropdex wrote it";
 
-/// The codec of values: bincode with integers and lengths in as few bytes as they need. Enums are stored by
+/// The codec of values: bincode with integers and lengths of variable size. Enums are stored by
 /// position: append only.
 pub fn codec() -> impl Options {
     bincode::DefaultOptions::new()
 }
 
-/// A row being written, in its stored form or as JSON for people.
+/// A writer of a row, in its stored form or as JSON for people.
 #[derive(Default)]
 pub struct RowWriter {
     bytes: Vec<u8>,
@@ -36,12 +38,12 @@ pub struct RowWriter {
 }
 
 impl RowWriter {
-    /// A row in its stored form, after these bytes.
+    /// Writes a row in its stored form, after these bytes.
     pub fn after(bytes: Vec<u8>) -> RowWriter {
         RowWriter { bytes, json: None }
     }
 
-    /// A row as JSON.
+    /// Writes a row as JSON.
     pub fn json() -> RowWriter {
         RowWriter { bytes: Vec::new(), json: Some(Map::new()) }
     }
@@ -57,7 +59,7 @@ impl RowWriter {
     /// Writes a field.
     pub fn put(&mut self, number: u8, name: &str, value: &impl Serialize) {
         if let Some(json) = &mut self.json {
-            // Every value has a JSON form. If a new one does not, a dump continues without it.
+            // Every value has a JSON form. A dump omits a new one that does not.
             let value = serde_json::to_value(value).unwrap_or_else(|_| "(no JSON form)".into());
             json.insert(name.to_owned(), value);
             return;
@@ -81,7 +83,7 @@ impl RowWriter {
     }
 }
 
-/// Appends what `write` does, after its length.
+/// Appends the bytes that `write` writes, after their length.
 pub fn put_with_length(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let at = bytes.len();
     bytes.push(0);
@@ -97,7 +99,8 @@ pub fn put_with_length(bytes: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     }
 }
 
-/// Takes a number and the bytes after it, as [`put_with_length`] writes them; `None` if they are cut short.
+/// Takes a number and the bytes that follow, in the format of [`put_with_length`]; `None` if they
+/// are cut short.
 pub fn take_numbered<'a>(rest: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     let number = *rest.split_off_first()?;
     let len = match usize::from(*rest.split_off_first()?) {
@@ -107,20 +110,20 @@ pub fn take_numbered<'a>(rest: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     Some((number, rest.split_off(..len)?))
 }
 
-/// A stored row being read.
+/// A reader of a stored row.
 pub struct RowReader<'a> {
     /// Name of the row, for messages.
     name: &'static str,
     bytes: &'a [u8],
-    /// The fields after the one that was read last: the next one is usually the first of them.
+    /// The fields after the last one that was read; the next one is usually the first of them.
     rest: &'a [u8],
-    /// A bit for each field that the row has.
+    /// Bits of the fields that the row has.
     present: Numbers,
-    /// A bit for each field that was read.
+    /// Bits of the fields that were read.
     read: Numbers,
 }
 
-/// A result with a message for people.
+/// A result with an error message for people.
 type ReadResult<T> = Result<T, String>;
 
 impl<'a> RowReader<'a> {
@@ -190,10 +193,10 @@ impl<'a> RowReader<'a> {
         Ok(self.field(number, name)?.unwrap_or_default())
     }
 
-    /// Checks that nothing was left.
+    /// Checks that all fields were read.
     ///
     /// # Errors
-    /// There is a field that was not read and must not be skipped.
+    /// A field was not read and must not be skipped.
     pub fn finish(self) -> ReadResult<()> {
         // The second word holds the numbers from 128 on.
         let unknown = self.present.0[0] & !self.read.0[0];
@@ -214,7 +217,7 @@ impl Numbers {
         self.0[usize::from(number >> 7)] >> (number & 127) & 1 == 1
     }
 
-    /// Whether the number is new.
+    /// Adds a number. Returns true if it is new.
     fn add(&mut self, number: u8) -> bool {
         let is_new = !self.has(number);
         self.0[usize::from(number >> 7)] |= 1 << (number & 127);
@@ -222,7 +225,7 @@ impl Numbers {
     }
 }
 
-/// Serializes a row: as bytes, or with the names of its fields in a format for people.
+/// Serialises a row: as bytes, or in human-readable formats with the names of its fields.
 pub fn serialize<S: Serializer>(
     serializer: S,
     write: impl FnOnce(&mut RowWriter),
@@ -268,7 +271,7 @@ pub fn deserialize<'de, D: Deserializer<'de>, T>(
 /// Reads a row completely.
 ///
 /// # Errors
-/// As those of [`RowReader`].
+/// As [`RowReader`].
 pub fn read_row<T>(
     name: &'static str,
     bytes: &[u8],
@@ -341,7 +344,7 @@ mod tests {
 
     row!(New { 1 id } optional { 2 notes, 3 tags, 4 inner } skipped { seen });
 
-    /// As [`Old`], with fields of a newer version.
+    /// As [`Old`], with additional fields of a newer version.
     #[derive(Clone, Debug, PartialEq)]
     struct Ignorable {
         id: u64,
@@ -411,15 +414,15 @@ mod tests {
             for value in [0, 1, 0x7f, 0x80, 0xfb, 0xff] {
                 let mut hostile = whole.clone();
                 hostile[at] = value;
-                // A row or an error, never a panic.
+                // Any bytes give a row or an error, never a panic.
                 let _ = read::<New>(&hostile);
             }
         }
     }
 
-    /// A value that serde reads by position keeps its bytes inside a row.
+    /// The bytes of a value inside a row are those of bincode.
     #[test]
-    fn values_are_those_of_bincode() {
+    fn values_have_the_bytes_of_bincode() {
         #[derive(Serialize, Deserialize)]
         struct Plain(u8, u16);
         assert_eq!(bytes(&Plain(1, 0x0102)), b"\x01\xfb\x02\x01");

@@ -1,4 +1,4 @@
-//! The names that one account does not want to see in lists.
+//! The names that one account hides from lists.
 
 use crate::data::sorted::Sorted;
 use crate::vocab::name::DomainName;
@@ -10,7 +10,7 @@ pub struct Hidden {
     bytes: u64,
 }
 
-/// Approximate memory of a hidden name besides its text.
+/// Approximate size in memory of a hidden name without its text.
 const HIDDEN_BYTES: u64 = 64;
 
 /// Approximate memory of a hidden name.
@@ -32,12 +32,12 @@ impl Hidden {
         self.names.get(name).is_some()
     }
 
-    /// In order of names.
+    /// Returns the hidden names in order.
     pub fn iter(&self) -> impl Iterator<Item = &DomainName> {
         self.names.iter().map(|(name, ())| name)
     }
 
-    /// Hides names, or shows them again.
+    /// Hides names, or stops hiding them.
     pub fn set(&mut self, names: Vec<DomainName>, shown: bool) {
         match shown {
             true => names.iter().for_each(|name| self.remove(name)),

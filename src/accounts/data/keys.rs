@@ -13,11 +13,11 @@ use crate::vocab::ids::KeyId;
 use crate::vocab::scope::Scopes;
 use crate::vocab::time::UnixMs;
 
-/// How long a replaced key may keep working, so that programs can be changed one by one.
+/// Time for which a replaced key may keep working, so that programs can be updated one by one.
 pub const KEY_GRACE: TimeDelta = TimeDelta::hours(24);
 /// Time after its expiry for which a key is still listed, so that its owner sees why it fails.
 pub const EXPIRED_SHOWN: TimeDelta = TimeDelta::days(30);
-/// Name of a key that was made without one.
+/// Name of a key that was created without one.
 pub const FIRST_NAME: &str = "API key";
 
 /// An API key.
@@ -29,13 +29,13 @@ pub struct Key {
     /// SHA-256 and last four characters of the key.
     pub key: StoredKey,
     pub scopes: Scopes,
-    /// The UTC day it was made; `None` for a key of an older version.
+    /// UTC day on which it was created; `None` for a key of an older version.
     pub created: Option<Day>,
     /// When it stops working.
     pub until: Option<UnixMs>,
     /// The latest UTC day on which it was used.
     pub used: Option<Day>,
-    /// The latest day of use that was passed to the journal, as [`Day::raw`]. Not part of the stored
+    /// The latest day of use that was sent to the journal, as [`Day::raw`]. Not part of the stored
     /// state.
     noted: Arc<AtomicU16>,
 }
@@ -43,7 +43,7 @@ pub struct Key {
 row!(Key { 1 id, 2 name, 3 key, 4 scopes } optional { 5 created, 6 until, 7 used } skipped { noted });
 
 impl Key {
-    /// A key that was never used.
+    /// Returns a key that was never used.
     pub fn new(
         id: KeyId,
         name: CompactString,
@@ -55,23 +55,23 @@ impl Key {
         Key { id, name, key, scopes, created, until, used: None, noted: Arc::default() }
     }
 
-    /// A key as older versions had it: one an account, without limits.
+    /// Returns a key of an older version, which had one key per account, without limits.
     pub fn first(key: StoredKey, created: Option<Day>) -> Key {
         Key::new(KeyId::FIRST, FIRST_NAME.into(), key, Scopes::ALL, created, None)
     }
 
-    /// Whether the key works at `now`.
+    /// Returns true if the key works at `now`.
     pub fn works_at(&self, now: UnixMs) -> bool {
         self.until.is_none_or(|until| now < until)
     }
 
-    /// Days from its creation to its expiry.
+    /// Returns the days from its creation to its expiry.
     pub fn lifetime_days(&self) -> Option<u16> {
         let lifetime = self.until?.instant() - self.created?.start();
         u16::try_from(lifetime.num_days()).ok()
     }
 
-    /// Whether a use on `day` is the first of that day. True once a day.
+    /// Returns true if a use on `day` is the first of that day; once per day.
     pub fn is_first_use(&self, day: Day) -> bool {
         let is_first = |noted: Option<Day>| noted.is_none_or(|noted| day.replaces(noted));
         is_first(self.used)
@@ -80,7 +80,7 @@ impl Key {
     }
 }
 
-/// Compares the stored fields alone.
+/// Compares only the stored fields.
 impl PartialEq for Key {
     fn eq(&self, other: &Key) -> bool {
         let stored = |it: &Key| (it.id, it.key, it.scopes, it.created, it.until, it.used);
@@ -90,7 +90,7 @@ impl PartialEq for Key {
 
 impl Eq for Key {}
 
-/// Keys, oldest first, each id once.
+/// Keys, oldest first, with distinct ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keys(Vec<Key>);
 
@@ -103,23 +103,23 @@ impl Keys {
         self.0.iter().find(|key| key.id == id)
     }
 
-    /// The key with this digest, working or not.
+    /// Returns the key with this digest, working or not.
     pub fn by_digest(&self, presented: &KeyDigest) -> Option<&Key> {
         self.0.iter().find(|key| key.key.is(presented))
     }
 
-    /// Number of keys that work at `now`.
+    /// Returns the number of keys that work at `now`.
     pub fn working(&self, now: UnixMs) -> usize {
         self.0.iter().filter(|key| key.works_at(now)).count()
     }
 
-    /// Keys that expired so long ago that they need not be listed.
+    /// Returns the keys that expired so long ago that they need not be listed.
     pub fn forgettable(&self, now: UnixMs) -> impl Iterator<Item = &Key> {
         let is_old = move |until: UnixMs| until.instant() + EXPIRED_SHOWN <= now.instant();
         self.0.iter().filter(move |key| key.until.is_some_and(is_old))
     }
 
-    /// Adds a key. It replaces the one with its id.
+    /// Adds a key, or replaces the one with the same id.
     pub fn put(&mut self, key: Key) {
         self.remove(key.id);
         self.0.push(key);

@@ -1,8 +1,9 @@
-//! Stored data: accounts and what they own. Values only; nothing here knows events, the journal or
-//! the store.
+//! Stored data: accounts and the data that they own. These are values; nothing here knows events,
+//! the journal or the store.
 //!
-//! Types that are stored serialise themselves: rows as numbered fields (`fields`), so that a row can get another field.
-//! Values in fields are bincode, where the variant of an enum is its position: append only.
+//! Types that are stored serialise themselves: rows as numbered fields (`fields`), so that fields
+//! can be added. Values in fields are bincode, where the variant of an enum is its position: append
+//! only.
 
 pub mod access;
 pub mod account;
@@ -39,7 +40,7 @@ use votes::Votes;
 use watch_alerts::{EntryAlerts, WatchSender};
 use watches::{WatchDetails, WatchEntry, Watches};
 
-/// Everything that one account owns, at one moment. A clone shares all rows.
+/// All data of one account, at one moment. A clone shares all rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserData {
     pub(super) claims: Claims,
@@ -50,17 +51,18 @@ pub struct UserData {
     pub(super) outbox: Outbox,
     pub(super) hidden: Hidden,
     pub(super) searches: Searches,
-    /// The chosen columns of the drop list; `None` for the usual ones.
+    /// The chosen columns of the drop list; `None` for the default ones.
     pub(super) columns: Option<Columns>,
-    /// The latest UTC day with test messages, and their number.
+    /// The latest UTC day with test messages, and the number of messages.
     pub(super) tests: Option<(Day, u32)>,
     /// Settings and channels of watch alerts; `None` until the owner has saved them.
     pub(super) watch_sender: Option<WatchSender>,
 }
 
 impl UserData {
-    /// Approximate memory of all rows: claims, watchlist, rules, votes, hidden names, saved
-    /// searches and stored responses. Depends only on the rows, not on how they were written.
+    /// Returns the approximate size in memory of all rows: claims, watchlist, rules, votes, hidden
+    /// names, saved searches and stored responses. It depends only on the rows, not on the order of
+    /// writes.
     pub fn bytes(&self) -> u64 {
         self.claims.bytes()
             + self.watches.bytes()
@@ -92,7 +94,7 @@ impl UserData {
         self.watches.get(name)
     }
 
-    /// Notes of the owner about a watched name; `None` without notes.
+    /// Returns the owner's notes on a watched name; `None` without notes.
     pub fn watch_details(&self, name: &DomainName) -> Option<&Arc<WatchDetails>> {
         self.watches.details(name.as_str())
     }
@@ -107,12 +109,12 @@ impl UserData {
         self.watch_sender.is_some()
     }
 
-    /// The owner's choice for a watched name; `None` if that of the account holds.
+    /// Returns the owner's choice for a watched name; `None` if it follows the account's settings.
     pub fn entry_alerts(&self, name: &DomainName) -> Option<&Arc<EntryAlerts>> {
         self.watches.alerts(name.as_str())
     }
 
-    /// A rule, or the channels of the watchlist.
+    /// Returns a rule, or the channels of the watchlist as a rule.
     pub fn sender(&self, id: RuleId) -> Option<&Arc<Rule>> {
         match id {
             RuleId::WATCHLIST => Some(&self.watch_sender().rule),
@@ -180,7 +182,7 @@ impl UserData {
         self.searches.get(id)
     }
 
-    /// The chosen columns of the drop list; `None` for the usual ones.
+    /// The chosen columns of the drop list; `None` for the default ones.
     pub fn columns(&self) -> Option<&Columns> {
         self.columns.as_ref()
     }
@@ -200,12 +202,13 @@ impl UserData {
         self.outbox.get(rule)?.get(id)
     }
 
-    /// Why a channel of a rule is off; `None` if it is on.
+    /// Returns why a channel of a rule is off; `None` if it is on.
     pub fn switched_off(&self, rule: RuleId, channel: &Channel) -> Option<SwitchedOff> {
         self.outbox.get(rule)?.switched_off(channel)
     }
 
-    /// Since when a channel of a rule fails, and why its last message did; `None` if that was delivered.
+    /// Returns since when a channel of a rule has been failing, and why its last message failed;
+    /// `None` if that was delivered.
     pub fn failing(&self, rule: RuleId, channel: &Channel) -> Option<(UnixMs, Problem)> {
         let since = self.outbox.get(rule)?.failing_since(channel)?;
         let of_channel = self.deliveries(rule).filter(|it| *it.channel == *channel);

@@ -1,35 +1,36 @@
-//! State that the nodes of a cluster share: which node leads, and which files all of them serve.
+//! State that the nodes of a cluster share: the leader, and the files that all nodes serve.
 
 use compact_str::CompactString;
 
 use crate::data::fields::row;
 
-/// Publications whose files stay in the object store.
+/// Number of publications whose files stay in the object store.
 pub const PUBLICATIONS_KEPT: usize = 2;
 
-/// Agreed by the records of the shared log; the default on a single node.
+/// State that the records of the shared log determine; the default on a single node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nodes {
     pub lead: Lead,
-    /// Published and not served yet.
+    /// The publication that is announced but not yet served.
     pub announced: Option<Publication>,
-    /// The newest is served. Newest first, at most [`PUBLICATIONS_KEPT`].
+    /// Publications, newest first, up to [`PUBLICATIONS_KEPT`]. The newest is in use.
     pub served: Vec<Publication>,
 }
 
 row!(Nodes { } optional { 1 lead, 2 announced, 3 served });
 
-/// The node that does the work which is done once for all, and its term.
+/// The leader, which does the work that is done once for all nodes, and its term.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lead {
-    /// Rises whenever another node takes the lead, or the leader gives it up. 0 before the first.
+    /// Number of the term, which rises whenever a node takes the lead or the leader gives it up. 0
+    /// before the first term.
     pub term: u64,
     pub node: Option<CompactString>,
 }
 
 row!(Lead { 1 term } optional { 2 node });
 
-/// Files that a leader has put into the object store: lists, index and log of changes at one moment.
+/// Files that a leader has uploaded to the object store: lists, index and log of changes at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publication {
     /// The generation of the index.
@@ -48,7 +49,7 @@ impl Nodes {
         }
     }
 
-    /// Announces a publication, or serves what was announced, if it is this.
+    /// Announces a publication, or puts it into use if it was announced.
     pub fn publish(&mut self, publication: Publication, served: bool) {
         if !served {
             self.announced = Some(publication);

@@ -12,16 +12,16 @@ use crate::vocab::time::UnixMs;
 /// How long a response is kept (`data/docs/api.md`, Idempotency).
 const KEPT: TimeDelta = TimeDelta::hours(24);
 
-/// Approximate memory of a response besides its body.
+/// Approximate size in memory of a response without its body.
 const RESPONSE_BYTES: u64 = 256;
-/// Maximum responses dropped by one event: a whole day's would hold the lock of the state for long. Each
-/// event adds at most one, so they do not pile up.
+/// Maximum responses that one event drops: dropping those of a whole day would hold the lock of the
+/// state for long. Each event adds no more than one, so they do not accumulate.
 const EXPIRED_AT_ONCE_MAX: usize = 64;
 
 /// The first 16 bytes of the BLAKE3 digest of an idempotency key.
 pub type KeyDigest = [u8; 16];
 
-/// One response. Status and body are opaque in this module.
+/// A response. Status and body are opaque to this module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptResponse {
     pub key: KeyDigest,
@@ -41,7 +41,7 @@ impl KeptResponse {
         RESPONSE_BYTES + self.body.len() as u64
     }
 
-    /// Whether its 24 hours are over at `now`, or the clock was wrong when it was made.
+    /// Returns true if its 24 hours are over at `now`, or if a wrong clock stored it.
     pub fn has_expired(&self, now: UnixMs) -> bool {
         !is_younger(self.at, KEPT, now)
     }
@@ -61,30 +61,33 @@ impl Responses {
         self.bytes
     }
 
-    /// Approximate memory of the responses that have expired by `now`: the next event drops them.
+    /// Returns the approximate size in memory of the responses that have expired by `now`; the next
+    /// event drops them.
     pub fn expired_bytes(&self, now: UnixMs) -> u64 {
         let oldest = self.by_time.iter().filter_map(|((_, key), ())| self.by_key.get(key));
         oldest.take_while(|it| it.has_expired(now)).map(|it| it.bytes()).sum()
     }
 
-    /// The response under `key`, unless it has expired by `now`.
+    /// Returns the response under `key`, unless it has expired by `now`.
     pub fn get(&self, key: &KeyDigest, now: UnixMs) -> Option<&KeptResponse> {
         self.by_key.get(key).map(Arc::as_ref).filter(|response| !response.has_expired(now))
     }
 
-    /// In order of the keys' digests.
+    /// Returns the responses in order of the keys' digests.
     pub fn iter(&self) -> impl Iterator<Item = &KeptResponse> {
         self.by_key.values().map(Arc::as_ref)
     }
 
-    /// Drops responses that are older than a day at `now`, oldest first and at most [`EXPIRED_AT_ONCE_MAX`].
-    /// `now` is the time of an event, never the clock's, so that a replay drops the same ones. It may be that of
-    /// something made days before, so a later response is not that of a wrong clock.
+    /// Drops responses that are older than a day at `now`, oldest first, up to
+    /// [`EXPIRED_AT_ONCE_MAX`]. `now` is the time of an event, never that of the clock, so that a
+    /// replay drops the same ones. The event may concern something created days before, so a
+    /// response later than `now` did not come from a wrong clock.
     pub fn expire(&mut self, now: UnixMs) {
         self.drop_oldest(|it| now.instant() - it.at.instant() >= KEPT);
     }
 
-    /// Like [`Responses::expire`] at the time of a request; also drops responses stored by a wrong clock.
+    /// Like [`Responses::expire`], but at the time of a request. It also drops responses that a
+    /// wrong clock stored.
     pub fn expire_at_request(&mut self, now: UnixMs) {
         self.drop_oldest(|it| it.has_expired(now));
     }
@@ -97,7 +100,7 @@ impl Responses {
         }
     }
 
-    /// Adds a response, or replaces the one under its key.
+    /// Adds a response, or replaces the one with the same key.
     pub fn put(&mut self, response: KeptResponse) {
         self.remove(&response.key);
         self.bytes += response.bytes();
@@ -126,7 +129,7 @@ mod tests {
         UnixMs::new(1_790_000_000_000 + hours * 3_600_000).expect("an instant")
     }
 
-    /// A saved search that is changed is written with the time at which it was made.
+    /// The event of a changed saved search has the time at which the search was created.
     #[test]
     fn an_event_about_something_old_drops_no_newer_response() {
         let mut responses = Responses::default();

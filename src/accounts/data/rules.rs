@@ -17,7 +17,7 @@ use crate::vocab::url::WebhookUrl;
 /// A destination of alerts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Channel {
-    /// Mail to the account's address.
+    /// E-mail to the account's address.
     Email,
     /// A signed POST request.
     Webhook { url: WebhookUrl },
@@ -28,7 +28,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// The chat service; `None` for another channel.
+    /// Returns the chat service; `None` for another channel.
     pub fn chat(&self) -> Option<&Chat> {
         match self {
             Channel::Chat(chat) => Some(chat),
@@ -36,7 +36,8 @@ impl Channel {
         }
     }
 
-    /// Name of its type in the API: `email`, `webhook`, `telegram`, or that of the chat service.
+    /// Returns the name of its type in the API: `email`, `webhook`, `telegram`, or the name of the
+    /// chat service.
     pub fn type_name(&self) -> &str {
         match self {
             Channel::Email => "email",
@@ -46,7 +47,7 @@ impl Channel {
         }
     }
 
-    /// The address that its owner chose.
+    /// Returns the URL that its owner chose, if it has one.
     pub fn url(&self) -> Option<&WebhookUrl> {
         match self {
             Channel::Webhook { url } => Some(url),
@@ -62,15 +63,15 @@ pub struct Rule {
     pub id: RuleId,
     /// 1 to 100 characters on one line.
     pub name: CompactString,
-    /// Names match all of them.
+    /// Conditions, all of which a name must match.
     pub filter: Conditions,
     /// 1 to 5 distinct channels.
     pub channels: Vec<Channel>,
     pub active: bool,
     pub created_at: UnixMs,
-    /// One for each webhook channel, in their order.
+    /// Secrets of the webhook channels, in order of the channels.
     pub secrets: Vec<WebhookSecret>,
-    /// The saved search that it was made from.
+    /// The saved search from which it was created.
     pub search: Option<SearchId>,
 }
 
@@ -90,7 +91,7 @@ pub struct WebhookSecret {
 
 row!(WebhookSecret { 1 url, 2 secret });
 
-/// Approximate memory of a rule besides its texts, its outbox included.
+/// Approximate size in memory of a rule without its texts, but with its outbox.
 const RULE_BYTES: u64 = 1_024;
 
 impl Rule {
@@ -98,7 +99,7 @@ impl Rule {
     pub fn bytes(&self) -> u64 {
         let channel = |channel: &Channel| match channel {
             Channel::Email => 0,
-            // The URL is stored with its secret too.
+            // The URL is also stored with its secret.
             Channel::Webhook { url } => 2 * url.as_str().len(),
             Channel::Telegram { chat_id } => chat_id.len(),
             Channel::Chat(chat) => chat.hook.bytes(),
@@ -138,17 +139,18 @@ impl Rules {
         self.by_age.values().find(|rule| rule.id == id)
     }
 
-    /// The first `limit` active rules, oldest first: those that the plan allows if it has shrunk.
+    /// Returns the first `limit` active rules, oldest first: those that remain allowed after a
+    /// change to a smaller plan.
     pub fn active_within(&self, limit: u32) -> impl Iterator<Item = &Arc<Rule>> {
         self.by_age.values().filter(|rule| rule.active).take(limit as usize)
     }
 
-    /// Newest first, then id descending.
+    /// Returns the rules, newest first, then id descending.
     pub fn newest_first(&self) -> impl DoubleEndedIterator<Item = &Rule> {
         self.by_age.values().rev().map(Arc::as_ref)
     }
 
-    /// Adds a rule, or replaces the one with its id.
+    /// Adds a rule, or replaces the one with the same id.
     pub fn put(&mut self, rule: Rule) {
         self.remove(rule.id);
         self.bytes += rule.bytes();

@@ -9,22 +9,22 @@ use crate::query::stored::Conditions;
 use crate::vocab::ids::SearchId;
 use crate::vocab::time::UnixMs;
 
-/// A search under a name.
+/// A named search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedSearch {
     pub id: SearchId,
     /// 1 to 100 characters on one line.
     pub name: CompactString,
-    /// The filters, and the order as `sort` and `order`.
+    /// The filters, and the order in `sort` and `order`.
     pub conditions: Conditions,
     pub created_at: UnixMs,
-    /// The newest batch when the owner last opened it.
+    /// The newest batch when the owner last opened the search.
     pub seen: u64,
 }
 
 row!(SavedSearch { 1 id, 2 name, 3 created_at } optional { 4 conditions, 5 seen });
 
-/// Approximate memory of a search besides its texts.
+/// Approximate size in memory of a search without its texts.
 const SEARCH_BYTES: u64 = 256;
 
 impl SavedSearch {
@@ -52,12 +52,12 @@ impl Searches {
         self.0.iter().find(|search| search.id == id)
     }
 
-    /// Oldest first.
+    /// Returns the searches, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<SavedSearch>> {
         self.0.iter()
     }
 
-    /// Adds a search, or replaces the one with its id.
+    /// Adds a search, or replaces the one with the same id.
     pub fn put(&mut self, search: SavedSearch) {
         match self.0.iter_mut().find(|known| known.id == search.id) {
             Some(known) => *known = Arc::new(search),

@@ -1,16 +1,17 @@
 //! A sorted map whose clone shares its rows.
 //!
-//! A change happens under the lock of the whole state, while a reader or a snapshot may hold the rows
-//! as they were. A plain map would then be copied whole, which takes tens of milliseconds for the
-//! largest accounts. This one keeps its rows in short chunks, and its chunks in short groups: a change
-//! copies the chunk that holds the row, its group's pointers, and one pointer for each other group.
+//! A change happens under the lock of the whole state, while a reader or a snapshot may hold the
+//! previous rows. A plain map would then be copied completely, which takes tens of milliseconds for
+//! the largest accounts. This map keeps its rows in short chunks and its chunks in short groups: a
+//! change copies the chunk of the row, the pointers of its group, and one pointer for each other
+//! group.
 
 use std::borrow::Borrow;
 use std::sync::Arc;
 
 /// Maximum rows of a chunk.
 const CHUNK_ROWS_MAX: usize = 64;
-/// Maximum chunks of a group. A hundred thousand rows take some thirty groups.
+/// Maximum chunks of a group. A hundred thousand rows need about thirty groups.
 const GROUP_CHUNKS_MAX: usize = 64;
 
 /// Rows in ascending order. Invariant: not empty.
@@ -45,7 +46,7 @@ impl<K, V> Sorted<K, V> {
         self.len
     }
 
-    /// In ascending order of keys.
+    /// Returns the rows in ascending order of keys.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> {
         let chunks = self.groups.iter().flat_map(|group| group.iter());
         chunks.flat_map(|chunk| chunk.iter()).map(|(key, value)| (key, value))
@@ -55,7 +56,7 @@ impl<K, V> Sorted<K, V> {
         self.iter().map(|(_, value)| value)
     }
 
-    /// The row with the smallest key.
+    /// Returns the row with the smallest key.
     pub fn first(&self) -> Option<&(K, V)> {
         self.groups.first()?.first()?.first()
     }
@@ -70,7 +71,7 @@ impl<K: Ord, V> Sorted<K, V> {
         Some(&self.groups[group][chunk][row].1)
     }
 
-    /// The group, chunk and position of a key.
+    /// Returns the group, chunk and position of a key.
     fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Option<(usize, usize, usize)>
     where
         K: Borrow<Q>,
@@ -83,18 +84,18 @@ impl<K: Ord, V> Sorted<K, V> {
     }
 }
 
-/// The only group that may hold a key: the last one that does not begin after it.
+/// Returns the only group that may contain a key: the last one that does not begin after it.
 fn group_of<K: Borrow<Q>, V, Q: Ord + ?Sized>(groups: &[Arc<Group<K, V>>], key: &Q) -> usize {
     groups.partition_point(|group| group[0][0].0.borrow() <= key).saturating_sub(1)
 }
 
-/// The only chunk of a group that may hold a key.
+/// Returns the only chunk of a group that may contain a key.
 fn chunk_of<K: Borrow<Q>, V, Q: Ord + ?Sized>(chunks: &[Arc<Chunk<K, V>>], key: &Q) -> usize {
     chunks.partition_point(|chunk| chunk[0].0.borrow() <= key).saturating_sub(1)
 }
 
 impl<K: Ord + Clone, V: Clone> Sorted<K, V> {
-    /// The value of a key, to be changed. Copies its chunk if that is shared.
+    /// Returns the value of a key for a change. Copies the chunk if it is shared.
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -104,7 +105,7 @@ impl<K: Ord + Clone, V: Clone> Sorted<K, V> {
         Some(&mut Arc::make_mut(&mut chunks[chunk])[row].1)
     }
 
-    /// Adds a row, or replaces the value of its key, which is returned.
+    /// Adds a row, or replaces and returns the value of its key.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let group = group_of(&self.groups, &key);
         let is_last = group + 1 >= self.groups.len();
@@ -123,13 +124,13 @@ impl<K: Ord + Clone, V: Clone> Sorted<K, V> {
         self.len += 1;
         if rows.len() < CHUNK_ROWS_MAX {
             if rows.len() == rows.capacity() {
-                // A growing vector would double its capacity, even beyond the maximum.
+                // A growing vector would double its capacity, possibly beyond the maximum.
                 rows.reserve_exact(rows.len().min(CHUNK_ROWS_MAX - rows.len()));
             }
             rows.insert(at, (key, value));
             return None;
         }
-        // Rows that arrive in order fill their chunks.
+        // Rows that are inserted in order fill their chunks.
         let is_last = is_last && at == rows.len();
         let mut upper = if is_last { Vec::new() } else { rows.split_off(CHUNK_ROWS_MAX / 2) };
         match at.checked_sub(rows.len()) {

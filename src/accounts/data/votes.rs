@@ -5,7 +5,7 @@ use compact_str::CompactString;
 use crate::data::sorted::Sorted;
 use crate::vocab::claim::Vote;
 
-/// Approximate memory of a vote besides its name, the share of the tally included.
+/// Approximate size in memory of a vote without its name, but with its share of the tally.
 const VOTE_BYTES: u64 = 128;
 
 /// The votes of one account, by name.
@@ -15,7 +15,7 @@ pub struct Votes {
     bytes: u64,
 }
 
-/// Approximate memory of a vote on `name`, which the tally holds too.
+/// Returns the approximate size in memory of a vote on `name`, which is also in the tally.
 pub fn vote_bytes(name: &str) -> u64 {
     VOTE_BYTES + 2 * name.len() as u64
 }
@@ -34,12 +34,12 @@ impl Votes {
         self.by_name.get(name).copied()
     }
 
-    /// In order of names.
+    /// Returns the votes in order of names.
     pub fn iter(&self) -> impl Iterator<Item = (&CompactString, &Vote)> {
         self.by_name.iter()
     }
 
-    /// Sets or (`None`) withdraws a vote. Returns the previous one.
+    /// Sets a vote, or withdraws it with `None`. Returns the previous one.
     pub fn set(&mut self, name: &str, vote: Option<Vote>) -> Option<Vote> {
         let before = match vote {
             Some(vote) => self.by_name.insert(CompactString::new(name), vote),

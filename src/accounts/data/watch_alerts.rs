@@ -14,16 +14,16 @@ use crate::vocab::ids::RuleId;
 use crate::vocab::time::UnixMs;
 use crate::vocab::zone::{Hour, Zone};
 
-/// Kinds of changes of watched names that are sent, and when.
+/// Settings of the kinds of changes that are sent, and of the time when they are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchAlerts {
     /// Changes reported for entries without their own choice; may be empty.
     pub kinds: ChangeKinds,
     /// Hour of the daily digest; `None` sends at once.
     pub digest: Option<Hour>,
-    /// Messages that are due in these hours are sent when the hours end.
+    /// Quiet hours; messages that are due in them are sent when they end.
     pub quiet: Option<Quiet>,
-    /// Time zone of these hours.
+    /// Time zone of the hours.
     pub zone: Zone,
 }
 
@@ -34,7 +34,7 @@ row!(WatchAlerts { 1 zone } optional { 2 kinds, 3 digest, 4 quiet });
 pub struct WatchSettings {
     pub alerts: WatchAlerts,
     pub channels: Vec<Channel>,
-    /// One for each webhook channel, in their order.
+    /// Secrets of the webhook channels, in order of the channels.
     pub secrets: Vec<WebhookSecret>,
     pub at: UnixMs,
 }
@@ -49,7 +49,7 @@ pub struct Quiet {
 }
 
 impl Quiet {
-    /// From one hour to another; `None` if they are the same.
+    /// Returns the hours from one to another; `None` if they are the same.
     pub fn new(from: Hour, to: Hour) -> Option<Quiet> {
         (from != to).then_some(Quiet { from, to })
     }
@@ -84,7 +84,7 @@ impl Default for WatchAlerts {
 }
 
 impl WatchAlerts {
-    /// When a message is due that is queued at `now`.
+    /// Returns when a message that is queued at `now` is due.
     pub fn due(self, now: DateTime<Utc>) -> DateTime<Utc> {
         let due = self.digest.map_or(now, |hour| self.zone.next(hour, now));
         match self.quiet {
@@ -94,8 +94,8 @@ impl WatchAlerts {
     }
 }
 
-/// The settings of an account, and its channels as a rule that has no filter: its outbox holds the
-/// messages about watched names.
+/// The settings of an account, with its channels as a rule without a filter. The outbox of that
+/// rule holds the messages about watched names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchSender {
     pub alerts: WatchAlerts,
@@ -118,14 +118,14 @@ impl WatchSender {
         WatchSender { alerts, rule: Arc::new(rule) }
     }
 
-    /// As it is stored.
+    /// Returns the stored form.
     pub fn settings(&self) -> WatchSettings {
         let Rule { channels, secrets, created_at, .. } = &*self.rule;
         let (channels, secrets) = (channels.clone(), secrets.clone());
         WatchSettings { alerts: self.alerts, channels, secrets, at: *created_at }
     }
 
-    /// Default of accounts without saved settings: mail.
+    /// The default for accounts without saved settings: mail.
     pub fn usual() -> &'static WatchSender {
         static USUAL: LazyLock<WatchSender> = LazyLock::new(|| {
             WatchSender::new(WatchSettings {
@@ -139,7 +139,7 @@ impl WatchSender {
     }
 }
 
-/// The owner's choice for one watched name, instead of that of the account.
+/// The owner's choice for one watched name, which overrides the account's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EntryAlerts {
     /// Kinds of changes that are reported; empty for none.
@@ -151,18 +151,18 @@ pub struct EntryAlerts {
 
 row!(EntryAlerts { } optional { 1 kinds, 2 channels });
 
-/// Approximate memory of a choice besides its texts.
+/// Approximate size in memory of a choice without its texts.
 const CHOICE_BYTES: u64 = 128;
 
 impl EntryAlerts {
-    /// Whether nothing is sent.
+    /// Returns true if nothing is sent.
     pub fn is_mute(&self) -> bool {
         self.kinds.is_empty()
     }
 
-    /// Whether messages about the name go to a type of channels of the account, which has channels of
-    /// these types. If it has none of those that were chosen, they go to all: a name does not go silent
-    /// because a channel was removed.
+    /// Returns true if messages about the name go to a type of channels; `types` are those of the
+    /// account's channels. If the account has none of the chosen types, messages go to all, so that
+    /// removing a channel does not silence a name.
     pub fn goes_to<'a>(&self, channel: &str, mut all: impl Iterator<Item = &'a str>) -> bool {
         let is_chosen = |name: &str| self.channels.iter().any(|it| it == name);
         is_chosen(channel) || !all.any(is_chosen)
@@ -192,7 +192,7 @@ mod tests {
             (None, night, "2026-11-24T05:59:59Z", "2026-11-24T06:00:00Z"),
             (None, night, "2026-11-24T06:00:00Z", "2026-11-24T06:00:00Z"),
             (None, day, "2026-11-23T12:00:00Z", "2026-11-23T16:00:00Z"),
-            // A digest in quiet hours comes when they end.
+            // A digest due in quiet hours is sent when they end.
             (Some(8), day, "2026-11-23T12:00:00Z", "2026-11-24T07:00:00Z"),
             (Some(12), day, "2026-11-23T12:00:00Z", "2026-11-24T16:00:00Z"),
             // The clocks go forward at 2:00 on 29 March, and back at 3:00 on 25 October.

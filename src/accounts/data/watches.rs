@@ -1,5 +1,5 @@
 //! The watchlist of one account. It may have 10,000 entries, so each is packed into a name and
-//! eight bytes. The few that have a note, tags or a bid keep them beside.
+//! eight bytes. Notes, tags and bids, which few entries have, are stored separately.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::vocab::time::UnixMs;
 pub struct WatchEntry {
     pub name: DomainName,
     pub added_at: UnixMs,
-    /// Whether the entry consumes quota: the name was not in the corpus when last checked.
+    /// Whether the entry consumes quota because the name was not in the corpus when last checked.
     pub external: bool,
     /// Whether the name had been registered again before it was added.
     pub registered_again: bool,
@@ -26,7 +26,7 @@ pub struct WatchEntry {
 
 row!(WatchEntry { 1 name, 2 added_at } optional { 3 external, 4 registered_again });
 
-/// An entry of a watchlist with all that its owner noted, as it is stored.
+/// The stored form of an entry of a watchlist, with all its notes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchRow {
     pub entry: WatchEntry,
@@ -42,16 +42,16 @@ pub struct WatchDetails {
     pub note: Option<Box<str>>,
     /// Distinct, in the order in which they were added.
     pub tags: Vec<Tag>,
-    /// The most that the owner wants to bid.
+    /// The owner's maximum bid.
     pub max_bid: Option<Usd>,
-    /// Where the owner wants to bid.
+    /// Venue at which the owner wants to bid.
     pub venue: Option<Box<str>>,
 }
 
 row!(WatchDetails { } optional { 1 note, 2 tags, 3 max_bid, 4 venue });
 
 impl WatchDetails {
-    /// Approximate memory; 0 for details without a value, which are not kept.
+    /// Returns the approximate size in memory; 0 for details without a value, which are not kept.
     pub fn bytes(&self) -> u64 {
         if *self == WatchDetails::default() {
             return 0;
@@ -79,21 +79,23 @@ struct Packed(u64);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watches {
     entries: Sorted<CompactString, Packed>,
-    /// By name, for entries with details.
+    /// Details by name, for entries that have some.
     details: Sorted<CompactString, Arc<WatchDetails>>,
-    /// By name, for entries with a choice of their own.
+    /// Choices by name, for entries with their own choice.
     alerts: Sorted<CompactString, Arc<EntryAlerts>>,
     external: u32,
     bytes: u64,
 }
 
-/// Approximate memory of a watched name besides the name itself, the share of its observation included.
+/// Approximate size in memory of a watched name without its text, but with its share of the
+/// observation.
 const WATCH_BYTES: u64 = 192;
 
-/// Approximate memory of details besides their texts.
+/// Approximate size in memory of details without their texts.
 const DETAILS_BYTES: u64 = 160;
 
-/// Approximate memory of a watched name, which the table of observations holds too.
+/// Returns the approximate size in memory of a watched name, which is also in the table of
+/// observations.
 fn watch_bytes(name: &DomainName) -> u64 {
     WATCH_BYTES + 2 * name.as_str().len() as u64
 }
@@ -149,12 +151,13 @@ impl Watches {
         self.entries.get(name.as_str()).map(|packed| packed.entry(name.as_str()))
     }
 
-    /// In order of names.
+    /// Returns the entries in order of names.
     pub fn iter(&self) -> impl Iterator<Item = WatchEntry> {
         self.entries.iter().map(|(name, packed)| packed.entry(name))
     }
 
-    /// Approximate memory of an entry with its details and its choice; 0 if there is none.
+    /// Returns the approximate size in memory of an entry with its details and choice; 0 if the
+    /// name is not on the list.
     pub fn bytes_of(&self, name: &DomainName) -> u64 {
         let details = self.details(name.as_str()).map_or(0, |it| it.bytes());
         let alerts = self.alerts(name.as_str()).map_or(0, |it| it.bytes());
@@ -162,7 +165,7 @@ impl Watches {
         entry + details + alerts
     }
 
-    /// The details of a name; `None` if it has none.
+    /// Returns the details of a name; `None` without details.
     pub fn details(&self, name: &str) -> Option<&Arc<WatchDetails>> {
         self.details.get(name)
     }
@@ -185,7 +188,7 @@ impl Watches {
         self.bytes = self.bytes + bytes - old.map_or(0, |old| old.bytes());
     }
 
-    /// The choice for a name; `None` if it follows the watchlist.
+    /// Returns the choice for a name; `None` if it follows the settings of the watchlist.
     pub fn alerts(&self, name: &str) -> Option<&Arc<EntryAlerts>> {
         self.alerts.get(name)
     }
@@ -198,7 +201,7 @@ impl Watches {
         WatchRow { entry, details, alerts }
     }
 
-    /// Replaces or (`None`) removes the choice for a name that is on the list.
+    /// Replaces the choice for a name that is on the list, or removes it with `None`.
     fn set_alerts(&mut self, name: &str, alerts: Option<EntryAlerts>) {
         if self.entries.get(name).is_none() {
             return;
@@ -211,7 +214,7 @@ impl Watches {
         self.bytes -= old.map_or(0, |old| old.bytes());
     }
 
-    /// Adds an entry, or replaces the one with its name. Returns whether the name is new.
+    /// Adds an entry, or replaces the one with the same name. Returns true if the name is new.
     pub fn put(&mut self, row: WatchRow) -> bool {
         let WatchRow { entry, details, alerts } = row;
         let is_new = self.put_entry(&entry);
@@ -231,7 +234,7 @@ impl Watches {
         old.is_none()
     }
 
-    /// Removes an entry. Returns whether there was one.
+    /// Removes an entry. Returns true if it existed.
     pub fn remove(&mut self, name: &DomainName) -> bool {
         self.set_details(name.as_str(), WatchDetails::default());
         self.set_alerts(name.as_str(), None);
@@ -245,7 +248,7 @@ impl Watches {
 
     /// Marks a name as known to the corpus: it no longer consumes quota.
     pub fn mark_in_corpus(&mut self, name: &DomainName) {
-        // Looked up first, so that a list without a change is not copied.
+        // The entry is looked up first, so that an unchanged list is not copied.
         if self.entries.get(name.as_str()).is_some_and(|it| it.has(EXTERNAL))
             && let Some(packed) = self.entries.get_mut(name.as_str())
         {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::{Event, Transaction};
 use crate::data::fields::RowWriter;
 
-/// Members that are never shown, at any depth. Digests are hidden too: they can be compared with
-/// guesses.
+/// Members that are never shown, at any depth. Digests are also hidden, since they can be compared
+/// with guesses.
 const HIDDEN: [&str; 11] = [
     "password",
     "key",
@@ -18,12 +18,12 @@ const HIDDEN: [&str; 11] = [
     "digest",
     "last4",
     "hook",
-    // The digest of one that ended.
+    // The digest of a session that ended.
     "Session",
 ];
 
 impl Transaction {
-    /// The events as a JSON array in which secrets are replaced by `(hidden)`.
+    /// Returns the events as a JSON array in which secrets are replaced by `(hidden)`.
     pub fn describe(&self) -> Value {
         Value::Array(self.0.iter().map(describe).collect())
     }

@@ -1,8 +1,8 @@
 //! Events: changes of the users' state, as the journal stores them.
 //!
-//! A record holds a transaction: its events, each with its number, its length and its numbered fields (`data/fields`).
-//! A number is never used for another event. A reader refuses an event or a field that it does not know.
-//! `tests/golden` holds the bytes of every event.
+//! A record holds a transaction: its events, each with its number, its length and its numbered
+//! fields (`data/fields`). The number of an event is never reused. A reader refuses unknown events
+//! and fields. `tests/golden` holds the bytes of every event.
 
 mod describe;
 #[macro_use]
@@ -51,31 +51,31 @@ pub const TRANSACTION: Kind = match Kind::for_caller(19) {
     None => panic!("19 is in the caller's range"),
 };
 
-/// Kinds of records that hold transactions as they were stored before fields had numbers.
+/// Kinds of records with transactions in the format before fields had numbers.
 pub const FORMER: std::ops::RangeInclusive<u16> = 16..=17;
 
 table! {
     /// A change of the users' state: its number, and its fields without and, after a semicolon, with a default.
     pub enum Event {
-        /// An account was added. The number and the address are unused.
+        /// An account was added. Its number and address were unused before.
         1 AccountAdded {
             1 account: AccountId, 2 email: Email, 3 plan: Plan, 4 on: Day;
             5 password: Option<PasswordHash>, 6 by: AddedBy,
         }
-        /// A new password ends all sessions. A disabled account stays so.
+        /// An account got a new password, which ends all sessions. A disabled account stays disabled.
         2 AccountChanged {
             1 account: AccountId;
             2 plan: Option<Plan>, 3 password: Option<PasswordHash>, 4 disabled: bool,
         }
-        /// Requests and exports granted on a UTC day so far; with `reset`, an operator let them begin again.
+        /// Requests and exports allowed on a UTC day so far; with `reset`, an operator reset them.
         3 UsageNoted {
             1 account: AccountId, 2 day: Day;
             3 requests: u32, 4 exports: u32, 5 reset: bool,
         }
-        /// A UTC day began; earlier days are over even if the clock is set back. With `corrects`, the latest day so
-        /// far was that of a wrong clock.
+        /// A UTC day began; earlier days are over even if the clock is set back. With `corrects`,
+        /// the latest day so far came from a wrong clock.
         4 DayBegan { 1 day: Day; 2 corrects: bool }
-        /// A verification link was made; it replaces the previous one.
+        /// A verification link was created; it replaces the previous one.
         5 EmailVerificationAsked { 1 account: AccountId, 2 digest: TokenDigest, 3 at: UnixMs; }
         6 EmailVerified { 1 account: AccountId; }
         7 SessionBegan {
@@ -84,55 +84,56 @@ table! {
         }
         /// A session was used. Only some uses are recorded.
         8 SessionSeen { 1 account: AccountId, 2 digest: TokenDigest, 3 at: UnixMs; }
-        /// A key was made; it replaces the one with its id.
+        /// A key was created; it replaces the one with the same id.
         9 KeyPut { 1 account: AccountId, 2 new: Box<Key>; }
-        /// When a key stops working, or the day of its use, which is recorded once a day.
+        /// The time at which a key stops working was set, or its use was recorded, once a day.
         10 KeyChanged {
             1 account: AccountId, 2 id: KeyId;
             3 until: Option<UnixMs>, 4 used: Option<Day>,
         }
-        /// A feed was made, or got another address.
+        /// A feed was created, or got another URL.
         11 FeedPut { 1 account: AccountId, 2 feed: Feed; }
         12 ClaimPut { 1 account: AccountId, 2 claim: Box<Claim>; }
-        /// A name is watched, or what its owner noted about it changed.
+        /// A name is watched, or its notes changed.
         13 WatchPut { 1 account: AccountId, 2 watch: Box<WatchRow>; }
-        /// The corpus now holds these watched names: they no longer consume quota.
+        /// These watched names are now in the corpus and no longer consume quota.
         14 WatchesArrived { 1 account: AccountId, 2 names: Vec<DomainName>; }
         15 RulePut { 1 account: AccountId, 2 rule: Box<Rule>; }
         16 SearchPut { 1 account: AccountId, 2 search: Box<SavedSearch>; }
-        /// A row is no more, or a session ended.
+        /// A row was removed, or a session ended.
         17 Removed { 1 account: AccountId, 2 row: RowOf; }
-        /// An account set, changed or (`None`) withdrew its vote.
+        /// An account set or changed its vote, or withdrew it (`None`).
         18 VoteSet { 1 account: AccountId, 2 name: DomainName; 3 vote: Option<Vote> }
-        /// Names are hidden, or shown again.
+        /// Names were hidden, or are no longer hidden.
         19 NamesHidden { 1 account: AccountId, 2 names: Vec<DomainName>; 3 shown: bool }
-        /// The default chat of new alert rules, or the columns of the drop list. An inner `None`
-        /// restores the default: no chat, or the usual columns.
+        /// The default chat of new alert rules or the columns of the drop list changed. An inner
+        /// `None` restores the default.
         20 PreferencesSet {
             1 account: AccountId;
             2 chat: Option<Option<CompactString>>, 3 columns: Option<Option<Columns>>,
         }
-        /// The response to the request of this transaction, kept for repeats of the request.
+        /// The response to the request of this transaction was stored for repeats of the request.
         21 ReplyKept { 1 account: AccountId, 2 reply: KeptResponse; }
-        /// Alert rules were matched against a list, and these messages queued. A long list takes several records:
-        /// each is complete for the rules that it names, and `done` marks the last one. `names` holds those of all
-        /// matches of this record, each once.
+        /// Alert rules were matched against a list, and these messages queued. A long list takes
+        /// several records: each is complete for the rules that it names, and `done` marks the last
+        /// one. `names` has the names of all matches in this record, without repeats.
         22 ListMatched {
             1 through: Watermark, 2 at: UnixMs;
             3 done: bool, 4 names: Vec<MatchedName>, 5 matches: Vec<RecordedMatch>,
         }
-        /// Watched names are matched with changes from the one after `through` on. Nothing is sent
-        /// about names watched earlier until their owner saves settings.
+        /// Matching of watched names with changes began after `through`. For names that were
+        /// already watched, nothing is sent until the owner saves settings.
         23 WatchAlertsBegan { 1 at: UnixMs, 2 through: u64; }
-        /// Watched names were matched with the changes up to `through`, and these messages queued. Many accounts
-        /// take several records: each is complete for the accounts up to `upto`, the last for all. `changes`
-        /// holds the changes of all messages in this record, each once.
+        /// Watched names were matched with the changes up to `through`, and these messages queued.
+        /// Many accounts take several records: each is complete for the accounts up to `upto`, the
+        /// last one for all. `changes` has the changes of all messages in this record, without
+        /// repeats.
         24 ChangesMatched {
             1 through: u64, 2 at: UnixMs;
             3 upto: Option<AccountId>, 4 changes: Vec<WatchedChange>, 5 messages: Vec<RecordedChanges>,
         }
-        /// A test message was queued; it counts for `day`. `total` names match, of which it shows some; one of the
-        /// watchlist shows changes. `deliveries` is as in [`RecordedMatch`].
+        /// A test message was queued; it counts for `day`. `total` names match, and it shows some
+        /// of them; a test of the watchlist shows changes. `deliveries` is as in [`RecordedMatch`].
         25 TestQueued {
             1 account: AccountId, 2 rule: RuleId, 3 at: UnixMs, 4 day: Day;
             5 total: u32, 6 names: Vec<MatchedName>, 7 changes: Vec<WatchedChange>,
@@ -145,20 +146,20 @@ table! {
         }
         /// The owner queued a failed delivery again.
         27 DeliveryRequeued { 1 account: AccountId, 2 rule: RuleId, 3 delivery: DeliveryId, 4 at: UnixMs; }
-        /// A channel of a rule was switched off, or (`None`) all were switched on.
+        /// A channel of a rule was switched off, or all were switched on (`None`).
         28 ChannelsSwitched { 1 account: AccountId, 2 rule: RuleId; 3 off: Option<(Channel, SwitchedOff)> }
         /// The secret in the unsubscribe links of a rule was drawn, before its first mail was queued.
         29 UnsubscribeTokenSet { 1 account: AccountId, 2 rule: RuleId, 3 token: UnsubscribeToken; }
-        /// Observations of watched names.
+        /// Watched names were observed.
         30 NamesVerified { 1 rows: Vec<(DomainName, Observation)>; }
-        /// The owner saved what is sent about watched names, and where to.
+        /// The owner saved the settings and channels of watch alerts.
         31 WatchAlertsSet { 1 account: AccountId, 2 settings: Box<WatchSettings>; }
-        /// Changes nothing: nodes compute the digest of their state here, to be compared.
+        /// Nodes compute the digest of their state at this record, for comparison. It changes nothing.
         32 Checkpoint { 1 id: u64; }
         /// A node took the lead of the cluster, or the leader gave it up.
         33 LeadTaken { 1 lead: Lead; }
-        /// The leader has put files into the object store, for all nodes to fetch; with `served`, all nodes serve
-        /// them from this record on.
+        /// The leader uploaded files to the object store, for all nodes to fetch. With `served`,
+        /// all nodes put them into use at this record.
         34 FilesAnnounced { 1 publication: Publication; 2 served: bool }
     }
 }
@@ -171,14 +172,15 @@ impl Event {
     }
 }
 
-/// How an account came about.
+/// Origin of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AddedBy {
     #[default]
     Operator,
     /// Self-service sign-up; the address is unverified.
     SignUp,
-    /// The first visit to a single-user server made the account of its owner, who may have no password.
+    /// The first visit to a single-user server created the account of its owner, which may have no
+    /// password.
     Owner,
 }
 
@@ -201,11 +203,11 @@ pub struct RecordedChanges {
     /// Position of the channel.
     pub channel: u8,
     pub delivery: DeliveryId,
-    /// When the message is due.
+    /// Time at which the message is due.
     pub due: UnixMs,
     /// Number of changes.
     pub total: u32,
-    /// The first of them, as positions in the changes of the event.
+    /// The first changes, as positions in the changes of the event.
     pub changes: Vec<u16>,
 }
 
@@ -218,7 +220,7 @@ pub struct RecordedMatch {
     pub rule: RuleId,
     /// Number of names that matched.
     pub total: u32,
-    /// The best of them, as positions in the names of the event.
+    /// The best names, as positions in the names of the event.
     pub names: Vec<u16>,
     /// For each channel: its position in the rule, and the id of its delivery.
     pub deliveries: Vec<(u8, DeliveryId)>,
@@ -226,7 +228,7 @@ pub struct RecordedMatch {
 
 row!(RecordedMatch { 1 account, 2 rule, 3 total, 4 names, 5 deliveries });
 
-/// Why a stored payload could not be decoded.
+/// Reason why a stored payload could not be decoded.
 #[derive(Debug, Error)]
 pub enum EventError {
     #[error("{0}")]
@@ -238,7 +240,8 @@ pub enum EventError {
 }
 
 impl EventError {
-    /// The error with this message, which says so if a newer version is the reason.
+    /// Returns an error with this message, classified as that of a newer version if the message
+    /// says so.
     pub fn new(message: String) -> EventError {
         match message.ends_with(NEWER) {
             true => EventError::Newer(message),
@@ -247,12 +250,12 @@ impl EventError {
     }
 }
 
-/// The events of one record: all of them happened, or none.
+/// The events of one record, which take effect together.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Transaction(pub Vec<Event>);
 
 impl Transaction {
-    /// Record kind and payload.
+    /// Returns record kind and payload.
     pub fn encode(&self) -> (Kind, Vec<u8>) {
         let mut payload = Vec::new();
         for event in &self.0 {

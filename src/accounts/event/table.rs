@@ -22,10 +22,10 @@ macro_rules! table {
         }
 
         impl $event {
-            /// Name and number of each event.
+            /// The name and number of each event.
             pub const ALL: &[(&str, u8)] = &[$((stringify!($variant), $variant_number)),*];
 
-            /// The number by which the event is stored.
+            /// Returns the number by which the event is stored.
             pub fn number(&self) -> u8 {
                 match self {
                     $($event::$variant { .. } => $variant_number,)*

@@ -420,7 +420,7 @@ fn refused(payload: &[u8]) -> EventError {
 }
 
 #[test]
-fn what_a_newer_version_wrote_is_refused_by_name() {
+fn data_of_a_newer_version_is_refused_by_name() {
     let field = b"\x06\x06\x01\x01\x07\x09\x01\x01";
     let newer = [
         (refused(b"\x7f\x00"), "event 127 is unknown"),
@@ -478,8 +478,8 @@ fn malformed_events_are_errors() {
     assert!(err.to_string().starts_with("DayBegan, field 1 (day): "), "{err}");
 }
 
-/// Sets each byte of every transaction to the values that make the worst lengths. The result is an
-/// error or another event, never a panic.
+/// Sets each byte of every transaction to values that give extreme lengths. The result is an error
+/// or another event, never a panic.
 #[test]
 fn hostile_bytes_do_not_panic() {
     for (name, transaction) in every() {
@@ -489,7 +489,7 @@ fn hostile_bytes_do_not_panic() {
                 let mut hostile = bytes.clone();
                 hostile[at] = value;
                 if let Ok(read) = Transaction::decode(kind, &hostile) {
-                    // Everything that was read fits a record again.
+                    // Everything that was decoded fits a record again.
                     assert!(read.encode().1.len() <= PAYLOAD_BYTES_MAX, "{name} at {at}");
                 }
             }

@@ -1,4 +1,5 @@
-//! Keys of the data that an event changes: a decision conflicts if another node has changed one of them.
+//! Keys of the data that an event changes. A decision conflicts if another node has changed one of
+//! them.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -10,18 +11,18 @@ use super::{AddedBy, Event, Transaction};
 #[derive(Hash)]
 enum Key<'a, A: Hash> {
     Account(A),
-    /// The allowance of an account.
+    /// An account's allowance.
     Allowance(A),
-    /// An address has one account.
+    /// An address, which only one account can have.
     Email(&'a str),
-    /// A single-user server has one owner.
+    /// The owner of a single-user server, of which only one exists.
     Owner,
-    /// A cluster has one leader.
+    /// The leader of a cluster, of which only one exists.
     Lead,
 }
 
 impl Transaction {
-    /// Returns the keys of what the events change, sorted. Equal on all nodes of one version.
+    /// Returns the sorted keys of the data that the events change. Equal on all nodes of one version.
     pub fn touched(&self) -> Vec<u64> {
         let mut keys = Vec::new();
         self.0.iter().for_each(|event| event.touched(&mut keys));
@@ -31,7 +32,8 @@ impl Transaction {
     }
 }
 
-/// Returns the key of what the leader of a cluster decides: refused once another node has taken the lead.
+/// Returns the key of decisions of a cluster's leader, which are refused once another node has
+/// taken the lead.
 pub fn of_leader() -> u64 {
     key(&Key::<()>::Lead)
 }
@@ -39,12 +41,12 @@ pub fn of_leader() -> u64 {
 impl Event {
     fn touched(&self, keys: &mut Vec<u64>) {
         let account = match self {
-            // Counted, or the latest wins: nothing is decided on them.
+            // These are counters, or the latest wins; no decision depends on them.
             Event::DayBegan { .. }
             | Event::Checkpoint { .. }
             | Event::KeyChanged { until: None, .. }
             | Event::SessionSeen { .. }
-            // Changed by the leader, which decides without an account's lock.
+            // The leader changes these, without the lock of an account.
             | Event::ListMatched { .. }
             | Event::ChangesMatched { .. }
             | Event::WatchAlertsBegan { .. }
@@ -53,7 +55,7 @@ impl Event {
             | Event::ChannelsSwitched { off: Some(_), .. }
             | Event::FilesAnnounced { .. } => return,
             Event::LeadTaken { .. } => return keys.push(of_leader()),
-            // Reservations of nodes, which do not conflict with other changes of the account.
+            // Nodes reserve these, which does not conflict with other changes of the account.
             Event::UsageNoted { account, .. } => return keys.push(key(&Key::Allowance(account))),
             Event::AccountAdded { account, email, by, .. } => {
                 keys.push(key(&Key::<()>::Email(email.as_str())));

@@ -1,7 +1,8 @@
 //! The lead of a cluster: one node does the work that is done once for all.
 //!
-//! Taking it is a record of the shared log, which names the term. Decisions of a leader are refused once
-//! another node's term has begun: the log itself is the fence, and no clock of a node matters.
+//! A node takes the lead with a record of the shared log, which names the term. Decisions of a
+//! leader are refused once another node's term has begun: the log itself is the fence, independent
+//! of the nodes' clocks.
 
 use std::sync::atomic::Ordering;
 
@@ -15,28 +16,29 @@ use crate::event::{Event, Transaction};
 use crate::journal::AppendError;
 
 impl Store {
-    /// The lead of the cluster, as far as the log is applied here.
+    /// Returns the lead of the cluster, as far as the log is applied here.
     pub fn lead(&self) -> Lead {
         self.state().nodes.lead.clone()
     }
 
-    /// Whether this process does the work that is done once for all nodes. A single node always does.
+    /// Returns true if this process does the work that is done once for all nodes. A single node
+    /// always does it.
     pub fn leads(&self) -> bool {
         let Some(Leadership { node, term }) = &self.0.shared.leadership else { return true };
         let lead = &self.state().nodes.lead;
         lead.term == term.load(Ordering::Relaxed) && lead.node.as_ref() == Some(node)
     }
 
-    /// Whether this process is the node with this name.
+    /// Returns true if this process is the node with this name.
     pub fn is_node(&self, name: &str) -> bool {
         self.0.shared.leadership.as_ref().is_some_and(|it| it.node == name)
     }
 
-    /// Takes the lead, which was `from` when the caller judged it. What is applied here may be older than that: a
-    /// node that was just started has not read yet who leads.
+    /// Takes the lead, which was `from` when the caller decided to take it. The state here may be
+    /// older: a node that was just started has not yet read who leads.
     ///
     /// # Errors
-    /// [`WriteError::Journal`]: another node was first, or the shared log cannot be reached.
+    /// [`WriteError::Journal`]: another node was faster, or the shared log cannot be reached.
     pub async fn take_lead(&self, from: &Lead) -> Result<(), WriteError> {
         let Some(Leadership { node, term }) = &self.0.shared.leadership else { return Ok(()) };
         let new = self.change_lead(from, Some(node.clone())).await?;
@@ -44,7 +46,7 @@ impl Store {
         Ok(())
     }
 
-    /// Gives the lead up, if this process has it, so that another node need not wait.
+    /// Gives up the lead, if this process has it, so that another node need not wait.
     ///
     /// # Errors
     /// [`WriteError::Journal`].
@@ -55,12 +57,12 @@ impl Store {
         Ok(())
     }
 
-    /// The leader and the files that the records applied here agree on.
+    /// Returns the leader and the files according to the records applied here.
     pub fn nodes(&self) -> Nodes {
         self.state().nodes.clone()
     }
 
-    /// Announces files that this leader has published. Returns once that is applied here.
+    /// Announces files that this leader has published. Returns once the record is applied here.
     ///
     /// # Errors
     /// [`WriteError::Journal`]: another node leads, or the shared log cannot be reached.
@@ -68,7 +70,7 @@ impl Store {
         self.append(vec![Event::FilesAnnounced { publication, served: false }], None).await
     }
 
-    /// Lets all nodes serve the files that were announced. Returns once that is applied here.
+    /// Puts the announced files into use on all nodes. Returns once the record is applied here.
     ///
     /// # Errors
     /// As [`Store::announce_files`].
@@ -93,12 +95,12 @@ impl Store {
         Ok(term)
     }
 
-    /// Returns what a decision of a worker is based on.
+    /// Returns the basis of a decision of a worker.
     ///
     /// # Errors
     /// [`AppendError::Superseded`]: another node does the work now.
     pub(crate) fn leaders_basis(&self) -> Result<Basis, AppendError> {
-        // Read before the lead, so that a later lead conflicts with the decision.
+        // The position is read before the lead, so that a later lead conflicts with the decision.
         let since = self.0.shared.since();
         if self.leads() {
             Ok(Basis { since, by_leader: true })

@@ -20,13 +20,13 @@ impl Store {
             WriteError::TooManyWrites {
                 plan: caller.plan,
                 limit: self.limits(caller).writes_per_minute.get(),
-                // Rounded up: a request one second early would be refused again.
+                // Rounded up, since a request one second early would be refused again.
                 retry_after_s: wait.as_secs() as i64 + 1,
             }
         })
     }
 
-    /// The memory that an account may still use.
+    /// Returns the memory that an account may still use.
     pub(crate) fn room(&self, account: &Account) -> Room {
         let now = UnixMs::from_instant(self.0.clock.now());
         let by_plan = u64::from(self.plan_limits(account.plan).data_mb) << 20;
@@ -43,17 +43,17 @@ impl Store {
         }
     }
 
-    /// Whether the data of all accounts has reached the operator's limit.
+    /// Returns true if the data of all accounts has reached the operator's limit.
     pub(crate) fn is_full(&self) -> bool {
         self.data_bytes_max().is_some_and(|max| self.data_bytes() >= max)
     }
 
-    /// Approximate memory of all accounts and their rows.
+    /// Returns the approximate size in memory of all accounts and their rows.
     pub fn data_bytes(&self) -> u64 {
         self.state().data_bytes
     }
 
-    /// The operator's limit of [`Store::data_bytes`].
+    /// Returns the operator's limit on [`Store::data_bytes`].
     pub fn data_bytes_max(&self) -> Option<u64> {
         self.0.ceilings.as_ref().map(|it| it.limits.total_bytes)
     }

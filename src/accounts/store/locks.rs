@@ -9,13 +9,13 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use super::shared::Shared;
 use crate::journal::AppendError;
 
-/// Number of locks. Two accounts that share one only wait for each other's sync.
+/// Number of locks. Two accounts that share a lock merely wait for each other's sync.
 const LOCKS: usize = 1_024;
 
 /// The right to change an account on this node, until it is dropped. It may move to another thread.
 pub struct AccountLock {
     _guard: OwnedMutexGuard<()>,
-    /// How far the state was known before the decision, see [`super::shared::Shared::since`].
+    /// The last record that was applied before the decision; see [`super::shared::Shared::since`].
     pub since: u64,
 }
 
@@ -26,13 +26,13 @@ impl AccountLocks {
         AccountLocks((0..LOCKS).map(|_| Arc::default()).collect())
     }
 
-    /// Waits for the lock of an account id or address, and until what other nodes wrote is applied. The holder
-    /// of one must not take a second.
+    /// Waits for the lock of an account id or address, and until all writes of other nodes are
+    /// applied. The holder of a lock must not take a second one.
     ///
     /// # Errors
     /// [`AppendError`]: the shared log cannot be reached.
     pub async fn lock(&self, key: &impl Hash, shared: &Shared) -> Result<AccountLock, AppendError> {
-        // Not one after the other.
+        // The two waits run concurrently.
         shared.check_reachable()?;
         let guard = Arc::clone(self.lock_of(key)).lock_owned().await;
         shared.barrier().await?;
@@ -42,7 +42,7 @@ impl AccountLocks {
     /// As [`AccountLocks::lock`], for code that is not async.
     ///
     /// # Errors
-    /// As there.
+    /// As [`AccountLocks::lock`].
     pub fn lock_blocking(
         &self,
         key: &impl Hash,

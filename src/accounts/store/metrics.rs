@@ -1,4 +1,4 @@
-//! Figures about all accounts together, for metrics.
+//! Totals over all accounts, for metrics.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use crate::vocab::time::UnixMs;
 pub struct Queues {
     /// Pending deliveries.
     pub deliveries: usize,
-    /// When the first of them is due.
+    /// Time at which the first of them is due.
     pub first_due: Option<UnixMs>,
     /// Watched names.
     pub watched: usize,
@@ -23,7 +23,8 @@ pub struct Queues {
 }
 
 impl Store {
-    /// Number of accounts by plan, in the order of [`Plan::ALL`], and of disabled accounts.
+    /// Returns the number of accounts by plan, in the order of [`Plan::ALL`], and that of disabled
+    /// accounts.
     pub fn accounts_by_plan(&self) -> ([u64; Plan::ALL.len()], u64) {
         let (mut plans, mut disabled) = ([0; Plan::ALL.len()], 0);
         let accounts = self.state().accounts.clone();
@@ -36,13 +37,13 @@ impl Store {
         (plans, disabled)
     }
 
-    /// Durable records since the store was created.
+    /// Returns the number of durable records since the store was created.
     pub fn journal_records(&self) -> u64 {
         self.0.shared.journal.durable_seq()
     }
 
-    /// Lengths of the queues. Visits every watched name: call it on a blocking thread. Writes
-    /// continue meanwhile.
+    /// Returns the lengths of the queues. Visits every watched name, so call it on a blocking
+    /// thread. Writes continue meanwhile.
     pub fn queues(&self) -> Queues {
         let (deliveries, first_due, watched) = {
             let state = self.state();
@@ -54,7 +55,7 @@ impl Store {
     }
 }
 
-/// Counters by plan, kind and outcome.
+/// The counters by plan, kind and outcome.
 type Usage = [[[Count; 2]; 2]; Plan::ALL.len()];
 
 /// Counts a request or export that was charged or refused.

@@ -1,6 +1,6 @@
 //! The durable store: decide, append, apply.
 //!
-//! A write is decided on the state as it is, appended to the journal as one record, and applied to
+//! A write is decided on the current state, appended to the journal as one record, and applied to
 //! the state once the record is durable. A restart applies the same records again.
 
 mod lead;
@@ -61,11 +61,10 @@ pub use watched::StateChange;
 
 /// Folder of the journal in the data folder.
 pub const JOURNAL_FOLDER: &str = "journal";
-/// Maximum outcomes or observations per record: at their longest they take half of what a record may
-/// have.
+/// Maximum outcomes or observations per record: at their longest they take half of a record.
 pub const ROWS_MAX: usize = 1_500;
-/// Growth of the log after which a snapshot is made, unless half of the last snapshot is more. A
-/// start reads every byte of the log, and a snapshot writes every row.
+/// Growth of the log after which a snapshot is written, or half the size of the last snapshot if
+/// that is more. A start reads every byte of the log, and a snapshot writes every row.
 const SNAPSHOT_AFTER_BYTES: u64 = 64 << 20;
 
 /// All accounts and their data. Cheap to clone; clones share one store.
@@ -77,23 +76,23 @@ const SNAPSHOT_AFTER_BYTES: u64 = 64 << 20;
 pub struct Store(pub(super) Arc<Inner>);
 
 pub struct Inner {
-    /// Declared before `shared`: it ends first.
+    /// Declared before `shared`, so it is dropped first.
     pub(super) snapshotter: Snapshotter,
     pub(super) shared: Arc<Shared>,
-    /// A write holds the lock of its account from before its decision until it is applied, so that
-    /// the next one is decided on the result. Writes of other accounts share a sync with it.
+    /// Locks of accounts. A write holds its lock from before the decision until it is applied, so
+    /// that the next one is decided on the result. Writes of other accounts share its sync.
     pub(super) locks: AccountLocks,
     pub(super) hashing: Hashing,
     pub(super) last_account: AtomicU64,
     /// The last UTC day that this process has recorded, as [`Day::raw`]; 0 before the first.
     last_day: AtomicU16,
-    /// Held while the matches of a list are recorded: the next list is decided on the result.
+    /// Held while the matches of a list are recorded, so that the next list is decided on the result.
     pub(super) matching: Mutex<()>,
     /// Held while changes of watched names are recorded.
     pub(super) watching: Mutex<()>,
     pub(super) wakes: Wakes,
     plans: Plans,
-    /// `None` outside of servers.
+    /// Limits of bytes and write rates; `None` outside of servers.
     pub(super) ceilings: Option<Ceilings>,
     pub(super) clock: Clock,
     recovery: Recovery,
@@ -110,14 +109,15 @@ pub struct StoreOptions {
     pub fs: Arc<dyn Fs>,
     /// Bytes of a journal segment.
     pub segment_bytes: u64,
-    /// Growth of the log after which a snapshot is made, unless half of the last snapshot is more.
+    /// Growth of the log after which a snapshot is written, or half the size of the last snapshot
+    /// if that is more.
     pub snapshot_after_bytes: u64,
-    /// Times of the shared log, on a node of a cluster.
+    /// Timings of the shared log, on a node of a cluster.
     pub waits: Waits,
 }
 
 impl StoreOptions {
-    /// A store in the data folder `dir` on the real disk.
+    /// Options of a store in the data folder `dir` on the real disk.
     pub fn new(dir: &Path, plans: Plans, clock: Clock) -> StoreOptions {
         StoreOptions {
             dir: dir.to_owned(),
@@ -132,7 +132,7 @@ impl StoreOptions {
     }
 }
 
-/// An authenticated account. Good for one request: it keeps the plan of that moment.
+/// An authenticated account. Valid for one request, since it keeps the plan of that moment.
 #[derive(Clone)]
 pub struct Caller {
     pub account: AccountId,
@@ -143,7 +143,7 @@ pub struct Caller {
     credential: Credential,
 }
 
-/// How a caller was recognized, so that it can be looked up again.
+/// Means by which a caller was authenticated, so that it can be looked up again.
 #[derive(Clone, Copy)]
 pub(super) enum Credential {
     Key(KeyDigest),
@@ -152,7 +152,7 @@ pub(super) enum Credential {
 }
 
 impl Caller {
-    /// An account with all scopes: its owner is logged in, or a feed is read.
+    /// Returns a caller with all scopes: its owner is logged in, or a feed is read.
     pub(super) fn new(account: &Account, credential: Credential) -> Caller {
         let usage = Arc::clone(&account.usage);
         let (account, plan) = (account.id, account.plan);
@@ -177,8 +177,8 @@ impl Store {
         Store::build(options, None, |_, _, _| Ok(None))
     }
 
-    /// As [`Store::open_with`], as the node `node` of several that share the log in `stream`. `on_serve` is called when
-    /// the log puts files into use.
+    /// As [`Store::open_with`], for the node `node` of a cluster that shares the log in `stream`.
+    /// `on_serve` is called when the log puts files into use.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -257,8 +257,8 @@ impl Store {
         })))
     }
 
-    /// The account of an API key. `None` for a malformed, unknown, expired or revoked key alike. The
-    /// first use of a day is recorded, without waiting.
+    /// Returns the account of an API key; `None` for a malformed, unknown, expired or revoked key.
+    /// The first use of a day is recorded, without waiting.
     pub fn authenticate(&self, presented: &str) -> Option<Caller> {
         let digest = keys::digest_of_presented(presented)?;
         let now = self.0.clock.now();
@@ -282,9 +282,9 @@ impl Store {
         Some(caller)
     }
 
-    /// Looks a caller up again, for a response that takes long to send. `None` once the key was revoked,
-    /// replaced or expired, the session was ended, the address of the feed was withdrawn, or the account
-    /// was disabled. A session that is idle does not end what its owner downloads.
+    /// Looks a caller up again, for a response that takes long to send. Returns `None` once the key
+    /// was revoked, replaced or expired, the session was ended, the feed was revoked, or the
+    /// account was disabled. An idle session does not end a download of its owner.
     pub fn renew(&self, caller: &Caller) -> Option<Caller> {
         let (credential, state) = (caller.credential, self.state());
         let account = match &credential {
@@ -299,8 +299,8 @@ impl Store {
         Some(Caller { scopes: caller.scopes, ..Caller::new(account, credential) })
     }
 
-    /// When a key stopped working: it expired, or was replaced a day before. `None` for a key that works, is
-    /// unknown or was revoked, and 30 days after its end.
+    /// Returns when a key stopped working because it expired or was replaced. `None` for a key that
+    /// works, is unknown or was revoked, and from 30 days after its end on.
     pub fn key_expired_at(&self, presented: &str) -> Option<UnixMs> {
         let digest = keys::digest_of_presented(presented)?;
         let now = UnixMs::from_instant(self.0.clock.now());
@@ -309,18 +309,18 @@ impl Store {
         key.until.filter(|_| !key.works_at(now))
     }
 
-    /// Everything that the caller's account owns, at one moment.
+    /// Returns all data of the caller's account, at one moment.
     pub fn user_data(&self, caller: &Caller) -> Arc<UserData> {
         let state = self.state();
         state.account(caller.account).map(|account| Arc::clone(&account.data)).unwrap_or_default()
     }
 
-    /// The limits of the caller's plan.
+    /// Returns the limits of the caller's plan.
     pub fn limits(&self, caller: &Caller) -> &PlanLimits {
         self.plan_limits(caller.plan)
     }
 
-    /// The limits of all plans.
+    /// Returns the limits of all plans.
     pub fn plans(&self) -> &Plans {
         &self.0.plans
     }
@@ -329,14 +329,15 @@ impl Store {
         self.0.plans.limits(plan)
     }
 
-    /// Digest of the state. Stores with equal states have equal digests, however they got there, and
-    /// so have their snapshots and backups. Usage that is not recorded yet is not included.
+    /// Returns the digest of the state. Equal states have equal digests, independent of their
+    /// history; the same holds for snapshots and backups. Usage that is not yet recorded is not
+    /// included.
     pub fn state_digest(&self) -> [u8; 32] {
         let state = self.state().freeze();
         snapshot::digest(&state)
     }
 
-    /// Numbers of accounts and rows.
+    /// Returns the numbers of accounts and rows.
     pub fn counts(&self) -> Counts {
         let (accounts, pending) = {
             let state = self.state();
@@ -345,7 +346,7 @@ impl Store {
         Counts::new(&accounts, pending)
     }
 
-    /// Writes a snapshot into the journal's folder, so that the next start reads little log.
+    /// Writes a snapshot into the journal's folder, to shorten the log that the next start reads.
     /// Blocks; writes continue meanwhile.
     ///
     /// # Errors
@@ -354,8 +355,8 @@ impl Store {
         self.0.snapshotter.snapshot(&self.0.shared)
     }
 
-    /// Writes everything to a new `file`, which `journal::restore` turns into a store. Blocks;
-    /// writes continue meanwhile and are not in it.
+    /// Writes a backup of all data to a new `file`, which `journal::restore` turns into a store.
+    /// Blocks; writes continue meanwhile but are not included.
     ///
     /// # Errors
     /// [`SnapshotError`].
@@ -363,31 +364,31 @@ impl Store {
         self.0.snapshotter.backup(&self.0.shared, file)
     }
 
-    /// Verifies the journal's files while it is written, as far as they are durable.
+    /// Verifies the durable part of the journal's files, while it is being written.
     ///
     /// # Errors
     /// [`JournalError`]: damaged or missing files. A snapshot that ends meanwhile may remove
-    /// segments that were to be read: try again.
+    /// segments that are still to be read; try again.
     pub fn inspect_journal(&self) -> Result<Inspection, JournalError> {
         let Shared { journal, dir, fs, .. } = &*self.0.shared;
         inspect(fs.as_ref(), dir, Some(journal.durable_seq()), &mut Unread)
     }
 
-    /// Bytes of log that the next start would read.
+    /// Returns the bytes of log that the next start would read.
     pub fn log_bytes_since_snapshot(&self) -> u64 {
         self.0.shared.journal.log_bytes_since_snapshot()
     }
 
-    /// The result of the recovery when the store was opened.
+    /// Returns the report of the recovery when the store was opened.
     pub fn recovery(&self) -> &Recovery {
         &self.0.recovery
     }
 
-    /// Whether writes are accepted.
+    /// Checks that writes are accepted.
     ///
     /// # Errors
     /// `read_only` after a failed write, until a restart: keys still work and are still charged.
-    /// `disk_full` until there is room again, `fenced` if another process took the folder over,
+    /// `disk_full` until there is room again, `fenced` if another process took over the folder,
     /// `closed` after a close.
     pub fn health(&self) -> Result<(), String> {
         let word = |refusal| match refusal {
@@ -405,8 +406,8 @@ impl Store {
         self.0.shared.health().map_err(|refusal| word(refusal).to_owned())
     }
 
-    /// Why writes are refused at the moment, if they are: a word of [`Store::health`], or `cut_off` while the shared
-    /// log cannot be reached.
+    /// Returns why writes are currently refused, if they are: a word of [`Store::health`], or
+    /// `cut_off` while the shared log is unreachable.
     pub fn write_problem(&self) -> Option<String> {
         let cut_off = || {
             let refuses = self.shared_log().is_some_and(|log| log.refuses_writes(Instant::now()));
@@ -415,19 +416,20 @@ impl Store {
         self.health().err().or_else(cut_off)
     }
 
-    /// Whether this node has had all that other nodes wrote at a time since its start. Before that, a key that is not
-    /// known here may exist.
+    /// Returns true if this node had all records of the shared log at some time since its start.
+    /// Before that, a key that is unknown here may exist.
     pub fn was_caught_up(&self) -> bool {
         self.shared_log().is_none_or(|log| log.is_caught_up)
     }
 
-    /// Whether the day and the time of this process may be stored.
+    /// Returns true if the day and the time of this process may be stored.
     pub fn is_clock_trusted(&self) -> bool {
         self.0.clock.is_trusted()
     }
 
-    /// How old the data of a node of a cluster is: the time since it last had all records of the shared log, or since
-    /// its newest record if it had not since the start. `None` for a single node, and without any record.
+    /// Returns the age of the data of a node of a cluster: the time since it last had all records
+    /// of the shared log or, if it had not since its start, since its newest record. `None` for a
+    /// single node, and without any record.
     pub fn data_age(&self) -> Option<Duration> {
         let complete_at = self.shared_log()?.complete_at;
         let newest = i64::try_from(self.0.recovery.last_unix_ms).ok().filter(|it| *it > 0);
@@ -450,13 +452,14 @@ impl Store {
         }
     }
 
-    /// Returns the last record of the shared log that reads see; 0 for a single node. [`Shared::since`] may still name
-    /// the previous one.
+    /// Returns the last record of the shared log that is visible to reads; 0 for a single node.
+    /// [`Shared::since`] may still name the previous one.
     pub fn log_position(&self) -> u64 {
         self.state().shared.seq
     }
 
-    /// Waits until a record of the shared log is applied; returns false if it is not within `wait`.
+    /// Waits until a record of the shared log is applied. Returns false if that takes longer than
+    /// `wait`.
     pub async fn reaches(&self, seq: u64, wait: Duration) -> bool {
         match &self.0.shared.log {
             Some(log) => log.reaches(seq, wait).await,
@@ -490,12 +493,13 @@ impl Store {
         })
     }
 
-    /// Whether the data is a copy of a shared log: what a single node wrote would be lost to the others.
+    /// Returns true if the data is a copy of a shared log, so that writes of a single node would
+    /// not reach the other nodes.
     pub fn is_copy(&self) -> bool {
         self.state().shared.seq > 0
     }
 
-    /// Makes a copy of a shared log the data of a single node. Blocks until that is durable.
+    /// Converts a copy of a shared log to the data of a single node. Blocks until that is durable.
     ///
     /// # Errors
     /// [`AppendError`].
@@ -504,8 +508,8 @@ impl Store {
         self.0.shared.append_blocking(checkpoint, Basis::ANY, || {})
     }
 
-    /// Asks all nodes for the digest of their state after the same record; see [`NodeFacts`]. Blocks until it is
-    /// applied here. Returns the id of the checkpoint.
+    /// Requests from all nodes the digest of their state after the same record; see [`NodeFacts`].
+    /// Blocks until that record is applied here. Returns the id of the checkpoint.
     ///
     /// # Errors
     /// [`AppendError`], or the system's random source failed.
@@ -516,9 +520,9 @@ impl Store {
         Ok(id)
     }
 
-    /// Records usage to the last request and closes the journal in order. Clones of the store can
-    /// still read; writes are refused. On a full disk the last counts are lost, up to a hundredth of
-    /// an allowance, as in a crash.
+    /// Records usage up to the last request and closes the journal cleanly. Clones of the store can
+    /// still read; writes are refused. On a full disk, the last counts are lost, up to a hundredth
+    /// of an allowance, as after a crash.
     ///
     /// # Errors
     /// [`AppendError`].
@@ -544,7 +548,8 @@ impl Store {
         self.write_to(caller.account, decide).await
     }
 
-    /// As [`Store::write`], for an account without a caller. Does not count towards its writes.
+    /// As [`Store::write`], but for an account without a caller. The write does not count towards
+    /// its rate limit.
     pub(super) async fn write_to<T>(
         &self,
         account: AccountId,
@@ -558,8 +563,8 @@ impl Store {
         Ok(value)
     }
 
-    /// Waits for the lock of an account and returns the account as it is then. Limits are those of
-    /// its plan at that moment, which may differ from the caller's.
+    /// Waits for the lock of an account and returns the account. Limits are those of its current
+    /// plan, which may differ from the caller's.
     pub(super) async fn lock_account(
         &self,
         account: AccountId,
@@ -569,8 +574,8 @@ impl Store {
         Ok((lock, account.ok_or(WriteError::NotFound)?))
     }
 
-    /// Appends the events as one record, if there are any, and waits until it is durable. Without a
-    /// lock they are decided by a worker: in a cluster, only by those of the leader.
+    /// Appends the events as one record, if any, and waits until it is durable. Events without a
+    /// lock come from a worker: in a cluster, only from the workers of the leader.
     pub(super) async fn append(
         &self,
         events: Vec<Event>,
@@ -597,8 +602,8 @@ impl Store {
         self.0.shared.append_lazy(transaction, after)
     }
 
-    /// Returns the function to call once `transaction` is applied. It owns the account's lock, so that a caller who
-    /// stops waiting does not release it early.
+    /// Returns the function to call once `transaction` is applied. It owns the account's lock, so
+    /// that a caller that stops waiting does not release it early.
     pub(super) fn after(
         &self,
         transaction: &Transaction,
@@ -611,34 +616,34 @@ impl Store {
         }
     }
 
-    /// Notified when a delivery may be due earlier than known, or may no longer be sent. For one
-    /// waiter.
+    /// Returns a notification that fires when a delivery may be due earlier than known, or may no
+    /// longer be sent. For one waiter.
     pub fn deliveries_changed(&self) -> Arc<Notify> {
         Arc::clone(&self.0.wakes.deliveries)
     }
 
-    /// Notified when a name was added to a watchlist. For one waiter.
+    /// Returns a notification that fires when a name was added to a watchlist. For one waiter.
     pub fn watches_changed(&self) -> Arc<Notify> {
         Arc::clone(&self.0.wakes.watches)
     }
 
-    /// Notified when files of the cluster are announced. For one waiter.
+    /// Returns a notification that fires when files of the cluster are announced. For one waiter.
     pub fn files_changed(&self) -> Arc<Notify> {
         Arc::clone(&self.0.wakes.files)
     }
 
-    /// Notified when watched names were verified. For one waiter.
+    /// Returns a notification that fires when watched names were verified. For one waiter.
     pub fn observations_changed(&self) -> Arc<Notify> {
         Arc::clone(&self.0.wakes.observations)
     }
 
     pub(super) fn next_account_id(&self) -> AccountId {
-        // Other nodes add accounts too.
+        // Other nodes add accounts, too.
         self.0.last_account.fetch_max(self.state().last_account, Ordering::Relaxed);
         AccountId(self.0.last_account.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// The state. No code panics while it holds the lock.
+    /// Locks the state. No code panics while it holds the lock.
     pub(super) fn state(&self) -> RwLockReadGuard<'_, State> {
         self.0.shared.state.read().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,5 +1,5 @@
-//! The alert rules of all accounts together: how far they are matched, and which deliveries are
-//! pending. Only the progress is stored; the queue is rebuilt from the outboxes.
+//! Progress of matching the alert rules of all accounts, and the queue of pending deliveries. Only
+//! the progress is stored; the queue is rebuilt from the outboxes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,20 +9,20 @@ use crate::vocab::ids::{AccountId, DeliveryId, RuleId, UnsubscribeToken};
 use crate::vocab::time::UnixMs;
 use crate::vocab::watermark::Watermark;
 
-/// A pending delivery; the order is that in which they are due.
+/// A pending delivery, ordered by due time.
 pub type Due = (UnixMs, AccountId, RuleId, DeliveryId);
 
-/// How far all rules are matched.
+/// Progress of matching all rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchProgress {
-    /// All rules; `None` before the first start of a server.
+    /// Watermark of all rules; `None` before the first start of a server.
     pub all: Option<Watermark>,
-    /// Rules that are further, while a long list is recorded in pieces.
+    /// Rules that are ahead while a long list is recorded in pieces.
     pub ahead: BTreeMap<(AccountId, RuleId), Watermark>,
 }
 
 impl MatchProgress {
-    /// How far one rule is matched.
+    /// Returns the watermark of one rule.
     pub fn get(&self, account: AccountId, rule: RuleId) -> Option<Watermark> {
         let all = self.all?;
         Some(self.ahead.get(&(account, rule)).map_or(all, |ahead| all.and(*ahead)))
@@ -41,21 +41,22 @@ impl MatchProgress {
     }
 }
 
-/// How far watched names are matched with the log of changes.
+/// Progress of matching watched names with the log of changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChangeProgress {
-    /// Nothing is sent about names that were watched before this until their owner saves settings.
+    /// The change at which matching began. For names that were watched earlier, nothing is sent
+    /// until the owner saves settings.
     pub began: UnixMs,
-    /// The last change that all accounts are matched with.
+    /// The last change with which all accounts are matched.
     pub through: u64,
-    /// A later one and the accounts up to which it is done, while a match is recorded in pieces.
+    /// A later change and the account up to which it is matched, while a match is recorded in pieces.
     pub ahead: Option<(u64, AccountId)>,
 }
 
 row!(ChangeProgress { 1 began, 2 through } optional { 3 ahead });
 
 impl ChangeProgress {
-    /// The last change that an account is matched with.
+    /// Returns the last change with which an account is matched.
     pub fn of(&self, account: AccountId) -> u64 {
         match self.ahead {
             Some((through, upto)) if account <= upto => through,
@@ -85,7 +86,7 @@ pub struct DeliveryQueue {
 }
 
 impl DeliveryQueue {
-    /// Removes the entries of an outbox before it changes.
+    /// Removes the entries of an outbox before the outbox changes.
     pub fn remove(&mut self, account: AccountId, rule: RuleId, outbox: &RuleOutbox) {
         for (at, id) in outbox.pending() {
             self.pending.remove(&(at, account, rule, id));
@@ -95,7 +96,7 @@ impl DeliveryQueue {
         }
     }
 
-    /// Adds the entries of an outbox after it changed.
+    /// Adds the entries of an outbox after the outbox has changed.
     pub fn add(&mut self, account: AccountId, rule: RuleId, outbox: &RuleOutbox) {
         self.pending.extend(outbox.pending().map(|(at, id)| (at, account, rule, id)));
         if let Some(token) = outbox.unsubscribe {
@@ -103,12 +104,12 @@ impl DeliveryQueue {
         }
     }
 
-    /// Pending deliveries, earliest due first.
+    /// Returns the pending deliveries, earliest due first.
     pub fn pending(&self) -> impl ExactSizeIterator<Item = &Due> {
         self.pending.iter()
     }
 
-    /// The rule whose unsubscribe links contain `token`.
+    /// Returns the rule whose unsubscribe links contain `token`.
     pub fn rule_of(&self, token: UnsubscribeToken) -> Option<(AccountId, RuleId)> {
         self.by_token.get(&token).copied()
     }

@@ -1,4 +1,4 @@
-//! The part of the store that its other threads share, and its log.
+//! The part of the store that its threads share, and its log.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -23,29 +23,30 @@ use crate::journal::{AppendError, AppendFuture, Appended, Journal, Position};
 use crate::vocab::clock::Clock;
 use crate::vocab::time::UnixMs;
 
-/// Checkpoints whose digests a node keeps.
+/// Number of checkpoints whose digests a node keeps.
 const CHECKPOINTS_KEPT: usize = 8;
 
 pub struct Shared {
-    /// Everything that was applied, on this machine's disk.
+    /// The journal: all applied records, on this machine's disk.
     pub journal: Arc<Journal>,
-    /// The log of several nodes, of which the journal is then a copy. `None` for a single node.
+    /// The log of a cluster, of which the journal is then a copy. `None` for a single node.
     pub log: Option<SharedLog<Transaction>>,
     /// `None` for a single node.
     pub leadership: Option<Leadership>,
-    /// The journal's folder and disk, to inspect its files.
+    /// The journal's folder and disk, for inspections of its files.
     pub dir: PathBuf,
     pub fs: Arc<dyn Fs>,
-    /// Changed only by the journal's thread, once a record is durable. Locked for one look-up or one
-    /// transaction.
+    /// The state. Only the journal's thread changes it, once a record is durable. Locked for one
+    /// look-up or one transaction.
     pub state: Arc<RwLock<State>>,
     pub checkpoints: Checkpoints,
 }
 
-/// The name of this node, and the term that it leads in.
+/// The name of this node, and the term in which it leads.
 pub struct Leadership {
     pub node: CompactString,
-    /// 0 until this process has taken the lead: one that was killed may have left work half done.
+    /// The term in which this process took the lead; 0 if it has not. An earlier process may have
+    /// left work unfinished.
     pub term: AtomicU64,
 }
 
@@ -55,13 +56,13 @@ impl Leadership {
     }
 }
 
-/// The state that a transaction was decided on.
+/// The basis of the decision on a transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Basis {
     /// The last record that the decision took into account. A later change by another node
     /// conflicts with the transaction.
     pub since: u64,
-    /// Whether a change of the leader since then conflicts, too.
+    /// Whether a change of the leader since then also conflicts.
     pub by_leader: bool,
 }
 
@@ -166,7 +167,7 @@ impl Shared {
         self.journal.append_lazy(kind, payload, self.applying(transaction, after))
     }
 
-    /// The function that applies a transaction once it is durable.
+    /// Returns the function that applies a transaction once it is durable.
     fn applying(
         &self,
         transaction: Transaction,
@@ -181,13 +182,13 @@ impl Shared {
         }
     }
 
-    /// Checks that writes do not only wait for the shared log.
+    /// Fails fast while writes cannot reach the shared log.
     ///
     /// # Errors
     /// [`AppendError`].
     pub fn check_reachable(&self) -> Result<(), AppendError> {
         let Some(log) = &self.log else { return Ok(()) };
-        // A record that cannot be copied here would be stored, but not answered.
+        // A record that cannot be copied here would be stored, but its caller would get no response.
         self.journal.health()?;
         log.check_reachable()
     }
@@ -198,7 +199,7 @@ impl Shared {
         self.log.as_ref().map_or(0, |log| log.applied().seq)
     }
 
-    /// Waits until all that any node wrote before is applied here.
+    /// Waits until all earlier writes of any node are applied here.
     ///
     /// # Errors
     /// [`AppendError`].
@@ -209,10 +210,10 @@ impl Shared {
         }
     }
 
-    /// [`Shared::barrier`], for code that is not async.
+    /// As [`Shared::barrier`], for code that is not async.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Shared::barrier`].
     pub fn barrier_blocking(&self) -> Result<(), AppendError> {
         match &self.log {
             Some(log) => log.barrier_blocking(),
@@ -229,7 +230,7 @@ impl Shared {
         self.log.as_ref().map_or(Ok(()), SharedLog::health)
     }
 
-    /// Ends the logs in order.
+    /// Closes the logs in order.
     ///
     /// # Errors
     /// [`AppendError`].
@@ -241,10 +242,10 @@ impl Shared {
     }
 }
 
-/// Called with the record that puts files into use. The state is locked meanwhile.
+/// Callback for the record that puts files into use. It runs while the state is locked.
 pub type OnServe = Arc<dyn Fn(&Publication, u64) + Send + Sync>;
 
-/// The state of this node, as the shared log changes it. Clones are one.
+/// The state of this node, which the shared log changes. Clones share it.
 #[derive(Clone)]
 pub struct StateReplica {
     pub state: Arc<RwLock<State>>,
@@ -266,12 +267,12 @@ impl StateReplica {
     }
 }
 
-/// The last checkpoints of a node, oldest first. Clones are one list.
+/// The last checkpoints of a node, oldest first. Clones share the list.
 #[derive(Clone, Default)]
 pub struct Checkpoints(Arc<Mutex<VecDeque<Checkpoint>>>);
 
 impl Checkpoints {
-    /// Computes the digest of a state on a thread of its own: it takes a second for a million rows.
+    /// Computes the digest of a state on its own thread, since it takes a second for a million rows.
     fn compute(&self, id: u64, state: Frozen) {
         let kept = Arc::clone(&self.0);
         let compute = move || {
@@ -324,7 +325,7 @@ impl Replica for StateReplica {
             self.checkpoints.compute(id, frozen);
         });
         let served = state.nodes.served.first().filter(|it| before.as_ref() != Some(it)).cloned();
-        // Called before the state can be read, so responses at this position use these files.
+        // This is called before the state can be read, so responses at this position use these files.
         if let Some(publication) = served {
             (self.on_serve)(&publication, shared.seq);
         }

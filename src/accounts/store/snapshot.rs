@@ -1,10 +1,11 @@
-//! The whole state as bytes, and back.
+//! Converts the whole state to bytes and back.
 //!
-//! A snapshot is a list of chunks of at most 1 MiB, each a run of items. An item is its number, its length and its
-//! content: a row, or a list of rows, with numbered fields as those of events (`data/fields`). First come items about
-//! all accounts together, then each account in order of ids, followed by its data in sorted order. A long list takes
-//! several items. Equal states give equal bytes, so a digest of the bytes identifies the state. As with events, a
-//! number is never used for another item, and a reader refuses an item that it does not know.
+//! A snapshot is a list of chunks of at most 1 MiB, each with a sequence of items. An item has a
+//! number, a length and content: a row, or a list of rows, with numbered fields like those of
+//! events (`data/fields`). Items about all accounts come first, then each account in order of ids,
+//! followed by its data in sorted order. A long list takes several items. Equal states give equal
+//! bytes, so a digest of the bytes identifies the state. As with events, the number of an item is
+//! never reused, and a reader refuses unknown items.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ use crate::vocab::watermark::Watermark;
 
 /// Approximate bytes of an item of rows.
 const ITEM_BYTES: usize = 64 << 10;
-/// A chunk ends once it is this long. The longest row, a response of 256 KiB, still fits after it.
+/// Length at which a chunk ends. The longest row, a response of 256 KiB, still fits after it.
 const CHUNK_BYTES: usize = 512 << 10;
 const _: () = assert!(CHUNK_BYTES + ITEM_BYTES + (300 << 10) <= CHUNK_BYTES_MAX);
 
@@ -53,21 +54,21 @@ mod item {
     pub const FORMER: u8 = 0;
     /// A [`StateRow`](super::StateRow): the first item.
     pub const STATE: u8 = 1;
-    /// Rules that are ahead, in order of accounts and rules.
+    /// Rules that are ahead of the others, in order of accounts and rules.
     pub const AHEAD: u8 = 2;
     /// Watched names with an observation, in order.
     pub const OBSERVED: u8 = 3;
-    /// More rows of the table of names that all deliveries refer to.
+    /// Further rows of the table of names to which deliveries refer.
     pub const NAMES: u8 = 4;
     /// An [`AccountRow`](super::AccountRow). The items up to the next account are its data.
     pub const ACCOUNT: u8 = 5;
-    /// As the next two, oldest first.
+    /// These and the next two are ordered oldest first.
     pub const SESSIONS: u8 = 6;
     pub const KEYS: u8 = 7;
     pub const FEEDS: u8 = 8;
     /// In order of ids.
     pub const CLAIMS: u8 = 9;
-    /// As the next one, in order of names.
+    /// This and the next one are in order of names.
     pub const WATCHES: u8 = 10;
     pub const HIDDEN: u8 = 11;
     /// Newest first.
@@ -78,7 +79,7 @@ mod item {
     pub const VOTES: u8 = 14;
     /// In order of the keys' digests.
     pub const RESPONSES: u8 = 15;
-    /// As the next one, in order of rules; of deliveries, oldest first.
+    /// This and the next one are in order of rules; deliveries are then ordered oldest first.
     pub const OUTBOXES: u8 = 16;
     pub const DELIVERIES: u8 = 17;
 }
@@ -88,11 +89,11 @@ struct StateRow {
     last_account: u64,
     last_day: Option<Day>,
     owner: Option<AccountId>,
-    /// How far alert rules are matched.
+    /// Progress of matching alert rules.
     matched: Option<Watermark>,
-    /// How far watched names are matched with changes.
+    /// Progress of matching watched names with changes.
     changes: Option<ChangeProgress>,
-    /// The number of state changes of watched names.
+    /// Number of state changes of watched names.
     state_changes: u64,
     /// Position in the shared log.
     shared: Option<(u64, [u8; 32])>,
@@ -118,7 +119,7 @@ struct AccountRow {
     unverified: Option<Links>,
     telegram_chat: Option<CompactString>,
     columns: Option<Columns>,
-    /// The latest UTC day with test messages, and their number.
+    /// The latest UTC day with test messages, and the number of messages.
     tests: Option<(Day, u32)>,
     watch_alerts: Option<WatchSettings>,
 }
@@ -181,7 +182,7 @@ pub fn write_chunks<E>(state: &Frozen, write: impl FnMut(&[u8]) -> Result<(), E>
     chunks.finish()
 }
 
-/// Digest of a state: BLAKE3 over its chunks, each after its length (`u32`, little-endian).
+/// Returns the digest of a state: BLAKE3 over its chunks, each after its length (`u32`, little-endian).
 pub fn digest(state: &Frozen) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     let hashed = write_chunks(state, |chunk| {
@@ -219,10 +220,10 @@ impl Rows {
     }
 }
 
-/// A snapshot being written.
+/// A writer of a snapshot.
 struct Chunks<W> {
     chunk: Vec<u8>,
-    /// Positions of the names in the table, those in `new_names` included. Equal names have one
+    /// Positions of the names in the table, including those in `new_names`. Equal names have one
     /// position, so that equal states have equal bytes.
     positions: HashMap<Arc<MatchedName>, u32>,
     new_names: Rows,
@@ -230,7 +231,7 @@ struct Chunks<W> {
 }
 
 impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
-    /// Items about all accounts together.
+    /// Writes the items about all accounts together.
     fn header(&mut self, state: &Frozen) -> Result<(), E> {
         let SharedPosition { seq, chain } = state.shared;
         self.row(
@@ -269,7 +270,7 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         self.deliveries(&data.outbox)
     }
 
-    /// Deliveries, each after the names that it refers to.
+    /// Writes deliveries, each after the names to which it refers.
     fn deliveries(&mut self, outbox: &Outbox) -> Result<(), E> {
         let mut rows = Rows::default();
         for (rule, outbox) in outbox.iter() {
@@ -326,7 +327,7 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         self.list(number, &pending)
     }
 
-    /// Writes an item of rows, and none without rows.
+    /// Writes an item of rows, unless there are no rows.
     fn list(&mut self, number: u8, rows: &Rows) -> Result<(), E> {
         if rows.count == 0 {
             return Ok(());
@@ -395,7 +396,7 @@ impl AccountRow {
 }
 
 impl OutboxRow {
-    /// `None` for an outbox of deliveries alone.
+    /// `None` for an outbox that has only deliveries.
     fn new(rule: RuleId, outbox: &RuleOutbox) -> Option<OutboxRow> {
         let RuleOutbox { unsubscribe, off, failing, .. } = outbox;
         let is_bare = unsubscribe.is_none() && off.is_empty() && failing.is_empty();
@@ -433,7 +434,7 @@ impl DeliveryRow {
         }
     }
 
-    /// The delivery; `None` if it refers to a name that is not in `table`.
+    /// Returns the delivery; `None` if it refers to a name that is not in `table`.
     fn into_delivery(self, table: &[Arc<MatchedName>]) -> Option<Delivery> {
         let DeliveryRow { kind, at, list_day, total, .. } = self;
         let name = |at: &u32| table.get(usize::try_from(*at).ok()?).map(Arc::clone);
@@ -460,16 +461,16 @@ impl DeliveryRow {
 #[derive(Default)]
 pub struct Loader {
     state: State,
-    /// The table of names that deliveries refer to.
+    /// The table of names to which deliveries refer.
     names: Vec<Arc<MatchedName>>,
     /// The account whose data is being read. Its lists may continue in the next item.
     open: Option<Box<Account>>,
-    /// See [`Loader::take_chains`].
+    /// Chains of the shared log; see [`Loader::take_chains`].
     chains: Vec<Chain>,
 }
 
 impl Loader {
-    /// The state that everything read leads to, at `position`.
+    /// Returns the resulting state, at `position`.
     pub fn into_state(mut self, position: Position) -> State {
         self.finish_account();
         self.state.begin(position);
@@ -516,7 +517,8 @@ impl Loader {
         Ok(())
     }
 
-    /// Returns the chains of the shared log before the last record, oldest first, as far as it was read.
+    /// Returns the chains of the shared log before the last record, oldest first, as far as the log
+    /// was read.
     pub fn take_chains(&mut self) -> Vec<Chain> {
         std::mem::take(&mut self.chains)
     }
@@ -542,7 +544,7 @@ impl State {
     }
 }
 
-/// Adds an item to the account that it belongs to.
+/// Adds an item to its account.
 fn add_item(
     account: &mut Account,
     number: u8,

@@ -1,6 +1,6 @@
-//! Writes snapshots in the background, so that a start reads one snapshot and little log.
+//! Writes snapshots in the background, so that a start reads one snapshot and a short log.
 //!
-//! A thread of its own writes one snapshot at a time, when the log has grown. The journal's writer
+//! A dedicated thread writes one snapshot at a time, when the log has grown. The journal's writer
 //! waits only while the pointers to the accounts are copied.
 
 use std::path::Path;
@@ -17,26 +17,26 @@ use crate::journal::{JournalError, Position, SnapshotReport, SnapshotWriter};
 /// Interval at which the thread checks the log without a notification.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 
-/// Why a snapshot was not written.
+/// Reason why a snapshot was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error("the store is closing")]
     Stopping,
-    /// A snapshot of such a state would replace the sound log.
+    /// The state was changed in part. A snapshot of it would replace the sound log.
     #[error("a change panicked halfway; restart the server, which reads the journal again")]
     Poisoned,
 }
 
-/// The snapshot thread. Dropping it stops it.
+/// The snapshot thread, which stops on drop.
 pub struct Snapshotter {
     control: Arc<Control>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Control {
-    /// Whether to check if a snapshot is due.
+    /// Whether the thread must check if a snapshot is due.
     wanted: Mutex<bool>,
     woken: Condvar,
     stopping: AtomicBool,
@@ -49,7 +49,7 @@ struct Control {
 
 impl Snapshotter {
     /// Starts the thread. A snapshot is due when the log has grown by `after_bytes` since the last
-    /// one, or by half the size of that one (`last_bytes` at the start) if it is more.
+    /// one, or by half the size of that one (`last_bytes` at the start) if that is more.
     pub fn start(shared: &Arc<Shared>, after_bytes: u64, last_bytes: u64) -> Snapshotter {
         let control = Arc::new(Control {
             wanted: Mutex::new(false),
@@ -88,7 +88,7 @@ impl Snapshotter {
         self.control.write(&state, shared.journal.backup(at, file)?)
     }
 
-    /// Ends the thread and abandons a snapshot that is being written.
+    /// Stops the thread and abandons a snapshot that is being written.
     pub fn stop(&self) {
         self.control.stopping.store(true, Ordering::Relaxed);
         *lock(&self.control.wanted) = true;
@@ -134,8 +134,8 @@ impl Control {
         match self.snapshot(shared) {
             Ok(_) | Err(SnapshotError::Stopping) => {}
             Err(err) => {
-                // No data is lost, but the next start takes longer. Wait before the next try: the cause may
-                // persist.
+                // No data is lost, but the next start takes longer. Wait before the next attempt,
+                // since the cause may persist.
                 let due = shared.journal.log_bytes_since_snapshot() + self.after_bytes.max(1);
                 self.due_bytes.store(due, Ordering::Relaxed);
                 tracing::error!(error = %err, next_at_log_bytes = due, "snapshot failed");
@@ -176,10 +176,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The state at one record, and the position of that record.
+/// Returns the state at one record, and the position of that record.
 ///
 /// # Errors
-/// [`SnapshotError::Poisoned`]: a record was applied in part.
+/// [`SnapshotError::Poisoned`]: a record was only applied in part.
 fn freeze(shared: &Shared) -> Result<(Frozen, Position), SnapshotError> {
     let state = shared.state.read().map_err(|_| SnapshotError::Poisoned)?;
     Ok((state.freeze(), state.position))

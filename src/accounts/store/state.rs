@@ -40,8 +40,8 @@ use crate::vocab::watermark::Watermark;
 
 /// All accounts and their data.
 ///
-/// A reader keeps the moment that it took, and a change copies only a chunk of what a reader holds: no
-/// event holds the lock of the state for longer than a millisecond.
+/// A reader keeps the state of the moment when it took it, and a change copies only a chunk of the
+/// data that readers hold: no event locks the state for longer than a millisecond.
 #[derive(Default)]
 pub struct State {
     pub accounts: Accounts,
@@ -49,22 +49,22 @@ pub struct State {
     by_key: HashMap<KeyDigest, AccountId>,
     by_feed: HashMap<TokenDigest, AccountId>,
     by_session: HashMap<TokenDigest, AccountId>,
-    /// By verification link.
+    /// Accounts by verification link.
     by_link: HashMap<TokenDigest, AccountId>,
     /// Sums of the accounts' votes, by name.
     votes: Sorted<CompactString, Tally>,
     /// All watched names and their observations.
     pub watched: Watched,
-    /// How far all alert rules are matched.
+    /// Progress of matching all alert rules.
     pub progress: MatchProgress,
-    /// How far watched names are matched with changes; `None` before that began.
+    /// Progress of matching watched names with changes; `None` before matching began.
     pub changes: Option<ChangeProgress>,
     pub queue: DeliveryQueue,
     /// Approximate memory of all accounts and their rows.
     pub data_bytes: u64,
-    /// Names of a list that is recorded in several records, to be shared by its messages.
+    /// Names of a list that is being recorded in several records, whose messages share them.
     list_names: FxHashSet<Arc<MatchedName>>,
-    /// The account that the first visit to a single-user server made.
+    /// The account that the first visit to a single-user server created.
     pub owner: Option<AccountId>,
     /// The highest account id so far.
     pub last_account: u64,
@@ -72,14 +72,15 @@ pub struct State {
     pub last_day: Option<Day>,
     /// The last record applied, or the position of the journal when it was opened.
     pub position: Position,
-    /// The last record of the shared log that was applied; the default if none was, or if this node wrote on its
-    /// own since.
+    /// The last record of the shared log that was applied; the default if there was none, or if the
+    /// node has written as a single node since.
     pub shared: SharedPosition,
     /// State that the nodes of a cluster share.
     pub nodes: Nodes,
 }
 
-/// Approximate memory of an account without rows: names, hashes, sessions and its place in each index.
+/// Approximate size in memory of an account without rows: names, hashes, sessions and its entry in
+/// each index.
 const ACCOUNT_BYTES: u64 = 2_048;
 
 /// All accounts, in order of their ids.
@@ -104,10 +105,10 @@ impl Tally {
 /// Numbers of accounts and rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Disabled ones included.
+    /// Number of accounts, disabled ones included.
     pub accounts: u64,
     pub claims: u64,
-    /// Entries of all watchlists.
+    /// Number of entries of all watchlists.
     pub watches: u64,
     pub rules: u64,
     pub votes: u64,
@@ -136,7 +137,7 @@ impl Counts {
     }
 }
 
-/// The state at one moment, to be written as a snapshot while the state changes.
+/// The state at one moment, for a snapshot that is written while the state changes.
 pub struct Frozen {
     pub accounts: Accounts,
     pub owner: Option<AccountId>,
@@ -150,15 +151,15 @@ pub struct Frozen {
 }
 
 impl State {
-    /// Applies the transaction of the record at `position`. Cannot fail, reads no clock, and gives
-    /// the same state for the same transactions. Events of an account that does not exist change
-    /// nothing; a sound journal has none.
+    /// Applies the transaction of the record at `position`. It cannot fail, reads no clock, and
+    /// gives the same state for the same transactions. Events of an account that does not exist
+    /// have no effect; a sound journal has no such events.
     pub fn apply(&mut self, transaction: Transaction, position: Position) {
         for event in transaction.0 {
             self.apply_event(event);
         }
         self.position = position;
-        // Not a copy of any shared log from here on.
+        // From here on, the data is not a copy of a shared log.
         self.shared = SharedPosition::default();
         self.nodes = Nodes::default();
     }
@@ -174,7 +175,7 @@ impl State {
     ) {
         for event in transactions.into_iter().flat_map(|transaction| transaction.0) {
             if let Event::Checkpoint { id } = event {
-                // Nodes may apply several records at once, so their positions differ here.
+                // Nodes may apply several records at once, so their positions may differ here.
                 checkpoint(id, Frozen { shared: SharedPosition::default(), ..self.freeze() });
             }
             self.apply_event(event);
@@ -317,13 +318,13 @@ impl State {
         account.access.link().is_some_and(|(link, _)| link.is(presented)).then_some(account)
     }
 
-    /// Number of votes for and against a name.
+    /// Returns the numbers of votes for and against a name.
     pub fn votes(&self, name: &DomainName) -> (u32, u32) {
         let Tally { up, down } = self.votes.get(name.as_str()).copied().unwrap_or_default();
         (up, down)
     }
 
-    /// The state as it is now, at the cost of a pointer per hundred accounts and watched names.
+    /// Returns the current state, at the cost of a pointer per hundred accounts and watched names.
     pub fn freeze(&self) -> Frozen {
         Frozen {
             accounts: self.accounts.clone(),
@@ -603,9 +604,9 @@ impl State {
         }
     }
 
-    /// Queues the messages of a list; with `done`, all rules are matched with it. Skips rules that
-    /// were paused or removed after they were matched, rules of disabled accounts, and rules that
-    /// already have the list: a record whose outcome was unknown is written again.
+    /// Queues the messages of a list; with `done`, all rules are then matched with it. Skips rules
+    /// that were paused or removed after they were matched, rules of disabled accounts, and rules
+    /// that are done with the list, since a record with an unknown outcome is written again.
     fn queue_matches(
         &mut self,
         through: Watermark,
@@ -637,8 +638,8 @@ impl State {
         }
     }
 
-    /// Queues messages about watched names. Disabled accounts are skipped, and those that are done with the
-    /// changes, as in [`State::queue_matches`].
+    /// Queues messages about watched names. As in [`State::queue_matches`], skips disabled accounts
+    /// and those that are done with the changes.
     fn queue_changes(
         &mut self,
         through: u64,

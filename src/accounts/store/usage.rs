@@ -1,4 +1,4 @@
-//! Charging requests and exports, and recording the counts.
+//! Charges requests and exports, and records the counts.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use crate::vocab::ids::AccountId;
 
 /// Part of a day's allowance that a node of a cluster reserves at a time.
 const BLOCK_PARTS: u32 = 100;
-/// Attempts to reserve while other nodes do.
+/// Maximum attempts to reserve while other nodes reserve, too.
 const ATTEMPTS_MAX: u64 = 10;
-/// Begins the key of the lock of an allowance, which is not that of its account.
+/// Prefix of the lock key of an allowance, which has its own lock besides that of the account.
 const ALLOWANCE: &str = "allowance";
 
 fn block(limit: u32) -> u32 {
@@ -51,8 +51,8 @@ impl Store {
         allowance
     }
 
-    /// Charges one at `now`, if that needs no waiting: on a node of a cluster, this node may have to reserve a part of
-    /// the day's allowance first.
+    /// Charges one at `now` if that needs no waiting. A node of a cluster may first have to reserve
+    /// a part of the day's allowance.
     pub fn try_charge(
         &self,
         counter: Counter,
@@ -69,7 +69,7 @@ impl Store {
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             let (store, caller) = (self.clone(), caller.clone());
-            // If this fails, the next request that finds nothing left reports the error.
+            // If this fails, the next request without an allowance reports the error.
             runtime.spawn(async move {
                 let _ = store.reserve(counter, &caller, now, block(limit) / 2).await;
             });
@@ -77,7 +77,7 @@ impl Store {
         Some(allowance)
     }
 
-    /// The day's allowance at `now`. Charges nothing.
+    /// Returns the day's allowance at `now`, without a charge.
     pub fn allowance(&self, counter: Counter, caller: &Caller, now: DateTime<Utc>) -> Allowance {
         let (limit, is_node) = (self.allowed(counter, caller), self.0.shared.log.is_some());
         caller.usage.left(counter, self.day(now), limit, is_node)
@@ -96,7 +96,7 @@ impl Store {
                 return allowance;
             }
             let (store, asking) = (self.clone(), caller.clone());
-            // It completes even if the client of this request disconnects.
+            // The reservation completes even if the client of this request disconnects.
             let reserved =
                 tokio::spawn(async move { store.reserve(counter, &asking, now, 0).await }).await;
             let is_unreachable = !matches!(
@@ -153,11 +153,12 @@ impl Store {
         }
     }
 
-    /// The UTC day that counts at `now`: that of the clock, unless it is the day or two before the latest one that was
-    /// recorded: setting the clock back does not reopen a day. While the clock is not trusted, the recorded day counts.
+    /// Returns the UTC day that counts at `now`. That is the day of the clock, unless it is one or
+    /// two days before the latest recorded one: setting the clock back does not reopen a day. While
+    /// the clock is not trusted, the recorded day counts.
     pub(crate) fn day(&self, now: DateTime<Utc>) -> Day {
         let day = Day::nearest(now);
-        // The record of a day may be under way.
+        // The record of the day may be under way.
         let noted = Day::from_raw(self.0.last_day.load(Ordering::Relaxed));
         let Some(recorded) = self.state().last_day.max(noted) else {
             if self.0.clock.stores() {
@@ -181,8 +182,8 @@ impl Store {
         day
     }
 
-    /// Records a day, once while that is under way. If it fails, the next request records it, or the next record of
-    /// usage carries the day.
+    /// Records a day, unless that is already under way. If it fails, the next request records it,
+    /// or the next record of usage carries the day.
     fn note_day(&self, event: Event, day: Day) -> bool {
         let last = &self.0.last_day;
         let is_new = last.swap(day.raw(), Ordering::Relaxed) != day.raw();
@@ -200,7 +201,7 @@ impl Store {
         }
         let accounts = self.state().accounts.clone();
         for account in accounts.values() {
-            // Not the day of a wrong clock.
+            // The day of a wrong clock is not recorded.
             let is_over = |used: &DayUsage| used.day <= self.state().last_day;
             let unnoted = account.usage.take_unnoted().filter(is_over);
             let note = unnoted.and_then(|used| usage_noted(account.id, used));

@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 use crate::event::{Event, RowOf, Transaction};
 
-/// One waiter each. A notification without a waiter is kept for the next one.
+/// Notifications, each for one waiter. A notification without a waiter is kept for the next one.
 #[derive(Clone, Default)]
 pub struct Wakes {
     pub deliveries: Arc<Notify>,
@@ -16,7 +16,7 @@ pub struct Wakes {
 }
 
 impl Wakes {
-    /// The notifications to send once this transaction has been applied.
+    /// Returns the notifications to send once this transaction has been applied.
     pub fn after(&self, transaction: &Transaction) -> impl FnOnce() + Send + 'static + use<> {
         let (mut deliveries, mut watches, mut observations) = (None, None, None);
         let mut files = None;

@@ -1,4 +1,5 @@
-//! All watched names with their newest observation, each once, for any number of watchers.
+//! All watched names with their newest observation. Each name is stored once, for any number of
+//! watchers.
 
 use crate::data::fields::row;
 use crate::data::sorted::Sorted;
@@ -12,16 +13,16 @@ const FORMER_MAX: usize = 8;
 #[derive(Clone, Default)]
 pub struct Watched {
     names: Sorted<DomainName, Entry>,
-    /// State changes so far, which numbers them.
+    /// Number of state changes so far.
     changes: u64,
 }
 
-/// One name. Invariant: it has a watcher, except while a snapshot is loaded.
+/// A watched name. Invariant: it has a watcher, except while a snapshot is being loaded.
 #[derive(Clone, Default)]
 struct Entry {
     watchers: u32,
     observation: Option<Observation>,
-    /// States before that of the observation, oldest first.
+    /// Previous states, oldest first.
     former: Vec<FormerState>,
     /// Number of the change to the state of the observation; 0 for a first state.
     change: u64,
@@ -40,32 +41,32 @@ row!(ObservedRow { 1 name, 2 observation } optional { 3 former, 4 change });
 /// A change of the registry state of a watched name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateChange {
-    /// Its number: state changes are numbered from 1, in the order of the journal.
+    /// Its number. State changes are numbered from 1, in the order of the journal.
     pub number: u64,
     pub name: DomainName,
-    /// The state before, without those that are unknown.
+    /// The previous known state.
     pub before: Option<RdapState>,
-    /// The newest observation of the state after.
+    /// The newest observation of the new state.
     pub observation: Observation,
 }
 
 impl Watched {
-    /// Whether an account watches the name.
+    /// Returns true if an account watches the name.
     pub fn holds(&self, name: &DomainName) -> bool {
         self.names.get(name).is_some()
     }
 
-    /// The newest observation of a name.
+    /// Returns the newest observation of a name.
     pub fn observation(&self, name: &DomainName) -> Option<Observation> {
         self.names.get(name)?.observation
     }
 
-    /// States of a name before that of its newest observation, oldest first.
+    /// Returns the previous states of a name, oldest first.
     pub fn former(&self, name: &DomainName) -> &[FormerState] {
         self.names.get(name).map_or(&[], |entry| &entry.former)
     }
 
-    /// Number of watched names, and of those without an observation.
+    /// Returns the number of watched names, and of those without an observation.
     pub fn counts(&self) -> (usize, usize) {
         (self.names.len(), self.names.len() - self.by_name().count())
     }
@@ -80,7 +81,7 @@ impl Watched {
         }
     }
 
-    /// Removes a watcher of a name. The last one takes the observation along.
+    /// Removes a watcher of a name. With the last one, the observation is removed.
     pub fn remove(&mut self, name: &DomainName) {
         let Some(entry) = self.names.get_mut(name) else { return };
         entry.watchers = entry.watchers.saturating_sub(1);
@@ -115,12 +116,12 @@ impl Watched {
         self.changes = changes;
     }
 
-    /// The number of state changes.
+    /// Returns the number of state changes.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Rows for a snapshot, in order of names.
+    /// Returns the rows for a snapshot, in order of names.
     pub fn rows(&self) -> impl Iterator<Item = ObservedRow> {
         self.names.iter().filter_map(|(name, entry)| {
             let Entry { observation, former, change, .. } = entry;
@@ -129,7 +130,7 @@ impl Watched {
         })
     }
 
-    /// State changes after number `since`, the last one of each name, in their order.
+    /// Returns the state changes after number `since` in order, only the last one of each name.
     pub fn changed_since(&self, since: u64) -> Vec<StateChange> {
         let changed = self.names.iter().filter(|(_, entry)| entry.change > since);
         let mut changes: Vec<_> = changed
@@ -147,7 +148,7 @@ impl Watched {
         changes
     }
 
-    /// All observations, in order of names.
+    /// Returns all observations, in order of names.
     pub fn by_name(&self) -> impl Iterator<Item = (&DomainName, Observation)> {
         self.names.iter().filter_map(|(name, entry)| Some((name, entry.observation?)))
     }

@@ -1,4 +1,4 @@
-//! Limits of bytes and of writes, and the time that a write holds the state.
+//! Limits on bytes and on writes, and the time for which a write locks the state.
 
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ fn options(dir: &std::path::Path, plans: Plans, limits: AccountLimits) -> StoreO
     StoreOptions { limits: Some(limits), ..StoreOptions::new(dir, plans, clock) }
 }
 
-/// A world whose free plan has 1 MiB and these writes a minute.
+/// Returns a world whose free plan has 1 MiB and this number of writes per minute.
 fn world(limits: AccountLimits, writes_per_minute: u32) -> World {
     let World { dir, store, runtime } = World::new();
     drop(store.close());
@@ -68,7 +68,7 @@ fn an_account_is_limited_in_bytes() {
     let text = plan_limit::<()>(Err(refused));
     assert!(text.contains("free plan") && text.contains("1 MiB"), "{text}");
 
-    // Rows of every kind count, and are refused at the limit.
+    // Rows of every kind count and are refused at the limit.
     let kept = world.add_claim_by(&ann, attempted("b.com"), keyed(noon(), "k", 1));
     let small = kept.is_ok();
     let long = "n".repeat(200);
@@ -94,7 +94,7 @@ fn an_account_is_limited_in_bytes() {
     world.wait(world.store.remove_claim(&ann, ids[1])).expect("removed");
     world.add_claim(&ann, with_notes(9_000)).expect("room again");
 
-    // The bytes are those of the rows, after a replay and from a snapshot.
+    // The bytes are the same after a replay and from a snapshot.
     let before = world.store.data_bytes();
     let World { dir, store, runtime } = world;
     store.close().expect("closed");
@@ -121,7 +121,7 @@ fn kept_responses_count_and_make_room_after_a_day() {
     let added = (0..20).take_while(|key| post(*key, noon()).is_ok()).count();
     assert_eq!(added, 5, "responses of 200,000 bytes in 1 MiB");
     assert!(world.add_claim(&ann, attempted("b.com")).is_ok(), "a small row fits");
-    // The first write that a day later expires them is decided before they are dropped.
+    // A day later, the first write is decided before its event drops the expired responses.
     let later = noon() + Duration::hours(25);
     world
         .wait(add_claim(world.store.clone(), ann.clone(), attempted("c.com"), plain(later)))
@@ -203,7 +203,8 @@ fn claim_number(number: u64) -> Claim {
     Claim { id, ..super::super::fixtures::claim() }
 }
 
-/// The longest of these changes, without the slowest tenth: a busy machine interrupts some.
+/// Returns the longest of these changes, without the slowest tenth, since a busy machine interrupts
+/// some.
 fn longest_us(times: &mut [u128]) -> u128 {
     times.sort_unstable();
     times[times.len() * 9 / 10]
@@ -225,7 +226,7 @@ fn a_change_of_the_largest_account_locks_the_state_briefly() {
     (1..=60_000).for_each(|number| put(&mut state, number * 2));
     let mut times: Vec<_> = (0..100)
         .map(|number| {
-            // A request and a snapshot hold everything as it was.
+            // A request and a snapshot hold the previous state.
             let (data, frozen) =
                 (Arc::clone(&state.account(account).expect("there").data), state.freeze());
             let begun = Instant::now();
@@ -244,7 +245,7 @@ fn a_change_of_the_largest_account_locks_the_state_briefly() {
 }
 
 #[test]
-fn a_snapshot_of_a_state_that_was_changed_in_part_is_refused() {
+fn a_snapshot_of_a_partly_changed_state_is_refused() {
     let world = World::new();
     world.account("ann@example.com", Plan::Free);
     let state = Arc::clone(&world.store.0.shared.state);

@@ -168,7 +168,7 @@ fn paused_removed_and_disabled_rules_get_nothing() {
     world.change_rule(&ann, stopped, stop).expect("stopped");
     world.wait(world.store.remove_rule(&ann, removed)).expect("removed");
     world.store.disable(&email("bob@example.com")).expect("disabled");
-    // The plan now includes one rule, and only mails.
+    // The plan now includes one rule, and only mail channels.
     world.store.set_plan(&email("eve@example.com"), Plan::Free).expect("set");
     let matchable: Vec<_> = world.store.matchable_rules();
     let found: std::collections::HashSet<_> =
@@ -242,7 +242,7 @@ fn a_crash_in_a_long_list_queues_nothing_twice() {
     world.reopened();
 }
 
-/// A record whose outcome was unknown is written again, with other ids.
+/// A record with an unknown outcome is written again, with other ids.
 #[test]
 fn matches_that_are_recorded_twice_are_sent_once() {
     let world = World::new();
@@ -340,7 +340,7 @@ fn five_days_without_a_delivery_switch_a_channel_off() {
         for pending in world.store.pending_deliveries() {
             let problem = Problem::Timeout;
             let outcome = match &*pending.delivery.channel {
-                // The webhook works on the third day, so that its days are counted from the fourth.
+                // The webhook works on the third day, so the count restarts on the fourth.
                 Channel::Webhook { .. } if day == 3 => AttemptOutcome::Delivered,
                 _ => AttemptOutcome::Failed { problem },
             };
@@ -354,7 +354,7 @@ fn five_days_without_a_delivery_switch_a_channel_off() {
         }
         world = world.reopened();
     }
-    // Mail and Telegram are not blamed: all their messages go through one server.
+    // Mail and Telegram channels stay on, because all their messages go through one server.
     let told: Vec<_> = closed.iter().map(|(day, it)| (*day, &*it.channel, it.problem)).collect();
     let hooks = webhook("https://hooks.example.com/x");
     assert_eq!(told, [(5, &slack, Problem::Timeout), (9, &hooks, Problem::Timeout)]);
@@ -390,7 +390,7 @@ fn channels_stay_off_until_their_owner_changes_them() {
     assert_eq!(off, Some(SwitchedOff { reason: OffReason::Gone, at: at(1) }));
     assert_conflict(world.requeue(&ann, rule, hooks[1].delivery.id), "switched off");
 
-    // All mails of the rule have the same link.
+    // All mails of the rule have the same unsubscribe link.
     let mails: Vec<_> =
         pending.iter().filter(|it| *it.delivery.channel == Channel::Email).collect();
     let link = mails[1].unsubscribe.expect("a mail");
@@ -456,7 +456,7 @@ fn the_last_100_deliveries_and_the_names_of_10_failed_ones_are_kept() {
     assert_conflict(world.requeue(&ann, rule, kept[FAILED_WITH_NAMES_MAX].id), "no longer kept");
     world.settle(&first, AttemptOutcome::Delivered, 500);
     assert_eq!(world.deliveries(&ann, rule).len(), DELIVERIES_KEPT_MAX);
-    // The first mail is forgotten by then, the link in it is not.
+    // By then, the first mail was dropped, but its link still works.
     let world = world.reopened();
     assert!(world.store.user_data(&ann).delivery(rule, first.delivery.id).is_none());
     let link = first.unsubscribe.expect("a mail");
@@ -493,7 +493,7 @@ fn test_messages_are_limited_per_account_and_day() {
 }
 
 impl World {
-    /// Switches the mails of a rule off.
+    /// Switches off the mails of a rule.
     fn record_off(&self, caller: &Caller, rule: RuleId) {
         let pending = self.store.pending_deliveries();
         let of_rule = |it: &&PendingDelivery| it.account == caller.account && it.rule.id == rule;

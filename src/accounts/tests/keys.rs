@@ -44,7 +44,7 @@ fn keys_have_scopes_names_and_days_of_use() {
 }
 
 #[test]
-fn expired_keys_do_not_work_and_are_forgotten_later() {
+fn expired_keys_do_not_work_and_are_removed_later() {
     let World { dir, store, runtime } = World::new();
     store.add_account(&email("ann@example.com"), Plan::Pro, None).expect("added");
     let day = |store: &Store, days| {
@@ -96,7 +96,7 @@ fn a_replaced_key_stops_at_once_or_a_day_later() {
 }
 
 #[test]
-fn an_account_has_ten_keys() {
+fn an_account_has_at_most_ten_keys() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let make = |name: &str| {

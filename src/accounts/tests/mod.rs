@@ -86,7 +86,7 @@ fn watch(text: &str, in_corpus: bool) -> Watch {
     }
 }
 
-/// A response with the id in it, so that responses differ.
+/// Returns a response that contains the id, so that responses differ.
 fn created(id: impl std::fmt::Display) -> Receipt {
     Receipt { code: 201, bytes: id.to_string().into_bytes() }
 }
@@ -109,7 +109,7 @@ impl World {
         self.store.authenticate(key.reveal()).expect("a working key")
     }
 
-    /// Reopens the store and checks that nothing has changed.
+    /// Reopens the store and checks that its data has not changed.
     fn reopened(self) -> World {
         let World { dir, store, runtime } = self;
         let (other, list) = (store.clone(), store.list());
@@ -348,7 +348,7 @@ fn external_names_consume_quota_and_release_it() {
     world.wait(world.store.remove_watch(&ann, &name("ext5.com"))).expect("removed");
     world.add_watch(&ann, watch("y3.com", false)).expect("the removed name released its quota");
 
-    // An existing entry that has arrived is returned as it is now.
+    // An existing entry whose name has arrived is returned in its new state.
     let arrived = Watch { arrived: vec![name("ext6.com")], ..watch("ext6.com", true) };
     assert_eq!(world.add_watch(&ann, arrived).expect("there"), Outcome::AlreadyThere);
     let world = world.reopened();
@@ -426,7 +426,7 @@ fn webhooks_keep_their_secrets() {
 }
 
 #[test]
-fn votes_add_up_with_one_per_account() {
+fn each_account_has_one_vote_per_name() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Pro);
     let bob = world.account("bob@example.com", Plan::Pro);
@@ -647,10 +647,10 @@ fn a_write_completes_if_its_caller_is_dropped() {
     for at in 0..10 {
         let watch = watch(&format!("ext{at}.com"), false);
         let mut adding = Box::pin(add_watch(world.store.clone(), ann.clone(), watch));
-        // Dropped after its first poll, which has put it on its way.
+        // The write is dropped after its first poll, which has submitted it.
         world.wait(async { drop(futures_util::poll!(adding.as_mut())) });
         drop(adding);
-        // Waits for the account's turn, which comes once the previous command is applied.
+        // This waits for the account's lock, which is free once the previous command is applied.
         let next = world.wait(world.store.remove_watch(&ann, &name("no.com")));
         assert_not_found(next);
         assert!(world.store.user_data(&ann).watch(&name(&format!("ext{at}.com"))).is_some());
@@ -700,7 +700,7 @@ fn claims_come_newest_first_then_by_id() {
     assert!(order.is_sorted_by(|before, after| before > after), "{order:?}");
 }
 
-/// Two accounts with some data of every kind.
+/// Adds two accounts with some data of every kind.
 fn populate(world: &World) -> (Caller, Caller) {
     let ann = world.account("ann@example.com", Plan::Api);
     let bob = world.account("bob@example.com", Plan::Core);
@@ -770,7 +770,7 @@ fn snapshots_are_written_as_the_log_grows() {
         ..StoreOptions::new(dir.path(), Plans::default(), clock)
     };
     let store = Store::open_with(options()).expect("opened");
-    // The thread takes its time: writes until the first one shows, which more than makes it due.
+    // The thread runs asynchronously: write until the first snapshot exists, which is more than enough.
     let is_snapshot = |path: &std::path::Path| path.extension().is_some_and(|it| it == "snap");
     let has_one = || {
         let files = std::fs::read_dir(dir.path().join("journal")).expect("a folder");
@@ -783,7 +783,7 @@ fn snapshots_are_written_as_the_log_grows() {
         assert!(at < 50_000, "no snapshot was made");
     }
     let digest = store.state_digest();
-    // Closing waits for a snapshot in hand or gives it up; either way the state is whole.
+    // Closing waits for a snapshot under way or abandons it. The state is complete in either case.
     store.close().expect("closed");
     let store = Store::open_with(options()).expect("opened");
     assert_eq!(store.state_digest(), digest);

@@ -43,7 +43,7 @@ impl World {
 }
 
 #[test]
-fn sessions_last_over_restarts_until_logout() {
+fn sessions_survive_restarts_until_logout() {
     let world = World::new();
     let first = world.sign_up("ann@example.com");
     let ann = world.store.person(&first, after(1)).expect("a session");
@@ -71,7 +71,7 @@ fn sessions_expire() {
     let mut at = 0;
     while at < 12 * 60 {
         assert!(world.store.person(&token, after(at)).is_some(), "{at} minutes");
-        // The recorded use is applied a moment later.
+        // The recorded use is applied asynchronously.
         let (from, digest) = (std::time::Instant::now(), token.digest());
         let is_noted = || {
             let state = world.store.state();
@@ -79,7 +79,7 @@ fn sessions_expire() {
             !session.is_to_be_noted(UnixMs::from_instant(after(at)))
         };
         while !is_noted() {
-            assert!(from.elapsed().as_secs() < 10, "the use at {at} minutes was not noted");
+            assert!(from.elapsed().as_secs() < 10, "the use at {at} minutes was not recorded");
             std::thread::yield_now();
         }
         at += 24;
@@ -127,7 +127,7 @@ fn only_the_right_password_of_an_enabled_account_logs_in() {
 }
 
 #[test]
-fn an_address_is_taken_once() {
+fn an_address_can_be_used_once() {
     let world = World::new();
     let token = world.sign_up("ann@example.com");
     let again = |address: &str| {
@@ -141,7 +141,7 @@ fn an_address_is_taken_once() {
     assert!(world.store.has_account(&email("bob@example.com")));
     assert!(!world.store.has_account(&email("eve@example.com")));
     assert!(world.store.person(&token, noon()).is_some());
-    // All at once: one of them gets it.
+    // All sign up at once, and only one gets the address.
     let store = world.store.clone();
     let all = (0..8).map(|_| {
         let store = store.clone();
@@ -181,7 +181,7 @@ fn a_new_password_ends_all_other_sessions() {
     assert!(world.store.person(&new, noon()).is_some());
     assert!(world.log_in("ann@example.com", RIGHT, noon()).is_none());
     assert!(world.log_in("ann@example.com", "battery staple", noon()).is_some());
-    // Set by an operator.
+    // An operator sets the password.
     let hash = password("operator's own").hash().expect("hashed");
     world.store.set_password(&email("ann@example.com"), hash).expect("set");
     assert!(world.store.person(&new, noon()).is_none());
@@ -310,7 +310,7 @@ fn owners_issue_keys_and_see_their_usage() {
     assert_not_found(world.wait(world.store.issue_own_key(&ann, noon())).map(|_| ()));
 }
 
-/// No file of the store holds a session id, a link or a password.
+/// No file of the store contains a session id, a link or a password.
 #[test]
 fn tokens_and_passwords_are_not_stored() {
     let world = World::new();

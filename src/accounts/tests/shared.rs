@@ -25,7 +25,7 @@ fn open_node(dir: &Path, name: &str, stream: &Memory) -> Store {
     Store::open_shared(options, name, stream.clone(), Arc::new(|_, _| {})).expect("opened")
 }
 
-/// Adds an account; tries again when another node was first with something else.
+/// Adds an account, and retries if another node made a conflicting change.
 fn add(store: &Store, address: &str) -> Result<AccountId, CommandError> {
     loop {
         match store.add_account(&email(address), Plan::Pro, None) {
@@ -54,14 +54,14 @@ fn digests(stores: &[&Store]) -> Vec<String> {
 }
 
 #[test]
-fn what_one_node_writes_the_others_have() {
+fn writes_of_one_node_reach_the_others() {
     let folder = tempfile::tempdir().expect("a folder");
     let stream = Memory::default();
     stream.fails_one_in.store(20, Ordering::Relaxed);
     let names = ["a", "b", "c"];
     let stores: Vec<Store> =
         names.iter().map(|name| open_node(&folder.path().join(name), name, &stream)).collect();
-    // All at once, half of the addresses on two nodes.
+    // All run concurrently; half of the addresses are used on two nodes.
     let added = std::thread::scope(|scope| {
         let mut running = Vec::new();
         for (at, store) in stores.iter().enumerate() {
@@ -82,11 +82,11 @@ fn what_one_node_writes_the_others_have() {
     let mut ids: Vec<u64> = accounts.iter().map(|account| account.id.0).collect();
     ids.dedup();
     assert_eq!((accounts.len(), ids.len()), (30, 30));
-    // A key that one node made works on another, and after a start.
+    // A key that one node created works on another, and after a restart.
     let key = one.issue_key(&email("0@example.com")).expect("a key");
     digests(&[one, two, three]);
     assert!(three.authenticate(key.key.reveal()).is_some());
-    // After the record of that use.
+    // The position follows the record of that use.
     digests(&[three]);
     let digest = three.state_digest();
     three.snapshot_now().expect("a snapshot");
@@ -100,7 +100,7 @@ fn what_one_node_writes_the_others_have() {
 }
 
 #[test]
-fn the_position_returned_after_a_read_is_as_new_as_what_was_read() {
+fn the_position_after_a_read_is_at_least_as_new_as_its_data() {
     const ACCOUNTS: usize = 300;
     let folder = tempfile::tempdir().expect("a folder");
     let store = open_node(folder.path(), "a", &Memory::default());
@@ -113,7 +113,7 @@ fn the_position_returned_after_a_read_is_as_new_as_what_was_read() {
             }
             told
         });
-        // The record of each account, as this is the only writer.
+        // The record number of each account, since this is the only writer.
         let written: Vec<u64> = (0..ACCOUNTS)
             .map(|number| {
                 add(&store, &format!("{number}@example.com")).expect("added");
@@ -155,7 +155,7 @@ fn only_the_leader_works() {
     let nobody = Lead::default();
     runtime.block_on(one.take_lead(&nobody)).expect("taken");
     assert!(one.leads() && !other.leads());
-    // A node that was just started may not have read yet that one leads.
+    // A node that was just started may not yet have read that another one leads.
     assert!(refused(runtime.block_on(other.take_lead(&nobody))));
     assert!(one.leads() && !other.leads());
     assert!(refused(begin(&other)));
@@ -166,12 +166,12 @@ fn only_the_leader_works() {
     let late = one.0.shared.append(event, decided, || {}).expect("sent");
     let late = runtime.block_on(late.durable());
     assert!(matches!(late, Err(AppendError::Superseded)), "{late:?}");
-    // The refusal comes as soon as the record has arrived, a moment before it is applied.
+    // The refusal comes as soon as the record has arrived, shortly before it is applied.
     runtime.block_on(one.0.shared.barrier()).expect("applied");
     assert!(!one.leads() && other.leads());
     assert_eq!(one.lead(), Lead { term: 2, node: Some("b".into()) });
     begin(&other).expect("it leads");
-    // It no longer leads, so there is no lead to release.
+    // The node no longer leads, so it has no lead to release.
     runtime.block_on(one.leave_lead()).expect("nothing to do");
     assert!(other.leads());
     runtime.block_on(other.leave_lead()).expect("given up");
@@ -181,7 +181,8 @@ fn only_the_leader_works() {
     assert_eq!(found[0], found[1]);
 }
 
-/// A process that leads is another one after a restart, and a lead that was not applied here still counts.
+/// After a restart, the process is a different leader; a lead that is not yet applied here still
+/// counts.
 #[test]
 fn a_lead_ends_with_its_process() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -208,7 +209,7 @@ fn a_node_with_other_data_halts() {
     store.close().expect("closed");
     let first = open_node(&alone, "a", &stream);
     add(&first, "b@example.com").expect("added");
-    // From the same data, and from none.
+    // The node starts from the same data, and from none.
     let restored = folder.path().join("b");
     let disk = crate::journal::fs::Disk;
     crate::journal::restore(&disk, &backup, &restored.join("journal")).expect("restored");
@@ -232,7 +233,7 @@ fn a_node_with_other_data_halts() {
 }
 
 #[test]
-fn a_node_that_left_has_its_data_and_does_not_come_back() {
+fn a_node_that_left_keeps_its_data_and_cannot_rejoin() {
     let folder = tempfile::tempdir().expect("a folder");
     let stream = Memory::default();
     let node = open_node(folder.path(), "a", &stream);

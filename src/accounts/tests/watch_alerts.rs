@@ -35,7 +35,7 @@ fn only(kind: ChangeKind) -> ChangeKinds {
     ChangeKinds::NONE.with(kind)
 }
 
-/// Name and kind of each change in a message.
+/// Returns the name and kind of each change in a message.
 fn told(delivery: &Delivery) -> Vec<(String, ChangeKind)> {
     let changes = delivery.message.changes().iter();
     changes.map(|change| (change.name.to_string(), change.kind)).collect()
@@ -61,7 +61,7 @@ impl World {
         self.wait(self.store.change_watch(caller, &name(domain), &patch)).expect("changed");
     }
 
-    /// Matches changes and queues their messages, as the worker does.
+    /// Matches changes and queues their messages, like the worker.
     fn tell(&self, changes: &[Change]) -> usize {
         let mut changes = changes.to_vec();
         let through = changes.last().expect("one").seq;
@@ -87,7 +87,7 @@ impl World {
 }
 
 #[test]
-fn the_defaults_hold_for_names_that_are_watched_from_now_on() {
+fn the_defaults_apply_to_newly_watched_names() {
     let world = World::new();
     let ann = world.account("ann@example.com", Plan::Free);
     let before = noon() - Duration::milliseconds(1);
@@ -117,7 +117,7 @@ fn the_defaults_hold_for_names_that_are_watched_from_now_on() {
     assert_eq!(world.store.changes_matched(), Some(116));
     assert_eq!(world.tell(&all), 0);
 
-    // Saved settings hold for all names. The plan has only mail, and settings can be empty.
+    // Saved settings apply to all names. The plan has only mail, and settings can be empty.
     let hook = vec![Channel::Email, webhook("https://hooks.example.com/x")];
     assert_plan_limit(world.save(&ann, settings(EVERY, hook)), None);
     world.save(&ann, settings(only(ChangeKind::Renewed), vec![Channel::Email])).expect("saved");
@@ -127,7 +127,7 @@ fn the_defaults_hold_for_names_that_are_watched_from_now_on() {
     assert_eq!(world.tell(&[change(118, ChangeKind::Renewed, "old.com")]), 0);
     let none = world.sent(&ann);
     assert!(none.iter().all(|it| it.status == DeliveryStatus::Failed), "its channel is gone");
-    // Without mail on the server, or with an account that was shut, nothing is queued.
+    // Nothing is queued if the server has no mail settings, or for a disabled account.
     world.save(&ann, settings(EVERY, vec![Channel::Email])).expect("saved");
     let changes = [change(119, ChangeKind::Renewed, "old.com")];
     let found = world.store.match_changes(&changes);
@@ -137,7 +137,7 @@ fn the_defaults_hold_for_names_that_are_watched_from_now_on() {
 }
 
 #[test]
-fn entries_choose_kinds_and_channels_or_are_mute() {
+fn entries_choose_kinds_and_channels_or_are_muted() {
     let (world, ann) = World::begun();
     let bob = world.account("bob@example.com", Plan::Api);
     let hook = webhook("https://hooks.example.com/x");
@@ -179,7 +179,7 @@ fn entries_choose_kinds_and_channels_or_are_mute() {
     let (posted, total) = of(&hook).expect("a message");
     assert_eq!((posted, total), (vec![expected[0].clone(), expected[3].clone()], 2));
     assert_eq!(told(&world.sent(&bob)[0]), [row("own.com", ChangeKind::Renewed)]);
-    // A choice ends with the entry, and when its owner follows the settings again.
+    // A choice ends with the entry, or when the owner returns to the account's settings.
     world.choose(&ann, "own.com", None);
     world.wait(world.store.remove_watch(&ann, &name("mute.com"))).expect("removed");
     world.add_watch(&ann, watch("mute.com", true)).expect("added");
@@ -188,7 +188,7 @@ fn entries_choose_kinds_and_channels_or_are_mute() {
     assert_eq!(world.tell(&again), 3, "Bob and both channels of Ann");
     let data = world.store.user_data(&ann);
     assert!(data.entry_alerts(&name("mute.com")).is_none());
-    // Messages to a channel that is gone go to all others.
+    // Messages for a removed channel go to all others.
     world.choose(&ann, "mailed.com", Some(own(EVERY, &["telegram"])));
     let both = world.tell(&[change(113, ChangeKind::Renewed, "mailed.com")]);
     assert_eq!(both, 2, "both channels of Ann");
@@ -196,7 +196,7 @@ fn entries_choose_kinds_and_channels_or_are_mute() {
 }
 
 #[test]
-fn what_is_due_later_gathers_in_one_message() {
+fn later_changes_join_a_message_that_is_not_due() {
     let (world, ann) = World::begun();
     let clock = Clock::pinned_to(today());
     let hour = Zone::UTC.hour_at(clock.now()).get();
@@ -215,7 +215,7 @@ fn what_is_due_later_gathers_in_one_message() {
     assert_eq!((digest.message.total, told(digest).len()), (600, MESSAGE_NAMES_MAX));
     let due = digest.next_at().expect("pending").instant();
     assert_eq!(due, Zone::UTC.next(later, clock.now()));
-    // Once it was tried, the next changes are another message.
+    // Once a message was tried, the next changes form another message.
     let id = world.store.pending_deliveries()[0].delivery.id;
     let retry =
         AttemptOutcome::Retry { next_at: UnixMs::from_instant(due), problem: Problem::Timeout };
@@ -231,7 +231,7 @@ fn what_is_due_later_gathers_in_one_message() {
     world.reopened();
 }
 
-/// A receiver that is down while a name changes again and again.
+/// The receiver is down while a name changes repeatedly.
 #[test]
 fn the_queue_of_a_channel_is_bounded() {
     let (world, ann) = World::begun();
@@ -248,9 +248,9 @@ fn the_queue_of_a_channel_is_bounded() {
     world.reopened();
 }
 
-/// A list that moves every name of 40 watchlists at once: several records, one message a channel.
+/// A list changes every name of 40 watchlists at once: several records, but one message per channel.
 #[test]
-fn a_storm_is_one_message_for_each_channel() {
+fn many_changes_form_one_message_per_channel() {
     const ACCOUNTS: usize = 40;
     const NAMES: usize = 1_000;
     let (world, _) = World::begun();
@@ -297,7 +297,7 @@ fn a_match_in_pieces_resumes_after_a_crash() {
         world.add_watch(caller, watch("a.com", true)).expect("added");
     }
     let changes = [change(101, ChangeKind::Renewed, "a.com")];
-    // The first record alone, as if the process had died before the second.
+    // Only the first record is applied, as if the process had crashed before the second.
     let found = world.store.match_changes(&changes);
     assert_eq!(found.len(), 2);
     let first = event::Event::ChangesMatched {
@@ -322,7 +322,7 @@ fn a_match_in_pieces_resumes_after_a_crash() {
     world.reopened();
 }
 
-/// A record whose outcome was unknown is written again, with other ids.
+/// A record with an unknown outcome is written again, with other ids.
 #[test]
 fn changes_that_are_recorded_twice_are_reported_once() {
     let (world, ann) = World::begun();

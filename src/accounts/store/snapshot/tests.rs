@@ -154,7 +154,7 @@ fn delivery(byte: u8, channel: Channel, names: Option<&[&str]>) -> Delivery {
     }
 }
 
-/// A state with deliveries and observations.
+/// Returns a state with deliveries and observations.
 fn sending() -> Frozen {
     let (rule_id, mut outbox) = (rule().id, Outbox::default());
     let telegram = Channel::Telegram { chat_id: "-100".into() };
@@ -194,7 +194,7 @@ fn sending() -> Frozen {
     state
 }
 
-/// Accounts with sessions, verification links and a default chat.
+/// Adds accounts with sessions, verification links and a default chat.
 fn entered() -> Frozen {
     let digest = |byte| TokenDigest::new([byte; 32]);
     let session = |byte, life| Session { digest: digest(byte), began: at(10), seen: at(11), life };
@@ -213,7 +213,7 @@ fn entered() -> Frozen {
     frozen((5..).zip(all).map(with).collect())
 }
 
-/// An account with notes on a name, a hidden name and a trade, and a name with former states.
+/// Adds an account with notes on a name, a hidden name and a trade, and a name with former states.
 fn noted() -> Frozen {
     let mut full = (*account(8, vec![claim(1, "x"), claim(2, "y")], vec![watch("a.com")])).clone();
     let data = Arc::make_mut(&mut full.data);
@@ -255,7 +255,7 @@ fn notes_and_former_states_round_trip() {
     assert_eq!(digest(&read), digest(&noted()));
 }
 
-/// A state with rows that the other samples lack.
+/// Returns a state with rows that the other samples lack.
 fn others() -> Frozen {
     let (id, conditions) = (SearchId::new(9).expect("an id"), Conditions::new([("starts", "get")]));
     let mut full = (*account(8, Vec::new(), Vec::new())).clone();
@@ -303,7 +303,7 @@ fn all_other_rows_round_trip() {
     assert_eq!(digest(&read), digest(&state));
 }
 
-/// A state with changes of watched names.
+/// Returns a state with changes of watched names.
 fn watching() -> Frozen {
     let url = WebhookUrl::from_stored("https://hooks.example.com/x".to_owned());
     let secret = Secret::new("whsec_AA==".to_owned());
@@ -408,7 +408,7 @@ fn names_are_written_once() {
     for number in 1..=2_000_u64 {
         let rule = RuleId::new(number).expect("an id");
         outbox.change(rule, |outbox| {
-            // Equal names count as one even if they are not shared.
+            // Equal names get one position even if they are not shared.
             let copied = message.message.names().iter();
             let copied = copied.map(|name| Arc::new((**name).clone()));
             let copied = (number == 2_000).then(|| Content::Names(copied.collect()));
@@ -460,15 +460,15 @@ fn hostile_bytes_do_not_panic() {
     for len in 0..whole.len() {
         sound += usize::from(load(&[whole[..len].to_vec()]).is_ok());
     }
-    // Cuts between items: after nothing and after each but the last.
+    // Cuts between items: before the first, and after each except the last.
     assert_eq!(sound, 1 + 6);
     for whole in [whole, chunks(&sending()).remove(0), chunks(&entered()).remove(0)] {
         for at in 0..whole.len() {
             for value in [0x00, 0x01, 0x7f, 0x80, 0xff] {
                 let mut hostile = whole.clone();
                 hostile[at] = value;
-                // Damaged bytes give an error or another state, but no panic. The journal's
-                // checksums detect them before.
+                // Damaged bytes give an error or another state, but never a panic. In practice, the
+                // journal's checksums detect them first.
                 if let Ok(state) = load(&[hostile]) {
                     digest(&state.freeze());
                 }

@@ -1,4 +1,4 @@
-//! The events of the former layout, and the present ones that they become.
+//! The events of the former layout, and their conversion to present ones.
 
 use bincode::Options;
 use compact_str::CompactString;
@@ -38,7 +38,7 @@ use crate::vocab::time::UnixMs;
 use crate::vocab::watched_change::WatchedChange;
 use crate::vocab::watermark::Watermark;
 
-/// A change of the users' state. Identified by the position in the list.
+/// A change of the users' state. Stored by position in the list.
 #[derive(Deserialize)]
 pub enum Event {
     AccountAdded {
@@ -339,8 +339,8 @@ pub fn decode(kind: Kind, payload: &[u8]) -> Result<Vec<Event>, bincode::Error> 
     }
 }
 
-/// The present event that does what a former one did to this state; `None` if that was nothing. What was stored apart
-/// from its row is put into the row.
+/// Returns the present event with the effect of a former one on this state; `None` if that had no
+/// effect. Data that was stored apart from its row is merged into the row.
 pub fn converted(event: Event, state: &State) -> Option<New> {
     let data = |account| state.account(account).map(|it| &*it.data);
     Some(match event {

@@ -1,7 +1,9 @@
-//! Converts a journal whose rows were stored by position, as versions before 0.1 wrote them. Kept for one version.
+//! Converts a journal whose rows were stored by position, as versions before 0.1 wrote them. This
+//! is kept for one version.
 //!
-//! The former events are replayed as present ones, and the state is written as a snapshot at the position where the
-//! journal stood: with its identity, its sequence numbers and its place in the shared log.
+//! The former events are replayed as present ones, and the state is written as a snapshot at the
+//! position of the journal, with its identity, its sequence numbers and its place in the shared
+//! log.
 
 mod event;
 mod rows;
@@ -24,8 +26,8 @@ use snapshot::Pending;
 
 type ReadResult<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Writes the state of the former journal in `dir` to the backup `file` in the present layout. Returns `None`, and
-/// writes nothing, if the journal is of the present layout.
+/// Writes the state of the former journal in `dir` to the backup `file` in the present layout. If
+/// the journal has the present layout, it writes nothing and returns `None`.
 ///
 /// # Errors
 /// [`JournalError`]: the journal is damaged, or the disk failed.
@@ -44,12 +46,12 @@ pub fn back_up_former(
     write_backup(fs, file, uuid, position, |write| write_chunks(&state, write)).map(Some)
 }
 
-/// The state that a former journal leads to.
+/// The state that results from a former journal.
 #[derive(Default)]
 struct Former {
     state: State,
     pending: Pending,
-    /// Whether anything had the former layout.
+    /// Whether any data had the former layout.
     is_former: bool,
 }
 
@@ -87,7 +89,7 @@ impl Replay for Former {
                 return Ok(());
             }
             self.apply(fields.kind, record.payload)?;
-            // Not a copy of any shared log from here on.
+            // From here on, the data is not a copy of a shared log.
             self.state.shared = SharedPosition::default();
             self.state.nodes = Nodes::default();
             return Ok(());

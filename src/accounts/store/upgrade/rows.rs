@@ -1,4 +1,5 @@
-//! The rows of the former layout, whose fields were stored by position, and the present ones that they become.
+//! The rows of the former layout, whose fields were stored by position, and their conversion to
+//! present ones.
 
 use bincode::Options;
 use compact_str::CompactString;
@@ -120,7 +121,7 @@ pub struct Claim {
     alert_rule: Option<Attribution>,
 }
 
-/// The bid on a claimed name and its next renewal, which were stored apart.
+/// The bid on a claimed name and its next renewal, which were stored separately.
 #[derive(Default, Deserialize)]
 pub struct Trade {
     bid: Option<Usd>,
@@ -157,7 +158,7 @@ impl Claim {
 }
 
 impl Trade {
-    /// The claim with this trade.
+    /// Returns the claim with this trade.
     pub fn of(self, claim: &claims::Claim) -> claims::Claim {
         let Trade { bid, venue, renews_on, renewal } = self;
         claims::Claim { bid, venue, renews_on, renewal, ..claim.clone() }
@@ -173,7 +174,7 @@ struct Filter {
     stages: Vec<Stage>,
 }
 
-/// A rule without its further conditions and its search, which were stored apart.
+/// A rule without its further conditions and its search, which were stored separately.
 #[derive(Deserialize)]
 pub struct Rule {
     id: RuleId,
@@ -185,7 +186,7 @@ pub struct Rule {
     secrets: Vec<WebhookSecret>,
 }
 
-/// Parameters of the conditions that a rule held itself.
+/// Returns the parameters of the conditions that the rule itself had.
 const OWN: [&str; 5] = ["tld", "min_dqs", "max_len", "q", "stage"];
 
 impl From<Filter> for Conditions {
@@ -219,7 +220,7 @@ impl From<Rule> for rules::Rule {
     }
 }
 
-/// A rule with what was stored apart.
+/// Returns the rule with the data that was stored separately.
 pub fn detailed(rule: &rules::Rule, more: Conditions, search: Option<SearchId>) -> rules::Rule {
     let own = rule.filter.pairs().filter(|(name, _)| OWN.contains(name));
     let filter = Conditions::new(own.chain(more.pairs()));
@@ -268,7 +269,7 @@ pub struct Account {
     pub password: Option<PasswordHash>,
     pub disabled: bool,
     pub created: Day,
-    /// The only key of an account of the oldest layout.
+    /// Returns the only key of an account of the oldest layout.
     pub key: Option<StoredKey>,
     pub noted: DayUsage,
 }

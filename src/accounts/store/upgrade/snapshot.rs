@@ -34,7 +34,7 @@ use crate::vocab::watermark::Watermark;
 /// A rule, the token in its unsubscribe links, and its channels that are off.
 type Outbox = (RuleId, Option<UnsubscribeToken>, Vec<(Channel, SwitchedOff)>);
 
-/// A part of a snapshot. Identified by the position in the list.
+/// A part of a snapshot. Stored by position in the list.
 #[derive(Deserialize)]
 enum Item {
     Header { last_account: u64, last_day: Option<Day> },
@@ -76,7 +76,7 @@ enum Item {
     Nodes(rows::Nodes),
 }
 
-/// What is gathered until all items about it have been read.
+/// Data that is collected until all items about it have been read.
 #[derive(Default)]
 pub struct Pending {
     names: Vec<Arc<MatchedName>>,
@@ -90,7 +90,7 @@ impl Pending {
     /// Adds the items of a chunk.
     ///
     /// # Errors
-    /// They are no items of the former layout.
+    /// The chunk does not have items of the former layout.
     pub fn chunk(
         &mut self,
         state: &mut State,
@@ -104,7 +104,7 @@ impl Pending {
         Ok(())
     }
 
-    /// Adds what is still gathered to the state.
+    /// Adds the collected data to the state.
     pub fn finish(&mut self, state: &mut State) {
         for (_, row) in std::mem::take(&mut self.observed) {
             state.watched.put(row);
@@ -193,7 +193,7 @@ impl Pending {
     }
 }
 
-/// Adds an item to the account that it belongs to.
+/// Adds an item to its account.
 fn add(account: &mut Account, item: Item, names: &[Arc<MatchedName>]) -> Result<(), &'static str> {
     let (data, access) = (Arc::make_mut(&mut account.data), Arc::make_mut(&mut account.access));
     match item {
@@ -275,7 +275,7 @@ fn add(account: &mut Account, item: Item, names: &[Arc<MatchedName>]) -> Result<
                 data.outbox.change(RuleId::WATCHLIST, |outbox| outbox.put(delivery));
             }
         }
-        // Read by `Pending::item`.
+        // `Pending::item` reads these.
         _ => {}
     }
     Ok(())

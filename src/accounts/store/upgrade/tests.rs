@@ -1,5 +1,5 @@
-//! Journals of former versions, each with every kind of event that its version had. `state.txt` beside them is the
-//! state that they led to, as that version printed it.
+//! Journals of former versions, each with every kind of event of its version. `state.txt` beside
+//! them is the resulting state, as that version printed it.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/journals").join(name)
 }
 
-/// A data folder with the journal of a fixture.
+/// Returns a data folder with the journal of a fixture.
 fn copied(name: &str) -> tempfile::TempDir {
     let data = tempfile::tempdir().expect("a folder");
     let journal = data.path().join("journal");
@@ -58,7 +58,7 @@ fn a_former_journal_leads_to_the_same_state() {
         }
         assert_eq!(ours, expected, "{name}");
         store.close().expect("closed");
-        // It is of the present layout now.
+        // The journal now has the present layout.
         let again = back_up_former(&Disk, &journal, &data.path().join("again")).expect("read");
         assert!(again.is_none(), "{name}");
     }
@@ -72,7 +72,7 @@ fn a_former_journal_is_refused_with_the_way_to_convert_it() {
     }
 }
 
-/// The state as text, without the words of its types.
+/// Returns the state as text, without the names of types.
 fn dump(state: &State) -> String {
     let mut lines = Vec::new();
     macro_rules! line { ($what:literal, $($value:expr),* $(,)?) => {
