@@ -1,25 +1,27 @@
 //! Errors as HTTP responses: the only module that maps errors to a status and a body. Internal errors
 //! are logged in full, and the client sees only "internal error".
 
-use std::time::Duration;
-
 use axum::Json;
 use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::accounts::{AppendError, WriteError};
+use crate::edge::code::{Code, Retry};
 use crate::edge::rate_limit::rate_limit_headers;
-use crate::service::error::ApiError;
+use crate::service::error::{ApiError, wait_s};
 use crate::vocab::plan::Plan;
-use crate::vocab::turns::NoTurn;
 
 /// `Retry-After` of an export refused because others of its account are running; most take less.
 const EXPORT_RETRY_AFTER_S: u32 = 5;
 /// `Retry-After` of a refused long poll or stream; a long poll ends within half a minute.
 const STREAM_RETRY_AFTER_S: u32 = 30;
+
+const INVALID_TOKEN: &str = "Bearer error=\"invalid_token\"";
+const EXPIRED_TOKEN: &str = "Bearer error=\"invalid_token\", error_description=\"The key expired\"";
 
 /// Body of every error response.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
@@ -57,60 +59,6 @@ pub struct ErrorResponse {
     reset_at: Option<i64>,
 }
 
-impl ErrorResponse {
-    fn new(code: &'static str, error: impl Into<String>) -> ErrorResponse {
-        ErrorResponse { code, error: error.into(), ..ErrorResponse::default() }
-    }
-}
-
-/// A write that the journal refused. A full queue drains within a second; some other causes need an
-/// operator.
-fn unavailable(err: &AppendError) -> Refusal {
-    let (code, message, retry_after_s) = match err {
-        AppendError::Busy => ("busy", "too many writes at once; try again", 1),
-        AppendError::DiskFull => {
-            ("disk_full", "the disk is full; writes are refused until there is room", 10)
-        }
-        AppendError::Superseded => {
-            ("superseded", "another request changed the same data on another node; try again", 1)
-        }
-        AppendError::Unknown => (
-            "outcome_unknown",
-            "it is not known whether this was written; read it again, or repeat the request with its Idempotency-Key",
-            5,
-        ),
-        AppendError::Unreachable => {
-            ("writes_unavailable", "the shared log cannot be reached; reads still work", 5)
-        }
-        _ => ("writes_unavailable", "writes are unavailable at the moment; reads still work", 30),
-    };
-    Refusal::retry_later(code, message, retry_after_s)
-}
-
-/// A query that got no turn among those of its account, or among those of all visitors.
-fn no_turn_left(no_turn: NoTurn, is_visitor: bool) -> Refusal {
-    let (others, advice) = match is_visitor {
-        true => ("those of other visitors", "try again later, or log in"),
-        false => ("other queries of your account", "send fewer at once"),
-    };
-    let (wait, message) = match no_turn {
-        NoTurn::Refused { expected } => {
-            let wait = seconds(expected);
-            (wait, format!("the query would wait about {wait} s for {others}; {advice}"))
-        }
-        NoTurn::TimedOut { waited } => {
-            let wait = seconds(waited);
-            (wait, format!("the query waited {wait} s for {others}; {advice}"))
-        }
-    };
-    Refusal::retry_later("too_many_queries", &message, wait)
-}
-
-/// Returns whole seconds, rounded up, from 1 to 60.
-fn seconds(time: Duration) -> u32 {
-    time.as_secs_f64().ceil().clamp(1.0, 60.0) as u32
-}
-
 /// An [`ApiError`] as HTTP, shared by the API and the pages. Handlers of the API return it.
 pub struct Refusal {
     pub status: StatusCode,
@@ -120,99 +68,51 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn new(status: StatusCode, body: ErrorResponse) -> Refusal {
+    fn new(code: Code, error: String) -> Refusal {
+        let status = StatusCode::from_u16(code.status()).expect("the table has statuses");
+        let body = ErrorResponse { code: code.as_str(), error, ..ErrorResponse::default() };
         Refusal { status, headers: HeaderMap::new(), body: Box::new(body) }
     }
 
-    fn plain(status: StatusCode, code: &'static str, message: impl Into<String>) -> Refusal {
-        Refusal::new(status, ErrorResponse::new(code, message))
+    /// Adds details to the body.
+    fn with(mut self, add: impl FnOnce(&mut ErrorResponse)) -> Refusal {
+        add(&mut self.body);
+        self
     }
 
-    /// A 400 about a parameter.
-    fn bad_parameter(code: &'static str, parameter: String, message: String) -> Refusal {
-        let body = ErrorResponse::new(code, message);
-        Refusal::new(StatusCode::BAD_REQUEST, ErrorResponse { parameter: Some(parameter), ..body })
+    fn parameter(self, name: impl Into<String>) -> Refusal {
+        self.with(|body| body.parameter = Some(name.into()))
     }
 
-    fn unauthenticated(code: &'static str, challenge: &'static str) -> Refusal {
-        Refusal::plain(StatusCode::UNAUTHORIZED, code, "authentication required")
-            .with(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
+    fn limit(self, limit: impl Into<Option<u32>>) -> Refusal {
+        self.with(|body| body.limit = limit.into())
     }
 
-    fn internal() -> Refusal {
-        let status = StatusCode::INTERNAL_SERVER_ERROR;
-        Refusal::plain(status, "internal_error", "internal error")
+    fn plan(self, plan: Plan) -> Refusal {
+        self.with(|body| body.plan = Some(plan.as_str()))
     }
 
-    fn plan_required(message: &str, plan: Plan) -> Refusal {
-        let body = ErrorResponse::new("PLAN_REQUIRED", message);
-        let plan = Some(plan.as_str());
-        Refusal::new(StatusCode::FORBIDDEN, ErrorResponse { plan, ..body })
+    fn resets_at(self, at: DateTime<Utc>) -> Refusal {
+        self.with(|body| body.reset_at = Some(at.timestamp_millis()))
     }
 
-    fn retry_later(code: &'static str, message: &str, retry_after_s: u32) -> Refusal {
-        Refusal::plain(StatusCode::SERVICE_UNAVAILABLE, code, message)
-            .with(RETRY_AFTER, retry_after_s)
-    }
-
-    /// A refused write. The error's text is the message, unless another one helps the client more.
-    fn of_write(err: &WriteError) -> Refusal {
-        let body = |code| ErrorResponse::new(code, err.to_string());
-        match *err {
-            WriteError::PlanLimit { plan, limit, .. } => {
-                let plan = Some(plan.as_str());
-                let body = ErrorResponse { plan, limit, ..body("PLAN_LIMIT") };
-                Refusal::new(StatusCode::FORBIDDEN, body)
-            }
-            WriteError::TooMany { limit, .. } => {
-                let body = ErrorResponse { limit: Some(limit), ..body("PLAN_LIMIT") };
-                Refusal::new(StatusCode::FORBIDDEN, body)
-            }
-            WriteError::TooManyTests { limit, resets_at, retry_after_s } => {
-                let (limit, reset_at) = (Some(limit), Some(resets_at.timestamp_millis()));
-                let body = ErrorResponse { limit, reset_at, ..body("TEST_LIMIT") };
-                Refusal::new(StatusCode::TOO_MANY_REQUESTS, body).with(RETRY_AFTER, retry_after_s)
-            }
-            WriteError::IdempotencyConflict => Refusal::plain(
-                StatusCode::CONFLICT,
-                "idempotency_conflict",
-                "Idempotency-Key: was used with another request in the last 24 h",
-            ),
-            WriteError::TooManyWrites { plan, limit, retry_after_s } => {
-                let (plan, limit) = (Some(plan.as_str()), Some(limit));
-                let body = ErrorResponse { plan, limit, ..body("WRITE_LIMIT") };
-                Refusal::new(StatusCode::TOO_MANY_REQUESTS, body).with(RETRY_AFTER, retry_after_s)
-            }
-            WriteError::ServerFull => Refusal::new(StatusCode::FORBIDDEN, body("PLAN_LIMIT")),
-            WriteError::Conflict(_) => Refusal::new(StatusCode::CONFLICT, body("conflict")),
-            WriteError::Overloaded => Refusal::retry_later(
-                "overloaded",
-                "too many log-ins at the moment; try again in a few seconds",
-                2,
-            ),
-            WriteError::Journal(ref err) => {
-                tracing::warn!(error = %err, "write refused");
-                unavailable(err)
-            }
-            // Unexpected here: [`ApiError`] has its own variants for these.
-            WriteError::NotFound
-            | WriteError::Invalid { .. }
-            | WriteError::Random(_)
-            | WriteError::Password(_) => {
-                tracing::error!(error = %err, "write failed");
-                Refusal::internal()
-            }
-        }
-    }
-
-    fn with(mut self, name: HeaderName, value: impl Into<HeaderValue>) -> Refusal {
+    fn header(mut self, name: HeaderName, value: impl Into<HeaderValue>) -> Refusal {
         self.headers.insert(name, value.into());
         self
     }
 
-    /// Closes the connection, because the rest of the request body stays unread.
+    fn retry_after(self, seconds: impl Into<HeaderValue>) -> Refusal {
+        self.header(RETRY_AFTER, seconds)
+    }
+
+    /// RFC 6750 §3.1: only a request that carried a token gets a reason.
+    fn challenge(self, challenge: &str) -> Refusal {
+        self.header(WWW_AUTHENTICATE, HeaderValue::from_str(challenge).expect("plain words"))
+    }
+
+    /// Closes the connection, because the rest of the request body is never read.
     fn closing(self) -> Refusal {
-        self.with(CONNECTION, HeaderValue::from_static("close"))
+        self.header(CONNECTION, HeaderValue::from_static("close"))
     }
 
     /// The human-readable message.
@@ -223,207 +123,121 @@ impl Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
+        debug_assert_eq!(
+            Code::ALL.iter().any(|it| it.as_str() == self.body.code && it.retry() == Retry::Later),
+            self.headers.contains_key(RETRY_AFTER),
+            "{}",
+            self.body.code
+        );
         (self.status, self.headers, Json(self.body)).into_response()
     }
 }
 
 impl<E: Into<ApiError>> From<E> for Refusal {
     fn from(err: E) -> Refusal {
-        match err.into() {
-            ApiError::Unauthenticated => Refusal::unauthenticated("unauthenticated", "Bearer"),
-            // Only a request that carried a token gets an error code (RFC 6750 §3.1).
-            ApiError::InvalidKey => {
-                Refusal::unauthenticated("invalid_key", "Bearer error=\"invalid_token\"")
+        let err = err.into();
+        let message = err.to_string();
+        let of = |code| Refusal::new(code, message);
+        match err {
+            ApiError::Unauthenticated => of(Code::Unauthenticated).challenge("Bearer"),
+            ApiError::InvalidKey => of(Code::InvalidKey).challenge(INVALID_TOKEN),
+            ApiError::ExpiredKey { .. } => of(Code::ExpiredKey).challenge(EXPIRED_TOKEN),
+            ApiError::JsonPlanRequired(plan) | ApiError::ExportPlanRequired(plan) => {
+                of(Code::PlanRequired).plan(plan)
             }
-            ApiError::ExpiredKey { at } => {
-                let challenge =
-                    "Bearer error=\"invalid_token\", error_description=\"The key expired\"";
-                let message =
-                    format!("this key expired at {at}; create a new one on the account page");
-                Refusal::plain(StatusCode::UNAUTHORIZED, "expired_key", message)
-                    .with(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
-            }
-            ApiError::JsonPlanRequired(plan) => {
-                Refusal::plan_required("JSON API access requires the Pro plan or above", plan)
-            }
-            ApiError::ExportPlanRequired(plan) => {
-                Refusal::plan_required("CSV export requires the Core plan or above", plan)
-            }
-            // RFC 6750 §3.1.
             ApiError::ScopeRequired(scope) => {
                 let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
-                let message = format!(
-                    "this key has no scope \"{scope}\"; create a key that has it on the account page"
-                );
-                Refusal::plain(StatusCode::FORBIDDEN, "insufficient_scope", message).with(
-                    WWW_AUTHENTICATE,
-                    HeaderValue::from_str(&challenge).expect("scopes are words"),
-                )
+                of(Code::InsufficientScope).challenge(&challenge)
             }
-            ApiError::BadParameter { name, what, code } => {
-                let message = format!("{name}: {what}");
-                Refusal::bad_parameter(code.as_str(), name.into_owned(), message)
+            ApiError::BadParameter { name, code, .. } => {
+                of(Code::of_parameter(code)).parameter(name)
             }
-            ApiError::UnknownParameter { name, nearest } => {
-                let mut message = format!("unknown parameter \"{name}\"");
-                if let Some(nearest) = nearest {
-                    message += &format!("; did you mean \"{nearest}\"?");
-                }
-                Refusal::bad_parameter("unknown_parameter", name, message)
-            }
-            ApiError::BodyTooLarge { bytes_max } => {
-                let message = format!("body: must have at most {bytes_max} bytes");
-                let status = StatusCode::PAYLOAD_TOO_LARGE;
-                Refusal::plain(status, "body_too_large", message).closing()
-            }
-            ApiError::UnsupportedMediaType => Refusal::plain(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "unsupported_media_type",
-                "Content-Type: must be application/json, without an encoding",
-            ),
-            ApiError::Write(err) => Refusal::of_write(&err),
-            // No `Retry-After`, because a retry would take just as long.
-            ApiError::QueryTimeout => Refusal::plain(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "query_timeout",
-                "the query exceeded its time budget; narrow the filters",
-            ),
-            ApiError::NoTurn { no_turn, is_visitor } => no_turn_left(no_turn, is_visitor),
-            ApiError::ClientClosed => Refusal::plain(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "client_closed",
-                "the client closed the connection",
-            ),
-            ApiError::Shed { retry_after_s } => Refusal::retry_later(
-                "overloaded",
-                "too many requests at the moment; try again in a few seconds",
-                retry_after_s,
-            ),
-            ApiError::TooManyVisits { per_minute, retry_after_s } => Refusal::plain(
-                StatusCode::TOO_MANY_REQUESTS,
-                "too_many_visits",
-                format!(
-                    "a network may send {per_minute} requests a minute without an API key or a \
-                     log-in; wait, log in or use a key"
-                ),
-            )
-            .with(RETRY_AFTER, retry_after_s),
-            ApiError::TooManyFeedRequests { retry_after_s } => Refusal::plain(
-                StatusCode::TOO_MANY_REQUESTS,
-                "too_many_feed_requests",
-                "this feed was read too often; once in a quarter of an hour is enough",
-            )
-            .with(RETRY_AFTER, retry_after_s),
-            ApiError::TooManyFeeds { limit } => Refusal::plain(
-                StatusCode::TOO_MANY_REQUESTS,
-                "too_many_feed_requests",
-                format!("{limit} feeds of this account are being read; read one after the other"),
-            )
-            .with(RETRY_AFTER, 1),
-            ApiError::InvalidHost => Refusal::plain(
-                StatusCode::BAD_REQUEST,
-                "invalid_host",
-                "Host: must be given once, as a host name or address with an optional port",
-            ),
-            ApiError::Misdirected { host } => Refusal::plain(
-                StatusCode::MISDIRECTED_REQUEST,
-                "misdirected",
-                format!("Host: the pages of this server are at {host}"),
-            ),
-            ApiError::SlowBody => Refusal::plain(
-                StatusCode::REQUEST_TIMEOUT,
-                "body_timeout",
-                "body: did not arrive in time",
-            )
-            .closing(),
-            ApiError::RequestTimeout => Refusal::retry_later(
-                "request_timeout",
-                "the request exceeded its deadline; try again later",
-                10,
-            ),
-            ApiError::NodeBehind => Refusal::retry_later(
-                "node_behind",
-                "this node has not read yet what you wrote on another one; try again",
-                1,
-            ),
-            ApiError::Unread => Refusal::retry_later(
-                "node_behind",
-                "this node has not read yet what the other nodes wrote, so it may not know this key; try again, or another \
-                 node",
-                5,
-            ),
-            ApiError::CrossSite => Refusal::plain(
-                StatusCode::FORBIDDEN,
-                "cross_site",
-                "this request came from another site; nothing was changed",
-            ),
-            ApiError::NotFound => Refusal::plain(StatusCode::NOT_FOUND, "not_found", "not found"),
-            ApiError::PreconditionFailed => Refusal::plain(
-                StatusCode::PRECONDITION_FAILED,
-                "precondition_failed",
-                "If-Match: is not the current ETag; read the resource again, or send no If-Match",
-            ),
+            ApiError::UnknownParameter { name, .. } => of(Code::UnknownParameter).parameter(name),
+            ApiError::BodyTooLarge { .. } => of(Code::BodyTooLarge).closing(),
+            ApiError::UnsupportedMediaType => of(Code::UnsupportedMediaType),
+            ApiError::CrossSite => of(Code::CrossSite),
+            ApiError::NotFound => of(Code::NotFound),
+            ApiError::PreconditionFailed => of(Code::PreconditionFailed),
             ApiError::ChangesGone { oldest } => {
-                let message = format!(
-                    "since: events before {oldest} are no longer kept; read the list anew, then go on \
-                     with since={}",
-                    oldest - 1
-                );
-                let body = ErrorResponse::new("changes_gone", message);
-                Refusal::new(
-                    StatusCode::GONE,
-                    ErrorResponse {
-                        parameter: Some("since".to_owned()),
-                        oldest: Some(oldest),
-                        ..body
-                    },
-                )
+                of(Code::ChangesGone).parameter("since").with(|body| body.oldest = Some(oldest))
             }
-            ApiError::MethodNotAllowed => Refusal::plain(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method_not_allowed",
-                "method not allowed",
-            ),
+            ApiError::MethodNotAllowed => of(Code::MethodNotAllowed),
             ApiError::TooManyExports { plan, limit } => {
-                let message = format!(
-                    "your plan allows {limit} exports at once; wait until one of them ends"
-                );
-                let body = ErrorResponse {
-                    plan: Some(plan.as_str()),
-                    limit: Some(limit),
-                    ..ErrorResponse::new("EXPORTS_RUNNING", message)
-                };
-                Refusal::new(StatusCode::TOO_MANY_REQUESTS, body)
-                    .with(RETRY_AFTER, EXPORT_RETRY_AFTER_S)
+                of(Code::ExportsRunning).plan(plan).limit(limit).retry_after(EXPORT_RETRY_AFTER_S)
             }
             ApiError::TooManyStreams { limit } => {
-                let message = format!(
-                    "an account may have {limit} long polls and streams at once; close one, or read pages \
-                     without `wait`"
-                );
-                let body = ErrorResponse {
-                    limit: Some(limit),
-                    ..ErrorResponse::new("STREAMS_OPEN", message)
-                };
-                Refusal::new(StatusCode::TOO_MANY_REQUESTS, body)
-                    .with(RETRY_AFTER, STREAM_RETRY_AFTER_S)
+                of(Code::StreamsOpen).limit(limit).retry_after(STREAM_RETRY_AFTER_S)
             }
             ApiError::RateLimited { plan, allowance, retry_after_s } => {
-                let body = ErrorResponse {
-                    plan: Some(plan.as_str()),
-                    limit: Some(allowance.limit),
-                    reset_at: Some(allowance.resets_at.timestamp_millis()),
-                    ..ErrorResponse::new("rate_limited", "rate limit exceeded")
-                };
-                let mut refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, body)
-                    .with(RETRY_AFTER, retry_after_s);
+                let refusal = of(Code::RateLimited).plan(plan).limit(allowance.limit);
+                let mut refusal = refusal.resets_at(allowance.resets_at).retry_after(retry_after_s);
                 rate_limit_headers(&allowance, &mut refusal.headers);
                 refusal
             }
+            ApiError::Write(err) => of_write(&err, of),
+            // Without `Retry-After`, because a retry would take as long.
+            ApiError::QueryTimeout => of(Code::QueryTimeout),
+            ApiError::NoTurn { no_turn, .. } => {
+                of(Code::TooManyQueries).retry_after(wait_s(&no_turn))
+            }
+            ApiError::ClientClosed => of(Code::ClientClosed),
+            ApiError::Shed { retry_after_s } => of(Code::Overloaded).retry_after(retry_after_s),
+            ApiError::TooManyVisits { retry_after_s, .. } => {
+                of(Code::TooManyVisits).retry_after(retry_after_s)
+            }
+            ApiError::TooManyFeedRequests { retry_after_s } => {
+                of(Code::TooManyFeedRequests).retry_after(retry_after_s)
+            }
+            ApiError::TooManyFeeds { .. } => of(Code::TooManyFeedRequests).retry_after(1),
+            ApiError::InvalidHost => of(Code::InvalidHost),
+            ApiError::Misdirected { .. } => of(Code::Misdirected),
+            ApiError::SlowBody => of(Code::BodyTimeout).closing(),
+            ApiError::RequestTimeout => of(Code::RequestTimeout).retry_after(10),
+            ApiError::NodeBehind => of(Code::NodeBehind).retry_after(1),
+            ApiError::Unread => of(Code::NodeBehind).retry_after(5),
             ApiError::Internal(err) => {
                 tracing::error!(error = format!("{err:#}"), "request failed");
-                Refusal::internal()
+                of(Code::Internal)
             }
+        }
+    }
+}
+
+/// A refused write.
+fn of_write(err: &WriteError, of: impl FnOnce(Code) -> Refusal) -> Refusal {
+    match *err {
+        WriteError::PlanLimit { plan, limit, .. } => of(Code::PlanLimit).plan(plan).limit(limit),
+        WriteError::TooMany { limit, .. } => of(Code::PlanLimit).limit(limit),
+        WriteError::ServerFull => of(Code::PlanLimit),
+        WriteError::TooManyTests { limit, resets_at, retry_after_s } => {
+            of(Code::TestLimit).limit(limit).resets_at(resets_at).retry_after(retry_after_s)
+        }
+        WriteError::TooManyWrites { plan, limit, retry_after_s } => {
+            of(Code::WriteLimit).plan(plan).limit(limit).retry_after(retry_after_s)
+        }
+        WriteError::IdempotencyConflict => of(Code::IdempotencyConflict),
+        WriteError::Conflict(_) => of(Code::Conflict),
+        WriteError::Overloaded => of(Code::Overloaded).retry_after(2),
+        WriteError::Journal(ref err) => {
+            tracing::warn!(error = %err, "write refused");
+            // A full queue drains at once; most others wait for an operator.
+            let (code, retry_after_s) = match err {
+                AppendError::Busy => (Code::Busy, 1),
+                AppendError::DiskFull => (Code::DiskFull, 10),
+                AppendError::Superseded => (Code::Superseded, 1),
+                AppendError::Unknown => (Code::OutcomeUnknown, 5),
+                AppendError::Unreachable => (Code::WritesUnavailable, 5),
+                _ => (Code::WritesUnavailable, 30),
+            };
+            of(code).retry_after(retry_after_s)
+        }
+        // These have variants of their own in [`ApiError`].
+        WriteError::NotFound
+        | WriteError::Invalid { .. }
+        | WriteError::Random(_)
+        | WriteError::Password(_) => {
+            tracing::error!(error = %err, "write failed");
+            of(Code::Internal)
         }
     }
 }
@@ -435,8 +249,11 @@ pub async fn method_not_allowed() -> Refusal {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::vocab::budget::Spent;
+    use crate::vocab::turns::NoTurn;
 
     #[test]
     fn a_refused_write_has_retry_after() {

@@ -5,6 +5,7 @@ pub mod allowance;
 pub mod body;
 pub mod caching;
 pub mod class;
+pub mod code;
 pub mod csv;
 pub mod error;
 pub mod etag;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::edge::code::{Code, Retry};
 use crate::edge::error::ErrorResponse;
 use crate::edge::operation::{
     Access, Content, Group, Operation, Parameter, ParameterKind, ParameterPlace, ResponseSpec,
@@ -263,34 +264,46 @@ fn responses(operation: &Operation) -> BTreeMap<String, Value> {
         }
         _ => "Your plan does not include the JSON API (below Pro).",
     };
-    for (applies, status, description) in [
-        (takes && !is_open, 400, "A parameter, a header or a member of the body is invalid."),
-        (!is_open, 401, "Missing or invalid credentials."),
-        (!is_open, 403, plan),
-        (!is_open, 403, "Your key lacks the scope (`insufficient_scope`)."),
+    for (applies, code, description) in [
+        (
+            takes && !is_open,
+            Code::InvalidValue,
+            "A parameter, a header or a member of the body is invalid.",
+        ),
+        (!is_open, Code::InvalidKey, "Missing or invalid credentials."),
+        (!is_open, Code::PlanRequired, plan),
+        (!is_open, Code::InsufficientScope, "Your key lacks the scope (`insufficient_scope`)."),
         (
             operation.is_conditional(),
-            412,
+            Code::PreconditionFailed,
             "The resource is not in the state that `If-Match` names.",
         ),
-        (operation.body.is_some(), 413, &body),
-        (operation.body.is_some(), 415, "The `Content-Type` is not `application/json`."),
-        (operation.access == Access::Key, 429, "Your daily allowance is used up."),
-        (operation.access == Access::Export, 429, EXPORTS_USED_UP),
-        (writes, 429, "You write faster than your plan allows in a minute (`WRITE_LIMIT`)."),
-        (writes && operation.method != "DELETE", 409, SERVER_FULL),
-        (operation.body.is_some(), 408, "The body did not arrive in time."),
-        (true, 500, "Internal error."),
-        (writes, 503, "Writes are unavailable at the moment."),
-        (sheds, 422, "The query exceeded its time budget; narrow the filters."),
+        (operation.body.is_some(), Code::BodyTooLarge, &body),
+        (
+            operation.body.is_some(),
+            Code::UnsupportedMediaType,
+            "The `Content-Type` is not `application/json`.",
+        ),
+        (operation.access == Access::Key, Code::RateLimited, "Your daily allowance is used up."),
+        (operation.access == Access::Export, Code::ExportsRunning, EXPORTS_USED_UP),
+        (
+            writes,
+            Code::WriteLimit,
+            "You write faster than your plan allows in a minute (`WRITE_LIMIT`).",
+        ),
+        (writes && operation.method != "DELETE", Code::Conflict, SERVER_FULL),
+        (operation.body.is_some(), Code::BodyTimeout, "The body did not arrive in time."),
+        (true, Code::Internal, "Internal error."),
+        (writes, Code::WritesUnavailable, "Writes are unavailable at the moment."),
+        (sheds, Code::QueryTimeout, "The query exceeded its time budget; narrow the filters."),
         (
             sheds,
-            503,
+            Code::Overloaded,
             "The server is overloaded, or too many queries of your account are in progress.",
         ),
     ] {
         if applies {
-            add_refusal(&mut responses, status, description);
+            add_refusal(&mut responses, code.status(), description);
         }
     }
     if operation.tagged {
@@ -316,7 +329,9 @@ fn add_headers(operation: &Operation, status: &str, response: &mut Value) {
     let is_counted = operation.access != Access::Everybody && !is_refused_first;
     let is_tagged = (operation.tagged || operation.represents) && matches!(status, "200" | "304");
     let is_of_index = operation.of_index && matches!(status, "200" | "304");
-    let tells_when = matches!(status, "429" | "503");
+    let number = status.parse::<u16>().ok();
+    let comes_later = |it: &Code| it.retry() == Retry::Later && Some(it.status()) == number;
+    let tells_when = Code::ALL.iter().any(comes_later);
     for (applies, name, header) in [
         (true, "X-Request-Id", "RequestId"),
         (is_counted, "X-RateLimit-Limit", "RateLimitLimit"),

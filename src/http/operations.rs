@@ -13,6 +13,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::edge::class::Class;
+use crate::edge::code::Code;
 use crate::edge::error;
 use crate::edge::etag::{self, Tag};
 use crate::edge::export::ExportFormat;
@@ -49,8 +50,8 @@ const fn text(status: u16, description: &'static str, kind: &'static str) -> Res
     ResponseSpec { status, description, content: Content::Text(kind) }
 }
 
-const fn refusal(status: u16, description: &'static str) -> ResponseSpec {
-    ResponseSpec { status, description, content: Content::Refusal }
+const fn refusal(code: Code, description: &'static str) -> ResponseSpec {
+    ResponseSpec { status: code.status(), description, content: Content::Refusal }
 }
 
 const fn query(
@@ -370,11 +371,12 @@ macro_rules! claim_parameters {
 const OWNED_LIMIT: Parameter = limit(OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX);
 const EXPORT_LIMIT: Parameter = limit(EXPORT_ROWS_MAX, EXPORT_ROWS_MAX);
 
-const NOT_FOUND: ResponseSpec = refusal(404, "No such resource in your account.");
-const UNKNOWN_NAME: ResponseSpec = refusal(404, "The name has never been observed.");
+const NOT_FOUND: ResponseSpec = refusal(Code::NotFound, "No such resource in your account.");
+const UNKNOWN_NAME: ResponseSpec = refusal(Code::NotFound, "The name has never been observed.");
 const PLAN_LIMIT: ResponseSpec =
-    refusal(403, "Your plan does not include it, or its quota is used up.");
-const KEY_REUSED: ResponseSpec = refusal(409, "The idempotency key was used with another request.");
+    refusal(Code::PlanLimit, "Your plan does not include it, or its quota is used up.");
+const KEY_REUSED: ResponseSpec =
+    refusal(Code::IdempotencyConflict, "The idempotency key was used with another request.");
 const CSV: ResponseSpec = text(200, "UTF-8 CSV with a header line and CRLF line ends.", "text/csv");
 const NDJSON: ResponseSpec =
     text(200, "With `format=ndjson`, a JSON object a line.", "application/x-ndjson");
@@ -462,7 +464,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[
             json::<changes::ChangesResponse<'_>>(200, "A page of events, oldest first."),
             text(200, "The same rows as server-sent events.", "text/event-stream"),
-            refusal(410, "Events after `since` are no longer kept; `oldest` is the first that is."),
+            refusal(Code::ChangesGone, "Events after `since` are no longer kept; `oldest` is the first that is."),
         ]),
     Operation::get("/api/v1/domain/{name}", |of| get(guarded(of, domain::find_domain)))
         .named(Group::Names, "findDomain", "Dossier of a name")
@@ -617,7 +619,7 @@ pub const OPERATIONS: &[Operation] = &[
         .parameters(&[IDEMPOTENCY])
         .responses(&[
             json::<alerts::deliveries::QueuedDeliveries<'_>>(202, "The queued deliveries."),
-            refusal(409, "No channel is on, or the idempotency key was used with another request."),
+            refusal(Code::Conflict, "No channel is on, or the idempotency key was used with another request."),
         ]),
     Operation::get("/api/v1/watchlist/alerts/deliveries", |of| get(guarded(of, watch_alerts::list_watch_deliveries)))
         .named(Group::Alerts, "listWatchDeliveries", "List the messages about watched names")
@@ -630,7 +632,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[
             json::<alerts::deliveries::OneDelivery<'_>>(202, "The delivery is queued again."),
             NOT_FOUND,
-            refusal(409, "The delivery has not failed, its channel is switched off, or the idempotency key was used with another request."),
+            refusal(Code::Conflict, "The delivery has not failed, its channel is switched off, or the idempotency key was used with another request."),
         ]),
     Operation::get("/api/v1/alerts", |of| get(guarded(of, alerts::list_alerts)))
         .named(Group::Alerts, "listAlerts", "List your alert rules")
@@ -683,7 +685,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[
             json::<alerts::deliveries::QueuedDeliveries<'_>>(202, "The queued deliveries."),
             NOT_FOUND,
-            refusal(409, "Every channel is switched off, or the idempotency key was used with another request."),
+            refusal(Code::Conflict, "Every channel is switched off, or the idempotency key was used with another request."),
         ]),
     Operation::get("/api/v1/alerts/{id}/deliveries", |of| get(guarded(of, alerts::deliveries::list_deliveries)))
         .named(Group::Alerts, "listDeliveries", "List the deliveries of an alert rule")
@@ -697,7 +699,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[
             json::<alerts::deliveries::OneDelivery<'_>>(202, "The delivery is queued again."),
             NOT_FOUND,
-            refusal(409, "The delivery has not failed, its channel is switched off, or the idempotency key was used with another request."),
+            refusal(Code::Conflict, "The delivery has not failed, its channel is switched off, or the idempotency key was used with another request."),
         ]),
     Operation::get("/api/v1/feeds", |of| get(guarded(of, feeds::list_feeds)))
         .named(Group::Feeds, "listFeeds", "List your feeds")
@@ -753,7 +755,7 @@ pub const OPERATIONS: &[Operation] = &[
         .description("One-click unsubscription (RFC 8058). Every link gets the same response, valid or not.")
         .page()
         .parameters(&[LINK])
-        .responses(&[text(200, "A confirmation page.", "text/html"), refusal(503, "Writes are unavailable; try again later.")]),
+        .responses(&[text(200, "A confirmation page.", "text/html"), refusal(Code::WritesUnavailable, "Writes are unavailable; try again later.")]),
     Operation::get("/feeds/{address}", |of| get(guarded(of, feeds::read_feed)))
         .named(Group::Feeds, "readFeed", "Names of a feed")
         .description("Atom at `….atom`, iCalendar at `….ics`. The address is the secret; at most 20 requests at once and one a minute.")
@@ -763,8 +765,8 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[
             text(200, "Atom.", "application/atom+xml"),
             text(200, "iCalendar.", "text/calendar"),
-            refusal(404, "No such feed."),
-            refusal(429, "Read too often."),
+            refusal(Code::NotFound, "No such feed."),
+            refusal(Code::TooManyFeedRequests, "Read too often."),
         ]),
     Operation::get("/api/health", |of| get(guarded(of, health::health)))
         .named(Group::Service, "getHealth", "Liveness and data freshness; always 200")

@@ -12,77 +12,154 @@ use crate::vocab::scope::Scope;
 use crate::vocab::time::UnixMs;
 use crate::vocab::turns::NoTurn;
 
-/// Reasons to refuse a request.
-#[derive(Debug)]
+/// Reasons to refuse a request. The text of one is the message that its client sees.
+#[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// No key and no valid session.
+    #[error("authentication required")]
     Unauthenticated,
     /// A key that is not valid.
+    #[error("authentication required")]
     InvalidKey,
-    /// A key that expired at this time.
+    #[error("this key expired at {at}; create a new one on the account page")]
     ExpiredKey { at: UnixMs },
-    /// The plan does not include the JSON API.
+    #[error("JSON API access requires the Pro plan or above")]
     JsonPlanRequired(Plan),
-    /// The plan does not include CSV exports.
+    #[error("CSV export requires the Core plan or above")]
     ExportPlanRequired(Plan),
-    /// The key lacks this scope.
+    #[error("this key has no scope \"{0}\"; create a key that has it on the account page")]
     ScopeRequired(Scope),
     /// A parameter, header or member of the body (`filter.tlds[1]`) is missing, malformed or
     /// out of range.
+    #[error("{name}: {what}")]
     BadParameter { name: Cow<'static, str>, what: String, code: ParameterCode },
     /// A parameter that the operation does not have. `nearest` is the most similar one it has.
+    #[error("unknown parameter \"{name}\"{}", nearest.map(|it| format!("; did you mean \"{it}\"?")).unwrap_or_default())]
     UnknownParameter { name: String, nearest: Option<&'static str> },
-    /// The body is larger than `bytes_max`.
+    #[error("body: must have at most {bytes_max} bytes")]
     BodyTooLarge { bytes_max: usize },
-    /// The `Content-Type` is not JSON.
+    #[error("Content-Type: must be application/json, without an encoding")]
     UnsupportedMediaType,
     /// The browser sent it from a page of another site.
+    #[error("this request came from another site; nothing was changed")]
     CrossSite,
-    /// No such resource.
+    #[error("not found")]
     NotFound,
-    /// The `ETag` of the resource is not in `If-Match`.
+    /// The resource is not in the state that `If-Match` names.
+    #[error("If-Match: is not the current ETag; read the resource again, or send no If-Match")]
     PreconditionFailed,
-    /// The requested events are no longer kept.
+    #[error(
+        "since: events before {oldest} are no longer kept; read the list anew, then go on with since={}",
+        oldest - 1
+    )]
     ChangesGone { oldest: u64 },
-    /// The path exists, but not with this method.
+    #[error("method not allowed")]
     MethodNotAllowed,
-    /// The account already runs as many exports as its plan allows.
+    #[error("your plan allows {limit} exports at once; wait until one of them ends")]
     TooManyExports { plan: Plan, limit: u32 },
-    /// The account already has the maximum number of long polls and event streams.
+    #[error(
+        "an account may have {limit} long polls and streams at once; close one, or read pages without `wait`"
+    )]
     TooManyStreams { limit: u32 },
     /// The day's allowance is used up.
+    #[error("rate limit exceeded")]
     RateLimited { plan: Plan, allowance: Allowance, retry_after_s: i64 },
-    /// A refused write. `From` maps errors with their own variant to that variant.
+    /// A write that was refused. `From` maps those that have a variant of their own here.
+    #[error("{}", of_write(.0))]
     Write(WriteError),
-    /// The query exceeded its time budget, and would do so again.
+    /// The query exceeded its time budget, as it would again.
+    #[error("the query exceeded its time budget; narrow the filters")]
     QueryTimeout,
-    /// Too much work of the account, or of all visitors, is already in progress.
+    /// Too much work of the account, or of all visitors, is in progress.
+    #[error("{}", of_turn(no_turn, *is_visitor))]
     NoTurn { no_turn: NoTurn, is_visitor: bool },
     /// The client closed the connection before the response was ready.
+    #[error("the client closed the connection")]
     ClientClosed,
     /// Load shedding: every slot of the request's class is taken, or a byte budget is used up.
+    #[error("too many requests at the moment; try again in a few seconds")]
     Shed { retry_after_s: u32 },
     /// Too many requests without a valid key or session from the client's network.
+    #[error(
+        "a network may send {per_minute} requests a minute without an API key or a log-in; wait, log in or use a \
+         key"
+    )]
     TooManyVisits { per_minute: u32, retry_after_s: u64 },
-    /// A feed was read too often.
+    #[error("this feed was read too often; once in a quarter of an hour is enough")]
     TooManyFeedRequests { retry_after_s: u64 },
-    /// The maximum number of feeds of the account is already being built.
+    #[error("{limit} feeds of this account are being read; read one after the other")]
     TooManyFeeds { limit: u32 },
-    /// The `Host` header is missing, repeated or malformed.
+    #[error("Host: must be given once, as a host name or address with an optional port")]
     InvalidHost,
-    /// The pages have another host.
+    #[error("Host: the pages of this server are at {host}")]
     Misdirected { host: String },
-    /// The request body did not arrive in time.
+    #[error("body: did not arrive in time")]
     SlowBody,
-    /// The request exceeded its deadline.
+    #[error("the request exceeded its deadline; try again later")]
     RequestTimeout,
-    /// This node has not yet applied the log up to the position that the request sends.
+    /// This node has not applied yet what the request shows.
+    #[error("this node has not read yet what you wrote on another one; try again")]
     NodeBehind,
-    /// This node has not read the other nodes' writes since its start, so it cannot know that a credential is
-    /// invalid.
+    /// This node has not read since its start what the others wrote.
+    #[error(
+        "this node has not read yet what the other nodes wrote, so it may not know this key; try again, or another \
+         node"
+    )]
     Unread,
-    /// A bug or a machine failure.
+    /// A bug or a failing machine.
+    #[error("internal error")]
     Internal(anyhow::Error),
+}
+
+/// The message of a refused write: its text, unless another one helps a client more.
+fn of_write(err: &WriteError) -> Cow<'static, str> {
+    Cow::Borrowed(match err {
+        WriteError::IdempotencyConflict => {
+            "Idempotency-Key: was used with another request in the last 24 h"
+        }
+        WriteError::Overloaded => "too many log-ins at the moment; try again in a few seconds",
+        WriteError::Journal(AppendError::Busy) => "too many writes at once; try again",
+        WriteError::Journal(AppendError::DiskFull) => {
+            "the disk is full; writes are refused until there is room"
+        }
+        WriteError::Journal(AppendError::Superseded) => {
+            "another request changed the same data on another node; try again"
+        }
+        WriteError::Journal(AppendError::Unknown) => {
+            "it is not known whether this was written; read it again, or repeat the request with its Idempotency-Key"
+        }
+        WriteError::Journal(AppendError::Unreachable) => {
+            "the shared log cannot be reached; reads still work"
+        }
+        WriteError::Journal(_) => "writes are unavailable at the moment; reads still work",
+        // These have variants of their own.
+        WriteError::NotFound
+        | WriteError::Invalid { .. }
+        | WriteError::Random(_)
+        | WriteError::Password(_) => "internal error",
+        err => return err.to_string().into(),
+    })
+}
+
+/// The message of a query that got no turn among those of its account, or of all visitors.
+fn of_turn(no_turn: &NoTurn, is_visitor: bool) -> String {
+    let (others, advice) = match is_visitor {
+        true => ("those of other visitors", "try again later, or log in"),
+        false => ("other queries of your account", "send fewer at once"),
+    };
+    let wait = wait_s(no_turn);
+    match no_turn {
+        NoTurn::Refused { .. } => {
+            format!("the query would wait about {wait} s for {others}; {advice}")
+        }
+        NoTurn::TimedOut { .. } => format!("the query waited {wait} s for {others}; {advice}"),
+    }
+}
+
+/// Whole seconds of a wait for a turn, at least one and at most a minute.
+pub fn wait_s(no_turn: &NoTurn) -> u32 {
+    let (NoTurn::Refused { expected: wait } | NoTurn::TimedOut { waited: wait }) = no_turn;
+    wait.as_secs_f64().ceil().clamp(1.0, 60.0) as u32
 }
 
 impl From<BadParameter> for ApiError {
