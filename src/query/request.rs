@@ -110,7 +110,7 @@ pub struct RuleQuery {
 }
 
 named_enum! {
-    /// Sort key of the drops list. Ties are in rank order.
+    /// Sort key of the drops list. Names with equal keys are in rank order.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ToSchema)]
     #[schema(rename_all = "lowercase")]
     pub enum SortKey {
