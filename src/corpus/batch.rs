@@ -33,7 +33,7 @@ use crate::vocab::new_file;
 use crate::vocab::origin::Origin;
 
 pub(super) const MAGIC: &[u8; 8] = b"DDXBATCH";
-/// Raised when the layout changes. Older versions stay readable.
+/// Incremented when the layout changes. Older versions stay readable.
 const VERSION_MAX: u16 = 3;
 /// The first version with score features. The batch of one list is written in this version.
 const VERSION_WITH_FEATURES: u16 = 2;
@@ -41,18 +41,18 @@ const VERSION_WITH_FEATURES: u16 = 2;
 const VERSION_WITH_LISTS: u16 = 3;
 const HEADER_LEN: usize = MAGIC.len() + 2;
 const TRAILER_LEN: usize = 8 + 8 + blake3::OUT_LEN + MAGIC.len();
-/// Maximum bytes of the metadata: more than a hundred thousand lists need, and harmless to read from a
+/// Maximum bytes of the metadata: enough for a hundred thousand lists, and harmless to read from a
 /// damaged file.
 const META_LEN_MAX: u64 = 64 << 20;
-/// Maximum bytes of the score features of an entry: their length is stored in one byte.
+/// Maximum bytes of the score features of an entry, whose length is stored in one byte.
 const FEATURES_LEN_MAX: usize = 255;
 /// Entries per block. A merge can start at any block.
 pub const BLOCK_ENTRIES: u32 = 1024;
-/// Bytes that are buffered before they are hashed and written.
+/// Size of the write buffer, which is hashed and written when full.
 const BUFFER_BYTES: usize = 1 << 18;
-/// Bytes that are hashed, on all cores, before their memory is given back.
+/// Bytes to hash on all cores before releasing their memory.
 const HASHED_BYTES: usize = 32 << 20;
-/// Bytes that a cursor reads before it gives their memory back.
+/// Bytes that a cursor reads before it releases their memory.
 const CURSOR_BYTES: usize = 4 << 20;
 
 /// Why a batch cannot be used.
@@ -88,24 +88,24 @@ pub struct BatchMeta {
     pub ingested_at: DateTime<Utc>,
     pub accepted: u64,
     pub rejected: u64,
-    /// Entries in this file.
+    /// Number of entries in this file.
     pub rows: u64,
-    /// Distinct names in this file.
+    /// Number of distinct names in this file.
     pub names: u64,
     /// Version of the scorer that computed every [`Base`] in this file.
     pub scorer_version: u32,
     /// Where the list was fetched from; `None` for a local file or a compacted batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
-    /// The day on which the reading of the list rests, if it needs one
+    /// The day on which the reading of the list depends, if any
     /// ([`Feed::day`](crate::feeds::Feed::day)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub day: Option<Day>,
-    /// Numbers of the lists, from 1, that are the same bytes read in another way. Their entries no longer
-    /// count.
+    /// Numbers, from 1, of lists with the same bytes that were read in another way. Their entries no
+    /// longer count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<u32>,
-    /// The lists of a compacted batch, in their order; otherwise empty.
+    /// The lists of a compacted batch, in order; otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lists: Vec<BatchMeta>,
 }
@@ -129,14 +129,14 @@ pub struct Entry<'a> {
     /// Characters of the registrable label in Unicode.
     pub length: u8,
     pub base: Base,
-    /// The score features, as the scorer stores them: at most 255 bytes; empty unless `record` is a
+    /// The score features as stored by the scorer: at most 255 bytes; empty unless `record` is a
     /// drop.
     pub features: &'a [u8],
     pub record: StoredObservation,
 }
 
 impl BatchMeta {
-    /// The lists in the batch, one or more, in their order.
+    /// The lists in the batch, one or more, in order.
     pub fn lists(&self) -> &[BatchMeta] {
         if self.lists.is_empty() { std::slice::from_ref(self) } else { &self.lists }
     }
@@ -165,7 +165,8 @@ impl BatchMeta {
     }
 }
 
-/// Reads the checksum that the file at `path` ends with, before `after` more bytes, without verifying it.
+/// Reads the checksum near the end of the file at `path`, followed by `after` more bytes, without
+/// verifying it.
 ///
 /// # Errors
 /// The file is not readable or too short.
@@ -192,8 +193,8 @@ const FLAG_RELEASE: u8 = 1 << 4;
 const FLAG_SAME_SECOND: u8 = 1 << 5;
 /// From the same list as the previous entry of the block.
 const FLAG_SAME_LIST: u8 = 1 << 6;
-/// A drop of which only the release is known. Its date is that of the release, as a version without this
-/// flag reads it.
+/// A drop of which only the release is known. The release is stored as its date, so versions without
+/// this flag can read it.
 const FLAG_RELEASE_ALONE: u8 = 1 << 7;
 
 /// Encoded entries in name order, in memory. Threads build segments in parallel, and one
@@ -203,7 +204,7 @@ pub struct Segment {
     bytes: Vec<u8>,
     /// Offset in `bytes` and first name of each block.
     blocks: Vec<(u64, Vec<u8>)>,
-    /// Entries in the last block.
+    /// Number of entries in the last block.
     in_block: u32,
     last_name: Vec<u8>,
     last_second: i64,
@@ -250,11 +251,11 @@ impl<'a> FromIterator<Entry<'a>> for Segment {
 pub struct BatchWriter<W: Write> {
     out: W,
     hasher: blake3::Hasher,
-    /// Bytes written.
+    /// Number of bytes written.
     offset: u64,
     /// The blocks written so far.
     blocks: Vec<(u64, Vec<u8>)>,
-    /// The entries that are not written yet, and the last name.
+    /// The entries not yet written, and the last name.
     tail: Segment,
 }
 
@@ -267,7 +268,7 @@ impl<W: Write> BatchWriter<W> {
         Ok(writer)
     }
 
-    /// As [`Segment::push`].
+    /// The same as [`Segment::push`].
     ///
     /// # Errors
     /// An I/O error.
@@ -293,7 +294,7 @@ impl<W: Write> BatchWriter<W> {
         self.write_tail()
     }
 
-    /// Number of entries and of distinct names so far.
+    /// Returns the number of entries and of distinct names so far.
     pub fn counts(&self) -> (u64, u64) {
         (self.tail.rows, self.tail.names)
     }
@@ -342,7 +343,7 @@ impl<W: Write> BatchWriter<W> {
     }
 }
 
-/// Number of bytes that both names start with.
+/// Returns the length of the common prefix of two names.
 fn common_prefix(left: &[u8], right: &[u8]) -> usize {
     let words = left.as_chunks::<8>().0.iter().zip(right.as_chunks::<8>().0);
     let mut shared = 0;
@@ -357,9 +358,9 @@ fn common_prefix(left: &[u8], right: &[u8]) -> usize {
     shared + rest.take_while(|(left, right)| left == right).count()
 }
 
-/// The parts that an entry shares with the previous one.
+/// Which parts an entry shares with the previous one.
 struct Before {
-    /// Bytes of the name.
+    /// Number of shared bytes of the name.
     shared: usize,
     same_second: bool,
     same_list: bool,
@@ -399,7 +400,7 @@ fn encode(entry: &Entry<'_>, list: Option<u32>, before: Before, row: &mut Vec<u8
         row.extend_from_slice(&day.raw().to_le_bytes());
     }
     if kind == KIND_DROPPED {
-        // Features that do not fit are omitted: the score is then computed again.
+        // Features that do not fit are omitted, and the score is then computed again.
         let features = if entry.features.len() <= FEATURES_LEN_MAX { entry.features } else { &[] };
         row.push(features.len() as u8);
         row.extend_from_slice(features);
@@ -437,7 +438,7 @@ impl Batch {
         Ok(Batch { path: path.to_owned(), bytes, version, meta, blocks, index_at: index.start })
     }
 
-    /// Origin and content.
+    /// Metadata: origin and content.
     pub fn meta(&self) -> &BatchMeta {
         &self.meta
     }
@@ -447,12 +448,12 @@ impl Batch {
         self.version >= VERSION_WITH_FEATURES
     }
 
-    /// Whether the batch was compacted, so that entries name their list.
+    /// Whether the batch was compacted, so that each entry names its list.
     pub fn is_compacted(&self) -> bool {
         self.version >= VERSION_WITH_LISTS
     }
 
-    /// The lists in the batch, one or more, in their order.
+    /// The lists in the batch, one or more, in order.
     pub fn lists(&self) -> &[BatchMeta] {
         self.meta.lists()
     }
@@ -467,7 +468,7 @@ impl Batch {
         self.bytes.len() as u64
     }
 
-    /// The checksum in the file, verified when it was opened.
+    /// The checksum in the file, which was verified on opening.
     pub fn checksum(&self) -> &[u8] {
         let at = self.bytes.len() - MAGIC.len() - blake3::OUT_LEN;
         &self.bytes[at..at + blake3::OUT_LEN]
@@ -481,7 +482,7 @@ impl Batch {
     /// Returns a cursor at the first entry whose name is `from` or later.
     ///
     /// # Errors
-    /// [`BatchError::Malformed`]. Verified files decode.
+    /// [`BatchError::Malformed`], which does not occur in verified files.
     pub fn cursor(&self, from: &[u8]) -> Result<Cursor<'_>, BatchError> {
         let at = self.blocks.first().map_or(self.index_at, |(offset, _)| *offset);
         let mut cursor = Cursor {
@@ -516,7 +517,7 @@ const SHORT: usize = 32;
 pub struct NameBytes {
     bytes: [u8; NAME_BYTES],
     len: usize,
-    /// The first bytes as a number. Names with different heads sort as their heads.
+    /// The first bytes as a number. Names with different heads sort like their heads.
     head: u64,
 }
 
@@ -541,8 +542,8 @@ impl NameBytes {
         }
     }
 
-    /// Keeps the first `shared` bytes and appends `suffix` bytes of `input`, which it consumes. `None`
-    /// if there are not as many.
+    /// Keeps the first `shared` bytes and appends `suffix` bytes, which it consumes from `input`.
+    /// Returns `None` if `input` has fewer.
     fn follow(&mut self, shared: usize, suffix: usize, input: &mut &[u8]) -> Option<()> {
         (shared <= self.len && suffix <= u8::MAX.into()).then_some(())?;
         match input.first_chunk::<SHORT>() {
@@ -595,9 +596,9 @@ pub fn head_of(name: &[u8]) -> u64 {
 pub struct Cursor<'a> {
     batch: &'a Batch,
     at: usize,
-    /// A block that starts before the current entry, or with it.
+    /// A block that starts at or before the current entry.
     block: usize,
-    /// Start of the bytes that were read and may still be in memory.
+    /// Start of the bytes already read whose memory is not yet released.
     kept_from: usize,
     name: NameBytes,
     fields: Option<EntryFields<'a>>,
@@ -642,7 +643,7 @@ impl<'a> Cursor<'a> {
     /// Moves to the next entry; false at the end.
     ///
     /// # Errors
-    /// [`BatchError::Malformed`]. Verified files decode.
+    /// [`BatchError::Malformed`], which does not occur in verified files.
     pub fn advance(&mut self) -> Result<bool, BatchError> {
         if self.at >= self.batch.index_at {
             self.fields = None;
@@ -656,23 +657,24 @@ impl<'a> Cursor<'a> {
         if self.fields.is_some() { Ok(true) } else { Err(self.malformed()) }
     }
 
-    /// Gives back the memory of what was read: a merge reads each byte once.
+    /// Releases the memory of bytes already read, because a merge reads each byte only once.
     #[cold]
     fn give_back(&mut self) {
         give_back(&self.batch.bytes, self.kept_from..self.at);
         self.kept_from = self.at;
     }
 
-    /// Moves to the first entry whose name is `from` or later, unless the current one is. Skips blocks, so
-    /// that a walk in steps decodes at most the whole batch once.
+    /// Moves forward to the first entry whose name is `from` or later. Skips blocks, so that a series of
+    /// calls decodes the batch at most once.
     ///
     /// # Errors
-    /// [`BatchError::Malformed`]. Verified files decode.
+    /// [`BatchError::Malformed`], which does not occur in verified files.
     pub fn seek(&mut self, from: &[u8]) -> Result<(), BatchError> {
         if self.fields.is_none() || self.name.as_slice() >= from {
             return Ok(());
         }
-        // Entries equal to `from` may be at the end of the block before the first that starts with it.
+        // Entries equal to `from` may be at the end of the block before the first one that starts with
+        // `from`.
         let is_before = |block: &Block| self.batch.block_name(block) < from;
         let blocks = &self.batch.blocks[self.block..];
         let mut step = 1;
@@ -758,14 +760,14 @@ fn map(file: &File) -> io::Result<Mmap> {
 }
 
 /// Advises the kernel that the process does not need these bytes for now. Pages of a mapped file count as
-/// memory of the process that read them; they stay in the page cache while there is room.
+/// memory of the process that read them. Afterwards they stay in the page cache while it has room.
 #[expect(unsafe_code, reason = "belongs to the one place that maps a file")]
 fn give_back(bytes: &Mmap, range: std::ops::Range<usize>) {
     // SAFETY: the mapping is shared and read-only, so that a later read finds the same bytes in the file.
     let given = unsafe {
         bytes.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len())
     };
-    // Best effort: what the kernel keeps takes memory, no more.
+    // Best effort: pages that the kernel keeps only take memory.
     let _ = given;
 }
 
@@ -810,7 +812,7 @@ fn check(path: &Path, bytes: &Mmap) -> Result<Layout, BatchError> {
     }
 }
 
-/// Hashes the first `len` bytes and gives their memory back.
+/// Hashes the first `len` bytes and releases their memory.
 fn hash(bytes: &Mmap, len: usize) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
     for start in (0..len).step_by(HASHED_BYTES) {
@@ -840,8 +842,8 @@ fn read_blocks(path: &Path, bytes: &[u8], layout: &Layout) -> Result<Vec<Block>,
     Ok(blocks)
 }
 
-/// Creates the file of a batch: of one list, or a compacted one, whose entries are written with
-/// [`BatchWriter::push`] and their list.
+/// Creates the file of a batch of one list, or of a compacted batch, whose entries are written with
+/// their list.
 ///
 /// # Errors
 /// The file exists or cannot be created.
@@ -923,7 +925,7 @@ mod tests {
     fn entries_are_read_from_any_name() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("batch");
-        // Repeats cross the block borders: 700 names, each four times.
+        // Repeated names cross block boundaries: 700 names, four times each.
         let names: Vec<String> = (0..2800).map(|at| format!("n{:04}.com", at / 4)).collect();
         let rows = write(&path, &names);
         let batch = Batch::open(&path).expect("opens");
@@ -950,7 +952,7 @@ mod tests {
             Entry { name, label_len: 5, length: 5, base, features: features(at), record }
         };
         let mut reads = Vec::new();
-        // Segments end at these rows; the rest is written entry by entry.
+        // Rows at which segments end. The rest is written entry by entry.
         let ends: [&[usize]; 4] = [&[], &[0, 1, 2, 1024, 1025], &[700, 701, 4000], &[3000, 5000]];
         for (at, ends) in ends.into_iter().enumerate() {
             let path = folder.path().join(at.to_string());
@@ -979,7 +981,7 @@ mod tests {
         let names = [&names[..], &[&long[..33], &long[..100], &long, "b"]].concat();
         let stored = |name: &&str| {
             let (mut stored, mut copy) = (NameBytes::default(), NameBytes::default());
-            // The previous content does not matter.
+            // Previous content must not matter.
             stored.follow(0, 100, &mut long.as_bytes()).expect("bytes");
             let half = name.len() / 2;
             stored.follow(0, half, &mut &name.as_bytes()[..half]).expect("bytes");

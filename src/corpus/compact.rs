@@ -21,11 +21,11 @@ use crate::{BatchFile, Corpus, CorpusError, Unpublished};
 const DRAFT: &str = ".new-compacted";
 
 impl Corpus {
-    /// Compacts `batches`, which are those of [`Corpus::batches`], except for the newest `apart`.
-    /// Returns false if there is nothing to merge.
+    /// Compacts `batches`, the result of [`Corpus::batches`], except for the newest `apart`.
+    /// Returns false if nothing can be merged.
     ///
     /// # Errors
-    /// An I/O error, or a batch that does not decode. Nothing has changed then.
+    /// An I/O error, or a batch that does not decode. In both cases nothing has changed.
     pub fn compact(&self, batches: &[Batch], apart: usize) -> Result<bool, CorpusError> {
         let batches = &batches[..batches.len().saturating_sub(apart)];
         if batches.len() < 2 {
@@ -63,7 +63,7 @@ impl Corpus {
         Ok(draft)
     }
 
-    /// Removes batches whose lists are in a compacted batch.
+    /// Removes batches whose lists are all in a compacted batch.
     pub(super) fn finish_compaction(&self) -> Result<(), CorpusError> {
         let (files, superseded) = self.files_and_superseded()?;
         if superseded.is_empty() {
@@ -97,7 +97,7 @@ impl Corpus {
     }
 }
 
-/// Whether `parts`, which are sorted, hold all lists of `whole`.
+/// Whether `parts`, which are sorted, contain all lists of `whole`.
 fn covers(parts: &[&BatchFile], whole: &BatchFile) -> bool {
     let next = parts.iter().fold(whole.first, |next, part| {
         if part.first <= next { next.max(part.last + 1) } else { next }
@@ -157,7 +157,7 @@ mod tests {
         corpus.ingest(&source, rows).expect("ingested");
     }
 
-    /// Everything a merge returns: entries with the numbers of their lists, and the lists.
+    /// Returns the full result of a merge: entries with the numbers of their lists, and the lists.
     fn content(corpus: &Corpus) -> (Vec<String>, Vec<BatchMeta>) {
         let batches = corpus.batches().expect("sound");
         let mut merge = Merge::new(&batches, b"").expect("opens");
@@ -194,7 +194,7 @@ mod tests {
         let whole = "batch-0000000001-0000000007.ddb";
         assert_eq!(files(&corpus), [whole, "batch-0000000008.ddb", "batch-0000000009.ddb"]);
         assert_eq!(content(&corpus), before);
-        // Numbers continue, and a compacted list is found by its hash.
+        // Numbers continue, and a compacted list can still be found by its hash.
         ingest(&corpus, 10);
         assert_eq!(files(&corpus).len(), 4);
         let sha256 = *blake3::hash(&3_i64.to_le_bytes()).as_bytes();
@@ -239,7 +239,8 @@ mod tests {
             Corpus::open(data.path())
         };
         let all: &[usize] = &[0, 1, 2, 3, 4, 5];
-        // Crashed while writing; after the rename; after some removals; damaged with all parts present.
+        // Crashes while writing, after the rename and after some removals, and damage with all parts
+        // present.
         for (one, draft, left) in [
             (None, true, all),
             (Some(&bytes[..]), false, all),
@@ -252,7 +253,7 @@ mod tests {
             let files = files(&corpus);
             assert!(files.len() == 1 || files.len() == 6, "{files:?}");
         }
-        // Lists that are lost are an error.
+        // Lost lists are an error.
         assert!(state(Some(&damaged[..]), false, &[1, 2]).is_err());
         let corpus = state(Some(&damaged[..]), false, &[]).expect("batches are not read yet");
         assert!(corpus.batches().is_err());
@@ -280,7 +281,7 @@ mod tests {
         assert_eq!(without_scores(content(&corpus)), without_scores(expected));
     }
 
-    /// Entries and metadata without what another version of the scorer changes.
+    /// Returns entries and metadata without the parts that depend on the scorer's version.
     fn without_scores(content: (Vec<String>, Vec<BatchMeta>)) -> (Vec<String>, Vec<BatchMeta>) {
         let (mut entries, mut metas) = content;
         for entry in &mut entries {

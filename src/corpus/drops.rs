@@ -12,7 +12,7 @@ pub struct DropRecord {
     pub date: Day,
     /// The day the registry releases it, if a list gives one.
     pub release: Option<Day>,
-    /// Registered again after this drop, before any later one.
+    /// Whether the name was registered again after this drop, before any later one.
     pub registered_again: bool,
 }
 
@@ -20,7 +20,7 @@ pub struct DropRecord {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeenDrop {
     drop: DropRecord,
-    /// No list saw the name leave its zone: the date follows from the release.
+    /// Whether the date is estimated from the release, because no list saw the name leave its zone.
     is_estimated: bool,
     /// Unix seconds.
     observed_at: i64,
@@ -28,11 +28,11 @@ pub(super) struct SeenDrop {
     list: u32,
 }
 
-/// Version of the rules in this module. An index that was built by other rules is not extended.
+/// Version of the rules in this module. An index built by other rules is not extended.
 pub const DROP_RULES: u32 = 2;
 
 impl SeenDrop {
-    /// The record of a drop in list number `list`; `None` for a sighting of another kind.
+    /// Returns the record of a drop in list number `list`; `None` for another kind of sighting.
     pub(super) fn new(
         sighting: Sighting,
         observed_at: i64,
@@ -58,9 +58,9 @@ impl SeenDrop {
 }
 
 impl DropRecord {
-    /// Whether a record with a later date is about the same drop: a list that repeats it, a zone file that
-    /// shows it, or a list that says when a name that left its zone is released. A day's difference is the
-    /// same release.
+    /// Whether a record with a later date is about the same drop: it may come from a list that repeats the
+    /// drop, a zone file that confirms it, or a list that adds the release of a name that left its zone.
+    /// Releases one day apart count as the same.
     fn is_repeated_by(
         &self,
         later: &DropRecord,
@@ -81,16 +81,18 @@ impl DropRecord {
     }
 }
 
-/// Joins the records of a name to one record per drop, oldest first: of several with one drop date, the one
-/// observed last. Lists that repeat a drop do not move its date. Marks each drop that was followed by a
-/// registration before the next drop. Returns the number of the first list that had the last drop.
+/// Joins the records of a name to one record per drop, oldest first. Of several with the same drop date, it
+/// takes the one observed last. Lists that repeat a drop do not change its date. Marks each drop that was
+/// followed by a registration before the next drop. Returns the number of the first list with the last
+/// drop.
 pub(super) fn join(
     seen: &mut Vec<SeenDrop>,
     registrations: &[Day],
     tld: impl Fn() -> Periods,
     drops: &mut Vec<DropRecord>,
 ) -> u32 {
-    // Stable: of two records observed in the same second, that of the later list stays last.
+    // The sort is stable, so of two records observed in the same second, that of the later list
+    // stays last.
     seen.sort_by_key(|seen| (seen.drop.date, seen.observed_at));
     seen.dedup_by(|next, kept| {
         let is_same = next.drop.date == kept.drop.date;

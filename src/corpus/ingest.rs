@@ -1,4 +1,5 @@
-//! Ingests one list: its rows become one batch, or nothing changes and the error gives the reason.
+//! Ingests one list: either its rows become one batch, or nothing changes and the error gives the
+//! reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -22,7 +23,8 @@ use crate::vocab::new_file;
 use crate::vocab::origin::Origin;
 use crate::{Corpus, CorpusError, Unpublished};
 
-/// A list with more than one bad row in this many is refused: it is not in the assumed format.
+/// A list with more than one bad row in this many is refused, because it does not have the assumed
+/// format.
 const BAD_ROWS_ONE_IN: u64 = 10;
 
 /// Identity and origin of a list.
@@ -46,19 +48,19 @@ pub struct Source {
 /// The result of an ingest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ingested {
-    /// Rows accepted.
+    /// Number of accepted rows.
     pub accepted: u64,
-    /// Rejected rows by reason.
+    /// Number of rejected rows by reason.
     pub rejected: BTreeMap<String, u64>,
-    /// Distinct names in it.
+    /// Number of distinct names.
     pub names: u64,
     /// File name of the new batch, or of the popularity list.
     pub batch: String,
-    /// The file that lists the rejected rows, if there are any.
+    /// The file with the rejected rows, if any.
     pub rejects_file: Option<PathBuf>,
 }
 
-/// Why a list was not added. Nothing has changed then.
+/// Why a list was not added. The corpus is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
     #[error(transparent)]
@@ -82,8 +84,8 @@ pub enum IngestError {
 }
 
 impl Corpus {
-    /// Returns the lists with this SHA-256 and their numbers, oldest first, without those that another
-    /// reading replaces. A list of bare names may be there once for each day that a file name gave it.
+    /// Returns the lists with this SHA-256 and their numbers, oldest first, except those replaced by
+    /// another reading. A list of bare names may occur once for each day in its file names.
     ///
     /// # Errors
     /// A batch is missing or unreadable.
@@ -102,7 +104,8 @@ impl Corpus {
     /// corpus, also when the list is refused for having too many of them.
     ///
     /// # Errors
-    /// The list cannot be read to its end, or has too many bad rows or no good one; or an I/O error.
+    /// The list cannot be read to its end, has too many bad rows or no good one, or an I/O error
+    /// occurs.
     pub fn ingest(
         &self,
         source: &Source,
@@ -120,7 +123,7 @@ impl Corpus {
     /// names were registered on it.
     ///
     /// # Errors
-    /// As [`Corpus::ingest`]; or the zones hold the same names.
+    /// The errors of [`Corpus::ingest`], or the zones have the same names.
     pub fn ingest_zone_pair(
         &self,
         source: &Source,
@@ -240,7 +243,7 @@ pub(super) struct RowTally {
     rejected: BTreeMap<String, u64>,
     path: PathBuf,
     rejects: Option<csv::Writer<File>>,
-    /// Line and reason of the first rejected row.
+    /// Line number and reason of the first rejected row.
     first: Option<(u64, String)>,
 }
 
@@ -260,7 +263,7 @@ impl RowTally {
         })
     }
 
-    /// Counts the row and returns what a good one says.
+    /// Counts the row and returns the content of a good one.
     pub(super) fn take<T>(&mut self, row: Row<T>) -> Result<Option<T>, IngestError> {
         match row {
             Row::Seen(seen) => {

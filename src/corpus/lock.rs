@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use crate::vocab::new_file;
 
-/// Time to wait for a held lock. A server that starts holds each lock for a moment to remove leftover
-/// files, and a worker releases its lock a moment after its server was killed: neither should fail
-/// the caller. An ingest or rebuild holds the lock for longer.
+/// Maximum wait for a held lock. A starting server holds each lock for a moment to remove leftover
+/// files, and a worker releases its lock a moment after its server is killed. Neither should make the
+/// caller fail. An ingest or rebuild holds the lock for longer.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// Time between two tries.
+/// Time between two attempts.
 const RETRY_PERIOD: Duration = Duration::from_millis(10);
 
 /// A lock on a folder. Dropping it releases the folder.
@@ -33,7 +33,7 @@ pub enum LockError {
 }
 
 impl FolderLock {
-    /// Locks the file `name` in `folder`, and waits a second for it if need be. Creates both if they
+    /// Locks the file `name` in `folder`, waiting up to a second if necessary. Creates both if they
     /// are missing.
     ///
     /// # Errors
@@ -42,10 +42,10 @@ impl FolderLock {
         FolderLock::take_within(WAIT_MAX, folder, name)
     }
 
-    /// As [`FolderLock::take`] without waiting, for work that the holder of the lock does as well.
+    /// [`FolderLock::take`] without waiting, for work that the holder of the lock does anyway.
     ///
     /// # Errors
-    /// As [`FolderLock::take`].
+    /// The errors of [`FolderLock::take`].
     pub fn take_now(folder: &Path, name: &str) -> Result<FolderLock, LockError> {
         FolderLock::take_within(Duration::ZERO, folder, name)
     }

@@ -23,12 +23,12 @@ pub struct Dossier<'a> {
     pub base: Base,
     /// The score features, as the scorer stores them; empty for names that never dropped.
     pub features: &'a [u8],
-    /// Every drop, oldest first. The last one determines stage and registeredAgain.
+    /// All drops, oldest first. The last one determines stage and registeredAgain.
     pub drops: &'a [DropRecord],
-    /// The number of the first list, from 1, that reported the last of `drops`; 0 without drops. Later
+    /// Number of the first list, from 1, that reported the last of `drops`; 0 without drops. Later
     /// corrections do not change it.
     pub first_batch: u32,
-    /// Whether the newest observation says that the name is registered.
+    /// Whether the name is registered according to the newest observation.
     pub registered: bool,
 }
 
@@ -38,9 +38,9 @@ pub struct Merge<'a> {
     cursors: Vec<Cursor<'a>>,
     /// The number of the first list of each batch, from 1.
     first_lists: Vec<u32>,
-    /// Numbers of lists that another reading replaces: their entries are skipped.
+    /// Numbers of lists replaced by another reading, whose entries are skipped.
     replaced: Vec<u32>,
-    /// Number of entries skipped.
+    /// Number of skipped entries.
     skipped: u64,
     /// A binary heap of positions in `cursors`, the one with the first name on top.
     heap: Vec<usize>,
@@ -50,7 +50,7 @@ impl<'a> Merge<'a> {
     /// Starts at the first entry whose name is `from` or later.
     ///
     /// # Errors
-    /// A batch does not decode. Verified batches do.
+    /// A batch does not decode, which does not occur for verified ones.
     pub fn new(
         batches: impl IntoIterator<Item = &'a Batch>,
         from: &[u8],
@@ -78,7 +78,7 @@ impl<'a> Merge<'a> {
         self.skip_replaced()
     }
 
-    /// Moves to the next entry of a list that no other reading replaces.
+    /// Moves to the next entry of a list that is not replaced by another reading.
     fn skip_replaced(&mut self) -> Result<(), BatchError> {
         while !self.replaced.is_empty() && self.replaced.contains(&self.number()) {
             self.skipped += 1;
@@ -87,12 +87,12 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// Number of entries of replaced lists that were passed over.
+    /// Number of skipped entries of replaced lists.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// Moves to the first entry whose name is `from` or later, unless the current one is.
+    /// Moves forward to the first entry whose name is `from` or later.
     ///
     /// # Errors
     /// A batch does not decode.
@@ -166,7 +166,7 @@ impl<'a> Merge<'a> {
 }
 
 /// Returns names that split `batches` into about `parts` ranges of similar size. All names of a label
-/// are in one range.
+/// are in the same range.
 pub fn cuts(batches: &[Batch], parts: usize) -> Vec<Vec<u8>> {
     let mut names: Vec<&[u8]> = batches.iter().flat_map(Batch::block_names).collect();
     names.par_sort_unstable();
@@ -223,7 +223,7 @@ pub struct Dossiers<'a> {
     name: NameBytes,
     label_len: u8,
     features: &'a [u8],
-    /// The drops in the entries of a name with several.
+    /// Drops found in the entries of a name with several entries.
     seen: Vec<SeenDrop>,
     registrations: Vec<Day>,
     drops: Vec<DropRecord>,
@@ -249,8 +249,8 @@ impl<'a> Dossiers<'a> {
         })
     }
 
-    /// Starts at the first name that is `from` or later, and skips the names whose label is not one of
-    /// `labels`. They are skipped in blocks: this takes at most as long as decoding the batches.
+    /// Starts at the first name that is `from` or later, and returns only names with one of `labels`.
+    /// Others are skipped in blocks, so this takes no longer than decoding the batches.
     ///
     /// # Errors
     /// A batch does not decode.
@@ -346,13 +346,13 @@ impl<'a> Dossiers<'a> {
     }
 }
 
-/// The lifecycle of the TLD of a name.
+/// Returns the lifecycle of a name's TLD.
 fn periods(name: &NameBytes, label_len: u8) -> Periods {
     let tld = name.as_slice().get(usize::from(label_len) + 1..).unwrap_or_default();
     Periods::for_tld(std::str::from_utf8(tld).unwrap_or_default())
 }
 
-/// The newest observation of whether a name is registered.
+/// Whether a name is registered, according to the newest observation.
 #[derive(Default)]
 struct Registration {
     registered: bool,
@@ -460,7 +460,8 @@ mod tests {
                 random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 let label = (random >> 8) % labels;
                 let tld = ["com", "de", "net"][(random >> 28) as usize % 3];
-                // Labels that start with another one, with characters before and after the dot.
+                // Labels that start with another label, followed by characters that sort before or
+                // after the dot.
                 names.insert(format!("{}{}.{tld}", label / 3, ["", "-a", "0"][label as usize % 3]));
             }
             names.into_iter().map(|name| (name, drop, i64::from(rows))).collect()
@@ -492,7 +493,7 @@ mod tests {
         }
     }
 
-    /// The name and all else of every dossier.
+    /// Returns each dossier as its name and the rest as text.
     fn every(mut dossiers: Dossiers<'_>) -> Vec<(String, String)> {
         let mut all = Vec::new();
         while let Some(dossier) = dossiers.gather().expect("decodes") {
@@ -540,7 +541,7 @@ mod tests {
         };
         let only = |text: &str, first_batch| (vec![text.to_owned()], first_batch);
         let may = Some("2026-05-20");
-        // Every day until the release, a day's difference included.
+        // Repeated on every day until the release, which may differ by a day.
         let daily = [
             ("2026-05-01", may, false, 1),
             ("2026-05-02", may, false, 2),
@@ -571,7 +572,7 @@ mod tests {
             (vec!["2026-11-24 - false".into(), "2026-12-30 - false".into()], 3)
         );
         assert_eq!(drops(&[("2026-11-24", None, true, 1), b]).0.len(), 2);
-        // After the release, or after the name came back, it is another drop.
+        // A record after the release, or after the name was registered again, is another drop.
         assert_eq!(drops(&[daily[0], ("2026-05-21", None, false, 9)]).0.len(), 2);
         assert_eq!(drops(&[("2026-04-01", None, false, 1), daily[1]]).0.len(), 2);
         assert_eq!(drops(&[("2026-04-16", None, true, 1), daily[1]]).0.len(), 2);
@@ -600,7 +601,7 @@ mod tests {
         assert_eq!(alone[0].1, free("2026-09-01"));
         let twice = merged(&[&[past("2026-11-07", 9)], &[past("2026-11-07", 8)]], "");
         assert_eq!(twice, alone);
-        // In any order of lists, an observed day takes precedence over an estimate.
+        // An observed day takes precedence over an estimate, in any order of lists.
         let announced = seen("2026-10-03", Some("2026-11-07"), 3);
         let left = seen("2026-09-04", None, 2);
         for (record, date) in [(announced, "2026-10-03"), (left, "2026-09-04")] {
@@ -639,13 +640,14 @@ mod tests {
         let (may, july) = (drop("2026-05-01", 9), drop("2026-07-01", 1));
         assert_eq!(first(&[&[may]]), 1);
         assert_eq!(first(&[&[], &[may]]), 2);
-        // A correction does not change it, in any order of observation; another drop does.
+        // A correction does not change the first list, in any order of observation; another drop
+        // does.
         assert_eq!(first(&[&[may], &[drop("2026-05-01", 10)]]), 1);
         assert_eq!(first(&[&[], &[drop("2026-05-01", 10)], &[may]]), 2);
         assert_eq!(first(&[&[may], &[july], &[drop("2026-07-01", 0)]]), 2);
-        // An older drop that is reported late does not change it.
+        // An older drop reported late does not change it.
         assert_eq!(first(&[&[july], &[may]]), 1);
-        // Nor do observations other than drops.
+        // Observations other than drops do not change it.
         let known = ("a.com", Sighting::Known { registered: true }, 1);
         assert_eq!(first(&[&[known], &[may], &[known]]), 2);
         assert_eq!(first(&[&[known]]), 0);

@@ -1,7 +1,7 @@
 //! The corpus: scored observations on disk, in the folder `corpus/` of the data folder.
 //!
-//! Rows of a feed come in ([`ingest`]) and become one immutable batch per list ([`mod@batch`]). One
-//! [`merge::Dossier`] per name goes out ([`merge`]). A list is added completely or not at all: a
+//! Input: rows of a feed ([`ingest`]), which become one immutable batch per list ([`mod@batch`]).
+//! Output: one [`merge::Dossier`] per name ([`merge`]). A list is added completely or not at all: a
 //! finished batch is renamed into place under the next number. [`compact`] merges many batches into
 //! one. Popularity lists are not batches ([`ranked`]).
 
@@ -59,7 +59,7 @@ impl From<LockError> for CorpusError {
     }
 }
 
-/// The corpus, open and locked: one process at a time may hold it.
+/// The open and locked corpus, which only one process at a time may hold.
 #[derive(Debug)]
 pub struct Corpus {
     folder: PathBuf,
@@ -77,20 +77,21 @@ impl Corpus {
         Corpus::locked(folder, lock)
     }
 
-    /// Opens the corpus under a lock that is held, so that temporary files in it are leftovers.
+    /// Opens the corpus under a held lock, so that all temporary files are leftovers.
     fn locked(folder: PathBuf, lock: FolderLock) -> Result<Corpus, CorpusError> {
         let corpus = Corpus { folder, _lock: lock };
         corpus.remove_leftovers()?;
         Ok(corpus)
     }
 
-    /// Whether there are lists in the data folder `data`, by the names of files. Takes no lock.
+    /// Whether the data folder `data` contains lists, judged by file names. Takes no lock.
     pub fn has_lists(data: &Path) -> bool {
         let entries = fs::read_dir(data.join(FOLDER)).into_iter().flatten().flatten();
         entries.into_iter().any(|entry| BatchFile::from_path(&entry.path()).is_some())
     }
 
-    /// Verifies every byte of all files in the data folder `data`, without a lock and without a change.
+    /// Verifies every byte of all files in the data folder `data`, without a lock and without changing
+    /// anything.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -111,7 +112,7 @@ impl Corpus {
                 file.check(batch.meta())?;
                 Ok(batch.meta().lists().len() as u64)
             });
-            // A compaction beside this has replaced it.
+            // A missing file was replaced by a concurrent compaction.
             if opened.is_ok() || file.path.exists() {
                 found.note(opened);
             }
@@ -162,7 +163,7 @@ impl Corpus {
     /// Returns the number of lists and the checksum of each batch, oldest first, without verifying them.
     ///
     /// # Errors
-    /// As [`Corpus::metas`].
+    /// The errors of [`Corpus::metas`].
     pub fn checksums(&self) -> Result<Vec<(u64, blake3::Hash)>, CorpusError> {
         let read = |file: &BatchFile| {
             Ok((file.last - file.first + 1, batch::peek_checksum(&file.path, batch::MAGIC.len())?))
@@ -183,7 +184,7 @@ impl Corpus {
         Ok(files)
     }
 
-    /// Returns the files of batches, oldest first, and those whose lists another file holds too.
+    /// Returns the files of batches, oldest first, and those whose lists are also in another file.
     fn files_and_superseded(&self) -> Result<(Vec<BatchFile>, Vec<BatchFile>), CorpusError> {
         files_and_superseded(&self.folder)
     }
@@ -222,7 +223,7 @@ impl Corpus {
         self.finish_compaction()
     }
 
-    /// Replaces a batch by one with the scores of this scorer.
+    /// Replaces a batch with one that has the scores of this scorer.
     fn rescore(&self, old: &Batch) -> Result<(), CorpusError> {
         tracing::info!(
             batch = %old.path().display(),
@@ -270,25 +271,25 @@ impl Corpus {
         self.sync()
     }
 
-    /// Syncs the names of files in the folder.
+    /// Syncs the folder, so that file names are durable.
     fn sync(&self) -> Result<(), CorpusError> {
         let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
         Ok(synced.at(&self.folder)?)
     }
 }
 
-/// A temporary file. Dropping this removes it unless it was renamed: on a full disk it would keep its
-/// space.
+/// A temporary file, which is removed on drop unless it was renamed, so that it does not take space
+/// on a full disk.
 struct Unpublished(PathBuf);
 
 impl Drop for Unpublished {
     fn drop(&mut self) {
-        // Fails once the file was renamed.
+        // Fails if the file was renamed.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// Parses the name of an entry of `batch`.
+/// Parses the name of an entry in `batch`.
 fn stored_name(entry: &Entry<'_>, batch: &Batch) -> Result<DomainName, BatchError> {
     DomainName::from_stored(entry.name, entry.label_len).ok_or_else(|| BatchError::Malformed {
         path: batch.path().to_owned(),
@@ -325,10 +326,10 @@ fn files_and_superseded(folder: &Path) -> Result<(Vec<BatchFile>, Vec<BatchFile>
 /// Result of [`Corpus::verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Files and lists that are sound.
+    /// Number of sound files and lists.
     pub files: u64,
     pub lists: u64,
-    /// Problems of the others, and the remedy.
+    /// Problems of the others, with remedies.
     pub damaged: Vec<String>,
 }
 
@@ -382,7 +383,7 @@ mod tests {
     use crate::feeds::Sighting;
     use crate::scorer::{Scorer, Scratch};
 
-    /// Every entry as text, without its score.
+    /// Returns every entry as text, without its score.
     fn entries(batch: &Batch) -> Vec<String> {
         let mut cursor = batch.cursor(b"").expect("a cursor");
         let mut entries = Vec::new();
@@ -395,8 +396,8 @@ mod tests {
         entries
     }
 
-    /// A batch in the first format: drops (one with a release day, one registered again, one an IDN),
-    /// a registration and names that are only known.
+    /// A batch in the first format, with drops (one with a release day, one registered again, one an
+    /// IDN), a registration, and names that are only known.
     fn version_1() -> Vec<u8> {
         let golden = include_str!("../../tests/golden/corpus-batch-v1.hex");
         hex::decode(golden.split_whitespace().collect::<String>()).expect("hex")

@@ -1,6 +1,6 @@
-//! Numbers of lists. No number is used twice, because alert rules store up to which number they were
-//! matched. The file [`LAST`] keeps the last number given. After an operator removed the newest
-//! batches, the next list still gets a new number, and empty batches fill the gap.
+//! Numbers of lists. No number is used twice, because alert rules store the last number they were
+//! matched with. The file [`LAST`] stores the last assigned number. If an operator removes the
+//! newest batches, the next list still gets a new number, and empty batches fill the gap.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -13,7 +13,7 @@ use crate::vocab::file_error::AtPath;
 use crate::vocab::new_file;
 use crate::{Corpus, CorpusError};
 
-/// The file with the last number given, beside the batches.
+/// The file with the last assigned number, beside the batches.
 const LAST: &str = "LAST";
 
 impl Corpus {
@@ -32,7 +32,7 @@ impl Corpus {
         Ok(next)
     }
 
-    /// Stores the last number given.
+    /// Stores the last assigned number.
     ///
     /// # Errors
     /// An I/O error.
@@ -112,7 +112,7 @@ mod tests {
         fs::write(corpus.folder.join(LAST), "six").expect("written");
         let damaged = corpus.next_number(DateTime::UNIX_EPOCH).expect_err("refused");
         assert!(damaged.to_string().contains("LAST"), "{damaged}");
-        // An older corpus has no such file.
+        // A corpus of an older version has no such file.
         fs::remove_file(corpus.folder.join(LAST)).expect("removed");
         assert_eq!(ingest(&corpus, "name7.com"), file(7));
     }

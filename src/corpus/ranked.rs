@@ -1,9 +1,9 @@
-//! Popularity lists: of each the newest, in a file of its own beside the batches. They have ranks of names
-//! and no drops: a rebuild joins them with the names that dropped, and no score reads them.
+//! Popularity lists: the newest of each kind, in its own file beside the batches. They rank names and have
+//! no drops. A rebuild joins them with the names that dropped; scores do not use them.
 //!
 //! ```text
 //! magic "DDXRANKS"  version u16
-//! meta              length u32, JSON: which list it is, where it came from, counts
+//! meta              length u32, JSON: kind of list, origin, counts
 //! entries           in name order: name length u8, name, rank u32
 //! BLAKE3 of all bytes before it
 //! ```
@@ -26,7 +26,7 @@ use crate::vocab::popularity::{ListEdition, ListRank, PopularityList};
 use crate::{Corpus, CorpusError, Unpublished};
 
 const MAGIC: &[u8; 8] = b"DDXRANKS";
-/// Raised when the layout changes.
+/// Incremented when the layout changes.
 const VERSION: u16 = 1;
 const HEADER_LEN: usize = MAGIC.len() + 2 + 4;
 /// The temporary file of a new list.
@@ -45,7 +45,7 @@ pub struct RankedMeta {
     pub ingested_at: DateTime<Utc>,
     pub accepted: u64,
     pub rejected: u64,
-    /// Distinct names.
+    /// Number of distinct names.
     pub names: u64,
     /// Where the list was fetched from; `None` for a local file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub struct RankedMeta {
 pub struct RankedList {
     meta: RankedMeta,
     bytes: Vec<u8>,
-    /// Start of each entry.
+    /// Offset of each entry.
     starts: Vec<u32>,
     checksum: blake3::Hash,
 }
@@ -109,7 +109,7 @@ impl RankedList {
         self.checksum.as_bytes()
     }
 
-    /// The entries from the first whose name is `from` or later, in name order.
+    /// Returns the entries whose names are `from` or later, in name order.
     pub fn entries_from<'a>(
         &'a self,
         from: &[u8],
@@ -122,7 +122,7 @@ impl RankedList {
     }
 }
 
-/// The entry at this offset.
+/// Reads the entry at this offset.
 fn entry(bytes: &[u8], at: usize) -> Option<RankedEntry<'_>> {
     let (&len, rest) = bytes.get(at..)?.split_first()?;
     let (name, rest) = rest.split_at_checked(len.into())?;
@@ -139,7 +139,7 @@ impl Corpus {
         self.ranked_paths().map(|path| Ok(RankedList::open(&path)?)).collect()
     }
 
-    /// Reads what the newest list of each kind is, without verifying it.
+    /// Reads the metadata of the newest list of each kind, without verifying it.
     ///
     /// # Errors
     /// A file is unreadable or of a newer format.
@@ -151,16 +151,16 @@ impl Corpus {
     /// Returns the checksums of the popularity lists, without verifying them.
     ///
     /// # Errors
-    /// As [`Corpus::ranked_metas`].
+    /// The errors of [`Corpus::ranked_metas`].
     pub fn ranked_checksums(&self) -> Result<Vec<blake3::Hash>, CorpusError> {
         self.ranked_paths().map(|path| Ok(batch::peek_checksum(&path, 0)?)).collect()
     }
 
-    /// Replaces the list of its kind by this one, completely or not at all. Rejected rows are written
-    /// as [`Corpus::ingest`] does.
+    /// Replaces the list of its kind with this one, atomically. Rejected rows are written as by
+    /// [`Corpus::ingest`].
     ///
     /// # Errors
-    /// As [`Corpus::ingest`].
+    /// The errors of [`Corpus::ingest`].
     pub fn ingest_ranked(
         &self,
         source: &Source,
@@ -173,7 +173,7 @@ impl Corpus {
             ranked.extend(tally.take(row?)?);
         }
         tally.check()?;
-        // The best rank of a name comes first.
+        // The best rank of each name comes first.
         ranked.sort_unstable();
         ranked.dedup_by(|later, first| later.name == first.name);
         let path = self.ranked_path(edition.list);
@@ -206,7 +206,7 @@ impl Corpus {
     }
 }
 
-/// The file of the newest list of a kind.
+/// Returns the path of the newest list of a kind.
 pub(super) fn path_in(folder: &Path, list: PopularityList) -> PathBuf {
     folder.join(format!("ranks-{list}.ddr"))
 }
@@ -231,7 +231,7 @@ fn write(path: &Path, meta: &RankedMeta, ranked: &[RankedName]) -> io::Result<Bu
     Ok(file)
 }
 
-/// Reads the head of a file: which list it is, and where its entries start.
+/// Reads the head of a file: its metadata, and the offset of its entries.
 fn read_head(path: &Path, mut file: impl Read) -> Result<(RankedMeta, usize), BatchError> {
     let foreign = |found: &str| BatchError::Foreign { path: path.to_owned(), found: found.into() };
     let mut head = [0; HEADER_LEN];

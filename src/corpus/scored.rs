@@ -7,7 +7,7 @@ use crate::feeds::Sighting;
 use crate::scorer::{Base, Scorer, Scratch};
 use crate::vocab::name::DomainName;
 
-/// Rows that one task scores. Their features share a buffer.
+/// Number of rows that one task scores. Their features share a buffer.
 const CHUNK_ROWS: usize = 4_096;
 
 /// One row of a batch.
@@ -24,7 +24,7 @@ pub struct ScoredRow {
 pub struct Features(Vec<Vec<u8>>);
 
 impl ScoredRow {
-    /// A row without a score.
+    /// Creates a row without a score.
     pub fn unscored(name: DomainName, record: StoredObservation) -> ScoredRow {
         ScoredRow { name, record, base: Base::from_bits(0), features: (0, 0, 0) }
     }
@@ -48,8 +48,8 @@ impl Features {
         Features(bytes.collect())
     }
 
-    /// The batch entry of `row`, which [`Features::score`] scored, or of an unscored row with the
-    /// default of this.
+    /// Returns the batch entry of a row scored by [`Features::score`], or of an unscored row if
+    /// `self` is the default.
     pub fn entry<'a>(&'a self, row: &'a ScoredRow) -> Entry<'a> {
         let (chunk, start, len) = row.features;
         let (start, end) = (start as usize, start as usize + usize::from(len));

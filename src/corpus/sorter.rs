@@ -18,27 +18,28 @@ use crate::scored::{Features, ScoredRow};
 use crate::vocab::file_error::AtPath;
 use crate::vocab::name::DomainName;
 
-/// Rows per run, about 50 MB. Two runs are in memory: one is filled while the other is scored, sorted
-/// and written.
+/// Rows per run, about 50 MB. Two runs are in memory: one is being filled while the other is scored,
+/// sorted and written.
 const RUN_ROWS: usize = 500_000;
 /// Rows per segment, the work of one task.
 const SEGMENT_ROWS: usize = 1 << 16;
 
-/// When rows are scored. The rows of zone files wait: unchanged names need no score.
+/// When rows are scored. Rows of zone files are scored later, because unchanged names need no
+/// score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scoring {
     Now,
     Later,
 }
 
-/// A batch writer on a file.
+/// A batch writer for a file.
 pub type FileWriter = BatchWriter<BufWriter<File>>;
 
 /// Collects rows and spills sorted runs into a temporary folder.
 pub struct Sorter {
     scoring: Scoring,
     rows: Vec<ScoredRow>,
-    /// Rows of a full run.
+    /// Number of rows in a full run.
     run_rows: usize,
     runs: usize,
     /// Dropped before `folder`, so that writing ends before the folder is removed.
@@ -46,7 +47,7 @@ pub struct Sorter {
     folder: TempDir,
 }
 
-/// The thread that writes a run, if any. It returns the emptied buffer of rows.
+/// The thread that writes a run, if any. It returns the emptied row buffer.
 #[derive(Default)]
 struct Spilling(Option<JoinHandle<Result<Vec<ScoredRow>, BatchError>>>);
 
@@ -62,13 +63,14 @@ impl Runs {
         &self.batches
     }
 
-    /// Merges the runs into `out` on all cores, each working on its own range of names.
+    /// Merges the runs into `out` on all cores, each of which works on its own range of names.
     fn merge_into(&self, out: &mut FileWriter, path: &Path) -> Result<(), BatchError> {
         let blocks = self.batches.iter().map(|batch| batch.block_names().count()).sum::<usize>();
         let ranges = (blocks * batch::BLOCK_ENTRIES as usize).div_ceil(2 * SEGMENT_ROWS);
         let cuts = merge::cuts(&self.batches, ranges);
         let at: Vec<usize> = (0..=cuts.len()).collect();
-        // Only as many segments at a time as keep all cores busy: they stay in memory until written.
+        // Segments stay in memory until written, so each wave has just enough to keep all cores
+        // busy.
         for wave in at.chunks(2 * rayon::current_num_threads()) {
             let segments: Vec<Segment> = wave
                 .par_iter()
@@ -82,7 +84,7 @@ impl Runs {
         Ok(())
     }
 
-    /// The rows of names from `from` up to but not including `to`.
+    /// Returns the rows of names from `from` (inclusive) to `to` (exclusive).
     fn segment(&self, from: &[u8], to: Option<&[u8]>) -> Result<Segment, BatchError> {
         let mut segment = Segment::default();
         let mut merge = Merge::new(&self.batches, from)?;
@@ -141,7 +143,7 @@ impl Sorter {
         self.folder.path().join(run.to_string())
     }
 
-    /// Passes the rows to a writer thread, once the previous one has ended.
+    /// Passes the rows to a writer thread once the previous thread has ended.
     fn spill(&mut self) -> Result<(), BatchError> {
         if self.rows.is_empty() {
             return Ok(());
@@ -179,8 +181,8 @@ impl Drop for Spilling {
     }
 }
 
-/// Scores the rows if `scoring` says so, appends them sorted to `out`, and empties them. Uses all
-/// cores.
+/// Scores the rows if `scoring` requires it, appends them sorted to `out`, and clears them. Uses
+/// all cores.
 fn write_sorted(
     rows: &mut Vec<ScoredRow>,
     scoring: Scoring,
@@ -203,8 +205,8 @@ fn write_sorted(
     Ok(())
 }
 
-/// The positions of `rows` sorted by name, with the heads of the names. Rows of one name keep the
-/// order of the list.
+/// Returns the positions of `rows` sorted by name, with the heads of the names. Rows of the same
+/// name keep the order of the list.
 fn order(rows: &[ScoredRow]) -> Vec<(u64, u32)> {
     let name = |at: u32| rows[at as usize].name.as_str();
     let mut order: Vec<(u64, u32)> =
@@ -227,7 +229,7 @@ mod tests {
     use super::*;
     use crate::feeds::Sighting;
 
-    /// The rows of a batch in order: name, second, and whether they are scored.
+    /// Returns the rows of a batch in order: name, second, and whether they are scored.
     fn rows_of(batch: &Batch) -> Vec<(String, i64, bool)> {
         let mut cursor = batch.cursor(b"").expect("a cursor");
         let mut rows = Vec::new();

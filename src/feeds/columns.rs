@@ -1,4 +1,4 @@
-//! Names of columns and JSON keys in the various feeds, and the header that holds them.
+//! Names of columns and JSON keys in the various feeds, and the header that contains them.
 
 use super::dates::SlashOrder;
 use super::error::FeedProblem;
@@ -8,43 +8,43 @@ use super::lines::split;
 use super::rejects::one_line;
 use crate::vocab::header;
 
-/// Meaning of a column or key. If several columns have one role, the lowest rank is used, in any position: ranks are
-/// places in the tables below, more specific names first.
+/// Meaning of a column or key. If several columns have the same role, the one with the lowest rank is used, whatever
+/// its position. Ranks are positions in the tables below, where more specific names come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// The domain name.
     Name { rank: usize },
-    /// A day; its rank within its meaning, and the order of day and month in it.
+    /// A day, with its rank within its meaning, and its order of day and month.
     Day { meaning: Meaning, rank: usize, order: SlashOrder },
 }
 
-/// Meaning of a column of days by its name alone. [`Fields::resolve`] decides by all columns together.
+/// Meaning of a column of days, judged only by its name. [`Fields::resolve`] decides from all columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// The day the registry releases the name.
     Release,
-    /// The registry deletes the name: the release, unless another column is called so.
+    /// The day the registry deletes the name: the release, unless another column has that name.
     Deletion,
-    /// Called a drop, by which vendors mean the release and others the day the name left its zone.
+    /// A day called drop: vendors mean the release, others the day the name left its zone.
     DropOrRelease,
-    /// `drop_date` as native CSV spells it: the day the name left its zone.
+    /// `drop_date` as spelled in native CSV: the day the name left its zone.
     Drop,
-    /// The end of an auction, or a date without a word: the release if no other column is.
+    /// The end of an auction, or just a date: the release if no other column is.
     End,
 }
 
 const MEANINGS: usize = 5;
 
-/// A value with its rank and order of day and month.
+/// Rank, order of day and month, and value.
 type Ranked<T> = (usize, SlashOrder, T);
 
 /// Columns or keys by role.
 pub(super) struct Fields<T> {
     /// Rank and value.
     name: Option<(usize, T)>,
-    /// By [`Meaning`].
+    /// Days, indexed by [`Meaning`].
     days: [Option<Ranked<T>>; MEANINGS],
-    /// The meanings that occur, also without a value.
+    /// Which meanings occur, even without a value.
     said: [bool; MEANINGS],
 }
 
@@ -54,12 +54,12 @@ impl<T> Default for Fields<T> {
     }
 }
 
-/// Roles of the columns or keys of a list, together.
+/// The final roles of the columns or keys of a list.
 pub(super) struct Resolved<T> {
     pub(super) name: Option<T>,
     pub(super) release: Option<(SlashOrder, T)>,
     pub(super) drop: Option<(SlashOrder, T)>,
-    /// Days that are not used, because another column says the same.
+    /// Unused days, because another column has the same meaning.
     pub(super) unused: [Option<T>; MEANINGS],
 }
 
@@ -69,14 +69,14 @@ impl<T> Fields<T> {
         Fields { name: Some((0, name)), ..Fields::default() }
     }
 
-    /// Notes that there is a column or key of this role, which has no value here.
+    /// Records that a column or key of this role exists, but has no value here.
     pub(super) fn mention(&mut self, role: Role) {
         if let Role::Day { meaning, .. } = role {
             self.said[meaning as usize] = true;
         }
     }
 
-    /// Stores a value, unless there is one of the same role with a lower or the same rank. Returns the
+    /// Stores a value, unless the role already has one with the same or a lower rank. Returns the
     /// value that is not used.
     pub(super) fn put(&mut self, role: Role, value: T) -> Option<T> {
         self.mention(role);
@@ -95,8 +95,8 @@ impl<T> Fields<T> {
         }
     }
 
-    /// Decides what each day is. Beside a release, a drop is the day the name left its zone; alone, it is
-    /// the release (`data/docs/sources.md`).
+    /// Determines the meaning of each day. Beside a release, a drop is the day the name left its zone;
+    /// without one, it is the release (`data/docs/sources.md`).
     pub(super) fn resolve(self) -> Resolved<T> {
         let says = |meaning: Meaning| self.said[meaning as usize];
         let has_release = says(Meaning::Release);
@@ -168,10 +168,10 @@ pub(super) const NAME_WORDS: &str = "domain, domain_name, dominio, name";
 pub(super) const DATE_WORDS: &str = "drop_time, dropped, purged, deletion_time, deleted_at, release_at, release_date, date_available, \
      available_from, auction end date, date";
 
-/// Column that identifies an .au list, whose `Date` is day first.
+/// Column that identifies an .au list, whose `Date` has the day first.
 const AU_COLUMN: &str = "eligiblepurgetimeutc";
 
-/// Role of a column or key; `None` when it is not used.
+/// Role of a column or key; `None` if it is not used.
 pub(super) fn role(name: &str) -> Option<Role> {
     if name.trim().eq_ignore_ascii_case("drop_date") {
         let order = SlashOrder::Unknown;
@@ -189,7 +189,7 @@ pub(super) fn role(name: &str) -> Option<Role> {
 
 const _: () = assert!(AU_COLUMN.len() <= header::NAME_BYTES_MAX);
 
-/// A column's name in lower-case ASCII letters.
+/// Reduces a column's name to lower-case ASCII letters.
 pub(super) fn letters(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphabetic).map(|char| char.to_ascii_lowercase()).collect()
 }
@@ -204,12 +204,12 @@ pub(super) struct Header {
 
 /// Maximum lines of preamble before a header; SnapNames has two.
 const PREAMBLE_LINES_MAX: u64 = 20;
-/// Maximum characters kept of a column's name.
+/// Maximum characters of a column's name to keep.
 const CELL_CHARS_MAX: usize = 80;
 
 impl Header {
-    /// Finds the first line that names both a domain and a date column, or else accepts the very
-    /// first line when it names a domain column.
+    /// Finds the first line with both a domain and a date column; if none has both, accepts the
+    /// very first line if it has a domain column.
     pub(super) fn find(head: &Head) -> Option<Header> {
         let declared = head.lines.first().and_then(|(_, line)| header::declared_delimiter(line));
         let candidates = || {
@@ -254,8 +254,8 @@ impl Header {
         self.cells.iter().position(|cell| cell.eq_ignore_ascii_case(name))
     }
 
-    /// Position of the column with exactly this name, or else with this one in another spelling:
-    /// `releaseDate` for `release_date`.
+    /// Position of the column with exactly this name or, failing that, with another spelling of it,
+    /// such as `releaseDate` for `release_date`.
     pub(super) fn spelled(&self, name: &str) -> Option<usize> {
         let is_same = |cell: &String| {
             let (mut one, mut other) = ([0; header::NAME_BYTES_MAX], [0; header::NAME_BYTES_MAX]);
@@ -279,7 +279,7 @@ impl Header {
         FeedProblem::NoDateColumn { aliases: DATE_WORDS, line: self.line, header }
     }
 
-    /// Whether the first column has ranks, as that of a popularity list.
+    /// Whether the first column has ranks, like that of a popularity list.
     pub(super) fn starts_with_ranks(&self) -> bool {
         self.cells.first().is_some_and(|cell| letters(cell).contains("rank"))
     }
@@ -299,12 +299,12 @@ pub(super) struct Columns {
     pub(super) name: usize,
     pub(super) release: Option<(usize, SlashOrder)>,
     pub(super) drop: Option<(usize, SlashOrder)>,
-    /// Columns of names and days that are not read, because another one says the same.
+    /// Columns of names and days that are not read, because another column has the same meaning.
     unused: Vec<usize>,
 }
 
 impl Columns {
-    /// Finds the columns in a header. The day of all names may be given instead of a column.
+    /// Finds the columns in a header. A day given for all names replaces the column of days.
     ///
     /// # Errors
     /// [`FeedProblem::MissingColumn`] without a name column, or [`FeedProblem::NoDateColumn`].
@@ -326,7 +326,7 @@ impl Columns {
         Ok(Columns { name, release: release.map(day), drop: drop.map(day), unused })
     }
 
-    /// Whether there are a drop date and a release date that is called one.
+    /// Whether both a drop date and an explicitly named release date exist.
     pub(super) fn has_both(&self, header: &Header) -> bool {
         let is_firm = |at: usize| match role(&header.cells[at]) {
             Some(Role::Day { meaning, .. }) => meaning != Meaning::End,
@@ -335,7 +335,7 @@ impl Columns {
         self.drop.is_some() && self.release.is_some_and(|(at, _)| is_firm(at))
     }
 
-    /// The columns that are read and those that are not, as a clause.
+    /// Describes the columns that are read and those that are not, as a clause.
     pub(super) fn reason(&self, header: &Header) -> String {
         let cell = |at: usize| format!("`{}`", header.cells[at]);
         let name = cell(self.name);
@@ -394,7 +394,7 @@ mod tests {
         }
     }
 
-    /// Name, drop and release of a header.
+    /// Formats the name, drop and release columns of a header.
     fn read(text: &str) -> String {
         let header = Header::find(&Head::new(text.as_bytes(), true)).expect("a header");
         let columns = Columns::from_header(&header, false).expect("complete");
@@ -417,12 +417,12 @@ mod tests {
             ),
             (["domain", "droptime", "deletiondate"], "domain droptime deletiondate []"),
             (["domain", "deletedate", "releaseat"], "domain deletedate releaseat []"),
-            // Only a sole date that is called a drop may be the release.
+            // A date called drop is the release only if it is the sole date.
             (["domain", "dropDate", "price"], "domain - dropDate []"),
             (["domain", "dropDate", "date"], "domain - dropDate [date]"),
             (["domain", "dropDate", "enddate"], "domain - dropDate [enddate]"),
             (["domain_name", "drop_date", "x"], "domain_name drop_date - []"),
-            // If two columns hold one field, the more specific name wins.
+            // If two columns have the same role, the more specific name wins.
             (["domain", "releasedate", "date"], "domain - releasedate [date]"),
             (["domain", "releasedate", "purgedate"], "domain - releasedate [purgedate]"),
             (["domainname", "name", "date"], "domainname - date [name]"),

@@ -1,4 +1,4 @@
-//! Opens a file as text: unpacked, with a bounded size, converted to UTF-8.
+//! Opens a file as text: unpacks it within bounds and converts it to UTF-8.
 //!
 //! The container format is recognised by its first bytes, never by the file name.
 
@@ -18,17 +18,17 @@ use zip::{CompressionMethod, ZipArchive};
 
 use super::error::FeedProblem;
 
-/// Bytes at the start of a text by which its format is recognised.
+/// Number of leading bytes by which the format of a text is recognised.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
-/// Unpacked bytes allowed at any ratio, for headers and repetitive small lists.
+/// Unpacked bytes allowed whatever the ratio, for headers and small repetitive lists.
 const FREE_BYTES: u64 = 64 << 20;
 /// Maximum unpacked bytes per packed byte beyond [`FREE_BYTES`]. Real lists pack 3 to 15 to 1.
 const RATIO_MAX: u64 = 100;
-/// Maximum unpacked bytes: more than any zone file has, less than a disk holds.
+/// Maximum unpacked bytes: larger than any zone file, smaller than a disk.
 const UNPACKED_BYTES_MAX: u64 = 64 << 30;
 /// Maximum window of a zstd frame: the default limit of the zstd tool.
 const ZSTD_WINDOW_BYTES_MAX: u64 = 128 << 20;
-/// Bytes by which UTF-16 without a byte-order mark is recognised.
+/// Number of leading bytes by which UTF-16 without a byte-order mark is recognised.
 const UTF16_BYTES: usize = 64;
 const READ_BYTES: usize = 128 << 10;
 
@@ -36,7 +36,7 @@ pub(super) type Input = Box<dyn Read + Send>;
 
 /// The text of a list before its format is recognised.
 pub(super) struct Text {
-    /// The whole text including the head, without byte-order mark.
+    /// The whole text including the head, without a byte-order mark.
     pub(super) input: Input,
     /// Its first [`HEAD_BYTES`], or all of it.
     pub(super) head: Vec<u8>,
@@ -65,8 +65,8 @@ pub(super) fn open(path: &Path) -> Result<Text, FeedProblem> {
     Ok(Text { input, head, inner_name, bytes_read })
 }
 
-/// Whether the file is a plain text whose last line has no line end, which a writer that is not done leaves.
-/// Packed files and JSON show by themselves that they are cut.
+/// Whether the file is plain text without a final line break, as left by an unfinished writer. Truncated
+/// packed files and JSON are detected when read.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -88,7 +88,7 @@ pub fn ends_within_a_line(path: &Path) -> io::Result<bool> {
     let mut end = Vec::new();
     file.seek(SeekFrom::Start(len.saturating_sub(2)))?;
     file.read_to_end(&mut end)?;
-    // In UTF-16, one of two bytes is 0.
+    // In UTF-16, one of the two bytes of a line break is 0.
     let end = end.strip_suffix(&[0]).unwrap_or(&end);
     Ok(!end.ends_with(b"\n") && !end.ends_with(b"\r"))
 }
@@ -154,7 +154,7 @@ impl Container {
         }
     }
 
-    /// Returns the unpacked bytes, and the name of a zip archive's file.
+    /// Returns the unpacked bytes, and the name of the file in a zip archive.
     fn unpack(
         self,
         file: File,
@@ -208,7 +208,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Stops decompression bombs, and adds the container to the errors of the decoder.
+/// Stops decompression bombs, and adds the container's name to errors of the decoder.
 struct Bounded {
     decoder: Input,
     container: Container,
@@ -240,7 +240,8 @@ impl Read for Bounded {
     }
 }
 
-/// Skips the zero bytes with which tapes and some transfers pad a file. Returns whether it ends there.
+/// Skips zero bytes, with which tapes and some transfers pad a file. Returns whether the file ends
+/// there.
 fn is_padding(input: &mut impl BufRead) -> io::Result<bool> {
     loop {
         let held = input.fill_buf()?;
@@ -252,10 +253,10 @@ fn is_padding(input: &mut impl BufRead) -> io::Result<bool> {
     }
 }
 
-/// Reads all members of a gzip file (RFC 1952 §2.2). Zero bytes may follow the last one, other bytes may
-/// not: a damaged member looks the same.
+/// Reads all members of a gzip file (RFC 1952 §2.2). Zero bytes may follow the last one, but no other
+/// bytes, because a damaged member looks the same.
 struct GzipMembers<R> {
-    /// `None` at the end.
+    /// The current member; `None` at the end.
     member: Option<GzDecoder<R>>,
 }
 
@@ -434,7 +435,7 @@ fn spreadsheet<R: Read + Seek>(archive: &ZipArchive<R>) -> Option<&'static str> 
     (has("mimetype") && has("content.xml")).then_some("OpenDocument, .ods")
 }
 
-/// Returns true for files that operating systems add: folders with metadata, thumbnails, and anything
+/// Returns true for files added by operating systems: metadata folders, thumbnails, and anything
 /// hidden.
 fn is_hidden(name: &str) -> bool {
     const ADDED: [&str; 3] = ["__MACOSX", "Thumbs.db", "desktop.ini"];

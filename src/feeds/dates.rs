@@ -14,7 +14,7 @@ pub(super) enum SlashOrder {
     MonthFirst,
     /// `DD/MM/YYYY`: .au, .mx.
     DayFirst,
-    /// Accepted only when one order is possible, or when AM/PM shows a US vendor.
+    /// Unknown order; accepted only if just one order is possible, or AM/PM indicates a US vendor.
     Unknown,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn day(
     Day::from_instant(clock.on(date).ok_or(bad.clone())?).ok_or(bad)
 }
 
-/// As [`day`]; `None` for an empty cell.
+/// The same as [`day`], but `None` for an empty cell.
 pub(super) fn optional_day(
     text: &str,
     order: SlashOrder,
@@ -93,8 +93,8 @@ pub(super) fn day_first(text: &str, column: &'static str) -> Result<Option<Day>,
     date().map(Some).ok_or(RejectReason::BadDate(column))
 }
 
-/// The line above the names of .pl (`2026-04-07 08:10:56 MEST`) and .mx
-/// (`01/10/26 03:00:16 GMT-6`). The zone is required: a date alone is not a timestamp.
+/// Parses the line above the names of .pl (`2026-04-07 08:10:56 MEST`) and .mx (`01/10/26 03:00:16
+/// GMT-6`). The zone is required, because a mere date is not a timestamp.
 pub(super) fn stamp(line: &str) -> Option<DateTime<Utc>> {
     let (date, time) = split_date(line.trim());
     let clock = Clock::parse(time)?;
@@ -113,7 +113,7 @@ fn day_month_year(text: &str) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)
 }
 
-/// Splits date and time of day at a `T` or white space.
+/// Splits date and time at a `T` or white space.
 fn split_date(text: &str) -> (&str, &str) {
     match text.find(|char: char| char == 'T' || char.is_ascii_whitespace()) {
         Some(at) => (&text[..at], text[at + 1..].trim()),
@@ -138,7 +138,8 @@ const MONTHS: [&str; 12] = [
 const WEEKDAYS: [&str; 7] =
     ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-/// Returns the place, from 0, of the name that a word is or abbreviates to three letters or more.
+/// Returns the index of the name that equals `word` or that it abbreviates to at least three
+/// letters.
 fn named(word: &str, names: &[&str]) -> Option<usize> {
     let is_start = |name: &&str| {
         let start = name.get(..word.len());
@@ -147,9 +148,9 @@ fn named(word: &str, names: &[&str]) -> Option<usize> {
     names.iter().position(is_start)
 }
 
-/// Reads a date whose month is an English word, which shows the order of the parts: `27-Nov-2026`,
-/// `Friday, 27 November 2026`, `Nov 27, 2026`. Also returns the text after it, which is a time of
-/// day.
+/// Parses a date whose month is an English word, which makes the order of the parts clear:
+/// `27-Nov-2026`, `Friday, 27 November 2026`, `Nov 27, 2026`. Also returns the rest of the text,
+/// which is a time of day.
 fn with_month_name(text: &str) -> Option<(NaiveDate, &str)> {
     let mut rest = text;
     let mut word = || {
@@ -182,7 +183,7 @@ enum Slashed {
 }
 
 fn slashed(text: &str, order: SlashOrder) -> Slashed {
-    // Dots stand between day, month and year, in this order.
+    // Dots separate day, month and year, in this order.
     let (parts, order) = match numbers(text, '.') {
         Some(parts) => (Some(parts), SlashOrder::DayFirst),
         None => (numbers(text, '/').or_else(|| numbers(text, '-')), order),
@@ -193,7 +194,8 @@ fn slashed(text: &str, order: SlashOrder) -> Slashed {
         NaiveDate::from_ymd_opt(year, month, day)
     };
     if first >= 1000 {
-        // ISO 8601 has two digits each. With one, the row may be cut: `2026-12-2` of `2026-12-27`.
+        // In ISO 8601, month and day have two digits. A single one may come from a truncated row:
+        // `2026-12-2` of `2026-12-27`.
         if text.len() != "YYYY-MM-DD".len() {
             return Slashed::No;
         }
@@ -213,7 +215,7 @@ fn slashed(text: &str, order: SlashOrder) -> Slashed {
     found.map_or(Slashed::No, Slashed::Date)
 }
 
-/// Exactly three numbers of one to four digits.
+/// Parses exactly three numbers of one to four digits.
 fn numbers(text: &str, separator: char) -> Option<[u32; 3]> {
     let mut parts = text.split(separator).map(digits);
     let found = [parts.next()??, parts.next()??, parts.next()??];
@@ -225,7 +227,7 @@ pub(super) fn digits(text: &str) -> Option<u32> {
     shaped.then(|| text.parse().ok()).flatten()
 }
 
-/// Exactly two digits: with one, the row may be cut.
+/// Parses exactly two digits. A single one may come from a truncated row.
 fn two_digits(text: &str) -> Option<u32> {
     digits(text).filter(|_| text.len() == 2)
 }
@@ -279,7 +281,7 @@ fn meridiem(text: &str) -> (Option<Half>, &str) {
     (Some(half), &text[2..])
 }
 
-/// The hour of 24; 12 AM is 0 and 12 PM is 12.
+/// Converts the hour to the 24-hour clock; 12 AM is 0 and 12 PM is 12.
 fn half_day(hour: u32, half: Option<Half>) -> Option<u32> {
     match half {
         None => Some(hour),
@@ -289,7 +291,7 @@ fn half_day(hour: u32, half: Option<Half>) -> Option<u32> {
     }
 }
 
-/// Time zones that occur in lists, in hours east of UTC.
+/// Time zones that occur in lists, with their hours east of UTC.
 const ZONES: [(&str, i32); 11] = [
     ("Z", 0),
     ("UTC", 0),
@@ -321,7 +323,7 @@ fn zone(name: &str) -> Option<FixedOffset> {
     let (hours, minutes) = match (text.split_once(':'), text.len()) {
         (Some((hours, minutes)), _) => (digits(hours)?, two_digits(minutes)?),
         (None, 4) => text.split_at_checked(2).and_then(|(h, m)| Some((digits(h)?, digits(m)?)))?,
-        // `GMT-6` is written so; `-0` is a cut `-08:00`.
+        // `GMT-6` is a common form, but a bare `-0` is a truncated `-08:00`.
         (None, length) if named.is_some() || length == 2 => (digits(text)?, 0),
         (None, _) => return None,
     };
@@ -335,7 +337,7 @@ pub(super) fn compact(run: &str) -> Option<Day> {
     shaped.then(|| ymd(&run[..4], &run[4..6], &run[6..])).flatten()
 }
 
-/// A day of its three numbers.
+/// Builds a day from year, month and day.
 pub(super) fn ymd(year: &str, month: &str, day: &str) -> Option<Day> {
     let year = i32::try_from(digits(year)?).ok()?;
     Day::from_date(NaiveDate::from_ymd_opt(year, digits(month)?, digits(day)?)?)
@@ -419,7 +421,7 @@ mod tests {
             ("27 Nov 2026 soon", Unknown, "bad-date"),
             ("Novem 27 Nov 2026", Unknown, "bad-date"),
             ("2026-10", Unknown, "bad-date"),
-            // Cut short: a longer text would be another day.
+            // Truncated dates; the full text would be another day.
             ("2026-12-2", Unknown, "bad-date"),
             ("2026-1-3", Unknown, "bad-date"),
             ("2026-1-13", Unknown, "bad-date"),

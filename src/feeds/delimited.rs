@@ -1,4 +1,4 @@
-//! Tables of any vendor whose header names a domain and a date column.
+//! Tables of any vendor whose header has a domain and a date column.
 
 use super::columns::{Columns, Header};
 use super::dates::{self, SlashOrder};
@@ -7,7 +7,7 @@ use super::rejects::RejectReason;
 use super::{Given, Observation};
 use crate::vocab::name::DomainName;
 
-/// Rows of a table.
+/// Parser of the rows of a table.
 pub(super) struct Delimited {
     columns: Columns,
     delimiter: u8,
@@ -19,7 +19,8 @@ impl Delimited {
         Delimited { columns, delimiter: header.delimiter, given }
     }
 
-    /// The cells with name, release date and drop date; empty for columns that the table lacks.
+    /// Returns the cells with name, release date and drop date; empty for columns that the table
+    /// lacks.
     fn cells<'a>(&self, row: &'a str) -> Result<[&'a str; 3], RejectReason> {
         let release = self.columns.release.map(|(at, _)| at);
         let drop = self.columns.drop.map(|(at, _)| at);

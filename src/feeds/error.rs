@@ -1,4 +1,4 @@
-//! Errors that make a list unreadable, with what was found, what was expected and what to do.
+//! Errors that make a list unreadable. Each states the finding, the expectation and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::format::{Format, words};
 use crate::vocab::day::Day;
 use crate::vocab::popularity::PopularityList;
 
-/// A list that cannot be read, or not to its end. No part of the list may be applied.
+/// A list that cannot be read, at least not to its end. No part of the list may be applied.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct FeedError {
@@ -22,7 +22,7 @@ impl FeedError {
     }
 }
 
-/// Advice for a file that may be cut short. Writers that do not write in one go need the temporary name.
+/// Advice for a file that may be truncated. Writers that write a file in pieces need the temporary name.
 pub const AGAIN: &str =
     "fetch the file again; put it into an inbox under a temporary name (NAME.part), then rename it";
 
@@ -123,7 +123,7 @@ pub enum FeedProblem {
     BrokenJson { line: u64, why: &'static str },
 }
 
-/// Readers below the format return `io::Error`; a [`FeedProblem`] inside it is taken out again.
+/// Layers below the formats return `io::Error`. A [`FeedProblem`] wrapped in it is unwrapped here.
 impl From<io::Error> for FeedProblem {
     fn from(error: io::Error) -> FeedProblem {
         match error.downcast::<FeedProblem>() {

@@ -1,15 +1,15 @@
-//! Facts about a list in the name of its file (`data/docs/sources.md`): its day, and whether it is a
-//! public list of new registrations.
+//! Facts that a list's file name gives (`data/docs/sources.md`): its day, and whether it is a public
+//! list of new registrations.
 
 use std::path::Path;
 
 use super::dates::{compact, digits, ymd};
 use crate::vocab::day::Day;
 
-/// Maximum days that a list of the last days covers.
+/// Maximum number of days that a list of the last days covers.
 const LAST_DAYS_MAX: u16 = 366;
 
-/// Names of a file.
+/// The names of a file.
 pub(super) struct FileNames {
     /// The file's own name.
     pub(super) outer: String,
@@ -24,7 +24,7 @@ impl FileNames {
         FileNames { outer, inner: inner.map(base) }
     }
 
-    /// The first result that one of the names gives.
+    /// Returns the first result of `read` for the names.
     pub(super) fn first<T>(&self, read: impl Fn(&str) -> Option<T>) -> Option<T> {
         self.names().find_map(read)
     }
@@ -33,13 +33,13 @@ impl FileNames {
         [Some(self.outer.as_str()), self.inner.as_deref()].into_iter().flatten()
     }
 
-    /// Release day in the name of an .it list. Its ten digits are no [`FileNames::day`], because they
-    /// do not date the list itself.
+    /// Release day in the name of an .it list. Its ten digits do not count as [`FileNames::day`],
+    /// because they do not date the list itself.
     pub(super) fn it_release(&self) -> Option<Day> {
         self.first(it_release)
     }
 
-    /// The day in the names: an unambiguous one of either, else an ambiguous one.
+    /// Returns the day in the names, preferring an unambiguous one.
     pub(super) fn day(&self) -> NameDay {
         let mut found = NameDay::None;
         for name in self.names() {
@@ -52,12 +52,12 @@ impl FileNames {
         found
     }
 
-    /// Days before its own that a list covers: 10 for `nrd-last-10-days.txt`.
+    /// Number of days before its own that a list covers, such as 10 for `nrd-last-10-days.txt`.
     pub(super) fn days_before(&self) -> u16 {
         self.first(last_days).unwrap_or(0)
     }
 
-    /// The text by which the names say that the list is one of new registrations.
+    /// Returns the part of the names that identifies a list of new registrations.
     pub(super) fn says_registered(&self) -> Option<&'static str> {
         let is_whoisds = self.inner.as_deref() == Some(WHOISDS_INNER)
             && matches!(day(&self.outer), NameDay::One(_))
@@ -66,16 +66,17 @@ impl FileNames {
     }
 }
 
-/// The file in the archives of WhoisDS, which are called by their day alone.
+/// File name inside the archives of WhoisDS, which are themselves named only by the day.
 const WHOISDS_INNER: &str = "domain-names.txt";
 
 /// The day in the name of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NameDay {
-    /// No date, or several: `from-2026-10-01-to-2026-10-07`.
+    /// No date, or several, as in `from-2026-10-01-to-2026-10-07`.
     None,
     One(Day),
-    /// Day and month can be either way around: `05-11-2026`. Both days, in the order of the calendar.
+    /// A date whose day and month may be swapped, such as `05-11-2026`, with both possible days in
+    /// calendar order.
     Ambiguous(String, [Day; 2]),
 }
 
@@ -128,7 +129,7 @@ fn year_last(name: &str, runs: &[(usize, &str)]) -> NameDay {
     found
 }
 
-/// The word in a file name that says that its names were newly registered.
+/// Returns the word in a file name that identifies newly registered names.
 ///
 /// `deregistered` means the opposite, and reading it as `registered` would undo drops.
 fn registered_word(file_name: &str) -> Option<&'static str> {
@@ -156,8 +157,8 @@ fn registered_word(file_name: &str) -> Option<&'static str> {
     }
 }
 
-/// Days that a list covers by its file name: 10 for `nrd-last-10-days.txt`, 14 for `nrd-14day.txt` and 7 for
-/// `nrd-1w.csv`.
+/// Number of days that a list covers according to its file name: 10 for `nrd-last-10-days.txt`, 14 for
+/// `nrd-14day.txt` and 7 for `nrd-1w.csv`.
 fn last_days(file_name: &str) -> Option<u16> {
     let name = file_name.to_ascii_lowercase();
     let name = name.as_str();
@@ -185,7 +186,7 @@ fn it_release(file_name: &str) -> Option<Day> {
     (hour < 24).then(|| compact(date)).flatten()
 }
 
-/// Runs of digits with their positions.
+/// Finds the runs of digits, with their positions.
 fn digit_runs(name: &str) -> Vec<(usize, &str)> {
     let mut runs = Vec::new();
     let mut start = None;
@@ -202,7 +203,7 @@ fn digit_runs(name: &str) -> Vec<(usize, &str)> {
     runs
 }
 
-/// The first three runs of digits, if single hyphens or underscores join them.
+/// Returns the first three runs of digits, if single hyphens or underscores join them.
 fn joined<'a>(name: &str, runs: &[(usize, &'a str)]) -> Option<[&'a str; 3]> {
     let &[(first_at, first), (second_at, second), (third_at, third), ..] = runs else {
         return None;
@@ -223,7 +224,7 @@ fn year_first([year, month, day]: [&str; 3]) -> Option<Day> {
 mod tests {
     use super::*;
 
-    /// The day in a name: `-` for none, both days if it is ambiguous.
+    /// Formats the day in a name: `-` for none, both days if ambiguous.
     fn told(name: &str) -> String {
         match day(name) {
             NameDay::None => "-".into(),
@@ -341,7 +342,7 @@ mod tests {
         ] {
             assert!(!says(name, None), "{name}");
         }
-        // WhoisDS's archives.
+        // Archives of WhoisDS.
         assert!(says("2026-11-26.zip", Some("domain-names.txt")));
         assert!(says("list.zip", Some("nrd-2026-11-26.txt")));
         assert!(!says("dropped-2026-11-26.zip", Some("domain-names.txt")));

@@ -25,17 +25,18 @@ named_enum! {
         Delimited = "delimited",
         /// A time stamp on the first line, then released names: .pl, .mx.
         Stamped = "stamped",
-        /// Newly registered names, one per line: each undoes an earlier drop.
+        /// Newly registered names, one per line, each of which undoes an earlier drop.
         Registered = "registered",
         /// Names that the registry has released, one per line: .cl.
         Released = "released",
-        /// Backorders of Dynadot: a header, then rows with a name and the time at which it drops first.
+        /// Backorders of Dynadot: a header, then rows that start with a name and the time at which it
+        /// drops.
         Dynadot = "dynadot",
-        /// Every name that a registry has had, with the days of its registration and of its deletion: .fr.
+        /// All names that a registry ever had, with the days of registration and deletion: .fr.
         History = "history",
-        /// All names that a registry has now, compared with those of the days before: .sk.
+        /// All current names of a registry, compared with those of earlier days: .sk.
         Registry = "registry",
-        /// A popularity list, which has ranks of names and no drops: Tranco, Majestic Million, Umbrella.
+        /// A popularity list, which ranks names and has no drops: Tranco, Majestic Million, Umbrella.
         Ranked = "ranked",
         /// Two zone files of one zone, whose difference is the drops.
         ZonePair = "zone-pair",
@@ -45,13 +46,13 @@ named_enum! {
 }
 
 impl Format {
-    /// Whether a list holds only names, all of one day.
+    /// Whether a list has only names, all for one day.
     pub fn is_of_one_day(self) -> bool {
         matches!(self, Format::Names | Format::Registered | Format::Released)
     }
 }
 
-/// Rejects a text that is no [`Format`].
+/// Rejects a text that is not a [`Format`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a list format; the formats are {words}", words = words())]
 pub struct FormatError(String);

@@ -3,7 +3,7 @@
 use super::names;
 use super::rejects::one_line;
 
-/// Rows at the start of a text by which formats without a header are recognised.
+/// Number of leading rows by which formats without a header are recognised.
 const SAMPLE_ROWS: usize = 200;
 
 /// Maximum characters of a text in messages.
@@ -16,7 +16,8 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Splits the start of a text; `whole` means that the text ends here with a complete last line.
+    /// Splits the start of a text into lines. `whole` means that the text ends here with a complete
+    /// last line.
     pub(super) fn new(text: &[u8], whole: bool) -> Head {
         let text = String::from_utf8_lossy(text);
         let complete = match text.rfind('\n') {
@@ -44,7 +45,7 @@ impl Head {
     }
 }
 
-/// Number of rows that fit a format, and of all rows.
+/// Number of rows that fit a format, and of all sampled rows.
 pub(super) struct Sample {
     pub(super) fit: usize,
     pub(super) rows: usize,

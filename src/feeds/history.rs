@@ -1,5 +1,5 @@
-//! Every name that a registry has had, with its latest registration and deletion: AFNIC's open data of .fr.
-//! A name without a day of deletion is registered.
+//! All names that a registry ever had, with their latest registration and deletion: AFNIC's open data of
+//! .fr. A name without a day of deletion is registered.
 
 use super::columns;
 use super::head::Head;
@@ -12,7 +12,7 @@ use crate::vocab::name::DomainName;
 /// The columns that are read, for messages.
 pub(super) const HEADER_WORDS: &str =
     "`Nom de domaine`, `Date de cr\u{e9}ation` and `Date de retrait du WHOIS`";
-/// Names of the columns, ASCII letters only; older files use another encoding.
+/// Names of the columns, reduced to ASCII letters because older files use another encoding.
 const NAME: &str = "nomdedomaine";
 const CREATED: [&str; 2] = ["datedecration", "datedecreation"];
 const DELETED: &str = "datederetraitduwhois";
@@ -20,7 +20,7 @@ pub(super) const DELIMITER: u8 = b';';
 /// Maximum characters of a column's name.
 const CELL_CHARS_MAX: usize = 80;
 
-/// Positions of the columns, which were in another order in some years.
+/// Positions of the columns, whose order differs between years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
     pub(super) line: u64,

@@ -1,9 +1,9 @@
 //! JSON lists of any size. The elements of the top-level list are cut out and parsed one by one, so
 //! that memory holds a single element.
 //!
-//! A scanner finds the end of each element by its brackets, because a streaming parser cannot resume
-//! after a syntax error: a malformed element is a reject, and reading continues with the next one.
-//! Unbalanced brackets fail the whole list.
+//! A scanner finds the end of each element from its brackets, because a streaming parser cannot
+//! resume after a syntax error. Thus a malformed element is rejected, and reading continues with the
+//! next one. Unbalanced brackets fail the whole list.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -52,7 +52,7 @@ impl JsonRows {
     }
 }
 
-/// Lists of one object a line (NDJSON), such as exports of dropdex.
+/// Parser of lists with one object per line (NDJSON), such as exports of dropdex.
 pub(super) struct Lines(pub(super) Given);
 
 impl RowParser for Lines {
@@ -110,7 +110,7 @@ enum Place {
 }
 
 impl Elements {
-    /// Reads the next element into `element`. Returns its line, and false when it was truncated to
+    /// Reads the next element into `element`. Returns its line, and false if it was truncated to
     /// [`ROW_BYTES_MAX`].
     fn next(&mut self, element: &mut Vec<u8>) -> Result<Option<(u64, bool)>, FeedProblem> {
         if let Place::Start = self.place {
@@ -134,7 +134,7 @@ impl Elements {
         }
     }
 
-    /// Skips to the first element. Returns true when the list is a member of an object.
+    /// Skips to the first element. Returns true if the list is a member of an object.
     fn enter_list(&mut self, scratch: &mut Vec<u8>) -> Result<bool, FeedProblem> {
         match self.reader.peek(b"")? {
             Some(b'[') => {
@@ -228,7 +228,7 @@ impl Reader {
         }
     }
 
-    /// Reads the next value into `value`; returns false when it was truncated.
+    /// Reads the next value into `value`. Returns false if it was truncated.
     fn value(&mut self, value: &mut Vec<u8>) -> Result<bool, FeedProblem> {
         value.clear();
         let mut whole = true;
@@ -368,7 +368,7 @@ impl<'de> Deserialize<'de> for Cell<'de> {
     }
 }
 
-/// A string, borrowed unless it holds escapes.
+/// A string, borrowed unless it contains escapes.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -378,7 +378,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns one byte per read, so that every value is split between reads.
+    /// A reader that returns one byte per read, so that every value is split between reads.
     struct Drip(io::Cursor<Vec<u8>>);
 
     impl Read for Drip {

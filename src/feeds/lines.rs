@@ -15,31 +15,31 @@ use super::{Observation, Row};
 pub(super) const ROW_BYTES_MAX: usize = 1 << 20;
 /// Maximum lines of a quoted field. Without this bound, one stray quote would swallow later rows.
 const ROW_LINES_MAX: u64 = 16;
-/// Bytes of an over-long row kept for its reject.
+/// Bytes of an overlong row to keep for its reject.
 const ROW_HEAD_BYTES: usize = 1 << 10;
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// A row of the text, without its line ending.
 pub(super) struct Line<'a> {
-    /// Line where it starts, counted from 1.
+    /// Number of the line where it starts, counted from 1.
     pub(super) number: u64,
     pub(super) bytes: Cow<'a, [u8]>,
-    /// Reason why it cannot be read, if already known.
+    /// Reason why the row cannot be read, if already known.
     pub(super) flaw: Option<RejectReason>,
 }
 
-/// Splits a text into lines, or into rows whose quoted fields may hold line breaks.
+/// Splits a text into lines, or into rows whose quoted fields may contain line breaks.
 pub(super) struct LineReader {
     input: Input,
     buffer: Vec<u8>,
-    /// Buffered bytes that are not consumed.
+    /// Range of the unconsumed bytes in `buffer`.
     held: Range<usize>,
     /// Number of the line that starts at `held.start`.
     number: u64,
 }
 
 enum LineEnd {
-    /// Offset from `held.start` of the next line.
+    /// Offset of the next line from `held.start`.
     At(usize),
     TooLong,
     NoLine,
@@ -68,7 +68,7 @@ impl LineReader {
         }
         Ok(Some(match quotes {
             Quotes::Closed if end <= ROW_BYTES_MAX => self.take(end, lines, None),
-            // Reject only the line with the quote; the next may be a valid row.
+            // Only the line with the quote is rejected, since the next one may be a valid row.
             _ => self.take(first, 1, Some(RejectReason::BadQuotes)),
         }))
     }
@@ -106,7 +106,7 @@ impl LineReader {
         }
     }
 
-    /// Skips an over-long line and returns its start.
+    /// Skips an overlong line and returns its start.
     fn overlong(&mut self) -> io::Result<Line<'static>> {
         let head = self.buffer[self.held.clone()][..ROW_HEAD_BYTES].to_vec();
         loop {
@@ -148,7 +148,7 @@ enum Quotes {
     Misplaced,
 }
 
-/// State of the quotes at the end of a line; `inside` when it starts in a quoted field.
+/// State of the quotes at the end of a line. `inside` means that it starts in a quoted field.
 fn quotes(line: &[u8], delimiter: u8, mut inside: bool) -> Quotes {
     let mut at = 0;
     while at < line.len() || inside {
@@ -175,7 +175,7 @@ fn quotes(line: &[u8], delimiter: u8, mut inside: bool) -> Quotes {
 
 /// Splits a row with closed quotes into fields, without surrounding quotes and white space.
 ///
-/// Doubled quotes inside a field stay doubled: no field that is read may hold one.
+/// Doubled quotes inside a field stay doubled, because no relevant field may contain one.
 pub(super) fn split(row: &str, delimiter: u8) -> impl Iterator<Item = &str> {
     let mut rest = Some(row);
     std::iter::from_fn(move || {
@@ -188,17 +188,17 @@ pub(super) fn split(row: &str, delimiter: u8) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns true for a row of empty fields, which spreadsheets write below their data.
+/// Returns true for a row of empty fields, as spreadsheets write below their data.
 fn is_blank(row: &[u8], delimiter: u8) -> bool {
     row.iter().all(|byte| *byte == delimiter || *byte == b'"' || byte.is_ascii_whitespace())
 }
 
-/// Returns true for `# a comment` in a table, where `#1` may be a value.
+/// Returns true for `# a comment`. In a table, `#1` may be a value.
 fn is_comment(row: &[u8]) -> bool {
     row.first() == Some(&b'#') && !row.get(1).is_some_and(u8::is_ascii_digit)
 }
 
-/// Returns a field without marks by which programs write that there is no value.
+/// Returns a field, or an empty text for the markers with which programs denote a missing value.
 pub(super) fn value(field: &str) -> &str {
     const NONE: [&str; 11] =
         ["null", "none", "nil", "n/a", "na", "#n/a", "nan", "\\n", "-", "--", "0000-00-00"];
@@ -207,7 +207,8 @@ pub(super) fn value(field: &str) -> &str {
     if is_mark || field == "\u{2013}" || field == "\u{2014}" { "" } else { field }
 }
 
-/// Returns the fields of a row at these positions, empty where it has none or no [`value`], and their total number.
+/// Returns the fields of a row at these positions, empty for a missing field or [`value`], and the total number of
+/// fields.
 pub(super) fn pick<const N: usize>(
     row: &str,
     delimiter: u8,
@@ -245,7 +246,7 @@ pub(super) type Parsed<T = Observation> = Option<Result<T, RejectReason>>;
 pub(super) trait RowParser: Send {
     /// Content of a row: an observation or a rank.
     type Seen;
-    /// Whether fields that do not matter may hold bytes other than UTF-8 (RFC 1035 §5.1).
+    /// Whether irrelevant fields may contain bytes that are not UTF-8 (RFC 1035 §5.1).
     const IS_OCTETS: bool = false;
 
     fn parse(&mut self, row: &str) -> Parsed<Self::Seen>;
@@ -255,7 +256,7 @@ pub(super) trait RowParser: Send {
 pub(super) struct LineRows<P> {
     lines: LineReader,
     parser: P,
-    /// Set when fields may be quoted.
+    /// The delimiter, if fields may be quoted.
     delimiter: Option<u8>,
     /// Last line of header and preamble.
     skip_through: u64,
@@ -324,7 +325,7 @@ impl<P: RowParser> Iterator for LineRows<P> {
 mod tests {
     use super::*;
 
-    /// Returns `step` bytes per read, so that rows are split between reads everywhere.
+    /// A reader that returns `step` bytes per read, so that rows are split at every position.
     struct Slow(io::Cursor<Vec<u8>>, usize);
 
     impl Read for Slow {

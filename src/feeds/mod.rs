@@ -1,8 +1,8 @@
 //! Readers of the lists that registries and vendors publish. [`Feed`] turns a list into [`Row`]s:
 //! observations of names, or rejects with line and reason.
 //!
-//! Readers stream, so memory does not grow with the file. They write nothing and do not know what the
-//! corpus holds.
+//! Readers stream, so memory does not grow with the file. They write nothing and do not know the
+//! corpus.
 //!
 //! A list passes through `container` (unpacks to UTF-8 within bounds), `sniff` (recognises the format)
 //! and the module of its format; `lines` splits text into rows for all formats except JSON.
@@ -69,17 +69,18 @@ pub struct Observation {
     pub observed_at: DateTime<Utc>,
 }
 
-/// Kinds of statements in lists (`data/docs/sources.md`).
+/// Statement of a list about a name (`data/docs/sources.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sighting {
     /// The name left its zone on `date`; the registry releases it on `release`, if the list gives it.
     Dropped { date: Day, release: Option<Day>, registered_again: bool },
-    /// The registry released the name on `on`, before the list was observed. When it left its zone is
-    /// estimated from the lifecycle of the TLD, unless another list says it.
+    /// The registry released the name on `on`, before the list was observed. The day it left its zone
+    /// is estimated from the lifecycle of the TLD, unless another list gives it.
     Released { on: Day },
-    /// The name was newly registered on `on`: a drop on or before that day is undone.
+    /// The name was newly registered on `on`, which undoes a drop on or before that day.
     Registered { on: Day },
-    /// The name exists, without a drop; `registered` when the list says that it is held.
+    /// The name exists, without a drop. `registered` if the list states that it is currently
+    /// registered.
     Known { registered: bool },
 }
 
@@ -87,16 +88,16 @@ pub enum Sighting {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Row<T = Observation> {
     Seen(T),
-    /// The row could not be read; reading continues.
+    /// A row that could not be read. Reading continues.
     Rejected(Reject),
 }
 
 /// Options for reading a list.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
-    /// Format of the list; `None` to recognise it.
+    /// Format of the list; `None` to detect it.
     pub format: Option<Format>,
-    /// Day on which the names dropped or were registered, for rows that do not give it. A `drop_date`
+    /// Day on which the names dropped or were registered, for rows without a day. A `drop_date`
     /// column takes precedence.
     pub drop_date: Option<Day>,
     /// Time of the list; `None` for its own time stamp, the date in its file name, or `now`.
@@ -179,7 +180,8 @@ impl Feed {
         Ok((apex, feed))
     }
 
-    /// Opens a list of all names of a registry, as known and registered, without a time.
+    /// Opens a list of all names of a registry, which are returned as known and registered, without
+    /// a time.
     ///
     /// # Errors
     /// The file cannot be read, or has no header with a column of names.
@@ -205,10 +207,10 @@ impl Feed {
 }
 
 impl Feed<RankedName> {
-    /// Opens a popularity list. Returns which list it is, and of which day.
+    /// Opens a popularity list. Returns its kind and its day.
     ///
     /// # Errors
-    /// The file is not a popularity list, or one without a name.
+    /// The file is not a popularity list, or its kind is unknown.
     pub fn open_ranked(
         path: &Path,
         options: &ReadOptions,
@@ -266,7 +268,7 @@ impl<T> Feed<T> {
         self.observed_at
     }
 
-    /// The day on which the reading rests: of all names of a list of bare names, or else that of
+    /// The day on which the reading depends: that of all names in a list of bare names, otherwise
     /// [`ReadOptions::drop_date`] if the format uses it.
     pub fn day(&self) -> Option<Day> {
         self.day
@@ -359,7 +361,8 @@ fn rows(shape: Shape, input: Input, reading: &Reading) -> Result<Rows, FeedProbl
     })
 }
 
-/// Names that were released when the registry made the list: dropped and released on that day.
+/// Names released when the registry created the list, so they dropped and were released on that
+/// day.
 fn stamped_rows(stamped: stamped::Stamped, input: Input, given: Given) -> Rows {
     let free = Given { observed_at: stamped.at, ..given }.observed_on();
     let date = given.drop_date.unwrap_or(free);

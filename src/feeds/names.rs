@@ -5,7 +5,7 @@ use super::{Observation, Sighting};
 use crate::vocab::name::{DomainName, NameError, host_of_address};
 use chrono::{DateTime, Utc};
 
-/// A list with one sighting for all names.
+/// Parser of a list with the same sighting for all names.
 pub(super) struct Names {
     pub(super) sighting: Sighting,
     pub(super) observed_at: DateTime<Utc>,
@@ -32,8 +32,8 @@ pub(super) fn is_row(line: &str) -> bool {
     !line.starts_with(COMMENTS) && !line.starts_with("//") && has_dot(line)
 }
 
-/// Parses a row that is only a name: also in quotes, with empty columns or a comment behind it, or as the
-/// address of its front page.
+/// Parses a row that is only a name. The name may be quoted, followed by empty columns or a comment, or
+/// given as the URL of its front page.
 fn name(row: &str) -> Result<DomainName, NameError> {
     let comment = row.match_indices(COMMENTS).map(|(at, _)| at);
     let is_apart = |at: &usize| row[..*at].ends_with([' ', '\t']);
@@ -47,16 +47,16 @@ fn name(row: &str) -> Result<DomainName, NameError> {
     let (_, rest) = path;
     let is_front = rest.strip_suffix('/').unwrap_or(rest) == host;
     let host = host.strip_prefix("www.").unwrap_or(host);
-    // A page in a list of pages says nothing about its name.
+    // The URL of any other page gives no information about its name.
     if is_front { DomainName::parse(host) } else { DomainName::parse(row) }
 }
 
-/// UTS 46 maps three more characters to the dot between labels.
+/// UTS 46 maps three further characters to the dot between labels.
 fn has_dot(line: &str) -> bool {
     line.contains('.') || (!line.is_ascii() && line.contains(['\u{3002}', '\u{ff0e}', '\u{ff61}']))
 }
 
-/// Returns true for a name without anything beside it.
+/// Returns true for a name with nothing beside it.
 pub(super) fn is_bare(row: &str) -> bool {
     DomainName::parse(row).is_ok()
 }

@@ -1,4 +1,4 @@
-//! dropdex's own CSV (`data/docs/sources.md`), to which lists of other tools can be converted.
+//! dropdex's own CSV (`data/docs/sources.md`), a target for converting lists of other tools.
 
 use chrono::{DateTime, Utc};
 
@@ -11,8 +11,8 @@ use super::{Observation, Sighting};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
-/// Columns that are read. The first two are required, and spelled so; the others may be spelled otherwise
-/// (`releaseDate`). Further columns are ignored.
+/// Columns that are read. The first two are required in exactly this spelling; others may be spelled
+/// differently (`releaseDate`). Further columns are ignored.
 const COLUMNS: [&str; 7] = [
     "domain",
     "drop_date",
@@ -28,8 +28,8 @@ const COLUMNS: [&str; 7] = [
 pub(super) struct Columns {
     pub(super) line: u64,
     pub(super) delimiter: u8,
-    /// Fields of the header. A row with fewer is rejected, because a truncated row must not pass for
-    /// one with an empty `drop_date`.
+    /// Number of fields in the header. A row with fewer is rejected, because a truncated row must
+    /// not pass for one with an empty `drop_date`.
     count: usize,
     /// Position of each of [`COLUMNS`] in a row.
     at: [Option<usize>; COLUMNS.len()],
@@ -50,7 +50,7 @@ impl Columns {
         Ok(Columns { line, delimiter, count: cells.len(), at })
     }
 
-    /// Whether the header has a release date by another name, which this format does not read.
+    /// Whether the header has a release date under another name, which this format does not read.
     pub(super) fn loses_a_release(&self, header: &Header) -> bool {
         let [_, _, release, ..] = self.at;
         let columns = columns::Columns::from_header(header, false);
@@ -58,7 +58,7 @@ impl Columns {
     }
 }
 
-/// Rows below the header.
+/// Parser of the rows below the header.
 pub(super) struct Native {
     pub(super) columns: Columns,
     /// Time of rows without `observed_at`.
@@ -98,7 +98,7 @@ impl RowParser for Native {
     }
 }
 
-/// Parses a day; `None` when empty.
+/// Parses a day; `None` if empty.
 fn day(text: &str, column: &'static str) -> Result<Option<Day>, RejectReason> {
     dates::optional_day(text, SlashOrder::Unknown, column)
 }

@@ -8,10 +8,10 @@ use super::{Given, Observation};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
-/// Rows of a list.
+/// Parser of the rows of a list.
 pub(super) struct Pairs {
     pub(super) given: Given,
-    /// [`pool`], [`dynadot`] or [`bardate`].
+    /// Parser of a row: [`pool`], [`dynadot`] or [`bardate`].
     pub(super) read: fn(&str) -> Result<(DomainName, Day), RejectReason>,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn pool(row: &str) -> Result<(DomainName, Day), RejectReason> {
     let mut fields = split(row, b',');
     let name = DomainName::parse(fields.next().unwrap_or_default())?;
     let date = fields.next().ok_or(RejectReason::TooFewColumns)?;
-    // Pool writes slashes; a list with other dates has another format, whose header must not be
+    // Pool uses slashes. A list with other dates has another format, whose header must not be
     // skipped as a comment.
     if !date.contains('/') {
         return Err(RejectReason::BadDate("release_date"));
@@ -40,8 +40,8 @@ pub(super) fn pool(row: &str) -> Result<(DomainName, Day), RejectReason> {
     Ok((name, dates::day(date, SlashOrder::MonthFirst, "release_date")?))
 }
 
-/// Reads a row of Dynadot's backorders: `brightmesa.com,2026/11/24 10:00 PST,...`. What the columns are
-/// called is not documented.
+/// Reads a row of Dynadot's backorders: `brightmesa.com,2026/11/24 10:00 PST,...`. The names of the
+/// columns are undocumented.
 pub(super) fn dynadot(row: &str) -> Result<(DomainName, Day), RejectReason> {
     let mut fields = split(row, b',');
     let name = DomainName::parse(fields.next().unwrap_or_default())?;

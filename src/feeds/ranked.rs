@@ -1,5 +1,5 @@
-//! Popularity lists: rows of a rank and a host, without a header (Tranco, Umbrella) or below that of the
-//! Majestic Million. A host counts for the registrable name that it lies below.
+//! Popularity lists: rows of a rank and a host, without a header (Tranco, Umbrella) or with that of the
+//! Majestic Million. A host counts for the registrable name that contains it.
 
 use super::columns::Header;
 use super::head::Head;
@@ -8,7 +8,7 @@ use super::rejects::RejectReason;
 use crate::vocab::name::{DomainName, NameError};
 use crate::vocab::popularity::{ListRank, PopularityList};
 
-/// A name on a popularity list. A list may have several ranks of a name, since it may have several hosts.
+/// A name on a popularity list. A list may have several ranks for a name, one for each of its hosts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RankedName {
     pub name: DomainName,
@@ -23,16 +23,16 @@ const NAME_COLUMN: &str = "Domain";
 /// Positions of the columns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Columns {
-    /// Line of the header; 0 without one.
+    /// Line number of the header; 0 without a header.
     pub(super) line: u64,
     rank: usize,
     host: usize,
-    /// The list that has this header.
+    /// The list that uses this header.
     pub(super) list: Option<PopularityList>,
 }
 
 impl Columns {
-    /// The columns of a list without a header.
+    /// Returns the columns of a list without a header.
     pub(super) const PLAIN: Columns = Columns { line: 0, rank: 0, host: 1, list: None };
 
     /// Finds the header of the Majestic Million.
@@ -44,14 +44,14 @@ impl Columns {
     }
 }
 
-/// Rows of a list.
+/// Parser of the rows of a list.
 pub(super) struct Ranked(pub(super) Columns);
 
 impl RowParser for Ranked {
     type Seen = RankedName;
 
-    /// Skips hosts that lie below no registrable name, which such lists have: suffixes themselves and
-    /// names of private networks. Skips ranks beyond those that are kept.
+    /// Skips hosts without a registrable name, such as suffixes themselves and names of private
+    /// networks, and ranks above the maximum.
     fn parse(&mut self, row: &str) -> Parsed<RankedName> {
         let Columns { rank, host, .. } = self.0;
         if row.trim().is_empty() {

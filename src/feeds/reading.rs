@@ -1,5 +1,6 @@
-//! Days of a list: from its format, the name of its file, the options and the time of its
-//! observation. Formats parse rows; the rules are here, and in `data/docs/sources.md` with examples.
+//! Determines the days of a list from its format, file name, options and time of observation.
+//! Formats parse rows; this module has the rules. `data/docs/sources.md` describes them with
+//! examples.
 
 use chrono::{DateTime, Utc};
 
@@ -12,30 +13,31 @@ use super::{Observation, ReadOptions, Sighting};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 
-/// Values for what rows do not give.
+/// Values for rows that lack their own.
 #[derive(Clone, Copy)]
 pub(super) struct Given {
     pub(super) observed_at: DateTime<Utc>,
-    /// From the options.
+    /// The drop date from the options.
     pub(super) drop_date: Option<Day>,
 }
 
-/// How a list is read.
+/// How a list is to be read.
 pub(super) struct Reading {
     pub(super) given: Given,
-    /// Statement about all names, if rows hold only names.
+    /// Statement about all names, if rows have only names.
     pub(super) all: Option<Sighting>,
-    /// The day on which it rests: of all names, or that of the options for rows without one.
+    /// The day on which the reading depends: that of all names, or that of the options for rows
+    /// without a day.
     pub(super) day: Option<Day>,
-    /// The statement in words, for messages; empty if rows say it.
+    /// The statement as text, for messages; empty if rows contain it.
     pub(super) clause: String,
 }
 
 impl Reading {
-    /// Decides what the days of a list are.
+    /// Determines the meaning of the days in a list.
     ///
     /// # Errors
-    /// The list needs a day and has none, or one that can be read in two ways.
+    /// The list needs a day and has none, or an ambiguous one.
     pub(super) fn new(
         options: &ReadOptions,
         shape: &Shape,
@@ -73,8 +75,8 @@ impl Reading {
             }
             Shape::Registered => {
                 let day = day()?.unwrap_or(observed);
-                // A name of such a list may have dropped again since its registration; of a daily list
-                // that covers days, each name comes last on the first of them.
+                // A name of such a list may have dropped again since its registration. If daily lists
+                // cover several days, a name last appears when its day is the first of them.
                 let on = day.plus(-i32::from(names.days_before()));
                 of_all(
                     Sighting::Registered { on },
@@ -104,7 +106,7 @@ impl Given {
     /// Determines the time of the observation.
     ///
     /// # Errors
-    /// It would be the day in the file name, which can be read in two ways.
+    /// The time would be the day in the file name, which is ambiguous.
     pub(super) fn new(
         options: &ReadOptions,
         shape: &Shape,
@@ -117,7 +119,7 @@ impl Given {
         };
         let dated = match (options.observed_at.or(stamp), names.day()) {
             (Some(at), _) => Some(at),
-            // A file name with a future day gives the subject of the list, not its time.
+            // A future day in the file name is the subject of the list, not its time.
             (None, NameDay::One(day)) => Some(day.start()).filter(|date| *date <= now),
             (None, NameDay::Ambiguous(text, days)) if shape.dates_follow_observation() => {
                 return Err(FeedProblem::AmbiguousDay { text, days, option: "--observed-at" });
@@ -127,13 +129,13 @@ impl Given {
         Ok(Given { observed_at: dated.unwrap_or(now), drop_date })
     }
 
-    /// UTC day of the observation, clamped to [`Day`].
+    /// UTC day of the observation, clamped to the range of [`Day`].
     pub(super) fn observed_on(&self) -> Day {
         Day::nearest(self.observed_at)
     }
 
     /// Observation from a list of releases. Without a drop date in the row, the name dropped on the
-    /// day that the options give, or else on the day of the list.
+    /// day in the options or, without one, on the day of the list.
     pub(super) fn listed(
         &self,
         name: DomainName,
@@ -149,8 +151,8 @@ impl Given {
         Ok(Observation { name, sighting, first_seen: None, observed_at: self.observed_at })
     }
 
-    /// A release on `on`. A list that announces it shows the drop; one that comes after it does not tell
-    /// when the name left its zone.
+    /// Sighting of a release on `on`. A list that announces the release implies the drop; a list after
+    /// the release does not reveal when the name left its zone.
     fn released(&self, on: Day, drop: Option<Day>) -> Sighting {
         let observed = self.observed_on();
         if drop.is_none() && on < observed {

@@ -1,4 +1,4 @@
-//! All names that a registry has now: the list of .sk. Lines that start with `--` are comments, the header
+//! All current names of a registry: the list of .sk. Lines that start with `--` are comments; the header
 //! names the columns.
 
 use chrono::DateTime;
@@ -16,9 +16,9 @@ const DELIMITER: u8 = b';';
 /// Names of the column of names.
 const NAMES: [&str; 2] = ["domena", "domain"];
 
-/// Rows of the list.
+/// Parser of the rows of the list.
 pub(super) struct Registry {
-    /// Line of the header.
+    /// Line number of the header.
     pub(super) line: u64,
     name: usize,
 }

@@ -2,7 +2,7 @@
 
 use crate::vocab::name::NameError;
 
-/// Characters of a rejected row that are kept, so that rejects files stay small.
+/// Characters to keep of a rejected row, so that rejects files stay small.
 pub const REJECT_TEXT_CHARS_MAX: usize = 200;
 
 /// A row that could not be read. Reading continues after it.
@@ -23,7 +23,8 @@ impl Reject {
     }
 }
 
-/// The start of a text for messages: truncated, on one line, with control characters escaped.
+/// Returns the start of a text for messages: truncated, on one line, with control characters
+/// escaped.
 pub(super) fn one_line(text: &[u8], chars_max: usize) -> String {
     // A character has at most four bytes, so the rest need not be decoded.
     let head = &text[..text.len().min(chars_max * 4)];

@@ -15,7 +15,7 @@ pub(super) struct Taken {
     pub(super) reason: String,
 }
 
-/// A format with the columns or time stamp found in the head.
+/// A format, with the columns or time stamp found in the head.
 #[derive(Debug)]
 pub(super) enum Shape {
     Native(native::Columns),
@@ -34,7 +34,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    /// Whether rows have only days of release, so that the day of the list is that of the drop.
+    /// Whether rows have only release days, so that the names dropped on the day of the list.
     pub(super) fn dates_follow_observation(&self) -> bool {
         match self {
             Shape::Delimited(_, columns) => columns.drop.is_none() && columns.release.is_some(),
@@ -66,7 +66,7 @@ impl Shape {
 /// Checks that a list can have the requested format.
 ///
 /// # Errors
-/// [`FeedProblem::NotFormat`] when it clearly has another one.
+/// [`FeedProblem::NotFormat`] if it clearly has another one.
 pub(super) fn requested(
     head: &Head,
     format: Format,
@@ -77,10 +77,11 @@ pub(super) fn requested(
     Ok(Taken { shape, reason })
 }
 
-/// Recognises the format of a list. `day_is_given` means that a table needs no column of dates.
+/// Recognises the format of a list. With `day_is_given`, a table needs no date column.
 ///
 /// # Errors
-/// [`FeedProblem::UnknownFormat`], or the missing column of the format that nearly fits.
+/// [`FeedProblem::UnknownFormat`], or the error for the column that an otherwise matching format
+/// lacks.
 pub(super) fn recognise(
     head: &Head,
     names: &FileNames,
@@ -115,8 +116,8 @@ pub(super) fn recognise(
     Err(near_miss.unwrap_or_else(|| FeedProblem::UnknownFormat { start: head.start() }))
 }
 
-/// A list of names whose file is called one of new registrations is read so: read as drops, every new
-/// registration would become one.
+/// Reads a list of names as new registrations if its file name identifies it as such. Otherwise every
+/// new registration would become a drop.
 fn of_registrations(taken: Taken, names: &FileNames) -> Result<Taken, FeedProblem> {
     let Some(word) = names.says_registered() else { return Ok(taken) };
     match taken.shape {
@@ -135,9 +136,9 @@ fn of_registrations(taken: Taken, names: &FileNames) -> Result<Taken, FeedProble
 /// Share of the sampled rows that must fit a format without a header.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Demand {
-    /// Not zero, unless there are no rows: the operator chose the format.
+    /// At least one row, if any exist, because the operator chose the format.
     Any,
-    /// At least half.
+    /// At least half of the rows.
     Most,
 }
 
@@ -212,7 +213,8 @@ fn shape(
             "a name and a date separated by a tab",
         ),
         Format::Names => {
-            // Below a header of several columns, a row with an empty one is not a plain list.
+            // After a header with several columns, rows with empty columns do not make a plain
+            // list.
             let is_table = Header::find(head).is_some_and(|header| header.names_several());
             let is_strict = demand == Demand::Most && is_table;
             let fits: fn(&str) -> bool = if is_strict { names::is_bare } else { names::fits };
@@ -234,7 +236,7 @@ fn shape(
             Some(columns) => {
                 taken(Shape::Ranked(columns), "header has `GlobalRank` and `Domain`".into())
             }
-            // A number before each name is a rank only if no header calls it otherwise.
+            // A number before each name is a rank, unless a header gives it another name.
             None if demand == Demand::Most
                 && Header::find(head).is_some_and(|header| !header.starts_with_ranks()) =>
             {

@@ -1,4 +1,5 @@
-//! Lists of released names below the time at which the registry made the list: .pl and .mx.
+//! Lists of released names, below a line with the time at which the registry created the list: .pl
+//! and .mx.
 
 use chrono::{DateTime, Utc};
 
@@ -12,16 +13,16 @@ use super::rejects::RejectReason;
 /// The first lines of a stamped list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamped {
-    /// Time at which the registry made the list.
+    /// Time at which the registry created the list.
     pub(super) at: DateTime<Utc>,
-    /// Line of the time stamp, or of the header below it; rows start after it.
+    /// Line number of the time stamp, or of the header below it, after which the rows start.
     pub(super) line: u64,
-    /// The .mx form, whose rows are `name,true` under `Dominio,Disponible`.
+    /// Whether the list has the .mx form: rows like `name,true` under `Dominio,Disponible`.
     pub(super) flagged: bool,
 }
 
 impl Stamped {
-    /// Parses the head of a list; `None` when the first line is not a timestamp.
+    /// Parses the head of a list. Returns `None` if the first line is not a time stamp.
     pub(super) fn parse(head: &Head) -> Option<Stamped> {
         let (line, first) = head.lines.first()?;
         let at = dates::stamp(first)?;
@@ -35,7 +36,8 @@ impl Stamped {
 
 const FLAG: &str = "disponible";
 
-/// Rows of the .mx form. Names that are not released yet are skipped: they have not dropped.
+/// Parser of rows of the .mx form. Skips names that are not released yet, because they have not
+/// dropped.
 pub(super) struct Flagged(pub(super) Names);
 
 impl RowParser for Flagged {

@@ -1,7 +1,7 @@
-//! Reads the delegated names of a zone file (RFC 1035 §5), in the order of the file.
+//! Reads the delegated names of a zone file (RFC 1035 §5) in file order.
 //!
-//! A drop is a name with NS records in one file of a zone and none in the next; the corpus compares
-//! the two.
+//! A name with NS records in one file of a zone and none in the next has dropped; the corpus
+//! compares the two files.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::vocab::name::{DomainName, NameError};
 /// Rows of a zone file: the owners of NS records one level below the apex.
 ///
 /// Records of the apex, glue, DNSSEC, deeper delegations and public suffixes below the apex (`co.uk`
-/// in uk) are skipped. Consecutive NS records of a name give one row; separate ones give several.
+/// in uk) are skipped. Consecutive NS records of a name result in one row, separate ones in several.
 pub(super) struct Delegations {
     records: ZoneRecords,
     apex: String,
@@ -57,7 +57,7 @@ impl RowParser for Delegations {
 /// Day of a zone file: `given`, or else the date in its file name.
 ///
 /// # Errors
-/// [`FeedProblem::NoZoneDay`] when both are missing.
+/// [`FeedProblem::NoZoneDay`] if both are missing.
 pub fn zone_day(path: &Path, given: Option<Day>) -> Result<Day, FeedError> {
     let file_name = path.file_name().unwrap_or_default().to_string_lossy();
     let problem = match (given, file_name::day(&file_name)) {
@@ -70,7 +70,7 @@ pub fn zone_day(path: &Path, given: Option<Day>) -> Result<Day, FeedError> {
     Err(FeedError::new(path, problem))
 }
 
-/// Parses the owner of NS records; `None` for owners that are skipped.
+/// Parses the owner of NS records. Returns `None` for skipped owners.
 fn delegated(owner: &str, apex: &str) -> Option<Result<DomainName, RejectReason>> {
     let label = owner.strip_suffix(apex)?.strip_suffix('.')?;
     if label.is_empty() || label.contains('.') {
@@ -90,8 +90,8 @@ pub(super) fn open_text(path: &Path) -> Result<(String, Text), FeedProblem> {
     Ok((apex, text))
 }
 
-/// Owner of the first SOA record, or else the first $ORIGIN, if it is a valid zone name in ASCII.
-/// Names are compared with it, so it must be canonical.
+/// Returns the owner of the first SOA record or, without one, the first $ORIGIN, if it is a valid
+/// zone name in ASCII. It must be canonical, because names are compared with it.
 pub(super) fn apex(head: &str) -> Option<String> {
     let is_label = |label: &str| {
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -112,7 +112,7 @@ fn claimed_apex(head: &str) -> Option<String> {
     first_origin
 }
 
-/// Returns true when the first row is a record or directive of a zone file.
+/// Returns true if the first row is a record or directive of a zone file.
 pub(super) fn looks_like<'a>(mut lines: impl Iterator<Item = &'a str>) -> bool {
     let Some(first) = lines.find(|line| !line.trim_start().starts_with(';')) else { return false };
     let word = first.split_ascii_whitespace().next().unwrap_or_default();
@@ -133,10 +133,11 @@ pub(super) fn looks_like<'a>(mut lines: impl Iterator<Item = &'a str>) -> bool {
 /// Types with which a zone file may start.
 const RECORD_TYPES: [&str; 11] =
     ["SOA", "NS", "A", "AAAA", "DS", "DNSKEY", "RRSIG", "NSEC", "NSEC3", "TXT", "TSIG"];
-/// Maximum bytes of a record on many lines. Its data has at most 64 KiB, and a byte takes at most four.
+/// Maximum bytes of a multi-line record: its data has up to 64 KiB, and each byte is written with up to
+/// four characters.
 const RECORD_BYTES_MAX: usize = 512 << 10;
 
-/// Type of a record, as far as it matters here.
+/// Type of a record, as far as relevant here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecordKind {
     Soa,
@@ -154,9 +155,9 @@ pub struct ZoneRecords {
     /// Absolute owner of the last record in lower case, without a trailing dot.
     owner: String,
     open_parentheses: u32,
-    /// Bytes of the last record, or of what it has so far.
+    /// Bytes read so far of the last record.
     bytes: usize,
-    /// The last record continues, and its type has not been read yet.
+    /// Whether the last record continues and its type has not been read yet.
     awaits_type: bool,
 }
 
@@ -171,12 +172,12 @@ impl ZoneRecords {
         &self.owner
     }
 
-    /// Whether the last record continues in the next line.
+    /// Whether the last record continues on the next line.
     pub fn is_open(&self) -> bool {
         self.open_parentheses > 0
     }
 
-    /// Sets the owner of records without one, when the caller has read lines by itself.
+    /// Sets the owner for following records without one, after the caller has parsed lines itself.
     pub fn set_owner(&mut self, owner: &str) {
         self.owner.clear();
         self.owner.push_str(owner);
@@ -184,10 +185,10 @@ impl ZoneRecords {
     }
 
     /// Reads a line and sets [`ZoneRecords::owner`] to the owner of its record. Parentheses continue a
-    /// record anywhere; the line with its type returns its kind.
+    /// record at any point; the kind is returned for the line with its type.
     ///
     /// # Errors
-    /// The line is not a record, or a directive that is not supported, or the record is too long.
+    /// The line is not a record, is an unsupported directive, or makes the record too long.
     pub fn read(&mut self, line: &str) -> Result<RecordKind, RejectReason> {
         let goes_on = self.is_open();
         let record = self.without_comment(line);
@@ -240,7 +241,8 @@ impl ZoneRecords {
         }
     }
 
-    /// Cuts off the comment of a line, and counts parentheses outside quotes, which become blanks.
+    /// Removes the comment of a line. Counts parentheses outside quotes and replaces them with
+    /// blanks.
     fn without_comment<'a>(&mut self, line: &'a str) -> Cow<'a, str> {
         if !line.contains([';', '"', '(', ')']) {
             return line.into();
@@ -271,7 +273,7 @@ impl ZoneRecords {
         }
         let mut record = line[..end].to_owned();
         parentheses.iter().for_each(|&at| record.replace_range(at..=at, " "));
-        // An owner may follow a parenthesis, but not blanks.
+        // An owner may follow a parenthesis, but must not follow blanks.
         if parentheses[0] == 0 && line[1..].starts_with(|c: char| !c.is_ascii_whitespace()) {
             record.remove(0);
         }
@@ -279,7 +281,7 @@ impl ZoneRecords {
     }
 }
 
-/// Writes a name of a zone file in absolute form, lower case, without its trailing dot.
+/// Writes a name of a zone file in absolute form and lower case, without its trailing dot.
 fn absolute(name: &str, origin: Option<&str>, into: &mut String) -> Result<(), RejectReason> {
     into.clear();
     // Bytes that are not UTF-8.
@@ -297,7 +299,7 @@ fn absolute(name: &str, origin: Option<&str>, into: &mut String) -> Result<(), R
     Ok(())
 }
 
-/// Seconds, or BIND's units: `3600`, `1h30m`.
+/// Whether a token is a TTL, in seconds or with BIND's units: `3600`, `1h30m`.
 fn is_ttl(token: &str) -> bool {
     token.starts_with(|char: char| char.is_ascii_digit())
         && token
@@ -305,7 +307,8 @@ fn is_ttl(token: &str) -> bool {
             .all(|byte| byte.is_ascii_digit() || b"wdhms".contains(&byte.to_ascii_lowercase()))
 }
 
-/// A class by name or number (RFC 3597 §5). Records of `ANY` and `NONE` are in messages only.
+/// Whether a token is a class, by name or number (RFC 3597 §5). `ANY` and `NONE` occur only in
+/// messages.
 fn is_class(token: &str) -> bool {
     let is_number = |prefix: &str| {
         let number = token.get(prefix.len()..).filter(|rest| !rest.is_empty());
@@ -316,7 +319,8 @@ fn is_class(token: &str) -> bool {
     classes.iter().any(|class| token.eq_ignore_ascii_case(class)) || is_number("CLASS")
 }
 
-/// A record of a message and not of the zone, which `dig` prints among the others.
+/// Whether a record belongs to a message instead of the zone; `dig` prints such records among the
+/// others.
 fn is_meta(kind: &str) -> bool {
     ["TSIG", "OPT", "TKEY", "TYPE250", "TYPE41", "TYPE249"]
         .iter()
@@ -444,7 +448,7 @@ mod tests {
             |owner, apex| delegated(owner, apex).map(|name| name.map(|name| name.to_string()));
         assert_eq!(name("example.com", "com"), Some(Ok("example.com".into())));
         assert_eq!(name("example.co.uk", "co.uk"), Some(Ok("example.co.uk".into())));
-        // Registrable, though the private section lists it.
+        // Registrable, although listed in the private section.
         assert_eq!(name("blogspot.com", "com"), Some(Ok("blogspot.com".into())));
         for (owner, apex) in [
             ("com", "com"),
