@@ -1,6 +1,6 @@
-//! Labels that people know as one company's mark (`data/scorer/brands.txt`), and spellings that are
-//! taken for them: letters of other scripts or digits that look alike, or, for the best-known marks,
-//! one letter after the first more, less, changed or swapped.
+//! Labels that are known as one company's mark (`data/scorer/brands.txt`), and lookalike spellings:
+//! similar letters of other scripts or digits, or, for the best-known marks, one letter after the
+//! first that is added, missing, changed or swapped.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use unicode_security::confusable_detection::skeleton;
@@ -11,26 +11,26 @@ use super::label::{Label, OTHER};
 
 static TABLE: &str = include_str!("../../data/scorer/brands.txt");
 
-/// Minimum letters of marks whose misspellings are looked for: shorter ones are near too many words.
+/// Minimum letters of marks whose misspellings are detected; shorter ones resemble too many words.
 const NEAR_LETTERS_MIN: usize = 6;
-/// As [`NEAR_LETTERS_MIN`], for a letter written twice (`applle`).
+/// The same for misspellings by a doubled letter (`applle`).
 const DOUBLED_LETTERS_MIN: usize = 5;
-/// Most bytes of a label.
+/// Maximum bytes of a label.
 const LABEL_BYTES: usize = 63;
 
-/// The list, indexed.
+/// The indexed list of marks.
 pub struct Brands {
     marks: FxHashSet<&'static str>,
-    /// The marks as [`look`] shows them.
+    /// The marks in the form that [`look`] returns.
     looks: FxHashSet<String>,
-    /// The best-known marks, whole and without one letter.
+    /// The best-known marks, by their full form and by each form without one letter.
     near: FxHashMap<String, Vec<&'static str>>,
-    /// Most letters of a label in reach of `near`.
+    /// Maximum letters of a label that can match `near`.
     near_letters_max: usize,
 }
 
 impl Brands {
-    /// The list the program was built with.
+    /// Loads the list compiled into the program.
     pub fn load() -> Brands {
         let rows = TABLE.lines().filter(|line| !line.starts_with('#'));
         let rows: Vec<_> = rows
@@ -54,7 +54,7 @@ impl Brands {
         }
     }
 
-    /// The caps of a label that is a mark or is taken for one.
+    /// Returns the caps of a label that is a mark or resembles one.
     pub fn caps(&self, label: &Label, tokens: &[Token]) -> Caps {
         let mut buffer = [0; LABEL_BYTES];
         let Some(text) = joined(label.whole_text(), &mut buffer) else { return Caps::default() };
@@ -66,18 +66,18 @@ impl Brands {
 
     /// Returns true for a label that imitates the look of a mark.
     fn looks_known(&self, label: &Label, text: &str) -> bool {
-        // Among the ASCII characters of labels, only these look like others.
+        // Of the ASCII characters in labels, only these resemble others.
         let deceives = label.idn || text.contains(['0', '1']) || text.contains("rn");
         deceives && self.looks.contains(&look(label.written()))
     }
 
-    /// Returns true when one letter parts the label from a mark, unless it reads as words.
+    /// Returns true if the label differs from a mark by one letter, unless it consists of words.
     fn is_near(&self, text: &str, tokens: &[Token]) -> bool {
         if !(DOUBLED_LETTERS_MIN - 1..=self.near_letters_max).contains(&text.len()) {
             return false;
         }
         let is_near = |mark: &&'static str| {
-            // People who look for a mark hit its first letter.
+            // Users who type a mark get its first letter right.
             mark.as_bytes().first() == text.as_bytes().first()
                 && strsim::osa_distance(mark, text) == 1
                 && (mark.len() >= NEAR_LETTERS_MIN || doubles(mark, text))
@@ -90,10 +90,10 @@ impl Brands {
     }
 }
 
-/// The label without hyphens; `None` when it holds letters that have no ASCII form.
+/// Returns the label without hyphens.
 fn joined<'a>(text: &'a str, buffer: &'a mut [u8; LABEL_BYTES]) -> Option<&'a str> {
     if text.as_bytes().contains(&OTHER) {
-        // Only its look can be known.
+        // Such a label can only resemble a mark.
         return Some(text);
     }
     if !text.contains('-') {
@@ -107,13 +107,13 @@ fn joined<'a>(text: &'a str, buffer: &'a mut [u8; LABEL_BYTES]) -> Option<&'a st
     std::str::from_utf8(&buffer[..length]).ok()
 }
 
-/// Returns true for words of one language; `face` and Swedish `bok` are a chance.
+/// Returns true for words of the same language; `face` with Swedish `bok` is a coincidence.
 fn reads_as_words(tokens: &[Token]) -> bool {
     let one_language = tokens.windows(2).all(|pair| pair[0].kind == pair[1].kind);
     one_language && tokens.iter().all(|token| token.is_word() && token.len() >= 3)
 }
 
-/// How a text looks: its skeleton after UTS 39, without diacritics and hyphens.
+/// Returns the visual form of a text: its skeleton by UTS #39, without diacritics and hyphens.
 fn look(text: &str) -> String {
     let is_mark = |char: &char| ('\u{300}'..='\u{36f}').contains(char);
     let chars = skeleton(text).filter(|char| !is_mark(char) && *char != '-');
@@ -124,7 +124,7 @@ fn without(text: &str, at: usize) -> String {
     format!("{}{}", &text[..at], &text[at + 1..])
 }
 
-/// As [`without`], without an allocation.
+/// The same as [`without`], but does not allocate.
 fn shortened<'a>(text: &str, at: usize, buffer: &'a mut [u8; LABEL_BYTES]) -> &'a str {
     let length = text.len() - 1;
     buffer[..at].copy_from_slice(&text.as_bytes()[..at]);
@@ -132,7 +132,7 @@ fn shortened<'a>(text: &str, at: usize, buffer: &'a mut [u8; LABEL_BYTES]) -> &'
     std::str::from_utf8(&buffer[..length]).unwrap_or_default()
 }
 
-/// Returns true when `text` is `mark` with one letter written twice.
+/// Returns true if `text` is `mark` with one letter doubled.
 fn doubles(mark: &str, text: &str) -> bool {
     let pairs = text.as_bytes().windows(2).enumerate();
     let mut doubled = pairs.filter(|(_, pair)| pair[0] == pair[1]);

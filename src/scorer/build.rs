@@ -1,6 +1,5 @@
-//! Builds the lookup tables of the scorer from the lists in `data/scorer`, so that a process that scores
-//! a name parses none of them. `prebuilt.rs` embeds the files; `data/scorer/README.md`
-//! describes them.
+//! Builds the lookup tables of the scorer from the lists in `data/scorer`, so that no list is parsed at
+//! run time. `prebuilt.rs` embeds the files; `data/scorer/README.md` describes them.
 
 use std::fs;
 use std::io::Read;
@@ -19,13 +18,13 @@ mod trie;
 #[path = "../../benches/scoring/trie_builder.rs"]
 mod trie_builder;
 
-/// Values of a word, one by class of suffix.
+/// Number of values of a word, one per class of suffix.
 const CLASSES: usize = 6;
 
 fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
     let sequences = unpack("sequences.zst");
-    // Tests and benches read the lists.
+    // The unpacked lists are for tests and benches.
     write(&out, "sequences", sequences.iter().copied());
     let words = String::from_utf8(unpack("words.tsv.zst")).expect("words.tsv is text");
     write(&out, "words.tsv", words.bytes());
@@ -71,15 +70,15 @@ fn write(folder: &Path, name: &str, bytes: impl Iterator<Item = u8>) {
 struct Word<'a> {
     text: &'a str,
     cost: u16,
-    /// Four bits a language.
+    /// Four bits per language.
     levels: u64,
-    /// One bit a language.
+    /// One bit per language.
     claims: u16,
     values: [i8; CLASSES],
 }
 
 impl Word<'_> {
-    /// Panics on a malformed line: the file is part of the program.
+    /// Panics on a malformed line, because the file is part of the program.
     fn parse(line: &str) -> Word<'_> {
         let fields: Vec<_> = line.split('\t').collect();
         let number = |text: &str| -> i16 {

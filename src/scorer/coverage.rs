@@ -1,4 +1,4 @@
-//! How much of the market a corpus holds, and what a count of TLDs in it is worth.
+//! Estimates how much of the market a corpus holds, and what a count of TLDs in it is worth.
 //!
 //! The points of `tldSpread` are fitted to counts over six million registered names. A larger corpus
 //! finds a label in more TLDs, a smaller one in fewer or in none. [`Coverage`] compares a corpus with
@@ -20,27 +20,27 @@ fn number(text: &str) -> u32 {
     text.parse().unwrap_or_else(|_| panic!("frequent.txt: not a number: {text}"))
 }
 
-/// TLDs of frequent labels in a corpus, in 4,096ths of their TLDs in the reference names.
+/// Ratio of the TLDs of frequent labels in a corpus to those in the reference names, in 4,096ths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage(u32);
 
 impl Coverage {
-    /// No corpus, or one that holds no frequent label: nothing is known of other TLDs.
+    /// No corpus, or one without frequent labels, so that nothing is known about other TLDs.
     pub const NONE: Coverage = Coverage(0);
-    /// A corpus like the reference names.
+    /// A corpus with the coverage of the reference names.
     pub const REFERENCE: Coverage = Coverage(1 << 12);
-    /// Leading bits that an estimate keeps. It enters every score, so that a day's list must not change it:
-    /// a corpus grows by a thirty-second or more before it does.
+    /// Leading bits to keep of an estimate. Every score depends on it, so a single day's list should not
+    /// change it: it changes only after the corpus has grown by at least 1/32.
     const BITS: u32 = 6;
-    /// Below this, other TLDs count nothing: about 40,000 names of the whole market.
+    /// Coverage below which other TLDs are ignored; about 40,000 names of the whole market.
     const LEAST: u32 = Coverage::REFERENCE.0 / 128;
 
-    /// The labels to look up in a corpus.
+    /// Returns the labels to look up in a corpus.
     pub fn probes() -> impl ExactSizeIterator<Item = &'static str> {
         PROBES.iter().map(|&(label, _)| label)
     }
 
-    /// The coverage of a corpus that has the probes in `found` public TLDs in all.
+    /// Computes the coverage of a corpus that has the probes in a total of `found` public TLDs.
     pub fn from_found(found: u64) -> Coverage {
         let expected: u64 = PROBES.iter().map(|&(_, tlds)| u64::from(tlds)).sum();
         let units = found * u64::from(Coverage::REFERENCE.0) / expected.max(1);
@@ -49,8 +49,8 @@ impl Coverage {
         Coverage(units >> rest << rest)
     }
 
-    /// The count of other TLDs in the reference names that `others` in this corpus stand for, and its
-    /// weight, both in 256ths.
+    /// Converts `others`, a count of other TLDs in this corpus, to the equivalent count in the
+    /// reference names, and its weight; both in 256ths.
     pub(super) fn reference(self, others: u32) -> (u64, i64) {
         let (units, whole) = (u64::from(self.0), u64::from(Coverage::REFERENCE.0));
         let others = u64::from(others);
@@ -60,8 +60,8 @@ impl Coverage {
         if self.0 < Coverage::LEAST {
             return (0, 0);
         }
-        // Each of the names that the corpus lacks has other TLDs in proportion to those seen: the mean
-        // of a Poisson count with a gamma prior.
+        // Estimates unseen TLDs in proportion to the seen ones: the mean of a Poisson count with a
+        // gamma prior.
         let unseen = if others == 0 {
             0
         } else {
@@ -75,27 +75,28 @@ impl Coverage {
 
 /// One, in 256ths.
 pub(super) const UNIT: u64 = 256;
-/// Shape, in 256ths, and rate, in units of [`Coverage`], of the prior of other TLDs.
+/// Shape (in 256ths) and rate (in units of [`Coverage`]) of the prior distribution of other TLDs.
 const PRIOR_SHAPE: u64 = 26;
 const PRIOR_RATE: u64 = 1024;
-/// Coverage at which the part has about half its weight: that a small corpus has a label in no other TLD
-/// says little, that it has it in one says much.
+/// Coverage at which the part has about half its weight. In a small corpus, the absence of other TLDs
+/// means little, but the presence of one means much.
 const HALF_UNSEEN: u64 = 1024;
 const HALF_SEEN: u64 = 64;
 
 /// Other TLDs in which the corpus has a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
-    /// TLDs open to the public in which the corpus has the label, and the name's own; 0 counts as 1.
+    /// Number of TLDs open to the public in which the corpus has the label, including the name's
+    /// own; 0 counts as 1.
     pub tlds: u32,
     pub coverage: Coverage,
 }
 
 impl Spread {
-    /// Without a corpus.
+    /// The spread without a corpus.
     pub const UNKNOWN: Spread = Spread { tlds: 1, coverage: Coverage::NONE };
 
-    /// A label in `tlds` TLDs of a corpus like the reference names.
+    /// The spread of a label in `tlds` TLDs of a corpus with the coverage of the reference names.
     pub const fn of(tlds: u32) -> Spread {
         Spread { tlds, coverage: Coverage::REFERENCE }
     }

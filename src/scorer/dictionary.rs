@@ -2,7 +2,7 @@
 //!
 //! The list holds the words of fourteen languages, given names, surnames and places that registered
 //! names use. Each word has a cost (its rarity in names), its frequency by language, and its market
-//! value. `data/scorer/README.md` gives the sources; `benches/scoring` makes the list.
+//! value. `data/scorer/README.md` gives the sources; `benches/scoring` generates the list.
 
 use rustc_hash::FxHashMap;
 
@@ -14,13 +14,13 @@ use super::segment::{Cost, NO_WORD_FEE, Search, Segment, Segmenter};
 use super::tlds::SuffixClass;
 use crate::vocab::language::LanguageCode;
 
-/// Cost of a digit, in sixteenths of a bit: one of ten.
+/// Cost of a digit, one of ten, in sixteenths of a bit.
 const DIGIT_COST: Cost = 53;
-/// Fee for a run of digits.
+/// Extra cost of each run of digits.
 const DIGITS_FEE: Cost = 32;
-/// Cost of a letter of another script: one of about thirty.
+/// Cost of a letter of another script, one of about thirty.
 const OTHER_COST: Cost = 80;
-/// Language and level of a listed word without a language.
+/// Language and level assigned to a listed word without a language.
 const UNLISTED: (Language, u8) = (Language::ENGLISH, 1);
 
 /// A language, or one of the two kinds of proper names.
@@ -31,7 +31,8 @@ pub struct Language(u8);
 /// the suffixes under which the language is expected.
 type LanguageInfo = (Option<LanguageCode>, &'static str, &'static [&'static str]);
 
-/// By number. At most sixteen: a word's levels take four bits each of one `u64`.
+/// All languages by number. At most sixteen, because a word's levels take four bits each in one
+/// `u64`.
 static LANGUAGES: [LanguageInfo; 16] = [
     (Some(LanguageCode::English), "English", &["uk", "us", "au", "nz", "ie", "ca", "in", "za"]),
     (
@@ -56,7 +57,7 @@ static LANGUAGES: [LanguageInfo; 16] = [
 ];
 
 impl Language {
-    /// The language of most names.
+    /// English, the language of most names.
     pub const ENGLISH: Language = Language(0);
     /// Given names and surnames.
     pub const NAMES: Language = Language(14);
@@ -73,12 +74,12 @@ impl Language {
         self.info().1
     }
 
-    /// Its number: 0 to 15.
+    /// The language's number, 0 to 15.
     pub fn number(self) -> u8 {
         self.0
     }
 
-    /// The language with this number, of which the lowest four bits count.
+    /// Returns the language whose number is in the lowest four bits.
     pub fn from_number(number: u8) -> Language {
         Language(number & 15)
     }
@@ -102,7 +103,7 @@ impl Levels {
         (self.0 >> (4 * language.0) & 15) as u8
     }
 
-    /// The languages that have the word, in order of number, with its levels.
+    /// Returns the languages that have the word, by number, each with its level.
     fn known(self) -> impl Iterator<Item = (Language, u8)> {
         let mut left = self.0;
         std::iter::from_fn(move || {
@@ -112,19 +113,19 @@ impl Levels {
         })
     }
 
-    /// The highest level in any language, and the first language that has it.
+    /// Returns the first language with the highest level, and the level.
     fn highest(self) -> Option<(Language, u8)> {
         highest(self.known())
     }
 }
 
-/// The languages, and kinds of proper names, that claim a word: those in which it is about as frequent
-/// as in any other. One bit each.
+/// The languages and kinds of proper names that claim a word, one bit each: those in which it is about
+/// as frequent as in any other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Claims(u16);
 
 impl Claims {
-    /// Bits of [`Language::NAMES`] and [`Language::PLACES`].
+    /// The bits of [`Language::NAMES`] and [`Language::PLACES`].
     const PROPER: u16 = 3 << 14;
 
     fn has(self, language: Language) -> bool {
@@ -139,7 +140,7 @@ impl Claims {
         self.0 & Claims::PROPER != 0
     }
 
-    /// Returns true when the country's language claims a word, or has it and English does not.
+    /// Returns true if the country's language claims a word, or has it and English does not.
     fn is_own(self, levels: Levels, own: Language) -> bool {
         let level = levels.get(own);
         let highest = levels.highest().map_or(0, |highest| highest.1);
@@ -147,8 +148,8 @@ impl Claims {
             || !self.has(Language::ENGLISH) && level > RAREST && level + OWN_BELOW >= highest
     }
 
-    /// The language in which a word of these claims is read, and whether it is certain. The language
-    /// of the suffix comes first, then English.
+    /// Returns the language of a word with these claims, and whether it is certain. The language of
+    /// the suffix takes precedence, then English.
     fn settle(self, levels: Levels, letters: u8, expected: Option<Language>) -> (Language, bool) {
         let own = expected.filter(|&own| letters >= NAMED_FROM && self.is_own(levels, own));
         match (own, self.0.count_ones()) {
@@ -164,7 +165,7 @@ impl Claims {
     }
 }
 
-/// The first of those with the highest level.
+/// Returns the first language with the highest level.
 fn highest(known: impl Iterator<Item = (Language, u8)>) -> Option<(Language, u8)> {
     known.reduce(|best, next| if next.1 > best.1 { next } else { best })
 }
@@ -176,7 +177,7 @@ pub enum TokenKind {
     Word(Language),
     /// Letters outside words.
     Unknown,
-    /// A single letter between digits, hyphens and the ends of the label: the `u` of `4u`.
+    /// A single letter between digits, hyphens or ends of the label, such as the `u` of `4u`.
     Letter,
     /// Decimal digits.
     Digits,
@@ -184,7 +185,7 @@ pub enum TokenKind {
     Other,
 }
 
-/// A piece of a label; `start..end` are bytes of its text.
+/// A piece of a label; `start..end` is its byte range in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     pub kind: TokenKind,
@@ -216,17 +217,17 @@ impl Token {
         u32::from(self.end - self.start)
     }
 
-    /// Returns true for a word of the list.
+    /// Whether the token is a word of the list.
     pub fn is_word(&self) -> bool {
         matches!(self.kind, TokenKind::Word(_))
     }
 
-    /// Returns true for Latin letters.
+    /// Whether the token consists of Latin letters.
     pub fn is_letters(&self) -> bool {
         self.may_be_word() || self.kind == TokenKind::Letter
     }
 
-    /// Returns true for letters that could be a word.
+    /// Whether the token consists of letters that could be a word.
     pub fn may_be_word(&self) -> bool {
         matches!(self.kind, TokenKind::Word(_) | TokenKind::Unknown)
     }
@@ -239,18 +240,17 @@ pub struct Dictionary {
     by_suffix: FxHashMap<&'static str, Language>,
 }
 
-/// Minimum letters of a word that the suffix alone assigns to a language.
+/// Minimum letters of a word whose language the suffix by itself may determine.
 const NAMED_FROM: u8 = 3;
-/// Level of words that a language hardly uses.
+/// Level of words rarely used in a language.
 const RAREST: u8 = 4;
 /// Levels by which a word may be rarer in the language of the suffix than in another.
 const OWN_BELOW: u8 = 3;
-/// Maximum letters of words that fall together in any language.
+/// Maximum letters of words that match by chance in any language.
 const SHORT_LETTERS: u8 = 4;
-/// Maximum letters of a run that may fall into words by coincidence.
+/// Maximum letters of a run that may split into words by coincidence.
 const COINCIDENCE_LETTERS_MAX: usize = 8;
-/// Sixteenths of a bit by which words that no language has together must be more probable than
-/// other letters.
+/// Sixteenths of a bit by which words without a common language must be cheaper than plain letters.
 const COINCIDENCE_COST: Cost = 15 * 8;
 
 /// Context that a label's suffix gives.
@@ -269,7 +269,7 @@ pub struct Reading {
     pub tokens: Vec<Token>,
     /// Levels and claims of the words among them, in order.
     seen: Vec<(Levels, Claims)>,
-    /// The language of the words is beyond doubt.
+    /// Whether the language of the words is certain.
     pub certain: bool,
     /// Total cost of the pieces: the information to remember.
     pub cost: Cost,
@@ -295,7 +295,7 @@ impl Dictionary {
         self.by_suffix.get(last).copied()
     }
 
-    /// Splits `label` into `reading.tokens` and sums up their cost, fit and value.
+    /// Splits `label` into `reading.tokens` and adds up their cost, fit and value.
     pub fn read(&self, label: &Label, setting: Setting, reading: &mut Reading) {
         reading.tokens.clear();
         reading.seen.clear();
@@ -354,8 +354,8 @@ impl Dictionary {
         Claims(self.words.claims[word as usize])
     }
 
-    /// Cost of a short run as letters, when its split into words is a coincidence: no language has all
-    /// of them (`mou` and `rant`), and they are hardly more probable than the letters.
+    /// Returns the cost of a short run as plain letters if its split into words is a coincidence: no
+    /// language has all of the words (`mou` and `rant`), and they are hardly cheaper than letters.
     fn coincidence(
         &self,
         text: &str,
@@ -375,7 +375,7 @@ impl Dictionary {
             longest = longest.max(segment.len);
         }
         if longest <= SHORT_LETTERS {
-            // Short words are words of every language.
+            // Short words exist in every language.
             let own = setting.expected.map_or(0, |own| 1 << own.0);
             shared &= own | 1 << Language::ENGLISH.0;
         }
@@ -384,8 +384,8 @@ impl Dictionary {
     }
 }
 
-/// Assigns the words of a label to one language as far as it has them: the language that has most of
-/// them and claims most, then that of the suffix, then English.
+/// Assigns the words of a label, where possible, to one language: the one that has and claims most
+/// of them, then that of the suffix, then English.
 fn settle_language(setting: Setting, reading: &mut Reading) {
     let Reading { tokens, seen, certain, .. } = reading;
     let common = || seen.iter().filter(|(_, claims)| !claims.is_proper());
@@ -399,18 +399,18 @@ fn settle_language(setting: Setting, reading: &mut Reading) {
     };
     let languages = || Language::all().filter(|language| language.code().is_some());
     let Some(best) = languages().rev().max_by_key(|&language| merit(language)) else { return };
-    // One word that belongs only to this language decides, as does the suffix.
+    // The language is certain if it is that of the suffix, or if one word belongs only to it.
     *certain = Some(best) == setting.expected || seen.iter().any(|(_, claims)| claims.only(best));
     let words = tokens.iter_mut().filter(|token| token.is_word());
     for (word, (levels, claims)) in words.zip(seen.iter()) {
-        // A proper name stays one in a name of any language.
+        // Proper names stay proper names in any language.
         if has(*levels, *claims, best) && !claims.is_proper() {
             word.kind = TokenKind::Word(best);
         }
     }
 }
 
-/// Returns true when a language claims a word or has it about as often as any other.
+/// Returns true if a language claims a word, or has it about as often as any other.
 fn has(levels: Levels, claims: Claims, language: Language) -> bool {
     let level = levels.get(language);
     claims.has(language) || level > 0 && level + 2 >= levels.highest().map_or(0, |best| best.1)
@@ -419,7 +419,7 @@ fn has(levels: Levels, claims: Claims, language: Language) -> bool {
 /// Dictionary quality of a label, in hundredths: the frequency of its words weighted by their
 /// length, reduced for every further piece and again when a piece is not a word.
 pub fn quality(tokens: &[Token]) -> Percent {
-    /// One word is better than two, and two than three.
+    /// One word is better than two, and two are better than three.
     const BY_PIECES: [u32; 6] = [100, 100, 90, 68, 50, 38];
     /// A word beside other letters is often a typo, a fragment or a coincidence.
     const WITH_LEFTOVERS: u32 = 75;
@@ -435,7 +435,7 @@ pub fn quality(tokens: &[Token]) -> Percent {
     Percent::clamped((sum * share).checked_div(letters * 10).unwrap_or(0))
 }
 
-/// Level of a word among others: very short words count less.
+/// Returns the level of a word among others; very short words count less.
 fn level_beside(token: &Token, words: usize) -> u32 {
     let most = match (words, token.len()) {
         (2.., 0..=2) => 4,
@@ -450,7 +450,7 @@ pub fn unread_cost(digits: u32, others: u32) -> Cost {
     DIGIT_COST * digits + OTHER_COST * others
 }
 
-/// [`super::signals::Facts::digits_where`] of a label of `tokens`.
+/// Computes `Facts::digits_where` for a label of `tokens`.
 pub fn digits_where(tokens: &[Token]) -> u32 {
     let is_number = |token: &&Token| token.kind == TokenKind::Digits;
     match tokens.iter().filter(is_number).count() {

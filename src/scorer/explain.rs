@@ -1,5 +1,5 @@
-//! The explanation of a score: a description of the name, what moved the score most, and the length,
-//! with ` · ` between them.
+//! The explanation of a score: a description of the name, the main reasons for the score, and the
+//! length, separated by ` · `.
 
 use super::dictionary::{Language, Token, TokenKind};
 use super::facts::Facts;
@@ -13,9 +13,10 @@ pub const EXPLANATION_CHARS_MAX: usize = 160;
 const SEPARATOR: &str = " · ";
 /// Maximum strengths and weaknesses.
 const PARTS_MAX: usize = 3;
-/// Minimum points of a part that is mentioned.
+/// Minimum points of a part to mention.
 const POINTS_MIN: usize = 2;
-/// Maximum letters and number of quoted words: more make the text harder to read than the name.
+/// Maximum letters and number of quoted words; with more, the text would be harder to read than the
+/// name.
 const QUOTED_LETTERS_MAX: u32 = 32;
 const QUOTED_MAX: u32 = 5;
 /// Quality, in hundredths, below which a word is rare.
@@ -24,11 +25,11 @@ const RARE_BELOW: u8 = 50;
 const HARD_BELOW: u8 = 40;
 /// Pronounceability from which letters sound like a word.
 const EASY_FROM: u8 = 65;
-/// Minimum characters of a label without words that is described as a word.
+/// Minimum characters of a label without known words to be described as an invented word.
 const INVENTED_FROM: u32 = 5;
-/// Minimum characters of a name that is called long.
+/// Minimum characters of a name described as long.
 const LONG_FROM: u32 = 15;
-/// Maximum letters of words that are not mentioned beside other letters.
+/// Maximum letters of words that are not mentioned if the label has other letters too.
 const SHORT_LETTERS: u32 = 3;
 
 /// Input of an explanation.
@@ -40,11 +41,11 @@ pub struct ExplanationInput<'a> {
     pub tokens: &'a [Token],
     /// The tokens in Unicode.
     pub written: &'a Words<'a>,
-    /// As [`super::Signals::pattern`].
+    /// See [`super::Signals::pattern`].
     pub pattern: Option<&'static str>,
-    /// Explanations may print the words.
+    /// Whether explanations may print the words.
     pub printable: bool,
-    /// TLDs other than the name's own that have the label.
+    /// Number of other TLDs that have the label.
     pub others: u32,
 }
 
@@ -70,7 +71,7 @@ struct Vocabulary {
     language: Option<Language>,
     /// Quality of the rarest word.
     rarest: Percent,
-    /// There are other letters beside them.
+    /// Whether the label has letters outside the words.
     rest: bool,
 }
 
@@ -96,14 +97,14 @@ impl Vocabulary {
             seen.letters += token.len();
             longest = longest.max(token.len());
         }
-        // Short words occur in any letters.
+        // Short words occur by chance in any letters.
         if seen.rest && longest <= SHORT_LETTERS { Vocabulary { words: 0, ..seen } } else { seen }
     }
 }
 
 impl ExplanationInput<'_> {
-    /// Writes the explanation into `out`, replacing its content. Leaves out parts and quotations when
-    /// it would be too long.
+    /// Writes the explanation into `out`, replacing its content. Omits parts and quotations if it
+    /// would be too long.
     pub fn write(&self, out: &mut String) {
         let seen = Vocabulary::new(self.tokens);
         let (strongest, count) = self.strongest(seen);
@@ -111,7 +112,7 @@ impl ExplanationInput<'_> {
             for quoted in [true, false] {
                 out.clear();
                 self.explain(seen, &strongest[..count], quoted, out);
-                // Most names are ASCII; a separator has one byte more than characters.
+                // Most names are ASCII; each separator has one more byte than characters.
                 if out.len() <= EXPLANATION_CHARS_MAX
                     || out.chars().count() <= EXPLANATION_CHARS_MAX
                 {
@@ -134,13 +135,14 @@ impl ExplanationInput<'_> {
         let hard = self.is_hard() && seen.words > 0;
         let parts: [(Part, i32); PARTS] = [
             (Part::Market, when(demand, market)),
-            // An only TLD is known to be the only one when that costs points.
+            // The absence of other TLDs is certain enough to mention only if it costs points.
             (Part::Spread, when((self.others > 0) == (tld_spread > 0), tld_spread)),
             (Part::Tld, when(!closed, tld)),
             (Part::Sound, when(hard, pronounceability.min(0))),
             (Part::Idn, when(idn && digits + hyphens + others == 0, characters.min(0))),
         ];
-        // Branch-free selection by one number per part; of equals the first has the higher one.
+        // Branch-free selection by one number per part; of equal parts, the first has the higher
+        // number.
         let mut best = [0; PARTS_MAX];
         for (at, (_, points)) in parts.iter().enumerate() {
             let moved = points.unsigned_abs() as usize;
@@ -224,7 +226,7 @@ impl ExplanationInput<'_> {
         }
     }
 
-    /// Returns true when the description gives the length.
+    /// Returns true if the description states the length.
     fn describes_length(&self, seen: Vocabulary) -> bool {
         self.is_number()
             || seen.words == 0 && (self.is_other_script() || self.facts.chars < INVENTED_FROM)
@@ -317,7 +319,7 @@ impl ExplanationInput<'_> {
         let common = match seen.rarest.get() {
             _ if proper.is_some() => "",
             COMMON_FROM.. => "common ",
-            // The lists of other languages come from speech, in which technical words are rare.
+            // The lists of other languages are based on speech, in which technical words are rare.
             ..RARE_BELOW if seen.words == 1 && language == Some("English") => "rare ",
             _ => "",
         };
@@ -402,7 +404,8 @@ fn plural(count: u32, noun: &str, out: &mut String) {
     }
 }
 
-/// Writes a decimal number; the standard formatter would take as long as the rest of the text.
+/// Writes a decimal number, because the standard formatter would take as long as the rest of the
+/// text.
 fn number(number: u32, out: &mut String) {
     let digit = |number: u32| char::from(b'0' + (number % 10) as u8);
     if number >= 100 {

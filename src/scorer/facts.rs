@@ -10,29 +10,30 @@ pub const MANY_HYPHENS_MIN: u32 = 3;
 /// Properties of a name, before any points.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
-    /// Characters of the label in Unicode.
+    /// Number of characters of the label in Unicode.
     pub chars: u32,
-    /// Decimal digits among them.
+    /// Number of decimal digits.
     pub digits: u32,
-    /// Different digits among them.
+    /// Number of distinct digits.
     pub distinct_digits: u32,
-    /// 0 without digits, 1 when all of them end the label, 2 when all begin it, 3 elsewhere.
+    /// Position of the digits: 0 without digits, 1 if all are at the end of the label, 2 if all are
+    /// at its start, 3 otherwise.
     pub digits_where: u32,
-    /// Hyphens among them.
+    /// Number of hyphens.
     pub hyphens: u32,
-    /// Latin letters among them, after folding.
+    /// Number of Latin letters, after folding.
     pub letters: u32,
-    /// Letters of other scripts among them.
+    /// Number of letters of other scripts.
     pub others: u32,
-    /// The label is an A-label (`xn--`).
+    /// Whether the label is an A-label (`xn--`).
     pub idn: bool,
-    /// Information to remember, in bits: a rare word has more than a common one.
+    /// Information to remember, in bits; a rare word has more than a common one.
     pub bits: u32,
     /// `bits` per letter or digit, in sixteenths of a bit.
     pub bits_per_letter: u32,
-    /// Words, numbers and other pieces.
+    /// Number of words, numbers and other pieces.
     pub pieces: u32,
-    /// Letters outside words.
+    /// Number of letters outside words.
     pub unknown: u32,
     /// Frequency of its words in the language of the suffix, in tenths of [`Facts::quality`].
     pub fit: u32,
@@ -42,12 +43,12 @@ pub struct Facts {
     pub english_cost: u32,
     /// `letter_cost` in the model of Polish names; 0 under other suffixes.
     pub polish_cost: u32,
-    /// Highest cost of a step in that model: a step that Polish lacks marks a foreign word.
+    /// Highest cost of a step in that model; a step that Polish lacks indicates a foreign word.
     pub polish_dearest: u32,
-    /// Information to spell, in bits: letters in an unusual order have more. 0 for up to three
+    /// Information to spell, in bits; letters in an unusual order have more. 0 for up to three
     /// characters.
     pub spelt_bits: u32,
-    /// TLDs in which the corpus holds the label, including its own.
+    /// Number of TLDs in which the corpus has the label, including its own.
     pub spread: u32,
     /// Dictionary quality.
     pub quality: Percent,
@@ -57,15 +58,15 @@ pub struct Facts {
     pub tld_weight: Percent,
     /// Hundredths of a point of the public suffix.
     pub tld_points: i32,
-    /// Points that take the dictionaries to compute.
+    /// Points whose computation needs the dictionaries.
     pub read: ReadPoints,
-    /// The language of its words is beyond doubt.
+    /// Whether the language of its words is certain.
     pub certain: bool,
     /// Caps that apply.
     pub caps: Caps,
 }
 
-/// Hundredths of a point that cannot be computed without the dictionaries; stored with the name.
+/// Hundredths of a point whose computation needs the dictionaries; stored with the name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadPoints {
     pub dictionary: i16,
@@ -73,7 +74,7 @@ pub struct ReadPoints {
     pub pronounceability: i16,
 }
 
-/// Set of caps, which limit a score regardless of its points.
+/// Set of caps, which limit a score whatever its points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caps(u16);
 
@@ -87,7 +88,7 @@ pub struct Cap {
 }
 
 impl Caps {
-    /// A suffix under which the public cannot register.
+    /// A suffix that is not open to registrations by the public.
     pub const NOT_PUBLIC: Caps = Caps(1);
     /// [`MANY_HYPHENS_MIN`] hyphens or more.
     pub const MANY_HYPHENS: Caps = Caps(1 << 1);
@@ -99,7 +100,7 @@ impl Caps {
     pub const NEAR_BRAND: Caps = Caps(1 << 4);
     /// A word that insults a group of people.
     pub const OFFENSIVE: Caps = Caps(1 << 5);
-    /// Terms of spam, such as medicines.
+    /// Terms typical of spam, such as medicines.
     pub const SPAM: Caps = Caps(1 << 6);
     /// A known brand among other words.
     pub const TRADEMARK: Caps = Caps(1 << 7);
@@ -109,7 +110,7 @@ impl Caps {
     /// Number of caps.
     pub const COUNT: usize = 9;
 
-    /// By bit.
+    /// All caps, by bit.
     const ALL: [Cap; Caps::COUNT] = [
         Cap { name: "notPublic", max: 10 },
         Cap { name: "manyHyphens", max: 15 },
@@ -122,24 +123,24 @@ impl Caps {
         Cap { name: "adult", max: 75 },
     ];
 
-    /// The union of both sets.
+    /// Returns the union of both sets.
     pub const fn with(self, other: Caps) -> Caps {
         Caps(self.0 | other.0)
     }
 
-    /// The caps of a label that the corpus holds under `tld_spread` TLDs: one that many have
-    /// registered is a name of its own and no misspelling.
+    /// Returns the caps of a label that the corpus has under `tld_spread` TLDs. A label registered
+    /// in many TLDs is a name in its own right, not a misspelling.
     pub const fn at_spread(self, tld_spread: u32) -> Caps {
         const OWN_NAME_FROM: u32 = 5;
         if tld_spread < OWN_NAME_FROM { self } else { Caps(self.0 & !Caps::NEAR_BRAND.0) }
     }
 
-    /// The set when `holds`, otherwise none.
+    /// Returns the set if `holds`, otherwise the empty set.
     pub const fn when(self, holds: bool) -> Caps {
         if holds { self } else { Caps(0) }
     }
 
-    /// One bit per cap, the strictest lowest.
+    /// Returns one bit per cap; the strictest cap has the lowest.
     pub const fn bits(self) -> u16 {
         self.0
     }
@@ -149,18 +150,18 @@ impl Caps {
         Caps(bits & ((1 << Caps::ALL.len()) - 1))
     }
 
-    /// The caps in the set, strictest first.
+    /// Returns the caps in the set, strictest first.
     pub fn list(self) -> impl Iterator<Item = Cap> {
         let applies = move |at: &usize| self.0 >> at & 1 != 0;
         (0..Caps::ALL.len()).filter(applies).map(|at| Caps::ALL[at])
     }
 
-    /// Maximum score under these caps.
+    /// Returns the maximum score under these caps.
     pub fn max(self) -> i32 {
         self.strictest().map_or(100, |cap| cap.max)
     }
 
-    /// The strictest cap in the set.
+    /// Returns the strictest cap in the set.
     pub fn strictest(self) -> Option<Cap> {
         (self.0 != 0).then(|| Caps::ALL[self.0.trailing_zeros() as usize])
     }

@@ -1,4 +1,4 @@
-//! Score features: the few bytes stored with a name from which its signals and explanation are
+//! Score features: a few bytes stored with a name, from which its signals and explanation can be
 //! restored without the dictionaries.
 //!
 //! ```text
@@ -23,24 +23,25 @@ use super::percent::Percent;
 use crate::vocab::name::is_a_label;
 
 const FLAG: u8 = 1 << 7;
-/// Above all caps.
+/// Flag above the bits of all caps: the language of the words is in doubt.
 const DOUBT: u16 = 1 << 15;
-/// Above all caps too: words that no explanation may print.
+/// Flag above the bits of all caps: words that no explanation may print.
 const UNPRINTABLE: u16 = 1 << 14;
-/// Marks of other tokens than words: they have level 15, which no word has.
+/// Markers of tokens other than words. Their low four bits are 15, a level that no word has.
 const UNKNOWN: u8 = 0x0f;
 const LETTER: u8 = 0x1f;
 const DIGITS: u8 = 0x2f;
 const OTHER: u8 = 0x3f;
 /// Bytes before the tokens.
 const HEAD: usize = 10;
-/// Bytes at most.
+/// Maximum length in bytes.
 const LEN_MAX: usize = 255;
 
-/// Appends the features of a label with these `facts`; nothing for a label that is to be scored
-/// again.
+/// Appends the features of a label with these `facts`. Appends nothing for a label that must be
+/// scored again.
 pub fn write(facts: &Facts, printable: bool, tokens: &[Token], out: &mut Vec<u8>) {
-    // Never reached: 63 bytes decode to fewer characters, of two folded letters each.
+    // The length is never exceeded: 63 bytes decode to fewer characters, each of up to two folded
+    // letters.
     if tokens.is_empty() || 2 * tokens.len() + HEAD >= LEN_MAX {
         return;
     }
@@ -60,22 +61,22 @@ pub fn write(facts: &Facts, printable: bool, tokens: &[Token], out: &mut Vec<u8>
     }
 }
 
-/// Score features without those that follow from the unrounded score and the tokens.
+/// Score features without those that can be derived from the unrounded score and the tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Brief<'a> {
-    /// Caps; [`DOUBT`], [`UNPRINTABLE`].
+    /// Caps, [`DOUBT`] and [`UNPRINTABLE`].
     pub flags: u16,
-    /// In hundredths.
+    /// Pronounceability in hundredths.
     pub pronounceability: u8,
-    /// Hundredths of a point.
+    /// Market points in hundredths.
     pub market_points: i16,
     pub pronounceability_points: i16,
-    /// As in whole features; empty for a label that must be rescored.
+    /// The same as in whole features; empty for a label that must be scored again.
     pub tokens: &'a [u8],
 }
 
 impl<'a> Brief<'a> {
-    /// Takes what is brief from whole features.
+    /// Extracts the brief features from whole ones.
     pub fn of(features: &'a [u8]) -> Brief<'a> {
         let Some((&[quality, pronounceability, caps, more, _, _, ref points @ ..], tokens)) =
             features.split_first_chunk::<HEAD>()
@@ -133,7 +134,7 @@ pub fn read(
     Some(printable)
 }
 
-/// As [`read`], without the points of dictionary, which stay 0.
+/// The same as [`read`], but leaves the dictionary points at 0.
 pub fn read_brief(
     name: &str,
     features: Brief<'_>,

@@ -1,5 +1,6 @@
 //! Splits a registrable label into runs of letters, digits and characters of other scripts, with
-//! hyphens between them. Diacritics are removed from Latin letters, as the dictionaries have none.
+//! hyphens between them. Diacritics are removed from Latin letters, because the dictionaries have
+//! none.
 
 use icu_normalizer::properties::{CanonicalDecompositionBorrowed, Decomposed};
 use unicode_security::mixed_script::AugmentedScriptSet;
@@ -14,11 +15,11 @@ pub enum RunKind {
     Letters,
     /// Decimal digits.
     Digits,
-    /// Letters of other scripts, one byte [`OTHER`] each.
+    /// Letters of other scripts, each one byte [`OTHER`].
     Other,
 }
 
-/// Adjacent characters of one kind; `start..end` are bytes of [`Label::text`].
+/// Adjacent characters of one kind; `start..end` is their byte range in [`Label::text`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     pub kind: RunKind,
@@ -26,7 +27,7 @@ pub struct Run {
     pub end: u16,
 }
 
-/// Replaces characters without a dictionary in [`Label::text`].
+/// Byte that stands for characters without a dictionary in [`Label::text`].
 pub const OTHER: u8 = b'?';
 
 /// A label split into runs; the buffers are reused from name to name.
@@ -39,17 +40,17 @@ pub struct Label {
     /// label.
     origin: Vec<u16>,
     unicode: String,
-    /// In the order of the label.
+    /// The runs, in the order of the label.
     pub runs: Vec<Run>,
-    /// Characters of the Unicode form.
+    /// Number of characters in the Unicode form.
     pub chars: u32,
-    /// Decimal digits among them.
+    /// Number of decimal digits.
     pub digits: u32,
-    /// Hyphens among them.
+    /// Number of hyphens.
     pub hyphens: u32,
-    /// The label is an A-label (`xn--`).
+    /// Whether the label is an A-label (`xn--`).
     pub idn: bool,
-    /// It mixes scripts that no language combines.
+    /// Whether it mixes scripts that no language combines.
     pub mixed_scripts: bool,
 }
 
@@ -81,9 +82,9 @@ impl Label {
         if self.origin.is_empty() { &self.text } else { &self.unicode }
     }
 
-    /// Position in [`Label::written`] of a range of the folded text.
+    /// Returns the position in [`Label::written`] of a range of the folded text.
     pub fn cut(&self, start: u16, end: u16) -> Cut {
-        // A label has at most 63 bytes, and at most four times as many in Unicode.
+        // A label has at most 63 bytes, and its Unicode form at most four times as many.
         if self.origin.is_empty() {
             return (start as u8, end as u8);
         }
@@ -181,7 +182,7 @@ fn fold(char: char, push: &mut impl FnMut(u8)) {
 fn fold_marked(char: char, push: &mut impl FnMut(u8)) {
     let decomposition = const { CanonicalDecompositionBorrowed::new() };
     let mut base = char;
-    // Vietnamese letters have two diacritics, and no letter more than three.
+    // Vietnamese letters have two diacritics; no letter has more than three.
     for _ in 0..3 {
         match decomposition.decompose(base) {
             Decomposed::Expansion(first, _) | Decomposed::Singleton(first) => base = first,
@@ -192,11 +193,11 @@ fn fold_marked(char: char, push: &mut impl FnMut(u8)) {
 }
 
 /// Returns true for a text in scripts that no language combines, beyond the level "highly restrictive" of
-/// UTS #39 §5.2: one script, or Latin letters in Chinese, Japanese or Korean text. Characters that belong
-/// to every script, such as digits and symbols, say nothing.
+/// UTS #39 §5.2: one script, or Latin letters in Chinese, Japanese or Korean text. Characters common to
+/// all scripts, such as digits and symbols, do not count.
 ///
-/// `unicode_security::RestrictionLevelDetection` also wants every character to be allowed in
-/// identifiers, which symbols are not, though some registries allow them in names.
+/// `unicode_security::RestrictionLevelDetection` also requires that every character be allowed in
+/// identifiers. Symbols are not, though some registries allow them in names.
 fn mixes_scripts(text: &str) -> bool {
     let (mut all, mut but_latin) = (AugmentedScriptSet::default(), AugmentedScriptSet::default());
     for char in text.chars() {
@@ -247,7 +248,7 @@ mod tests {
         };
         let runs: Vec<_> = label.runs.iter().map(|run| written(run.start, run.end)).collect();
         assert_eq!(runs, ["straße", "łódź", "münchen"]);
-        // A word that ends within a folded character does not print it twice.
+        // If a word ends within a folded character, the character is not printed twice.
         assert_eq!((written(0, 5), written(5, 7)), ("straß", "e"));
         assert_eq!((written(0, 6), written(6, 7)), ("straß", "e"));
     }

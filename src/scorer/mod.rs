@@ -4,9 +4,10 @@
 //! The scorer splits a name into runs ([`label`]) and the most probable words ([`segment`],
 //! [`dictionary`]), measures how usual its letters are ([`letters`], [`spelling`]), and weighs its
 //! suffix ([`tlds`]). Fitted tables ([`model`]) turn these facts into whole points per part
-//! ([`signals`]), whose sum is the score. A sentence names the parts that moved it ([`explain`]).
-//! The facts fit in a few bytes ([`features`]). Stored with the name, they restore its signals and
-//! explanation without the dictionaries ([`Scorer::restore`]).
+//! ([`signals`]), whose sum is the score. A sentence names the parts with the greatest effect
+//! ([`explain`]). The facts fit in a few bytes ([`features`]), which are stored with the name. Its
+//! signals and explanation can be restored from them without the dictionaries
+//! ([`Scorer::restore`]).
 
 mod brands;
 mod coverage;
@@ -67,8 +68,9 @@ pub use percent::Percent;
 pub use signals::{Demand, Points};
 pub use words::Words;
 
-/// Version of the scorer. Any change to a score, a signal or the stored features raises it, and the
-/// next rebuild scores the whole corpus again. The wording of explanations is not part of it.
+/// Version of the scorer. It must be incremented on any change to a score, a signal or the stored
+/// features; the next rebuild then scores the whole corpus again. The wording of explanations does
+/// not count.
 pub const SCORER_VERSION: u32 = 8;
 
 /// Dictionaries, letter statistics, suffix weights and brands. Immutable.
@@ -80,7 +82,7 @@ pub struct Scorer {
     brands: Brands,
 }
 
-/// Buffers that scoring reuses from name to name: one per thread.
+/// Buffers that scoring reuses from name to name, one per thread.
 #[derive(Clone, Default)]
 pub struct Scratch {
     label: Label,
@@ -94,11 +96,12 @@ pub struct Scratch {
 /// ingest, stored in the batch, and finished at rebuild by [`Base::with_spread`].
 ///
 /// The low 16 bits hold the sum of the parts, in hundredths of a point, plus [`Base::BIAS`]; the next
-/// [`Caps::COUNT`] the caps; those above the class for the points of `tldSpread`.
+/// [`Caps::COUNT`] bits hold the caps; the bits above them hold the class for the points of
+/// `tldSpread`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base(u32);
 
-/// A name with the features that were stored when it was scored.
+/// A name with its stored score features.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredScore<'a> {
     /// The registrable label in A-label form.
@@ -109,13 +112,13 @@ pub struct StoredScore<'a> {
     pub features: Features<'a>,
 }
 
-/// Score features of a label and suffix in the same [`SCORER_VERSION`]. Empty ones are always valid: the
-/// name is then scored again.
+/// Score features of a label and suffix in the same [`SCORER_VERSION`]. They may be empty; the name is
+/// then scored again.
 #[derive(Clone, Copy, Debug)]
 pub enum Features<'a> {
     /// Output of [`Scorer::base_with_features`].
     Whole(&'a [u8]),
-    /// Parts of it, and the [`Grade::rank`] with [`StoredScore::spread`].
+    /// Brief features, and the [`Grade::rank`] at [`StoredScore::spread`].
     Brief(Brief<'a>, u16),
 }
 
@@ -124,12 +127,12 @@ impl Features<'_> {
     pub const NONE: Features<'static> = Features::Whole(&[]);
 }
 
-/// A score, and its unrounded form.
+/// A score, with its unrounded form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grade {
     pub dqs: Dqs,
     /// Sum of all parts before rounding and caps, in hundredths of a point above an arbitrary zero.
-    /// Orders names of one score, higher first.
+    /// Orders names with the same score, higher first.
     pub rank: u16,
 }
 
@@ -137,11 +140,11 @@ pub struct Grade {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traits {
     pub kind: Kind,
-    /// Number of words; 0 for a label that holds other letters.
+    /// Number of words; 0 for a label with other letters.
     pub words: u8,
-    /// Likeliest language of most letters in words; `None` without words, or with proper names only.
+    /// Likeliest language of most letters in words; `None` without words, or with only proper names.
     pub language: Option<LanguageCode>,
-    /// A cap applies, whether or not the points reach it.
+    /// Whether a cap applies, even if the points do not reach it.
     pub capped: bool,
 }
 
@@ -149,51 +152,51 @@ pub struct Traits {
 #[derive(Clone, Debug)]
 pub struct Scored {
     pub dqs: Dqs,
-    /// As [`Grade::rank`].
+    /// See [`Grade::rank`].
     pub rank: u16,
     pub signals: Signals<'static>,
     /// One sentence of at most 160 characters on what moved the score most.
     pub explanation: String,
 }
 
-/// As [`Scored`], borrowed from the label and from the [`Scratch`].
+/// A [`Scored`] that borrows from the label and the [`Scratch`].
 #[derive(Clone, Debug)]
 pub struct Restored<'a> {
     pub dqs: Dqs,
-    /// As [`Grade::rank`].
+    /// See [`Grade::rank`].
     pub rank: u16,
     pub signals: Signals<'a>,
-    /// As [`Traits::words`].
+    /// See [`Traits::words`].
     pub words: u8,
-    /// As [`Scored::explanation`].
+    /// See [`Scored::explanation`].
     pub explanation: &'a str,
 }
 
 /// The facts of a name, for fitting the model.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// Facts by name; `spread` is 1.
+    /// Names and values of facts; `spread` is 1.
     pub facts: [(&'static str, i32); model::FACTS.len()],
     /// Names of its suffix class and length class.
     pub class: [&'static str; 2],
     pub tld_weight: Percent,
     pub idn: bool,
-    /// Hundredths of a point of its words, before they are weighed by class.
+    /// Market value of its words in hundredths of a point, before weighting by class.
     pub market: i32,
-    /// The pieces in order: the word, or an empty string for other pieces.
+    /// The pieces in order; pieces other than words are empty.
     pub words: Vec<String>,
     pub caps: Vec<Cap>,
 }
 
-/// Facts and points of a name; its tokens are in a [`Scratch`].
+/// Facts and points of a name, whose tokens are in a [`Scratch`].
 struct Breakdown {
     facts: Facts,
     grade: Grade,
     /// Points of all parts.
     points: Points,
-    /// Explanations may print the words.
+    /// Whether explanations may print the words.
     printable: bool,
-    /// The label was not decoded: the cuts apply to [`StoredScore::label`].
+    /// Whether the label was not decoded, so that the cuts apply to [`StoredScore::label`].
     unread: bool,
 }
 
@@ -247,10 +250,10 @@ pub struct Signals<'a> {
     pub caps: Vec<Cap>,
 }
 
-/// Returns true when a label in A-label form mixes scripts that no language combines, a common way
-/// to imitate a known name.
+/// Returns true if a label in A-label form mixes scripts that no language combines, a common way to
+/// imitate a known name.
 pub fn mixes_scripts(label: &str) -> bool {
-    // Other labels hold only ASCII.
+    // Other labels consist of ASCII.
     is_a_label(label) && {
         let mut parts = Label::default();
         parts.read(label);
@@ -259,7 +262,7 @@ pub fn mixes_scripts(label: &str) -> bool {
 }
 
 impl Signals<'_> {
-    /// Buyer demand for the words, as far as there is evidence.
+    /// Buyer demand for the words, if the evidence suffices.
     pub fn demand(&self) -> Option<Demand> {
         self.points.demand(self.dictionary_quality)
     }
@@ -271,7 +274,7 @@ impl Signals<'_> {
 }
 
 impl Base {
-    /// Makes the stored sum positive.
+    /// Offset that makes the stored sum positive.
     const BIAS: i32 = 1 << 15;
     /// Lowest bit of the class.
     const CLASS_FROM: usize = 16 + Caps::COUNT;
@@ -282,7 +285,7 @@ impl Base {
         Base(u32::from(class.number()) << Base::CLASS_FROM | caps | u32::from(biased(sum)))
     }
 
-    /// The bits, as a batch stores them.
+    /// Returns the bits, as stored in a batch.
     pub const fn to_bits(self) -> u32 {
         self.0
     }
@@ -292,15 +295,15 @@ impl Base {
         Base(bits)
     }
 
-    /// The same base under a suffix that is open to the public or not: tables of suffixes may have
-    /// changed since it was computed.
+    /// Returns the base, updated for whether the suffix is open to the public, since tables of
+    /// suffixes may have changed.
     #[must_use]
     pub fn with_open(self, is_open: bool) -> Base {
         let cap = u32::from(Caps::NOT_PUBLIC.bits()) << 16;
         Base(if is_open { self.0 & !cap } else { self.0 | cap })
     }
 
-    /// The score of a label that the corpus has in these TLDs.
+    /// Completes the score with the label's spread in the corpus.
     pub fn with_spread(self, spread: Spread) -> Grade {
         let class = Class::from_number((self.0 >> Base::CLASS_FROM) as u8);
         let caps = Caps::from_bits((self.0 >> 16) as u16).at_spread(spread.tlds);
@@ -310,13 +313,13 @@ impl Base {
     }
 }
 
-/// A sum of parts as a positive number.
+/// Converts a sum of parts to a positive number.
 fn biased(sum: i32) -> u16 {
     (sum + Base::BIAS).clamp(0, u16::MAX.into()) as u16
 }
 
 impl Grade {
-    /// The score of a sum of all parts, at most `max`.
+    /// Computes the score from the sum of all parts, limited to `max`.
     fn new(sum: i32, max: i32) -> Grade {
         let dqs = Dqs::clamped(Model::shared().score(sum).min(max));
         Grade { dqs, rank: biased(sum) }
@@ -324,7 +327,7 @@ impl Grade {
 }
 
 impl Scorer {
-    /// The one scorer of the process.
+    /// Returns the shared scorer of the process.
     pub fn shared() -> &'static Scorer {
         static SHARED: LazyLock<Scorer> = LazyLock::new(Scorer::load);
         &SHARED
@@ -340,24 +343,26 @@ impl Scorer {
         }
     }
 
-    /// Returns true when anybody may register under a public suffix.
+    /// Returns true if anyone may register under a public suffix.
     pub fn is_open(&self, tld: &str) -> bool {
         self.tlds.caps(tld) == Caps::default()
     }
 
-    /// The score without `tldSpread`. Allocates nothing for an ASCII name once `scratch` has grown.
+    /// Computes the score without `tldSpread`. Does not allocate for ASCII names once `scratch` has
+    /// grown.
     pub fn base(&self, name: &DomainName, scratch: &mut Scratch) -> Base {
         let facts = self.read_facts(name.label(), name.tld(), scratch);
         base(&facts, name.tld())
     }
 
-    /// Sets in stored score features whether the suffix is open to the public, as [`Base::with_open`].
+    /// Updates stored score features for whether the suffix is open to the public, like
+    /// [`Base::with_open`].
     pub fn set_open(features: &mut [u8], is_open: bool) {
         features::set_open(features, is_open);
     }
 
-    /// As [`Scorer::base`], and appends the score features to `out`: at most 255 bytes, usually ten to
-    /// thirteen, none when the name is to be scored again.
+    /// Like [`Scorer::base`], but also appends the score features to `out`: at most 255 bytes, usually
+    /// ten to thirteen, and none if the name must be scored again.
     pub fn base_with_features(
         &self,
         name: &DomainName,
@@ -371,7 +376,7 @@ impl Scorer {
         base(&facts, name.tld())
     }
 
-    /// The facts and pieces of a name, for fitting the model.
+    /// Returns the facts and pieces of a name, for fitting the model.
     pub fn observe(&self, name: &DomainName, scratch: &mut Scratch) -> Observed {
         let facts = self.read_facts(name.label(), name.tld(), scratch);
         let Scratch { label, reading, .. } = scratch;
@@ -390,14 +395,14 @@ impl Scorer {
         }
     }
 
-    /// The score with signals and explanation. Its `dqs` and `rank` are those of
+    /// Computes the score with signals and explanation. Its `dqs` and `rank` equal those of
     /// `base(name).with_spread(spread)`.
     pub fn score(&self, name: &DomainName, spread: Spread, scratch: &mut Scratch) -> Scored {
         let (label, tld) = (name.label(), name.tld());
         self.restore_owned(StoredScore { label, tld, spread, features: Features::NONE }, scratch)
     }
 
-    /// As [`Scorer::restore`], as an owned value.
+    /// Like [`Scorer::restore`], but returns an owned value.
     pub fn restore_owned(&self, known: StoredScore<'_>, scratch: &mut Scratch) -> Scored {
         let Restored { dqs, rank, signals, explanation, .. } = self.restore(known, scratch);
         let explanation = explanation.to_owned();
@@ -433,7 +438,7 @@ impl Scorer {
         Restored { dqs, rank, signals, words: words(tokens), explanation: &scratch.sentence }
     }
 
-    /// Restores what filters and facets know of a label.
+    /// Restores the traits of a label for filters and facets.
     pub fn traits(&self, known: StoredScore<'_>, scratch: &mut Scratch) -> Traits {
         let (facts, _, _) = self.recall(&known, scratch);
         let tokens = &scratch.reading.tokens;
@@ -452,8 +457,9 @@ impl Scorer {
         &scratch.sentence
     }
 
-    /// Restores facts from the features or, without them, from the name, with the tokens in `scratch`;
-    /// whether explanations may print the words, and whether the label was not decoded.
+    /// Restores facts from the features or, without them, from the name, and stores the tokens in
+    /// `scratch`. Also returns whether explanations may print the words, and whether the label was not
+    /// decoded.
     fn recall(&self, known: &StoredScore<'_>, scratch: &mut Scratch) -> (Facts, bool, bool) {
         let mut facts = Facts::default();
         let Scratch { label, reading, .. } = scratch;
@@ -480,7 +486,7 @@ impl Scorer {
         seen
     }
 
-    /// As [`Scorer::recall`], with the points, and with the cuts in `scratch`.
+    /// Like [`Scorer::recall`], but also computes the points, and stores the cuts in `scratch`.
     fn breakdown(&self, known: &StoredScore<'_>, scratch: &mut Scratch) -> Breakdown {
         let (facts, printable, unread) = self.recall(known, scratch);
         let Scratch { label, reading, cuts, .. } = scratch;
@@ -519,7 +525,7 @@ impl Scorer {
         scratch.sentence = sentence;
     }
 
-    /// Returns true when explanations may print all words.
+    /// Returns true if explanations may print all words.
     fn printable(&self, label: &Label, tokens: &[Token]) -> bool {
         let mut words = tokens.iter().filter(|token| token.is_word());
         words.all(|word| self.terms.may_print(label.text(word.start, word.end)))
@@ -541,7 +547,7 @@ impl Scorer {
         facts
     }
 
-    /// Facts of a label, except those of the Polish model and the dictionary points.
+    /// Computes the facts of a label, except those of the Polish model and the dictionary points.
     fn facts(&self, label: &Label, tld: &str, reading: &Reading) -> Facts {
         let tokens = &reading.tokens;
         let count = |kind| tokens.iter().filter(|token| token.kind == kind).map(Token::len).sum();
@@ -591,7 +597,7 @@ impl Scorer {
     }
 }
 
-/// The score without the points of `tldSpread`.
+/// Computes the score without the points of `tldSpread`.
 fn base(facts: &Facts, tld: &str) -> Base {
     let class = Class::new(SuffixClass::for_tld(tld), facts.chars);
     Base::new(Parts::new(facts, class).sum(), facts.caps, class)
@@ -600,16 +606,16 @@ fn base(facts: &Facts, tld: &str) -> Base {
 /// Default cost of a letter, in sixteenths of a bit, for labels without letters.
 const LETTER_COST_PLAIN: u32 = 64;
 
-/// Minimum characters of a label for which its spelling has a cost: any shorter spelling is fine.
+/// Minimum characters of a label for its spelling to have a cost; any shorter spelling is fine.
 const SPELT_FROM: u32 = 4;
 
-/// Total cost and number of steps of all runs of letters.
+/// Returns the total cost and number of steps of all runs of letters.
 fn letter_costs<const COSTS: usize>(model: &LetterModel<COSTS>, label: &Label) -> (u32, u32) {
     let costs = letter_runs(label).map(|run| model.cost(run));
     costs.fold((0, 0), |(total, steps), (cost, length)| (total + cost, steps + length))
 }
 
-/// Mean and maximum cost of a step in the Polish model.
+/// Returns the mean and maximum cost of a step in the Polish model.
 fn polish_costs(label: &Label) -> (u32, u32) {
     let polish = LetterModel::polish();
     let (total, steps) = letter_costs(polish, label);
@@ -617,7 +623,7 @@ fn polish_costs(label: &Label) -> (u32, u32) {
     (total.checked_div(steps).unwrap_or(LETTER_COST_PLAIN), max_step_cost.unwrap_or(0))
 }
 
-/// The runs of letters in a label.
+/// Returns the runs of letters in a label.
 fn letter_runs(label: &Label) -> impl Iterator<Item = &str> {
     let runs = label.runs.iter().filter(|run| run.kind == label::RunKind::Letters);
     runs.map(|run| label.text(run.start, run.end))
@@ -630,10 +636,10 @@ fn pronounceability(total: u32, steps: u32) -> Percent {
     judged.unwrap_or(Percent::HALF)
 }
 
-/// Hundredths of a point for the market value of the words. Several words add up to more than one, but
-/// to less than their sum.
+/// Returns the market value of the words in hundredths of a point. Several words add up to more than
+/// one, but to less than their sum.
 fn market(reading: &Reading) -> i32 {
-    /// Inverse square root of the number of pieces, in 256ths.
+    /// Inverse square roots of the number of pieces, in 256ths.
     const SHARE: [i32; 8] = [256, 256, 181, 148, 128, 114, 105, 97];
     /// Hundredths in a tenth.
     const TENTH: i32 = 10;
@@ -641,12 +647,12 @@ fn market(reading: &Reading) -> i32 {
     reading.value * share * TENTH / 256
 }
 
-/// Pronounceability from which letters without a word make an invented name.
+/// Pronounceability from which letters without words count as an invented name.
 const INVENTED_FROM: u8 = 65;
 /// Maximum length of a label that counts as an abbreviation unless it is a word.
 const LETTERS_MAX: u32 = 3;
 
-/// Kind of a label.
+/// Determines the kind of a label.
 fn kind(facts: &Facts, tokens: &[Token]) -> Kind {
     let mut words = tokens.iter().filter_map(|token| match token.kind {
         TokenKind::Word(language) => Some(language),
@@ -678,7 +684,7 @@ fn distinct_digits(label: &Label, tokens: &[Token]) -> u32 {
     seen.count_ones()
 }
 
-/// Number of words of a label; 0 if it holds other letters.
+/// Counts the words of a label; 0 if it has other letters.
 fn words(tokens: &[Token]) -> u8 {
     let is_read = |token: &Token| !matches!(token.kind, TokenKind::Unknown | TokenKind::Letter);
     let words = match tokens.iter().all(is_read) {
@@ -688,7 +694,7 @@ fn words(tokens: &[Token]) -> u8 {
     u8::try_from(words).unwrap_or(u8::MAX)
 }
 
-/// The language with most letters in words; the first of equals.
+/// Returns the language with the most letters in words; of equals, the first.
 fn language(tokens: &[Token]) -> Option<Language> {
     let letters_of = |language| {
         let own = tokens.iter().filter(|token| token.kind == TokenKind::Word(language));

@@ -1,7 +1,7 @@
 //! The fitted model (`data/scorer/model.txt`), which turns facts into whole points per part.
 //!
-//! A table belongs to one fact and to one classification of names (by suffix or by length). It gives
-//! the hundredths of a point that each range of the fact adds in each class. A part is the sum of its
+//! A table belongs to one fact and one classification of names (by suffix or by length). It lists the
+//! hundredths of a point that each range of the fact adds in each class. A part is the sum of its
 //! tables, so every score can be checked by hand.
 
 use std::sync::LazyLock;
@@ -14,19 +14,19 @@ use super::tlds::SuffixClass;
 
 static TABLES: &str = include_str!("../../data/scorer/model.txt");
 
-/// Characters at which each class of length after the first begins.
+/// First length, in characters, of each length class after the first.
 const LENGTHS: [u32; 6] = [4, 5, 6, 8, 11, 15];
 const LENGTH_CLASSES: usize = LENGTHS.len() + 1;
-/// Names in [`TABLES`], by number.
+/// Names used in [`TABLES`], by number.
 const LENGTH_NAMES: [&str; LENGTH_CLASSES] = ["1-3", "4", "5", "6-7", "8-10", "11-14", "15+"];
-/// Classes of suffix and length together.
+/// Number of combinations of suffix class and length class.
 const CLASSES: usize = SuffixClass::COUNT * LENGTH_CLASSES;
-/// Score of a name whose parts add nothing: the median of the reference day.
+/// Score of a name whose parts add nothing; the median of the reference day.
 pub const BASE: i32 = 20;
-/// Larger spreads have the same points.
+/// Spread above which the points stay the same.
 const SPREAD_MAX: usize = 255;
 
-/// A part of the score that comes from tables.
+/// A part of the score that is computed from tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     Length,
@@ -40,15 +40,15 @@ pub enum Part {
 
 impl Part {
     const COUNT: usize = 7;
-    /// Names in [`TABLES`], by number.
+    /// Names used in [`TABLES`], by number.
     const NAMES: [&str; Part::COUNT] =
         ["length", "dictionary", "language", "pronounceability", "digits", "hyphens", "tldSpread"];
 }
 
-/// Accessor of a fact.
+/// Accessor function of a fact.
 pub type Fact = fn(&Facts) -> i32;
 
-/// Facts by name.
+/// Names and accessors of all facts.
 pub static FACTS: [(&str, Fact); 17] = [
     ("chars", |facts| facts.chars as i32),
     ("bits", |facts| facts.bits as i32),
@@ -80,12 +80,12 @@ impl Class {
         Class((suffix.number() * LENGTH_CLASSES + length) as u8)
     }
 
-    /// Its number, below 64.
+    /// The class's number, below 64.
     pub fn number(self) -> u8 {
         self.0
     }
 
-    /// The class with this number; the last one for larger numbers.
+    /// Returns the class with this number, or the last class for larger numbers.
     pub fn from_number(number: u8) -> Class {
         Class(number.min(CLASSES as u8 - 1))
     }
@@ -110,20 +110,20 @@ enum By {
     Length,
 }
 
-/// Points of one fact.
+/// Table of the points of one fact.
 struct Table {
     fact: Fact,
     by: By,
     /// Lower bounds of all ranges except the first.
     edges: Vec<i32>,
-    /// By class, then by range: hundredths of a point.
+    /// Hundredths of a point, by class, then by range.
     points: Vec<i32>,
 }
 
 impl Table {
     fn points(&self, facts: &Facts, class: Class) -> i32 {
         let value = (self.fact)(facts);
-        // There are few edges; counting all of them avoids branches.
+        // Counting all edges avoids branches, and edges are few.
         let range: usize = self.edges.iter().map(|&edge| usize::from(value >= edge)).sum();
         let class = match self.by {
             By::Suffix => class.suffix(),
@@ -138,43 +138,43 @@ pub struct Model {
     parts: [Vec<Table>; Part::COUNT],
     /// Hundredths of a point, by class, then by spread.
     spread: Vec<i16>,
-    /// Pairs of a sum, in hundredths of a point, and its score; both rise.
+    /// Pairs of a sum, in hundredths of a point, and its score; both ascending.
     scale: Vec<(i32, i32)>,
-    /// Hundredths of a point by class of suffix, for suffixes without points of their own.
+    /// Hundredths of a point by suffix class, for suffixes without their own entry.
     start: [i32; SuffixClass::COUNT],
     /// Hundredths of a point by suffix.
     suffixes: FxHashMap<&'static str, i32>,
-    /// Weight, in hundredths, of the parts that the label makes, by class of suffix.
+    /// Weight, in hundredths, of the parts that depend on the label, by suffix class.
     slope: [i32; SuffixClass::COUNT],
     /// The sum whose score is [`BASE`].
     base: i32,
 }
 
 impl Model {
-    /// The model the program was built with.
+    /// Returns the model compiled into the program.
     pub fn shared() -> &'static Model {
         static SHARED: LazyLock<Model> = LazyLock::new(|| Model::parse(TABLES));
         &SHARED
     }
 
-    /// Hundredths of a point of a public suffix.
+    /// Returns the hundredths of a point of a public suffix.
     pub fn suffix(&self, tld: &str) -> i32 {
         let own = self.suffixes.get(tld).copied();
         own.unwrap_or_else(|| self.start[SuffixClass::for_tld(tld).number()]) - self.base
     }
 
-    /// Hundredths of a point of one part.
+    /// Returns the hundredths of a point of one part.
     pub fn hundredths(&self, part: Part, facts: &Facts, class: Class) -> i32 {
         let sum = self.parts[part as usize].iter().map(|table| table.points(facts, class)).sum();
         if matches!(part, Part::Length | Part::Spread) { sum } else { self.weighed(sum, class) }
     }
 
-    /// Hundredths of a point that the label makes, as they count under suffixes of this class.
+    /// Weights hundredths of a point that depend on the label for suffixes of this class.
     pub fn weighed(&self, hundredths: i32, class: Class) -> i32 {
         hundredths * self.slope[class.suffix()] / 100
     }
 
-    /// Hundredths of a point for the other TLDs that have the label.
+    /// Returns the hundredths of a point for the other TLDs that have the label.
     pub fn spread(&self, class: Class, spread: Spread) -> i32 {
         let (others, weight) = spread.coverage.reference(spread.others());
         let first = usize::from(class.0) * (SPREAD_MAX + 1) + 1;
@@ -185,8 +185,8 @@ impl Model {
         (between * weight / (UNIT * UNIT) as i64) as i32
     }
 
-    /// The score of a sum of all parts, in hundredths of a point. Sums below the first of the scale
-    /// have its score, sums above the last have 100.
+    /// Converts a sum of all parts, in hundredths of a point, to a score. Sums below the first of
+    /// the scale get its score, sums above the last get 100.
     pub fn score(&self, sum: i32) -> i32 {
         let sum = sum + self.base;
         let above = self.scale.partition_point(|&(from, _)| from <= sum);
@@ -198,7 +198,8 @@ impl Model {
         low + (2 * (sum - from) * (high - low) + to - from) / (2 * (to - from))
     }
 
-    /// Panics on a malformed table, which a test would find: the file is part of the program.
+    /// Panics on a malformed table, which a test would find, because the file is part of the
+    /// program.
     fn parse(text: &'static str) -> Model {
         let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
         let mut lines = lines.map(|line| line.split(' ').collect::<Vec<_>>());
@@ -236,7 +237,7 @@ impl Model {
         model
     }
 
-    /// The sum whose score is `score`.
+    /// Returns the sum whose score is `score`.
     fn sum_of(&self, score: i32) -> i32 {
         let above = self.scale.partition_point(|&(_, high)| high < score).max(1);
         let [(from, low), (to, high)] = [self.scale[above - 1], self.scale[above]];
@@ -288,7 +289,7 @@ fn table<'a>(fact: Fact, by: By, lines: &mut impl Iterator<Item = Vec<&'a str>>)
     Table { fact, by, edges, points }
 }
 
-/// Hundredths of a point of every spread in every class.
+/// Computes the hundredths of a point of every spread in every class.
 fn spreads(model: &Model) -> Vec<i16> {
     let classes = (0..CLASSES as u8).map(Class);
     let all = classes.flat_map(|class| (0..=SPREAD_MAX as u32).map(move |spread| (class, spread)));

@@ -8,15 +8,15 @@ use serde::{Serialize, Serializer};
 pub struct Percent(u8);
 
 impl Percent {
-    /// 0.5.
+    /// The fraction 0.5.
     pub const HALF: Percent = Percent(50);
 
-    /// `hundredths`, or 100 when there are more.
+    /// Creates a fraction of `hundredths`, limited to 100.
     pub const fn clamped(hundredths: u32) -> Percent {
         Percent(if hundredths > 100 { 100 } else { hundredths as u8 })
     }
 
-    /// In hundredths, 0 to 100.
+    /// Returns the hundredths, 0 to 100.
     pub const fn get(self) -> u8 {
         self.0
     }

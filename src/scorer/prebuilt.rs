@@ -1,5 +1,5 @@
-//! Lookup tables that the build script (`build.rs`) makes from the lists in `data/scorer`, used in
-//! place: a process that scores a name parses none of them.
+//! Lookup tables that the build script (`build.rs`) generates from the lists in `data/scorer`. They
+//! are used in place, without parsing at run time.
 
 use super::sequences::{BUCKETS, Bucket};
 use super::tlds::SuffixClass;
@@ -7,7 +7,7 @@ use super::trie::Node;
 
 const _: () = assert!(cfg!(target_endian = "little"), "the tables hold little-endian numbers");
 
-/// A file on the boundary of a cache line: numbers in it are aligned, and no bucket of sequences
+/// A file aligned to a cache line, so that numbers in it are aligned, and no bucket of sequences
 /// crosses a line.
 #[repr(C, align(64))]
 struct Aligned<Bytes: ?Sized>(Bytes);
@@ -17,20 +17,20 @@ static WORDS: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"),
 static SEQUENCES: &Aligned<[u8]> =
     &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/sequences.bin")));
 
-/// Bytes of one word in `words.bin`: eight of levels, two of cost, two of claims, one per class of
-/// suffix.
+/// Bytes of one word in `words.bin`: eight for levels, two for the cost, two for claims, and one
+/// per suffix class.
 const WORD_BYTES: usize = 8 + 2 + 2 + SuffixClass::COUNT;
 
-/// Columns of the word list, each by the word's number.
+/// Columns of the word list, indexed by the word's number.
 #[derive(Clone, Copy)]
 pub struct WordColumns {
-    /// Bits of the word's `Levels`.
+    /// Bits of each word's `Levels`.
     pub levels: &'static [u64],
-    /// In sixteenths of a bit.
+    /// Costs in sixteenths of a bit.
     pub costs: &'static [u16],
-    /// Bits of the word's `Claims`.
+    /// Bits of each word's `Claims`.
     pub claims: &'static [u16],
-    /// Tenths of a point, by class of suffix.
+    /// Market values in tenths of a point, by suffix class.
     pub values: &'static [[i8; SuffixClass::COUNT]],
 }
 

@@ -1,21 +1,21 @@
 //! Splits a run of letters into known words and other letters, at the lowest cost.
 //!
-//! Costs are information content: rare words cost more than common ones, and letters outside words
-//! cost a fee and then their improbability after the letters before them ([`LetterModel`]). The
+//! Costs are information content: rare words cost more than common ones. Letters outside words cost
+//! a fee, plus the improbability of each letter after the preceding ones ([`LetterModel`]). The
 //! cheapest split is thus the most probable, and its cost measures how familiar the text is. All
 //! numbers are integers, so that every platform computes the same.
 
 use super::letters::{Context, LetterModel};
 use super::trie::{Node, Trie};
 
-/// In sixteenths of a bit.
+/// Cost in sixteenths of a bit.
 pub type Cost = u32;
 
 /// Maximum letters of a word.
 const WORD_LETTERS_MAX: usize = 24;
 /// Fee for a run of letters outside words.
 pub const NO_WORD_FEE: Cost = 7 * 16;
-/// Number that stands for letters outside words.
+/// Word number that stands for letters outside words.
 const NO_WORD: u32 = u32::MAX;
 
 /// A piece of the text.
@@ -27,13 +27,13 @@ pub struct Segment {
     pub word: Option<u32>,
 }
 
-/// Words by number, and the cost of each.
+/// Splits text into words, given the cost of each word by number.
 pub struct Segmenter<'a> {
     trie: Trie<'a>,
     costs: &'a [u16],
 }
 
-/// Working memory of a search; reused from text to text.
+/// Working memory of a search, reused from text to text.
 #[derive(Clone, Default)]
 pub struct Search {
     /// The cheapest path to each position.
@@ -50,11 +50,11 @@ struct Path {
     len: u8,
 }
 
-/// More expensive than any path.
+/// Path more expensive than any real one.
 const NO_PATH: Path = Path { cost: Cost::MAX, word: NO_WORD, len: 0 };
 
 impl<'a> Segmenter<'a> {
-    /// A segmenter over the words of a trie; `costs` is by their numbers.
+    /// Creates a segmenter over the words of a trie; `costs` is indexed by their numbers.
     pub fn new(nodes: &'a [Node], costs: &'a [u16]) -> Segmenter<'a> {
         Segmenter { trie: Trie::new(nodes), costs }
     }
@@ -86,7 +86,7 @@ impl<'a> Segmenter<'a> {
         (&search.segments, cost)
     }
 
-    /// Extends the final path `best[0]` by each segment with which `text` may start.
+    /// Extends the final path `best[0]` by each segment that `text` may start with.
     fn extend(&self, text: &[u8], first: bool, letters: &LetterModel, best: &mut [Path]) {
         let Some((&mut before, best)) = best.split_first_mut() else { return };
         let mut walk = self.trie.walk();
@@ -118,7 +118,7 @@ mod tests {
     use super::super::trie_builder::build;
     use super::*;
 
-    /// The lowest cost, found by trying all splits.
+    /// Finds the lowest cost by trying all splits.
     fn cheapest(words: &[(&str, u16)], text: &str, after_no_word: bool) -> Option<Cost> {
         if text.is_empty() {
             return Some(0);

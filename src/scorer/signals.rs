@@ -1,7 +1,7 @@
-//! The points that facts add to or take from a score.
+//! The points that facts add to or subtract from a score.
 //!
-//! Most points come from fitted tables ([`super::model`]). One rule that sales data cannot teach is
-//! here: the penalty of internationalised names.
+//! Most points come from fitted tables ([`super::model`]). This module adds one rule that cannot be
+//! fitted to sales data: the penalty for internationalised names.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -12,11 +12,12 @@ use super::percent::Percent;
 
 /// Hundredths in a point.
 const POINT: i32 = 100;
-/// Hundredths of a point of an IDN: many forms and people cannot type it.
+/// Penalty for an IDN in hundredths of a point: many forms do not accept it, and many people cannot
+/// type it.
 const IDN: i32 = -2000;
 
-/// Computes the points that take the dictionaries from facts and from the market value of the words,
-/// in hundredths of a point.
+/// Computes the points that need the dictionaries, in hundredths, from facts and the market value of
+/// the words.
 pub fn read_points(facts: &Facts, class: Class, market: i32) -> ReadPoints {
     let of = |part| Model::shared().hundredths(part, facts, class);
     ReadPoints {
@@ -26,7 +27,7 @@ pub fn read_points(facts: &Facts, class: Class, market: i32) -> ReadPoints {
     }
 }
 
-/// Clamps to two bytes; no table reaches the limits.
+/// Clamps to 16 bits; no table reaches the limits.
 fn small(hundredths: i32) -> i16 {
     hundredths.clamp(i16::MIN.into(), i16::MAX.into()) as u16 as i16
 }
@@ -38,7 +39,7 @@ pub struct Parts([i32; Parts::COUNT]);
 impl Parts {
     const COUNT: usize = 7;
 
-    /// All parts except `tldSpread`, which depends on the corpus.
+    /// Computes all parts except `tldSpread`, which depends on the corpus.
     pub fn new(facts: &Facts, class: Class) -> Parts {
         let model = Model::shared();
         let of = |part| model.hundredths(part, facts, class);
@@ -62,7 +63,7 @@ impl Parts {
         Parts([tld, length, dictionary, market, sound, characters, hundredths])
     }
 
-    /// Adds to the part of dictionary what the others lack of `sum`.
+    /// Adjusts the dictionary part so that all parts add up to `sum`.
     pub fn with_sum(self, sum: i32) -> Parts {
         let Parts([tld, length, dictionary, rest @ ..]) = self;
         let [market, sound, characters, spread] = rest;
@@ -70,19 +71,19 @@ impl Parts {
         Parts([tld, length, dictionary, market, sound, characters, spread])
     }
 
-    /// Their sum: the score before it is mapped to its scale.
+    /// Returns the sum of the parts, which the scale maps to the score.
     pub fn sum(&self) -> i32 {
         self.0.iter().sum()
     }
 
-    /// Whole points that add up to `score`. The scale is flatter at its ends than the sum: parts
-    /// that push a score beyond are reduced in proportion.
+    /// Returns whole points that add up to `score`. The scale flattens the sum at its ends, so
+    /// parts that push a score beyond them are reduced in proportion.
     pub fn points(&self, score: i32) -> Points {
         let target = i64::from((score - BASE) * POINT);
         let total =
             |sign: i64| -> i64 { self.0.iter().map(|&part| (sign * i64::from(part)).max(0)).sum() };
         let (plus, minus) = (total(1), total(-1));
-        // One side keeps its size; the other makes the sum right.
+        // One side keeps its size; the other is adjusted to match the sum.
         let (new_plus, new_minus) = match plus - minus > target {
             true => ((target + minus).max(0), minus.max(-target)),
             false => (plus.max(target), (plus - target).max(0)),
@@ -96,13 +97,14 @@ impl Parts {
     }
 }
 
-/// Rounds hundredths to whole points with the sum `sum`: those with the largest remainders go up.
+/// Rounds hundredths to whole points that add up to `sum`; those with the largest remainders are
+/// rounded up.
 fn whole(scaled: [i64; Parts::COUNT], sum: i64) -> Points {
     let mut points = scaled.map(|part| part.div_euclid(POINT.into()));
     let left = sum - points.iter().sum::<i64>();
     let mut order: [usize; Parts::COUNT] = std::array::from_fn(|at| at);
     order.sort_by_key(|&at| -scaled[at].rem_euclid(POINT.into()));
-    // Rounding down leaves less than one point a part; a part that is 0 stays so.
+    // Rounding down leaves less than one point per part. A part of 0 stays 0.
     let used = order.iter().filter(|&&at| scaled[at] != 0);
     used.take(left.max(0) as usize).for_each(|&at| points[at] += 1);
     let rest = sum - points.iter().sum::<i64>();
@@ -170,7 +172,7 @@ impl Points {
     }
 }
 
-/// Points of the market from which demand is strong, and up to which it is weak.
+/// Market points from which demand is strong, and up to which it is weak.
 const STRONG_FROM: i32 = 4;
 const WEAK_TO: i32 = -4;
 /// Minimum quality, in hundredths, of a label of known words.

@@ -1,9 +1,10 @@
-//! How familiar the letters of a run are: what it costs to spell it when no dictionary knows it.
+//! Measures how familiar the letters of a run are: the cost of spelling it without a dictionary.
 //!
-//! [`LetterModel`] holds what follows three letters. This table holds what follows four to seven,
-//! where registered names have the sequence often and the cost differs: two million sequences, each
-//! with the cost of its last letter after the others. They cover words, names and brands that
-//! labels are made of, whether or not a dictionary has them, and parts that many words share.
+//! [`LetterModel`] has the costs of a letter after three others. This table has the costs after
+//! four to seven, for sequences that are frequent in registered names and have a different cost:
+//! two million sequences, each with the cost of its last letter after the others. They cover words,
+//! names and brands that labels are made of, whether or not a dictionary has them, and parts that
+//! many words share.
 
 use super::letters::{Context, LetterModel};
 use super::prebuilt;
@@ -12,32 +13,32 @@ use super::sequences::{
     place,
 };
 
-/// Sixteenths of a bit in a step of cost.
+/// Size of a cost step in sixteenths of a bit.
 const STEP: u32 = 8;
 
-/// The sequences: each in the bucket its hash selects or, where that is full, in the next, as eleven
-/// bits of the hash and the cost. One lookup in some hundreds finds the cost of another sequence,
-/// always the same one.
+/// The sequences. Each is in the bucket that its hash selects or, if that is full, in the next one,
+/// as eleven bits of the hash and the cost. One lookup in a few hundred finds the cost of another
+/// sequence, but always of the same one.
 pub struct Spelling {
     buckets: &'static [Bucket; BUCKETS],
 }
 
 impl Spelling {
-    /// The table the program was built with.
+    /// Returns the table compiled into the program.
     pub fn new() -> Spelling {
         Spelling { buckets: prebuilt::sequences() }
     }
 
-    /// Reads the bucket in which the sequence of the last `LENGTH` symbols is searched first.
+    /// Reads the bucket where the search for the sequence of the last `LENGTH` symbols starts.
     #[inline]
     fn look<const LENGTH: u32>(&self, last: u64) -> Look {
-        // A constant: division by a variable takes ten times as long.
+        // A constant, because division by a variable takes ten times as long.
         let all = const { SYMBOLS.pow(LENGTH) };
         let (at, tag) = place(all, last % all);
         Look { at, tag, bucket: self.buckets[at] }
     }
 
-    /// Cost of the last symbol of a sequence after the others, in sixteenths of a bit.
+    /// Returns the cost of the last symbol of a sequence after the others, in sixteenths of a bit.
     #[inline]
     fn get(&self, Look { mut at, tag, mut bucket }: Look) -> Option<u32> {
         let mut found = find(&bucket, tag);
