@@ -1,9 +1,9 @@
-//! Faults below the journal: a disk that loses power, fails any call, runs full, or gives back other
-//! bytes than were written.
+//! Faults below the journal: a disk that loses power, fails any call, runs full, or returns other bytes
+//! than were written.
 //!
-//! The journal runs on a simulated disk ([`disk`], [`fs`]) with a caller that keeps a ledger of what
-//! it was acknowledged ([`store`]). `DROPDEX_FULL=1` runs the full figures, `DROPDEX_SEED=<number>` repeats a
-//! run; see `tests/README.md`.
+//! The journal runs on a simulated disk ([`disk`], [`fs`]) with a caller that keeps a ledger of
+//! acknowledged writes ([`store`]). `DROPDEX_FULL=1` runs the full figures, `DROPDEX_SEED=<number>`
+//! repeats a run; see `tests/README.md`.
 
 mod alloc;
 mod crash;
@@ -18,7 +18,7 @@ mod store;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Runs `case` for 0 to `count - 1` on `threads` threads, or until it says that it is enough.
+/// Runs `case` for 0 to `count - 1` on `threads` threads, or until it returns that it is done.
 fn in_parallel(threads: usize, count: usize, case: impl Fn(usize) -> bool + Sync) {
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
@@ -35,7 +35,7 @@ fn in_parallel(threads: usize, count: usize, case: impl Fn(usize) -> bool + Sync
     });
 }
 
-/// Number of cores of the machine.
+/// Returns the number of cores of the machine.
 fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }

@@ -1,4 +1,4 @@
-//! Every list format as a whole file: good and bad, packed and not, recognised and asked for.
+//! Every list format as a whole file: good and bad, packed and not, detected and forced.
 
 use std::fs;
 use std::io::{Cursor, Write};
@@ -50,7 +50,8 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/feeds").join(name)
 }
 
-/// A row in one line: `a.com dropped 2026-10-03 free 2026-11-07 again`, or `3 bad-date a.com,x`.
+/// Describes a row in one line: `a.com dropped 2026-10-03 free 2026-11-07 again`, or `3 bad-date
+/// a.com,x`.
 fn told(row: &Row) -> String {
     let seen = match row {
         Row::Seen(seen) => seen,
@@ -331,7 +332,7 @@ fn plain_names_take_their_day_from_the_option_or_the_file_name() {
 }
 
 #[test]
-fn a_day_in_a_file_name_that_can_be_read_in_two_ways_is_refused() {
+fn an_ambiguous_day_in_a_file_name_is_refused() {
     for (name, list, option) in [
         ("05-11-2026.txt", "a.com\n", "--drop-date"),
         ("nrd-5-11-2026.txt", "a.com\n", "--drop-date"),
@@ -343,14 +344,14 @@ fn a_day_in_a_file_name_that_can_be_read_in_two_ways_is_refused() {
         assert!(text.contains("can be 2026-05-11 or 2026-11-05"), "{name}: {text}");
         assert!(text.contains(option), "{name}: {text}");
     }
-    // The day of a list whose rows have both dates decides nothing.
+    // The day of a list does not matter if its rows have both dates.
     check("05-11-2026.csv", NATIVE, &auto(), Format::Native, &NATIVE_ROWS);
     let zone = zone_day(Path::new("app-05-11-2026.txt.gz"), None).expect_err("ambiguous");
     assert!(matches!(zone.problem, FeedProblem::AmbiguousDay { .. }), "{zone}");
 }
 
 #[test]
-fn a_day_ahead_of_the_observation_is_the_release() {
+fn a_day_after_the_observation_is_the_release() {
     let free = ["a.com dropped 2026-11-21 free 2026-11-30"];
     for name in ["11-30-2026.txt", "2026-11-30.txt", "30-11-2026.txt", "drops_20261130.txt"] {
         check(name, "a.com\n", &auto(), Format::Names, &free);
@@ -372,7 +373,7 @@ fn a_day_ahead_of_the_observation_is_the_release() {
 }
 
 #[test]
-fn a_release_before_the_observation_says_nothing_about_the_drop() {
+fn a_release_before_the_observation_does_not_date_the_drop() {
     let past = ["alfa.se was free 2026-10-20"];
     for (name, list, format) in [
         ("se.json", r#"{"data":[{"name":"alfa.se","release_at":"2026-10-20"}]}"#, Format::Json),
@@ -383,7 +384,7 @@ fn a_release_before_the_observation_says_nothing_about_the_drop() {
         check(name, list, &auto(), format, &past);
     }
     check("2026102009.txt", "alfa.it\n", &auto(), Format::Names, &["alfa.it was free 2026-10-20"]);
-    // On the day itself, or with a drop date, it does.
+    // A release on the day of the observation, or with a drop date, does.
     let today = ["alfa.se dropped 2026-11-21 free 2026-11-21"];
     check("se.txt", "alfa.se\t2026-11-21\n", &auto(), Format::Bardate, &today);
     let seen = ReadOptions { observed_at: Some(at("2026-09-30T10:00:00Z")), ..auto() };
@@ -420,7 +421,7 @@ fn public_lists_of_new_registrations_are_never_drops() {
         Format::Registered,
         &["a.com registered 2026-11-07"],
     );
-    // A column of dates in such a list is not one of releases.
+    // In such a list, a column of dates does not hold releases.
     for list in ["domain,date\na.com,2026-11-20\n", "a.com\t2026-11-20\n"] {
         let text = problem("nrd-2026-11-20.csv", list, &auto()).to_string();
         assert!(text.contains("newly registered") && text.contains("--format"), "{text}");
@@ -492,7 +493,7 @@ fn popularity_lists() {
         ),
     ] {
         for options in [auto(), asked(Format::Ranked)] {
-            // It has no drops.
+            // Other readings of the list contain no drops.
             let other = problem(name, &bytes, &options);
             assert!(matches!(other, FeedProblem::RankedList), "{name}: {other}");
         }
@@ -648,7 +649,7 @@ fn delimited_lists_of_registries_and_vendors() {
 }
 
 #[test]
-fn drop_and_release_dates_are_what_they_are_called() {
+fn drop_and_release_dates_are_what_their_columns_are_called() {
     let row = ["brightmesa.com dropped 2026-10-20 free 2026-12-24"];
     for list in [
         "name,dropDate,releaseDate\nbrightmesa.com,2026-10-20,2026-12-24\n",
@@ -666,7 +667,7 @@ fn drop_and_release_dates_are_what_they_are_called() {
     check("list.csv", native, &auto(), Format::Native, &row);
     let json = r#"[{"releaseDate":"2026-12-24","name":"brightmesa.com","dropDate":"2026-10-20"}]"#;
     check("list.json", json, &auto(), Format::Json, &row);
-    // Without a value, the other day is what it was.
+    // If a value is missing, the other date keeps its meaning.
     let json = r#"[{"name":"brightmesa.com","dropDate":"2026-10-20","releaseDate":null}]"#;
     check("list.json", json, &auto(), Format::Json, &["brightmesa.com dropped 2026-10-20"]);
     let sole = r#"[{"name":"brightmesa.com","dropDate":"2026-12-24"}]"#;
@@ -739,7 +740,7 @@ fn all_names_of_a_registry_are_read_by_the_header() {
             "{bad}"
         );
     }
-    // It is compared with the lists before, as zone files are.
+    // Such a list is compared with earlier ones, as zone files are.
     assert!(matches!(problem("x.txt", list, &asked(Format::Registry)), FeedProblem::ZoneFile));
 }
 
@@ -809,7 +810,7 @@ fn gzip_zstd_and_zip_hold_the_same_list() {
     assert_eq!(frames.rows[2..], ["thirdcreek.org dropped 2026-10-05"]);
 }
 
-/// A packed list that is cut or has flipped bits never passes for a shorter one.
+/// A packed list that is truncated or has flipped bits never passes for a shorter one.
 #[test]
 fn damaged_packed_lists_are_refused() {
     let zstd = fs::read(fixture("native.csv.zst")).expect("a fixture");
@@ -827,7 +828,7 @@ fn damaged_packed_lists_are_refused() {
         for at in 0..whole.len() {
             let mut flipped = whole.clone();
             flipped[at] ^= 0x10;
-            // Some bytes carry no data (time stamps, names): then the rows are the same.
+            // Some bytes carry no list data (time stamps, names): then the rows are the same.
             if let Ok(read) = read(name, &flipped, &auto()) {
                 assert_eq!(read.rows, NATIVE_ROWS, "{name} flipped at {at}");
             }
@@ -883,7 +884,7 @@ fn archives_that_are_not_one_list() {
 }
 
 #[test]
-fn zero_bytes_behind_packed_data_are_padding() {
+fn zero_bytes_after_packed_data_are_padding() {
     let gzip_list = gzip(NATIVE.as_bytes());
     let zstd_list = fs::read(fixture("native.csv.zst")).expect("a fixture");
     for packed in [gzip_list, zstd_list] {
@@ -913,7 +914,7 @@ fn utf_16_of_either_byte_order_is_text() {
 }
 
 #[test]
-fn a_bomb_is_stopped() {
+fn a_decompression_bomb_is_stopped() {
     let mut packer = GzEncoder::new(Vec::new(), Compression::best());
     packer.write_all(b"a.com\n").expect("in memory");
     let filler = [vec![b'#'; 999_999], vec![b'\n']].concat();
@@ -1080,7 +1081,7 @@ fn a_single_zone_file_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// No bytes make a reader panic, loop, or report a line beyond the text.
+    /// No bytes make a reader panic, loop, or report a line beyond the end of the text.
     #[test]
     fn any_bytes_are_read_or_refused(
         start in prop::sample::select(vec![

@@ -1,5 +1,5 @@
-//! Runs the unit tests of the corpus generator, which lives beside the benches that use it, and
-//! holds the sample to what its README says.
+//! Runs the unit tests of the corpus generator, which is next to the benches that use it, and checks
+//! the figures in the sample's README.
 
 #[path = "../../benches/common/mod.rs"]
 pub mod common;
@@ -24,7 +24,7 @@ fn sample_rows() -> Vec<Row> {
 }
 
 #[test]
-fn the_sample_holds_the_names_its_readme_says() {
+fn the_sample_has_the_names_that_its_readme_describes() {
     let sample = RealNames::read(&RealNames::sample_path()).expect("the sample is readable");
     assert_eq!(sample.refused(), 0, "every name is registrable");
     assert_eq!(sample.names().len(), 50_000);
@@ -36,7 +36,7 @@ fn the_sample_holds_the_names_its_readme_says() {
 }
 
 #[test]
-fn the_sample_holds_the_dates_its_readme_says() {
+fn the_sample_has_the_dates_that_its_readme_describes() {
     let day = |text: &String| text.parse::<Day>().expect("a day");
     let (first, last): (Day, Day) = (day(&"2026-09-22".into()), day(&"2026-11-20".into()));
     let rows = sample_rows();

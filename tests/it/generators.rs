@@ -1,5 +1,5 @@
-//! Clients that openapi-generator makes from the document. Six languages take it, and the clients for
-//! Python and Rust decode what a live server answers: a name, and the errors 400, 401 and 429.
+//! Clients that openapi-generator generates from the document. It generates clients for six languages;
+//! those for Python and Rust decode a live server's responses: a name, and the errors 400, 401 and 429.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::common::{Server, Site, TODAY, tools};
 
 const REASON_MAX: usize = 2_000;
-/// Allowance of the account: a client soon learns what 429 looks like.
+/// Allowance of the account, so small that a client soon gets 429.
 const SETTINGS: &str = "[plans.api]\nrequests_per_day = 5\n";
 
 /// A server, its document in a file, and a folder for generated code.
@@ -52,7 +52,7 @@ impl Desk {
             assert!(error.len() > 5 && error.starts_with(start), "{status}: {got}");
         }
         assert_eq!(got["429"]["limit"], 5, "{got}");
-        // Unix milliseconds: more than 32 bits.
+        // Unix milliseconds need more than 32 bits.
         assert!(got["429"]["resetAt"].as_u64().is_some_and(|at| at > 1 << 40), "{got}");
     }
 }
@@ -69,14 +69,14 @@ fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(out).into_owned()
 }
 
-/// A program of this folder that uses a client.
+/// Returns the path of a program in this folder that uses a client.
 fn program(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/generators").join(name)
 }
 
 #[test]
 #[ignore = "starts a Java program six times; in the full run"]
-fn clients_of_six_languages_are_made() {
+fn clients_of_six_languages_are_generated() {
     let desk = Desk::new();
     for (language, file) in [
         ("python", "openapi_client/api/names_api.py"),
@@ -96,7 +96,7 @@ fn clients_of_six_languages_are_made() {
 
 #[test]
 #[ignore = "starts a Java program; in the full run"]
-fn the_python_client_decodes_answers() {
+fn the_python_client_decodes_responses() {
     let desk = Desk::new();
     let folder = desk.generate("python");
     let mut python = Command::new(tools::full("bin/python"));
@@ -105,7 +105,7 @@ fn the_python_client_decodes_answers() {
 
 #[test]
 #[ignore = "compiles a client with all that it uses; in the full run"]
-fn the_rust_client_decodes_answers() {
+fn the_rust_client_decodes_responses() {
     let desk = Desk::new();
     let folder = desk.generate("rust");
     let package = desk.site.lists().join("client");
@@ -117,7 +117,7 @@ fn the_rust_client_decodes_answers() {
          tokio = {{ version = \"1\", features = [\"rt\", \"macros\"] }}\n"
     );
     fs::write(package.join("Cargo.toml"), manifest).expect("written");
-    // Kept from one run to the next: most of it is what the client uses.
+    // Kept between runs, because most of it is the client's dependencies.
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/rust-client");
     let mut cargo = Command::new(env!("CARGO"));
     desk.check(cargo.args(["run", "--quiet"]).current_dir(package).env("CARGO_TARGET_DIR", target));

@@ -1,9 +1,9 @@
-//! The headers that tell caches and browsers what they may do with a response: on every operation of the
-//! document and on the pages, with a key, without one, with one that is not valid, and in errors.
+//! The headers that tell caches and browsers what they may do with a response: on every operation of
+//! the document and on the pages, with a key, without one, with an invalid one, and in errors.
 
 use crate::common::{Client, Response, Site, TODAY};
 
-/// The names in `Vary`, in lower case.
+/// Returns the names in `Vary`, in lower case.
 fn vary(response: &Response) -> Vec<String> {
     let lines = response.headers.iter().filter(|(name, _)| name == "vary");
     lines.flat_map(|(_, value)| value.split(',').map(|name| name.trim().to_lowercase())).collect()
@@ -53,7 +53,7 @@ fn every_operation_forbids_shared_caches() {
                     assert_eq!(response.header("cache-control"), Some("no-store"), "{what}");
                 }
             }
-            // 405 and 404 too.
+            // The same holds for 405 and 404.
             for target in [target.clone(), format!("{target}/nope")] {
                 let response = clients[2].request("OPTIONS", &target, &[]);
                 assert!(response.status >= 400, "OPTIONS {target}: {}", response.status);
@@ -76,7 +76,7 @@ fn compressed_responses_vary_by_encoding_and_key() {
     let response = client.request("GET", "/api/export/drops?view=all", gzip);
     assert_eq!(response.header("content-encoding"), Some("gzip"));
     assert_eq!(vary(&response), ["accept-encoding", "authorization", "cookie"]);
-    // The document is the same for all.
+    // The document is the same for all clients.
     let response = client.request("GET", "/api/openapi.json", gzip);
     assert_eq!(response.header("content-encoding"), Some("gzip"));
     assert_eq!(response.header("vary"), Some("accept-encoding"));

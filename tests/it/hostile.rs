@@ -1,6 +1,6 @@
-//! Hostile clients against the real binary: what they cost in memory, and what other clients notice.
+//! Hostile clients against the real binary: their cost in memory, and their effect on other clients.
 //!
-//! Each test states the resident memory before, at the peak and after. The default run uses small
+//! Each test prints the resident memory before, at the peak and after. The default run uses small
 //! sizes, and bounds the growth and the share of requests that succeed. A run with `DROPDEX_FULL=1`
 //! does everything at once for half an hour, and also compares times.
 
@@ -28,7 +28,7 @@ use crate::server::raw::resident;
 
 const TODAY: &str = "2026-11-21";
 
-/// Creates an installation with this many names and these settings, and starts its server, with metrics.
+/// Creates an installation with this many names and these settings, and starts its server with metrics.
 fn served(names: usize, settings: &str) -> (Site, Server) {
     let site = Site::with_names((0..names).map(|number| format!("name{number:05}.com")), TODAY);
     let server = serve(&site, settings);
@@ -51,7 +51,7 @@ fn runtime() -> Runtime {
         .expect("a runtime")
 }
 
-/// An HTTP/2 connection that accepts `window` bytes of each response.
+/// Opens an HTTP/2 connection that accepts `window` bytes of each response.
 async fn http2(server: &Server, window: u32) -> (SendRequest<Bytes>, Task<()>) {
     let socket = tokio::net::TcpStream::connect(server.address()).await.expect("it listens");
     let mut builder = client::Builder::new();
@@ -64,7 +64,7 @@ async fn http2(server: &Server, window: u32) -> (SendRequest<Bytes>, Task<()>) {
     (send, driver)
 }
 
-/// A request as from another network than all others with a different `number`.
+/// Returns a request that appears to come from another network for each `number`.
 fn from_network(method: &str, path: &str, number: usize) -> axum::http::request::Builder {
     Request::builder()
         .method(method)
@@ -76,7 +76,7 @@ fn network(number: usize) -> String {
     format!("198.18.{}.{}", number / 250 % 250, number % 250 + 1)
 }
 
-/// A gauge or counter of `/metrics`.
+/// Returns a gauge or counter of `/metrics`.
 fn metric(server: &Server, series: &str) -> f64 {
     let answer = server.metrics().get("/metrics");
     let line = answer.text().lines().find_map(|line| line.strip_prefix(series)).map(str::trim);

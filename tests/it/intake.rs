@@ -1,5 +1,5 @@
-//! Lists beside a running server: commands that the server runs for clients, one at a time, and
-//! the folder in which lists arrive.
+//! Lists beside a running server: commands that the server carries out for clients, one at a time, and
+//! the inbox.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::common::{Finished, Server, Site, TODAY, gzip, wait};
 use serde_json::Value;
 
-/// Deadline of an arriving list; it takes seconds, on a busy machine a minute.
+/// Deadline for a list to arrive; it takes seconds, on a busy machine a minute.
 const ARRIVAL_MAX: Duration = Duration::from_secs(90);
 
 fn list(names: &[&str]) -> String {
@@ -93,7 +93,7 @@ fn commands_beside_a_server_run_one_at_a_time() {
     let local = site.run(&["ingest", "--local", bad.to_str().expect("UTF-8")]);
     local.assert_failed(1, &["bad.csv", "was not ingested"]);
     assert_eq!(refused.stderr.lines().last(), local.stderr.lines().last());
-    // The old name of the option, with a warning.
+    // The old name of the option still works, with a warning.
     let here = site.run(&["ingest", "--here", bad.to_str().expect("UTF-8")]);
     here.assert_failed(1, &["bad.csv", "was not ingested"]);
     assert!(here.stderr.contains("--here is now called --local"), "{here}");
@@ -146,7 +146,7 @@ fn the_inbox_ingests_lists_as_they_arrive() {
     }
     until("all are found", || total(&server, &key, "arrived") == 4);
     let built = generation(&site);
-    assert!((2..=3).contains(&built), "one rebuild for all that came at once, not {built}");
+    assert!((2..=3).contains(&built), "one rebuild for all that arrived at once, not {built}");
     assert!(inbox.join("still.csv.part").exists());
     until_counted(&server, &["3 refused", "3 lists ingested", "last ingest", "last scan"]);
 
@@ -158,7 +158,7 @@ fn the_inbox_ingests_lists_as_they_arrive() {
     server.stop();
 }
 
-/// A list, and its last row.
+/// Returns a list without its last row, and the last row.
 fn in_halves(names: &[&str]) -> (String, String) {
     let (last, others) = names.split_last().expect("names");
     (list(others), format!("{last},2026-03-14\n"))
@@ -187,7 +187,7 @@ fn a_list_whose_writer_pauses_is_read_once_and_whole() {
     wait::until(ARRIVAL_MAX, "it is found", || total(&server, &key, "slow") == 2);
 }
 
-/// A writer that opens, appends and closes for every piece.
+/// A writer that opens, appends and closes for each piece.
 #[test]
 fn a_list_that_is_appended_in_pieces_waits_for_its_last_line_end() {
     let (site, key, server) = world();
@@ -203,7 +203,7 @@ fn a_list_that_is_appended_in_pieces_waits_for_its_last_line_end() {
     drop(writer);
     until("it is put away", || inbox.join("done/pieces.csv").exists());
     wait::until(ARRIVAL_MAX, "both are found", || total(&server, &key, "seam") == 2);
-    // A list that stays so is read in the end, and the log says so.
+    // A list that stays like this is read in the end, and the log says so.
     fs::write(inbox.join("short-2026-03-13.txt"), "shortone.com\nshorttwo.com").expect("written");
     until("it is read", || inbox.join("done/short-2026-03-13.txt").exists());
     server.logged("the last line has no line end; if the file is cut short, send it again whole");
@@ -233,7 +233,7 @@ fn folders_and_pipes_in_the_inbox_are_reported_as_ignored() {
     server.stop();
 }
 
-/// The server cannot know of writers that were there before it.
+/// The server cannot know of writers that opened the file before it started.
 #[test]
 fn a_list_that_grows_after_it_was_moved_is_read_again() {
     let (site, key, server) = world();
@@ -296,7 +296,7 @@ fn a_replaced_list_is_ingested_too() {
     let (site, key, server) = world();
     let inbox = site.data().join("inbox");
     until("the folder is made", || inbox.join("refused").exists());
-    // Large enough that its ingest is still under way; held until the file is another.
+    // So large that its ingest is still running; it is suspended until the file is replaced.
     let names: Vec<String> = (0..20_000).map(|number| format!("former{number}.com")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (place, next) = (inbox.join("daily.csv"), inbox.join(".next.csv"));
@@ -308,7 +308,7 @@ fn a_replaced_list_is_ingested_too() {
         reader.is_some()
     });
     fs::rename(&next, &place).expect("moved");
-    assert!(signal(reader.expect("it was stopped"), "CONT"));
+    assert!(signal(reader.expect("it was suspended"), "CONT"));
     until("the second is found", || total(&server, &key, "latter") == 1);
     until("it is put away", || !place.exists());
     let put_away = fs::read_to_string(inbox.join("done").join("daily.csv")).expect("it is there");
@@ -327,7 +327,7 @@ fn a_list_whose_ingest_fails_three_times_is_refused() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let partly = list(&names) + "no name at all,2026-03-14\n";
     fs::write(inbox.join("fails.csv"), partly).expect("written");
-    // The worker is killed whenever it reads this one.
+    // The worker is killed each time it reads this list.
     let names: Vec<String> = (0..20_000).map(|number| format!("crash{number}.com")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     fs::write(inbox.join("crashes.csv"), list(&names)).expect("written");
@@ -357,14 +357,14 @@ fn a_marker_without_new_lists_builds_no_index() {
     let (site, _key, server) = world();
     let inbox = site.data().join("inbox");
     until("the folder is made", || inbox.join("refused").exists());
-    // The state after a list that cannot be read now.
+    // The state after a list that could not be read.
     fs::write(inbox.join(".rebuild"), "").expect("written");
     until("it was checked", || !inbox.join(".rebuild").exists());
     assert_eq!(generation(&site), 1);
     server.stop();
 }
 
-/// Sends a signal; says whether there was a process.
+/// Sends a signal; returns whether the process existed.
 fn signal(pid: u32, name: &str) -> bool {
     let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
     sent.expect("it runs").success()
@@ -387,7 +387,7 @@ fn reader_of(parent: u32, file: &str) -> Option<u32> {
 #[test]
 fn work_ends_with_the_server_that_is_killed() {
     let (site, _key, server) = world();
-    // A list that takes hours to read and no room on the disk.
+    // A list that takes hours to read and no space on the disk.
     let endless = site.lists().join("endless.csv");
     let file = File::create(&endless).expect("created");
     file.set_len(1 << 40).expect("a sparse file");
@@ -396,10 +396,10 @@ fn work_ends_with_the_server_that_is_killed() {
         let asked = scope.spawn(|| ingest(&site, &endless));
         let worker = || reader_of(parent, "endless.csv");
         until("the server works on it", || worker().is_some());
-        let pid = worker().expect("it waits for the list");
+        let pid = worker().expect("the server waits for the list");
         server.kill();
         let stat = format!("/proc/{pid}/stat");
-        // It may be a zombie: the process that inherits it here may not reap it.
+        // The process may be a zombie: its new parent may not reap it here.
         until("it has ended", || {
             fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))
         });
@@ -409,7 +409,7 @@ fn work_ends_with_the_server_that_is_killed() {
     assert_eq!(ingest(&site, &list).code, Some(0), "the lists are unlocked");
 }
 
-/// Names whose index takes seconds to build here.
+/// Creates a list of names whose index takes seconds to build here.
 fn many(prefix: &str) -> String {
     let names: Vec<String> = (0..60_000).map(|at| format!("{prefix}{at}.com")).collect();
     list(&names.iter().map(String::as_str).collect::<Vec<_>>())
@@ -427,7 +427,7 @@ fn worker_of(parent: u32) -> Option<u32> {
     })
 }
 
-/// Whether the list of this number is in the corpus.
+/// Whether the batch of this number is in the corpus.
 fn has_batch(site: &Site, number: u32) -> bool {
     site.data().join(format!("corpus/batch-{number:010}.ddb")).exists()
 }
@@ -481,7 +481,7 @@ fn a_worker_that_needs_too_much_memory_fails_and_says_so() {
         failed.assert_failed(1, &["limited to", "32 MiB", "index.worker_memory_mib"]);
     });
     server.logged("32 MiB");
-    assert_eq!(total(&server, &key, "first"), 1, "the index before is served");
+    assert_eq!(total(&server, &key, "first"), 1, "the previous index is served");
     server.stop();
     let _server = site.serve(TODAY);
     assert_eq!(ingest(&site, &path).code, Some(0), "the list itself is good");
@@ -592,7 +592,8 @@ fn batches(site: &Site) -> Vec<String> {
     names
 }
 
-/// Returns a list with names of every list, names of this list alone, and names that dropped again.
+/// Writes a list with names that all lists contain, names that only this one contains, and names that
+/// dropped again.
 fn write_numbered(site: &Site, number: usize) -> PathBuf {
     let mut rows = String::from("domain,drop_date\n");
     for at in 0..60 {
@@ -618,7 +619,7 @@ fn an_index_of_one_batch_is_that_of_many() {
     site.ok(&["--today", TODAY, "rebuild", "--compact"]);
     assert_eq!(batches(&site), ["batch-0000000001-0000000010.ddb"]);
     assert_eq!(manifest(&site), before);
-    // Automatically, above the limit: the newest stay apart.
+    // A rebuild compacts above the limit, and keeps the newest batches apart.
     let settings = site.settings("[index]\ncompact_above = 9\nkeep = 3\n");
     add(11..=18, &[]);
     assert_eq!(batches(&site).len(), 9);
@@ -686,7 +687,7 @@ fn a_newer_public_suffix_list_replaces_the_compiled_one() {
     let dossier = server.client_with(&key).get("/api/v1/domain/shop.co.newtld");
     assert_eq!(dossier.status, 200, "{}", dossier.text());
     assert!(!server.log().contains("another Public Suffix List"), "{}", server.log());
-    // A worker does not mix two lists.
+    // A worker does not mix two versions of the Public Suffix List.
     psl("com\n");
     let mixed = site.run(&["--today", TODAY, "--config", &settings, "rebuild"]);
     mixed.assert_failed(1, &["suffixes.dat changed", "restart the server"]);

@@ -1,4 +1,4 @@
-//! The journal, the accounts on it and the operator's door, on the real disk.
+//! The journal, the accounts on it and the admin socket, on the real disk.
 
 use std::fs;
 use std::io;
@@ -28,7 +28,7 @@ fn options(dir: &Path) -> Options {
     Options::new(dir, Arc::new(move || ticks.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// Contents read from a journal: the last snapshot, and the records after it.
+/// Data that was read from a journal: the last snapshot, and the records after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Kept {
     chunks: Vec<Vec<u8>>,
@@ -72,14 +72,14 @@ fn look(dir: &Path) -> Result<(Recovery, Records), JournalError> {
     Ok((inspection.recovery, kept.records))
 }
 
-/// As if the mark had never caught up: the tail of the log is judged by the log alone.
+/// Resets the mark as if it had never caught up: then only the log decides what its tail is.
 fn lag_mark(dir: &Path) {
     let first = list_segments(dir).into_iter().next().expect("a segment");
     let header = SegmentHeader::decode(&fs::read(first).expect("read")).expect("sound");
     write_mark(dir, header.store_uuid, 0, [0; 16]);
 }
 
-/// The segments in `dir`, first to last.
+/// Returns the segments in `dir`, first to last.
 fn list_segments(dir: &Path) -> Vec<PathBuf> {
     let mut segments = Disk.list(dir).expect("listed");
     segments.retain(|path| path.extension().is_some_and(|it| it == "seg"));
@@ -91,7 +91,7 @@ fn append(journal: &Journal, payload: &[u8]) -> u64 {
     journal.append(KIND, payload.to_vec(), |_| {}).expect("durable").seq
 }
 
-/// Different lengths, zeros and text among them.
+/// Returns payloads of different lengths, some of zeros, some of text.
 fn payload(number: u64) -> Vec<u8> {
     (0..number * 7 % 61).map(|at| (at * number) as u8).collect()
 }
@@ -100,7 +100,7 @@ fn segment(dir: &Path, number: u64) -> PathBuf {
     dir.join(format!("{number:020}.seg"))
 }
 
-/// A journal of `count` records, each acknowledged on its own, left as a crash leaves it but for
+/// Creates a journal of `count` records, each acknowledged by itself, left as after a crash except for
 /// most of the zeros after it.
 fn journal_of(dir: &Path, count: u64) -> Records {
     let (journal, _, _) = open(options(dir)).expect("opened");
@@ -114,7 +114,7 @@ fn journal_of(dir: &Path, count: u64) -> Records {
 }
 
 #[test]
-fn appended_records_are_there_after_reopening() {
+fn appended_records_are_read_after_reopening() {
     let dir = tempfile::tempdir().expect("a folder");
     let (journal, recovery, records) = open(options(dir.path())).expect("opened");
     assert_eq!((recovery.epoch, recovery.last_seq, recovery.clean), (1, 0, true));
@@ -144,7 +144,7 @@ fn every_flipped_bit_of_acknowledged_data_is_refused() {
     let path = segment(dir.path(), 1);
     let whole = fs::read(&path).expect("read");
     let used = whole.len() - 128;
-    // In place: rewriting the file 40,000 times takes minutes on some file systems.
+    // Writes in place: rewriting the file 40,000 times takes minutes on some file systems.
     let file = fs::File::options().write(true).open(&path).expect("opened");
     let write_byte = |at: usize, byte: u8| {
         std::os::unix::fs::FileExt::write_all_at(&file, &[byte], at as u64).expect("written");
@@ -155,7 +155,7 @@ fn every_flipped_bit_of_acknowledged_data_is_refused() {
         write_byte(bit / 8, bytes[bit / 8]);
         let found = look(dir.path()).map(|(_, records)| records.len());
         assert!(found.is_err(), "bit {bit} of {}: opened with {found:?} records", used * 8);
-        // A whole open, including lock and writer, takes milliseconds, so only some bits are tried.
+        // A whole open, with lock and writer, takes milliseconds, so it is tried for some bits only.
         if bit % 1_009 == 0 {
             assert!(open(options(dir.path())).is_err(), "bit {bit}");
             assert!(fs::read(&path).expect("read") == bytes, "bit {bit}: changed");
@@ -205,7 +205,7 @@ fn every_cut_leaves_the_longest_whole_prefix_or_is_refused() {
         match look(dir.path()) {
             Ok((_, found)) => assert!(found == expected, "cut at {len}"),
             Err(JournalError::Header { .. }) => assert!(len < frame::SEGMENT_HEADER_BYTES),
-            // A record whose missing bytes are all zeros can pass for one with a changed bit.
+            // A record whose missing bytes are all zeros can look like one with a changed bit.
             Err(JournalError::Damaged { .. } | JournalError::Ambiguous { .. }) => {}
             Err(err) => panic!("cut at {len}: {err}"),
         }
@@ -237,7 +237,7 @@ fn a_torn_tail_is_cut_and_kept() {
     fs::write(&path, &bytes).expect("written");
     let refused = look(dir.path()).map(|_| ());
     assert!(matches!(refused, Err(JournalError::Damaged { seq: 3, .. })), "{refused:?}");
-    // As after a crash before the mark.
+    // The state after a crash before the mark was written.
     lag_mark(dir.path());
 
     let (looked, _) = look(dir.path()).expect("readable");
@@ -257,7 +257,7 @@ fn a_torn_tail_is_cut_and_kept() {
     }
 }
 
-/// Writes a journal of one segment by hand: (`durable_seq`, payload) of each record.
+/// Writes a journal of one segment by hand: `durable_seq` and payload of each record.
 fn forge(dir: &Path, records: &[(u64, &[u8])]) -> Vec<usize> {
     let uuid = [5; 16];
     let header =
@@ -286,7 +286,7 @@ fn forge(dir: &Path, records: &[(u64, &[u8])]) -> Vec<usize> {
 fn damage(dir: &Path, at: usize) {
     let path = segment(dir, 1);
     let mut bytes = fs::read(&path).expect("read");
-    // More than one bit: a crash, for all the checksum can tell.
+    // More than one changed bit looks like a crash to the checksum.
     bytes[at..at + 16].iter_mut().for_each(|byte| *byte ^= 0x5a);
     fs::write(path, bytes).expect("written");
 }
@@ -294,7 +294,7 @@ fn damage(dir: &Path, at: usize) {
 #[test]
 fn a_group_that_reached_the_disk_out_of_order_is_torn() {
     let dir = tempfile::tempdir().expect("a folder");
-    // 3, 4 and 5 were one group, so none of them records another as synced.
+    // 3, 4 and 5 were one group, so none of them records that another is synced.
     let records = [(0, &b"one"[..]), (1, b"two"), (2, b"three"), (2, b"four"), (2, b"five")];
     let starts = forge(dir.path(), &records);
     damage(dir.path(), starts[2] + 56);
@@ -304,7 +304,7 @@ fn a_group_that_reached_the_disk_out_of_order_is_torn() {
 }
 
 #[test]
-fn damage_that_a_later_record_knows_to_be_synced_is_refused() {
+fn damage_before_a_record_that_knows_of_the_sync_is_refused() {
     let dir = tempfile::tempdir().expect("a folder");
     let records = [(0, &b"one"[..]), (1, b"two"), (2, b"three"), (2, b"four"), (3, b"five")];
     let starts = forge(dir.path(), &records);
@@ -356,8 +356,8 @@ fn a_damaged_last_record_that_is_whole_but_for_one_bit_is_refused() {
 #[test]
 fn a_payload_that_imitates_a_record_is_not_read_as_one() {
     let dir = tempfile::tempdir().expect("a folder");
-    // Forged with knowledge of the format, but not of this store. It claims that records 2 and 3
-    // are synced.
+    // Forged with knowledge of the format, but not of this store; claims that records 2 and 3 are
+    // synced.
     let fields =
         RecordFields { seq: 3, durable_seq: 3, epoch: 1, kind: KIND, flags: 0, unix_ms: 0 };
     let mut imitation = Vec::new();
@@ -376,7 +376,7 @@ fn a_payload_that_imitates_a_record_is_not_read_as_one() {
 #[test]
 fn records_moved_about_are_refused() {
     let dir = tempfile::tempdir().expect("a folder");
-    // Equal lengths, so that the chain and the numbers alone can tell.
+    // Equal lengths, so that only chain and numbers can reveal it.
     let starts = forge(dir.path(), &[(0, b"one"), (1, b"two"), (2, b"thr"), (3, b"fou")]);
     let path = segment(dir.path(), 1);
     let whole = fs::read(&path).expect("read");
@@ -390,7 +390,7 @@ fn records_moved_about_are_refused() {
     let dropped = [&whole[..starts[1]], &whole[starts[2]..]].concat();
     let inserted = [&whole[..starts[2]], &whole[starts[1]..]].concat();
     let first_gone = [&whole[..starts[0]], &whole[starts[1]..]].concat();
-    // From a store of the same name that went another way after the first record.
+    // From a store of the same name whose history differs after the first record.
     let elsewhere = tempfile::tempdir().expect("a folder");
     forge(elsewhere.path(), &[(0, b"eno"), (1, b"two"), (2, b"thr"), (3, b"fou")]);
     let other = fs::read(segment(elsewhere.path(), 1)).expect("read");
@@ -442,7 +442,7 @@ fn full_segments_form_a_chain_without_gaps() {
     fs::copy(&third, &second).expect("copied");
     let refused = look(dir.path()).map(|_| ());
     assert!(matches!(refused, Err(JournalError::Misplaced { .. })), "{refused:?}");
-    // A segment before the last is acknowledged to its last byte: no cut of it is a torn tail.
+    // A segment before the last one is acknowledged to its last byte: no cut of it is a torn tail.
     for cut in (0..bytes.len()).step_by(8) {
         fs::write(&second, &bytes[..cut]).expect("written");
         assert!(look(dir.path()).is_err(), "cut at {cut}");
@@ -474,7 +474,7 @@ fn a_second_writer_is_refused() {
 }
 
 #[test]
-fn a_payload_too_long_is_refused_and_the_longest_is_not() {
+fn a_payload_that_is_too_long_is_refused_and_the_longest_is_accepted() {
     let dir = tempfile::tempdir().expect("a folder");
     let (journal, _, _) = open(options(dir.path())).expect("opened");
     let len = PAYLOAD_BYTES_MAX + 1;
@@ -506,7 +506,7 @@ async fn async_appends_are_durable_in_order() {
     assert_eq!(*applied.lock().expect("unpoisoned"), seqs);
 }
 
-/// The real disk, watched, and made to fail.
+/// The real disk, with recorded calls and injected failures.
 #[derive(Clone)]
 struct Watched {
     calls: Arc<Mutex<Vec<&'static str>>>,
@@ -516,15 +516,15 @@ struct Watched {
     fail_marks: Arc<AtomicBool>,
     mark_syncs: Arc<AtomicU32>,
     no_links: Arc<AtomicBool>,
-    /// Files cannot grow past this many bytes.
+    /// Files cannot grow beyond this many bytes.
     full_past: Arc<AtomicU64>,
-    /// Anything but zeros finds no room, as where a write needs new blocks.
+    /// Writes of anything but zeros find no space, as if they needed new blocks.
     full_for_records: Arc<AtomicBool>,
-    /// No file can be made.
+    /// No file can be created.
     full_for_files: Arc<AtomicBool>,
     /// The error of a full disk.
     errno: Arc<AtomicI32>,
-    /// How often the lock is still found to be ours.
+    /// Number of checks that still find the lock to be ours.
     lost_after: Arc<AtomicU32>,
 }
 
@@ -627,7 +627,7 @@ struct WatchedFile {
 }
 
 impl WatchedFile {
-    /// Marks are written in the background: they are not listed, and fail independently.
+    /// Marks are written in the background: they are not recorded, and fail independently.
     fn is_mark(&self) -> bool {
         self.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("MARK"))
     }
@@ -677,7 +677,7 @@ impl FsFile for WatchedFile {
 }
 
 #[test]
-fn records_are_applied_and_answered_after_the_sync() {
+fn records_are_applied_and_acknowledged_after_the_sync() {
     let dir = tempfile::tempdir().expect("a folder");
     let disk = Watched::default();
     let (journal, _, _) =
@@ -739,7 +739,7 @@ fn a_failed_sync_or_write_ends_all_writes() {
         let failed =
             journal.append(KIND, b"lost".to_vec(), move |_| seen.store(true, Ordering::SeqCst));
         assert!(matches!(failed, Err(AppendError::Poisoned { .. })), "{failed:?}");
-        // The disk is well again, and the journal does not believe it.
+        // The disk works again, but the journal does not trust it.
         disk.fail_syncs.store(false, Ordering::SeqCst);
         disk.fail_writes.store(false, Ordering::SeqCst);
         let calls = disk.calls.lock().expect("unpoisoned").len();
@@ -758,7 +758,7 @@ fn a_failed_sync_or_write_ends_all_writes() {
     }
 }
 
-/// The file `MARK` as the format has it.
+/// Writes the file `MARK` according to the format.
 fn write_mark(dir: &Path, uuid: [u8; 16], seq: u64, chain: [u8; 16]) {
     let mut slot = b"ddxmark\n\x01\x00\x01\x00".to_vec();
     slot.extend_from_slice(&uuid);
@@ -770,7 +770,7 @@ fn write_mark(dir: &Path, uuid: [u8; 16], seq: u64, chain: [u8; 16]) {
     fs::write(dir.join("MARK"), slot).expect("written");
 }
 
-/// The chain of each record in `dir`.
+/// Returns the chain hash of each record in `dir`.
 fn chains(dir: &Path) -> Vec<[u8; 16]> {
     let mut chains = Vec::new();
     dump(&Disk, dir, None, &mut |_, _, record| {
@@ -782,7 +782,7 @@ fn chains(dir: &Path) -> Vec<[u8; 16]> {
 }
 
 #[test]
-fn the_mark_must_fit_the_log() {
+fn the_mark_must_match_the_log() {
     let dir = tempfile::tempdir().expect("a folder");
     let (uuid, zeros) = ([5; 16], [0; 16]);
     let starts = forge(dir.path(), &[(0, b"one"), (1, b"two"), (2, &[0xaa; 2_000])]);
@@ -799,7 +799,7 @@ fn the_mark_must_fit_the_log() {
     let refused = look(dir.path()).map(|_| ());
     assert!(matches!(refused, Err(JournalError::Missing { seq: 4, .. })), "{refused:?}");
 
-    // A torn tail, for all the log can tell, unless the mark knows better.
+    // From the log, this looks like a torn tail, unless the mark shows more.
     let path = segment(dir.path(), 1);
     let mut bytes = fs::read(&path).expect("read");
     bytes[1_024..1_536].fill(0);
@@ -814,7 +814,8 @@ fn the_mark_must_fit_the_log() {
     }
     write_mark(dir.path(), uuid, 2, chains[1]);
     assert_eq!(look(dir.path()).expect("torn").0.torn.expect("torn").offset, starts[2] as u64);
-    // Neither slot is sound, or there is no file: nothing would show that an end is gone.
+    // Neither slot is valid, or the file is missing: nothing would show that the end of the log is
+    // lost.
     for (damage, word) in [(Some(vec![1; 4_096]), "damaged"), (None, "missing")] {
         match &damage {
             Some(bytes) => fs::write(dir.path().join("MARK"), bytes).expect("written"),
@@ -863,7 +864,7 @@ fn a_mark_that_cannot_be_written_does_not_stop_the_journal() {
 }
 
 #[test]
-fn the_mark_follows_and_is_whole_at_the_end() {
+fn the_mark_follows_and_is_current_at_the_end() {
     for (marking, close) in
         [(Marking::Inline, true), (Marking::Background(Duration::from_secs(3_600)), false)]
     {
@@ -881,7 +882,7 @@ fn the_mark_follows_and_is_whole_at_the_end() {
     }
 }
 
-/// Every file in `dir` with its bytes, without the mark, whose counter increases.
+/// Returns every file in `dir` with its bytes, without the mark, whose counter increases.
 fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files: Vec<_> = Disk
         .list(dir)
@@ -925,7 +926,7 @@ fn recovery_rewrites_the_valid_part_and_is_idempotent() {
             "LOCK".into(),
         ];
         assert_eq!(names, expected);
-        assert!(once[1].1 == crashed, "what the crash left");
+        assert!(once[1].1 == crashed, "the state after the crash");
         assert!(crashed.starts_with(&once[2].1));
         for _ in 0..2 {
             assert!(die().is_err());
@@ -950,7 +951,7 @@ fn after_a_clean_close_nothing_is_rewritten_unless_the_mark_lags() {
     assert!(recovery.clean && recovery.rewritten.is_some(), "{recovery:?}");
 }
 
-/// Waits until the journal takes appends again.
+/// Waits until the journal accepts appends again.
 fn wait_for_room(journal: &Journal) {
     let begun = Instant::now();
     while journal.health().is_err() {
@@ -986,7 +987,7 @@ fn a_full_disk_is_survived_without_a_restart() {
             } else {
                 disk.full_past.store(len, Ordering::SeqCst);
             }
-            // Zeros preallocated in the last round are used up first.
+            // First uses up the zeros that the previous round preallocated.
             let long = vec![0xbb; PAYLOAD_BYTES_MAX];
             while !in_records && round > 0 && journal.health().is_ok() {
                 match journal.append(KIND, long.clone(), |_| {}) {
@@ -996,7 +997,7 @@ fn a_full_disk_is_survived_without_a_restart() {
             }
             refused_for_room(&journal, long);
             let (recovery, found) = look(dir.path()).expect("sound");
-            assert_eq!((found, recovery.torn), (expected.clone(), None), "nothing half done");
+            assert_eq!((found, recovery.torn), (expected.clone(), None), "nothing is half done");
             disk.full_past.store(u64::MAX, Ordering::SeqCst);
             disk.full_for_records.store(false, Ordering::SeqCst);
             wait_for_room(&journal);
@@ -1012,7 +1013,7 @@ fn a_full_disk_is_survived_without_a_restart() {
 }
 
 #[test]
-fn a_full_disk_at_the_open_is_read_and_waited_for() {
+fn a_journal_opens_on_a_full_disk_and_waits_for_space() {
     type MakeFull = fn(&Watched, bool);
     let files: MakeFull = |disk, full| disk.full_for_files.store(full, Ordering::SeqCst);
     let growth: MakeFull =
@@ -1061,13 +1062,13 @@ fn a_full_disk_at_the_open_is_read_and_waited_for() {
 }
 
 #[test]
-fn a_close_on_a_full_disk_is_in_order() {
+fn a_close_on_a_full_disk_is_clean() {
     let dir = tempfile::tempdir().expect("a folder");
     let disk = Watched::default();
     let (journal, _, _) =
         open(Options { fs: Arc::new(disk.clone()), ..options(dir.path()) }).expect("opened");
     append(&journal, b"before");
-    // To the last byte that is not kept back.
+    // Fills the disk to the last byte that is not reserved.
     let len = fs::metadata(segment(dir.path(), 1)).expect("there").len();
     disk.full_past.store(len, Ordering::SeqCst);
     refused_for_room(&journal, vec![1; PAYLOAD_BYTES_MAX]);
@@ -1099,7 +1100,7 @@ fn a_segment_that_cannot_be_created_fails_its_records() {
     let small = || Options { segment_bytes: 1_024, ..options(dir.path()) };
     let (journal, _, _) = open(Options { fs: Arc::new(disk.clone()), ..small() }).expect("opened");
     disk.full_for_files.store(true, Ordering::SeqCst);
-    // The writer is held up, so that the others make one group.
+    // The writer is blocked, so that the other records form one group.
     let (go, gone) = std::sync::mpsc::channel::<()>();
     let hold = move |_| gone.recv().expect("a signal to continue");
     let held = journal.append_async(KIND, vec![1; 8], hold).expect("taken");
@@ -1124,8 +1125,8 @@ fn a_segment_that_cannot_be_created_fails_its_records() {
 }
 
 #[test]
-fn a_writer_that_lost_its_folder_says_saved_no_more() {
-    // Lost before the write, and between the write and the answer.
+fn a_writer_that_lost_its_folder_acknowledges_nothing_more() {
+    // Lost before the write, and between the write and the response.
     for checks in [0, 1] {
         let dir = tempfile::tempdir().expect("a folder");
         let disk = Watched::default();
@@ -1148,11 +1149,11 @@ fn a_writer_that_lost_its_folder_says_saved_no_more() {
 }
 
 #[test]
-fn a_late_writer_harms_no_new_owner_of_the_folder() {
+fn a_late_writer_does_not_harm_a_new_owner_of_the_folder() {
     let dir = tempfile::tempdir().expect("a folder");
     let (late, _, _) = open(options(dir.path())).expect("opened");
     append(&late, b"before");
-    // An operator removes the lock as stale.
+    // An operator removes the lock because it seems stale.
     fs::remove_file(dir.path().join("LOCK")).expect("removed");
     let (owner, _, found) = open(options(dir.path())).expect("opened");
     assert_eq!(found.len(), 1);
@@ -1167,7 +1168,7 @@ fn a_late_writer_harms_no_new_owner_of_the_folder() {
     assert_eq!(recovery.mark, Some(mine));
 }
 
-/// Appends, then takes a snapshot whose one chunk says of what.
+/// Appends, then takes a snapshot whose single chunk names the appends.
 fn snapshot(journal: &Journal, appends: u64) -> SnapshotReport {
     let last =
         (0..appends).map(|no| journal.append(KIND, payload(no + 40), |_| {}).expect("durable"));
@@ -1182,7 +1183,7 @@ fn snapshot_path(dir: &Path, seq: u64) -> PathBuf {
 }
 
 #[test]
-fn a_snapshot_takes_the_place_of_the_records_before_it() {
+fn a_snapshot_replaces_the_records_before_it() {
     let dir = tempfile::tempdir().expect("a folder");
     let (journal, _, kept) = open_kept(options(dir.path())).expect("opened");
     assert_eq!(kept.resets, 1);
@@ -1216,7 +1217,7 @@ fn a_snapshot_takes_the_place_of_the_records_before_it() {
     assert_eq!((recovery.records, recovery.log_bytes), (12, left));
     assert!(kept.chunks == chunks);
     assert_eq!(kept.records, [(late, b"while it is written".to_vec())]);
-    // The state read is the one after this position.
+    // The state was read after this position.
     let mut writer = journal.snapshot(recovery.position).expect("begun");
     writer.chunk(b"again").expect("written");
     writer.finish().expect("whole");
@@ -1231,7 +1232,7 @@ fn a_damaged_snapshot_is_reported_and_the_older_one_used() {
     let small = || Options { segment_bytes: 1_024, ..options(dir.path()) };
     let (journal, _, _) = open(small()).expect("opened");
     let first = snapshot(&journal, 30);
-    assert!(segment(dir.path(), 1).exists(), "with one snapshot nothing goes");
+    assert!(segment(dir.path(), 1).exists(), "with one snapshot nothing is removed");
     let second = snapshot(&journal, 30);
     assert!(!segment(dir.path(), 1).exists());
     let expected = append(&journal, b"after");
@@ -1254,7 +1255,7 @@ fn a_damaged_snapshot_is_reported_and_the_older_one_used() {
     assert!(!first.path.exists() && !second.path.exists());
     assert!(third.path.exists() && fourth.path.exists());
     drop(journal);
-    // The newest damaged beyond its own log, and then both.
+    // First the newest snapshot cannot be read at all, then neither can.
     fs::write(&fourth.path, b"ddxsnap").expect("written");
     let (inspection, kept) = look_at(dir.path()).expect("sound");
     assert_eq!(kept.chunks, [format!("state at {}", third.seq).into_bytes()]);
@@ -1286,7 +1287,7 @@ fn a_snapshot_and_a_log_that_do_not_fit_are_refused() {
     let second = snapshot(&journal, 30);
     drop(journal);
     let segments = look_at(dir.path()).expect("sound").0.segments;
-    // A segment is missing at the start: neither snapshot reaches it.
+    // The first segment is missing: neither snapshot reaches back to it.
     let aside = dir.path().join("aside");
     let fits = segments.iter().filter(|it| it.first_seq <= second.seq).count();
     assert!(fits > 2);
@@ -1302,7 +1303,7 @@ fn a_snapshot_and_a_log_that_do_not_fit_are_refused() {
         }
         fs::rename(&aside, &gone.path).expect("moved back");
     }
-    // The end is missing: the snapshot alone knows.
+    // The end is missing: only the snapshot shows it.
     lag_mark(dir.path());
     let last = segments.last().expect("some");
     fs::rename(&last.path, &aside).expect("moved");
@@ -1314,12 +1315,12 @@ fn a_snapshot_and_a_log_that_do_not_fit_are_refused() {
         other => panic!("{other:?}"),
     }
     fs::rename(&aside, &last.path).expect("moved back");
-    // No segment at all.
+    // All segments are missing.
     let elsewhere = tempfile::tempdir().expect("a folder");
     fs::copy(&second.path, snapshot_path(elsewhere.path(), second.seq)).expect("copied");
     let refused = look(elsewhere.path()).map(|_| ());
     assert!(matches!(refused, Err(JournalError::NoStart { .. })), "{refused:?}");
-    // Another store's log, with a mark or without.
+    // The log of another store, with and without a mark.
     let other = tempfile::tempdir().expect("a folder");
     journal_of(other.path(), 70);
     fs::copy(&second.path, snapshot_path(other.path(), second.seq)).expect("copied");
@@ -1339,7 +1340,7 @@ fn a_snapshot_waits_until_its_records_are_synced() {
     writer.chunk(b"state").expect("written");
     writer.finish().expect("whole");
     assert!(journal.durable_seq() >= at.seq);
-    // A record that will never be.
+    // A record that is never written.
     let later = Position { seq: at.seq + 5, ..at };
     let writer = journal.snapshot(later).expect("begun");
     journal.close().expect("closed");
@@ -1353,7 +1354,7 @@ fn a_snapshot_waits_until_its_records_are_synced() {
 }
 
 #[test]
-fn a_backup_makes_an_equal_journal() {
+fn a_backup_creates_an_equal_journal() {
     let dir = tempfile::tempdir().expect("a folder");
     let (home, away) = (dir.path().join("home"), dir.path().join("away/journal"));
     let (journal, _, _) = open(options(&home)).expect("opened");
@@ -1402,7 +1403,7 @@ fn a_live_journal_is_read_up_to_the_last_sync() {
     assert_eq!(kept.records, expected);
     assert_eq!(inspection.segments[0].records, 6);
     assert!(inspection.store_uuid.is_some());
-    // Half a record after it, as a reader may find it: ignored.
+    // Half a record after it, as a reader may find it, is ignored.
     let path = segment(dir.path(), 1);
     let bytes = fs::read(&path).expect("read");
     let end = bytes.len() - bytes.iter().rev().take_while(|byte| **byte == 0).count();
@@ -1437,7 +1438,7 @@ fn a_repair_truncates_a_refused_log_and_keeps_a_copy() {
     let second = snapshot(&journal, 10);
     drop(journal);
     let cut = expected[10].0;
-    // Damage to the record after it, in the middle of the log.
+    // Damages the record after it, in the middle of the log.
     let facts = look_at(&dir).expect("sound").0.segments;
     let mut place = None;
     dump(&Disk, &dir, Some(cut + 1), &mut |path, offset, record| {
@@ -1514,7 +1515,7 @@ mod accounts {
         text.parse().expect("an address")
     }
 
-    /// An account of `plan` with a key.
+    /// Adds an account of `plan` with a key.
     fn account(store: &Store, address: &str, plan: Plan) -> String {
         store.add_account(&email(address), plan, None).expect("added");
         store.issue_key(&email(address)).expect("issued").key.reveal().to_owned()
@@ -1533,7 +1534,7 @@ mod accounts {
         account(&first, "cy@example.com", Plan::Api);
         first.set_plan(&email("bob@example.com"), Plan::Core).expect("set");
         first.disable(&email("cy@example.com")).expect("disabled");
-        first.disable(&email("cy@example.com")).expect("as wanted already");
+        first.disable(&email("cy@example.com")).expect("already set");
         for _ in 0..7 {
             assert!(first.charge_request(&caller(&first, &key), noon()).granted);
         }
@@ -1551,11 +1552,11 @@ mod accounts {
         assert_eq!(caller(&second, &key).plan, Plan::Pro);
         assert!(second.recovery().clean);
         let next = second.add_account(&email("dee@example.com"), Plan::Free, None).expect("added");
-        assert_eq!(next.0, 4, "numbers go on");
+        assert_eq!(next.0, 4, "numbers continue");
     }
 
     #[test]
-    fn a_new_key_kills_the_old_one_and_keeps_the_usage() {
+    fn a_new_key_revokes_the_old_one_and_keeps_the_usage() {
         let dir = tempfile::tempdir().expect("a folder");
         let store = store(dir.path());
         let old = account(&store, "ann@example.com", Plan::Pro);
@@ -1579,7 +1580,7 @@ mod accounts {
     }
 
     #[test]
-    fn sixty_four_threads_get_the_last_requests_of_a_day_exactly() {
+    fn sixty_four_threads_get_exactly_the_last_requests_of_a_day() {
         let dir = tempfile::tempdir().expect("a folder");
         let store = store(dir.path());
         let key = account(&store, "ann@example.com", Plan::Api);
@@ -1628,7 +1629,7 @@ mod accounts {
     }
 
     #[test]
-    fn a_day_that_is_over_stays_over_after_a_restart() {
+    fn a_day_that_has_ended_stays_ended_after_a_restart() {
         let dir = tempfile::tempdir().expect("a folder");
         let first = store(dir.path());
         let ann = account(&first, "ann@example.com", Plan::Pro);
@@ -1636,7 +1637,7 @@ mod accounts {
         let just_after = at("2026-11-22T00:00:01Z");
         let allowance = first.charge_request(&caller(&first, &bob), just_after);
         assert_eq!(allowance.resets_at, at("2026-11-23T00:00:00Z"));
-        // The clock steps back over midnight: for Ann as well, it is the 22nd.
+        // The clock steps back over midnight: it is still the 22nd, also for Ann.
         let back = first.charge_request(&caller(&first, &ann), at("2026-11-21T23:59:59Z"));
         assert_eq!(back.resets_at, at("2026-11-23T00:00:00Z"));
         drop(first);
@@ -1647,7 +1648,7 @@ mod accounts {
     }
 
     #[test]
-    fn one_address_is_one_account_however_many_ask_at_once() {
+    fn concurrent_sign_ups_of_one_address_create_one_account() {
         let dir = tempfile::tempdir().expect("a folder");
         let store = store(dir.path());
         let added = AtomicU32::new(0);
@@ -1667,7 +1668,7 @@ mod accounts {
     }
 
     #[test]
-    fn a_store_whose_disk_failed_still_answers_and_charges() {
+    fn a_store_whose_disk_failed_still_serves_and_charges() {
         let dir = tempfile::tempdir().expect("a folder");
         let disk = Watched::default();
         let fs = Arc::new(disk.clone());
@@ -1708,7 +1709,7 @@ mod accounts {
         args: AccountArgs,
     }
 
-    /// Runs `dropdex account`; what it printed, or the error.
+    /// Runs `dropdex account`; returns its output or the error.
     fn cli(dir: &Path, line: &str, input: &str) -> anyhow::Result<(String, String)> {
         let args = Cli::try_parse_from(format!("account {line}").split(' '))?.args;
         let (mut output, mut notes) = (Vec::new(), Vec::new());
@@ -1733,7 +1734,7 @@ mod accounts {
         assert!(error("add a@example.com --plan gold").contains("`gold` is not a plan"));
         assert_eq!(text("set-plan bob@example.com api"), "bob@example.com is on plan api\n");
         let (key, note) = cli(dir, "key ann@example.com", "").expect("a key");
-        assert!(key.starts_with("ddx_") && key.len() == 53, "the key alone");
+        assert!(key.starts_with("ddx_") && key.len() == 53, "only the key");
         assert!(!note.contains("old key"), "{note}");
         let (new_key, note) = cli(dir, "key ann@example.com", "").expect("a key");
         assert!(new_key != key && note.contains("Its old key no longer works."), "{note}");
@@ -1805,7 +1806,7 @@ mod accounts {
             [&b"{}\n"[..], b"\xff\n", &[b'['; 300_000]].map(|line| {
                 let mut stream =
                     std::os::unix::net::UnixStream::connect(socket_path(&rude)).expect("there");
-                // The server may hang up on a line that is too long.
+                // The server may close the connection if the line is too long.
                 let _ = stream.write_all(line);
                 let mut answer = String::new();
                 let _ = BufReader::new(stream).read_line(&mut answer);
@@ -1822,7 +1823,7 @@ mod accounts {
 
         stop.send(()).expect("still serving");
         serving.await.expect("ended");
-        assert!(!socket_path(&path).exists(), "the socket goes with its server");
+        assert!(!socket_path(&path).exists(), "the socket is removed with its server");
         let gone = tokio::task::spawn_blocking({
             let path = path.clone();
             move || ask(&path, &AdminCommand::ListAccounts)

@@ -1,5 +1,5 @@
-//! `dropdex journal` as an operator uses it: beside a running server and without one, on sound,
-//! torn, damaged and foreign files.
+//! `dropdex journal` as an operator uses it: beside a running server and without one, on intact, torn,
+//! damaged and foreign files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -23,7 +23,7 @@ fn served(site: &Site) -> Server {
     site.serve(TODAY)
 }
 
-/// The one line of JSON a command printed.
+/// Parses the one line of JSON that a command printed.
 #[track_caller]
 fn line(stdout: &str) -> Value {
     assert_eq!(stdout.lines().count(), 1, "{stdout}");
@@ -34,12 +34,12 @@ fn journal(site: &Site) -> PathBuf {
     site.data().join("journal")
 }
 
-/// The segment with the most records: the first.
+/// Returns the segment with the most records, which is the first.
 fn segment(site: &Site) -> PathBuf {
     journal(site).join(format!("{:020}.seg", 1))
 }
 
-/// Every file of the journal with its bytes.
+/// Returns every file of the journal with its bytes.
 fn files(site: &Site) -> Vec<(PathBuf, Vec<u8>)> {
     let mut all: Vec<_> = fs::read_dir(journal(site))
         .expect("a folder")
@@ -59,7 +59,7 @@ fn verify_reports_an_intact_journal_and_changes_nothing() {
     let mut stats = line(&site.ok(&["journal", "stats"]));
     assert_eq!(stats["counts"]["accounts"], 3);
     assert_eq!(stats["segments"].as_array().map(Vec::len), Some(1));
-    assert_eq!(stats["mark"], stats["seq"], "closed in order, the mark knows the last record");
+    assert_eq!(stats["mark"], stats["seq"], "after a clean close, the mark names the last record");
     stats["status"] = "sound".into();
     assert_eq!(verdict, stats, "the same facts, and a verdict");
     site.ok(&["journal", "dump"]);
@@ -69,7 +69,7 @@ fn verify_reports_an_intact_journal_and_changes_nothing() {
 #[test]
 fn journal_commands_work_beside_a_server() {
     let site = site_with_accounts(2);
-    // The first start of all writes down how far its lists go, so that nothing of the past fires.
+    // The first start records which lists exist, so that alerts do not fire for them.
     served(&site).stop();
     let alone = line(&site.ok(&["journal", "stats"]));
     let server = served(&site);
@@ -132,7 +132,7 @@ fn a_dump_shows_every_record_without_secrets() {
     assert_eq!(line(&one), *set);
 }
 
-/// A data folder with the journal of a former version.
+/// Creates a data folder with the journal of a former version.
 fn former() -> Site {
     let site = Site::new();
     let from =
@@ -142,7 +142,7 @@ fn former() -> Site {
         let path = entry.expect("a file").path();
         fs::copy(&path, journal(&site).join(path.file_name().expect("a name"))).expect("copied");
     }
-    fs::remove_file(journal(&site).join("state.txt")).expect("it is none of the journal");
+    fs::remove_file(journal(&site).join("state.txt")).expect("it is not a file of the journal");
     site
 }
 
@@ -181,7 +181,7 @@ fn a_journal_of_a_former_version_is_converted_once() {
 }
 
 #[test]
-fn a_record_of_a_newer_version_is_told_from_damage() {
+fn a_record_of_a_newer_version_is_distinguished_from_damage() {
     use dropdex::journal::{Journal, Kind, Options, Unread};
 
     for (kind, payload, what) in [
@@ -206,7 +206,7 @@ fn a_record_of_a_newer_version_is_told_from_damage() {
 #[test]
 fn a_torn_tail_has_its_own_exit_code_and_is_cut_at_the_next_start() {
     let site = site_with_accounts(2);
-    // A header that promises more than was written, after a sector border: a crash.
+    // A header that announces more bytes than were written, after a sector border, looks like a crash.
     let path = segment(&site);
     let mut bytes = fs::read(&path).expect("readable");
     bytes.extend_from_slice(&[0x5a; 8]);
@@ -276,7 +276,7 @@ fn a_damaged_snapshot_is_reported_and_an_intact_one_restores() {
     let saved = line(&site.ok(&["journal", "snapshot"]));
     let path = PathBuf::from(saved["path"].as_str().expect("a path"));
     let whole = fs::read(&path).expect("readable");
-    // It is a backup like any other.
+    // The snapshot can be restored like any backup.
     let other = Site::new();
     let restored = other.ok(&["journal", "restore", saved["path"].as_str().expect("a path")]);
     assert_eq!(line(&restored)["state_digest"], saved["state_digest"]);
@@ -325,7 +325,7 @@ fn a_backup_under_a_running_server_restores_the_same_state() {
     assert_eq!(restored["state_digest"], digest);
     assert_eq!(restored["counts"], saved["counts"]);
     assert_eq!(line(&other.ok(&["journal", "stats"]))["state_digest"], digest);
-    // It is a store like any other: it takes writes, and a key of old is revoked by a new one.
+    // The restored store works like any other: it accepts writes, and a new key revokes an old one.
     other.new_key("user3@example.com");
     let list = other.ok(&["account", "list"]);
     assert_eq!(list.lines().count(), 1 + 5, "{list}");
@@ -353,7 +353,7 @@ fn a_damaged_backup_is_refused_and_leaves_nothing() {
 }
 
 #[test]
-fn a_snapshot_can_be_asked_for() {
+fn a_snapshot_can_be_requested() {
     let site = site_with_accounts(2);
     let saved = line(&site.ok(&["journal", "snapshot"]));
     let stats = line(&site.ok(&["journal", "stats"]));
@@ -362,7 +362,7 @@ fn a_snapshot_can_be_asked_for() {
 }
 
 #[test]
-fn without_a_journal_every_command_says_so() {
+fn every_command_reports_a_missing_journal() {
     let site = Site::new();
     let file = site.data().join("backup.ddx");
     let file = file.to_str().expect("temporary paths are UTF-8");

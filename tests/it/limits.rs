@@ -1,7 +1,7 @@
-//! Accounts at their limits of bytes: a restart is quick, and memory stays below the stated bound.
+//! Accounts at their byte limits: a restart is quick, and memory stays below the stated bound.
 //!
-//! The default run has 40 accounts, and a run with `DROPDEX_FULL=1` has 10,000. Each is filled with
-//! the usual rows of a user, and then with the longest notes until a write is refused.
+//! The default run has 40 accounts, and a run with `DROPDEX_FULL=1` has 10,000. Each is filled with the
+//! usual rows of a user, and then with the longest notes until a write is refused.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,11 +28,11 @@ const ACCOUNTS: (usize, usize) = (40, 10_000);
 /// The default for an account whose address is unverified.
 const ACCOUNT_BYTES: u64 = 256 << 10;
 const RESTART_MAX: Duration = Duration::from_secs(20);
-/// Accounts that are filled at once, so that their writes share a sync. Fewer than may wait for the hash
-/// of a password.
+/// Accounts that are filled concurrently, so that their writes share a sync; fewer than the places in
+/// the queue of password hashes.
 const AT_ONCE: usize = 32;
-/// Resident memory above that of an empty server: the counted bytes, a quarter for the allocator, and
-/// the buffers of a start.
+/// Resident memory above that of an empty server and the counted bytes: a quarter of these for the
+/// allocator, and the buffers of a start.
 const BUFFERS: u64 = 96 << 20;
 
 #[test]
@@ -59,7 +59,7 @@ fn accounts_at_their_limits_restart_quickly_within_the_stated_memory() {
     server.stop();
 }
 
-/// Fills accounts until each is refused, and returns the bytes that count.
+/// Fills accounts until each is refused, and returns the counted bytes.
 fn fill(data: &Path) -> u64 {
     let mut plans = Plans::default();
     plans.limits_mut(Plan::Free).writes_per_minute = std::num::NonZeroU32::MAX;

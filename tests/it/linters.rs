@@ -1,6 +1,5 @@
-//! Third-party checkers run over everything that is served: the Nu Html Checker on every page,
-//! httplint on every route that is read, and Lighthouse on the pages that visitors open. Only in
-//! full runs.
+//! Third-party checkers on everything that is served: the Nu Html Checker on every page, httplint on
+//! every GET route, and Lighthouse on the pages for visitors. They run in full runs only.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,7 +20,7 @@ use crate::server::raw::{connect, rest};
 
 const EMAIL: &str = "ann@example.com";
 
-/// A server whose account has something of every kind.
+/// A server whose account has data of every kind.
 struct Filled {
     world: World,
     key: String,
@@ -54,7 +53,7 @@ impl Filled {
     }
 }
 
-/// Runs a program and returns its standard output and standard error, for any exit code.
+/// Runs a program and returns its standard output and standard error, whatever its exit code.
 fn run(command: &mut Command) -> (String, String) {
     let output = command.output().unwrap_or_else(|err| panic!("{command:?}: {err}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -107,16 +106,17 @@ fn no_page_has_an_error_in_its_html() {
 
 /// Expected warnings.
 const INTENDED: [&str; 2] = [
-    // Lists of an account and errors have `private, no-cache` and no tag: a client may keep them for its
-    // own history, and every use of them is a new request.
+    // Lists of an account and errors have `private, no-cache` and no ETag: a client may keep them for
+    // its history, and every use of them is a new request.
     "cannot be served from cache without validation, and doesn't have a validator",
-    // A page depends on the session, the encoding, the format of errors, and on who asks for a part.
+    // A page depends on the session, the encoding, the format of errors, and on whether a script
+    // requests a part.
     "This resource varies in 4 ways",
 ];
 
 #[test]
 #[ignore = "needs what tests/tools full installs"]
-fn no_answer_has_a_fault_in_its_head() {
+fn no_response_has_a_fault_in_its_head() {
     let filled = Filled::new();
     let cookie = format!("Cookie: {}", filled.cookie());
     let key = format!("Authorization: Bearer {}", filled.key);
@@ -127,7 +127,7 @@ fn no_answer_has_a_fault_in_its_head() {
         let has_text = path.ends_with("/search") || path.ends_with("/suggest");
         let path = if has_text { format!("{path}?q=harbor") } else { path };
         let path = path.replace("{id}", &filled.rule).replace("{label}", "harborlight");
-        // Asked for directly, and refused.
+        // Requested directly, because the server refuses it.
         asks.push((path.clone(), key.clone()));
         asks.push((path, "X-Nobody: 1".to_owned()));
     }
@@ -151,7 +151,7 @@ fn no_answer_has_a_fault_in_its_head() {
     assert!(faults.is_empty(), "{faults}");
 }
 
-/// Least scores of a page, of 100: performance depends on the machine, the others on the page.
+/// Minimum scores of a page, out of 100: performance depends on the machine, the others on the page.
 const LEAST: [(&str, u64); 4] =
     [("performance", 90), ("accessibility", 100), ("best-practices", 100), ("seo", 100)];
 

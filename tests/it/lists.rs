@@ -1,5 +1,5 @@
-//! What counts as one list, one drop, one release: every row of the table in `data/docs/sources.md`, and
-//! readings that replace others.
+//! What counts as one list, one drop, one release: every row of the table in `data/docs/sources.md`,
+//! and readings that replace others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,8 @@ impl Folder {
         run::run(&Request { site, task: Task::Ingest(task) }, &())
     }
 
-    /// The drops of a name, oldest first: `DATE RELEASE`, and `again` if it was registered again.
+    /// Returns the drops of a name, oldest first: `DATE RELEASE`, and `again` if it was registered
+    /// again.
     fn drops(&self, name: &str) -> Vec<String> {
         let corpus = Corpus::open(&self.data()).expect("opens");
         let batches = corpus.batches().expect("sound");
@@ -97,7 +98,7 @@ impl Folder {
     }
 }
 
-/// How the last list was read, or why it was not.
+/// Returns how the last list was read, or the reason for its refusal.
 fn reading(outcome: &Outcome) -> String {
     match outcome.lists.last().map(|list| &list.outcome) {
         Some(ListOutcome::Added { reading, .. }) => reading.clone(),
@@ -107,7 +108,7 @@ fn reading(outcome: &Outcome) -> String {
     }
 }
 
-/// The texts in backticks.
+/// Returns the texts in backticks.
 fn quoted(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
@@ -152,7 +153,7 @@ fn the_table_of_examples_holds() {
 }
 
 #[test]
-fn another_reading_of_the_same_bytes_replaces_the_former_one() {
+fn another_reading_of_the_same_bytes_replaces_the_earlier_one() {
     for compacts in [false, true] {
         let folder = Folder::new();
         let compact = || {
@@ -178,7 +179,7 @@ fn another_reading_of_the_same_bytes_replaces_the_former_one() {
         folder.ingest("a.txt --format registered --drop-date 2026-11-05", text);
         compact();
         assert_eq!(folder.drops("solar.com"), [""; 0]);
-        // Back to a reading that was replaced.
+        // Returns to a reading that was replaced.
         folder.ingest("a.txt --format names --drop-date 2026-05-11", text);
         compact();
         assert_eq!(folder.drops("solar.com"), ["2026-05-11 –"]);
@@ -197,7 +198,7 @@ fn only_the_list_of_the_same_file_is_replaced() {
 }
 
 #[test]
-fn another_day_of_a_zone_pair_replaces_the_former_one() {
+fn another_day_of_a_zone_pair_replaces_the_earlier_one() {
     let folder = Folder::new();
     let zone = |names: &str| {
         format!("$ORIGIN com.\n@ IN SOA a.x. b.x. 1 2 3 4 5\nkept IN NS ns1.x.\n{names}")

@@ -1,5 +1,5 @@
-//! The integration tests, one module for each area, in one binary: linked once.
-//! `tests/README.md` says what each module covers.
+//! The integration tests, one module per area, in a single binary, which is linked only once.
+//! `tests/README.md` describes the modules.
 
 mod alerts;
 mod alerts_crash;

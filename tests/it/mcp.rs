@@ -1,4 +1,4 @@
-//! The endpoint for agents: the official Python client, and what no client sends.
+//! The endpoint for agents, with the official Python client, and with requests that no client sends.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -39,7 +39,7 @@ impl Desk {
         self.site.ok(&command).trim().to_owned()
     }
 
-    /// Output of the agent.
+    /// Returns the output of the agent.
     fn agent(&self, key: &str, mode: &str) -> Value {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/mcp/agent.py");
         let mut command = Command::new(tools::python());
@@ -97,15 +97,15 @@ fn an_agent_finds_explains_and_watches_tomorrows_best_name() {
         let reads = seen["tools"].as_object().expect("tools");
         let writes: Vec<_> = reads.iter().filter(|(_, reads)| **reads == false).collect();
         assert_eq!((reads.len(), writes.len()), (8, 2), "{reads:?}");
-        // Ten calls; the one with an unknown argument never became a request. The list of tools counts, and
-        // connecting, which a client that knows the protocol leaves out.
+        // Ten calls; the one with an unknown argument never became a request. The list of tools counts,
+        // and so does connecting, which a client omits if it knows the protocol.
         let connects = if mode == "2026-07-28" { 0 } else { 1 };
         assert_eq!(desk.requests_today() - before, 9 + 1 + connects, "{mode}");
     }
 }
 
 #[test]
-fn every_request_of_an_agent_counts_and_none_is_answered_beyond_the_allowance() {
+fn every_request_of_an_agent_counts_and_none_beyond_the_allowance_succeeds() {
     let desk = Desk::new();
     let key = desk.key("mcp,read");
     let version = json!("2025-11-25");
@@ -188,7 +188,7 @@ fn malformed_calls_of_agents_are_refused_in_json() {
 }
 
 #[test]
-fn results_are_short_unless_more_is_asked_for() {
+fn results_are_short_unless_more_is_requested() {
     let desk = Desk::new();
     let key = desk.key("mcp,read");
     let call = |name: &str, arguments: Value| {
@@ -209,7 +209,7 @@ fn results_are_short_unless_more_is_asked_for() {
     );
     let tlds = call("list_tlds", json!({"q": ".NE"}));
     assert_eq!((&tlds["total"], &tlds["tlds"][0]["tld"]), (&json!(1), &json!("net")), "{tlds}");
-    // Numbers are numbers in every form that JSON and agents have for them.
+    // Numbers may have every form that JSON and agents use.
     for (limit, score) in [(json!(2), json!(1)), (json!("2"), json!("1")), (json!(2.0), json!(1.0))]
     {
         let found = call("list_drops", json!({"limit": limit, "min_dqs": score}));
@@ -276,7 +276,7 @@ fn the_library_logs_nothing_about_requests() {
     assert!(!log.contains("input stream"), "{log}");
 }
 
-/// A proxy that adds a key; ends with the value.
+/// A proxy that adds a key; it ends on drop.
 struct WithKey {
     process: Child,
     port: u16,
@@ -307,7 +307,7 @@ impl Drop for WithKey {
     }
 }
 
-/// The other cases of the suite need tools, prompts and resources of their own.
+/// The other scenarios of the suite need tools, prompts and resources of their own.
 #[test]
 #[ignore = "needs what tests/tools full installs"]
 fn the_conformance_suite_and_the_inspector_accept_the_endpoint() {
@@ -343,6 +343,6 @@ fn the_conformance_suite_and_the_inspector_accept_the_endpoint() {
     assert!(is_ok, "{err}");
     let tools: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(tools["tools"].as_array().map(Vec::len), Some(8), "{out}");
-    // It warns of results that may be `null`; arguments are all portable.
+    // The inspector warns of results that may be `null`; all arguments are portable.
     assert!(!err.contains("Path: inputSchema"), "{err}");
 }

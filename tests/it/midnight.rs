@@ -1,10 +1,10 @@
-//! The day ends at 00:00 UTC: the real binary under libfaketime, whose clock stands at every second around
-//! midnight and is then stepped back and forth, in two time zones. An allowance is never exceeded and a
-//! day that is over never returns, with any clock and after any number of starts;
-//! each response is consistent about the day.
+//! The day ends at 00:00 UTC: the real binary under libfaketime, whose clock is set to every second
+//! around midnight and then stepped back and forth, in two time zones. An allowance is never exceeded
+//! and a day that has ended never returns, with any clock and after any number of starts; each response
+//! is consistent about the day.
 //!
-//! The clock stands still between two steps, so expectations are exact to the second. The slice
-//! has five seconds on each side; `DROPDEX_FULL=1` has 120.
+//! The clock stands still between two steps, so expectations are exact to the second. The small size
+//! covers five seconds on each side; `DROPDEX_FULL=1` covers 120.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +22,7 @@ const MIDNIGHT: &str = "2026-11-22T00:00:00Z";
 const REQUESTS: i64 = 4;
 const EXPORTS: i64 = 3;
 const PASSWORD: &str = "correct horse battery";
-/// 14 hours before UTC, and 8 after it: the local day is never the one that counts.
+/// 14 hours ahead of UTC, and 8 behind it: the local day never matters.
 const ZONES: [&str; 2] = ["Pacific/Kiritimati", "America/Los_Angeles"];
 
 /// A server with a fake clock.
@@ -33,7 +33,7 @@ struct World {
     server: Option<Server>,
     key: String,
     now: DateTime<Utc>,
-    /// The latest UTC day that the server saw a request on; the days before it are over.
+    /// The latest UTC day on which the server saw a request; earlier days have ended.
     day: i64,
     used: BTreeMap<(i64, &'static str), i64>,
 }
@@ -49,7 +49,7 @@ fn day_of(at: DateTime<Utc>) -> i64 {
 impl World {
     fn new(zone: &'static str) -> World {
         let site = Site::new();
-        // One name drops on each side of midnight, and `late.com` leaves redemption at it.
+        // One name drops on each side of midnight, which is also when `late.com` leaves redemption.
         let list = "domain,drop_date,release_date\neve.com,2026-11-21,\nmorn.com,2026-11-22,\n\
                     late.com,2026-10-22,2026-11-27\n";
         site.ingest(&site.write("list.csv", list), "2026-11-20T00:00:00Z");
@@ -63,13 +63,13 @@ impl World {
         world
     }
 
-    /// Sets the clock, all at once: a file that is half written would be another time.
+    /// Sets the clock atomically: a half-written file would be another time.
     fn set(&mut self, now: DateTime<Utc>) {
         self.show(now);
         self.now = now;
     }
 
-    /// Lets the clock show a time that is not to count.
+    /// Shows the server a time that must not count.
     fn show(&self, now: DateTime<Utc>) {
         let aside = self.clock.with_extension("aside");
         fs::write(&aside, now.timestamp().to_string()).expect("written");
@@ -122,7 +122,7 @@ impl World {
         answer
     }
 
-    /// Everything that depends on the day, at this moment.
+    /// Checks everything that depends on the day at this moment.
     #[track_caller]
     fn look(&mut self) {
         let today = self.now.date_naive().to_string();
@@ -139,7 +139,8 @@ impl World {
             assert_eq!(page["date"], today.as_str(), "{context}");
             assert_eq!(names, dropped, "{context}");
         }
-        // Five days before its release, at 2026-11-22, it is pending: list, search and dossier agree.
+        // On 2026-11-22, five days before its release, it becomes pending: list, search and dossier
+        // agree.
         let dossier = self.ask("/api/v1/domain/late.com", "request", REQUESTS);
         if dossier.status == 200 {
             let stage = match day_of(self.now) - day_of(midnight()) {
@@ -176,26 +177,26 @@ fn around(zone: &'static str) {
         // A session continues past midnight.
         assert!(browser.is_in(), "{}", world.now);
     }
-    // Back and forth over midnight: what is used up stays so, and the day that ended stays over.
+    // Back and forth over midnight: used requests stay used, and the day that ended stays ended.
     let (day, hour, second) = (TimeDelta::days(1), TimeDelta::hours(1), TimeDelta::seconds(1));
     for step in [-second, -second, -hour, second, hour, -day, -hour, day, hour] {
         world.set(world.now + step);
         world.look();
     }
-    // Nor does a start open it again, whichever side it is on.
+    // Nor does a restart reopen it, on either side of midnight.
     for step in [-hour, -day, hour, day] {
         world.set(world.now + step);
         world.restart();
         world.look();
     }
-    // The next one is a new one, and a log-in of the day before is over.
+    // The day after begins a new allowance, and a log-in of the previous day has expired.
     world.set(midnight() + day);
     world.look();
     let left = world.used[&(day_of(midnight() + day), "request")];
     assert!(left > 0, "the next day has an allowance");
     let mut browser = browser.copy(world.server());
     assert!(!browser.is_in(), "a log-in ends after twelve hours");
-    // A clock that is a year ahead for a moment moves nothing.
+    // A clock that is a year ahead for a moment changes nothing.
     world.show(midnight() + TimeDelta::days(366));
     world.look();
     world.set(midnight() + day + hour);

@@ -1,9 +1,9 @@
 //! Random operations on a real store against a plain model of it: the rules of data/docs/api.md,
-//! implemented again with nothing but lists.
+//! implemented again with lists only.
 //!
-//! Between the operations the store is closed, dropped as a crash of the process would, snapshotted
-//! and reopened, on segments and snapshots so small that every run crosses hundreds. After each
-//! operation what it touched is compared, after each reopening everything, the digest included.
+//! Between operations, the store is closed, dropped as in a crash, snapshotted and reopened, with
+//! segments and snapshots so small that every run crosses hundreds. After each operation, the affected
+//! data is compared; after each reopen, everything is, including the digest.
 //!
 //! `DROPDEX_SEED=N` repeats a run, `DROPDEX_FULL=1` makes it a long one.
 
@@ -37,10 +37,10 @@ use outbox::{ModelOutbox, Outside};
 use people::ModelPeople;
 
 const TODAY: &str = "2026-11-21";
-/// Small, so that they are reached.
+/// So small that the limits are reached.
 const EXTERNAL_NAMES: [usize; 4] = [0, 2, 4, 6];
 const ACTIVE_RULES: [usize; 4] = [1, 2, 3, 4];
-/// Each request is then recorded at once, since a hundredth of the allowance is one.
+/// With this allowance, each request is recorded at once, since a hundredth of it is one.
 const REQUESTS_PER_DAY: u32 = 100;
 
 #[test]
@@ -60,11 +60,11 @@ fn the_store_agrees_with_the_model() {
     let first = [replays, conflicts, limits, invalid, from_snapshots].into_iter();
     let rarest = first.chain([matched, requeued + unsubscribed, log_ins, over]);
     let rarest = rarest.chain(full.then_some(verified)).min();
-    // One run, repeated by its seed, may miss a path.
+    // A single run, repeated from its seed, may miss a path.
     assert!(seed.is_some() || rarest > Some(0), "{seen:?}: these runs prove little");
 }
 
-/// The model of an account: lists, in the order things were added.
+/// The model of an account: lists, in order of addition.
 struct Account {
     email: String,
     plan: Plan,
@@ -79,9 +79,9 @@ struct Account {
     /// Id, name, text and newest batch seen.
     searches: Vec<(u64, String, String, u64)>,
     replies: Vec<ModelReply>,
-    /// By rule.
+    /// Outboxes by rule.
     outboxes: BTreeMap<u64, ModelOutbox>,
-    /// Test messages of a day.
+    /// Number of test messages of a day.
     tests: Option<(Day, usize)>,
     people: ModelPeople,
 }
@@ -143,7 +143,7 @@ struct Run {
     seen: Seen,
 }
 
-/// How often the paths that are easily missed were taken.
+/// Number of times that rare paths were taken.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     replays: usize,
@@ -155,7 +155,7 @@ struct Seen {
     requeued: usize,
     unsubscribed: usize,
     log_ins: usize,
-    /// Sessions that had ended by themselves.
+    /// Sessions that had expired.
     over: usize,
     verified: usize,
 }
@@ -386,7 +386,7 @@ impl Run {
         self.store.clone().expect("open")
     }
 
-    /// An account that can log in, if the first one drawn can.
+    /// Returns an account that can log in, if the first one drawn can.
     fn someone(&mut self) -> Option<(usize, Caller)> {
         let at = self.rng.below(self.model.len());
         let key = self.model[at].key.clone()?;
@@ -471,7 +471,7 @@ impl Run {
         Post { now: self.now, idempotency }
     }
 
-    /// Judges what a POST came to when it was not to be carried out; true when it was.
+    /// Checks the outcome of a POST that was not to be carried out; returns true if it was to be.
     fn carried_out<T: std::fmt::Debug>(
         &mut self,
         due: Due,
@@ -492,7 +492,7 @@ impl Run {
         false
     }
 
-    /// One of 48 names.
+    /// Returns one of 48 names.
     fn domain(&mut self) -> String {
         let label = *self.rng.pick(&["alpha", "b", "gamma-ray-and-some-more-letters", "d4"]);
         let tld = *self.rng.pick(&["com", "co.uk", "xn--p1ai"]);
@@ -503,7 +503,7 @@ impl Run {
         self.rng.below(100_000_000_001) as u64
     }
 
-    /// A rule of account `at`, or an unused number.
+    /// Returns a rule of account `at`, or an unused number.
     fn rule_id(&mut self, at: usize) -> u64 {
         match self.model[at].rules.len() {
             0 => 1,
@@ -516,7 +516,7 @@ impl Run {
         match self.model[at].claims.len() {
             0 => 1,
             count if self.rng.chance(90) => self.model[at].claims[self.rng.below(count)].id,
-            // Perhaps of another account.
+            // A rule that may belong to another account.
             _ => {
                 let other = self.rng.below(self.model.len());
                 self.model[other].claims.first().map_or(1, |claim| claim.id)
@@ -911,7 +911,7 @@ impl Run {
         }
         let changed = result.expect("changed");
         let told = model_rule(&changed.rule);
-        // A webhook that was there keeps its secret, another gets a new one, which is shown.
+        // An existing webhook keeps its secret, a new one gets a secret, which is shown.
         for (url, secret) in &told.secrets {
             let had = rule.secrets.iter().find(|(old, _)| old == url);
             let shown = changed.new_secrets.iter().any(|it| it.url.as_str() == url);
@@ -973,9 +973,9 @@ impl Run {
         assert!(self.store().recovery().clean);
     }
 
-    /// The process ends without closing anything.
+    /// Ends the process without closing anything.
     fn crash(&mut self) {
-        // Usage is recorded lazily; a waiting write comes after it.
+        // Usage is recorded lazily; a write that is waited for comes after it.
         let plan = if self.model[0].plan == Plan::Api { Plan::Free } else { Plan::Api };
         self.store().set_plan(&self.email(0), plan).expect("set");
         self.model[0].plan = plan;
@@ -986,7 +986,7 @@ impl Run {
     }
 
     fn snapshot(&mut self) {
-        // One that is due may be on its way: this waits for it.
+        // A snapshot that is due may be in progress: this waits for it.
         let report = self.store().snapshot_now().expect("written");
         assert!(report.bytes > 0);
     }
@@ -1006,7 +1006,7 @@ impl Run {
     fn reopen(&mut self, digest: [u8; 32]) {
         self.opened = Day::nearest(self.now);
         let store = open(self.dir.path(), self.opened);
-        assert_eq!(store.state_digest(), digest, "what is read is what was written");
+        assert_eq!(store.state_digest(), digest, "the data read equals the data written");
         let requests: Vec<u32> = store.list().iter().map(|it| it.requests_today).collect();
         let of_today =
             |&(day, requests): &(Day, u32)| if day == self.opened { requests } else { 0 };
@@ -1018,7 +1018,7 @@ impl Run {
         (0..self.model.len()).for_each(|at| self.compare(at));
     }
 
-    /// Everything of one account that can be read.
+    /// Compares everything of one account that can be read.
     fn compare(&self, at: usize) {
         let store = self.store();
         let account = &self.model[at];

@@ -1,5 +1,5 @@
-//! The OpenAPI document: sound, the same from the command and over HTTP, complete, and true of what
-//! the server answers, judged by other people's validators (`tests/it/openapi/check.py`).
+//! The OpenAPI document: valid, the same from the command and over HTTP, complete, and true of the
+//! server's responses, according to third-party validators (`tests/it/openapi/check.py`).
 
 use std::collections::BTreeSet;
 use std::env;
@@ -18,8 +18,8 @@ fn document(site: &Site) -> Value {
     serde_json::from_str(&site.ok(&["openapi"])).expect("JSON")
 }
 
-/// The document as it was last agreed to. After a change of the API: `DROPDEX_BLESS=1 cargo test
-/// --test it openapi::`, and read the difference.
+/// The document as last reviewed. After a change of the API, run `DROPDEX_BLESS=1 cargo test --test it
+/// openapi::`, and review the difference.
 #[test]
 fn no_member_changes_unnoticed() {
     let printed = Site::new().ok(&["openapi"]);
@@ -36,7 +36,7 @@ fn no_member_changes_unnoticed() {
     );
 }
 
-/// Answers that were got, each under the path that the document has it by.
+/// Recorded responses, each under its path in the document.
 #[derive(Default)]
 struct Answers {
     lines: Vec<String>,
@@ -75,7 +75,7 @@ impl Answers {
 }
 
 #[test]
-fn answers_are_as_the_document_has_them() {
+fn responses_match_the_document() {
     let site = Site::with_a_name_of_each_kind();
     let key = site.account("owner@example.com", "api");
     let free = site.account("free@example.com", "free");
@@ -112,7 +112,7 @@ fn answers_are_as_the_document_has_them() {
     all.send(&mut nobody, "POST", ("/unsubscribe/{delivery}", "/unsubscribe/none"), &json!({}));
     let served = all.get(&mut nobody, "/api/openapi.json", "/api/openapi.json");
     let document = document(&site);
-    assert_eq!(served, document, "the command and the server say the same");
+    assert_eq!(served, document, "the command and the server agree");
     for (path, item) in document["paths"].as_object().expect("paths") {
         for (method, operation) in item.as_object().expect("operations") {
             let method = method.to_uppercase();
@@ -125,7 +125,7 @@ fn answers_are_as_the_document_has_them() {
                     all.add(&method, path, response);
                 }
             }
-            // Only a failed delivery can be retried: `tests/it/deliver` does.
+            // Only a failed delivery can be retried, which `tests/it/deliver` does.
             if path.ends_with("/retry") {
                 continue;
             }
@@ -136,8 +136,8 @@ fn answers_are_as_the_document_has_them() {
     judge(&site, &document, &all);
 }
 
-/// Tags, and what is answered to those who hold an answer: the document has them where they are, and
-/// nowhere else. HEAD has the head of GET and no body.
+/// ETags, and responses to clients that already have a response: the document lists them where they
+/// occur, and nowhere else. HEAD returns the head of GET and no body.
 #[test]
 fn response_headers_match_the_document() {
     let site = Site::with_a_name_of_each_kind();
@@ -151,7 +151,7 @@ fn response_headers_match_the_document() {
         let target = path.replace("{name}", "solar.com").replace("{delivery}", "none");
         let target = target.replace("{label}", "solar");
         if target.contains('{') {
-            // Of existing objects.
+            // These need existing objects.
             continue;
         }
         let takes_prefix = path.ends_with("/search") || path.ends_with("/suggest");
@@ -195,7 +195,7 @@ fn feeds(all: &mut Answers, owner: &mut Client, nobody: &mut Client) {
     all.send(owner, "DELETE", (path, "/api/v1/feeds?search_id=x"), &Value::Null);
 }
 
-/// Events of a list that comes while the server runs.
+/// Records events of a list that is ingested while the server runs.
 fn changes(all: &mut Answers, site: &Site, owner: &mut Client) {
     const PATH: &str = "/api/v1/changes";
     let list =

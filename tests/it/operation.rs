@@ -1,4 +1,4 @@
-//! What operators see: errors at startup, the log, users and their rights, weak passwords.
+//! What operators see: errors at startup, the log, file owners and modes, weak passwords.
 
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
@@ -58,7 +58,7 @@ fn log_ins_keys_and_changes_of_accounts_are_in_the_security_log() {
 }
 
 #[test]
-fn a_json_log_has_nothing_but_json_and_begins_with_the_version() {
+fn a_json_log_contains_only_json_and_begins_with_the_version() {
     let site = Site::with_a_name_of_each_kind();
     let server = site.serve_with(&["--today", TODAY, "--log-json"]);
     let log = server.stop();
@@ -67,7 +67,7 @@ fn a_json_log_has_nothing_but_json_and_begins_with_the_version() {
         .map(|line| serde_json::from_str(line).unwrap_or_else(|err| panic!("{err}: {line}")))
         .collect();
     assert_eq!(lines[0]["fields"]["version"], env!("CARGO_PKG_VERSION"), "{}", lines[0]);
-    // An error that ends the process is a line of the log as well, from the first setting on.
+    // An error that ends the process is also a JSON line, once the settings are read.
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();
     for args in [
@@ -148,7 +148,7 @@ fn commands_of_root_do_not_write_where_another_user_serves() {
     folders.iter().for_each(|folder| chown(folder, Some(0), None).expect("given back"));
     site.ok(&add);
     site.ok(&["ingest", list]);
-    // A new data folder in a folder of the service's user would be root's.
+    // A new data folder below a folder of the service's user would belong to root.
     let home = site.lists().join("home");
     fs::create_dir(&home).expect("made");
     chown(&home, Some(12_345), None).expect("root");
@@ -158,7 +158,7 @@ fn commands_of_root_do_not_write_where_another_user_serves() {
     assert!(!new.exists());
 }
 
-/// The modes of everything below a folder.
+/// Collects the modes of everything below a folder.
 fn modes(folder: &Path, found: &mut Vec<(PathBuf, u32)>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -190,7 +190,7 @@ fn other_users_can_read_nothing() {
     modes(&site.data(), &mut found);
     modes(&site.index(), &mut found);
     assert!(found.len() > 30, "{found:?}");
-    // The list itself has the mode that its writer gave it.
+    // The list itself has the mode that its writer set.
     found.retain(|(path, mode)| mode & 0o027 != 0 && !path.ends_with("no-list.csv"));
     assert!(found.is_empty(), "{found:?}");
 }
@@ -217,7 +217,7 @@ fn links_that_replace_locks_are_not_followed() {
 }
 
 #[test]
-fn a_data_folder_that_all_may_write_is_refused() {
+fn a_world_writable_data_folder_is_refused() {
     let site = Site::with_a_name_of_each_kind();
     let data = site.data();
     let set = |mode| fs::set_permissions(&data, Permissions::from_mode(mode)).expect("set");
@@ -263,7 +263,7 @@ fn a_password_is_not_sent_to_the_socket_of_another_user() {
     said.read_line(&mut line).expect("readable");
     assert_eq!(line, "b''\n", "the connection was closed without a byte");
     stranger.wait().expect("it ended");
-    // A server of the owner of the folder gets them.
+    // A server of the folder's owner gets the password.
     fs::remove_file(&socket).expect("removed");
     let server = site.serve(TODAY);
     site.ok(&["account", "list"]);

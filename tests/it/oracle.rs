@@ -1,8 +1,8 @@
-//! The oracle: a generated corpus, ingested and served by the real binary, receives hundreds of
-//! random queries over HTTP, and every whole response is compared with a plain recomputation.
+//! The oracle: a generated corpus, ingested and served by the real binary, receives hundreds of random
+//! queries over HTTP, and every complete response is compared with a plain recomputation.
 //!
-//! `DROPDEX_SEED=<number>` repeats a run; the seed is printed and is part of every failure. Where
-//! the specification leaves something open, a comment `Choice:` says what is expected here.
+//! `DROPDEX_SEED=<number>` repeats a run; the seed is printed and is part of every failure. Where the
+//! specification leaves something open, a comment `Choice:` states the expectation.
 
 mod corpus;
 mod model;
@@ -21,7 +21,7 @@ use crate::common::{Client, Response, Site, gzip};
 use corpus::{Corpus, Kind, LATER, List, TODAYS, day, timestamp};
 use model::{DropsQuery, Filter, Model, Name, SearchQuery};
 
-/// Queries per day: more than 2,000 to lists in all.
+/// Queries per day by kind; more than 2,000 queries of lists in all.
 const DROPS_QUESTIONS: usize = 300;
 const SEARCH_QUESTIONS: usize = 300;
 const DOMAIN_QUESTIONS: usize = 200;
@@ -33,7 +33,7 @@ fn every_answer_equals_the_plain_recomputation() {
     check_answers(|site, corpus| ingest_everything(site, corpus, &corpus.lists));
 }
 
-/// The same queries to an index that was built from most lists and extended by the others.
+/// Runs the same queries on an index that was built from most lists and extended by the others.
 #[test]
 fn every_answer_of_an_extended_index_equals_the_plain_recomputation() {
     check_answers(|site, corpus| {
@@ -59,7 +59,7 @@ fn check_answers(ingest: impl Fn(&Site, &Corpus)) {
     let key = site.account("oracle@example.com", "api");
     let mut asked = BTreeSet::new();
     for today in TODAYS {
-        // The index is not touched in between: a day's change is a matter of the query alone.
+        // The index is not changed in between: only queries depend on the day.
         let server = site.serve(today);
         let mut check = Check {
             seed,
@@ -76,10 +76,10 @@ fn check_answers(ingest: impl Fn(&Site, &Corpus)) {
         server.stop();
     }
     let conditions = CONDITIONS.iter().map(|condition| condition.parameter);
-    assert_eq!(asked, conditions.collect(), "DROPDEX_SEED={seed}: every condition is asked for");
+    assert_eq!(asked, conditions.collect(), "DROPDEX_SEED={seed}: every condition is queried");
 }
 
-/// The queries of the test above prove something only over a corpus that holds every case.
+/// The test above proves something only if the corpus holds every case.
 #[test]
 fn the_corpus_holds_every_case() {
     for seed in 0..3 {
@@ -107,7 +107,7 @@ fn the_corpus_holds_every_case() {
     }
 }
 
-/// True for an IDN that only "equal ones first" puts before a longer name of a better rank.
+/// True for an IDN that precedes a longer name of a better rank only because equal names come first.
 fn outranked(name: &Name, ranked: &[Name]) -> bool {
     let label = name.unicode.split('.').next().expect("a split has a first part");
     let longer = |other: &Name| other.unicode.starts_with(label) && other.length > name.length;
@@ -139,8 +139,8 @@ const CASES: [Case; 11] = [
     }),
 ];
 
-/// Several runs of ingest, as on an operator's days: some leave the index for later, one
-/// takes two files at once, the last one repeats a list that is in the corpus already.
+/// Runs ingest several times, as an operator does: some runs leave the index for later, one takes two
+/// files at once, the last one repeats a list that is in the corpus already.
 fn ingest_everything(site: &Site, corpus: &Corpus, lists: &[List]) {
     const REBUILD_LATER: [&str; 5] =
         ["early.csv", "names-a.txt", "full.csv.gz", "names-b.txt", "negative-b.txt"];
@@ -159,7 +159,7 @@ fn ingest_everything(site: &Site, corpus: &Corpus, lists: &[List]) {
         let path = path.to_str().expect("temporary paths are UTF-8");
         let printed = site.ok(&["ingest", "--no-rebuild", path]);
         let printed: Value = serde_json::from_str(&printed).expect("a line of JSON");
-        // The newest list of its kind is held before.
+        // The newest list of this kind is already held.
         let rows = if popular.file.contains("OLDER") { 0 } else { popular.rows };
         assert_eq!(printed["accepted"], rows, "{printed}");
     }
@@ -192,7 +192,7 @@ fn ingest_arguments(site: &Site, lists: &[List], options: &[&str]) -> Vec<String
     arguments.extend(options.iter().map(|&option| option.to_owned()));
     match lists[0].kind {
         Kind::Native(_) => {}
-        // Plain names need no --format: the drop date says what they are.
+        // Plain names need no --format, because the drop date identifies them.
         Kind::Names(day) => arguments.extend(["--drop-date".into(), day.to_string()]),
         Kind::Registered(day) => {
             let flags = ["--format", "registered", "--drop-date"].map(String::from);
@@ -208,13 +208,13 @@ fn ingest_arguments(site: &Site, lists: &[List], options: &[&str]) -> Vec<String
     arguments
 }
 
-/// One server's day: asks and compares.
+/// One day of a server: sends queries and compares responses.
 struct Check<'a> {
     seed: u64,
     today: Day,
     model: &'a Model,
     client: Client,
-    /// By kind of query: how many were sent, and how many of the responses held a row.
+    /// Number of queries sent by kind, and of responses with a row.
     full_answers: BTreeMap<&'static str, (usize, usize)>,
     /// Conditions covered by random queries.
     asked: &'a mut BTreeSet<&'static str>,
@@ -249,7 +249,7 @@ impl Check<'_> {
         }
     }
 
-    /// Cases that chance may leave out on some day.
+    /// Sends queries that random ones may leave out on some day.
     fn fixed_questions(&mut self) {
         self.drops("/api/v1/drops", &DropsQuery::default());
         self.export("/api/export/drops", &DropsQuery::default());
@@ -297,7 +297,7 @@ impl Check<'_> {
         }
     }
 
-    /// Every example of data/docs/queries.md, and one for each filter.
+    /// Sends every example of data/docs/queries.md, at least one for each filter.
     fn documented_examples(&mut self) {
         let page = include_str!("../../data/docs/queries.md");
         let examples: Vec<&str> = page
@@ -345,7 +345,7 @@ impl Check<'_> {
         let mut cursor: Option<String> = None;
         loop {
             let joint = if target.contains('?') { '&' } else { '?' };
-            // Few pages of a long list, many of a short one.
+            // Few pages of a long list, many pages of a short one.
             let limit = (expected.len() / 8 + 1 + rng.below(20)).min(1_000);
             let mut page = format!("{target}{joint}fields=name&limit={limit}");
             if let Some(cursor) = &cursor {
@@ -399,8 +399,8 @@ impl Check<'_> {
         }
     }
 
-    /// A name that is not registrable is refused with the reason (§1), in the shape of parameter
-    /// errors (§3).
+    /// Checks that a name that is not registrable is refused with the reason (§1), in the format of
+    /// parameter errors (§3).
     fn bad_name(&mut self, name: &str) {
         let target = format!("/api/v1/domain/{name}");
         let response = self.client.get(&target);
@@ -481,7 +481,7 @@ impl Check<'_> {
         *held_something += usize::from(full);
     }
 
-    /// A test with mostly empty responses would compare nothing.
+    /// Asserts that enough responses held a row: mostly empty ones would prove nothing.
     fn assert_that_answers_held_something(&self) {
         for (kind, (asked, full)) in &self.full_answers {
             assert!(full * 4 > *asked, "{kind}: {full} of {asked} answers held a row");

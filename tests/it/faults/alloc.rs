@@ -1,5 +1,5 @@
-//! Counts what a thread allocates, so that a test can say that damaged bytes ask for no more memory
-//! than sound ones.
+//! Counts what a thread allocates, so that tests can assert that damaged bytes need no more memory than
+//! intact ones.
 #![expect(
     unsafe_code,
     reason = "an allocator is an unsafe trait; this one hands all on to the system's"
@@ -14,20 +14,20 @@ struct Counting;
 static ALLOCATOR: Counting = Counting;
 
 thread_local! {
-    /// Bytes this thread holds now, and the most it held since the last look. Memory allocated by one thread and freed
-    /// by another is counted wrongly, but one thread reads a journal.
+    /// Bytes that this thread holds now, and the peak since it was last read. Memory that one thread
+    /// allocates and another frees is counted wrongly, but a single thread reads a journal.
     static HELD: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
 }
 
 fn count(bytes: isize) {
-    // A thread that ends frees its memory after its counter is gone.
+    // A thread that ends frees memory after its counter is gone.
     let _ = HELD.try_with(|held| {
         let (now, most) = held.get();
         held.set((now + bytes, most.max(now + bytes)));
     });
 }
 
-/// The most memory in bytes that this thread held during `run`, beyond what it held before.
+/// Returns the peak memory in bytes of this thread during `run`, beyond what it held before.
 pub fn most_during<T>(run: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.with(|held| {
         let (now, _) = held.get();
@@ -39,29 +39,29 @@ pub fn most_during<T>(run: impl FnOnce() -> T) -> (T, usize) {
     (result, usize::try_from(most - before).unwrap_or(0))
 }
 
-// SAFETY: every call goes to the system's allocator, unchanged.
+// SAFETY: every call is passed to the system's allocator, unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract is the same.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-(layout.size() as isize));
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract is the same.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size as isize - layout.size() as isize);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's contract is the same.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }

@@ -4,16 +4,16 @@
 use super::disk::{Chooser, Disk};
 use crate::common::rng::Rng;
 
-/// Number of states that are tried.
+/// Number of states to try.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// All, if there are no more than this.
+    /// All states are tried if they are no more than this.
     pub all_up_to: usize,
-    /// Sample size otherwise.
+    /// Number of sampled states otherwise.
     pub samples: usize,
 }
 
-/// Possible contents of `disk` after a power loss.
+/// Returns possible contents of `disk` after a power loss.
 pub fn images(disk: &Disk, effort: Effort, rng: &mut Rng) -> Vec<Disk> {
     let mut counter = Counter::default();
     let newest = disk.crash(&mut counter);
@@ -91,19 +91,19 @@ impl Chooser for Odometer {
     }
 }
 
-/// The sorts of ways.
+/// Kinds of samples.
 enum Sort {
     /// Nothing was kept.
     Oldest,
-    /// Each was kept with this probability in percent, or else reverted to any earlier state.
+    /// Each change was kept with this probability in percent, or else reverted to any earlier state.
     Coin(usize),
-    /// The first ones were kept, later ones lost.
+    /// The first changes were kept, later ones lost.
     First(usize),
-    /// All but the first ones were kept.
+    /// All but the first changes were kept.
     Last(usize),
-    /// All but this one were kept.
+    /// All but this change were kept.
     AllBut(usize),
-    /// This one alone was kept.
+    /// Only this change was kept.
     Only(usize),
     /// Pages were kept or lost as a whole.
     Pages(u64),
@@ -116,7 +116,7 @@ struct Sampler {
 }
 
 impl Sampler {
-    /// The `at`-th sample of a crash with about this many choices. The sorts take turns.
+    /// Creates the `at`-th sample of a crash with about this many choices. The kinds take turns.
     fn new(at: usize, choices: usize, rng: &mut Rng) -> Sampler {
         let seed = rng.below(usize::MAX) as u64;
         let place = rng.below(choices.max(1));

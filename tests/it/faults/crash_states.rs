@@ -1,4 +1,4 @@
-//! The power goes, at every call of short lives of a journal, and at every call of the recovery.
+//! Power loss at every call of short lives of a journal, and at every call of the recovery.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,13 +14,13 @@ use super::{cores, in_parallel};
 use crate::common::rng::Rng;
 use crate::common::runs::{full, say, seed};
 
-/// Small, so that a short life has several segments.
+/// Segment sizes, small enough that a short life has several segments.
 const SEGMENT_BYTES: [u64; 3] = [1_024, 2_048, 4_096];
 const STEPS: usize = 8;
-/// Between marks that a thread of their own writes: at other moments in each run.
+/// Pause between marks of the background thread: marks are written at other moments in each run.
 const MARK_PAUSE: Duration = Duration::from_millis(1);
 
-/// Runs a script on an empty disk, and says what happened.
+/// Runs a script on an empty disk, and returns the disk with all events.
 fn live(steps: &[Step], shape: Shape) -> (Disk, Vec<Event>) {
     let start = Disk::with_dir(ABOVE.as_ref());
     let fs = SimFs::sound(start.clone());
@@ -31,7 +31,7 @@ fn live(steps: &[Step], shape: Shape) -> (Disk, Vec<Event>) {
     (start, fs.events())
 }
 
-/// Crashes scripts until there were `images`; returns how many there were, and how many were opened.
+/// Crashes scripts until `images` were tried; returns the number tried and the number opened.
 fn crash_scripts(seed: u64, depths: &[Depth], images: u64) -> (u64, u64) {
     let (tried, opened) = (AtomicU64::new(0), AtomicU64::new(0));
     in_parallel(cores(), usize::MAX, |at| {

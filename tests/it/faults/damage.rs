@@ -1,7 +1,6 @@
-//! Bytes that change on the disk: each bit, each length, each file of a journal that was left in
-//! order, and records, pages and files that moved. Every one is refused, or all that was
-//! acknowledged is read all the same; never anything else, and never with more memory than the files
-//! have bytes.
+//! Damage at rest: every bit, every length and every file of a journal that was closed cleanly, and
+//! records, pages and files that moved. Each case is refused, or all acknowledged data is still read;
+//! never anything else, and never with more memory than the files have bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -28,27 +27,27 @@ const MARK: &str = "MARK";
 const MARK_SLOT_BYTES: usize = 64;
 const MARK_SLOT_APART: usize = 2_048;
 const SHAPE: Shape = Shape::inline(4_096);
-/// Small ones, of [`store::payload`]: every bit of every record is turned.
+/// Number of small sizes of [`store::payload`]: every bit of every record is flipped.
 const SIZES: usize = 5;
-/// Beyond twice the files: a chunk of the greatest length, and the buffer a snapshot is read through.
+/// Memory beyond twice the files: a chunk of the maximum length, and the buffer that reads a snapshot.
 const MEMORY_BYTES_MAX: usize = (2 << 20) + (256 << 10);
-/// How long the commit mark may take to follow. No more than a limit for a hang.
+/// Deadline of the commit mark, which only detects a hang.
 const MARK_WAIT_MAX: Duration = Duration::from_secs(20);
 /// One in this many damaged folders is opened for writing; the others are only read.
 const OPEN_ONE_IN: usize = 97;
 
-/// A journal's folder, and what is in it.
+/// A journal's folder and its contents.
 struct Sample {
     files: Files,
     disk: Disk,
     ids: Vec<u32>,
     payloads: Vec<Vec<u8>>,
-    /// The folder as it was at a few earlier moments.
+    /// The folder at a few earlier moments.
     earlier: Vec<Files>,
 }
 
-/// A journal of `records`, each acknowledged on its own, with a snapshot after those listed. It is
-/// idle: its mark names the last record.
+/// Creates a journal of `records`, each acknowledged by itself, with a snapshot after the listed ones.
+/// It is idle: its mark names the last record.
 fn sample(records: usize, snapshots: &[usize], first: u32) -> Sample {
     let fs = SimFs::sound(Disk::with_dir(ABOVE.as_ref()));
     let mut store = Store::open(&fs, SHAPE, first);
@@ -74,10 +73,10 @@ fn sample(records: usize, snapshots: &[usize], first: u32) -> Sample {
 /// Compares the data read with the acknowledged data, and stores nothing.
 struct Expected<'a> {
     sample: &'a Sample,
-    /// Payloads so far.
+    /// Number of payloads so far.
     read: usize,
-    /// Whether one of them was another. No error: what is wrong with a snapshot of another store
-    /// may show when its records are read, and it counts only if the whole reading ends well.
+    /// Whether any payload differs. This is not an error yet: the mismatch of a foreign snapshot may
+    /// show only when its records are read, and it counts only if the whole read succeeds.
     is_wrong: bool,
 }
 
@@ -106,7 +105,7 @@ fn files_of(fs: &SimFs) -> Files {
     fs.disk().files(DIR.as_ref())
 }
 
-/// Waits until the commit mark has caught up with the log, as it does off the writer's path.
+/// Waits until the commit mark, which is written in the background, has caught up with the log.
 fn wait_for_mark(fs: &SimFs) {
     let deadline = Instant::now() + MARK_WAIT_MAX;
     loop {
@@ -135,7 +134,7 @@ impl Verdicts {
     }
 }
 
-/// Whether a damaged folder must open all the same.
+/// Whether a damaged folder must still open.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Must {
     Open,
@@ -144,7 +143,7 @@ enum Must {
 }
 
 impl Sample {
-    /// The folder with one file changed, or taken away.
+    /// Returns the folder with one file changed or removed.
     fn with(&self, name: &str, content: Option<Content>) -> Files {
         let mut files = self.files.clone();
         match content {
@@ -154,14 +153,14 @@ impl Sample {
         files
     }
 
-    /// The folder with other bytes in one file.
+    /// Returns the folder with one file replaced.
     fn changed(&self, name: &str, content: Content) -> Disk {
         let mut disk = self.disk.clone();
         disk.damage(&Path::new(DIR).join(name), content);
         disk
     }
 
-    /// Reads a damaged folder. `number` chooses those that are opened as well.
+    /// Reads a damaged folder. `number` selects those that are opened as well.
     fn judge(
         &self,
         disk: Disk,
@@ -195,7 +194,7 @@ impl Sample {
         }
     }
 
-    /// As [`Sample::judge`], and opens it.
+    /// As [`Sample::judge`], and opens the folder.
     fn judge_files(
         &self,
         files: &Files,
@@ -226,13 +225,13 @@ impl Sample {
         self.files.keys().filter(|name| name.ends_with(suffix)).cloned().collect()
     }
 
-    /// Permitted outcomes of a flipped bit in that file. A mark can lose one of its two slots, and
-    /// so can a snapshot when the log returns to its predecessor.
+    /// Returns the permitted outcomes of a flipped bit in that file. A mark can lose one of its two
+    /// slots, and so can a snapshot if the log reaches back to its predecessor.
     fn must(name: &str) -> Must {
         if name.ends_with(".seg") { Must::BeSafe } else { Must::Open }
     }
 
-    /// The same of a cut, which may take both slots.
+    /// Returns the permitted outcomes of a cut, which may remove both slots.
     fn must_when_cut(name: &str) -> Must {
         if name == MARK { Must::BeSafe } else { Sample::must(name) }
     }
@@ -242,8 +241,8 @@ fn is_checked(name: &str) -> bool {
     name == MARK || name.ends_with(".seg") || name.ends_with(".snap")
 }
 
-/// Offsets at which a file is damaged: all of its used bytes, and some of the zeros after them. A
-/// mark is two slots among zeros, and a sample of those suffices.
+/// Offsets at which a file is damaged: all of its used bytes, and some of the zeros after them. A mark
+/// is two slots among zeros, of which a sample suffices.
 fn places(name: &str, content: &Content) -> Vec<usize> {
     let end = content.len().min(content.used().next_multiple_of(8) + 64);
     let is_in_slot = |at: &usize| at % MARK_SLOT_APART < MARK_SLOT_BYTES;
@@ -251,7 +250,7 @@ fn places(name: &str, content: &Content) -> Vec<usize> {
     (0..end).filter(is_chosen).collect()
 }
 
-/// Every bit of the chosen files, turned.
+/// Flips every bit of the selected files.
 fn turn_every_bit(sample: &Sample, verdicts: &Verdicts, is_chosen: impl Fn(&str) -> bool) {
     for (name, content) in sample.files.iter().filter(|(name, _)| is_chosen(name)) {
         let places = places(name, content);
@@ -266,7 +265,7 @@ fn turn_every_bit(sample: &Sample, verdicts: &Verdicts, is_chosen: impl Fn(&str)
     }
 }
 
-/// The chosen files, cut at every byte.
+/// Cuts the selected files at every byte.
 fn cut_everywhere(sample: &Sample, verdicts: &Verdicts, is_chosen: impl Fn(&str) -> bool) {
     for (name, content) in sample.files.iter().filter(|(name, _)| is_chosen(name)) {
         let places = places(name, content);
@@ -284,7 +283,7 @@ fn records() -> usize {
     if full() { 1_000 } else { 100 }
 }
 
-/// A journal with two snapshots, of which the log is a part.
+/// Creates a journal with two snapshots, which replace a part of the log.
 fn sample_with_snapshots() -> Sample {
     let records = records() / 4;
     sample(records, &[records / 3, records * 2 / 3], 0)
@@ -379,7 +378,8 @@ fn record_ranges(segment: &[u8]) -> Vec<Range<usize>> {
     ranges
 }
 
-/// A random change of a segment, and what it was. `others` are segments that records may come from.
+/// Changes a segment at random and describes the change. `others` are segments that records may come
+/// from.
 fn mutate(segment: &[u8], others: &[Vec<u8>], rng: &mut Rng) -> (Vec<u8>, String) {
     let ranges = record_ranges(segment);
     let (one, two) = (rng.pick(&ranges).clone(), rng.pick(&ranges).clone());
@@ -424,7 +424,7 @@ fn mutate(segment: &[u8], others: &[Vec<u8>], rng: &mut Rng) -> (Vec<u8>, String
     (bytes, what)
 }
 
-/// Writes other bytes over one aligned piece of `len` bytes.
+/// Overwrites one aligned piece of `len` bytes.
 fn overwrite(
     bytes: &mut [u8],
     len: usize,

@@ -1,19 +1,19 @@
-//! A model of a disk, in memory: what a running system sees, and what a loss of power may leave.
+//! A model of a disk in memory: what a running system sees, and what a power loss may leave.
 //!
 //! In: [`Op`]s, the calls that change something. Out: the files as they read now, and by
-//! [`Disk::crash`] any state the disk may be in after the power went. Pure: the same calls and the
+//! [`Disk::crash`] any state in which the disk may be after a power loss. Pure: the same calls and the
 //! same choices give the same bytes.
 //!
-//! - A write that is not synced is kept or lost, each 512-byte sector for itself, in any order.
-//! - A length is that before or after any change of it since the last sync, independent of the
-//!   bytes; what was never written reads as zeros. Bytes that a cut took do not come back once the
-//!   cut is kept.
-//! - A name made, moved, linked or removed is that for sure once its folder was synced; until then
-//!   each such call is kept or lost for itself.
-//! - A failed sync leaves any part of what was to be synced, and the system forgets that the rest
-//!   never reached the disk: it reads as written, and no later sync writes it.
+//! - Of an unsynced write, each 512-byte sector is kept or lost independently, in any order.
+//! - A file has its length before or after any change since the last sync, independent of its bytes;
+//!   bytes that were never written read as zeros. Truncated bytes do not return once the truncation
+//!   is kept.
+//! - A name that was created, moved, linked or removed is durable once its folder was synced; until
+//!   then, each such call is kept or lost independently.
+//! - A failed sync leaves any part of the data on disk, and the system forgets that the rest never
+//!   reached it: it reads as written, and no later sync writes it.
 //!
-//! Absent: damage (see `damage.rs`), and files longer than memory.
+//! Absent: damage (see `damage.rs`), and files larger than memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -22,44 +22,44 @@ use std::sync::Arc;
 
 use crate::common::rng::Rng;
 
-/// The unit a disk writes or does not write, in bytes.
+/// The unit that a disk writes completely or not at all, in bytes.
 pub const SECTOR: usize = 512;
 
-/// A file, under any of its names.
+/// A file, independent of its names.
 pub type Ino = usize;
 
-/// The bytes of a file. Cheap to copy; zeros at its end take no room.
+/// The bytes of a file. Cheap to copy; zeros at the end take no memory.
 #[derive(Clone, Debug, Default)]
 pub struct Content {
     len: usize,
-    /// At most `len` bytes; all after them are zeros.
+    /// At most `len` bytes; all bytes after them are zeros.
     stored: Arc<Vec<u8>>,
 }
 
 impl Content {
-    /// A file of `bytes`.
+    /// Creates a file of `bytes`.
     pub fn new(bytes: Vec<u8>) -> Content {
         Content { len: bytes.len(), stored: Arc::new(bytes) }
     }
 
-    /// In bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes up to the last that is not zero.
+    /// Returns the length up to the last byte that is not zero.
     pub fn used(&self) -> usize {
         self.stored.len() - trailing_zeros(&self.stored)
     }
 
-    /// Feeds `hasher` with what distinguishes it from other contents.
+    /// Feeds `hasher` with what distinguishes this content from others.
     pub fn digest_into(&self, hasher: &mut blake3::Hasher) {
         hasher.update(&(self.len as u64).to_le_bytes());
         hasher.update(&(self.used() as u64).to_le_bytes());
         hasher.update(&self.stored[..self.used()]);
     }
 
-    /// All bytes, zeros included.
+    /// Returns all bytes, including zeros.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.len);
         bytes.extend_from_slice(&self.stored);
@@ -67,7 +67,7 @@ impl Content {
         bytes
     }
 
-    /// Copies bytes from `offset` on to `out`, and says how many there were.
+    /// Copies bytes from `offset` on to `out`, and returns their number.
     pub fn read_at(&self, offset: usize, out: &mut [u8]) -> usize {
         let count = out.len().min(self.len.saturating_sub(offset));
         out[..count].fill(0);
@@ -78,7 +78,7 @@ impl Content {
         count
     }
 
-    /// Turns one bit.
+    /// Flips one bit.
     pub fn flip(&mut self, bit: usize) {
         let stored = Arc::make_mut(&mut self.stored);
         stored.resize(stored.len().max(bit / 8 + 1), 0);
@@ -99,7 +99,7 @@ impl Content {
         }
     }
 
-    /// Cuts or grows it.
+    /// Truncates or extends the file.
     pub fn truncate(&mut self, len: usize) {
         if len < self.stored.len() {
             Arc::make_mut(&mut self.stored).truncate(len);
@@ -107,7 +107,7 @@ impl Content {
         self.len = len;
     }
 
-    /// The bytes of sector `no`, zeros where the file ends before.
+    /// Returns the bytes of sector `no`, with zeros after the end of the file.
     fn sector(&self, no: usize) -> [u8; SECTOR] {
         let mut bytes = [0; SECTOR];
         let start = no * SECTOR;
@@ -130,7 +130,7 @@ impl PartialEq for Content {
     }
 }
 
-/// Zeros at the end of `bytes`, counted by the block: a file is grown by many at a time.
+/// Counts the zeros at the end of `bytes`, block by block: a file is extended by many zeros at a time.
 fn trailing_zeros(bytes: &[u8]) -> usize {
     const ZEROS: [u8; 4096] = [0; 4096];
     let whole: usize = bytes
@@ -142,14 +142,14 @@ fn trailing_zeros(bytes: &[u8]) -> usize {
     whole + rest.iter().rev().take_while(|byte| **byte == 0).count()
 }
 
-/// A call that changed something, as it went.
+/// A call that changed something, as it was carried out.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// A folder was made.
+    /// A folder was created.
     Mkdir(PathBuf),
-    /// A file was made, or emptied where the name was taken.
+    /// A file was created, or truncated if the name existed.
     Create(PathBuf),
-    /// Bytes were written. For a failed call: those that were.
+    /// Bytes were written; for a failed call, the bytes that reached the disk.
     Write {
         /// The file.
         ino: Ino,
@@ -158,7 +158,7 @@ pub enum Op {
         /// The bytes written.
         bytes: Arc<[u8]>,
     },
-    /// A file was cut or grown.
+    /// A file was truncated or extended.
     Truncate {
         /// The file.
         ino: Ino,
@@ -173,7 +173,7 @@ pub enum Op {
     SyncDir(PathBuf),
     /// A sync of a folder failed; the seed decides which data still reached the disk.
     SyncDirFailed(PathBuf, u64),
-    /// A file got another name, instead of any file that had it.
+    /// A file was renamed, and replaced any file of that name.
     Rename(PathBuf, PathBuf),
     /// A file got a second name.
     HardLink(PathBuf, PathBuf),
@@ -183,12 +183,12 @@ pub enum Op {
 
 /// Decides what a crash leaves.
 pub trait Chooser {
-    /// One of `count` outcomes, from 0, what there was before, to `count - 1`, the newest. `unit` is
-    /// the same for what lies in one 4 KiB page.
+    /// Chooses one of `count` outcomes, from 0, the old state, to `count - 1`, the newest. `unit` is
+    /// the same for all sectors of a 4 KiB page.
     fn choose(&mut self, count: usize, unit: u64) -> usize;
 }
 
-/// A disk and what the system holds of it in memory.
+/// A disk and the data that the system holds in memory for it.
 #[derive(Clone, Debug, Default)]
 pub struct Disk {
     files: Vec<File>,
@@ -236,7 +236,7 @@ enum NameChange {
 }
 
 impl Disk {
-    /// A disk with the folder `dir` alone, and those above it.
+    /// Creates a disk that has only the folder `dir` and those above it.
     pub fn with_dir(dir: &Path) -> Disk {
         let mut disk = Disk::default();
         for above in dir.ancestors() {
@@ -246,9 +246,10 @@ impl Disk {
         disk
     }
 
-    /// Does `op`.
+    /// Carries out `op`.
     ///
     /// # Errors
+    ///
     /// Errors of a system, of the kinds that the journal distinguishes.
     pub fn apply(&mut self, op: &Op) -> io::Result<()> {
         match op {
@@ -267,23 +268,25 @@ impl Disk {
         Ok(())
     }
 
-    /// The file of that name.
+    /// Returns the file of that name.
     ///
     /// # Errors
+    ///
     /// Not found.
     pub fn ino(&self, path: &Path) -> io::Result<Ino> {
         let (dir, name) = split(path);
         self.dir(dir)?.now.get(name).copied().ok_or_else(not_found)
     }
 
-    /// Contents of a file as the running system reads it.
+    /// Returns the content of a file as the running system reads it.
     pub fn content(&self, ino: Ino) -> &Content {
         &self.files[ino].now
     }
 
-    /// Entries of a folder: files and folders.
+    /// Returns the entries of a folder: files and folders.
     ///
     /// # Errors
+    ///
     /// Not found.
     pub fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
         let files = self.dir(dir)?.now.keys().map(|name| dir.join(name));
@@ -296,20 +299,20 @@ impl Disk {
         self.dirs.contains_key(dir)
     }
 
-    /// All files in `dir` by name, as the running system reads them.
+    /// Returns all files in `dir` by name, as the running system reads them.
     pub fn files(&self, dir: &Path) -> BTreeMap<String, Content> {
         let names = self.dirs.get(dir).map(|dir| &dir.now);
         let named = names.into_iter().flatten();
         named.map(|(name, ino)| (name.clone(), self.files[*ino].now.clone())).collect()
     }
 
-    /// How long the files in `dir` are, in all.
+    /// Returns the total length of the files in `dir`.
     pub fn bytes_in(&self, dir: &Path) -> usize {
         let names = self.dirs.get(dir).map(|dir| dir.now.values());
         names.into_iter().flatten().map(|ino| self.files[*ino].now.len()).sum()
     }
 
-    /// A disk on which everything is durable: `dir` with these files.
+    /// Creates a disk on which everything is durable: `dir` with these files.
     pub fn of_files(dir: &Path, files: &BTreeMap<String, Content>) -> Disk {
         let mut disk = Disk::with_dir(dir);
         for (name, content) in files {
@@ -318,7 +321,7 @@ impl Disk {
         disk
     }
 
-    /// Puts a file on the disk, durable, instead of any of that name.
+    /// Puts a file on the disk, durably, and replaces any file of that name.
     pub fn put(&mut self, path: &Path, content: Content) {
         let (dir, name) = split(path);
         let ino = self.files.len();
@@ -328,13 +331,13 @@ impl Disk {
         dir.durable.insert(name.to_owned(), ino);
     }
 
-    /// Gives a file other bytes, as damage does.
+    /// Replaces a file's bytes, as damage does.
     pub fn damage(&mut self, path: &Path, content: Content) {
         let ino = self.ino(path).expect("the file is there");
         self.files[ino] = File { now: content.clone(), durable: content, pending: Vec::new() };
     }
 
-    /// One possible state of the disk after a power loss.
+    /// Returns one possible state of the disk after a power loss.
     pub fn crash(&self, chooser: &mut dyn Chooser) -> Disk {
         let mut left = Disk { files: vec![File::default(); self.files.len()], ..Disk::default() };
         let mut gone: Vec<&Path> = Vec::new();
@@ -446,7 +449,7 @@ impl File {
         self.pending.push(Change { kind: ChangeKind::Length, after: self.now.clone() });
     }
 
-    /// Makes durable what is pending and nothing else: what an earlier sync gave up on stays lost.
+    /// Makes pending changes durable; data that an earlier failed sync gave up stays lost.
     fn sync(&mut self) {
         self.durable = self.crash(0, &mut Newest);
         self.pending.clear();
@@ -478,7 +481,7 @@ impl File {
         left
     }
 
-    /// The kept length, and the number of its pending changes that are kept.
+    /// Returns the length that is kept, and the number of its pending changes that are kept.
     fn crash_length(&self, ino: Ino, chooser: &mut dyn Chooser) -> (usize, usize) {
         let mut lengths = vec![(self.durable.len, 0)];
         for (at, change) in self.pending.iter().enumerate() {
@@ -489,7 +492,7 @@ impl File {
         }
         match lengths.len() {
             1 => (self.durable.len, self.pending.len()),
-            // Later writes, kept or lost, do not change the last length.
+            // Whether later writes are kept does not change the last length.
             count => match chooser.choose(count, unit_of_page(ino, 0)) {
                 last if last + 1 == count => (lengths[last].0, self.pending.len()),
                 chosen => lengths[chosen],
@@ -497,7 +500,8 @@ impl File {
         }
     }
 
-    /// Possible contents of sector `no` when the first `kept` changes of the length were kept.
+    /// Returns the possible contents of sector `no` if the first `kept` changes of the length were
+    /// kept.
     fn versions(&self, no: usize, kept: usize) -> Vec<[u8; SECTOR]> {
         let mut versions = vec![self.durable.sector(no)];
         let (first, end) = (no * SECTOR, (no + 1) * SECTOR);

@@ -1,5 +1,5 @@
-//! Replays the calls to a disk, cuts the power at each of them, and opens what is left. It must
-//! open and hold everything that was acknowledged, and no partial record.
+//! Replays the calls to a disk, loses power at each of them, and opens the result. It must open and
+//! hold everything that was acknowledged, and no partial record.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,15 +9,15 @@ use super::fs::{Event, Note, SimFs};
 use super::store::{self, DIR, Ledger, Shape};
 use crate::common::rng::Rng;
 
-/// How much is tried at one depth: 0 is a crash of a journal at work, 1 a crash of the recovery from
+/// How much is tried at one depth: 0 is a crash of a running journal, 1 a crash of the recovery from
 /// it, and so on.
 #[derive(Clone, Copy, Debug)]
 pub struct Depth {
-    /// Percentage of calls that are crashed at.
+    /// Percentage of calls with a crash.
     pub percent: usize,
-    /// At each of them.
+    /// Crash states at each of them.
     pub effort: Effort,
-    /// Number of recoveries, in 1,000, that are crashed in turn.
+    /// Number of recoveries in 1,000 that are crashed in turn.
     pub deeper_per_mille: usize,
 }
 
@@ -27,25 +27,25 @@ pub struct Explorer<'a> {
     pub depths: &'a [Depth],
     /// Shape of the journal.
     pub shape: Shape,
-    /// Context to print with a failure.
+    /// Context that is printed with a failure.
     pub context: String,
-    /// Ways to lose power that were tried.
+    /// Number of crash images tried.
     pub images: u64,
-    /// Images opened: the others equal one opened before.
+    /// Number of images opened; the others equal one that was opened before.
     pub opened: u64,
     rng: Rng,
     seen: HashMap<[u8; 32], Vec<u32>>,
 }
 
 impl<'a> Explorer<'a> {
-    /// Nothing tried yet.
+    /// Creates an explorer that has tried nothing yet.
     pub fn new(depths: &'a [Depth], shape: Shape, seed: u64, context: String) -> Self {
         let (rng, seen) = (Rng::new(seed), HashMap::new());
         Explorer { depths, shape, context, images: 0, opened: 0, rng, seen }
     }
 
-    /// Crashes a run from the state `start` at each of its calls. `ledger` is what the caller of
-    /// the journal knew at `start`.
+    /// Crashes a run from the state `start` at each of its calls. `ledger` is the knowledge of the
+    /// journal's caller at `start`.
     pub fn explore(&mut self, start: &Disk, events: &[Event], ledger: &Ledger, depth: usize) {
         let (mut disk, mut ledger) = (start.clone(), ledger.clone());
         for (at, event) in events.iter().enumerate() {
@@ -100,13 +100,13 @@ impl<'a> Explorer<'a> {
         memory.ids
     }
 
-    /// A recovery that is killed at any call and run again ends with the same bytes as `whole`, which
-    /// was not.
+    /// Checks that a recovery that is killed at any call and repeated ends with the same bytes as
+    /// `whole`, which was not killed.
     fn fixpoint(&mut self, start: &Disk, events: &[Event], epoch: u32, whole: &Disk) {
         let mut disk = start.clone();
         for (at, event) in events.iter().enumerate() {
             let Event::Op(op) = event else { break };
-            // A store that has no segment yet has no identity yet: it is drawn when one is made.
+            // A store without a segment has no identity yet: it is drawn when the first one is created.
             if self.rng.chance(30) && !segments(&disk).is_empty() {
                 let fs = SimFs::sound(disk.clone());
                 match store::open(&fs, self.shape) {
@@ -135,8 +135,8 @@ impl<'a> Explorer<'a> {
     }
 }
 
-/// The segments on a disk, without the zeros after the last record: they are not part of the log,
-/// and how many there are depends on where the file was grown from.
+/// Returns the segments on a disk without the zeros after the last record: they are not part of the
+/// log, and their number depends on where the file was extended from.
 fn segments(disk: &Disk) -> BTreeMap<String, Content> {
     let mut files = disk.files(DIR.as_ref());
     files.retain(|name, _| name.ends_with(".seg"));
@@ -154,7 +154,7 @@ fn digest(disk: &Disk) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// The last things that happened, for people.
+/// Describes the last events for a failure message.
 pub fn describe_last(events: &[Event]) -> String {
     let last = &events[events.len().saturating_sub(60)..];
     last.iter().map(|event| format!("  {}\n", describe(event))).collect()
@@ -171,10 +171,11 @@ fn describe(event: &Event) -> String {
     }
 }
 
-/// Whether each append was synced before it was applied, and nothing was written to or synced again
-/// after a sync of it failed.
+/// Checks that each append was synced before it was applied, and that no file was written or synced
+/// again after its sync failed.
 ///
 /// # Errors
+///
 /// The violation.
 pub fn check_order(start: &Disk, events: &[Event]) -> Result<(), String> {
     let mut order = Order::default();
@@ -206,7 +207,7 @@ pub fn check_order(start: &Disk, events: &[Event]) -> Result<(), String> {
 #[derive(Default)]
 struct Order {
     appends: HashMap<u32, Stage>,
-    /// Files a sync of which failed since the journal was opened.
+    /// Files whose sync failed since the journal was opened.
     failed: Vec<Ino>,
 }
 
@@ -238,7 +239,7 @@ impl Order {
 
     fn applied(&mut self, id: u32) -> Result<(), String> {
         match self.appends.remove(&id) {
-            // Lazy ones are not in the list.
+            // Lazy appends are not in the list.
             None | Some(Stage::Synced) => Ok(()),
             Some(Stage::Given) => Err(format!("{id} was applied and never written")),
             Some(Stage::Written(_)) => Err(format!("{id} was applied before it was synced")),

@@ -1,5 +1,5 @@
-//! Every call of a journal's life fails once, in every way: nothing acknowledged is lost, nothing is
-//! acknowledged after a failed sync, a full disk is survived, and the next open is sound.
+//! Every call of a journal's life fails once, in every way: no acknowledged data is lost, nothing is
+//! acknowledged after a failed sync, a full disk is survived, and the next open works.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -17,15 +17,15 @@ use crate::common::rng::Rng;
 use crate::common::runs::{full, say, seed};
 
 const SHAPE: Shape = Shape::inline(2_048);
-/// A journal on a full disk looks for room by the clock: most of a case is waiting.
+/// A journal on a full disk probes for space by the clock, so most of a case is waiting.
 const THREADS: usize = 16;
-/// How long a journal may take to find the room again. No more than a limit for a hang.
+/// Deadline for a journal to notice free space, which only detects a hang.
 const ROOM_WAIT_MAX: Duration = Duration::from_secs(20);
 
-/// The crash states of each case: a few, of many cases.
+/// Crash states of each case: few, since there are many cases.
 const EFFORT: Effort = Effort { all_up_to: 4, samples: 3 };
 
-/// A life with everything in it.
+/// Returns a life with every kind of step.
 fn whole_life() -> Vec<Step> {
     vec![
         Step::Append(2),
@@ -58,7 +58,7 @@ fn faults(call: Call) -> Vec<Fault> {
     faults
 }
 
-/// Each call of `steps`, failing in each way.
+/// Returns a plan for each call of `steps` and each way to fail.
 fn plans(steps: &[Step]) -> Vec<Plan> {
     let fs = SimFs::new(Disk::with_dir(ABOVE.as_ref()), None, 0);
     let mut store = Store::open(&fs, SHAPE, 0);
@@ -95,7 +95,7 @@ impl Case<'_> {
         self.judge(&start, &fs.events())
     }
 
-    /// An open that failed is tried again, with room on the disk: one call fails, not two.
+    /// Repeats a failed open, with space on the disk: only one call fails.
     fn open_again(&self, store: &mut Store) {
         if store.journal.is_none() {
             store.fs.free_space();
@@ -105,20 +105,20 @@ impl Case<'_> {
         }
     }
 
-    /// Frees the disk; says whether appends are taken, without a restart.
+    /// Frees the disk; returns whether appends succeed again, without a restart.
     fn make_room(&self, store: &mut Store) -> bool {
         self.append_with_room(store, 2).is_none()
     }
 
-    /// Appends, on a disk that is freed as often as the journal finds it full.
+    /// Appends, and frees the disk as often as the journal finds it full.
     fn append_with_room(&self, store: &mut Store, records: usize) -> Option<AppendError> {
         let deadline = Instant::now() + ROOM_WAIT_MAX;
         loop {
-            // Each time: the call that finds it full may be one of these.
+            // Freed each time, because the call that finds the disk full may be one of these.
             store.fs.free_space();
             match store.append(records) {
                 Some(AppendError::DiskFull) if Instant::now() < deadline => {
-                    // The journal looks for room four times a second.
+                    // The journal probes for space four times a second.
                     thread::park_timeout(Duration::from_millis(20));
                 }
                 Some(AppendError::DiskFull) => self.fail("finds no room", &store.fs.events()),
@@ -140,7 +140,7 @@ impl Case<'_> {
             let text = format!("reads {:?} after {held:?}", store.ids());
             self.fail(&text, &store.fs.events());
         }
-        // The failing call may only have come now.
+        // The planned call may have failed only now.
         let was_struck = store.fs.has_struck();
         if let Some(err) = self.append_with_room(store, 1)
             && was_struck
@@ -169,7 +169,7 @@ impl Case<'_> {
     }
 }
 
-/// An append that was applied, and so acknowledged, although a sync of a segment had failed.
+/// Returns an append that was applied, and so acknowledged, although a sync of a segment had failed.
 fn applied_after_failed_sync(events: &[Event]) -> Option<u32> {
     let mut segments = Vec::new();
     let mut is_poisoned = false;

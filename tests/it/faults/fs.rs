@@ -1,7 +1,6 @@
-//! [`SimFs`]: the journal's disk, in memory, with a record of all that was done to it, in which any
-//! call can be made to fail.
+//! [`SimFs`]: the journal's disk in memory. It records all calls, and any call can be made to fail.
 //!
-//! In: the calls of the journal, and notes of what its caller was promised. Out: one [`Event`] for each,
+//! In: the calls of the journal, and notes about responses to its caller. Out: one [`Event`] for each,
 //! in order, from which [`Disk`] can restore any moment of the run.
 
 use std::collections::BTreeSet;
@@ -17,7 +16,7 @@ use crate::common::rng::Rng;
 /// The kinds of calls that can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Call {
-    /// A folder is made.
+    /// A folder is created.
     Mkdir,
     /// A folder is listed.
     List,
@@ -25,13 +24,13 @@ pub enum Call {
     Read,
     /// A file is opened for reading.
     OpenRead,
-    /// A file is made.
+    /// A file is created.
     Create,
     /// A file is opened for writing.
     Open,
     /// Bytes are written.
     Write,
-    /// A file is cut.
+    /// A file is truncated.
     Truncate,
     /// A file's bytes are synced.
     SyncData,
@@ -52,7 +51,7 @@ pub enum Call {
 }
 
 impl Call {
-    /// All of them.
+    /// All kinds of calls.
     pub const ALL: [Call; 16] = [
         Call::Mkdir,
         Call::List,
@@ -72,7 +71,7 @@ impl Call {
         Call::IsOurs,
     ];
 
-    /// Whether the call needs room on the disk, so that it may fail with a full disk.
+    /// Whether the call needs space on the disk, so that it may fail with a full disk.
     pub fn needs_room(self) -> bool {
         matches!(
             self,
@@ -88,40 +87,40 @@ impl Call {
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The device has an error (EIO). Any part of a write may have landed.
+    /// The device has an error (EIO). Any part of a write may have reached the disk.
     Io,
-    /// The system was interrupted (EINTR).
+    /// The call was interrupted (EINTR).
     Interrupted,
-    /// There is no room (ENOSPC), for this one call. The first part of a write landed.
+    /// There is no space (ENOSPC), for this one call. The first part of a write reached the disk.
     NoRoom,
-    /// There is no room from this call on, until [`SimFs::free_space`].
+    /// There is no space from this call on, until [`SimFs::free_space`].
     Full,
 }
 
 /// The `nth` call of a kind, from 1, fails.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Which kind.
+    /// The kind of call.
     pub call: Call,
-    /// Which of them.
+    /// Its number, from 1.
     pub nth: u64,
-    /// How.
+    /// The failure.
     pub fault: Fault,
 }
 
-/// The recorded call.
+/// A recorded event.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// Something changed on the disk.
     Op(Op),
-    /// The caller of the journal wrote something or got a response.
+    /// The caller of the journal submitted something or got a response.
     Note(Note),
 }
 
 /// Calls of the journal's user, and their outcomes. Payloads have numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// An append is about to be made.
+    /// An append is about to be submitted.
     Submitted {
         /// Number of its payload.
         id: u32,
@@ -130,33 +129,33 @@ pub enum Note {
     },
     /// Its `apply` ran.
     Applied(u32),
-    /// It was answered: durable.
+    /// It was acknowledged as durable.
     Acked(u32),
-    /// It was answered: not written, for want of room.
+    /// It was refused for lack of space.
     NoRoom(u32),
     /// It failed with an error that leaves its outcome open.
     Failed(u32),
     /// A journal is about to be opened.
     Opening,
-    /// A journal was opened and held these.
+    /// A journal was opened and held these payloads.
     Opened(Vec<u32>),
-    /// A snapshot of these, or a clean close after them, was answered: they are durable.
+    /// A snapshot of these, or a clean close after them, was acknowledged: they are durable.
     Durable(Vec<u32>),
 }
 
-/// The disk of one running system. Copies are the same disk.
+/// The disk of one running system. Clones share the disk.
 #[derive(Clone)]
 pub struct SimFs(Arc<Mutex<Inner>>);
 
 struct Inner {
     disk: Disk,
     events: Vec<Event>,
-    /// Calls of each kind so far, those that failed among them.
+    /// Number of calls of each kind so far, including failed ones.
     calls: [u64; Call::ALL.len()],
     plan: Option<Plan>,
-    /// Whether the plan's call came.
+    /// Whether the planned call has failed.
     has_struck: bool,
-    /// Whether calls may fail, so that each counts.
+    /// Whether calls may fail, so that each is counted.
     may_fail: bool,
     is_full: bool,
     locked: BTreeSet<PathBuf>,
@@ -164,14 +163,14 @@ struct Inner {
 }
 
 impl SimFs {
-    /// A system that starts on `disk`, on which everything is durable. What a failed call leaves is
-    /// drawn from `seed`.
+    /// Creates a system that starts on `disk`, on which everything is durable. `seed` decides what a
+    /// failed call leaves.
     pub fn new(disk: Disk, plan: Option<Plan>, seed: u64) -> SimFs {
         SimFs::with(disk, plan, true, seed)
     }
 
-    /// A system that starts on `disk` and in which no call fails: it is not to be slowed down by
-    /// counting how often a file was read from.
+    /// Creates a system that starts on `disk` and in which no call fails, so that calls need not be
+    /// counted.
     pub fn sound(disk: Disk) -> SimFs {
         SimFs::with(disk, None, false, 0)
     }
@@ -195,27 +194,27 @@ impl SimFs {
         self.lock_inner().events.push(Event::Note(note));
     }
 
-    /// All that happened.
+    /// Returns all events.
     pub fn events(&self) -> Vec<Event> {
         self.lock_inner().events.clone()
     }
 
-    /// How often a kind of call was made.
+    /// Returns the number of calls of a kind.
     pub fn calls(&self, call: Call) -> u64 {
         self.lock_inner().calls[call as usize]
     }
 
-    /// Whether the call of the plan has come.
+    /// Whether the planned call has failed.
     pub fn has_struck(&self) -> bool {
         self.lock_inner().has_struck
     }
 
-    /// Ends [`Fault::Full`]; says whether there was anything to end.
+    /// Ends [`Fault::Full`]; returns whether the disk was full.
     pub fn free_space(&self) -> bool {
         std::mem::take(&mut self.lock_inner().is_full)
     }
 
-    /// The disk as it is now.
+    /// Returns the disk as it is now.
     pub fn disk(&self) -> Disk {
         self.lock_inner().disk.clone()
     }
@@ -241,7 +240,7 @@ impl Inner {
         if self.is_full && needs_room { Err(Fault::Full) } else { Ok(()) }
     }
 
-    /// A call that does nothing when it fails.
+    /// Makes a call that has no effect if it fails.
     fn plain(&mut self, call: Call, op: Option<Op>) -> io::Result<()> {
         self.count(call, false).map_err(error)?;
         match op {
@@ -282,8 +281,8 @@ impl Inner {
         fault.map_or(Ok(()), |fault| Err(error(fault)))
     }
 
-    /// How much of a failed write is on disk: a system copies block by block, so the end of it is
-    /// at a border of sectors, if it is not all or nothing.
+    /// Returns how much of a failed write is on disk. A system copies block by block, so the end is at
+    /// a sector border, unless everything or nothing was written.
     fn landed(&mut self, len: usize, offset: usize) -> usize {
         let borders = (offset + len).div_ceil(SECTOR) - offset / SECTOR + 1;
         let border = (offset / SECTOR + self.rng.below(borders)) * SECTOR;

@@ -1,7 +1,7 @@
 //! A journal on a [`SimFs`], its caller, and what the caller may expect to find again.
 //!
-//! The caller's state is the list of the numbers of all payloads, in order; a payload is made from
-//! its number alone, so that a state says which records made it and whether each was whole.
+//! The caller's state is the list of the numbers of all payloads, in order. A payload is derived from
+//! its number only, so a state shows which records led to it and whether each was complete.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -16,7 +16,7 @@ use crate::common::rng::Rng;
 
 /// The folder of the journal. Its parent already exists.
 pub const DIR: &str = "/data/journal";
-/// Where [`DIR`] is made.
+/// The folder that contains [`DIR`].
 pub const ABOVE: &str = "/data";
 
 const KIND: Kind = match Kind::for_caller(16) {
@@ -27,10 +27,10 @@ const KIND: Kind = match Kind::for_caller(16) {
 const IDS_IN_CHUNK: usize = 16;
 const MARK_BYTES: usize = 12;
 
-/// The sizes of payloads. A payload's number modulo 8 is its place here.
+/// Sizes of payloads; a payload's number modulo 8 is its index here.
 const SIZES: [usize; 8] = [0, 3, 9, 20, 40, 300, 700, 1_400];
 
-/// The payload of a number: a mark that names it, then bytes that follow from it, all zeros in one
+/// Returns the payload of a number: a mark that names it, then bytes derived from it, all zeros in one
 /// of four.
 pub fn payload(id: u32) -> Vec<u8> {
     let mut bytes = format!("<<{id:08x}>>").into_bytes();
@@ -46,7 +46,7 @@ pub fn payload(id: u32) -> Vec<u8> {
     bytes
 }
 
-/// The numbers of the payloads that are named in `bytes`.
+/// Returns the numbers of the payloads that are named in `bytes`.
 pub fn marks(bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
     memchr::memchr_iter(b'<', bytes).filter_map(|at| {
         let mark = bytes.get(at..at + MARK_BYTES)?;
@@ -64,7 +64,7 @@ fn id_of(mark: &[u8]) -> Option<u32> {
 pub struct Memory {
     /// Numbers of payloads, in order.
     pub ids: Vec<u32>,
-    /// After the last record, where one was read or applied since the snapshot.
+    /// The position after the last record, if one was read or applied since the snapshot.
     pub position: Option<Position>,
 }
 
@@ -95,22 +95,22 @@ impl Replay for Memory {
 /// Actions of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Appends one payload, of the size of that number, and waits.
+    /// Appends one payload of this size, and waits.
     Append(usize),
-    /// Appends several that wait together, and waits.
+    /// Appends several payloads that share a sync, and waits.
     Group(Vec<usize>),
-    /// Appends one and does not wait.
+    /// Appends one payload and does not wait.
     Lazy(usize),
     /// Snapshots the state.
     Snapshot,
-    /// Ends the journal, in order or not, and opens it again.
+    /// Ends the journal, cleanly or not, and opens it again.
     Reopen {
-        /// By [`Journal::close`].
+        /// Whether [`Journal::close`] ends it.
         is_clean: bool,
     },
 }
 
-/// A short life of a journal, drawn at random.
+/// Draws a short life of a journal at random.
 pub fn script(rng: &mut Rng, steps: usize) -> Vec<Step> {
     (0..steps)
         .map(|_| match rng.below(16) {
@@ -133,13 +133,14 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// With marks that are written at the same places each time.
+    /// Writes marks inline, so that they come at the same points each time.
     pub const fn inline(segment_bytes: u64) -> Shape {
         Shape { segment_bytes, marking: Marking::Inline }
     }
 }
 
-/// Options of a journal on `fs`. The clock stands, so that the same appends give the same bytes.
+/// Returns the options of a journal on `fs`. The clock stands still, so that the same appends give the
+/// same bytes.
 pub fn options(fs: &SimFs, shape: Shape) -> Options {
     Options {
         dir: DIR.into(),
@@ -150,9 +151,10 @@ pub fn options(fs: &SimFs, shape: Shape) -> Options {
     }
 }
 
-/// Opens the journal on `fs`, and says what it held.
+/// Opens the journal on `fs`, and returns its contents.
 ///
 /// # Errors
+///
 /// The journal's own.
 pub fn open(fs: &SimFs, shape: Shape) -> Result<(Journal, Recovery, Memory), JournalError> {
     let mut memory = Memory::default();
@@ -164,7 +166,7 @@ pub fn open(fs: &SimFs, shape: Shape) -> Result<(Journal, Recovery, Memory), Jou
 pub struct Store {
     /// The disk.
     pub fs: SimFs,
-    /// The journal; `None` when the last open failed.
+    /// The journal; `None` if the last open failed.
     pub journal: Option<Journal>,
     memory: Arc<Mutex<Memory>>,
     shape: Shape,
@@ -180,7 +182,7 @@ impl Store {
         store
     }
 
-    /// State of the caller in memory.
+    /// Returns the state of the caller in memory.
     pub fn ids(&self) -> Vec<u32> {
         self.memory().ids.clone()
     }
@@ -189,7 +191,7 @@ impl Store {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does one step. The outcome is recorded; an error does not end the run.
+    /// Performs one step. The outcome is recorded; an error does not end the run.
     pub fn step(&mut self, step: &Step) {
         match step {
             Step::Append(size) => {
@@ -210,7 +212,7 @@ impl Store {
         }
     }
 
-    /// Opens the journal again, after the last one has ended.
+    /// Opens the journal again, after the previous one has ended.
     pub fn reopen(&mut self) -> Option<JournalError> {
         self.fs.note(Note::Opening);
         match open(&self.fs, self.shape) {
@@ -224,7 +226,7 @@ impl Store {
         }
     }
 
-    /// Appends a payload and waits; the error if there was one.
+    /// Appends a payload and waits; returns the error, if any.
     pub fn append(&mut self, size: usize) -> Option<AppendError> {
         let (id, payload) = self.take(size, false);
         let apply = self.applying(id);
@@ -233,7 +235,7 @@ impl Store {
         self.answered(id, result.map(|_| ()))
     }
 
-    /// Ends the journal in order.
+    /// Closes the journal cleanly.
     pub fn close(&mut self) -> bool {
         let is_closed = self.journal.as_ref().is_some_and(|journal| journal.close().is_ok());
         if is_closed {
@@ -242,8 +244,8 @@ impl Store {
         is_closed
     }
 
-    /// Snapshots what the caller holds; the error if there was one. Nothing, when nothing was
-    /// appended to a state that came from a snapshot.
+    /// Snapshots the caller's state; returns the error, if any. Does nothing if nothing was appended to
+    /// a state that came from a snapshot.
     pub fn snapshot(&mut self) -> Option<JournalError> {
         let journal = self.journal.as_ref()?;
         let memory = self.memory().clone();
@@ -274,7 +276,7 @@ impl Store {
             let Some(journal) = self.journal.as_ref() else { return };
             let apply = move |appended: dropdex::journal::Appended| {
                 apply(appended);
-                // Ends when the other side is dropped, which is what it is for.
+                // Returns when the other side is dropped.
                 gate.map(|gate| gate.recv());
             };
             match journal.append_async(KIND, payload, apply) {
@@ -333,10 +335,10 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a runtime without drivers").block_on(future)
 }
 
-/// Outcomes reported to the caller, hence what it must and may find.
+/// Outcomes that were reported to the caller, hence what it must and may find.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    /// Payloads in the order in which they were given.
+    /// Payloads in the order in which they were submitted.
     order: Vec<u32>,
     fates: HashMap<u32, Fate>,
     /// Whether a lazy append may be dropped, as a full disk does.
@@ -345,25 +347,25 @@ pub struct Ledger {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// Given and not answered, or answered by an error that leaves it open.
+    /// Submitted without a response, or with an error that leaves the outcome open.
     Open,
     /// Appended; its caller does not wait.
     Lazy,
-    /// It was written, but its caller does not wait.
+    /// Written, but its caller does not wait.
     LazyWritten,
-    /// It was acknowledged as durable, or its `apply` ran, which promises the same.
+    /// Acknowledged as durable, or applied, which promises the same.
     Durable,
-    /// It was refused.
+    /// Refused for lack of space.
     NoRoom,
 }
 
 impl Ledger {
-    /// For a disk that is never full.
+    /// Creates a ledger for a disk that is never full.
     pub fn new() -> Ledger {
         Ledger::default()
     }
 
-    /// For a disk that may be full at times.
+    /// Creates a ledger for a disk that may be full at times.
     pub fn with_full_disk() -> Ledger {
         Ledger { may_drop_lazy: true, ..Ledger::default() }
     }
@@ -371,7 +373,8 @@ impl Ledger {
     /// Takes a note into account.
     ///
     /// # Errors
-    /// It says that an open gave something that it must not.
+    ///
+    /// Describes what an open returned and must not.
     pub fn note(&mut self, note: &Note) -> Result<(), String> {
         match note {
             Note::Submitted { id, is_lazy } => {
@@ -412,13 +415,14 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether `found` is what may be there after a crash.
+    /// Checks whether `found` may be there after a crash.
     ///
     /// # Errors
-    /// The fault.
+    ///
+    /// Describes the violation.
     pub fn check(&self, found: &[u32]) -> Result<(), String> {
         let mut left = found;
-        // The first missing name among those on which later operations depend.
+        // The first missing one of the payloads on which later ones depend.
         let mut missing = None;
         let mut refused = None;
         for id in &self.order {

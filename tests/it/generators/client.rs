@@ -1,4 +1,5 @@
-//! Asks a server by the client that openapi-generator made, and prints what it decoded of each status.
+//! Queries a server with the client that openapi-generator generated, and prints what it decoded from
+//! each status.
 
 use std::env::var;
 
@@ -19,7 +20,7 @@ async fn ask(client: &Configuration, name: &str) -> (u16, Value) {
     match names_api::find_domain(client, name, None).await {
         Ok(dossier) => (200, json!(dossier)),
         Err(Error::ResponseError(response)) => {
-            // One type for all errors, in any variant.
+            // All error variants have one type.
             let error = serde_json::from_str::<models::Error>(&response.content);
             assert!(response.entity.is_some(), "not decoded: {}", response.content);
             (response.status.as_u16(), json!(error.expect("the type of errors")))

@@ -1,8 +1,8 @@
-//! All attacks at once beside a paying client.
+//! All attacks at once while a paying client sends requests.
 //!
-//! The small size runs some seconds, and asserts the paying client's success and the server's memory. The
-//! full size runs for half an hour at 200 requests a second, and compares times with those of a quiet
-//! server.
+//! The small size runs some seconds, and asserts the paying client's success and the server's memory.
+//! The full size runs for half an hour at 200 requests a second, and compares times with those of a
+//! quiet server.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ const REQUEST_BUDGET_MIB: u64 = 16;
 const RESPONSE_BUDGET_MIB: u64 = 32;
 /// Memory that connections, requests in progress, compressors and the allocator need beside the budgets.
 const SLACK_MIB: u64 = 160;
-/// Accounts that write as much as they may, and the most bytes that they may own together.
+/// Number of accounts that write as much as they may, and the maximum bytes that they may own together.
 const FREE_ACCOUNTS: usize = 4;
 const OWNED_MIB: u64 = 64;
 const PASSWORD: &str = "correct horse battery";
@@ -63,9 +63,9 @@ fn a_paying_client_is_served_under_all_attacks() {
     }
 }
 
-/// A runtime with one thread under a policy of the scheduler. Clients run on other machines. Here
-/// they share the server's: the paying one takes a core when it needs it, so that its clock measures the
-/// server, and attackers take what the server leaves.
+/// A runtime with one thread under a scheduling policy. Real clients run on other machines; here they
+/// share the server's. So the paying client gets a core when it needs one, and its clock measures the
+/// server; attackers get what the server leaves.
 fn runtime(policy: &'static str) -> tokio::runtime::Runtime {
     let schedule = move || {
         let thread = std::fs::read_link("/proc/thread-self").expect("a thread");
@@ -87,7 +87,7 @@ fn runtime(policy: &'static str) -> tokio::runtime::Runtime {
 /// Outcomes of the paying client's requests.
 struct Paid {
     good: usize,
-    /// Other statuses, and how often each came.
+    /// Other statuses, with the number of each.
     other: BTreeMap<u16, usize>,
     failed: usize,
     median: Duration,
@@ -186,7 +186,7 @@ async fn ask(
     }
 }
 
-/// The attackers' knowledge, and how often each attack was tried.
+/// What the attackers know, and the number of attempts of each attack.
 struct Attack {
     address: SocketAddr,
     exporter: String,
@@ -271,7 +271,7 @@ fn start(runtime: &tokio::runtime::Runtime, attack: &Arc<Attack>) {
     }
 }
 
-/// A pause between two tries: attackers have less than all cores.
+/// A pause between two attempts, so that attackers do not take all cores.
 const PAUSE: Duration = Duration::from_millis(100);
 
 async fn http2(
@@ -285,7 +285,7 @@ async fn http2(
     Some((send, tokio::spawn(async move { _ = connection.await })))
 }
 
-/// Bodies without an end, to unrouted, unauthenticated and log-in paths.
+/// Sends endless bodies to unrouted, unauthenticated and log-in paths.
 async fn flood_bodies(attack: Arc<Attack>, number: usize) {
     while !attack.is_over() {
         sleep(PAUSE).await;
@@ -311,7 +311,7 @@ async fn flood_bodies(attack: Arc<Attack>, number: usize) {
     }
 }
 
-/// Pages that are requested and not read.
+/// Requests pages and does not read them.
 async fn leave_unread(attack: Arc<Attack>, number: usize) {
     while !attack.is_over() {
         sleep(PAUSE).await;
@@ -333,7 +333,7 @@ async fn leave_unread(attack: Arc<Attack>, number: usize) {
     }
 }
 
-/// Claims with the longest notes, as fast as possible.
+/// Sends claims with the longest notes, as fast as possible.
 async fn flood_claims(attack: Arc<Attack>, number: usize) {
     let mut count = 0;
     let mut stream = None;
@@ -354,7 +354,7 @@ async fn flood_claims(attack: Arc<Attack>, number: usize) {
     }
 }
 
-/// Exports that are begun and not read.
+/// Starts exports and does not read them.
 async fn hoard_exports(attack: Arc<Attack>) {
     while !attack.is_over() {
         sleep(PAUSE).await;
@@ -376,7 +376,7 @@ async fn hoard_exports(attack: Arc<Attack>) {
     }
 }
 
-/// Pages, read as fast as they come, from many networks.
+/// Requests and reads pages as fast as possible, from many networks.
 async fn flood_pages(attack: Arc<Attack>, number: usize) {
     let mut stream = None;
     while !attack.is_over() {
@@ -394,7 +394,7 @@ async fn flood_pages(attack: Arc<Attack>, number: usize) {
     }
 }
 
-/// Heads that never end.
+/// Sends heads that never end.
 async fn drip_heads(attack: Arc<Attack>) {
     while !attack.is_over() {
         sleep(PAUSE).await;

@@ -1,5 +1,5 @@
-//! Request bodies: who is not routed or not known is answered without them, and the others share one
-//! budget.
+//! Request bodies: unrouted and unauthenticated requests get their response without the body being
+//! read, and the others share one budget.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ use crate::server::raw::{connect, rest, wait_until};
 
 const STREAMS: usize = 64;
 
-/// Sends the heads of requests with bodies of `bytes` and as much of these as the server takes, without
-/// an end. Returns the streams, which keep the requests open.
+/// Sends the heads of requests with bodies of `bytes`, and as much of the bodies as the server accepts,
+/// without their end. Returns the streams, which keep the requests open.
 async fn send_bodies(
     send: &SendRequest<Bytes>,
     bytes: usize,
@@ -26,14 +26,14 @@ async fn send_bodies(
     for _ in 0..STREAMS {
         let Ok(mut send) = send.clone().ready().await else { break };
         let Ok((answer, mut body)) = send.send_request(request(), false) else { break };
-        // The server may have answered and ended the stream.
+        // The server may have responded and ended the stream.
         let _ = body.send_data(Bytes::from(vec![b' '; bytes]), false);
         open.push((answer, body));
     }
     open
 }
 
-/// Floods unrouted and unauthenticated requests, as no client should.
+/// Floods the server with unrouted and unauthenticated requests.
 #[test]
 fn bodies_of_refused_requests_are_not_kept() {
     let (_site, server) = served(1, "");
@@ -51,9 +51,9 @@ fn bodies_of_refused_requests_are_not_kept() {
         let mut statuses = Vec::new();
         for (streams, _send, _driver) in &mut open {
             for (answer, _body) in streams.drain(..) {
-                // Without its body: none is ever complete.
+                // The responses come although no body is ever complete.
                 let answer = tokio::time::timeout(Duration::from_secs(60), answer).await;
-                if let Ok(answer) = answer.expect("an answer without a body") {
+                if let Ok(answer) = answer.expect("a response without a body") {
                     statuses.push(answer.status());
                 }
             }
@@ -68,7 +68,7 @@ fn bodies_of_refused_requests_are_not_kept() {
 }
 
 #[test]
-fn refused_requests_are_answered_before_their_body() {
+fn refused_requests_get_their_response_before_their_body_arrives() {
     let (site, server) = served(1, "[web]\nplain_http = true\n");
     let key = site.account("a@example.com", "api");
     let auth = format!("Authorization: Bearer {key}\r\n");
@@ -90,10 +90,10 @@ fn refused_requests_are_answered_before_their_body() {
         assert!(answer.contains("\r\nconnection: close\r\n"), "{head}: {answer}");
         // `body_seconds` is 10.
         if runs::full() {
-            assert!(began.elapsed() < Duration::from_secs(5), "it waited: {head}");
+            assert!(began.elapsed() < Duration::from_secs(5), "the response waited: {head}");
         }
     }
-    // A small body is discarded, so that the connection can be used again.
+    // A small body is discarded, so that the connection can be reused.
     let mut client = server.client();
     for _ in 0..3 {
         let answer =
@@ -105,7 +105,7 @@ fn refused_requests_are_answered_before_their_body() {
 
 /// The response reaches a client that is still sending.
 #[test]
-fn a_client_that_sends_on_reads_its_response() {
+fn a_client_that_is_still_sending_reads_its_response() {
     let (_site, server) = served(1, "");
     for _ in 0..10 {
         let mut stream = connect(&server);
@@ -119,7 +119,7 @@ fn a_client_that_sends_on_reads_its_response() {
     }
 }
 
-/// Paying clients, too, hold only so much together.
+/// Bodies of paying clients are limited as well.
 #[test]
 fn request_bodies_share_a_budget() {
     const BUDGET_MIB: u64 = 8;
@@ -178,7 +178,7 @@ fn slow_bodies_take_no_slots() {
     let slow: Vec<_> = (0..5 * SLOTS)
         .map(|_| {
             let stream = slow_body(&server, &key);
-            // Longer than a body that does not arrive keeps its slot.
+            // Waits longer than a body that does not arrive keeps its slot.
             std::thread::sleep(Duration::from_millis(50));
             stream
         })
@@ -192,7 +192,7 @@ fn slow_bodies_take_no_slots() {
         let answer = String::from_utf8(rest(&mut stream)).expect("UTF-8");
         served += usize::from(answer.starts_with("HTTP/1.1 200 "));
     }
-    // On a busy machine, some find all slots taken when they come.
+    // On a busy machine, some requests find all slots occupied when they arrive.
     assert!(served > 2 * SLOTS, "{served}");
 }
 

@@ -1,4 +1,4 @@
-//! Visitors without a key or a log-in, and the customers beside them.
+//! Visitors without a key or a log-in, and customers at the same time.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -30,7 +30,7 @@ fn a_paying_key_is_served_during_an_anonymous_flood() {
             let mut bytes = vec![0; 64 << 10];
             while !stop.load(Ordering::Relaxed) {
                 let Ok(mut stream) = TcpStream::connect(address).await else { continue };
-                // As fast as they are answered, with any response.
+                // Repeats the request as soon as any response arrives.
                 while !stop.load(Ordering::Relaxed)
                     && stream.write_all(ask.as_bytes()).await.is_ok()
                     && stream.read(&mut bytes).await.is_ok_and(|read| read > 0)
@@ -54,7 +54,7 @@ fn a_paying_key_is_served_during_an_anonymous_flood() {
         "{good} of {asked} with a key in {:?}, beside {flood} reads of the flood, {shed} shed",
         began.elapsed()
     ));
-    assert!(shed > 0.0, "it was no flood");
+    assert!(shed > 0.0, "it was not a flood");
     assert!(good * 100 >= asked * 95, "{good} of {asked}");
 }
 
@@ -87,7 +87,7 @@ impl Flood {
         Flood { stop, took, clients }
     }
 
-    /// The median time that its requests took.
+    /// Returns the median duration of its requests.
     fn stop(self) -> Duration {
         self.stop.store(true, Ordering::Relaxed);
         self.clients.into_iter().for_each(|client| client.join().expect("no panic"));
@@ -100,9 +100,9 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// With one queue for all, a neighbour would wait as long as the account does itself.
+/// With a single queue for all accounts, a neighbour would wait as long as the account itself.
 #[test]
-fn an_account_that_sends_all_it_may_delays_its_own_requests_alone() {
+fn an_account_at_its_limits_delays_only_its_own_requests() {
     let (site, server) = served(1, "");
     let (greedy, neighbour) = ["greedy@example.com", "neighbour@example.com"]
         .map(|email| site.account(email, "api"))
@@ -162,7 +162,7 @@ fn a_network_has_a_request_rate_limit_without_a_key() {
     let (one, other) = (network(1), network(2));
     let answers = ask(&[("X-Forwarded-For", &one)]);
     let (known, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|it| it.status == 401);
-    // A burst of half a minute's worth, and one more for each second.
+    // The limit allows a burst of half a minute's requests, and one more each second.
     assert!((30..=60).contains(&known.len()), "{} were answered", known.len());
     for answer in refused {
         assert_eq!(answer.status, 429);
@@ -172,16 +172,16 @@ fn a_network_has_a_request_rate_limit_without_a_key() {
         let expected = serde_json::json!({"error": error, "code": "too_many_visits"});
         assert_eq!(answer.json(), expected);
     }
-    // People get a page.
+    // Browsers get a page.
     let page = ask(&[("X-Forwarded-For", &one), ("Accept", "text/html")]);
     assert!(page.iter().any(|answer| answer.status == 429), "the limit is forgotten");
-    // Others do not notice, and neither do customers in the same network nor this machine.
+    // Other networks are not affected, nor are customers in the same network or this machine.
     assert_eq!(ask(&[("X-Forwarded-For", &other)])[0].status, 401);
     let auth = format!("Bearer {key}");
     let answers = ask(&[("X-Forwarded-For", &one), ("Authorization", &auth)]);
     assert!(answers.iter().all(|answer| answer.status == 200));
     assert!(ask(&[]).iter().all(|answer| answer.status == 401));
-    // Nor does a proxy that hides its clients: they share the limit of the proxy.
+    // The same holds for a proxy that hides its clients: they share the limit of the proxy.
     for hidden in ["unknown", "_hidden"] {
         let answers = ask(&[("X-Forwarded-For", hidden)]);
         assert!(answers.iter().any(|answer| answer.status == 429), "{hidden}");

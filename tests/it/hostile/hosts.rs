@@ -1,4 +1,4 @@
-//! The `Host` header, HTTP/2's settings, and what the log says about proxies.
+//! The `Host` header, HTTP/2 settings, and log messages about proxies.
 
 use std::io::{Read, Write};
 
@@ -6,7 +6,7 @@ use super::{from_network, http2, runtime, served};
 use crate::common::Server;
 use crate::server::raw::{connect, rest, wait_until};
 
-/// Status and body of a request with these header lines.
+/// Returns status and body of a request with these header lines.
 fn ask(server: &Server, target: &str, lines: &str) -> (u16, String) {
     let mut stream = connect(server);
     let text = format!("GET {target} HTTP/1.1\r\n{lines}Connection: close\r\n\r\n");
@@ -31,14 +31,14 @@ fn http1_needs_exactly_one_valid_host() {
     }
     assert_eq!(ask(&server, "/api/health", "Host: any.example:1234\r\n").0, 200);
     assert_eq!(ask(&server, "http://b/api/health", "Host: a\r\n").0, 200);
-    // HTTP/1.0 has no such rule.
+    // HTTP/1.0 does not require `Host`.
     let mut stream = connect(&server);
     stream.write_all(b"GET /api/health HTTP/1.0\r\n\r\n").expect("it listens");
     assert!(rest(&mut stream).starts_with(b"HTTP/1.0 200 "));
 }
 
 #[test]
-fn pages_are_at_the_public_host_only() {
+fn pages_are_served_only_at_the_public_host() {
     let (_site, server) = served(1, "");
     assert_eq!(ask(&server, "/", "Host: any.example\r\n").0, 200, "without `public_url`");
     let site = crate::common::Site::new();
@@ -76,7 +76,7 @@ fn http2_allows_128_concurrent_requests() {
         let (send, _driver) = http2(&server, 1 << 20).await;
         let mut answers = Vec::new();
         for _ in 0..128 {
-            let mut send = send.clone().ready().await.expect("the connection stands");
+            let mut send = send.clone().ready().await.expect("the connection is established");
             let request = from_network("GET", "/api/health", 0).body(()).expect("a request");
             answers.push(send.send_request(request, true).expect("sent").0);
         }

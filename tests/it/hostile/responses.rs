@@ -11,7 +11,7 @@ use crate::server::raw::wait_until;
 const STREAMS: usize = 64;
 const USED: &str = "dropdex_budget_used_bytes{budget=\"responses\"}";
 
-/// Connections that ask for large responses and read none of them.
+/// Connections that request large responses and read none of them.
 #[test]
 fn unread_responses_share_a_budget() {
     const BUDGET_MIB: u64 = 16;
@@ -58,7 +58,7 @@ fn unread_responses_share_a_budget() {
     assert!(used.growth() < BUDGET_MIB + 64, "{used}");
 }
 
-/// The same with compression, which has memory of its own.
+/// As above with compression, which needs memory of its own.
 #[test]
 fn unread_compressed_responses_are_counted() {
     const BUDGET_MIB: u64 = 16;
@@ -90,7 +90,7 @@ fn unread_compressed_responses_are_counted() {
     assert!(used.growth() < BUDGET_MIB + 64, "{used}");
 }
 
-/// Responses that visitors leave unread do not block responses to customers.
+/// Unread responses of visitors do not block responses to customers.
 #[test]
 fn unread_pages_leave_room_for_keys() {
     let (site, server) = served(
@@ -123,7 +123,7 @@ fn unread_pages_leave_room_for_keys() {
     });
 }
 
-/// An export that its client does not read ends, and its slot is free again.
+/// An export whose client does not read ends, and frees its slot.
 #[test]
 fn a_stalled_export_ends() {
     let (site, server) =
@@ -131,7 +131,7 @@ fn a_stalled_export_ends() {
     let key = site.account("a@example.com", "api");
     runtime().block_on(async {
         let (send, _driver) = http2(&server, 1_000).await;
-        let mut send = send.ready().await.expect("the connection stands");
+        let mut send = send.ready().await.expect("the connection is established");
         let request = from_network("GET", "/api/export/drops", 0)
             .header("authorization", format!("Bearer {key}"));
         let (answer, _) =
@@ -153,7 +153,7 @@ fn an_unread_error_takes_no_export_slot() {
     let key = site.account("a@example.com", "api");
     runtime().block_on(async {
         let (send, _driver) = http2(&server, 0).await;
-        let mut send = send.ready().await.expect("the connection stands");
+        let mut send = send.ready().await.expect("the connection is established");
         let request = from_network("GET", "/api/export/drops?min_dqs=x", 0)
             .header("authorization", format!("Bearer {key}"));
         let (answer, _) =

@@ -1,5 +1,5 @@
-//! Deliveries of rules and observations of names: matching lists, attempts and their outcomes,
-//! test messages, links in mails.
+//! Deliveries of rules and observations of names: matched lists, attempts and their outcomes, test
+//! messages, links in mails.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ const FAILED_WITH_NAMES: usize = 10;
 pub struct ModelOutbox {
     /// Token in the unsubscribe link of its mails.
     token: Option<UnsubscribeToken>,
-    /// Whether it was mailed to, so that it has a token.
+    /// Whether it sent a mail, so that it has a token.
     is_mailed: bool,
     off: Vec<(Channel, OffReason, UnixMs)>,
     /// Oldest first.
@@ -137,7 +137,7 @@ impl Run {
         AccountId(at as u64 + 1)
     }
 
-    /// A rule of any account, with its place among them.
+    /// Returns a rule of any account, with the index of the account.
     fn any_rule(&mut self) -> Option<(usize, u64)> {
         let at = self.rng.below(self.model.len());
         let count = self.model[at].rules.len();
@@ -157,7 +157,7 @@ impl Run {
             .collect()
     }
 
-    /// A list that goes live and matches some rules, of which some are gone or not at work.
+    /// Matches a list that goes live with some rules, including deleted and inactive ones.
     pub fn list(&mut self) {
         let today: Day = super::TODAY.parse().expect("a day");
         if self.outside.batch == 0 {
@@ -219,7 +219,7 @@ impl Run {
         assert_eq!(told, expected);
     }
 
-    /// Takes over a message that was queued for a rule, if it was: ids come from the store.
+    /// Adopts the message that was queued for a rule, if any: the store chooses ids.
     fn queued(&mut self, at: usize, rule: u64, kind: MessageKind, total: u32, names: Vec<String>) {
         let now = self.now_ms();
         let account = &self.model[at];
@@ -264,7 +264,7 @@ impl Run {
         outbox.forget();
     }
 
-    /// Due deliveries equal the model's; some are attempted.
+    /// Checks that due deliveries equal the model's, and attempts some.
     pub fn try_some(&mut self) {
         let (store, now) = (self.store(), self.now_ms());
         let due = store.pending_deliveries();
@@ -500,7 +500,7 @@ impl Run {
         self.model.iter().any(|account| account.watches.iter().any(|it| it.name == text))
     }
 
-    /// Observations are removed with the last watcher.
+    /// Removes observations without a watcher.
     pub fn forget_seen(&mut self) {
         let watched: Vec<_> =
             self.outside.seen.keys().filter(|text| self.is_watched(text)).cloned().collect();
@@ -523,7 +523,7 @@ impl Run {
         }
     }
 
-    /// Deliveries as an account that can log in sees them.
+    /// Compares deliveries as an account that can log in sees them.
     pub fn compare_outbox(&self, at: usize, owned: &dropdex::accounts::UserData) {
         let account = &self.model[at];
         for rule in &account.rules {

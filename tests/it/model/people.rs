@@ -1,4 +1,4 @@
-//! People in the model: who signed up, who is logged in since when, whose address is verified.
+//! People in the model: who signed up, who has which sessions, whose address is verified.
 
 use std::sync::LazyLock;
 
@@ -21,7 +21,7 @@ fn password() -> Password {
     Password::new(Secret::new(PASSWORD.into())).expect("long enough")
 }
 
-/// How people get into an account.
+/// Sessions and links of an account.
 #[derive(Default)]
 pub struct ModelPeople {
     has_password: bool,
@@ -129,7 +129,7 @@ impl Run {
         }
     }
 
-    /// A session of any account, valid or not.
+    /// Returns a session of any account, valid or not.
     fn some_session(&mut self) -> Option<(usize, usize)> {
         let at = self.rng.below(self.model.len());
         let count = self.model[at].people.sessions.len();
@@ -173,7 +173,7 @@ impl Run {
         let Some((at, which)) = self.some_session() else { return };
         let (store, everywhere) = (self.store(), self.rng.chance(20));
         let token = self.model[at].people.sessions[which].token.clone();
-        // Asked for only then: it notes a use, and that drops sessions which are over.
+        // Queried only in that case: it records a use, which removes expired sessions.
         let person = everywhere.then(|| store.person(&token, self.now)).flatten();
         match person.map(|person| person.caller) {
             Some(caller) => {

@@ -1,4 +1,4 @@
-//! The generated corpus: names, what several lists say about them, and the lists as files.
+//! The generated corpus: names, what several lists report about them, and the lists as files.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
@@ -9,14 +9,14 @@ use dropdex::vocab::name::{DomainName, NameError};
 use super::model::{Fact, Ranks, Said, periods};
 use crate::common::rng::Rng;
 
-/// Names of the corpus, except for a few from negative lists and special cases.
+/// Number of names in the corpus, except for a few from lists of new registrations and special cases.
 const NAMES: usize = 3_000;
 
-/// Days of the servers: the second checks a day's change, the third a change of most stages.
+/// Days of the servers: the second tests the change of a day, the third the change of most stages.
 pub const TODAYS: [&str; 3] = ["2026-03-15", "2026-03-16", "2026-04-01"];
 
-/// No ordinary drop falls on these days, the third today and the two before it: there the newest
-/// drop date comes from a record that a newer one, in the future, has superseded.
+/// Days without ordinary drops, the third today and the two before it: there the newest drop date comes
+/// from a record that a newer one, in the future, has superseded.
 const QUIET: [&str; 3] = ["2026-03-30", "2026-03-31", "2026-04-01"];
 
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -59,7 +59,7 @@ const TLDS: [&str; 34] = [
     "chiyoda.tokyo.jp",
 ];
 
-/// Heads that share prefixes with each other, in ASCII and across scripts.
+/// Label beginnings that share prefixes, in ASCII and across scripts.
 const HEADS: [&str; 66] = [
     "a",
     "ab",
@@ -129,7 +129,8 @@ const HEADS: [&str; 66] = [
     "q",
 ];
 
-/// Tails, many of which sort around the dot: hyphen before it, digits and letters after it.
+/// Label ends, many of which sort around the dot: a hyphen sorts before it, digits and letters after
+/// it.
 const TAILS: [&str; 30] = [
     "", "", "", "", "", "-d", "-1", "-shop", "0", "1", "1a", "2", "24", "99", "a", "s", "z", "er",
     "ing", "online", "hub", "lab", "ly", "é", "ü", "ß", "-ö", "world", "я", "x",
@@ -149,24 +150,24 @@ pub enum Kind {
 /// Which optional columns a native list has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Columns {
-    /// All of them, in an order of its own.
+    /// All columns, in an order of their own.
     All,
     /// All but `observed_at`: every row was observed when the list was.
     NoObservedAt,
-    /// `domain,drop_date` alone.
+    /// Only `domain,drop_date`.
     Two,
 }
 
-/// A list: its facts, and the file that says them.
+/// A list: its facts, and the file that contains them.
 pub struct List {
     pub file: &'static str,
     pub kind: Kind,
     pub gzip: bool,
     /// Seconds of the Unix clock.
     pub observed_at: i64,
-    /// One a good row, in the order of the rows.
+    /// One fact per valid row, in the order of the rows.
     pub facts: Vec<Said>,
-    /// Rows that are refused.
+    /// Number of rows that must be rejected.
     pub bad_rows: usize,
     pub text: String,
 }
@@ -174,7 +175,7 @@ pub struct List {
 /// A popularity list as a file, and the ranks that the newest of its kind gives.
 pub struct Popular {
     pub file: &'static str,
-    /// Rows that are taken.
+    /// Number of accepted rows.
     pub rows: usize,
     pub text: String,
     pub ranks: Ranks,
@@ -188,12 +189,12 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Every fact of every list.
+    /// Returns every fact of every list.
     pub fn facts(&self) -> impl Iterator<Item = &Said> {
         self.lists.iter().flat_map(|list| &list.facts)
     }
 
-    /// The corpus of a seed.
+    /// Generates the corpus of a seed.
     pub fn generate(rng: &mut Rng) -> Corpus {
         let names = names(rng);
         let mut lists = empty_lists();
@@ -215,14 +216,14 @@ impl Corpus {
         Corpus { lists, popular }
     }
 
-    /// The popularity lists that are in use, in the order of a dossier.
+    /// Returns the popularity lists in use, in the order of a dossier.
     pub fn ranks(&self) -> Vec<Ranks> {
         let newest = self.popular.iter().filter(|popular| !popular.file.contains("OLDER"));
         newest.map(|popular| popular.ranks.clone()).collect()
     }
 }
 
-/// A date of this module's tables.
+/// Parses a date of this module's tables.
 pub fn day(text: &str) -> Day {
     text.parse().expect("a date")
 }
@@ -231,8 +232,8 @@ fn at_noon(text: &str) -> i64 {
     day(text).start().timestamp() + SECONDS_PER_DAY / 2
 }
 
-/// The lists that are ingested last. The others have all of their names, so that they do not change how
-/// much of the market the corpus holds.
+/// The lists that are ingested last. The other lists contain all of their names, so that they do not
+/// change the market estimate.
 pub const LATER: [&str; 2] = ["again.csv", "again.txt"];
 
 /// In the order of ingest, which is not the order of observation.
@@ -260,7 +261,7 @@ fn empty_lists() -> Vec<List> {
     ]
 }
 
-/// Further drops of some names, in the lists of [`LATER`].
+/// Adds further drops of some names to the lists of [`LATER`].
 fn tell_again(rng: &mut Rng, names: &[DomainName], told: &mut Told) -> [List; LATER.len()] {
     let kinds = [Kind::Native(Columns::NoObservedAt), Kind::Names(day("2026-03-14"))];
     let mut lists = kinds.map(|kind| {
@@ -323,7 +324,7 @@ fn names(rng: &mut Rng) -> Vec<DomainName> {
     }
     while names.len() < NAMES {
         let label = format!("{}{}{}", rng.pick(&HEADS), rng.pick(&TAILS), rng.pick(&TAILS));
-        // A label in several TLDs more often than chance would have it.
+        // A label is in several TLDs more often than by chance.
         for _ in 0..rng.between(1, 3) {
             names.extend(DomainName::parse(&format!("{label}.{}", rng.pick(&TLDS))).ok());
         }
@@ -337,8 +338,8 @@ fn parse(text: &str) -> DomainName {
     DomainName::parse(text).unwrap_or_else(|reason| panic!("{text}: {reason}"))
 }
 
-/// Facts stated so far, so that no two facts contradict each other at the same instant:
-/// which of those wins is left open by the specification.
+/// Facts generated so far, so that no two facts contradict each other at the same instant: the
+/// specification leaves open which of those wins.
 #[derive(Default)]
 struct Told(HashSet<(DomainName, Option<Day>, i64)>);
 
@@ -356,7 +357,7 @@ impl Told {
     }
 }
 
-/// Everything the drop lists say about one name.
+/// Generates everything that the drop lists report about one name.
 fn tell_life(rng: &mut Rng, name: &DomainName, lists: &mut [List], told: &mut Told) {
     let drops = match rng.below(100) {
         0..6 => 0,
@@ -373,14 +374,14 @@ fn tell_life(rng: &mut Rng, name: &DomainName, lists: &mut [List], told: &mut To
         tell_drop(rng, name, lists, told);
     }
     if drops > 0 && rng.chance(6) {
-        // Beside a drop on record a status means nothing.
+        // Beside a drop on record, a status has no effect.
         tell_known(rng, name, lists, told);
     }
 }
 
 fn tell_known(rng: &mut Rng, name: &DomainName, lists: &mut [List], told: &mut Told) {
     let list = native(rng, lists);
-    // Without a status column nothing says that it is registered.
+    // Without a status column, nothing says that the name is registered.
     let registered = list.kind != Kind::Native(Columns::Two) && rng.chance(60);
     let observed_at = observed(rng, list);
     told.tell(list, name, Fact::Known { registered }, observed_at);
@@ -415,7 +416,7 @@ fn native<'a>(rng: &mut Rng, lists: &'a mut [List]) -> &'a mut List {
     &mut lists[*rng.pick(&native)]
 }
 
-/// When a row was observed: the list's time, or its own where the list has a column for it.
+/// Returns when a row was observed: the list's time, or its own if the list has a column for it.
 fn observed(rng: &mut Rng, list: &List) -> i64 {
     if list.kind != Kind::Native(Columns::All) || rng.chance(30) {
         return list.observed_at;
@@ -423,7 +424,7 @@ fn observed(rng: &mut Rng, list: &List) -> i64 {
     list.observed_at - i64::from(rng.between(-3 * 86_400, 40 * 86_400))
 }
 
-/// A drop day: anywhere, or such that a stage begins or ends near one of the todays.
+/// Draws a drop day: any, or one that makes a stage begin or end near one of the todays.
 fn drop_date(rng: &mut Rng, tld: &str) -> Day {
     loop {
         let today = day(rng.pick::<&str>(&TODAYS));
@@ -441,7 +442,7 @@ fn drop_date(rng: &mut Rng, tld: &str) -> Day {
     }
 }
 
-/// A release day of a feed: near a today, after the drop, or already past when the name was seen.
+/// Draws a release day of a feed: near a today, after the drop, or already past when the name was seen.
 fn release_date(rng: &mut Rng, date: Day) -> Day {
     match rng.below(10) {
         0 => date.plus(rng.between(-20, 0)),
@@ -450,7 +451,7 @@ fn release_date(rng: &mut Rng, date: Day) -> Day {
     }
 }
 
-/// Cases that random data may miss.
+/// Adds cases that random data may miss.
 fn tell_specials(lists: &mut [List], told: &mut Told) {
     let full = lists
         .iter_mut()
@@ -463,10 +464,10 @@ fn tell_specials(lists: &mut [List], told: &mut Told) {
     };
     let noon = full.observed_at;
     for (name, fact, observed_at) in [
-        // Superseded by a future drop: the quiet day before the last today is its old one.
+        // Superseded by a future drop: its old drop is on the quiet day before the last today.
         ("superseded-special.com", dropped("2026-03-31", None, false), noon),
         ("superseded-special.com", dropped("2026-05-02", None, false), noon),
-        // Dropped today, but the registry had freed it long before.
+        // Dropped today, although the registry had released it long before.
         ("freed-long-ago.co.uk", dropped("2026-03-15", Some("2026-02-20"), false), noon),
         // The same day seen twice within one file, the later row observed earlier.
         ("seen-twice.com", dropped("2026-03-01", Some("2026-03-15"), false), noon),
@@ -476,7 +477,7 @@ fn tell_specials(lists: &mut [List], told: &mut Told) {
         // Registered again once, dropped again since.
         ("back-again.org", dropped("2026-01-10", None, true), noon),
         ("back-again.org", dropped("2026-03-10", None, false), noon),
-        // Dropped, and its newest drop undone.
+        // Dropped, and its newest drop was undone.
         ("gone-again.org", dropped("2026-01-10", None, false), noon),
         ("gone-again.org", dropped("2026-03-10", None, true), noon),
     ] {
@@ -484,7 +485,8 @@ fn tell_specials(lists: &mut [List], told: &mut Told) {
     }
 }
 
-/// The negative lists: names of the corpus that dropped, and some that no other list has.
+/// Generates the lists of new registrations: names of the corpus that dropped, and some that no other
+/// list has.
 fn tell_registrations(rng: &mut Rng, names: &[DomainName], lists: &mut [List]) {
     let dropped: HashSet<DomainName> = lists
         .iter()
@@ -513,7 +515,7 @@ fn tell_registrations(rng: &mut Rng, names: &[DomainName], lists: &mut [List]) {
     }
 }
 
-/// Popularity lists of some names, in the shapes of their publishers.
+/// Generates popularity lists of some names, in the formats of their publishers.
 fn popular(rng: &mut Rng, names: &[DomainName]) -> Vec<Popular> {
     let tranco = |file, id, day| (file, "tranco", Some(id), day);
     let of = [
@@ -540,7 +542,7 @@ fn popular(rng: &mut Rng, names: &[DomainName]) -> Vec<Popular> {
 }
 
 impl Popular {
-    /// Writes a name, in Umbrella's list with hosts of it, as rows that come in any order.
+    /// Writes a name, with hosts below it in Umbrella's list, as rows in any order.
     fn tell(&mut self, rng: &mut Rng, name: &DomainName) {
         // Hosts below a private suffix such as `cn.com` count for no name.
         let has_hosts = DomainName::parse(&format!("www.{name}")) != Err(NameError::PrivateSuffix);
@@ -564,14 +566,14 @@ impl Popular {
             };
         }
         if self.ranks.list == "umbrella" && rng.chance(20) {
-            // Neither is a name that can be registered.
+            // None of these can be registered.
             let other = rng.pick(&["com", "router.lan", "someone.github.io"]);
             let _ = writeln!(self.text, "{},{other}", rng.between(1, 99));
         }
     }
 }
 
-/// Any spelling that means the same name.
+/// Returns any spelling of the same name.
 pub fn spelling(rng: &mut Rng, name: &DomainName) -> String {
     let mut text = if rng.chance(30) { name.unicode().into_owned() } else { name.to_string() };
     if rng.chance(15) {
@@ -583,7 +585,7 @@ pub fn spelling(rng: &mut Rng, name: &DomainName) -> String {
     text
 }
 
-/// Some characters in upper case, where lower-casing that one gives the same character back.
+/// Changes some characters to upper case, where lower-casing returns the same character.
 pub fn some_upper_case(rng: &mut Rng, text: &str) -> String {
     text.chars()
         .map(|small| {
@@ -598,7 +600,7 @@ pub fn some_upper_case(rng: &mut Rng, text: &str) -> String {
         .collect()
 }
 
-/// Rows that must be refused; fewer than one in ten, or the whole list would be.
+/// Rows that must be rejected; fewer than one in ten, or the whole list would be refused.
 const BAD_NAMES: [&str; 5] =
     ["www.abc.com", "-abc.com", "abc.invalidtld", "someone.github.io", "ab_c.com"];
 
@@ -678,7 +680,7 @@ fn cell(rng: &mut Rng, column: &str, said: &Said, list_observed_at: i64) -> Stri
         "status" => match said.fact {
             Fact::Known { registered: true } => "registered".into(),
             Fact::Known { registered: false } => word(rng, &["", "unknown", "available"]),
-            // Checked, and otherwise without effect beside a drop date.
+            // The value is checked, but has no effect beside a drop date.
             _ => word(rng, &["", "", "redemption", "registered", "pending-delete"]),
         },
         "first_seen" => word(rng, &["", "2011-05-06", "2024-12-31"]),
@@ -691,7 +693,7 @@ fn cell(rng: &mut Rng, column: &str, said: &Said, list_observed_at: i64) -> Stri
 /// RFC 3339, to the second.
 pub fn timestamp(seconds: i64) -> String {
     let (days, rest) = (seconds.div_euclid(SECONDS_PER_DAY), seconds.rem_euclid(SECONDS_PER_DAY));
-    let since_1970 = i32::try_from(days).expect("a day of our time");
+    let since_1970 = i32::try_from(days).expect("a day in range");
     let date = day("1985-01-01").plus(since_1970 - 5_479);
     format!("{date}T{:02}:{:02}:{:02}Z", rest / 3_600, rest / 60 % 60, rest % 60)
 }

@@ -1,7 +1,7 @@
-//! The plain recomputation: every answer of drops, search, domain, export and health by a scan
-//! over all names, written from the rules of data/docs/api.md and
-//! sharing no query code with the service. It uses from the crate only the spelling of names, the day
-//! type and the scorer: the score is an input here, not the thing under test.
+//! The plain recomputation: every response of drops, search, domain, export and health by a scan over
+//! all names, written from the rules of data/docs/api.md and sharing no query code with the service.
+//! From the crate it uses only the spelling of names, the day type and the scorer: the score is an
+//! input here, not the thing under test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,14 +17,14 @@ use serde_json::{Value, json};
 pub enum Fact {
     /// It left the zone on `date`.
     Drop { date: Day, release: Option<Day>, registered_again: bool },
-    /// It exists, and is registered or not known to be.
+    /// It exists, and is either registered or not known to be.
     Known { registered: bool },
     /// It was newly registered on that day.
     Registered { on: Day },
 }
 
-/// A fact, the name it is about, and when it was observed (seconds of the Unix clock), by itself and
-/// as part of its list.
+/// A fact, the name it is about, and when it was observed (seconds of the Unix clock), by itself and as
+/// part of its list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     pub name: DomainName,
@@ -33,7 +33,7 @@ pub struct Said {
     pub listed_at: i64,
 }
 
-/// A popularity list as it is meant: the newest of its kind, with the best rank of each name.
+/// A parsed popularity list: the newest of its kind, with the best rank of each name.
 #[derive(Clone, Debug)]
 pub struct Ranks {
     pub list: &'static str,
@@ -58,7 +58,7 @@ pub struct Name {
     /// The registrable label, A-label form.
     pub label: String,
     pub tld: String,
-    /// Characters of the label's Unicode form.
+    /// Number of characters of the label's Unicode form.
     pub length: usize,
     pub dqs: u64,
     /// The unrounded score.
@@ -66,19 +66,19 @@ pub struct Name {
     pub explanation: String,
     pub signals: Value,
     pub signals_text: String,
-    /// Words the label is made of.
+    /// Number of words in the label.
     pub words: u64,
     /// `redemption_days` and `pending_delete_days` of the TLD.
     periods: (i32, i32),
-    /// By drop date.
+    /// Records by drop date.
     records: BTreeMap<Day, Record>,
-    /// By drop date: the first list with it, and when that was observed.
+    /// The first list with each drop date, and when it was observed.
     first_listed: BTreeMap<Day, (usize, i64)>,
-    /// Number of TLDs with the label.
+    /// Number of TLDs that have the label.
     spread: usize,
     registered_on: Vec<Day>,
     known: Option<(i64, bool)>,
-    /// Its ranks as a dossier has them; none unless it dropped.
+    /// Its ranks as a dossier lists them; empty unless it dropped.
     popularity: Vec<Value>,
 }
 
@@ -115,7 +115,7 @@ impl Latest {
     }
 }
 
-/// `redemption_days` and `pending_delete_days` of a TLD (§2: the table, else 30 and 5).
+/// Returns `redemption_days` and `pending_delete_days` of a TLD (§2: the table, else 30 and 5).
 pub fn periods(tld: &str) -> (i32, i32) {
     let table = include_str!("../../../data/lifecycle.csv");
     for row in table.lines().skip(1) {
@@ -129,14 +129,14 @@ pub fn periods(tld: &str) -> (i32, i32) {
 }
 
 impl Name {
-    /// The newest drop record; `None` for a name that never dropped.
+    /// Returns the newest drop record; `None` for a name that never dropped.
     pub fn latest(&self) -> Option<Latest> {
         let (&date, record) = self.records.last_key_value()?;
         let (redemption_days, pending_delete_days) = self.periods;
         let release =
             record.release.unwrap_or_else(|| date.plus(redemption_days + pending_delete_days));
-        // Choice: the negative list judges by dates alone: it undoes every drop on or before its
-        // day, also one that is observed, or ingested, after the list was.
+        // Choice: a list of new registrations is applied by date only: it undoes every drop on or
+        // before its day, even one that was observed, or ingested, after the list.
         let listed_again = self.registered_on.iter().any(|&on| date <= on);
         Some(Latest {
             date,
@@ -146,30 +146,30 @@ impl Name {
         })
     }
 
-    /// When the first list with the latest drop was observed.
+    /// Returns when the first list with the latest drop was observed.
     pub fn listed_at(&self) -> Option<i64> {
         self.latest().map(|latest| self.first_listed[&latest.date].1)
     }
 
-    /// How many different drop dates are on record.
+    /// Returns the number of different drop dates on record.
     pub fn drops(&self) -> usize {
         self.records.len()
     }
 
-    /// Its best rank on a popularity list.
+    /// Returns its best rank on a popularity list.
     pub fn best_rank(&self) -> Option<u64> {
         self.popularity.iter().filter_map(|fact| fact["rank"].as_u64()).min()
     }
 
-    /// Number of popularity lists that it is on.
+    /// Returns the number of popularity lists that contain it.
     pub fn popular_on(&self) -> usize {
         self.popularity.len()
     }
 
     fn current_status(&self, today: Day) -> &'static str {
         let Some(latest) = self.latest() else {
-            // Choice: of several rows about a name that never dropped the latest observed counts,
-            // and a name that only a negative list holds is registered.
+            // Choice: of several rows about a name that never dropped, the one observed last counts,
+            // and a name that only a list of new registrations holds is registered.
             let registered = self.known.is_some_and(|(_, registered)| registered);
             let listed = !self.registered_on.is_empty();
             return if registered || listed { "registered" } else { "unknown" };
@@ -183,25 +183,25 @@ impl Name {
         }
     }
 
-    /// Place in lists of drops.
+    /// Returns the sort key in lists of drops.
     fn place(&self) -> (std::cmp::Reverse<(u64, u16)>, usize, &str) {
         (std::cmp::Reverse((self.dqs, self.rank)), self.length, &self.ascii)
     }
 
-    /// Place in search results.
+    /// Returns the sort key in search results.
     fn search_place(&self) -> (std::cmp::Reverse<u64>, usize, &str) {
         (std::cmp::Reverse(self.dqs), self.length, &self.ascii)
     }
 }
 
-/// The filters that drops, export and search share, as meant: folded, parsed.
+/// The filters that drops, export and search share, parsed and folded.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     /// A-label form, no leading dot.
     pub tlds: Option<BTreeSet<String>>,
     pub min_dqs: Option<u64>,
     pub max_len: Option<usize>,
-    /// Any of these; none for any stage.
+    /// Any of these stages; empty for any stage.
     pub stages: Vec<&'static str>,
     pub view: Option<&'static str>,
     pub not_tlds: BTreeSet<String>,
@@ -231,7 +231,7 @@ pub struct Filter {
     pub kinds: Vec<String>,
     pub uncapped: bool,
     pub pattern: Option<String>,
-    /// As sent, and compiled.
+    /// The expression as sent, and compiled.
     pub regex: Option<(String, Regex)>,
     /// The label and the distance.
     pub like: Option<(String, usize)>,
@@ -324,7 +324,7 @@ impl Filter {
     }
 }
 
-/// Whether the symbols of a pattern stand for the whole text.
+/// Whether the symbols of a pattern match the whole text.
 fn has_shape(pattern: &[char], text: &[char]) -> bool {
     let Some((&symbol, rest)) = pattern.split_first() else { return text.is_empty() };
     if symbol == '*' {
@@ -344,7 +344,8 @@ fn has_shape(pattern: &[char], text: &[char]) -> bool {
     stands && has_shape(rest, others)
 }
 
-/// Edits between two texts: characters inserted, removed, replaced, and neighbours swapped.
+/// Returns the edit distance of two texts: characters inserted, removed, replaced, and neighbours
+/// swapped.
 fn edits(one: &[char], other: &[char]) -> usize {
     let mut rows = vec![vec![0; other.len() + 1]; one.len() + 1];
     for at in 0..=one.len() {
@@ -376,7 +377,7 @@ pub struct DropsQuery {
     pub order: Option<&'static str>,
     pub limit: Option<usize>,
     pub offset: Option<usize>,
-    /// Members of the rows; all without it.
+    /// Members of the rows; all if absent.
     pub fields: Option<Vec<&'static str>>,
     pub facets: Vec<&'static str>,
 }
@@ -454,7 +455,7 @@ impl Model {
         Model { names }
     }
 
-    /// The same with ranks, which are facts of names that dropped and change no score.
+    /// Adds ranks, which are facts of names that dropped and change no score.
     pub fn ranked(mut self, lists: &[Ranks]) -> Model {
         for name in self.names.iter_mut().filter(|name| !name.records.is_empty()) {
             let facts = lists.iter().filter_map(|Ranks { list, id, day, of }| {
@@ -466,12 +467,12 @@ impl Model {
         self
     }
 
-    /// Every name, in the order of answers.
+    /// Returns every name, in the order of responses.
     pub fn names(&self) -> &[Name] {
         &self.names
     }
 
-    /// The body of `GET /api/v1/drops`.
+    /// Returns the body of `GET /api/v1/drops`.
     pub fn drops(&self, query: &DropsQuery, today: Day) -> Value {
         let (limit, offset) = (query.limit.unwrap_or(100), query.offset.unwrap_or(0));
         let found = self.dropped(query, today);
@@ -496,12 +497,12 @@ impl Model {
         body
     }
 
-    /// The rows of all drops that pass, with these members.
+    /// Returns the rows of all drops that pass, with these members.
     pub fn rows(&self, query: &DropsQuery, members: &[&str], today: Day) -> Vec<Value> {
         self.dropped(query, today).iter().map(|name| row(name, members, today)).collect()
     }
 
-    /// The values of a facet with their numbers of names, under all filters but its own.
+    /// Returns the values of a facet with their numbers of names, under all filters but its own.
     fn facet(&self, query: &DropsQuery, facet: &str, today: Day) -> Value {
         let mut query = query.clone();
         let filter = &mut query.filter;
@@ -515,7 +516,7 @@ impl Model {
             "kind" => filter.kinds = Vec::new(),
             other => panic!("no such facet: {other}"),
         }
-        // By value as it sorts.
+        // Keyed by the sort key of the value.
         let mut counts = BTreeMap::<(usize, String), usize>::new();
         let place = |words: &[&str], word: &str| {
             words.iter().position(|other| *other == word).expect("known")
@@ -551,7 +552,7 @@ impl Model {
         values.into_iter().take(100).map(value).collect()
     }
 
-    /// The body of `GET /api/export/drops` (§6).
+    /// Returns the body of `GET /api/export/drops` (§6).
     pub fn export(&self, query: &DropsQuery, today: Day) -> String {
         let (limit, offset) = (query.limit.unwrap_or(10_000), query.offset.unwrap_or(0));
         let mut csv = String::from("domain,tld,length,dqs,explanation\r\n");
@@ -563,7 +564,7 @@ impl Model {
         csv
     }
 
-    /// The body of an export in CSV with these columns.
+    /// Returns the body of an export in CSV with these columns.
     pub fn csv(&self, query: &DropsQuery, members: &[&str], today: Day) -> String {
         let (limit, offset) = (query.limit.unwrap_or(10_000), query.offset.unwrap_or(0));
         let mut csv = format!("{}\r\n", members.join(","));
@@ -589,7 +590,7 @@ impl Model {
         csv
     }
 
-    /// The body of `GET /api/v1/search`.
+    /// Returns the body of `GET /api/v1/search`.
     pub fn search(&self, query: &SearchQuery, today: Day) -> Value {
         let (limit, offset) = (query.limit.unwrap_or(20), query.offset.unwrap_or(0));
         let mut found: Vec<&Name> = self
@@ -618,7 +619,7 @@ impl Model {
         })
     }
 
-    /// The body of `GET /api/v1/domain/{name}`; `None` for a name that was never observed.
+    /// Returns the body of `GET /api/v1/domain/{name}`; `None` for a name that was never observed.
     pub fn dossier(&self, name: &str, today: Day) -> Option<Value> {
         let name = self.names.iter().find(|known| known.ascii == name)?;
         let latest = name.latest();
@@ -630,8 +631,8 @@ impl Model {
                 "signals": name.signals,
             })
         });
-        // Choice: no drop is predicted for a name that is registered again, in any stage
-        // its old drop record would have.
+        // Choice: no drop is predicted for a name that was registered again, whatever stage its old
+        // drop record would have.
         let predicted = latest
             .filter(|latest| !latest.registered_again && today < latest.release)
             .map(|latest| latest.release.to_string());
@@ -649,17 +650,17 @@ impl Model {
         }))
     }
 
-    /// The newest `drop_date` not after today, over all records of all names.
+    /// Returns the newest `drop_date` not after today, over all records of all names.
     ///
-    /// Choice: also of records that a newer one has superseded, and of registeredAgain names: §3
-    /// says "in the corpus". Health's `latestDropDate` is taken to be the same day.
+    /// Choice: this includes records that a newer one has superseded, and names that were registered
+    /// again: §3 says "in the corpus". Health's `latestDropDate` is taken to be the same day.
     pub fn newest_drop_date(&self, today: Day) -> Option<Day> {
         let dates = self.names.iter().flat_map(|name| name.records.keys());
         dates.filter(|&&date| date <= today).max().copied()
     }
 
     fn drops_date(&self, filter: &Filter, today: Day) -> Day {
-        // Choice: a `stage` makes `view` ignored, so `view=today` beside it does not set the date.
+        // Choice: `view` is ignored beside `stage`, so `view=today` does not set the date then.
         if filter.stages.is_empty() && filter.view == Some("today") {
             return today;
         }
@@ -671,7 +672,7 @@ impl Model {
         in_view.map(|name| name.tld.as_str()).collect()
     }
 
-    /// The names that pass, in the order asked for.
+    /// Returns the names that pass, in the requested order.
     fn dropped(&self, query: &DropsQuery, today: Day) -> Vec<&Name> {
         let mut found: Vec<&Name> = self
             .names
@@ -710,13 +711,13 @@ impl Model {
             };
             if descending { -value } else { value }
         };
-        // A stable sort: names are in rank order before.
+        // The sort is stable, so names of one key stay in rank order.
         found.sort_by_key(key);
         found
     }
 }
 
-/// A row of drops with these members.
+/// Returns a row of drops with these members.
 fn row(name: &Name, members: &[&str], today: Day) -> Value {
     let latest = name.latest().expect("it dropped");
     let listed_at =
@@ -733,7 +734,7 @@ fn row(name: &Name, members: &[&str], today: Day) -> Value {
             "dropDate" => json!(latest.date.to_string()),
             "releaseDate" => json!(latest.release.to_string()),
             "daysToRelease" => json!(latest.release.days_since(today)),
-            // A label that is not made of words has none, even if it has pieces.
+            // A label that does not consist of words has none, even if it has parts.
             "words" if name.words == 0 => json!([]),
             "words" => name.signals["words"].clone(),
             "language" => name.signals["language"].clone(),
@@ -749,7 +750,8 @@ fn row(name: &Name, members: &[&str], today: Day) -> Value {
     Value::Object(members.iter().map(member).collect())
 }
 
-/// Stage or view of drops: registeredAgain names are excluded always.
+/// Whether a name is in the stage or view of drops, which always excludes names that were registered
+/// again.
 fn listed(name: &Name, filter: &Filter, today: Day) -> bool {
     let Some(latest) = name.latest().filter(|latest| !latest.registered_again) else {
         return false;
@@ -757,18 +759,18 @@ fn listed(name: &Name, filter: &Filter, today: Day) -> bool {
     match (filter.stages.is_empty(), filter.view.unwrap_or("active")) {
         (false, _) => filter.stages.contains(&latest.stage(today)),
         (true, "active") => latest.active(today),
-        // Choice: by the text the drop day alone decides, so a name that dropped today with a
-        // release date long past is in view=today, though it is not in view=active.
+        // Choice: according to the text, only the drop day decides, so a name that dropped today with a
+        // release date long past is in view=today, though not in view=active.
         (true, "today") => latest.date == today,
         (true, "all") => true,
         (true, other) => panic!("no such view: {other}"),
     }
 }
 
-/// Stage or view of search: the whole corpus unless limited.
+/// Whether a name is in the stage or view of search: any name unless one is given.
 fn searched(name: &Name, filter: &Filter, today: Day) -> bool {
     match (filter.stages.is_empty(), filter.view) {
-        // Choice: view=all limits to nothing, as an absent view.
+        // Choice: view=all does not limit, like an absent view.
         (true, None | Some("all")) => true,
         _ => listed(name, filter, today),
     }
@@ -811,7 +813,7 @@ fn known_of(
     scratch: &mut Scratch,
 ) -> Name {
     let tlds = open + u32::from(!Scorer::shared().is_open(name.tld()));
-    // A corpus of some thousand names knows nothing of other TLDs.
+    // A corpus of a few thousand names says nothing about other TLDs.
     let known = Spread { tlds, coverage: Coverage::NONE };
     let scored = Scorer::shared().score(name, known, scratch);
     let unread = StoredScore {
@@ -821,7 +823,7 @@ fn known_of(
         features: Features::NONE,
     };
     let words = Scorer::shared().traits(unread, scratch).words.into();
-    // Through text, as the answers come: a number is then compared as it is written.
+    // Parsed from text, as responses are, so that numbers are compared as written.
     let signals = serde_json::to_string(&scored.signals).expect("signals are JSON");
     let unicode = name.unicode().into_owned();
     let label = unicode.split('.').next().expect("a split has a first part");
@@ -853,7 +855,7 @@ fn known_of(
 }
 
 impl Name {
-    /// Merges one fact: of two about the same thing the one observed later wins, whole.
+    /// Merges one fact: of two facts about the same thing, the one observed later wins completely.
     fn learn(&mut self, at: usize, said: &Said) {
         let observed_at = said.observed_at;
         match said.fact {
@@ -875,8 +877,8 @@ impl Name {
         }
     }
 
-    /// Joins records of different dates that are about one drop (§2): the first date stays, and what
-    /// was observed last counts, but a release date is not forgotten.
+    /// Merges records of different dates that are about one drop (§2): the first date stays, and the
+    /// latest observation wins, but a release date is kept.
     fn unite(&mut self) {
         let (redemption_days, pending_delete_days) = self.periods;
         let mut dates: Vec<Day> = self.records.keys().rev().copied().collect();
@@ -943,7 +945,7 @@ mod tests {
     }
 
     #[test]
-    fn stages_begin_on_the_days_of_the_text() {
+    fn stages_begin_on_the_documented_days() {
         // com has no row: R = drop + 30 + 5. co.uk has 60 + 5, de 30 + 0.
         for (name, today, stage) in [
             ("a.com", "2026-01-30", "redemption"),
@@ -973,7 +975,7 @@ mod tests {
     }
 
     #[test]
-    fn the_later_observation_of_a_day_wins_whole() {
+    fn the_later_observation_of_a_day_wins_completely() {
         let early = dropped("a.com", "2026-01-01", Some("2026-01-10"), 1);
         let late = dropped("a.com", "2026-01-01", None, 2);
         for facts in [[early.clone(), late.clone()], [late, early]] {
@@ -982,7 +984,7 @@ mod tests {
     }
 
     #[test]
-    fn a_negative_list_undoes_drops_up_to_its_day() {
+    fn a_list_of_new_registrations_undoes_drops_up_to_its_day() {
         let old = dropped("a.com", "2026-01-01", None, 0);
         assert!(only(&[old.clone(), registered("a.com", "2026-01-01")]).registered_again);
         assert!(!only(&[old.clone(), registered("a.com", "2025-12-31")]).registered_again);

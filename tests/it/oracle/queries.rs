@@ -1,4 +1,4 @@
-//! Random queries, each as sent and as meant.
+//! Random queries, each as sent and as parsed.
 
 use std::collections::BTreeSet;
 
@@ -23,15 +23,15 @@ pub struct Ask<Q> {
 const STAGES: [&str; 4] = ["redemption", "pending-delete", "catchable", "released"];
 const VIEWS: [&str; 3] = ["active", "today", "all"];
 
-/// The parameters of a request in the making.
+/// The parameters of a request under construction.
 type Parameters = Vec<(&'static str, String)>;
 
-/// A query to `GET /api/v1/drops`.
+/// Draws a query to `GET /api/v1/drops`.
 pub fn drops(rng: &mut Rng, model: &Model) -> Ask<DropsQuery> {
     ask_drops(rng, model, "/api/v1/drops", 1_000)
 }
 
-/// A query of `GET /api/export/drops`.
+/// Draws a query to `GET /api/export/drops`.
 pub fn export(rng: &mut Rng, model: &Model) -> Ask<DropsQuery> {
     ask_drops(rng, model, "/api/export/drops", 10_000)
 }
@@ -61,7 +61,7 @@ fn ask_drops(rng: &mut Rng, model: &Model, path: &str, limit_max: usize) -> Ask<
     Ask { target: target(rng, path, sent), query }
 }
 
-/// A query of the export in lines of JSON, with the members of its lines.
+/// Draws a query of the NDJSON export, with the members of its lines.
 pub fn lines(rng: &mut Rng, model: &Model) -> (Ask<DropsQuery>, Vec<&'static str>) {
     let mut sent = Parameters::new();
     let filter = filter(rng, model, &mut sent);
@@ -73,7 +73,7 @@ pub fn lines(rng: &mut Rng, model: &Model) -> (Ask<DropsQuery>, Vec<&'static str
     (Ask { target: target(rng, "/api/export/drops", sent), query }, members)
 }
 
-/// A query of the export in CSV, with its columns.
+/// Draws a query of the CSV export, with its columns.
 pub fn columns(rng: &mut Rng, model: &Model) -> (Ask<DropsQuery>, Vec<&'static str>) {
     let (mut sent, members) = (Parameters::new(), members(rng));
     let filter = filter(rng, model, &mut sent);
@@ -84,7 +84,7 @@ pub fn columns(rng: &mut Rng, model: &Model) -> (Ask<DropsQuery>, Vec<&'static s
     (Ask { target: target(rng, "/api/export/drops", sent), query }, members)
 }
 
-/// A query that is read to its end, page by page.
+/// Draws a query that is read to its end, page by page.
 pub fn pages(rng: &mut Rng, model: &Model) -> Ask<DropsQuery> {
     let mut sent = Parameters::new();
     let filter = filter(rng, model, &mut sent);
@@ -102,7 +102,7 @@ fn sort(rng: &mut Rng, sent: &mut Parameters) -> (Option<&'static str>, Option<&
     (sort, order)
 }
 
-/// Some members of a row, in any order.
+/// Draws some members of a row, in any order.
 fn members(rng: &mut Rng) -> Vec<&'static str> {
     let mut members: Vec<&str> = MEMBERS.into_iter().filter(|_| rng.chance(40)).collect();
     members.push(MEMBERS[rng.below(MEMBERS.len())]);
@@ -112,7 +112,7 @@ fn members(rng: &mut Rng) -> Vec<&'static str> {
     members
 }
 
-/// A query of `GET /api/v1/search`.
+/// Draws a query to `GET /api/v1/search`.
 pub fn search(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
     let mut sent = Parameters::new();
     if rng.chance(10) {
@@ -124,7 +124,7 @@ pub fn search(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
         q = format!(" {q}\t ");
     }
     sent.push(("q", q.clone()));
-    // Half of them unfiltered: the order and the totals of plain prefixes matter most.
+    // Half of them are unfiltered: the order and the totals of plain prefixes matter most.
     let filter = if rng.chance(50) { Filter::default() } else { filter(rng, model, &mut sent) };
     let limit = limit(rng, 100, &mut sent);
     let offset = offset(rng, 60, &mut sent);
@@ -137,7 +137,7 @@ pub fn search(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
     Ask { target: target(rng, "/api/v1/search", sent), query }
 }
 
-/// A search without a prefix.
+/// Draws a search without a prefix.
 fn search_texts(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
     let mut sent = Parameters::new();
     let mut filter = if rng.chance(50) { Filter::default() } else { filter(rng, model, &mut sent) };
@@ -155,7 +155,7 @@ fn search_texts(rng: &mut Rng, model: &Model) -> Ask<SearchQuery> {
     Ask { target: target(rng, "/api/v1/search", sent), query }
 }
 
-/// A request for a dossier, and the canonical name it is about.
+/// Draws a request for a dossier, with its canonical name.
 pub fn domain(rng: &mut Rng, model: &Model) -> Ask<String> {
     let known = rng.pick(model.names());
     let text = if rng.chance(85) {
@@ -186,7 +186,7 @@ fn filter(rng: &mut Rng, model: &Model, sent: &mut Parameters) -> Filter {
         filter.tlds = Some(tlds.into_iter().filter_map(|(_, tld)| tld).collect());
     }
     if rng.chance(35) {
-        // Scores of names of the corpus, so that queries hit the bounds exactly.
+        // Uses scores of names of the corpus, so that queries hit the bounds exactly.
         let near = rng.pick(model.names()).dqs + rng.below(2) as u64;
         let least = if rng.chance(80) { near.min(100) } else { rng.below(101) as u64 };
         sent.push(("min_dqs", least.to_string()));
@@ -323,7 +323,7 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
             }
         }
         24 if filter.max_rank.is_none() => {
-            // The rank of a name, so that queries hit the bound exactly.
+            // Uses the rank of a name, so that queries hit the bound exactly.
             let ranked = model.names().iter().filter_map(Name::best_rank).collect::<Vec<_>>();
             let most = (*rng.pick(&ranked) - rng.below(2) as u64).max(1);
             filter.max_rank = Some(most);
@@ -334,7 +334,7 @@ fn more(rng: &mut Rng, model: &Model, filter: &mut Filter, sent: &mut Parameters
     }
 }
 
-/// A signal of some name, if it is text.
+/// Returns a signal of some name, if it is text.
 fn known(rng: &mut Rng, model: &Model, signal: &str) -> Option<String> {
     rng.pick(model.names()).signals[signal].as_str().map(str::to_owned)
 }
@@ -378,7 +378,7 @@ fn shape(rng: &mut Rng, model: &Model, kind: usize, filter: &mut Filter, sent: &
     }
 }
 
-/// A pattern that the label has.
+/// Draws a pattern that matches the label.
 fn pattern(rng: &mut Rng, label: &[char]) -> String {
     let (mut pattern, mut stars) = (String::new(), 0);
     let is_a_label = label.starts_with(&['x', 'n', '-', '-']);
@@ -391,7 +391,7 @@ fn pattern(rng: &mut Rng, label: &[char]) -> String {
             '-' => '?',
             _ => 'L',
         };
-        // The start of a pattern says which form it is compared with.
+        // The first symbol of a pattern decides which form it is compared with.
         let symbol = match rng.below(10) {
             _ if is_a_label && at < 4 => char,
             0..4 => char,
@@ -400,7 +400,7 @@ fn pattern(rng: &mut Rng, label: &[char]) -> String {
             8 if stars < 4 => '*',
             _ => '?',
         };
-        // A run of any characters: those of the label that follow may be in it.
+        // After a run of any characters, following characters of the label may belong to it.
         if symbol == '*' && pattern.ends_with('*') {
             continue;
         }
@@ -410,7 +410,7 @@ fn pattern(rng: &mut Rng, label: &[char]) -> String {
     pattern
 }
 
-/// A regular expression that the label matches.
+/// Draws a regular expression that matches the label.
 fn regex(rng: &mut Rng, label: &[char]) -> String {
     let is_a_label = label.starts_with(&['x', 'n', '-', '-']);
     let length = 1 + rng.below(label.len().min(6));
@@ -439,7 +439,7 @@ fn regex(rng: &mut Rng, label: &[char]) -> String {
     regex
 }
 
-/// One or a few texts of labels, as a parameter and as meant.
+/// Draws one or a few texts of labels, as a parameter and parsed.
 fn texts(
     rng: &mut Rng,
     model: &Model,
@@ -468,7 +468,7 @@ fn texts(
     texts
 }
 
-/// Items of a TLD filter: as sent, and as meant (`None` for an empty one). At least one is not
+/// Draws items of a TLD filter, as sent and parsed (`None` for an empty one). At least one is not
 /// empty, because it is unspecified whether `tld=,` filters at all.
 fn tlds(rng: &mut Rng, model: &Model) -> Vec<(String, Option<String>)> {
     let mut items: Vec<(String, Option<String>)> = (0..rng.between(1, 4))
@@ -507,12 +507,13 @@ fn tld_spelling(rng: &mut Rng, tld: &str) -> String {
     text
 }
 
-/// Either spelling of a name of the corpus, as characters.
+/// Returns either spelling of a name of the corpus, as characters.
 fn some_spelling(rng: &mut Rng, name: &Name) -> Vec<char> {
     if rng.chance(50) { name.ascii.chars().collect() } else { name.unicode.chars().collect() }
 }
 
-/// A part of a name: of 1, 2, 3 or more characters, anywhere; sometimes of no name.
+/// Draws a part of a name, of 1, 2, 3 or more characters, from anywhere in it; sometimes it is part of
+/// no name.
 fn needle(rng: &mut Rng, model: &Model) -> String {
     if rng.chance(6) {
         return rng.pick(&["zqzqzq", "..", "юю", "-.", "ßß", "9q9"]).to_string();
@@ -530,7 +531,7 @@ fn needle(rng: &mut Rng, model: &Model) -> String {
     chars[start..start + length].iter().collect()
 }
 
-/// A spelling of a name, of an IDN more often than chance would have it.
+/// Returns a spelling of a name; IDNs come more often than by chance.
 fn idn_or_any(rng: &mut Rng, model: &Model) -> Vec<char> {
     let mut name = rng.pick(model.names());
     if rng.chance(30) {
@@ -541,7 +542,7 @@ fn idn_or_any(rng: &mut Rng, model: &Model) -> Vec<char> {
     some_spelling(rng, name)
 }
 
-/// The start of a name: of any length, a whole label, with the dot, with more; or of no name.
+/// Draws the start of a name: of any length, a whole label, with the dot, with more; or of no name.
 fn prefix(rng: &mut Rng, model: &Model) -> String {
     if rng.chance(5) {
         return rng
@@ -564,7 +565,7 @@ fn prefix(rng: &mut Rng, model: &Model) -> String {
     if length == chars.len() && rng.chance(15) { prefix + "." } else { prefix }
 }
 
-/// The same text in another case, in full-width letters or decomposed.
+/// Respells the text in another case, in full-width letters or decomposed.
 fn respelled(rng: &mut Rng, text: &str) -> String {
     match rng.below(20) {
         0..7 => some_upper_case(rng, text),
@@ -593,7 +594,7 @@ fn limit(rng: &mut Rng, most: usize, sent: &mut Parameters) -> Option<usize> {
     Some(limit)
 }
 
-/// An offset within the first `near` rows, or sometimes beyond the last.
+/// Draws an offset within the first `near` rows, or sometimes beyond the last.
 fn offset(rng: &mut Rng, near: usize, sent: &mut Parameters) -> Option<usize> {
     let offset = match rng.below(20) {
         0..11 => return None,
@@ -606,7 +607,7 @@ fn offset(rng: &mut Rng, near: usize, sent: &mut Parameters) -> Option<usize> {
     Some(offset)
 }
 
-/// The request: parameters in any order, among some that are empty.
+/// Builds the request: parameters in any order, with some empty ones among them.
 fn target(rng: &mut Rng, path: &str, mut sent: Parameters) -> String {
     let conditions = CONDITIONS.iter().map(|condition| condition.parameter);
     for name in conditions.chain(["limit"]) {
@@ -619,7 +620,7 @@ fn target(rng: &mut Rng, path: &str, mut sent: Parameters) -> String {
     with_query(path, &sent)
 }
 
-/// Every TLD of the corpus.
+/// Returns every TLD of the corpus.
 pub fn tlds_of(model: &Model) -> BTreeSet<&str> {
     model.names().iter().map(|name| name.tld.as_str()).collect()
 }

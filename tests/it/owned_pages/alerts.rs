@@ -276,7 +276,7 @@ fn the_preview_matches_the_api() {
             let name = sample["name"].as_str().expect("a name");
             assert!(part.text.contains(&format!("/domain/{name}")), "{name}: {}", part.text);
         }
-        // Without scripts it is a page that keeps the form's values.
+        // Without scripts, it is a page that keeps the form's values.
         let page = ann.post("/alerts/preview", &fields);
         page.assert_says(200, &words);
         page.assert_says(200, "New alert rule");
@@ -364,7 +364,7 @@ fn wait_for(person: &mut Person, path: &str, words: &str) -> Page {
 
 #[test]
 fn failed_deliveries_are_shown_and_can_be_retried() {
-    // The receiver refuses until it is repaired.
+    // The receiver refuses requests until it is repaired.
     let receiver = Receiver::https(&["127.0.0.1"], |before, _| {
         Reply::status(if before < 1 { 500 } else { 204 })
     });
@@ -393,7 +393,7 @@ fn failed_deliveries_are_shown_and_can_be_retried() {
 }
 
 #[test]
-fn chat_services_are_entered_once_and_kept_by_what_is_shown() {
+fn chat_services_are_entered_once_and_kept_by_their_masked_values() {
     let receiver = Receiver::https(&["127.0.0.1"], |before, _| {
         Reply::status(if before == 0 { 200 } else { 401 })
     });
@@ -470,7 +470,7 @@ fn a_410_switches_its_channel_off() {
     page.assert_says(200, "the receiver responded 410 Gone");
     ann.get("/alerts").assert_says(200, "the receiver responded 410 Gone");
     ann.post(&format!("{path}/test"), &[]).assert_says(409, "Every channel of this rule is off;");
-    // A new name alone does not switch it on; an explicit request does.
+    // A new name does not switch the channel on; an explicit request does.
     ann.post(&path, &[("name", "renamed"), ("webhook", &url)])
         .assert_goes_to(&format!("{path}?notice=saved"));
     ann.get(&path).assert_says(200, "no active channel");

@@ -5,14 +5,14 @@ use serde_json::json;
 use super::World;
 use super::person::Person;
 
-/// Adds a list of names that drop tomorrow, best first by length.
+/// Adds a list of names that drop tomorrow; shorter ones score better.
 fn add_names(world: &World, count: usize) {
     let rows: String = (0..count).map(|at| format!("bulk{at:04}.com,2026-02-14\n")).collect();
     let list = world.site.write("bulk.csv", format!("domain,drop_date\n{rows}"));
     world.site.ingest(&list, &format!("{}T01:00:00Z", super::TODAY));
 }
 
-/// Waits until the server has the names of [`add_names`], and returns what the page says of all.
+/// Waits until the server has the names of [`add_names`], and returns the page's text about all names.
 fn all_of(person: &mut Person, search: &str) -> String {
     let wait = std::time::Duration::from_millis(50);
     for _ in 0..600 {
@@ -22,7 +22,7 @@ fn all_of(person: &mut Person, search: &str) -> String {
         }
         std::thread::sleep(wait);
     }
-    panic!("the names do not come");
+    panic!("the names do not arrive");
 }
 
 const SEARCH: &str = "starts=bulk&view=all";
@@ -33,7 +33,7 @@ fn all_names_of_a_search_are_watched_tagged_hidden_and_downloaded() {
     add_names(&world, 150);
     let mut ann = world.person("ann@example.com", "api");
     assert!(all_of(&mut ann, SEARCH).starts_with("150\">All 150"));
-    // The page has 100 of them, and selecting one does not limit the search.
+    // The page lists 100 of them, and the selection on it does not limit the search.
     let page = ann.get(&format!("/?{SEARCH}"));
     assert_eq!(page.text.matches("<tr data-name").count(), 100);
     let hidden = [("domain", "bulk0003.com"), ("search", SEARCH), ("next", "/?starts=bulk")];
@@ -74,7 +74,8 @@ fn all_names_of_a_search_are_watched_tagged_hidden_and_downloaded() {
     assert_eq!(names.header("content-type"), Some("text/plain; charset=utf-8"));
     assert_eq!(names.text.lines().count(), 149);
 
-    // Without `all`, the selected names in the order of the form. A name that never dropped has no row.
+    // Without `all`, the file has the selected names in the order of the form. A name that never
+    // dropped has no row.
     let some = [
         ("domain", "bulk0009.com"),
         ("domain", "solar.com"),
@@ -94,7 +95,7 @@ fn all_names_of_a_search_are_watched_tagged_hidden_and_downloaded() {
 }
 
 #[test]
-fn too_many_names_are_refused_with_what_to_do() {
+fn an_error_for_too_many_names_says_what_to_do() {
     let world = World::new();
     add_names(&world, 1_001);
     let mut ann = world.person("ann@example.com", "core");
@@ -111,7 +112,7 @@ fn too_many_names_are_refused_with_what_to_do() {
         );
     }
     assert!(ann.get("/watchlist").chosen_by().is_empty());
-    // A thousand are not too many.
+    // A thousand names are accepted.
     let fewer = [("all", "yes"), ("search", "starts=bulk&ends=0,1,2&view=all"), ("next", "/")];
     ann.post("/watch", &fewer).assert_goes_to("/?done=watched&names=301");
     // Errors of a search are shown.
@@ -147,10 +148,11 @@ fn an_account_keeps_its_columns() {
         [("column", "language"), ("column", "state"), ("column", "none"), ("next", "/?q=a")];
     let page = ann.post("/columns", &chosen);
     page.assert_goes_to("/?q=a");
-    // Otherwise this browser's earlier columns would return with the defaults.
+    // The cookie is replaced, or this browser's earlier columns would return with the defaults.
     assert!(page.header("set-cookie").is_some_and(|set| set.contains("Max-Age=0")), "{page:?}");
     assert_eq!(heads(&ann.get("/?view=all").text), (true, false));
-    // In another browser, and after a restart, from the journal and from a snapshot of it.
+    // The choice applies in another browser, and after a restart, from the journal and from a snapshot
+    // of it.
     let World { site, server } = world;
     site.ask_for_snapshot().expect("a snapshot");
     server.kill();
@@ -160,7 +162,7 @@ fn an_account_keeps_its_columns() {
     ann.post("/columns", &[("reset", "yes"), ("column", "language"), ("next", "/")]);
     assert_eq!(heads(&ann.get("/?view=all").text), (false, true));
 
-    // Without an account, the browser keeps them.
+    // Without an account, the browser keeps the choice.
     let mut nobody = Person::nobody(&server);
     let page = nobody.post("/columns", &chosen);
     let cookie = page.header("set-cookie").expect("a cookie");

@@ -1,4 +1,4 @@
-//! `/domain/{name}` for its watcher: checks with a registry, notes and links out.
+//! `/domain/{name}` for its watcher: checks with a registry, notes and external links.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use crate::common::rdap::{RdapServer, Says};
 use crate::common::{Site, TODAY};
 
 #[test]
-fn a_check_asks_the_registry_once_and_is_kept() {
+fn a_check_queries_the_registry_once_and_is_kept() {
     let com = RdapServer::start();
     com.publish_servers(&[(&["com"], &com)]);
     com.say("gone.com", Says::NotFound);
@@ -43,7 +43,7 @@ fn a_check_asks_the_registry_once_and_is_kept() {
     ann.post("/domain/broken.com/check", &[])
         .assert_goes_to("/domain/broken.com?notice=check-failed");
     ann.get("/domain/broken.com").assert_says(200, "No response The last check failed.");
-    // A suffix without a server cannot be asked.
+    // A suffix without a server cannot be checked.
     ann.get("/domain/unseen.de").assert_says(404, "No RDAP server");
 }
 
@@ -84,7 +84,7 @@ fn notes_are_saved_from_the_dossier() {
     ann.get("/watchlist").assert_says(200, "$1,200.50");
     ann.post("/watchlist/entry", &[("domain", "solar.com"), ("bid", "much")])
         .assert_says(400, "must be a number");
-    // An empty form clears what was noted.
+    // An empty form clears the note.
     ann.post("/watchlist/entry", &[("domain", "solar.com"), ("next", "/watchlist")])
         .assert_goes_to("/watchlist");
     ann.get("/watchlist").assert_says(200, "set bid");

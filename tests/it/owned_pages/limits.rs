@@ -8,14 +8,15 @@ use super::person::Person;
 use crate::common::runs::{figure, say};
 use crate::server::raw::resident;
 
-/// Writes per minute of an account: fewer in the default run, whose unoptimised server is slow; the
+/// Writes per minute of an account: few in the default run, whose unoptimised server is slow; the
 /// default limit in full runs.
 const WRITES: (usize, usize) = (10, 120);
 const FLOOD_S: (usize, usize) = (3, 20);
 const ACCOUNTS: usize = 8;
-/// Maximum time that a busy machine takes for the writes of a minute.
+/// Maximum time that a busy machine takes for a minute's writes.
 const REFUSAL_WAIT_MAX: Duration = Duration::from_secs(120);
-/// Memory that the accepted writes of the flood may take: notes of 40 kB twice, in the state and in buffers.
+/// Maximum growth of memory by the accepted writes of the flood: each note of 40 kB is held twice, in
+/// the state and in buffers.
 const GROWTH_MAX: u64 = 160 << 20;
 
 #[test]
@@ -26,7 +27,7 @@ fn a_flood_of_notes_on_the_pages_is_bounded_in_writes_and_memory() {
     let emails: Vec<_> = (0..ACCOUNTS).map(|at| format!("flood{at}@example.com")).collect();
     let people: Vec<_> = emails.iter().map(|email| world.person(email, "free")).collect();
     let before = resident(&world.server);
-    // Characters of four bytes: the longest note takes 40 kB.
+    // The longest note of four-byte characters takes 40 kB.
     let note = "\u{1d5ae}".repeat(10_000);
     let begun = Instant::now();
     let (accepted, refused) = thread::scope(|scope| {
@@ -53,8 +54,8 @@ fn a_flood_of_notes_on_the_pages_is_bounded_in_writes_and_memory() {
     assert!(peak < before + GROWTH_MAX, "from {} to {} MiB", mib(before), mib(peak));
 }
 
-/// Posts claims until `end`, and at least until one is refused. Counts those that were accepted and
-/// refused.
+/// Posts claims until `end`, and at least until one is refused. Returns the numbers of accepted and
+/// refused ones.
 fn flood(mut person: Person, note: &str, end: Instant) -> (u64, u64) {
     let (mut accepted, mut refused) = (0, 0);
     while Instant::now() < end || refused == 0 && Instant::now() < end + REFUSAL_WAIT_MAX {
@@ -70,7 +71,7 @@ fn flood(mut person: Person, note: &str, end: Instant) -> (u64, u64) {
 }
 
 #[test]
-fn pages_say_which_limit_was_reached() {
+fn pages_say_which_limit_is_exceeded() {
     let world = World::with("[plans.free]\ndata_mb = 1\n[plans.core]\nwrites_per_minute = 3\n");
     let mut free = world.person("free@example.com", "free");
     let note = "\u{1d5ae}".repeat(10_000);

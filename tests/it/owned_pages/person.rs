@@ -183,7 +183,7 @@ impl Page {
         boxes.filter_map(|rest| rest.split('"').next()).map(str::to_owned).collect()
     }
 
-    /// The page's error for the field with this ID.
+    /// Returns the page's error for the field with this ID.
     pub fn error_of(&self, field: &str) -> Option<String> {
         let start = format!("id=\"{field}-error\">");
         let (_, rest) = self.text.split_once(&start)?;
@@ -191,7 +191,7 @@ impl Page {
     }
 }
 
-/// Fields of a form, encoded.
+/// Encodes the fields of a form.
 pub fn form(fields: &[(&str, &str)]) -> String {
     let pairs: Vec<_> =
         fields.iter().map(|(name, value)| format!("{}={}", escape(name), escape(value))).collect();
@@ -224,11 +224,11 @@ pub fn visible(html: &str) -> String {
         .replace("&quot;", "\"")
         .replace("&amp;", "&");
     let words: Vec<_> = text.split_whitespace().collect();
-    // End of the preceding tag.
+    // Removes the space before punctuation.
     words.join(" ").replace(" . ", ". ").replace(" , ", ", ")
 }
 
-/// A page without the parts that differ in each response.
+/// Returns a page without the parts that differ in each response.
 pub fn without_drawn(html: &str) -> String {
     match html.split_once("name=\"once\" value=\"") {
         None => html.to_owned(),
@@ -236,7 +236,7 @@ pub fn without_drawn(html: &str) -> String {
     }
 }
 
-/// The API's error without the name of the member.
+/// Returns the API's error without the name of the member.
 pub fn what(body: &Value) -> String {
     let error = body["error"].as_str().unwrap_or_default();
     error.split_once(": ").map_or(error, |(_, what)| what).to_owned()

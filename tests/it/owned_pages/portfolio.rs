@@ -1,4 +1,4 @@
-//! `/portfolio`.
+//! The portfolio page and its forms.
 
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn claims_can_be_created_changed_and_deleted() {
         assert!(page.contains(value), "no {value} in {page}");
     }
 
-    // Another status removes the sale, although its fields are sent unchanged.
+    // Another status removes the sale, although the form still sends its fields.
     let lost: Vec<_> = fields
         .iter()
         .map(|&(name, value)| (name, if name == "status" { "lost" } else { value }))
@@ -98,7 +98,7 @@ fn forms_and_the_api_return_the_same_errors() {
         assert_eq!(page.status, 400, "{fields:?}");
         let error = page.error_of(field).unwrap_or_else(|| panic!("{field}: {}", page.visible()));
         let error = error.trim_end_matches('.').to_lowercase();
-        // A page adds how an amount that it cannot read is to be written.
+        // If a page cannot read an amount, it also shows how to write it.
         let (expected, more) = (what(&body).to_lowercase(), ["", ", not", "; write"]);
         let rest = error.strip_prefix(&expected).unwrap_or_else(|| panic!("{field}: {error}"));
         let is_known =
@@ -197,12 +197,12 @@ fn claims_are_filtered_and_summed() {
     ann.get("/portfolio?by=status").assert_says(200, "Sold 1 1 0 1 $100 $400 +$300 4.0×");
     ann.get("/portfolio?by=rule").assert_says(200, "None 4 2 1 1");
     ann.get("/portfolio?by=score").assert_says(200, "Not in our data 4 2 1 1");
-    // The venue; without one, the registrar.
+    // Grouped by venue, or by registrar for claims without a venue.
     let page = ann.get("/portfolio");
     page.assert_says(200, "Gandi 2 2 0 1");
     page.assert_says(200, "DropCatch 1 0 0 0");
 
-    // One status for each ticked box, as a form sends it.
+    // A form sends one `status` for each ticked box.
     let page = ann.get("/portfolio?status=lost&status=attempted&from=2026-03-15&to=2026-03-16");
     page.assert_says(200, "c.de");
     page.assert_says(200, "All 2 0 1 0 $0");
@@ -220,7 +220,7 @@ fn claims_are_filtered_and_summed() {
 }
 
 #[test]
-fn a_form_sent_twice_adds_once() {
+fn a_form_that_is_sent_twice_adds_one_claim() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "free");
     let page = ann.get("/portfolio/new").text;

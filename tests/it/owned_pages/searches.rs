@@ -25,7 +25,7 @@ fn a_saved_search_shows_what_is_new_once() {
         if page.contains("Short .com 5 1 new") { Ok(()) } else { Err(page) }
     });
     ann.get("/searches").assert_says(200, "TLD com");
-    // The new ones first, and then none is new.
+    // The new names come first; after that, none is new.
     ann.get(&format!("/searches/{id}?new=1")).assert_goes_to("/?view=active&tld=com&sort=listed");
     ann.get("/").assert_lacks("1 new");
 
@@ -61,7 +61,7 @@ fn what_a_page_shows_is_what_its_search_keeps() {
         .assert_says(400, "must be an integer from 0 to 100");
 }
 
-/// The parameters of a path, in any order.
+/// Returns the parameters of a path, in any order.
 fn params(path: &str) -> Vec<&str> {
     let mut params: Vec<_> = path.trim_start_matches("/?").split('&').collect();
     params.sort_unstable();
@@ -94,7 +94,7 @@ fn an_alert_takes_the_filters_of_a_search_or_a_list() {
         200,
         "Names in .com or .net, of at most 9 characters; starts with tea. From the search Teas.",
     );
-    // Another filter is no longer that of the search; the query bar adds to it.
+    // With another filter, the rule no longer belongs to the search; the query bar adds to the filter.
     let changed =
         [("name", "Teas"), ("starts", "tea"), ("add", "-digits len:4-8"), ("email", "on")];
     ann.post(&format!("/alerts/{rule}"), &changed)
@@ -108,7 +108,7 @@ fn an_alert_takes_the_filters_of_a_search_or_a_list() {
         .assert_says(200, "6 names match today");
     ann.post_by_script("/alerts/preview", &[("regex", "(")])
         .assert_says(400, "Regex: at character 1: unclosed group.");
-    // The list leads there with its filters.
+    // The list links to the form with its filters.
     ann.get("/?tld=com&min_len=4&sort=length").assert_says(200, "Alert me about these");
     let link = ann.get("/?view=all&tld=com&min_len=4&sort=length").text;
     assert!(link.contains("/alerts/new?stage=redemption%2Cpending-delete%2Ccatchable%2Creleased&amp;tld=com&amp;min_len=4\""));
