@@ -382,8 +382,13 @@ fn the_bytes_of_every_event_never_change() {
     let line = |(name, transaction): (&str, Transaction)| {
         format!("{name}: {}\n", hex::encode(transaction.encode().1))
     };
+    // A new event adds a line at the end; a line that a release had never changes.
+    let golden = include_str!("../../../tests/golden/journal-events.hex");
     let ours: String = every().into_iter().map(line).collect();
-    assert_eq!(ours, include_str!("../../../tests/golden/journal-events-0.1.hex"));
+    let missing: Vec<_> =
+        ours.lines().filter(|&line| !golden.lines().any(|it| it == line)).collect();
+    assert!(missing.is_empty(), "not in the file:\n{}", missing.join("\n"));
+    assert_eq!(golden.lines().count(), ours.lines().count(), "the file has lines of no event");
     let covered =
         |number| every().iter().any(|(_, it)| it.0.iter().any(|it| it.number() == number));
     let missing: Vec<_> = Event::ALL.iter().filter(|(_, number)| !covered(*number)).collect();

@@ -190,12 +190,13 @@ impl<'a> DropChecks<'a> {
 
     /// Returns true if [`DropChecks::keep`] has anything to compare.
     pub fn has_any(&self) -> bool {
-        !self.properties.is_open()
-            || self.release.is_some()
-            || self.dropped.is_some()
-            || self.lists.is_some()
-            || self.max_rank.is_some()
-            || self.name.text.is_some()
+        let DropChecks { columns: _, name, properties, dropped, release, lists, max_rank } = self;
+        !properties.is_open()
+            || release.is_some()
+            || dropped.is_some()
+            || lists.is_some()
+            || max_rank.is_some()
+            || name.text.is_some()
     }
 
     /// Returns true if a doc passes all conditions.

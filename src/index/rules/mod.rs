@@ -283,7 +283,19 @@ impl<'a> Plan<'a> {
 /// so that rules share them.
 fn column_parts(common: &Filter) -> Vec<Filter> {
     let open = Filter::default();
-    let LabelFilter { digits, hyphens, idn, .. } = common.label;
+    // The others read the text: see `PlannedRule::text`.
+    let LabelFilter {
+        contains: _,
+        starts: _,
+        ends: _,
+        not_contains: _,
+        not_starts: _,
+        not_ends: _,
+        matchers: _,
+        digits,
+        hyphens,
+        idn,
+    } = common.label;
     let mut rest = Filter {
         tlds: Vec::new(),
         min_dqs: open.min_dqs,

@@ -1,5 +1,6 @@
 //! `/api/v1/searches`, and filters of every kind in rules and previews.
 
+use dropdex::query::conditions::CONDITIONS;
 use serde_json::{Value, json};
 
 use super::{add, added_id, column, error, hide_times, served, site};
@@ -18,6 +19,7 @@ fn every_member() -> Value {
         "minWords": 1, "maxWords": 3, "languages": ["en", "de"], "kinds": ["word", "words"],
         "caps": "none", "minTlds": 0, "maxTlds": 5, "minDrops": 2, "releaseWithinDays": 9,
         "droppedFrom": "-30d", "droppedTo": "2026-03-20", "listedSince": "2026-01-01",
+        "maxRank": 100_000,
     })
 }
 
@@ -113,6 +115,12 @@ fn every_member_of_a_filter_is_kept_and_has_its_parameter() {
     let site = site();
     let (_server, mut client) = served(&site);
     let all = every_member();
+    let missing = CONDITIONS.iter().map(|it| it.member).filter(|&member| all.get(member).is_none());
+    assert_eq!(
+        missing.collect::<Vec<_>>(),
+        ["releaseFrom", "releaseTo"],
+        "`releaseWithinDays` stands for them"
+    );
     let body = client.send("POST", PATH, &json!({"name": "all", "filter": all})).json();
     assert_eq!(body["search"]["filter"], all);
     let rule = json!({"name": "all", "filter": all, "channels": [{"type": "email"}]});
