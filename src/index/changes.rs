@@ -1,8 +1,9 @@
-//! Changes of names between two generations and between two days, and the test whether a name passes a
-//! filter. In: the lists and the day up to which changes are known. Out: places of drops with the kind of
+//! Changes of names between two generations and between two days, and filters for single names. In:
+//! the lists and the day up to which changes are known. Out: places of drops with the kind of
 //! change, in rank order.
 //!
-//! Columns are read in doc order; only names whose drop is recent are looked up in the generation before.
+//! Columns are read in doc order; only names with a recent drop are looked up in the previous
+//! generation.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use dropdex_query::filter::Filter;
 const DOCS_PER_PIECE: u32 = 1 << 16;
 /// Minimum change of a score, in points, that is reported.
 const RESCORED_BY_MIN: u8 = 5;
-/// Days after its release in which a registration of a name is a change.
+/// Days after its release during which a registration of a name is a change.
 const RECENT_DAYS: i32 = 90;
 
 /// A change of a name.
@@ -30,7 +31,7 @@ pub struct DropChange {
     pub place: u32,
     pub kind: ChangeKind,
     pub source: ChangeSource,
-    /// The score before, for [`ChangeKind::Rescored`].
+    /// The previous score, for [`ChangeKind::Rescored`].
     pub dqs_before: Option<Dqs>,
 }
 
@@ -42,11 +43,11 @@ impl Index {
         self.in_rank_order(self.layers().iter().map(of_layer))
     }
 
-    /// Returns the changes by lists after number `since`, and those from the index `before` to
-    /// this one. Without `before`, the latter are unknown and left out.
+    /// Returns the changes by lists after number `since`, and those from the index `before` to this
+    /// one. Without `before`, the latter are omitted.
     ///
-    /// A drop that a list carries first gets what the calendar says about it today as well: the days on
-    /// which it would have come are over.
+    /// A drop that is new in a list also gets its current change by the calendar, because the day
+    /// of that change may be over.
     pub fn changes_of_lists(
         &self,
         before: Option<&Index>,
@@ -58,7 +59,7 @@ impl Index {
     }
 
     fn in_rank_order(&self, of_layers: impl Iterator<Item = Vec<DropChange>>) -> Vec<DropChange> {
-        // Changes of one name are all of one layer and stay in their order.
+        // All changes of a name belong to one layer and keep their order.
         merged(of_layers, usize::MAX, |one, other| {
             self.compare_places(Sort::default(), one.place, other.place)
         })
@@ -109,7 +110,7 @@ impl Layer {
         let listed = &self.drops_by_rank;
         let (on_list, catch_days) = (listed.len(), i32::from(as_of.catch_days));
         let dropped = listed.dropped();
-        // A doc that both show is the same in both.
+        // A doc that is visible in both is the same in both.
         let shared = before.and_then(|before| before.layer_like(self));
         self.changes(dropped, |doc, changes| {
             let left = i32::from(listed.release(doc)) - i32::from(as_of.today.raw());
@@ -145,7 +146,7 @@ impl Layer {
             changes.push(self.change(doc, kind, ChangeSource::List));
             return;
         }
-        // A list gave another release.
+        // A list changed the release.
         if let Some(kind) = self.expected(doc, today)
             && before.expected(old, today) != Some(kind)
         {
@@ -172,7 +173,7 @@ impl Layer {
         }
     }
 
-    /// Collects what `find` adds for each visible doc below `docs`, in order.
+    /// Collects the changes that `find` adds for each visible doc below `docs`, in order.
     fn changes(
         &self,
         docs: u32,
@@ -192,13 +193,12 @@ impl Layer {
     }
 }
 
-/// A filter for single names, with the facts of one index and day. A name that never dropped does not
-/// pass.
+/// A filter for single names, on one index and day. A name that never dropped does not pass.
 pub struct NameTest<'a> {
     index: &'a Index,
-    /// By layer.
+    /// Checks by layer.
     checks: Vec<DropChecks<'a>>,
-    /// Stages of the day and those that pass.
+    /// Stages of the day, and the bits of those that pass.
     view: Option<(Arc<DayIndex>, u8)>,
 }
 

@@ -1,4 +1,4 @@
-//! Errors of the index: why a generation was not built, cannot be opened or does not answer.
+//! Errors of the index: why a generation was not built, cannot be opened or failed a query.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use crate::corpus::batch::BatchError;
 use crate::corpus::lock::LockError;
 use crate::vocab::file_error::FileError;
 
-/// Why there is no new generation. The old one stays current.
+/// Reason why no new generation was built. The old one stays current.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     #[error("another rebuild is running (it holds {0}); try again when it has finished")]
@@ -42,7 +42,7 @@ impl From<LockError> for BuildError {
     }
 }
 
-/// Why a generation is not used.
+/// Reason why a generation is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum GenerationError {
     #[error(transparent)]
@@ -63,7 +63,7 @@ impl GenerationError {
     }
 }
 
-/// Why no generation can be served.
+/// Reason why no generation can be served.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error(
@@ -81,7 +81,7 @@ pub enum OpenError {
     Generation(#[from] GenerationError),
 }
 
-/// The disk has too little room for a build.
+/// The disk has too little space for a build.
 #[derive(Debug, thiserror::Error)]
 pub enum NoRoom {
     #[error(
@@ -98,7 +98,7 @@ fn mb_up(bytes: u64) -> u64 {
     bytes.div_ceil(1 << 20)
 }
 
-/// A verified file did not answer: a bug or failing memory, never the client's fault.
+/// Reading a verified file failed: a bug or failing memory, never the client's fault.
 #[derive(Debug, thiserror::Error)]
 #[error("index generation {generation}: {source}")]
 pub struct QueryError {

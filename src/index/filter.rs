@@ -7,7 +7,7 @@ pub use dropdex_query::request::{
     RuleQuery, SearchFilter, Sort, SortKey, StageSet, View, stage_code,
 };
 
-/// Day for which a query is answered; fixed for the whole request.
+/// Day of a query; fixed for the whole request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AsOf {
     pub today: Day,
@@ -21,6 +21,6 @@ pub fn stage_code_in(days_left: i32, pending_days: u16, catch_days: i32) -> u8 {
     let steps = u8::from(days_left > -catch_days)
         + u8::from(days_left > 0)
         + u8::from(days_left > i32::from(pending_days));
-    // Without catch days, a name is released on the day it becomes available.
+    // Without catch days, a name is released on the day on which it becomes available.
     RELEASED >> steps
 }

@@ -1,7 +1,7 @@
 //! Dossiers in, answers to queries out. A rebuild writes an immutable *generation* to disk; the
 //! server loads it into memory, verifies it and answers every query from it until a newer one
-//! replaces it whole. A generation can be a small one that extends another: queries ask both, and the
-//! answers are those of one built of all lists.
+//! replaces it. A generation can be a small one that extends another: queries then search both, and
+//! the results are those of one generation built from all lists.
 //!
 //! | module | holds | may use |
 //! | --- | --- | --- |
@@ -16,20 +16,20 @@
 //!
 //! # Glossary
 //!
-//! - **layer**: a generation with those of its names that are visible. An index has one layer, or a
-//!   base and the delta that extends it: the names of the labels of newer lists, which are hidden in
-//!   the base.
+//! - ***layer**: a generation, some of whose names may be hidden. An index has one layer, or a base
+//!   and the delta that extends it. The delta has all names with the labels of newer lists, which
+//!   are hidden in the base.
 //! - **name order**: byte order of the full name in A-label form (`a-b.com`, `a.com`, `a.de`,
 //!   `ab.com`). All names of one label are neighbours.
 //! - **ordinal**: position of a name in name order, from 0. Every name ever seen has one.
-//! - **rank key**: score and label length as one `u16` that sorts as results do: score descending,
+//! - **rank key**: score and label length as one `u16` that sorts like results: score descending,
 //!   then length ascending ([`columns::rank_key`]).
 //! - **rank order**: order of the drops list: rank key, then name order.
 //! - **doc**: position of a dropped name in rank order, from 0. Names that were registered again
-//!   after their latest drop have docs behind those of the drops list.
+//!   after their latest drop have docs after those of the drops list.
 //! - **place**: position in one of the orders that a search uses: all names, all names by TLD,
-//!   dropped names, dropped names by TLD ([`columns::rank_table`]). To callers of an index: a doc
-//!   among those of all its layers.
+//!   dropped names, dropped names by TLD ([`columns::rank_table`]). For callers of an index, it is
+//!   a doc among those of all layers.
 //! - **dropped order**: name order restricted to names that dropped.
 //! - **TLD number**: position of a TLD in the manifest, most frequent first.
 //! - **block**: 16 consecutive names that are decoded together ([`columns::names`]), or 256

@@ -1,9 +1,9 @@
-//! Characters of ASCII names, numbered.
+//! The numbered characters of ASCII names.
 
 /// Characters of ASCII names in byte order; every name has the dot.
 pub const ALPHABET: &[u8; 38] = b"-.0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// Position of a byte in [`ALPHABET`]; `ALPHABET.len()` for any other.
+/// Returns the position of a byte in [`ALPHABET`]; `ALPHABET.len()` for other bytes.
 pub const CODES: [u8; 256] = {
     let mut codes = [ALPHABET.len() as u8; 256];
     let mut at = 0;

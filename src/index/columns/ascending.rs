@@ -1,6 +1,6 @@
-//! Strictly ascending numbers in blocks of 128 in Elias-Fano code: the first number of a block in full,
-//! of the others the difference, with low bits packed and high bits as a string of 256 bits that has a
-//! one for each number and a zero for each step. Random access.
+//! Strictly ascending numbers with random access, in blocks of 128 in Elias-Fano code. A block
+//! holds its first number, and the difference of each other number to it: low bits are packed, and
+//! high bits are a string of 256 bits with a one for each number and a zero for each step.
 
 use std::ops::Range;
 
@@ -14,7 +14,8 @@ const BLOCK: usize = 128;
 const HIGH_WORDS: usize = 2 * BLOCK / 64;
 /// Words per unit of storage: one low bit of every number of a block.
 const UNIT: usize = BLOCK / 64;
-/// Words that an [`AscendingWriter`] writes at once. Small in tests, so that they cross the borders.
+/// Words that an [`AscendingWriter`] writes at once. Small in tests, so that tests cross the
+/// boundaries.
 const WORDS_HELD: usize = if cfg!(test) { 1 << 5 } else { 1 << 14 };
 
 /// Compressed strictly ascending numbers.
@@ -23,9 +24,9 @@ pub struct Ascending {
     len: usize,
     /// First number of each block.
     firsts: Vec<u64>,
-    /// Start of each block in `words`, in units, and the end of the last.
+    /// Start of each block in `words`, in units, and the end of the last block.
     starts: Vec<u32>,
-    /// For each block the high bits, then a unit for each low bit.
+    /// The high bits of each block, then a unit for each low bit.
     words: Vec<u64>,
 }
 
@@ -33,12 +34,12 @@ pub struct Ascending {
 #[derive(Debug, Default)]
 pub struct AscendingBuilder {
     whole: Ascending,
-    /// Numbers behind the last whole block.
+    /// Numbers after the last complete block.
     rest: Vec<u64>,
 }
 
 impl AscendingBuilder {
-    /// Appends a number above all others.
+    /// Appends a number that is greater than all others.
     pub fn push(&mut self, number: u64) {
         self.rest.push(number);
         if self.rest.len() == BLOCK {
@@ -63,15 +64,15 @@ impl AscendingBuilder {
     }
 }
 
-/// Compresses numbers one by one to the files that [`Ascending::open`] reads: more of them than fit
-/// in memory.
+/// Compresses numbers one by one into files that [`Ascending::open`] reads, even if they do not fit
+/// into memory.
 #[derive(Debug)]
 pub struct AscendingWriter<'a> {
     name: String,
     rows: DraftFile<'a>,
-    /// Numbers that are not written yet.
+    /// Numbers that are not yet written.
     held: AscendingBuilder,
-    /// Of the blocks that are written, with their size in units.
+    /// First numbers of the written blocks, with their size in units.
     len: usize,
     firsts: Vec<u64>,
     starts: Vec<u32>,
@@ -90,7 +91,7 @@ impl<'a> AscendingWriter<'a> {
         Ok(AscendingWriter { name, rows, held, len: 0, firsts, starts, units: 0 })
     }
 
-    /// Appends a number above all others.
+    /// Appends a number that is greater than all others.
     ///
     /// # Errors
     /// A write fails.
@@ -140,7 +141,7 @@ impl Ascending {
     fn push(&mut self, block: &[u64]) {
         let first = block[0];
         let span = block[block.len() - 1] - first;
-        // Fewest low bits that leave room for the steps of the high ones.
+        // The minimum number of low bits that leaves room for the steps of the high ones.
         let low = (64 - span.leading_zeros()).saturating_sub(BLOCK.ilog2());
         let start = self.words.len();
         self.words.resize(start + HIGH_WORDS + UNIT * low as usize, 0);
@@ -199,19 +200,20 @@ impl Ascending {
         }
     }
 
-    /// Returns the place of the first number that is at least `number`; it must be in `among` or
+    /// Returns the place of the first number that is not below `number`; it must be in `among` or
     /// right after it.
     pub fn first_at_least(&self, number: u64, among: Range<u32>) -> u32 {
         let from = among.start as usize / BLOCK;
         let to = (among.end as usize).div_ceil(BLOCK);
-        // The number before `among` is smaller, so that the block of its start is a valid start.
+        // The number before `among` is smaller, so the search can start in the block where `among`
+        // starts.
         let after = from + self.firsts[from..to].partition_point(|&first| first < number);
         let Some(block) = after.checked_sub(1) else { return 0 };
         let below = self.below_in(block, number - self.firsts[block]);
         ((block * BLOCK + below).min(self.len)) as u32
     }
 
-    /// Returns how many numbers of a block are less than its first one plus `above`.
+    /// Returns how many numbers of a block are less than the sum of its first one and `above`.
     fn below_in(&self, block: usize, above: u64) -> usize {
         let (high_bits, low_bits) = self.block(block);
         let low = (low_bits.len() / UNIT) as u32;
@@ -219,8 +221,7 @@ impl Ascending {
         if high >= BLOCK {
             return BLOCK;
         }
-        // Every zero is a step of the high bits: all numbers with fewer steps are before the last
-        // one.
+        // Every zero is a step of the high bits, so all numbers with fewer steps precede the last zero.
         let zeros: [u64; HIGH_WORDS] = std::array::from_fn(|at| !high_bits[at]);
         let mut bit = if high == 0 { 0 } else { nth_one(&zeros, high - 1) + 1 };
         let wanted = above & ((1 << low) - 1);
@@ -242,7 +243,7 @@ impl Ascending {
         draft.put(&format!("{name}.rows"), &self.words)
     }
 
-    /// Opens what [`Ascending::write`] wrote for `len` numbers.
+    /// Opens the files that [`Ascending::write`] wrote for `len` numbers.
     ///
     /// # Errors
     /// A file is damaged, or does not hold `len` numbers.
@@ -261,7 +262,7 @@ impl Ascending {
     }
 }
 
-/// Units of the high bits of a block.
+/// Number of units of the high bits of a block.
 const HIGH_UNITS: u32 = (HIGH_WORDS / UNIT) as u32;
 
 /// Sets `count` zero bits from bit `at` on to `value`.
@@ -289,7 +290,7 @@ fn bits(words: &[u64], at: usize, count: u32) -> u64 {
     value & ((1 << count) - 1)
 }
 
-/// Returns the position of the one bit that has `before` ones before it.
+/// Returns the position of the one that has `before` ones before it.
 pub fn nth_one(words: &[u64], mut before: usize) -> usize {
     for (at, &word) in words.iter().enumerate() {
         let ones = word.count_ones() as usize;
@@ -325,7 +326,7 @@ mod tests {
     use crate::columns::rank_table::tests::Random;
 
     #[test]
-    fn numbers_come_back() {
+    fn numbers_round_trip() {
         let mut random = Random(5);
         for len in [0usize, 1, 127, 128, 129, 1_000] {
             for step in [1, 2, 3, 300, 1 << 20, 1 << 34] {

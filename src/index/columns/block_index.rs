@@ -1,5 +1,5 @@
 //! Index of the blocks of names: fsts over the separators of blocks. One walk down an fst finds the
-//! position of a text among sorted keys, since the values count the keys.
+//! position of a text among sorted keys, because the values count the keys.
 //!
 //! [`place`] queries one fst; a [`BlockIndex`] has several, each over a range of blocks, so that
 //! they are built in parallel. Names and ordinals are in [`super::names`].
@@ -19,7 +19,7 @@ pub type OwnedFst = Fst<Vec<u8>>;
 /// Maximum number of fsts: enough for the cores of a small machine, few enough to find the right
 /// one quickly.
 const FSTS_MAX: usize = 8;
-/// Minimum blocks per fst. Small in tests, so that keys cross the boundaries of fsts.
+/// Minimum blocks per fst. Small in tests, so that tests cross the boundaries of fsts.
 const FST_BLOCKS_MIN: usize = if cfg!(test) { 5 } else { 1 << 12 };
 /// File of the first block of each fst.
 const CUTS: &str = "names/cuts";
@@ -29,7 +29,7 @@ const CUTS: &str = "names/cuts";
 pub struct Bounds {
     /// Value of the first key that is not before the text.
     pub below: u32,
-    /// The text is a key.
+    /// Whether the text is a key.
     pub exact: bool,
     /// Value of the first key that is after the text and does not start with it.
     pub through: u32,
@@ -38,12 +38,12 @@ pub struct Bounds {
 /// Finds `text` in an fst whose values ascend with its keys; `end` is the value that a key after
 /// all others would have.
 ///
-/// The output gathered on the way to a node is the smallest value below it, so only the text itself
-/// is walked.
+/// The sum of outputs on the path to a node is the smallest value below it, so only the path of the
+/// text is walked.
 pub fn place(fst: &OwnedFst, end: u32, text: &[u8]) -> Bounds {
     let mut node = fst.root();
     let mut gathered = 0;
-    // The last unvisited transition to the right: it leads to the first key after all those that
+    // The last unvisited transition to the right, which leads to the first key after all those that
     // the walk passed.
     let mut right = None;
     let next = |right: Option<(usize, usize, u64)>| match right {
@@ -71,7 +71,7 @@ fn value(node: &Node<'_>, at: usize, gathered: u64) -> u32 {
     (gathered + node.transition(at).out.value()) as u32
 }
 
-/// Concatenated keys.
+/// A list of keys in one buffer.
 #[derive(Debug, Default)]
 pub struct Keys {
     text: Vec<u8>,
@@ -110,7 +110,7 @@ impl Keys {
 /// The separator of a block sorts after all names of the blocks before it, and not after its own
 /// first name; that of block 0 is empty.
 pub struct BlockIndex {
-    /// Ascending; none is empty.
+    /// First block of each fst, ascending; no fst is empty.
     shards: Vec<Shard>,
 }
 
@@ -147,7 +147,7 @@ impl BlockIndex {
     /// Opens the separators of `blocks` blocks.
     ///
     /// # Errors
-    /// A file is missing, damaged, or of other blocks.
+    /// A file is missing, damaged, or has another number of blocks.
     pub fn open(files: &Files, blocks: u32) -> Result<BlockIndex, GenerationError> {
         let mut cuts: Vec<u32> = files.take(CUTS)?;
         cuts.push(blocks);
@@ -170,10 +170,11 @@ impl BlockIndex {
     }
 
     /// Returns the last block whose separator is not after `prefix`, and the last whose separator
-    /// is before all texts that sort after everything with the prefix; `None` if there is no block.
+    /// precedes all texts that sort after everything with the prefix; `None` if there are no
+    /// blocks.
     ///
-    /// The first name not before `prefix` is in the former block or starts the next one. The end of
-    /// the names with the prefix is in the latter block, or is its end.
+    /// The first name that is not before `prefix` is in the former block or starts the next one.
+    /// The names with the prefix end in the latter block, or at its end.
     pub fn blocks(&self, prefix: &[u8]) -> Option<(u32, u32)> {
         let after = self.shards.partition_point(|shard| *shard.first <= *prefix);
         let from = self.shards.get(after.checked_sub(1)?)?;
@@ -215,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_what_counting_says() {
+    fn places_are_those_of_a_count() {
         let sets: [&[&str]; 4] = [
             &[],
             &[""],

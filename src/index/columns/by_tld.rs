@@ -1,10 +1,9 @@
 //! Names sorted by (TLD number, name): the matches of a prefix within a TLD are one range.
 //!
 //! In: TLD number and rank key of rows in name order (all names, or those that dropped). Out: the
-//! range of places that a range of rows has within a TLD, the row of a place, and the keys by
-//! place.
+//! places of a range of rows within a TLD, the row of a place, and the keys by place.
 //!
-//! Rows by place are [`Ascending`] numbers: the TLD above the row.
+//! Rows by place are [`Ascending`] numbers, with the TLD in the high bits and the row in the low bits.
 
 use std::ops::Range;
 
@@ -19,7 +18,7 @@ use crate::storage::files::Files;
 pub struct ByTld {
     rows: Ascending,
     ranked: RankTable,
-    /// First place of each TLD, and the end of the last.
+    /// First place of each TLD, and the end of the last one.
     starts: Vec<u32>,
 }
 
@@ -29,12 +28,12 @@ pub struct ByTldBuilder {
     next: Vec<u32>,
     rows: Vec<u32>,
     keys: Vec<u16>,
-    /// Rows so far.
+    /// Number of rows so far.
     row: u32,
 }
 
 impl ByTldBuilder {
-    /// Creates a builder for as many rows of each TLD as `counts` says.
+    /// Creates a builder; `counts` is the number of rows of each TLD.
     pub fn new(counts: &[u32]) -> ByTldBuilder {
         let mut len = 0;
         let next = counts.iter().map(|&count| {
@@ -60,7 +59,7 @@ impl ByTldBuilder {
     /// Builds the order.
     pub fn finish(self) -> ByTld {
         let ByTldBuilder { next, rows, keys, .. } = self;
-        // Each place of a next row is now the end of its TLD.
+        // The place of the next row is now the end of the TLD.
         let mut place = 0;
         let numbers = (0u16..=u16::MAX).zip(&next).flat_map(|(tld, &end)| {
             let rows = &rows[place..end as usize];
@@ -103,10 +102,10 @@ impl ByTld {
         self.ranked.write(name, draft)
     }
 
-    /// Opens what [`ByTld::write`] wrote.
+    /// Opens the files that [`ByTld::write`] wrote.
     ///
     /// # Errors
-    /// A file is damaged, or they do not fit each other.
+    /// A file is damaged, or the files do not match.
     pub fn open(name: &str, files: &Files) -> Result<ByTld, GenerationError> {
         let ranked = RankTable::open(name, files)?;
         Ok(ByTld::from_parts(Ascending::open(name, ranked.len(), files)?, ranked))
@@ -148,7 +147,7 @@ mod tests {
     fn rows_of_a_tld_are_one_range() {
         let mut random = Random(6);
         for (len, tld_count) in [(0usize, 1usize), (1, 3), (5_000, 1), (20_000, 700)] {
-            // Small numbers are frequent, and some have no row.
+            // Small numbers are frequent, and some numbers have no row.
             let mut tld = || {
                 let below = random.below(tld_count as u32) + 1;
                 random.below(below) as u16

@@ -1,6 +1,6 @@
-//! Docs by character: a set for each character of an ASCII name, over the full name in both its forms.
-//! A search for one character is one set; posting lists of most would be as large as a bitmap and
-//! slower.
+//! Docs by character: a set for each character of an ASCII name, over the full name in both of its
+//! forms. A search for one character reads one set. Most posting lists would be as large as a
+//! bitmap, but slower.
 
 use rayon::prelude::*;
 
@@ -21,7 +21,7 @@ const WORDS_PER_PIECE: usize = 1 << 10;
 #[derive(Debug, Default)]
 pub struct CharDocs(DocSets);
 
-/// Writes the characters of the docs on the list; `tld` holds their TLD numbers.
+/// Writes the characters of the docs on the drops list; `tld` holds their TLD numbers.
 ///
 /// # Errors
 /// A write fails.
@@ -86,17 +86,17 @@ fn word_of(
     word
 }
 
-/// Returns a bit for each character in `text`.
+/// Returns the bits of the characters in `text`.
 fn mask_of(text: &[u8]) -> u64 {
     let all = text.iter().fold(0u64, |mask, &byte| mask | 1 << CODES[usize::from(byte)]);
     all & !(1 << ALPHABET.len())
 }
 
 impl CharDocs {
-    /// Opens what [`write`] wrote for `listed` docs.
+    /// Opens the files that [`write`] wrote for `listed` docs.
     ///
     /// # Errors
-    /// The file is damaged or does not fit.
+    /// The file is damaged or does not match.
     pub fn open(files: &Files, listed: u32) -> Result<CharDocs, GenerationError> {
         Ok(CharDocs(DocSets::open(FILE, files, listed, ALPHABET.len())?))
     }

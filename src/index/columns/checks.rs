@@ -1,9 +1,10 @@
-//! Conditions on dropped names that have no bitmap: ranges of columns, and the text of labels. In: a
-//! filter and the columns by doc. Out: which docs of a window, or whether one name, passes.
+//! Conditions on dropped names that have no bitmap: ranges of columns, and the text of labels. In:
+//! a filter and the columns by doc. Out: the docs of a window that pass, or whether a single name
+//! passes.
 //!
 //! A window is combined word by word: properties and days are bitmaps ([`crate::columns::slices`]).
-//! The numbers of lists are compared 64 docs at a time without branches, so that the compiler vectorises
-//! it. Texts come last.
+//! The numbers of lists are compared 64 docs at a time without branches, so that the compiler
+//! vectorises the loop. Texts come last.
 
 use std::ops::RangeInclusive;
 
@@ -48,12 +49,12 @@ impl DropColumns<'_> {
     }
 }
 
-/// Conditions on what every name has: score, length, TLD, label and number of TLDs.
+/// Conditions on properties of every name: score, length, TLD, label and number of TLDs.
 #[derive(Debug)]
 pub struct NameChecks {
     dqs: RangeInclusive<Dqs>,
     length: RangeInclusive<u8>,
-    /// By TLD number; `None` accepts all.
+    /// Accepted TLDs by number; `None` accepts all.
     tlds: Option<Vec<bool>>,
     marks: MarkTest,
     text: Option<TextTest>,
@@ -88,7 +89,7 @@ impl NameChecks {
         }
     }
 
-    /// Prepares for many labels in order: see [`TextTest::expect_order`].
+    /// Prepares for many labels in order; see [`TextTest::expect_order`].
     pub fn expect_order(&mut self, filter: &Filter) {
         if let Some(text) = &mut self.text {
             text.expect_order(&filter.label);
@@ -113,7 +114,7 @@ impl NameChecks {
             && self.text.as_ref().is_none_or(|text| text.passes(label))
     }
 
-    /// [`NameChecks::label_passes`] for labels in order.
+    /// As [`NameChecks::label_passes`], for labels in order.
     pub fn label_passes_after(&self, trail: &mut TextTrail, label: &[u8]) -> bool {
         (self.marks.is_open() || self.marks.passes(super::label::marks_of(text_of(label))))
             && self.text.as_ref().is_none_or(|text| text.passes_after(trail, label))
@@ -125,7 +126,7 @@ impl NameChecks {
         wanted.contains(&u16::try_from(spread()).unwrap_or(u16::MAX))
     }
 
-    /// Returns the condition on what the scorer reads in the label.
+    /// Returns the condition on the traits of the label.
     pub fn traits(&self) -> Option<&TraitTest> {
         self.traits.as_ref()
     }
@@ -138,7 +139,7 @@ pub struct DropChecks<'a> {
     properties: PropertyTests,
     dropped: Option<DayTest>,
     release: Option<DayTest>,
-    /// By batch number minus one; `None` accepts all.
+    /// Accepted batches by number minus one; `None` accepts all.
     lists: Option<Vec<bool>>,
     max_rank: Option<ListRank>,
 }
@@ -160,8 +161,8 @@ impl<'a> DropChecks<'a> {
         }
     }
 
-    /// Clears the bits of the docs from `64 * first` on that fail. Scores and TLDs are left to the
-    /// caller: they have a range and bitmaps.
+    /// Clears the bits of the docs from `64 * first` on that fail. The caller checks scores and
+    /// TLDs, which have a range and bitmaps.
     pub fn keep(&self, first: usize, words: &mut [u64]) {
         let DropColumns { days, properties, first_batches, popularity, records, .. } = self.columns;
         if let Some(most) = self.max_rank {
@@ -188,7 +189,7 @@ impl<'a> DropChecks<'a> {
         }
     }
 
-    /// Returns true if [`DropChecks::keep`] has anything to compare.
+    /// Returns true if [`DropChecks::keep`] has conditions to check.
     pub fn has_any(&self) -> bool {
         let DropChecks { columns: _, name, properties, dropped, release, lists, max_rank } = self;
         !properties.is_open()

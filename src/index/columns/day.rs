@@ -14,7 +14,7 @@ use crate::filter::{AsOf, DROPPED_TODAY, RELEASED, View, stage_code, stage_code_
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
 
-/// Bits per code.
+/// Number of bits per stage code.
 const CODE_BITS: usize = 5;
 /// Number of stages.
 const STAGES: usize = Stage::ALL.len();
@@ -26,7 +26,7 @@ const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 /// Multiplier that gathers bytes of 0 or 1 into the bits of the top byte.
 const GATHER: u64 = 0x0102_0408_1020_4080;
 
-/// Columns that stages are computed from, by doc.
+/// Columns from which stages are computed, by doc.
 #[derive(Clone, Copy)]
 pub struct DropDates<'a> {
     /// Number of docs on the drops list.
@@ -34,33 +34,33 @@ pub struct DropDates<'a> {
     /// TLD numbers.
     pub tlds: &'a Packed,
     pub days: &'a DropDays,
-    /// Bitmap of docs that have no stage, as if registered again; empty for none.
+    /// Bitmap of docs that have no stage, as if they were registered again; empty for none.
     pub hidden: &'a [u64],
 }
 
 /// Stages of all dropped names on one day.
 #[derive(Debug)]
 pub struct DayStages {
-    /// For each bit of a code a bitmap of docs.
+    /// A bitmap of docs for each bit of a code.
     bits: [Vec<u64>; CODE_BITS],
     /// TLD numbers of each of [`View::EVERY`], sorted by TLD name.
     tlds: [Vec<u16>; View::EVERY.len()],
     /// Codes of the names of each TLD, combined.
     seen: Vec<u8>,
     today: Day,
-    /// Docs of each of [`View::EVERY`].
+    /// Number of docs of each of [`View::EVERY`].
     counts: [u32; View::EVERY.len()],
-    /// Every doc on the list has a stage.
+    /// Whether every doc on the list has a stage.
     is_whole: bool,
 }
 
-/// Docs of a view among those on the drops list, as a bitmap.
+/// Bitmap of the docs of a view on the drops list.
 #[derive(Clone, Copy, Debug)]
 pub enum StageDocs<'a> {
     All,
     In(&'a [u64]),
     NotIn(&'a [u64]),
-    /// In any of these, which may repeat.
+    /// Bitmaps whose union has the docs; they may repeat.
     Any([&'a [u64]; STAGES]),
 }
 
@@ -98,16 +98,16 @@ struct Piece {
     seen: Vec<u8>,
 }
 
-/// Day and periods that codes are computed from.
+/// Day and periods from which codes are computed.
 struct Rule<'a> {
     today: i32,
     catch_days: i32,
-    /// By TLD number.
+    /// Pending-delete days by TLD number.
     pending: &'a [u16],
 }
 
 impl DayStages {
-    /// Computes the stages of all dropped names on a day, and returns their codes by doc as well.
+    /// Computes the stages of all dropped names on a day. Also returns their codes by doc.
     pub fn new(drops: DropDates<'_>, tlds: &Tlds, as_of: AsOf) -> (DayStages, Vec<u8>) {
         let numbers = (0..=u16::MAX).take(tlds.len());
         let pending: Vec<u16> = numbers.map(|number| tlds.pending_days(number)).collect();
@@ -153,7 +153,7 @@ impl DayStages {
     #[inline]
     pub fn code(&self, doc: u32) -> u8 {
         let (word, place) = (doc as usize / 64, doc % 64);
-        // Docs beyond the words were registered again.
+        // The docs after the last word were registered again.
         let bit = |bits: &Vec<u64>| bits.get(word).map_or(0, |word| (word >> place & 1) as u8);
         (0..).zip(&self.bits).fold(0, |code, (at, bits)| code | bit(bits) << at)
     }
@@ -211,8 +211,8 @@ impl Rule<'_> {
         Piece { bits, seen }
     }
 
-    /// Computes [`Stage::on`] without branches, one step back for each border not reached, and
-    /// whether the name dropped today.
+    /// Computes [`Stage::on`] without branches, going back one stage for each boundary that is not
+    /// reached, and whether the name dropped today.
     #[inline]
     fn code(&self, tld: u16, drop_date: u16, release: u16) -> u8 {
         let left = i32::from(release) - self.today;

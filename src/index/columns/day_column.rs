@@ -1,6 +1,6 @@
-//! Ranges of days of dropped names, by doc. The number of one of at most 64 periods is kept as [`Slices`]:
-//! a range of days is a set of periods, and only docs of its first and last period are compared one by
-//! one. The caller has the days.
+//! Ranges of days of dropped names, by doc. Days are grouped into up to 64 periods, whose numbers
+//! are kept as [`Slices`]: a range of days is a set of periods, and only docs of its first and last
+//! period are compared one by one. The caller holds the days.
 
 use std::ops::RangeInclusive;
 
@@ -9,15 +9,15 @@ use crate::error::{BuildError, GenerationError};
 use crate::storage::draft::Draft;
 use crate::storage::files::Files;
 
-/// Bits of the number of a period.
+/// Number of bits of a period's number.
 const BITS: usize = 6;
-/// First days of periods at most: days before the first one are another period.
+/// Maximum number of first days of periods. Days before the first one form another period.
 const CUTS_MAX: usize = (1 << BITS) - 1;
 
-/// Periods of days of dropped names by doc; days are [`crate::vocab::day::Day::raw`].
+/// Periods of the days of dropped names, by doc. Days are [`crate::vocab::day::Day::raw`].
 #[derive(Debug)]
 pub struct DayColumn {
-    /// First day of each period, ascending. The last period has no days.
+    /// First day of each period, ascending, and the day after the last period.
     cuts: Vec<u16>,
     periods: Slices,
 }
@@ -35,13 +35,13 @@ impl DayFiles {
     }
 }
 
-/// Compiled range of days.
+/// A compiled range of days.
 #[derive(Debug)]
 pub struct DayTest {
     range: RangeInclusive<u16>,
-    /// Periods in which all days pass.
+    /// Set of periods in which all days pass.
     whole: SliceTest,
-    /// Periods in which some days pass.
+    /// Set of periods in which some days pass.
     part: Option<SliceTest>,
 }
 
@@ -64,10 +64,10 @@ impl DayColumn {
         Slices::write(files.slices(), &periods, draft)
     }
 
-    /// Opens what [`DayColumn::write`] wrote for `docs` names.
+    /// Opens the files that [`DayColumn::write`] wrote for `docs` names.
     ///
     /// # Errors
-    /// A file is damaged or does not fit.
+    /// A file is damaged or does not match.
     pub fn open(from: &Files, files: DayFiles, docs: u32) -> Result<DayColumn, GenerationError> {
         let cuts: Vec<u16> = from.take(files.cuts)?;
         let fits = cuts.len() <= CUTS_MAX && cuts.is_sorted_by(|one, next| one < next);
@@ -85,7 +85,7 @@ impl DayColumn {
         period(&self.cuts, day)
     }
 
-    /// Returns true if a period has one day.
+    /// Returns true if a period has only one day.
     pub fn is_day(&self, period: u8) -> bool {
         let place = usize::from(period);
         let bounds = place.checked_sub(1).and_then(|first| self.cuts.get(first..=place));
@@ -96,7 +96,7 @@ impl DayColumn {
     pub fn test(&self, range: RangeInclusive<u16>) -> DayTest {
         let (first, last) = (self.period(*range.start()), self.period(*range.end()));
         let cut = |period: u8| self.cuts.get(usize::from(period)).copied();
-        // No day is before the first cut.
+        // No day precedes the first boundary.
         let starts = first == 0 || cut(first - 1) == Some(*range.start());
         let ends = cut(last).map_or(*range.end() == u16::MAX, |next| next - 1 == *range.end());
         let in_range = |period: u8| (first..=last).contains(&period);
@@ -109,7 +109,8 @@ impl DayColumn {
         }
     }
 
-    /// Clears the bits of the docs from `64 * first` on whose day fails; `day` returns that of a doc.
+    /// Clears the bits of the docs from `64 * first` on whose day fails; `day` returns the day of a
+    /// doc.
     pub fn keep(&self, test: &DayTest, first: usize, words: &mut [u64], day: impl Fn(u32) -> u16) {
         let mut part = Vec::new();
         if let Some(test) = &test.part {
@@ -128,7 +129,8 @@ fn period(cuts: &[u16], day: u16) -> u8 {
     cuts.partition_point(|&cut| cut <= day) as u8
 }
 
-/// Returns the first days of periods with about as many docs each, and the day after the last.
+/// Returns the first days of periods with about equal numbers of docs, and the day after the last
+/// period.
 fn cuts(days: &[u16]) -> Vec<u16> {
     let mut counts = vec![0usize; 1 << 16];
     days.iter().for_each(|&day| counts[usize::from(day)] += 1);
@@ -143,7 +145,7 @@ fn cuts(days: &[u16]) -> Vec<u16> {
             }
             docs += count;
             if docs > share {
-                // A day of its own.
+                // A period of a single day.
                 cuts.extend(day.checked_add(1));
             }
         }
@@ -164,7 +166,7 @@ mod tests {
     const FILES: DayFiles = DayFiles { cuts: "cuts", periods: "periods" };
 
     #[test]
-    fn any_range_of_days_is_compared_like_day_by_day() {
+    fn any_range_selects_its_days() {
         let mut rng = fastrand::Rng::with_seed(4);
         for spread in [0, 3, 40, 100, 2_000] {
             let day =
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_without_days_has_none_that_pass() {
+    fn an_empty_column_has_no_passing_days() {
         assert!(cuts(&[]).is_empty());
         assert_eq!(cuts(&[u16::MAX, 7]), [7, 8, u16::MAX]);
     }

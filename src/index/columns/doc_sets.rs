@@ -1,6 +1,6 @@
-//! Docs of the drops list by a number that they have, such as that of their TLD: the docs of any numbers as a
-//! bitmap of a window. The docs of a number are a bitmap, or a list in Elias-Fano code if that is
-//! smaller.
+//! Sets of docs of the drops list by a number, such as that of their TLD. A query gets the docs of
+//! any numbers as a bitmap of a window. A set is stored as a bitmap, or as a list in Elias-Fano
+//! code if that is smaller.
 
 use std::ops::Range;
 
@@ -10,22 +10,22 @@ use crate::error::{BuildError, GenerationError};
 use crate::storage::draft::Draft;
 use crate::storage::files::Files;
 
-/// Above one doc in this many, a bitmap is smaller than a list: a doc of the list takes three bits, and one
-/// more for each time that docs are half as frequent.
+/// If more than one doc in this many belongs to a set, a bitmap is smaller than a list: a doc of
+/// the list takes three bits, and one more each time the frequency halves.
 const DOCS_PER_LISTED: usize = 6;
 
 /// Sets of docs, by number.
 #[derive(Debug, Default)]
 pub struct DocSets {
-    /// Docs on the list.
+    /// Number of docs on the drops list.
     listed: u32,
-    /// Numbers with a bitmap.
+    /// The numbers whose docs are a bitmap.
     frequent: Vec<u16>,
     /// The bitmaps of the frequent numbers, one after the other.
     bits: Vec<u64>,
-    /// Where the docs of each number start in `lists`, and where the last end.
+    /// Start of the docs of each number in `lists`, and the end of the last.
     starts: Vec<u32>,
-    /// Docs by number, each with the docs of all numbers before it added.
+    /// Docs by number, plus an offset that makes all of them ascend.
     lists: Ascending,
 }
 
@@ -39,17 +39,17 @@ pub struct DocSetsBuilder {
     lists: AscendingBuilder,
 }
 
-/// Docs with one of some numbers, read forwards.
+/// A forward reader of the docs with one of some numbers.
 #[derive(Debug, Default)]
 pub struct DocSet<'a> {
     bits: Vec<&'a [u64]>,
     lists: Vec<List<'a>>,
-    /// First doc of each list that is not read yet: a set may have a thousand lists, few with a doc in
-    /// a window.
+    /// First unread doc of each list. A set may have a thousand lists, of which few have a doc in a
+    /// window.
     heads: Vec<u32>,
 }
 
-/// Docs of a number.
+/// Unread docs of a number.
 #[derive(Clone, Debug)]
 struct List<'a> {
     all: &'a Ascending,
@@ -70,7 +70,7 @@ impl DocSetsBuilder {
         }
     }
 
-    /// Adds the docs of the next number, which ascend.
+    /// Adds the docs of the next number, in ascending order.
     pub fn push_docs(&mut self, docs: &[u32]) {
         if self.is_frequent(docs.len()) {
             let mut bits = vec![0; words_for(self.listed)];
@@ -104,7 +104,7 @@ impl DocSetsBuilder {
         docs * DOCS_PER_LISTED > self.listed as usize
     }
 
-    /// Returns what is added to the docs of the next number.
+    /// Returns the offset for the docs of the next number.
     fn base(&self) -> u64 {
         (self.starts.len() - 1) as u64 * u64::from(self.listed)
     }
@@ -121,7 +121,7 @@ fn words_for(listed: u32) -> usize {
 }
 
 impl DocSets {
-    /// Sorts docs by their number; `numbers` is by doc, and all are below `count`.
+    /// Sorts docs by their number. `numbers` has the number of each doc, all below `count`.
     pub fn of(numbers: &[u16], count: usize) -> DocSets {
         let mut ends = vec![0u32; count + 1];
         numbers.iter().for_each(|&number| ends[usize::from(number) + 1] += 1);
@@ -151,10 +151,10 @@ impl DocSets {
         self.lists.write(&format!("{name}-docs"), draft)
     }
 
-    /// Opens what [`DocSets::write`] wrote for `listed` docs and numbers below `count`.
+    /// Opens the files that [`DocSets::write`] wrote for `listed` docs and numbers below `count`.
     ///
     /// # Errors
-    /// A file is damaged or does not fit.
+    /// A file is damaged or does not match.
     pub fn open(
         name: &str,
         files: &Files,
@@ -177,7 +177,7 @@ impl DocSets {
         Ok(read)
     }
 
-    /// Returns the docs with one of these numbers; each occurs once and is known.
+    /// Returns the docs with one of these numbers, which must be known and distinct.
     pub fn members(&self, numbers: impl IntoIterator<Item = u16>) -> DocSet<'_> {
         let (mut members, words) = (DocSet::default(), words_for(self.listed));
         for number in numbers {
@@ -199,7 +199,7 @@ impl DocSets {
 }
 
 impl List<'_> {
-    /// Returns true if its docs ascend and are below `listed`.
+    /// Returns true if the docs ascend and are below `listed`.
     fn is_sound(&self, listed: u32) -> bool {
         let (mut docs, mut least) = (0, self.base);
         self.all.each(self.places.clone(), |number| {
@@ -217,7 +217,7 @@ impl List<'_> {
 
     /// Returns the first doc from `from` on.
     fn next(&self, from: u32) -> Option<u32> {
-        // An empty list may lie behind the last number.
+        // An empty list may lie after the last number.
         let place = if self.places.is_empty() { self.places.end } else { self.place(from) };
         (place < self.places.end).then(|| (self.all.get(place) - self.base) as u32)
     }
@@ -236,7 +236,7 @@ impl List<'_> {
 }
 
 impl DocSet<'_> {
-    /// Returns true if it holds no doc.
+    /// Returns true if it holds no docs.
     pub fn is_empty(&self) -> bool {
         self.bits.is_empty() && self.lists.is_empty()
     }
@@ -270,7 +270,7 @@ impl DocSet<'_> {
     }
 }
 
-/// Head of a list without further docs.
+/// Value for a list without further docs.
 const NO_DOC: u32 = u32::MAX;
 
 /// Sets the bits of `docs`, which lie in the window that starts at doc `start`.
@@ -287,7 +287,7 @@ mod tests {
     use super::*;
     use crate::columns::fixtures::round_trip;
 
-    /// Number 0 has a bitmap, and some of the others have no doc.
+    /// Number 0 has a bitmap, and some other numbers have no docs.
     #[test]
     fn docs_of_a_set_are_those_of_a_scan() {
         let mut rng = fastrand::Rng::with_seed(5);

@@ -1,6 +1,7 @@
-//! Days of dropped names by doc: the latest drop, and its effective release. Few days differ, and releases
-//! follow drops after few numbers of days, so that a doc has the position of its drop date among all drop
-//! dates, and that of its wait among all waits. A [`DayColumn`] of each answers for ranges of days.
+//! Days of dropped names by doc: the latest drop, and its effective release. There are few distinct
+//! drop dates, and few distinct numbers of days between drop and release. A doc therefore stores
+//! the position of its drop date among all drop dates, and that of its wait among all waits. A
+//! [`DayColumn`] of each serves ranges of days.
 
 use crate::columns::day_column::{DayColumn, DayFiles, DayTest};
 use crate::columns::packed::Packed;
@@ -19,11 +20,11 @@ const RELEASED: DayFiles =
 /// Days of dropped names, as [`crate::vocab::day::Day::raw`].
 #[derive(Debug)]
 pub struct DropDays {
-    /// All drop dates, ascending, and the position of that of each doc.
+    /// All drop dates, ascending, and the position of each doc's date.
     dates: Vec<u16>,
     date: Packed,
-    /// All numbers of days from a drop to its release, which wrap around, and the position of that of each
-    /// doc.
+    /// All numbers of days from a drop to its release, which wrap around, and the position of each
+    /// doc's number.
     waits: Vec<u16>,
     wait: Packed,
     dropped: DayColumn,
@@ -44,10 +45,10 @@ impl DropDays {
         DayColumn::write(RELEASED, released, draft)
     }
 
-    /// Opens what [`DropDays::write`] wrote for `docs` names.
+    /// Opens the files that [`DropDays::write`] wrote for `docs` names.
     ///
     /// # Errors
-    /// A file is damaged or does not fit.
+    /// A file is damaged or does not match.
     pub fn open(files: &Files, docs: u32) -> Result<DropDays, GenerationError> {
         let (dates, date) = open_numbers((DATES, DATE), docs, files)?;
         let (waits, wait) = open_numbers((WAITS, WAIT), docs, files)?;
@@ -94,7 +95,7 @@ impl DropDays {
     }
 }
 
-/// Writes all different numbers, and the position of each among them.
+/// Writes all distinct numbers, and the position of each doc's number among them.
 fn write_numbers(
     (all, each): (&str, &str),
     numbers: &[u16],
@@ -128,11 +129,11 @@ mod tests {
     use crate::columns::fixtures::round_trip;
 
     #[test]
-    fn days_come_back_and_ranges_are_compared_like_day_by_day() {
+    fn days_round_trip_and_ranges_select_the_same_days() {
         let mut rng = fastrand::Rng::with_seed(4);
         for (docs, spread) in [(0u32, 1u16), (1, 1), (3_000, 40), (3_000, 4_000)] {
             let dropped: Vec<u16> = (0..docs).map(|_| 1_000 + rng.u16(0..spread)).collect();
-            // Some lists give a release before the drop.
+            // Some lists report a release before the drop.
             let released: Vec<u16> =
                 dropped.iter().map(|&drop| drop + rng.u16(0..50) - rng.u16(0..3)).collect();
             let write = |draft: &Draft| DropDays::write(&dropped, &released, draft);

@@ -20,17 +20,17 @@ pub struct DropHistory {
     ordinals: Vec<u32>,
     /// [`Day::raw`].
     dates: Vec<u16>,
-    /// Effective.
+    /// Effective release.
     releases: Vec<u16>,
-    /// 1 if the name was registered again before its next drop.
+    /// 1 if the name was registered again before its next drop, else 0.
     again: Vec<u8>,
 }
 
-/// Drop that was followed by another.
+/// A drop that was followed by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EarlierDrop {
     pub date: Day,
-    /// Effective.
+    /// Effective release.
     pub release: Day,
     /// Registered again before the next drop, according to a list.
     pub registered_again: bool,
@@ -61,10 +61,10 @@ impl DropHistory {
         draft.put(AGAIN, &all.again)
     }
 
-    /// Opens what [`DropHistory::write`] wrote for a table of `names` names.
+    /// Opens the files that [`DropHistory::write`] wrote for a table of `names` names.
     ///
     /// # Errors
-    /// A file is damaged or does not fit the others.
+    /// A file is damaged or does not match the others.
     pub fn open(files: &Files, names: u32) -> Result<DropHistory, GenerationError> {
         let all = DropHistory {
             ordinals: files.take(ORDINALS)?,

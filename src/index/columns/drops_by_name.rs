@@ -1,12 +1,13 @@
 //! Names that dropped, and their stages today.
 //!
 //! In: ordinals of names with a drop, their keys, TLDs and docs; once a day the stage codes of the
-//! docs. Out: *dropped order* (name order restricted to names that dropped), and the same by TLD,
-//! to count and search in one view. Names that are registered and never dropped are a separate set.
-//! Dates and features are stored by doc, elsewhere.
+//! docs. Out: *dropped order* (name order restricted to names that dropped), also by TLD, to count
+//! and search in one view. Names that are registered and never dropped are a separate set. Dates
+//! and features are stored by doc, elsewhere.
 //!
-//! If every name dropped, as for an operator who ingests only drop lists, dropped order is name order: the keys and the
-//! order by TLD are then those of all names, which saves five bytes a name.
+//! If every name dropped, as for an operator who ingests only drop lists, dropped order equals name
+//! order. The keys and the order by TLD are then shared with those of all names, which saves five
+//! bytes per name.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ const HINTED: usize = 1 << 10;
 #[derive(Debug)]
 struct Bits {
     words: Vec<u64>,
-    /// Members before every eighth word, and in all.
+    /// Number of members before every eighth word, and in total.
     counts: Vec<u32>,
     /// Group of eight words that holds every 1,024th member.
     hints: Vec<u32>,
@@ -84,19 +85,19 @@ impl Bits {
     }
 }
 
-/// Dropped names of a generation, and which other names are registered.
+/// Dropped names of a generation, and the other names that are registered.
 #[derive(Debug)]
 pub struct DropsByName {
     dropped: Bits,
     registered: Vec<u64>,
     docs: Packed,
-    /// Rank keys by place, and the places by TLD.
+    /// Rank keys by place, and the order by TLD.
     keys: Arc<Vec<u16>>,
     by_tld: Arc<ByTld>,
 }
 
 impl DropsByName {
-    /// Builds the set; `docs` holds the doc of each dropped name in dropped order, each once.
+    /// Builds the set; `docs` holds the distinct docs of all dropped names in dropped order.
     #[cfg(test)]
     pub fn new(table: &Table, docs: Vec<u32>) -> Result<DropsByName, BuildError> {
         let (dropped, registered) = sets(table)?;
@@ -106,7 +107,7 @@ impl DropsByName {
         Ok(DropsByName { dropped: Bits::new(dropped), registered, docs, keys, by_tld })
     }
 
-    /// Writes the dropped names of `table`; `docs` holds the doc of each in dropped order, each once.
+    /// Writes the dropped names of `table`; `docs` holds their distinct docs in dropped order.
     ///
     /// # Errors
     /// A write fails.
@@ -123,10 +124,11 @@ impl DropsByName {
         Ok(())
     }
 
-    /// Opens what [`DropsByName::write`] wrote; `names` and `by_tld` are the orders of all names.
+    /// Opens the files that [`DropsByName::write`] wrote; `names` and `by_tld` are the orders of
+    /// all names.
     ///
     /// # Errors
-    /// A file is damaged, or they do not fit each other.
+    /// A file is damaged, or the files do not match.
     pub fn open(
         files: &Files,
         names: &RankTable,
@@ -180,7 +182,7 @@ impl DropsByName {
     /// Appends the docs of the `ordinals` that dropped.
     pub fn docs_of(&self, ordinals: &[u32], docs: &mut Vec<u32>) {
         let start = docs.len();
-        // All places first, then all docs: the cache misses of each pass overlap.
+        // First all places, then all docs, so that the cache misses of each pass overlap.
         docs.extend(ordinals.iter().filter_map(|&ordinal| self.place(ordinal)));
         docs[start..].iter_mut().for_each(|place| *place = self.doc(*place));
     }
@@ -228,7 +230,7 @@ fn sets(table: &Table) -> Result<(Vec<u64>, Vec<u64>), BuildError> {
     Ok((dropped, registered))
 }
 
-/// Returns the rank keys of the names that dropped, in dropped order, and their order by TLD.
+/// Returns the rank keys of the dropped names in dropped order, and their order by TLD.
 fn orders(table: &Table) -> Result<(Vec<u16>, ByTld), BuildError> {
     const READ: [Section; 2] = [Section::Keys, Section::Drops];
     let (mut keys, mut counts) = (Vec::new(), vec![0; table.tlds.len()]);
@@ -257,8 +259,8 @@ fn orders(table: &Table) -> Result<(Vec<u16>, ByTld), BuildError> {
     Ok((keys, by_tld.finish()))
 }
 
-/// Stage codes of the dropped names on one day, in dropped order and by TLD; and of the names with an
-/// A-label, dropped or not, in the order of their Unicode forms and by TLD.
+/// Stage codes on one day: of the dropped names, in dropped order and by TLD; and of all names with
+/// an A-label, in the order of their Unicode forms and by TLD.
 #[derive(Debug, Default)]
 pub struct StagedDrops {
     in_order: Codes,
@@ -268,8 +270,8 @@ pub struct StagedDrops {
 }
 
 impl StagedDrops {
-    /// Builds the tables from the code of each doc, see [`crate::columns::day::DayStages`]. Takes about 100 ms
-    /// per million names: run it in the background.
+    /// Builds the tables from the code of each doc; see [`crate::columns::day::DayStages`]. Takes
+    /// about 100 ms per million names, so run it in the background.
     pub fn new(dropped: &DropsByName, idn: IdnOrders<'_>, stages_by_doc: &[u8]) -> StagedDrops {
         let code = |place| stages_by_doc[dropped.doc(place) as usize];
         let codes: Vec<u8> = (0..dropped.len()).into_par_iter().map(code).collect();
@@ -333,8 +335,8 @@ impl StagedDrops {
 #[derive(Debug, Default)]
 struct Codes {
     codes: Vec<u8>,
-    /// One for each of [`View::EVERY`] except the last: a search in all views equals one without a
-    /// view.
+    /// Tables for each of [`View::EVERY`] except the last: a search in all views equals one without
+    /// a view.
     tables: Vec<Tables>,
 }
 

@@ -1,16 +1,17 @@
 //! The drops list: names that dropped and were not registered again, in rank order. In: columns,
-//! TLDs and trigrams of dropped names. Out: docs that pass a filter, best first.
-//! [`crate::query`] builds the rows from columns and records.
+//! TLDs and trigrams of dropped names. Out: docs that pass a filter, best first. [`crate::query`]
+//! builds rows from columns and records.
 //!
-//! Docs are positions in rank order, so the first matches are the result and no query sorts.
-//! Scores are a range of docs. All other
-//! conditions are bitmaps of docs, computed for a window of docs and combined word by word: properties of
-//! names and periods of days are bitmaps by bit ([`crate::columns::slices`]), stages are bitmaps for
-//! the day ([`DayStages`]), TLDs and single characters are sets of docs ([`DocSets`]), postings set bits. Windows
-//! grow during the walk: first pages cost little, and an offset is counted instead of visited. A total
-//! that is not known takes a walk to the end: on a long list, all cores walk pieces of it.
+//! Docs are positions in rank order, so the first matches are the result and queries need no sort.
+//! Scores are a range of docs. All other conditions are bitmaps of docs, computed for a window of
+//! docs and combined word by word: properties of names and periods of days are bitmaps by bit
+//! ([`crate::columns::slices`]), stages are bitmaps for the day ([`DayStages`]), TLDs and single
+//! characters are sets of docs ([`DocSets`]), and postings set single bits. Windows grow during the
+//! walk, so first pages are cheap; matches before the offset are counted, not visited. An unknown
+//! total needs a walk to the end; on a long list, all cores walk pieces of it.
 //!
-//! Columns that rows are made from are [`Packed`]: numbers of as many bits as the largest needs.
+//! The columns from which rows are built are [`Packed`]: all numbers have as many bits as the
+//! largest needs.
 
 use std::hint::black_box;
 use std::io;
@@ -46,24 +47,24 @@ use crate::vocab::time::UnixMs;
 const TLD: &str = "listed.tld";
 const RANK: &str = "listed.rank";
 
-/// Words of the first window, and of the largest, which fits the L1 cache.
+/// Words of the first window, and of the largest one, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
 const WINDOW_WORDS_MAX: usize = 1 << 10;
-/// Docs of a piece at least: one core walks a piece, then takes the next. A multiple of 64, so that no word
-/// is in two pieces. In tests, blocks are smaller, so that small lists have several.
+/// Minimum docs of a piece: a core walks one piece, then takes the next. A multiple of 64, so that
+/// no word is in two pieces. Smaller in tests, so that small lists have several pieces.
 const PIECE_DOCS: u32 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
-/// Docs from which on a list is walked in pieces.
+/// Minimum docs of a list that is walked in pieces.
 const LONG: u32 = 2 * PIECE_DOCS;
-/// Pieces at most: the filter is resolved for each.
+/// Maximum pieces: the filter is resolved for each.
 const PIECES_MAX: u32 = 8;
 
 /// Dropped names of a generation, by doc.
 pub struct DropsByRank {
-    /// Docs on the list; names registered again come behind them.
+    /// Number of docs on the list; names registered again follow them.
     listed: u32,
     tld: Packed,
     scores: Scores,
-    /// For the docs on the list, see [`ranked_number`].
+    /// Unrounded scores of the docs on the list; see [`ranked_number`].
     ranked: Ascending,
     days: DropDays,
     first_batches: FirstBatches,
@@ -108,10 +109,10 @@ pub fn write(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), Buil
 }
 
 impl DropsByRank {
-    /// Opens what [`write`] wrote: `dropped` names, of which `listed` are on the list.
+    /// Opens the files that [`write`] wrote: `dropped` names, of which `listed` are on the list.
     ///
     /// # Errors
-    /// A file is damaged or does not fit the others.
+    /// A file is damaged or does not match the others.
     pub fn open(
         files: &Files,
         tlds: &Tlds,
@@ -196,13 +197,13 @@ impl DropsByRank {
         (self.days.drop_column(), self.days.release_column())
     }
 
-    /// Returns which list reported each drop first.
+    /// Returns the first list of each drop.
     pub fn first_batches(&self) -> &FirstBatches {
         &self.first_batches
     }
 
-    /// Returns by TLD number when the newest list was observed that was the first with one of its drops that
-    /// `counts`.
+    /// Returns, by TLD number, the observation time of the newest list that was the first with a
+    /// drop of the TLD; only drops that `counts` accepts.
     pub fn newest_lists(&self, counts: impl Fn(u32) -> bool) -> Vec<Option<UnixMs>> {
         let mut newest = Vec::new();
         for (doc, tld) in (0..).zip(self.tld.iter()).filter(|&(doc, _)| counts(doc)) {
@@ -214,7 +215,7 @@ impl DropsByRank {
         newest
     }
 
-    /// Returns the properties that filters and facets ask for.
+    /// Returns the properties that filters and facets use.
     pub fn properties(&self) -> &Properties {
         &self.properties
     }
@@ -234,7 +235,7 @@ impl DropsByRank {
         self.properties.column(Property::Drops).number(doc).try_into().unwrap_or(u8::MAX)
     }
 
-    /// Returns the columns that conditions are checked with.
+    /// Returns the columns that conditions are checked against.
     pub fn columns<'a>(&'a self, records: &'a ScoreRecords) -> DropColumns<'a> {
         DropColumns {
             tlds: &self.tld,
@@ -247,7 +248,7 @@ impl DropsByRank {
         }
     }
 
-    /// Loads the columns of some docs in parallel: see [`ScoreRecords::prefetch`].
+    /// Loads the columns of some docs in parallel; see [`ScoreRecords::prefetch`].
     pub fn prefetch(&self, docs: &[u32]) {
         let of = |doc| self.tld(doc) ^ self.release(doc);
         black_box(docs.iter().fold(0, |all, &doc| all ^ of(doc)));
@@ -263,7 +264,7 @@ impl DropsByRank {
         self.properties.length(doc)
     }
 
-    /// Returns the number of docs with at least this score; they come first.
+    /// Returns the number of docs with this score or a better one; they come first.
     pub fn docs_from(&self, min_dqs: Dqs) -> u32 {
         self.scores.docs_from(min_dqs)
     }
@@ -273,8 +274,8 @@ impl DropsByRank {
         self.scores.docs_with(dqs)
     }
 
-    /// Calls `visit` with the docs that pass `filter`, best first, from its offset on until it
-    /// breaks. The limit is the caller's.
+    /// Calls `visit` with the docs that pass `filter`, best first, from its offset on, until
+    /// `visit` breaks. The caller applies the limit.
     ///
     /// # Errors
     /// The trigrams cannot be read; does not happen with verified files.
@@ -312,7 +313,7 @@ impl DropsByRank {
         let known = total.or_else(of_view);
         let mut page = Page { from, take, offset: filter.offset, docs };
         if let Some(known) = known {
-            // Docs before and after this piece are counted elsewhere.
+            // Other pieces count the docs before and after this one.
             walk.docs.start = walk.docs.start.max(from);
             if take > 0 {
                 walk.windows(|first, words| page.fill(first, words))?;
@@ -327,7 +328,7 @@ impl DropsByRank {
             let _is_full = page.fill(first, words);
             ControlFlow::Continue(())
         })?;
-        // Rows that the page may still need from each piece.
+        // Number of rows that the page may still need from each piece.
         let wanted = page.wanted();
         let found = budget::on_all_cores(rest, |docs| -> io::Result<(u32, Vec<Window>)> {
             let (mut walk, mut kept) = (self.walk(filter, day, tlds, records)?, Vec::new());
@@ -421,18 +422,19 @@ impl DropsByRank {
     }
 }
 
-/// Returns a number that ascends with the doc: unrounded scores descend for names of one score, and so
-/// take half a byte each instead of two. `row` is 100 less the score.
+/// Returns a number that ascends with the doc and holds the unrounded score. Unrounded scores
+/// descend among names of one score, so each takes half a byte instead of two. `row` is 100 minus
+/// the score.
 fn ranked_number(doc: u32, row: u8, rank: u16) -> u64 {
     (u64::from(row) << 16) + u64::from(u16::MAX - rank) + u64::from(doc)
 }
 
-/// The part of the docs passing a filter that a query asks for.
+/// The requested part of the docs that pass a filter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
-    /// Docs from this one on, after the offset of the filter.
+    /// First doc; the offset of the filter counts from it.
     pub from: u32,
-    /// Docs at most.
+    /// Maximum docs.
     pub take: usize,
     /// Number of all docs that pass. If it is known, the walk ends with the last wanted doc.
     pub total: Option<u32>,
@@ -443,11 +445,11 @@ struct Walk<'a> {
     /// The docs whose score passes.
     docs: Range<u32>,
     stages: StageDocs<'a>,
-    /// `None` lets all TLDs pass.
+    /// Docs of the accepted TLDs; `None` accepts all.
     members: Option<DocSet<'a>>,
     excluded: Option<DocSet<'a>>,
     seeker: Option<Seeker<'a>>,
-    /// Names that hold one of these texts include all matches; empty if any name may match.
+    /// Required texts: every match contains one of them. Empty if any name may match.
     candidates: Vec<Seeker<'a>>,
     checks: Option<DropChecks<'a>>,
 }
@@ -462,7 +464,8 @@ impl Walk<'_> {
             && self.checks.is_none()
     }
 
-    /// Visits the windows that may hold matches, in order: first word, and the bits of the matches.
+    /// Visits the windows that may contain matches, in order, with their first word and the bits of
+    /// the matches.
     fn windows(
         mut self,
         mut visit: impl FnMut(usize, &[u64]) -> ControlFlow<()>,
@@ -502,7 +505,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Clears the bits of the docs that cannot match because they hold none of the required texts.
+    /// Clears the bits of the docs that cannot match because they contain none of the required texts.
     fn keep_candidates(
         &mut self,
         first: usize,
@@ -556,9 +559,9 @@ impl Walk<'_> {
 /// First word of a window, and the bits of its matches.
 type Window = (usize, Vec<u64>);
 
-/// Page in the making.
+/// A page being built.
 struct Page<'a> {
-    /// Docs before this one, and then as many matches as `offset` says, are skipped.
+    /// Docs before this one are skipped, and then `offset` matches.
     from: u32,
     offset: u32,
     take: usize,
@@ -570,8 +573,8 @@ impl Page<'_> {
         self.docs.len() >= self.take
     }
 
-    /// Returns the number of matches that it lacks, the skipped ones included: all if it does not start with
-    /// the first, because those before it are not counted.
+    /// Returns the number of missing matches, including those to be skipped. If the page does not
+    /// start with the first doc, all are missing, because the matches before it are not counted.
     fn wanted(&self) -> u32 {
         let left = u32::try_from(self.take - self.docs.len()).unwrap_or(u32::MAX);
         match (left, self.from) {
@@ -581,7 +584,7 @@ impl Page<'_> {
         }
     }
 
-    /// Adds the docs whose bits are set; breaks when it is full.
+    /// Adds the docs whose bits are set, and breaks when the page is full.
     fn fill(&mut self, first: usize, words: &[u64]) -> ControlFlow<()> {
         let Page { from, take, .. } = *self;
         if self.is_full() || from >= ((first + words.len()) * 64) as u32 {
@@ -595,7 +598,7 @@ impl Page<'_> {
     }
 }
 
-/// Splits docs into a first piece, which holds most pages and all docs of small lists, and others.
+/// Splits docs into a first piece, which is enough for most pages and for small lists, and others.
 fn split(docs: Range<u32>) -> (Range<u32>, Vec<Range<u32>>) {
     if docs.len() < LONG as usize {
         return (docs, Vec::new());
@@ -658,7 +661,7 @@ mod tests {
     use crate::vocab::stage::Stage;
     use dropdex_query::text::Substring;
 
-    /// A name on the list, as the table has it.
+    /// A name on the list, from the table.
     struct Row {
         name: String,
         alias: Option<String>,
@@ -674,7 +677,7 @@ mod tests {
         tlds: Tlds,
         listed: DropsByRank,
         records: ScoreRecords,
-        /// In rank order.
+        /// Names in rank order.
         rows: Vec<Row>,
     }
 
@@ -791,7 +794,7 @@ mod tests {
         }
     }
 
-    /// A text that some name holds, or may hold.
+    /// Returns a text that some name contains, or may contain.
     fn text(made: &mut TestTables, rows: &[Row]) -> Option<Substring> {
         if rows.is_empty() || made.below(4) == 0 {
             return Substring::parse(&made.text(3)).ok();
@@ -833,7 +836,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_those_of_a_scan() {
+    fn results_are_those_of_a_scan() {
         for (seed, names) in
             [(1, 0), (2, 1), (3, 2), (4, 64), (5, 130), (6, 700), (7, 6_000), (8, 30_000)]
         {
@@ -877,8 +880,8 @@ mod tests {
         assert_eq!(none.lend(None, ask).err(), Some(Spent::Time));
     }
 
-    /// The Unicode form of its label ends with the head of the text, the A-label form of its TLD
-    /// starts with the tail: no form of the name holds both.
+    /// The Unicode form of its label ends with the head of the text, and the A-label form of its
+    /// TLD starts with the tail: no form of the name contains both.
     #[test]
     fn forms_of_a_name_are_not_mixed() {
         let name = DomainName::parse("éböse.xn--p1ai").expect("a name");
@@ -920,7 +923,7 @@ mod tests {
         }
     }
 
-    /// On every day around the borders, for TLDs with and without pending-delete days.
+    /// Checks every day around the boundaries, for TLDs with and without pending-delete days.
     #[test]
     fn stages_are_those_of_the_vocabulary() {
         let built = build(TestTables::new(10).table(2_000));

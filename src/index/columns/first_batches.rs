@@ -1,6 +1,6 @@
-//! First batch that reported each drop, by doc, and the day each batch was ingested. Numbers take
-//! one, two or four bytes, depending on the newest batch: neighbours in rank order have nothing in
-//! common that would compress better. With a single batch, nothing is stored.
+//! First batch that reported each drop, by doc, and the day on which each batch was ingested.
+//! Numbers take one, two or four bytes, depending on the newest batch; neighbours in rank order
+//! have nothing in common that would compress better. For a single batch, no numbers are stored.
 
 use crate::error::{BuildError, GenerationError};
 use crate::storage::draft::Draft;
@@ -19,16 +19,16 @@ const OBSERVED: &str = "listed.batch-observed";
 #[derive(Debug)]
 pub struct FirstBatches {
     numbers: Numbers,
-    /// By batch number minus one.
+    /// Days of ingestion, by batch number minus one.
     days: Vec<Day>,
-    /// Instants of the observation, by batch number minus one.
+    /// Instants of observation, by batch number minus one.
     observed: Vec<UnixMs>,
 }
 
 /// Times of an ingested list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchTimes {
-    /// Day on which it was ingested.
+    /// Day of ingestion.
     pub ingested: Day,
     /// Instant of its observation, or of its ingestion if it states none.
     pub observed: UnixMs,
@@ -36,7 +36,7 @@ pub struct BatchTimes {
 
 #[derive(Debug)]
 enum Numbers {
-    /// Number of docs, all of the only batch.
+    /// Number of docs, all from the only batch.
     Same(u32),
     One(Vec<u8>),
     Two(Vec<u16>),
@@ -61,10 +61,10 @@ impl FirstBatches {
         }
     }
 
-    /// Opens what [`FirstBatches::write`] wrote for `docs` names.
+    /// Opens the files that [`FirstBatches::write`] wrote for `docs` names.
     ///
     /// # Errors
-    /// A file is damaged or does not fit.
+    /// A file is damaged or does not match.
     pub fn open(files: &Files, docs: u32) -> Result<FirstBatches, GenerationError> {
         let raw: Vec<u16> = files.take(DAYS)?;
         let days: Vec<Day> = raw.iter().filter_map(|&raw| Day::from_raw(raw)).collect();
@@ -112,8 +112,8 @@ impl FirstBatches {
         self.days.len() as u32
     }
 
-    /// Returns for each batch the day it was ingested and how many of the drops that `counts` it reported
-    /// first.
+    /// Returns the day of ingestion of each batch, and how many drops it reported first; only drops
+    /// that `counts` accepts.
     pub fn tally(&self, counts: impl Fn(u32) -> bool) -> Vec<(Day, u32)> {
         let mut tally: Vec<(Day, u32)> = self.days.iter().map(|&day| (day, 0)).collect();
         for doc in (0..self.len()).filter(|&doc| counts(doc)) {
@@ -141,18 +141,18 @@ impl FirstBatches {
         self.observed.iter().map(|&at| at == instant).collect()
     }
 
-    /// Clears the bits of the docs from `64 * first` on that none of these lists reported first; `lists`
+    /// Clears the bits of the docs from `64 * first` on whose first list is not accepted; `lists`
     /// is by batch number minus one.
     pub fn keep(&self, lists: &[bool], first: usize, words: &mut [u64]) {
         let is_wanted = |number: u32| lists[number as usize - 1];
         let start = lists.iter().position(|&it| it).unwrap_or(lists.len());
         let end = lists.iter().rposition(|&it| it).map_or(start, |last| last + 1);
-        // Lists come in the order of their observation, nearly always.
+        // Lists are nearly always ingested in the order of their observation.
         let is_range = lists[start..end].iter().all(|&it| it);
         match &self.numbers {
             Numbers::Same(_) if lists == [true] => {}
             Numbers::Same(_) => words.fill(0),
-            // Numbers are below 256; these lists have the numbers from `start + 1` to `end`.
+            // Numbers are below 256, and these lists have the numbers `start + 1` to `end`.
             Numbers::One(numbers) if is_range => {
                 let (start, lists) = (start as u8, (end - start) as u8);
                 keep_where(numbers, first, words, |number| {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_batch_told_of_is_refused() {
+    fn drops_without_a_batch_are_refused() {
         let times = BatchTimes { ingested: Day::MIN, observed: UnixMs::new(0).expect("1970") };
         let batches = [times; 2];
         for numbers in [[0], [3]] {

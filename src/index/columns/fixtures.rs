@@ -17,12 +17,12 @@ use crate::vocab::name::DomainName;
 use crate::vocab::popularity::{ListRank, ListedRank, PopularityList};
 use crate::vocab::time::UnixMs;
 
-/// Generator of tables.
+/// A generator of tables.
 pub struct TestTables {
     state: u64,
 }
 
-/// The first one has most names.
+/// TLDs; the first one has most names.
 const TLDS: [&str; 12] = [
     "com",
     "net",
@@ -37,13 +37,13 @@ const TLDS: [&str; 12] = [
     "xn--fiqs8s",
     "se",
 ];
-/// Batches that reported the drops.
+/// Number of batches that reported the drops.
 const BATCHES: usize = 12;
 const PIECES: [&str; 16] =
     ["a", "b", "ab", "aa", "e", "x-", "7", "q", "ing", "shop", "com", "ü", "ö", "я", "п", "中"];
 
 impl TestTables {
-    /// Creates a generator; a seed always gives the same tables.
+    /// Creates a generator, which returns the same tables for the same seed.
     pub fn new(seed: u64) -> TestTables {
         TestTables { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1 }
     }

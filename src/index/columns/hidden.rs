@@ -1,7 +1,7 @@
-//! Names of a generation that a newer layer of the index has again. In: their ordinals and TLDs.
-//! Out: bitmaps that distinguish them from visible names, and the orders of all names without them.
+//! Hidden names of a generation: those that a newer layer of the index has again. In: their
+//! ordinals and TLDs. Out: bitmaps of hidden names, and the orders of all names without them.
 //!
-//! The columns of the generation stay as they are, and are shared with indexes that hide other names.
+//! The columns of the generation do not change, and are shared with indexes that hide other names.
 
 use crate::columns::by_tld::ByTld;
 use crate::columns::drops_by_name::DropsByName;
@@ -12,19 +12,19 @@ use crate::columns::slices::{has_doc, set_doc};
 /// Hidden names of a generation.
 #[derive(Debug)]
 pub struct Hidden {
-    /// In the order of all names, by TLD, and in the orders of Unicode forms.
+    /// Hidden places in the order of all names, by TLD, and in the orders of Unicode forms.
     pub names: HiddenPlaces,
     pub by_tld: HiddenPlaces,
     pub idn: HiddenPlaces,
     pub idn_by_tld: HiddenPlaces,
-    /// As a bitmap.
+    /// Bitmap of hidden docs.
     docs: Vec<u64>,
-    /// By TLD number.
+    /// Number of hidden names by TLD number.
     tlds: Vec<u32>,
     counts: NameCounts,
 }
 
-/// Orders of the names of a generation.
+/// The orders of the names of a generation.
 #[derive(Clone, Copy)]
 pub struct NameOrders<'a> {
     pub names: &'a RankTable,
@@ -33,19 +33,19 @@ pub struct NameOrders<'a> {
     pub dropped: &'a DropsByName,
 }
 
-/// Numbers of names.
+/// Counts of names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NameCounts {
     pub names: u32,
-    /// Registered again or not.
+    /// Names that dropped, registered again or not.
     pub dropped: u32,
-    /// On the drops list.
+    /// Names on the drops list.
     pub drops: u32,
 }
 
 impl Hidden {
-    /// Hides names of `orders`, given as ordinals with TLD numbers, each once; `listed` docs are on the
-    /// drops list.
+    /// Hides names of `orders`, given as distinct ordinals with TLD numbers; `listed` docs are on
+    /// the drops list.
     pub fn new(hidden: &[(u32, u16)], orders: NameOrders<'_>, tlds: usize, listed: u32) -> Hidden {
         let NameOrders { names, by_tld, idn, dropped } = orders;
         let mut docs = vec![0; (dropped.len() as usize).div_ceil(64)];

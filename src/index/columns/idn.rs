@@ -1,9 +1,10 @@
 //! Unicode forms of internationalised names, and the names that a prefix matches in either form.
 //!
 //! In: names of a table whose Unicode form differs from their A-label form. Out: for a prefix of
-//! such a form, the ordinals of the names. There are two lists: names whose label is an A-label,
-//! whose best a search finds by the same tables as those of all names; and names with a plain label under an A-label
-//! suffix, which a prefix without a dot finds by their A-label form anyway. The forms themselves are not kept.
+//! such a form, the ordinals of the names. There are two lists. The first has names whose label is
+//! an A-label, with the same tables as for all names, by which a search finds the best of them. The
+//! second has names with a plain label under an A-label suffix, which a prefix without a dot
+//! already finds by their A-label form. The forms themselves are not stored.
 
 use std::ops::Range;
 
@@ -21,8 +22,7 @@ use crate::storage::draft::Draft;
 use crate::storage::files::Files;
 use crate::vocab::name::{A_LABEL, is_a_label, to_unicode};
 
-/// File name prefixes of the two lists. The files keep the name `aliases`: it is part of the
-/// format.
+/// File name prefixes of the two lists. The name `aliases` is part of the format.
 const LABELS: &str = "aliases/labels";
 const SUFFIXES: &str = "aliases/suffixes";
 /// Columns of the first list.
@@ -35,12 +35,12 @@ pub struct IdnNames {
     labels: Forms,
     /// Other names.
     suffixes: Forms,
-    /// Number of the first list, by place.
+    /// Rank keys of the first list, by place.
     ranks: RankTable,
     by_tld: ByTld,
 }
 
-/// The first list of [`IdnNames`] as orders: names with an A-label by Unicode form, and these by TLD.
+/// The orders of the first list of [`IdnNames`]: names with an A-label, by Unicode form and by TLD.
 #[derive(Clone, Copy)]
 pub struct IdnOrders<'a> {
     /// Ordinals of the names by place.
@@ -50,19 +50,19 @@ pub struct IdnOrders<'a> {
     pub by_tld: &'a ByTld,
 }
 
-/// Names that a prefix matches, each once.
+/// The distinct names that a prefix matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matches {
     /// Ordinals of the names that start with the prefix.
     pub names: Range<u32>,
-    /// Part of `names` whose whole name or label is the prefix.
+    /// The range within `names` whose whole name or label is the prefix.
     pub whole: Range<u32>,
-    /// Places in [`IdnNames`] of other names whose Unicode form starts with the prefix.
+    /// Places in [`IdnNames`] of other names, whose Unicode form starts with the prefix.
     pub aliases: Range<u32>,
-    /// Part of `aliases` whose label in Unicode is the prefix.
+    /// The range within `aliases` whose label in Unicode is the prefix.
     pub whole_aliases: Range<u32>,
-    /// Ordinals of names in neither range; true if the Unicode form of the whole name or label is
-    /// the prefix.
+    /// Ordinals of names in neither range, each with true if the Unicode form of the whole name or
+    /// label is the prefix.
     pub others: Vec<(u32, bool)>,
 }
 
@@ -79,13 +79,12 @@ pub fn matches(texts: &Names, aliases: &IdnNames, prefix: &str) -> Matches {
     let whole = if names.is_empty() { none } else { texts.label_range_in(prefix, &names) };
     let mut found = Matches { names, whole, ..Matches::default() };
     if A_LABEL.starts_with(prefix) {
-        // All names of the first list start with it, and so do the matches of the second.
+        // The A-label forms of the whole first list, and of the matches in the second, start with it.
     } else if prefix.starts_with(A_LABEL) {
-        // No valid Unicode form starts like this; if one did, its name may already be among
-        // `names`.
+        // No valid Unicode form starts with this; if one did, its name could already be among `names`.
         found.others = aliases.outside(&found.names, prefix);
     } else {
-        // Their names start with `xn--`, so none of them is among `names`.
+        // These names start with `xn--`, so none of them is among `names`.
         found.aliases = aliases.labels.range(prefix);
         if !found.aliases.is_empty() {
             found.whole_aliases = aliases.labels.range(&format!("{prefix}."));
@@ -120,10 +119,11 @@ impl IdnNames {
         )
     }
 
-    /// Opens what [`IdnNames::write`] wrote for a generation of `names` names under `tlds` TLDs.
+    /// Opens the files that [`IdnNames::write`] wrote for a generation of `names` names under
+    /// `tlds` TLDs.
     ///
     /// # Errors
-    /// A file is missing or damaged, or they do not fit each other.
+    /// A file is missing or damaged, or the files do not match.
     pub fn open(files: &Files, names: u32, tlds: usize) -> Result<IdnNames, GenerationError> {
         let labels = Forms::open(files, LABELS, names)?;
         let suffixes = Forms::open(files, SUFFIXES, names)?;
@@ -142,7 +142,8 @@ impl IdnNames {
     }
 
     /// Returns the names outside `names` that `prefix` matches by their Unicode form, and whether
-    /// it is the whole form or label. A prefix with a dot matches few: names of one label.
+    /// it equals the whole form or label. A prefix with a dot matches few names: those of one
+    /// label.
     fn outside(&self, names: &Range<u32>, prefix: &str) -> Vec<(u32, bool)> {
         let mut found = Vec::new();
         for forms in [&self.labels, &self.suffixes] {
@@ -198,8 +199,7 @@ impl Forms {
         found.below..found.through
     }
 
-    /// Returns the places of the forms that `prefix` equals, or whose label it equals if it has no
-    /// dot.
+    /// Returns the places of the forms that equal `prefix`, or whose label equals it if it has no dot.
     fn whole(&self, prefix: &str) -> Range<u32> {
         let end = self.ordinals.len() as u32;
         let found = place(&self.fst, end, prefix.as_bytes());
@@ -212,18 +212,18 @@ impl Forms {
     }
 }
 
-/// Name with its Unicode form; sorted by form, then by name.
+/// A name with its Unicode form, sorted by form, then by name.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Alias {
     form: String,
     ordinal: u32,
     key: u16,
     tld: u16,
-    /// The label is an A-label.
+    /// Whether the label is an A-label.
     label: bool,
 }
 
-/// Returns the Unicode forms of a part; `idn_tlds` says by TLD number which TLDs contain an
+/// Returns the Unicode forms of a part; `idn_tlds` is true, by TLD number, for TLDs that contain an
 /// A-label.
 fn aliases_of(part: &Part, idn_tlds: &[bool]) -> Vec<Alias> {
     let may_have_one = |&at: &usize| {
@@ -265,8 +265,8 @@ mod tests {
         name.label().to_owned()
     }
 
-    /// Finds matches by a scan of all names: the ordinal, and whether the prefix is the whole name
-    /// or label.
+    /// Finds matches by a scan of all names. Returns their ordinals, and whether the prefix is the
+    /// whole name or label.
     fn expected(names: &[String], prefix: &str) -> BTreeMap<u32, bool> {
         let whole = |text: &str| {
             text == prefix || (!prefix.contains('.') && text.split('.').next() == Some(prefix))
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_whose_unicode_form_is_no_other_has_no_alias() {
+    fn a_name_with_one_form_has_no_alias() {
         for name in ["example.com", "axn--b.com", "xn--a.com", "xn--zz--.com"] {
             assert_eq!(alias_of(name), None, "{name}");
         }

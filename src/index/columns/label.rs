@@ -1,5 +1,5 @@
-//! Conditions on labels: texts, and marks for digits, hyphens and internationalised labels. Marks are
-//! a column of the dropped names; other names are read.
+//! Conditions on labels: texts, and marks for digits, hyphens and internationalised labels. The
+//! marks of dropped names are a column; those of other names are computed.
 
 use std::borrow::Cow;
 
@@ -90,15 +90,15 @@ pub struct TextTest {
     matchers: Vec<Matcher>,
     /// The matchers for labels in order.
     in_order: Vec<Matcher>,
-    /// `contains` and `ends` are not among [`TextTest::in_order`].
+    /// Whether `contains` and `ends` are not covered by [`TextTest::in_order`].
     has_more: bool,
 }
 
-/// State of the matchers of a [`TextTest`] after the label before, for labels in order.
+/// State of the matchers of a [`TextTest`] after the previous label, for labels in order.
 #[derive(Debug, Default)]
 pub struct TextTrail {
     trails: Vec<Trail>,
-    /// Bytes of it that all later labels share.
+    /// Bytes of the last label that all later labels share.
     shared: usize,
 }
 
@@ -108,22 +108,22 @@ impl TextTrail {
         self.shared = self.shared.min(bytes);
     }
 
-    /// Returns the length of a prefix of the label read last with which no label passes.
+    /// Returns the length of a prefix of the last label with which no label passes.
     pub fn dead_after(&self) -> Option<usize> {
-        // Otherwise, other conditions kept the matchers from reading the label.
+        // Otherwise, the matchers did not read the label because of other conditions.
         let is_read = self.shared == usize::MAX;
         self.trails.iter().filter(|_| is_read).filter_map(Trail::dead_after).min()
     }
 }
 
-/// Text to find, and whether it is compared with the A-label.
+/// A text to find, and whether it is compared with the A-label.
 #[derive(Debug)]
 struct Text {
     finder: Finder<'static>,
     ascii: bool,
 }
 
-/// Both forms of a label.
+/// The two forms of a label.
 #[derive(Clone, Copy)]
 struct Forms<'a> {
     ascii: &'a [u8],
@@ -192,8 +192,8 @@ impl TextTest {
         self.in_order.extend(made.into_iter().flatten());
     }
 
-    /// [`TextTest::passes`] for labels in order: a matcher reads only what differs from the label
-    /// before.
+    /// As [`TextTest::passes`], for labels in order: a matcher reads only the bytes that differ
+    /// from the previous label.
     pub fn passes_after(&self, trail: &mut TextTrail, label: &[u8]) -> bool {
         if label.starts_with(A_LABEL.as_bytes()) {
             trail.shared = 0;
@@ -236,9 +236,9 @@ impl TextTest {
     }
 }
 
-/// Returns a matcher for labels with one of these texts, followed by `end`. Returns `None` without
-/// texts, if a text starts like an A-label, or if the matcher would be too large. The matcher must
-/// not be used for A-labels.
+/// Returns a matcher for labels with one of these texts, followed by `end`; `None` without texts,
+/// if a text starts like an A-label, or if the matcher would be too large. It must not be used for
+/// A-labels.
 fn one_of(texts: &[Substring], end: &str) -> Option<Matcher> {
     let is_a_label = |text: &Substring| text.as_str().starts_with(A_LABEL);
     if texts.is_empty() || texts.iter().any(is_a_label) {

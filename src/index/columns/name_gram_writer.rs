@@ -1,7 +1,7 @@
-//! Writes the columns of [`super::name_grams`]. Names are read in runs: the blocks of each gram of a run
-//! are sorted by counting and go to a temporary file, as differences. Runs are in name order, so that
-//! the blocks of a gram are those of the first run, then of the next. Memory does not grow with the
-//! number of names, except for the index of the list.
+//! Writes the columns of [`super::name_grams`]. Names are read in runs: the blocks of each gram of
+//! a run are sorted by counting and written to a temporary file, as differences. Runs are in name
+//! order, so the blocks of a gram are those of the first run, then those of the next. Memory does
+//! not grow with the number of names, except for the index of the list.
 
 use std::fs::File;
 use std::io;
@@ -20,7 +20,7 @@ use crate::error::BuildError;
 use crate::storage::draft::Draft;
 use crate::vocab::file_error::AtPath;
 
-/// Names in a run. Small in tests, so that they cross the borders.
+/// Names in a run. Small in tests, so that tests cross the boundaries.
 const RUN_NAMES: u32 = if cfg!(test) { 64 } else { 1 << 18 };
 /// Bytes of a run that are read at once.
 const READ_BYTES: u64 = 1 << 14;
@@ -54,12 +54,13 @@ fn runs_of(part: &Part) -> Vec<Vec<u8>> {
     runs.map(|at| run_of(part, run(at))).collect()
 }
 
-/// Returns the blocks of the grams of these names, in the order of the grams: for each gram its distance from
-/// the one before, the number of blocks, and the distance of each block from the one before.
+/// Returns the blocks of the grams of these names, in the order of the grams: for each gram its
+/// distance from the previous one, the number of blocks, and the distance of each block from the
+/// previous one.
 fn run_of(part: &Part, ordinals: Range<u32>) -> Vec<u8> {
     let mut seen = vec![0u64; GRAMS / 64];
     let mut starts = vec![0u32; GRAMS + 1];
-    // The grams of each block, each once, and where those of a block end.
+    // The distinct grams of each block, and the end of those of each block.
     let (mut grams, mut ends): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::new());
     let first_block = ordinals.start / GRAM_NAMES;
     for block in first_block..ordinals.end.div_ceil(GRAM_NAMES) {
@@ -143,10 +144,10 @@ fn merge(mut runs: Vec<RunReader<'_>>, blocks: u32, draft: &Draft) -> Result<(),
     postings.finish(draft)
 }
 
-/// Reads a run.
+/// Reader of a run.
 struct RunReader<'a> {
     file: &'a File,
-    /// Bytes not read yet.
+    /// Number of unread bytes.
     left: Range<u64>,
     buffer: Vec<u8>,
     /// Place of the next byte in the buffer.

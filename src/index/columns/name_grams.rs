@@ -1,11 +1,11 @@
-//! Grams of all names: three neighbouring characters of a label, and the blocks of names in which they
-//! occur. In: the conditions of a filter on the text of labels. Out: ranges of names that hold all that
-//! pass; each name must still be read.
+//! Grams of all names: three neighbouring characters of a label, and the blocks of names in which
+//! they occur. In: the conditions of a filter on the text of labels. Out: ranges that contain all
+//! names that pass; each name must still be read.
 //!
 //! Labels are in their Unicode form, and their end counts as a character. A character has six bits;
-//! characters outside ASCII share the last 26 codes. The postings of all grams are one ascending list:
-//! a number for each gram in use, times the number of blocks, plus the block. [`super::name_gram_writer`]
-//! writes them.
+//! non-ASCII characters share the last 26 codes. The postings of all grams are one ascending list:
+//! the number of a gram among those in use, times the number of blocks, plus the block.
+//! [`super::name_gram_writer`] writes them.
 
 use std::ops::Range;
 
@@ -18,7 +18,8 @@ use crate::vocab::name::A_LABEL;
 use dropdex_query::filter::LabelFilter;
 use dropdex_query::text::Substring;
 
-/// Names in a block: 32 would take a byte more for each name. Small in tests, so that they cross the borders.
+/// Names in a block; 32 would take another byte per name. Small in tests, so that tests cross the
+/// boundaries.
 pub(super) const GRAM_NAMES: u32 = if cfg!(test) { 16 } else { 64 };
 /// Characters of a gram, and the bits of each.
 const GRAM_CHARS: usize = 3;
@@ -27,7 +28,7 @@ const CHAR_BITS: u32 = 6;
 pub(super) const GRAMS: usize = 1 << (GRAM_CHARS as u32 * CHAR_BITS);
 /// Character that stands for the end of a label.
 const END: char = '.';
-/// Maximum grams that are looked up for a text.
+/// Maximum grams that are looked up for each text.
 const GRAMS_PER_TEXT: usize = 4;
 /// Cost of reading a block of names, in postings.
 const POSTINGS_PER_BLOCK: u64 = 256;
@@ -37,7 +38,7 @@ pub(super) const IN_USE: &str = "grams/in-use";
 pub(super) const PLACES: &str = "grams/places";
 pub(super) const POSTINGS: &str = "grams/blocks";
 
-/// Calls `visit` with each gram of a label in its Unicode form; one may occur twice.
+/// Calls `visit` with each gram of a label in its Unicode form; a gram may repeat.
 #[inline]
 pub(super) fn each_gram(form: &str, mut visit: impl FnMut(u32)) {
     let mut gram = 0;
@@ -69,13 +70,13 @@ pub struct NameGrams {
     blocks: u32,
     /// Grams in use, ascending.
     in_use: Vec<u32>,
-    /// Where the postings of each start, and where the last end.
+    /// Start of the postings of each gram, and the end of the last.
     places: Vec<u32>,
     postings: Ascending,
 }
 
-/// Texts to look up for a filter: a list of alternatives for each condition. A text is the ranges of its
-/// grams among those in use, fewest postings first.
+/// Texts to look up for a filter: a list of alternatives for each condition. A text is represented
+/// by the ranges of its grams among those in use, fewest postings first.
 pub struct GramPlan<'a> {
     grams: &'a NameGrams,
     conditions: Vec<Vec<Vec<Range<usize>>>>,
@@ -85,7 +86,7 @@ impl NameGrams {
     /// Opens the grams of `names` names; `None` if the generation has none.
     ///
     /// # Errors
-    /// A file is missing, damaged or does not fit.
+    /// A file is missing, damaged or does not match.
     pub fn open(files: &Files, names: u32) -> Result<Option<NameGrams>, GenerationError> {
         if files.names_under(IN_USE).is_empty() {
             return Ok(None);
@@ -101,7 +102,7 @@ impl NameGrams {
         Ok(Some(NameGrams { blocks, in_use, places, postings }))
     }
 
-    /// Returns the lookups for a filter; `None` if no gram narrows it.
+    /// Returns the lookups for a filter; `None` if grams do not narrow it.
     pub fn plan(&self, filter: &LabelFilter) -> Option<GramPlan<'_>> {
         let matchers = filter.matchers.iter().filter(|matcher| !matcher.compares_a_labels());
         let literals = matchers.map(|matcher| (matcher.literals(), matcher.ends_with_literal()));
@@ -118,20 +119,21 @@ impl NameGrams {
         (!conditions.is_empty()).then_some(GramPlan { grams: self, conditions })
     }
 
-    /// Returns the grams of each text; `None` if there are no texts, or one has no gram.
+    /// Returns the grams of each text; `None` without texts, or if one has no grams.
     fn any_of(&self, texts: &[Substring], at_end: bool) -> Option<Vec<Vec<Range<usize>>>> {
         let all: Option<Vec<_>> =
             texts.iter().map(|text| self.grams_of(text.as_str(), at_end)).collect();
         all.filter(|all| !all.is_empty())
     }
 
-    /// Returns the ranges of the grams of a text; `None` if it is too short or a part of A-labels.
+    /// Returns the ranges of the grams of a text; `None` if it is too short or may be part of an
+    /// A-label.
     fn grams_of(&self, text: &str, at_end: bool) -> Option<Vec<Range<usize>>> {
         let codes: Vec<u32> = text.chars().chain(at_end.then_some(END)).map(code).collect();
         let gram = |codes: &[u32]| codes.iter().fold(0, |gram, code| gram << CHAR_BITS | code);
         let mut found: Vec<Range<usize>> = match codes.len() {
             _ if text.starts_with(A_LABEL) => return None,
-            // What follows two characters may be anything, but the end has no successor.
+            // Any character may follow two characters, but nothing follows the end.
             2 if !at_end => vec![self.ranks(gram(&codes) << CHAR_BITS, 1 << CHAR_BITS)],
             0..GRAM_CHARS => return None,
             _ => codes.windows(GRAM_CHARS).map(|codes| self.ranks(gram(codes), 1)).collect(),
@@ -173,7 +175,7 @@ impl NameGrams {
 }
 
 impl GramPlan<'_> {
-    /// Returns ranges of `names`, in order, that hold all names that may pass.
+    /// Returns ranges of `names`, in order, that contain all names that may pass.
     pub fn candidates(&self, names: Range<u32>) -> Vec<Range<u32>> {
         let blocks = names.start / GRAM_NAMES..names.end.div_ceil(GRAM_NAMES);
         let mut found = vec![u64::MAX; blocks.len().div_ceil(64)];
@@ -201,7 +203,7 @@ impl GramPlan<'_> {
         ranges
     }
 
-    /// Returns those of the blocks in `among` that have all of these grams, and a few more.
+    /// Returns the blocks in `among` that have all of these grams, and possibly a few others.
     fn blocks_of(&self, grams: &[Range<usize>], among: &[u64], blocks: &Range<u32>) -> Vec<u64> {
         let mut found = among.to_vec();
         for ranks in grams {
@@ -221,7 +223,7 @@ impl GramPlan<'_> {
     }
 }
 
-/// Whether it takes less time to read the blocks than this number of postings.
+/// Returns true if reading the blocks takes less time than reading this number of postings.
 fn is_narrow(blocks: &[u64], postings: u64) -> bool {
     u64::from(ones(blocks)) * POSTINGS_PER_BLOCK < postings || blocks.iter().all(|&word| word == 0)
 }
@@ -251,7 +253,7 @@ mod tests {
         table.parts.iter().flat_map(of_part).collect()
     }
 
-    /// A filter by a part of a label, and whether its texts should be found by grams.
+    /// Returns a filter by a part of a label, and whether grams should find its texts.
     fn filter(made: &mut TestTables, label: &str) -> LabelFilter {
         let form: Vec<char> = form_of(label).chars().collect();
         let start = made.below(form.len());
@@ -360,7 +362,7 @@ mod tests {
         damage(&|_, _| ()).expect("sound");
         damage(&|in_use, _| in_use.swap(1, 2)).expect_err("grams out of order");
         damage(&|in_use, _| in_use.truncate(5)).expect_err("of other places");
-        damage(&|_, places| places[0] = 1).expect_err("the first postings are of no gram");
+        damage(&|_, places| places[0] = 1).expect_err("the first postings belong to no gram");
         damage(&|_, places| places.swap(1, 2)).expect_err("places out of order");
         damage(&|_, places| *places.last_mut().expect("some") += 200)
             .expect_err("too few postings");

@@ -1,13 +1,13 @@
-//! Every name ever seen, in name order: ordinals to names, names and prefixes to ordinals.
+//! Every name ever seen, in name order. Converts ordinals to names, and names and prefixes to ordinals.
 //!
 //! Names are stored in blocks of sixteen. An entry holds the length of the prefix that its label
-//! shares with the label before it, the rest of the label, and the TLD number. The first entry of a
+//! shares with the previous label, the rest of the label, and the TLD number. The first entry of a
 //! block shares nothing, so that a block can be decoded on its own. The [`BlockIndex`] finds the
 //! block of a text. Columns to filter and sort by are elsewhere.
 //!
 //! Layout of an entry: one byte of two nibbles, the shared length (high) and the length of the rest
-//! (low); 15 means that the number follows in a byte of its own, shared before rest. Then the rest
-//! of the label, then the TLD number, see [`put_tld`].
+//! (low); 15 means that the number follows in its own byte, the shared length first. The rest of
+//! the label and the TLD number follow; see [`put_tld`].
 
 use std::cmp::Ordering;
 use std::hint::black_box;
@@ -29,7 +29,7 @@ use crate::vocab::name::NAME_OCTETS_MAX;
 /// Names per block. A read decodes half a block on average; each block costs an offset and a
 /// separator.
 const BLOCK_NAMES: u32 = 16;
-/// Blocks per group; offsets are relative to the base of the group. Small in tests, so that names
+/// Blocks per group; offsets are relative to the base of the group. Small in tests, so that tests
 /// cross the boundaries of groups.
 const GROUP_BLOCKS: usize = if cfg!(test) { 4 } else { 1 << 16 };
 /// Names per group.
@@ -38,26 +38,26 @@ const GROUP_NAMES: u32 = GROUP_BLOCKS as u32 * BLOCK_NAMES;
 const ENTRY_OCTETS_MAX: usize = 6 + LABEL_CHARS_MAX as usize;
 const _: () = assert!(GROUP_NAMES as usize * ENTRY_OCTETS_MAX < u32::MAX as usize);
 
-/// Nibble value that means that the number follows in a byte of its own.
+/// Nibble value of numbers that follow in their own byte.
 const NIBBLE_ESCAPE: usize = 15;
 /// TLD numbers below this take one byte.
 const TLD_SHORT: u16 = 224;
 /// Escape byte before a TLD number of two bytes.
 const TLD_ESCAPE: u8 = 255;
-/// Bytes copied at once: a constant length compiles to one move instead of a call. Buffers have
-/// this many bytes to spare at their ends.
+/// Bytes that are copied at once: a constant length compiles to one move instead of a call. Buffers
+/// have this many spare bytes at their ends.
 const STRIDE: usize = 16;
-const _: () = assert!(STRIDE >= LANES, "needles read behind the last label and its TLD number");
+const _: () = assert!(STRIDE >= LANES, "needles read past the last label and its TLD number");
 /// Buffer size for the longest label and the longest suffix, in whole strides.
 const NAME_ROOM: usize =
     (LABEL_CHARS_MAX as usize + NAME_OCTETS_MAX).next_multiple_of(STRIDE) + STRIDE;
 
-/// Blocks prefetched together: more than memory serves at a time.
+/// Blocks prefetched together: more than memory can load in parallel.
 const PREFETCHED: usize = 64;
 /// Size of a cache line; most blocks span two.
 const CACHE_LINE: usize = 64;
 
-/// File of the concatenated blocks, with [`STRIDE`] bytes to spare at the end.
+/// File of the concatenated blocks, with [`STRIDE`] spare bytes at the end.
 const TEXT: &str = "names/text";
 /// File of the offsets of the blocks, relative to the base of their group.
 const OFFSETS: &str = "names/offsets";
@@ -80,7 +80,7 @@ pub struct VisitedName<'a> {
     pub ordinal: u32,
     /// Label, in A-label form: ASCII.
     pub label: &'a [u8],
-    /// Bytes that the label shares with the one visited before, as far as known.
+    /// Known number of bytes that the label shares with the previously visited one.
     pub shared: usize,
     /// TLD number.
     pub tld: u16,
@@ -91,7 +91,7 @@ pub fn text_of(label: &[u8]) -> &str {
     std::str::from_utf8(label).expect("names are ASCII, and files are verified")
 }
 
-/// Reusable buffer for one name.
+/// A reusable buffer for one name.
 #[derive(Clone, Debug)]
 pub struct NameBuf {
     text: [u8; NAME_ROOM],
@@ -201,7 +201,7 @@ impl Names {
         with_dot(label).map_or(0..0, |(prefix, len)| self.range(&prefix[..len]))
     }
 
-    /// Faster [`Names::label_range`] for a known `names`, the range of the prefix `label`.
+    /// As [`Names::label_range`], but faster, if `names`, the range of the prefix `label`, is known.
     pub(super) fn label_range_in(&self, label: &str, names: &Range<u32>) -> Range<u32> {
         let block = names.start / BLOCK_NAMES;
         if names.is_empty() || (names.end - 1) / BLOCK_NAMES != block {
@@ -233,8 +233,8 @@ impl Names {
         name.label_len = label_len as u8;
     }
 
-    /// Calls `visit` with the names in ascending ranges, in order, until it breaks. It returns the next
-    /// ordinal it wants. Blocks whose ordinals are not `wanted` are skipped.
+    /// Calls `visit` with the names in ascending ranges, in order, until it breaks. `visit` returns
+    /// the next ordinal that it wants. Blocks whose ordinals are not `wanted` are skipped.
     pub fn for_each(
         &self,
         ranges: impl IntoIterator<Item = Range<u32>>,
@@ -290,8 +290,8 @@ impl Names {
         }
     }
 
-    /// Loads the memory of several names in parallel. [`Names::read`] one by one would wait for
-    /// each cache miss; worth it for the rows of a page, which are far apart.
+    /// Loads the memory of several names in parallel; single calls of [`Names::read`] would wait
+    /// for each cache miss. Worthwhile for the rows of a page, which are far apart.
     pub fn prefetch(&self, ordinals: &[u32]) {
         let mut starts = [0; PREFETCHED];
         for ordinals in ordinals.chunks(PREFETCHED) {
@@ -302,8 +302,7 @@ impl Names {
                 let second = (start + CACHE_LINE).min(self.text.len() - 1);
                 self.text[start] ^ self.text[second]
             });
-            // The loads do not depend on each other, so that the CPU issues all of them before it
-            // waits.
+            // The loads are independent, so the CPU issues all of them before it waits.
             black_box(touched.fold(0, |all, octet| all ^ octet));
         }
     }
@@ -318,8 +317,8 @@ impl Names {
         Entries { text: &self.text[self.start(block)..], at: 0 }
     }
 
-    /// Compares a name with a target after their common prefix within the label was removed: `own`
-    /// is the next byte of the label, `target` the rest of the target.
+    /// Compares a name with a target, both without their common prefix within the label: `own` is
+    /// the next byte of the label, `target` the rest of the target.
     #[inline(always)]
     fn side(&self, own: Option<u8>, tld: u16, target: &[u8]) -> Side {
         let Some(&octet) = target.first() else { return Side::Under };
@@ -335,23 +334,23 @@ impl Names {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Before,
-    /// The name is the target.
+    /// The name equals the target.
     Whole,
     /// The name starts with the target.
     Under,
     After,
 }
 
-/// Search in one block for the borders of the names that start with a target.
+/// A search in one block for the boundaries of the names that start with a target.
 struct Seek<'a> {
     texts: &'a Names,
     target: &'a [u8],
     entries: Entries<'a>,
-    /// Length of the common prefix of the target and the label read last.
+    /// Length of the common prefix of the target and the last label.
     alike: usize,
-    /// Position of the name read last.
+    /// Position of the last name relative to the target.
     side: Side,
-    /// Ordinals not read yet.
+    /// Unread ordinals.
     left: Range<u32>,
 }
 
@@ -391,8 +390,8 @@ impl<'a> Seek<'a> {
         let entry = self.entries.next();
         self.left.start += 1;
         if entry.shared < self.alike {
-            // It sorts after the previous name and differs from it within the matched part of the
-            // target.
+            // The name sorts after the previous one and differs from it within the matched part of
+            // the target.
             self.side = Side::After;
         } else if entry.shared == self.alike {
             let rest = &self.entries.text[entry.rest];
@@ -400,12 +399,12 @@ impl<'a> Seek<'a> {
             let own = rest.get(self.alike - entry.shared).copied();
             self.side = self.texts.side(own, entry.tld, &self.target[self.alike..]);
         }
-        // Otherwise it shares the byte where the previous name differed from the target: the side
-        // stays.
+        // Otherwise the name shares the byte in which the previous name differed from the target,
+        // so it is on the same side.
     }
 }
 
-/// Iterator over the entries of a block.
+/// An iterator over the entries of a block.
 struct Entries<'a> {
     /// Text from the start of the block.
     text: &'a [u8],
@@ -413,7 +412,7 @@ struct Entries<'a> {
 }
 
 struct Entry {
-    /// Bytes that its label shares with the previous one.
+    /// Number of bytes that its label shares with the previous one.
     shared: usize,
     /// Range of the rest of its label in the text.
     rest: Range<usize>,
@@ -455,7 +454,7 @@ impl Entries<'_> {
     }
 }
 
-/// Names of a group of blocks, or some of them.
+/// The names of a group of blocks, or a part of them.
 #[derive(Default)]
 struct Piece {
     /// Ordinal of the first name.
@@ -466,8 +465,8 @@ struct Piece {
     separators: Keys,
 }
 
-/// Returns the names of a part up to the first block that starts behind its first name: they depend on the
-/// name before, given with the length of its label.
+/// Returns the names of a part up to the first block that starts after its first name. They depend
+/// on the previous name, given with the length of its label.
 fn encode_head(part: &Part, (before, label_len): &(Vec<u8>, u8)) -> Piece {
     let label_before = &before[..usize::from(*label_len)];
     Piece::encode(part, part.first..rest_of(part).start, before, label_before)
@@ -522,7 +521,7 @@ impl Piece {
 
     /// Starts a block with `name`; `before` is the last name of the previous block.
     fn begin_block(&mut self, before: &[u8], name: &[u8]) {
-        // Shortest text that sorts after `before` and not after `name`.
+        // The shortest text that sorts after `before` and not after `name`.
         let separator = match before {
             [] => &[],
             _ => &name[..name.len().min(alike_octets(before, name) + 1)],
@@ -532,16 +531,16 @@ impl Piece {
     }
 }
 
-/// Writes pieces in order.
+/// A writer of pieces, in order.
 struct Writer<'a> {
     text: DraftFile<'a>,
     /// Bytes written.
     end: u64,
     bases: Vec<u64>,
     offsets: Vec<u32>,
-    /// By group.
+    /// Bases by group.
     separators: Vec<Keys>,
-    /// Last name, and the length of its label.
+    /// The last name, and the length of its label.
     last: (Vec<u8>, u8),
 }
 
@@ -595,8 +594,8 @@ fn put_entry(text: &mut Vec<u8>, label_before: &[u8], label: &[u8], tld: u16) {
     put_tld(text, tld);
 }
 
-/// Appends a TLD number: one byte below 224, the most frequent TLDs; two bytes up to 8,159,
-/// big-endian from 224 << 8 on; else 255 and the number in two bytes, little-endian.
+/// Appends a TLD number: one byte below 224, for the most frequent TLDs; two big-endian bytes from
+/// 224 << 8 up, for numbers up to 8,159; else 255 and two little-endian bytes.
 fn put_tld(text: &mut Vec<u8>, tld: u16) {
     const MIDDLE: u16 = (TLD_ESCAPE as u16 - TLD_SHORT) << 8;
     match tld.checked_sub(TLD_SHORT) {
@@ -611,7 +610,7 @@ fn put_tld(text: &mut Vec<u8>, tld: u16) {
     }
 }
 
-/// Returns the label with a dot and their length; `None` if it cannot be a label.
+/// Returns the label with a dot, and the length of both; `None` if it cannot be a label.
 fn with_dot(label: &str) -> Option<([u8; LABEL_CHARS_MAX as usize + 1], usize)> {
     let mut text = [b'.'; LABEL_CHARS_MAX as usize + 1];
     let fits = label.len() < text.len() && !label.contains('.');
@@ -627,7 +626,7 @@ fn alike_octets(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// Copies `len` bytes, and up to [`STRIDE`] bytes of what follows them.
+/// Copies `len` bytes, and up to [`STRIDE`] of the bytes after them.
 #[inline(always)]
 fn move_over(to: &mut [u8], from: &[u8], len: usize) {
     let mut at = 0;
@@ -640,8 +639,7 @@ fn move_over(to: &mut [u8], from: &[u8], len: usize) {
     }
 }
 
-/// Suffixes such as `.com` and `.co.uk` by TLD number, concatenated, with [`STRIDE`] bytes to
-/// spare.
+/// Suffixes such as `.com` and `.co.uk` by TLD number, concatenated, with [`STRIDE`] spare bytes.
 struct Suffixes {
     text: Vec<u8>,
     /// Start of each suffix, and the end of the last.
@@ -654,7 +652,7 @@ impl Suffixes {
         for tld in tlds.names() {
             made.text.push(b'.');
             made.text.extend_from_slice(tld.as_bytes());
-            // At most 65,536 TLDs of 253 bytes.
+            // The maximum is 65,536 TLDs of 253 bytes.
             made.starts.push(made.text.len() as u32);
         }
         made.text.extend_from_slice(&[0; STRIDE]);
@@ -686,11 +684,11 @@ pub(crate) mod tests {
     use super::*;
     use crate::columns::fixtures::round_trip;
 
-    /// Xorshift generator: a seed always gives the same numbers.
+    /// A Xorshift generator, which returns the same numbers for the same seed.
     pub struct Random(pub u64);
 
     impl Random {
-        /// A number below `end`.
+        /// Returns a number below `end`.
         pub fn below(&mut self, end: usize) -> usize {
             self.0 ^= self.0 << 13;
             self.0 ^= self.0 >> 7;
@@ -699,8 +697,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// A table of `names`, each a label and a TLD, with numbers as `tlds` has them, cut into parts
-    /// between labels.
+    /// Returns a table of `names`, each a label and a TLD, with the TLD numbers of `tlds`, cut into
+    /// parts between labels.
     pub fn table(names: &BTreeSet<(String, usize)>, tlds: &[String], random: &mut Random) -> Table {
         let mut names: Vec<(String, &str, usize)> = names
             .iter()
@@ -740,13 +738,13 @@ pub(crate) mod tests {
         opened
     }
 
-    /// The texts of a table, through their files.
+    /// Writes the texts of a table to files and opens them.
     pub fn texts(table: &Table) -> Names {
         let open = |files: &Files| Names::open(files, table.len(), &table.tlds);
         reopened(|draft| Names::write(table, draft), open)
     }
 
-    /// Every name of a table, in order.
+    /// Returns every name of a table, in order.
     pub fn names(table: &Table) -> Vec<String> {
         let text = |name: &[u8]| String::from_utf8(name.to_vec()).expect("ASCII");
         table.parts.iter().flat_map(|part| part.names().map(text)).collect()
@@ -795,12 +793,12 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn names_and_ordinals_find_each_other_at_any_size() {
+    fn names_and_ordinals_convert_both_ways_at_any_size() {
         let mut random = Random(7);
         let mut tlds: Vec<String> =
             ["com", "de", "co.uk", "co", "c", "xn--p1ai"].map(str::to_owned).into();
         tlds.extend((0..9_000).map(|at| format!("t{at}")));
-        // The longest suffix a label of 63 bytes leaves room for.
+        // The longest suffix for which a label of 63 bytes leaves room.
         tlds[7_000] = "x".repeat(63) + "." + &"y".repeat(63) + "." + &"z".repeat(61);
         for size in [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 79, 80, 81, 300, 1_500] {
             let mut chosen = BTreeSet::new();

@@ -1,43 +1,44 @@
-//! Texts that labels need, found in labels in order before anything else reads them. Nine names in
-//! ten share the start of their label with the name before, so only the bytes that differ are
-//! examined. The last two bytes of a text are compared with sixteen bytes at once, in place:
-//! copying the bytes behind the shared ones and loading them again took three times as long.
+//! A fast pre-check for texts that labels must contain, for labels in order. Nine names in ten
+//! share the start of their label with the previous name, so only the bytes that differ are
+//! examined. The last two bytes of a text are compared with sixteen bytes at once, in place;
+//! copying the bytes after the shared ones and loading them again took three times as long.
 
 use crate::vocab::name::A_LABEL;
 use dropdex_query::filter::LabelFilter;
 use dropdex_query::matcher::Matcher;
 use dropdex_query::text::Substring;
 
-/// Bytes that are compared at once. One byte after them is read, too.
+/// Bytes that are compared at once. One byte after them is also read.
 pub const LANES: usize = 16;
 const WORD: usize = size_of::<u64>();
-/// One in each byte.
+/// The value 1 in each byte.
 const ONES: u64 = u64::MAX / 255;
 
-/// Texts; a label that passes contains at least one. They occur in the Unicode form, which cannot
-/// be searched in an A-label.
+/// Texts of which a passing label contains at least one. They occur in the Unicode form, which
+/// cannot be searched in an A-label.
 #[derive(Debug)]
 pub struct Needles {
     texts: Vec<Needle>,
-    /// The label ends with the text.
+    /// Whether the label must end with the text.
     at_end: bool,
 }
 
 #[derive(Debug)]
 struct Needle {
     text: Box<[u8]>,
-    /// Its last byte in all bytes.
+    /// The last byte of the text, in all bytes of a word.
     last: u64,
-    /// The byte before in all bytes, and the bits of it that count: none for a text of one byte.
+    /// The second-to-last byte in all bytes of a word, and a mask of its relevant bits: none for a
+    /// text of one byte.
     before: (u64, u64),
 }
 
 /// State of [`Needles`] after the labels read so far.
 #[derive(Debug)]
 pub struct NeedleTrail {
-    /// End of the first text in the last label; `usize::MAX` if there is none.
+    /// End of the first text in the last label; `usize::MAX` without one.
     end: usize,
-    /// Bytes of it that all later labels share.
+    /// Bytes of the last label that all later labels share.
     shared: usize,
 }
 
@@ -63,8 +64,8 @@ impl Needle {
         Needle { text, last, before: before.map_or((0, 0), |before| (before, u64::MAX)) }
     }
 
-    /// Whether the text may end in the `len` bytes at the start of `rest`, in which a label differs from
-    /// the previous one. Following bytes count, too.
+    /// Returns true if the text may end in the first `len` bytes of `rest`, in which a label
+    /// differs from the previous one. Following bytes may cause false positives.
     #[inline(always)]
     fn may_end(&self, rest: &[u8], len: usize) -> bool {
         if rest[0] == self.last as u8 {
@@ -75,7 +76,7 @@ impl Needle {
         let is_at = |at: usize| {
             let (of, counts) = self.before;
             let differ = (word(at) ^ of) & counts | word(at + 1) ^ self.last;
-            // A byte without a difference borrows from its highest bit.
+            // A byte without a difference underflows, which sets its highest bit.
             differ.wrapping_sub(ONES) & !differ & (ONES << 7) != 0
         };
         is_at(0) | is_at(WORD) || (LANES..len).step_by(WORD).any(is_at)
@@ -87,8 +88,8 @@ impl Needle {
 }
 
 impl Needles {
-    /// The texts that narrow a filter most; `None` without any, or if reading labels from their start
-    /// narrows more.
+    /// Returns the most selective texts of a filter; `None` if it has none, or if reading labels
+    /// from their start is more selective.
     pub fn new(filter: &LabelFilter) -> Option<Needles> {
         let of = |texts: &[Substring], at_end| {
             let is_plain =
@@ -109,9 +110,9 @@ impl Needles {
         Needles { texts: texts.iter().map(Needle::new).collect(), at_end }
     }
 
-    /// Whether a label may pass. A-labels always may. The label shares its first bytes with the
-    /// previous label, whether or not that was read. `rest` starts with its other bytes, followed
-    /// by [`LANES`] + 1 more.
+    /// Returns true if a label may pass; A-labels always may. The label shares its first bytes with
+    /// the previous label, whether or not that was read. `rest` starts with its other bytes,
+    /// followed by at least [`LANES`] + 1 bytes.
     #[inline(always)]
     pub fn may_pass(&self, trail: &mut NeedleTrail, label: &[u8], rest: &[u8]) -> bool {
         let len = rest.len() - LANES - 1;
@@ -127,13 +128,13 @@ impl Needles {
         if trail.end <= read {
             return true;
         }
-        // A text that is not in the previous label must end in the part that differs.
+        // A text that is not in the previous label must end in the differing part.
         let may_be = read < shared || self.texts.iter().any(|text| text.may_end(rest, len));
         trail.end = if may_be { self.end_in(label, read) } else { usize::MAX };
         trail.end != usize::MAX
     }
 
-    /// End of the first text that ends after `from` bytes; `usize::MAX` if there is none.
+    /// Returns the end of the first text that ends after `from` bytes; `usize::MAX` without one.
     #[cold]
     fn end_in(&self, label: &[u8], from: usize) -> usize {
         let is_end = |end: &usize| self.texts.iter().any(|text| text.is_end_of(&label[..*end]));
@@ -149,10 +150,10 @@ mod tests {
         list.iter().map(|text| Substring::parse(text).expect("a text")).collect()
     }
 
-    /// Reads labels in order, with the bytes that each shares with the previous one. Every third
-    /// label is skipped.
+    /// Reads labels in order, with the number of bytes that each shares with the previous one.
+    /// Every third label is skipped.
     #[test]
-    fn labels_in_order_are_found_as_one_by_one() {
+    fn labels_in_order_match_like_single_labels() {
         let parts = ["a", "an", "ana", "so", "lar", "solar", "b", "x", "xn--", "s", "r", "r-s"];
         let mut labels: Vec<String> = Vec::new();
         for one in parts {
@@ -181,7 +182,7 @@ mod tests {
                     if at_end { label.ends_with(*text) } else { label.contains(*text) }
                 };
                 let expected = label.starts_with(A_LABEL) || wanted.iter().any(holds);
-                // Bytes after a label must not count.
+                // Bytes after a label must not affect the result.
                 let rest = format!("{}{}", &label[shared..], &"solar".repeat(4)[..=LANES]);
                 assert_eq!(
                     needles.may_pass(&mut trail, label.as_bytes(), rest.as_bytes()),
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_texts_that_narrow_most_are_used() {
+    fn the_most_selective_texts_are_used() {
         let needles = |filter: LabelFilter| Needles::new(&filter);
         let contains = |list| LabelFilter { contains: texts(list), ..LabelFilter::default() };
         assert!(needles(contains(&["solar"])).is_some());

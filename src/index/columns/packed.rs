@@ -9,7 +9,7 @@ use crate::storage::files::Files;
 
 /// Bytes of a read.
 const READ: usize = size_of::<u64>();
-/// Bits of a number at most: with a shift of up to 7, a number lies within one read.
+/// Maximum bits of a number: with a shift of up to 7, a number lies within one read.
 const BITS_MAX: u32 = 32;
 /// Numbers per parallel task.
 const NUMBERS_PER_PIECE: usize = 1 << 16;
@@ -19,7 +19,7 @@ const NUMBERS_PER_PIECE: usize = 1 << 16;
 pub struct Packed {
     bits: u32,
     len: usize,
-    /// The numbers, and as many zeros as the last read needs.
+    /// The numbers, followed by the zeros that the last read needs.
     bytes: Vec<u8>,
 }
 
@@ -78,7 +78,7 @@ impl Packed {
         draft.put(name, &self.bytes)
     }
 
-    /// Opens what [`Packed::write`] wrote for `len` numbers below `bound`.
+    /// Opens the files that [`Packed::write`] wrote for `len` numbers below `bound`.
     ///
     /// # Errors
     /// The file is damaged, does not hold `len` numbers, or holds one that is not below the bound.
@@ -117,7 +117,7 @@ mod tests {
     use crate::columns::fixtures::round_trip;
 
     #[test]
-    fn numbers_of_any_width_come_back() {
+    fn numbers_of_any_width_round_trip() {
         let mut rng = fastrand::Rng::with_seed(2);
         for bound in [1usize, 2, 3, 255, 256, 257, 1 << 11, (1 << 31) + 1, 1 << 32] {
             for len in [0usize, 1, 7, 64, 1_000] {

@@ -1,5 +1,5 @@
-//! Names of one range of a [`Table`](super::table::Table), as columns. Columns that are read together form a
-//! [`Section`], so that a part on disk is read only as far as needed.
+//! Names of one range of a [`Table`](super::table::Table), as columns. Columns that are read
+//! together form a [`Section`], so that only the needed sections of a part are read from disk.
 
 use bytemuck::Pod;
 
@@ -27,12 +27,13 @@ impl Section {
         [Section::Names, Section::Keys, Section::Drops, Section::Features, Section::Earlier];
 }
 
-/// Memory of a name without its text, of a drop without its features, and of an earlier drop, in bytes.
+/// Size in memory of a name without its text, of a drop without its features, and of an earlier
+/// drop, in bytes.
 const NAME_BYTES: usize = 8;
 const DROP_BYTES: usize = 22;
 const EARLIER_BYTES: usize = 9;
 
-/// Names of one range. All names of a label are in one part.
+/// The names of one range. All names of a label are in the same part.
 #[derive(Debug, Default)]
 pub struct Part {
     /// Ordinal of its first name.
@@ -47,7 +48,7 @@ pub struct Part {
     pub key: Vec<u16>,
     /// TLD numbers.
     pub tld: Vec<u16>,
-    /// Never dropped, and registered according to the lists.
+    /// Whether the name never dropped and is registered according to the lists.
     pub registered: Vec<bool>,
     pub drops: PartDrops,
     pub earlier: PartEarlier,
@@ -62,7 +63,7 @@ pub struct PartDrops {
     pub date: Vec<u16>,
     /// Effective release of that drop.
     pub release: Vec<u16>,
-    /// Registered again after that drop.
+    /// Whether the name was registered again after that drop.
     pub again: Vec<bool>,
     /// First batch that reported the drop.
     pub first_batch: Vec<u32>,
@@ -82,7 +83,7 @@ pub struct PartDrops {
     pub feature_spans: Spans,
 }
 
-/// Drops before the latest of each name, in name order, then by date.
+/// Drops before the latest one of each name, in name order, then by date.
 #[derive(Debug, Default)]
 pub struct PartEarlier {
     /// Places in the part.
@@ -91,7 +92,7 @@ pub struct PartEarlier {
     pub date: Vec<u16>,
     /// Effective release.
     pub release: Vec<u16>,
-    /// Registered again before the next drop.
+    /// Whether the name was registered again before the next drop.
     pub again: Vec<bool>,
 }
 
@@ -116,7 +117,7 @@ impl Part {
         &self.name(at)[..usize::from(self.label_len[at])]
     }
 
-    /// Returns the memory of its columns in bytes.
+    /// Returns the size of the columns in memory, in bytes.
     pub fn bytes(&self) -> u64 {
         let PartDrops { at, ranks, features, .. } = &self.drops;
         let names = self.text.len() + self.len() * NAME_BYTES;
@@ -124,7 +125,7 @@ impl Part {
         (names + drops + self.earlier.at.len() * EARLIER_BYTES) as u64
     }
 
-    /// All names, in order.
+    /// Returns all names, in order.
     pub fn names(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).map(|at| self.name(at))
     }
@@ -142,7 +143,7 @@ impl PartDrops {
     }
 }
 
-/// Moves columns to a file, or from one.
+/// Moves columns to or from a file.
 pub trait ColumnMover {
     /// Writes the column, or replaces it with the written form.
     ///
@@ -160,7 +161,7 @@ pub trait ColumnMover {
     fn spans(&mut self, spans: &mut Spans) -> Result<(), BuildError> {
         let mut lens = std::mem::take(spans).into_lens();
         self.column(&mut lens)?;
-        *spans = Spans::from_lens(lens).expect("they fitted when they were pushed");
+        *spans = Spans::from_lens(lens).expect("lengths were checked when they were pushed");
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
-//! Parts of a table. In: merged parts. Out: the same parts, in order, as often as a writer needs them. Parts
-//! stay in memory as long as there is room; the others are written to a temporary file, of which a writer
-//! reads the sections it needs, a few parts at a time.
+//! Parts of a table. In: merged parts. Out: the same parts, in order, as often as a writer needs
+//! them. Parts stay in memory while there is room. The others are written to a temporary file, from
+//! which a writer reads the sections that it needs, a few parts at a time.
 //!
 //! The file has no name, so it disappears however the process ends. Each column is verified
 //! when it is read.
@@ -21,21 +21,21 @@ use crate::storage::space::Space;
 use crate::vocab::file_error::AtPath;
 use crate::vocab::new_file;
 
-/// Name of the temporary file in its folder until it is open.
+/// Name of the temporary file in its folder, removed once it is open.
 const FILE: &str = "table";
 
 /// Memory for the parts of a table, and a file for those that do not fit.
 #[derive(Debug, Default)]
 pub struct Room {
-    /// `None` has room for every part.
+    /// The limit; `None` has room for every part.
     limited: Option<Limited>,
 }
 
 #[derive(Debug)]
 struct Limited {
-    /// Memory of all parts, in bytes.
+    /// Size of all parts in memory, in bytes.
     bytes: u64,
-    /// Memory of the parts that stay.
+    /// Size of the parts that stay in memory.
     used: AtomicU64,
     spill: Spill,
 }
@@ -50,7 +50,7 @@ struct Spill {
 }
 
 impl Room {
-    /// Allows parts to take `bytes` of memory; the others go to a file in `folder`.
+    /// Allows parts to take `bytes` of memory; the others are written to a file in `folder`.
     ///
     /// # Errors
     /// The file cannot be created.
@@ -64,8 +64,8 @@ impl Room {
         Ok(Room { limited: Some(Limited { bytes, used: AtomicU64::new(0), spill }) })
     }
 
-    /// Returns the memory that a part may take while it is merged or read: half of the room is for those
-    /// that stay, and every thread has two others.
+    /// Returns the memory that a part may take while it is merged or read: half of the room is for
+    /// the parts that stay, and each thread has two other parts in memory.
     pub fn part_bytes(&self) -> u64 {
         let threads = rayon::current_num_threads() as u64;
         self.limited.as_ref().map_or(u64::MAX, |limited| limited.bytes / (4 * threads))
@@ -120,13 +120,13 @@ pub enum StoredPart {
     Disk(DiskPart),
 }
 
-/// Where a part is in the temporary file.
+/// The location of a part in the temporary file.
 #[derive(Debug)]
 pub struct DiskPart {
     first: u32,
     names: u32,
     drops: u32,
-    /// TLD numbers by those in the file.
+    /// TLD numbers of the table, by number in the file.
     tlds: Vec<u16>,
     sections: [Vec<DiskColumn>; Section::ALL.len()],
 }
@@ -178,7 +178,7 @@ impl ColumnMover for Reader<'_> {
     }
 }
 
-/// A part with at least the sections that were asked for.
+/// A part with at least the requested sections.
 enum LoadedPart<'a> {
     Memory(&'a Part),
     Read(Box<Part>),
@@ -210,10 +210,10 @@ impl Parts {
         Parts { room, ..Parts::default() }
     }
 
-    /// Appends a part; `tlds` holds the TLD numbers of the table by those of the part.
+    /// Appends a part; `tlds` holds the TLD numbers of the table, by number in the part.
     ///
     /// # Errors
-    /// There are more names than ordinals.
+    /// The names exceed the number of ordinals.
     pub fn push(&mut self, mut stored: StoredPart, tlds: Vec<u16>) -> Result<(), BuildError> {
         let first = self.names;
         let names = match &mut stored {
@@ -247,8 +247,9 @@ impl Parts {
         self.stored.iter().map(drops).sum()
     }
 
-    /// Calls `map` with all parts, on all cores, and `take` with its results, in order. Of a part on disk,
-    /// only these sections are read. There are two parts for each thread in memory at a time.
+    /// Calls `map` with all parts, on all cores, and `take` with its results, in order. Only the
+    /// given sections of a part are read from disk. Each thread has up to two parts in memory at a
+    /// time.
     ///
     /// # Errors
     /// A part cannot be read, or `take` fails.

@@ -1,5 +1,6 @@
-//! Ranks of dropped names on popularity lists, by doc. Few dropped names are on one, so each rank is
-//! stored with its doc: eight bytes. A bitmap in memory, a bit a doc, says which docs have one.
+//! Ranks of dropped names on popularity lists, by doc. Few dropped names have one, so each rank is
+//! stored with its doc, in eight bytes. A bitmap in memory, with one bit per doc, marks the docs
+//! that have a rank.
 
 use std::ops::Range;
 
@@ -14,7 +15,7 @@ use crate::vocab::popularity::{ListRank, ListedRank, PopularityList};
 
 const DOCS: &str = "listed.popular-docs";
 const RANKS: &str = "listed.popular-ranks";
-/// The position of the list is stored above these bits of the rank.
+/// Number of bits of the rank; the position of the list is stored above them.
 const RANK_BITS: u32 = 24;
 const _: () = assert!(ListRank::MAX < 1 << RANK_BITS);
 
@@ -24,7 +25,7 @@ pub struct Popularity {
     docs: Vec<u32>,
     /// [`packed`].
     ranks: Vec<u32>,
-    /// Docs that have a rank.
+    /// Bitmap of the docs that have a rank.
     ranked: Vec<u64>,
 }
 
@@ -52,10 +53,10 @@ impl Popularity {
         draft.put(RANKS, &ranks)
     }
 
-    /// Opens what [`Popularity::write`] wrote for `docs` names.
+    /// Opens the files that [`Popularity::write`] wrote for `docs` names.
     ///
     /// # Errors
-    /// A file is damaged or does not fit.
+    /// A file is damaged or does not match.
     pub fn open(files: &Files, docs: u32) -> Result<Popularity, GenerationError> {
         let mut read =
             Popularity { docs: files.take(DOCS)?, ranks: files.take(RANKS)?, ranked: Vec::new() };
@@ -71,7 +72,7 @@ impl Popularity {
         Ok(read)
     }
 
-    /// Returns the ranks of a doc, at most one of each list.
+    /// Returns the ranks of a doc, no more than one per list.
     pub fn of(&self, doc: u32) -> impl Iterator<Item = ListedRank> {
         let is_ranked = has_doc(&self.ranked, doc);
         let range = if is_ranked { self.range(doc..doc + 1) } else { 0..0 };
@@ -84,12 +85,12 @@ impl Popularity {
         self.of(doc).map(|listed| listed.rank).min()
     }
 
-    /// Returns every doc that has a rank, with its best.
+    /// Returns every doc that has a rank, with its best rank.
     pub fn all(&self) -> impl Iterator<Item = (u32, ListRank)> {
         self.in_range(0..self.docs.len())
     }
 
-    /// Clears the bits of the docs from `64 * first` on whose best rank is not at most `most`.
+    /// Clears the bits of the docs from `64 * first` on that have no rank up to `most`.
     pub fn keep(&self, most: ListRank, first: usize, words: &mut [u64]) {
         let ranked = self.ranked.get(first..).unwrap_or_default();
         let ranked = ranked.iter().chain(std::iter::repeat(&0));
@@ -109,7 +110,8 @@ impl Popularity {
         start..start + len
     }
 
-    /// Returns the docs at these positions, which hold all ranks of each, with their best.
+    /// Returns the docs at these positions, which must include all ranks of each doc, with their
+    /// best rank.
     fn in_range(&self, range: Range<usize>) -> impl Iterator<Item = (u32, ListRank)> {
         let (docs, ranks) = (&self.docs[range.clone()], &self.ranks[range]);
         let mut at = 0;

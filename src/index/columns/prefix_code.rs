@@ -1,35 +1,35 @@
-//! Prefix codes: a frequent number takes few bits, a rare one more, and none is the start of another.
-//! A code is known by the lengths of its words alone (canonical Huffman codes): words of one length follow
-//! each other in the order of their numbers.
+//! Prefix codes: a frequent number takes few bits, a rare one more, and no word is the start of
+//! another. The lengths of its words define a code (canonical Huffman codes): words of one length
+//! follow each other in the order of their numbers.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-/// Bits of a word at most: a reader looks a word up in a table of this many bits.
+/// Maximum bits of a word: a reader looks a word up in a table with this many index bits.
 const BITS_MAX: u32 = 12;
 /// Bits that can be taken after a [`BitReader::fill`].
 const FILLED: u32 = 56;
 
-/// How often each number occurs.
+/// Counts of the occurrences of each number.
 pub type Counts = FxHashMap<u16, u64>;
 
 /// Lengths of the words in bits, by number.
 type Lengths = Vec<(u16, u8)>;
 
-/// A code, for writing.
+/// The encoder of a code.
 #[derive(Debug)]
 pub struct PrefixWriter {
     lengths: Lengths,
     words: FxHashMap<u16, (u64, u32)>,
 }
 
-/// A code, for reading.
+/// The decoder of a code.
 #[derive(Debug, Default)]
 pub struct PrefixCode {
     bits: u32,
-    /// By the next bits of a text: the number of the word, and its length.
+    /// The number and length of the word, by the next bits of the input.
     table: Vec<(u16, u8)>,
 }
 
@@ -45,12 +45,12 @@ pub struct BitWriter {
 pub struct BitReader<'a> {
     bytes: &'a [u8],
     bits: u64,
-    /// Bits that were read from bytes, and those behind the last byte.
+    /// Number of bits that were read, including those after the last byte.
     len: u32,
 }
 
 impl PrefixWriter {
-    /// Builds the code in which numbers with these counts take the fewest bits.
+    /// Builds the code that takes the fewest bits for numbers with these counts.
     pub fn new(counts: &Counts) -> PrefixWriter {
         let mut counts: Vec<(u16, u64)> =
             counts.iter().map(|(&number, &count)| (number, count)).collect();
@@ -60,25 +60,25 @@ impl PrefixWriter {
             if lengths.iter().all(|&(_, length)| u32::from(length) <= BITS_MAX) {
                 break lengths;
             }
-            // Flatter counts give shorter words for rare numbers.
+            // Flatter counts give rare numbers shorter words.
             counts.iter_mut().for_each(|(_, count)| *count = count.div_ceil(2));
         };
         let words = words_of(&lengths).map(|(number, word, length)| (number, (word, length)));
         PrefixWriter { words: words.collect(), lengths }
     }
 
-    /// Appends a number that was counted.
+    /// Appends a number, which must have been counted.
     pub fn write(&self, number: u16, bits: &mut BitWriter, out: &mut Vec<u8>) {
         let (word, length) = self.words[&number];
         bits.push(word, length, out);
     }
 
-    /// Returns the same code, for reading.
+    /// Returns the decoder of this code.
     pub fn reader(&self) -> PrefixCode {
         PrefixCode::of(&self.lengths)
     }
 
-    /// Returns numbers and lengths, from which [`PrefixCode::new`] makes the code.
+    /// Returns numbers and lengths, from which [`PrefixCode::new`] builds the code.
     pub fn lengths(&self) -> impl ExactSizeIterator<Item = [u16; 2]> {
         self.lengths.iter().map(|&(number, length)| [number, length.into()])
     }
@@ -86,7 +86,7 @@ impl PrefixWriter {
 
 /// Returns the length of each word.
 fn lengths_for(counts: &[(u16, u64)]) -> Lengths {
-    // Inner nodes follow the numbers; the parent of each is known when its pair is made.
+    // Inner nodes follow the numbers; the parent of a node is known once its pair is formed.
     let mut parents = vec![0; counts.len()];
     let mut rarest: BinaryHeap<_> =
         counts.iter().enumerate().map(|(node, &(_, count))| Reverse((count, node))).collect();
@@ -109,7 +109,8 @@ fn lengths_for(counts: &[(u16, u64)]) -> Lengths {
     counts.iter().zip(depths).map(|(&(number, _), depth)| (number, depth)).collect()
 }
 
-/// Returns the words with their lengths, by length and number; the first bit of a word is its lowest.
+/// Returns the words with their lengths, ordered by length and number; the first bit of a word is
+/// its lowest.
 fn words_of(lengths: &Lengths) -> impl Iterator<Item = (u16, u64, u32)> {
     let mut by_length: Vec<(u32, u16)> =
         lengths.iter().map(|&(number, length)| (length.into(), number)).collect();
@@ -205,7 +206,7 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// Takes a number of `bits` bits.
+    /// Takes a number that has `bits` bits.
     #[inline]
     pub fn take(&mut self, bits: u32) -> u64 {
         let taken = self.bits & ((1 << bits) - 1);
@@ -229,10 +230,10 @@ mod tests {
     }
 
     #[test]
-    fn numbers_come_back_and_frequent_ones_are_short() {
+    fn numbers_round_trip_and_frequent_ones_are_short() {
         let mut rng = fastrand::Rng::with_seed(4);
         for kinds in [1u32, 2, 3, 60, 4_096] {
-            // Each number is half as frequent as its predecessor, down to one.
+            // Each number is half as frequent as its predecessor, down to a count of one.
             let counts: Counts =
                 (0..kinds).map(|at| ((at * 7) as u16, (1u64 << 40 >> at.min(40)).max(1))).collect();
             let writer = PrefixWriter::new(&counts);
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_follows_the_last_byte_but_zeros() {
+    fn only_zeros_follow_the_last_byte() {
         let mut reader = BitReader::new(&[0xff]);
         assert_eq!((reader.take(9), reader.take(30)), (0xff, 0));
         reader.fill();

@@ -1,4 +1,4 @@
-//! Properties of dropped names that filters and facets ask for, by doc: [`Slices`] each.
+//! Properties of dropped names that filters and facets use, by doc. Each is a column of [`Slices`].
 
 use std::ops::RangeInclusive;
 
@@ -13,17 +13,17 @@ use crate::vocab::language::LanguageCode;
 use crate::vocab::limits::{LABEL_CHARS_MAX, WORDS_MAX};
 use dropdex_query::filter::{Filter, ReadingFilter};
 
-/// Added to the number of a kind for a name whose score is capped.
+/// Offset of the number of a kind for names whose score is capped.
 const CAPPED: u8 = 8;
 
-/// Property of a dropped name. It has the number of its column.
+/// A property of a dropped name, numbered like its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Property {
-    /// Characters of the label.
+    /// Number of characters of the label.
     Length,
-    /// [`marks_of`] the label.
+    /// The result of [`marks_of`] for the label.
     Marks,
-    /// Words of the label, up to [`WORDS_MAX`].
+    /// Number of words of the label, up to [`WORDS_MAX`].
     Words,
     /// Position of the kind, with [`CAPPED`].
     Kind,
@@ -120,10 +120,10 @@ impl Properties {
         Ok(())
     }
 
-    /// Opens what [`Properties::write`] wrote for `docs` names.
+    /// Opens the files that [`Properties::write`] wrote for `docs` names.
     ///
     /// # Errors
-    /// A file is damaged or does not fit.
+    /// A file is damaged or does not match.
     pub fn open(files: &Files, docs: u32) -> Result<Properties, GenerationError> {
         let columns = Property::ALL.map(|property| Slices::open(files, property.files(), docs));
         let columns: Vec<Slices> = columns.into_iter().collect::<Result<_, _>>()?;
@@ -135,7 +135,7 @@ impl Properties {
         &self.0[property as usize]
     }
 
-    /// Returns the characters of the label of a doc.
+    /// Returns the number of characters of the label of a doc.
     #[inline]
     pub fn length(&self, doc: u32) -> u8 {
         self.column(Property::Length).value(doc)
@@ -180,7 +180,7 @@ impl PropertyTests {
         set(Property::Words, all_words, ValueSet::of(|value| words.contains(&value)));
         set(Property::Kind, kinds == ValueSet::ALL, kinds);
         set(Property::Language, languages == ValueSet::ALL, languages);
-        // No label has 0 characters: an open bound costs nothing.
+        // No label has 0 characters, so an open bound costs nothing.
         let shortest = if filter.min_len <= 1 { 0 } else { filter.min_len };
         let lengths = shortest..=filter.max_len;
         let all_lengths = lengths == (0..=LABEL_CHARS_MAX);
@@ -219,7 +219,7 @@ impl PropertyTests {
     }
 }
 
-/// Condition on what the scorer reads in a label.
+/// Condition on the traits that the scorer reads in a label.
 #[derive(Debug)]
 pub struct TraitTest {
     words: RangeInclusive<u8>,

@@ -1,7 +1,7 @@
 //! Sorts dropped names from name order into rank order. In: a [`Table`]. Out: the *doc* of each
-//! name, its position in rank order among the names of the drops list; names registered again
-//! follow in name order. [`DropRows`] holds the columns by doc, and [`records`] the records, so that
-//! writers read memory sequentially.
+//! name: its position in rank order among the names of the drops list. Names registered again
+//! follow in name order. [`DropRows`] holds the columns by doc, and [`records`] the records, so
+//! that writers read memory sequentially.
 //!
 //! Rank order is by score, then by unrounded score, both descending, then by length and name. Rows are
 //! copied in name order: the table is read part by part.
@@ -20,16 +20,16 @@ use crate::columns::table::Table;
 use crate::error::BuildError;
 use crate::scorer::{Brief, Features, Scratch, Spread, StoredScore};
 
-/// Sort key of all names registered again: after every name on the list.
+/// Sort key of all names registered again, which follow every name on the list.
 const AGAIN: u64 = u64::MAX;
-/// Labels at most that symbols are made from.
+/// Maximum labels from which symbols are built.
 const LABELS_SAMPLED: usize = 1 << 15;
-/// Columns that sort keys are read from.
+/// Sections from which sort keys are read.
 const KEY_SECTIONS: [Section; 2] = [Section::Keys, Section::Drops];
-/// Columns that rows are made from.
+/// Sections from which rows are built.
 const ROW_SECTIONS: [Section; 4] =
     [Section::Names, Section::Keys, Section::Drops, Section::Features];
-/// Columns that records are made from, and those of their labels.
+/// Sections from which records are built, and those of their labels.
 const RECORD_SECTIONS: [Section; 3] = [Section::Names, Section::Drops, Section::Features];
 const LABEL_SECTIONS: [Section; 2] = [Section::Names, Section::Drops];
 
@@ -48,7 +48,7 @@ pub struct DropRows {
     pub rows: Vec<DropRow>,
 }
 
-/// Columns of a dropped name.
+/// The columns of a dropped name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DropRow {
     /// TLD number.
@@ -67,7 +67,7 @@ pub struct DropRow {
 }
 
 impl RankOrder {
-    /// Sorts the dropped names of `table` by counting: few of their sort keys differ.
+    /// Sorts the dropped names of `table` by counting, since they have few distinct sort keys.
     ///
     /// # Errors
     /// The table cannot be read.
@@ -233,7 +233,7 @@ pub fn records(
         }
         (spans, bytes)
     };
-    // The records are encoded again rather than held twice.
+    // The records are encoded twice rather than kept in memory.
     let mut lens = vec![0; order.docs.len()];
     let mut docs = order.docs.iter();
     table.parts.for_each(&RECORD_SECTIONS, encoded, |_, (spans, _)| {
@@ -258,7 +258,7 @@ mod tests {
     use crate::columns::properties::Property;
     use crate::columns::records::RecordBuffer;
 
-    /// Docs are the places in a plain sort, and rows are those of the names.
+    /// Docs are the positions in a plain sort, and rows belong to the same names.
     #[test]
     fn docs_are_in_rank_order() {
         for names in [0, 1, 2, 70, 3_000] {

@@ -5,8 +5,8 @@
 //! that pass a [`KeyFilter`], and the best of them. The meaning of places is up to the caller.
 //!
 //! [`Tables`] hold the smallest key of every block of 256 places, and counts by score and length of
-//! every superblock of 32,768. A count over a wide range adds up superblocks and scans the two
-//! ends. The k-th best key is found by binary search over such sums; then only blocks whose
+//! every superblock of 32,768 places. A count over a wide range adds up superblocks and scans the
+//! two ends. The k-th best key is found by binary search over such sums; then only blocks whose
 //! smallest key is not worse are scanned.
 
 use std::cmp::Ordering;
@@ -28,18 +28,18 @@ pub const ABSENT: u16 = u16::MAX;
 
 /// Places per block with a known smallest key.
 const BLOCK: usize = 256;
-/// Blocks per group, whose smallest keys are known as well.
+/// Blocks per group; the smallest keys of groups are also known.
 const GROUP: usize = 32;
 /// Places per superblock: few enough for counts of 16 bits.
 const SUPER: usize = 1 << 15;
 /// Blocks per superblock.
 const SUPER_BLOCKS: usize = SUPER / BLOCK;
-/// Places tested together; a chunk without a match is skipped as a whole.
+/// Places that are tested together; a chunk without a match is skipped as a whole.
 const LANES: usize = 32;
 /// Number of scores, 0 to 100.
 const ROWS: usize = 101;
-/// Maximum lengths of the classes that tables count. Most filters use one of them; for lengths in
-/// between, counts are bounds and places are scanned.
+/// Maximum lengths of the classes that tables count. Most filters use one of them; for other
+/// lengths, counts are bounds and places are scanned.
 const LENGTHS: [u8; 24] =
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 24, 28, 36, 63];
 const _: () = assert!(LENGTHS[ANY] == LABEL_CHARS_MAX);
@@ -69,7 +69,7 @@ impl KeyFilter {
     /// Returns true if `key` passes.
     #[inline]
     pub fn passes(self, key: u16) -> bool {
-        // Both sides are always evaluated: loops over this have no branch.
+        // Both sides are always evaluated, so that loops over this have no branch.
         (key <= self.key_max) & (length_of(key) <= self.length_max)
     }
 
@@ -97,12 +97,12 @@ pub fn key_of(hit: u64) -> u16 {
     (hit >> 32) as u16
 }
 
-/// How places with the key of the k-th best are treated.
+/// Treatment of places with the key of the k-th best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ties {
-    /// The first of them are kept, so that there are `k`.
+    /// The first of them are kept, so that the result has `k` places.
     First,
-    /// All are kept, for a caller that sorts names of one key in another order.
+    /// All of them are kept, for a caller that sorts names of one key in another order.
     All,
 }
 
@@ -130,7 +130,7 @@ impl Ties {
 pub trait Column: Copy {
     /// Returns the number of `places` that pass.
     fn count(&self, places: Range<usize>, filter: KeyFilter) -> u32;
-    /// Appends a [`hit`] for each of `places` that passes, in order.
+    /// Appends a [`hit`] for each passing place of `places`, in order.
     fn collect(&self, places: Range<usize>, filter: KeyFilter, hits: &mut Vec<u64>);
     /// Returns true if every place is known to pass.
     fn all_pass(&self, _filter: KeyFilter) -> bool {
@@ -138,7 +138,7 @@ pub trait Column: Copy {
     }
 }
 
-/// Keys of the places that are not hidden.
+/// The keys of the places that are not hidden.
 #[derive(Clone, Copy, Debug)]
 pub struct Visible<'a> {
     pub keys: &'a [u16],
@@ -148,7 +148,7 @@ pub struct Visible<'a> {
 
 impl Column for Visible<'_> {
     fn count(&self, places: Range<usize>, filter: KeyFilter) -> u32 {
-        // A chunk's count fits into 16 bits, so that eight lanes are added at a time.
+        // A chunk's count fits into 16 bits, so eight lanes are added at a time.
         let passing = |keys: &[u16]| keys.iter().map(|&key| u16::from(filter.passes(key))).sum();
         let chunks = self.keys[places.clone()].chunks(SUPER);
         let all = chunks.map(|keys| -> u32 { u16::into(passing(keys)) }).sum();
@@ -190,7 +190,7 @@ impl Column for Visible<'_> {
     }
 }
 
-/// Keys and stage codes; a code must have a bit of `mask`.
+/// Keys and stage codes; a passing code has a bit of `mask`.
 #[derive(Clone, Copy, Debug)]
 pub struct Coded<'a> {
     pub keys: &'a [u16],
@@ -267,8 +267,8 @@ pub struct Tables {
     minima: Vec<u16>,
     /// Smallest keys by class, then group of blocks.
     group_minima: Vec<u16>,
-    /// By class, row (100 - score) and complete superblock: number of names of the class with this
-    /// row or a better one.
+    /// Number of names of a class with a row (100 - score) or a better one, by class, row and
+    /// complete superblock.
     counts: Vec<u16>,
 }
 
@@ -369,8 +369,8 @@ impl Tables {
         better + same
     }
 
-    /// Returns a key such that at least `k` names in complete superblocks pass and have no worse
-    /// one; the worst key of the filter if there are fewer than `k`.
+    /// Returns a key that at least `k` passing names in complete superblocks reach or exceed; the
+    /// worst key of the filter if there are fewer than `k`.
     fn kth_key(&self, supers: &Range<usize>, filter: KeyFilter, k: u32) -> u16 {
         let Some(class) = class_within(filter.length_max) else { return filter.key_max };
         let rows = row_of(filter.key_max) + 1;
@@ -384,8 +384,8 @@ impl Tables {
         filter.key_max.min((row as u16) << 8 | u16::from(LENGTHS[class]))
     }
 
-    /// Calls `visit` with blocks of `places` in which a name of `class` may have a key up to
-    /// `key_max`, in order. `visit` returns the new worst key, or `None` to stop.
+    /// Calls `visit`, in order, with the blocks of `places` in which a name of `class` may have a
+    /// key up to `key_max`. `visit` returns the new worst key, or `None` to stop.
     fn walk(
         &self,
         places: Range<usize>,
@@ -465,7 +465,7 @@ fn row_of(key: u16) -> usize {
     usize::from(key >> 8).min(ROWS - 1)
 }
 
-/// Returns the first number below `end` for which `holds` is true (and stays true), else `end`.
+/// Returns the first number below `end` from which on `holds` is true, or else `end`.
 fn first_where(end: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut from, mut to) = (0, end);
     while from < to {
@@ -475,7 +475,7 @@ fn first_where(end: usize, holds: impl Fn(usize) -> bool) -> usize {
     from
 }
 
-/// Order to query: its column, and the tables of the places in it that can match.
+/// An order to query: its column, and the tables of the places that can match.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a, C> {
     pub column: C,
@@ -483,7 +483,7 @@ pub struct Order<'a, C> {
 }
 
 impl<C: Column> Order<'_, C> {
-    /// Returns the number of `places` that pass: exact up to `cap`, else any number above it.
+    /// Returns the number of `places` that pass: exact up to `cap`, else some number above it.
     pub fn count(&self, places: Range<u32>, filter: KeyFilter, cap: u32) -> u32 {
         if self.column.all_pass(filter) {
             return places.len() as u32;
@@ -533,7 +533,7 @@ impl<C: Column> Order<'_, C> {
         }
         let mut wanted = filter.at_most(self.bound(&places, filter, k));
         let start = hits.len();
-        // In a wide range, many places have the key of the bound; only the first ones are needed.
+        // In a wide range, many places have the key of the bound, but only the first ones are needed.
         let mut room = start + k;
         self.tables.walk(places, class_around(filter.length_max), wanted.key_max, |places| {
             self.column.collect(places, wanted, hits);
@@ -553,7 +553,7 @@ impl<C: Column> Order<'_, C> {
         ties.keep_best(hits, start, k);
     }
 
-    /// Returns a key that is at most as good as that of the `k`-th best.
+    /// Returns a key that is not better than that of the `k`-th best.
     fn bound(&self, places: &Range<usize>, filter: KeyFilter, k: usize) -> u16 {
         let supers = places.start.div_ceil(SUPER)..places.end / SUPER;
         if !supers.is_empty() {
@@ -600,10 +600,10 @@ impl RankTable {
         self.tables.write(name, draft)
     }
 
-    /// Opens what [`RankTable::write`] wrote.
+    /// Opens the files that [`RankTable::write`] wrote.
     ///
     /// # Errors
-    /// A file is damaged, or they do not fit each other.
+    /// A file is damaged, or the files do not match.
     pub fn open(name: &str, files: &Files) -> Result<RankTable, GenerationError> {
         let keys: Vec<u16> = files.take(&format!("{name}.keys"))?;
         let tables = Tables::open(name, keys.len(), files)?;
@@ -615,12 +615,12 @@ impl RankTable {
         self.keys.len()
     }
 
-    /// The keys by place.
+    /// Returns the keys by place.
     pub fn keys(&self) -> &[u16] {
         &self.keys
     }
 
-    /// The keys by place, for another order of the same places.
+    /// Returns the shared keys by place, for another order of the same places.
     pub fn shared_keys(&self) -> Arc<Vec<u16>> {
         Arc::clone(&self.keys)
     }
@@ -637,10 +637,10 @@ impl RankTable {
     }
 }
 
-/// Places that an order leaves out, and the tables of the others.
+/// Places that an order omits, and the tables of the others.
 #[derive(Debug)]
 pub struct HiddenPlaces {
-    /// Bitmap of the places.
+    /// Bitmap of the omitted places.
     bits: Vec<u64>,
     tables: Tables,
 }
@@ -666,7 +666,7 @@ impl HiddenPlaces {
 pub(crate) mod tests {
     use super::*;
 
-    /// Numbers that look random, the same ones every time.
+    /// A generator of pseudorandom numbers, the same in every run.
     pub struct Random(pub u64);
 
     impl Random {
@@ -677,12 +677,12 @@ pub(crate) mod tests {
             self.0
         }
 
-        /// Below `end`, which is not 0.
+        /// Returns a number below `end`, which is not 0.
         pub fn below(&mut self, end: u32) -> u32 {
             ((self.next() >> 32) % u64::from(end)) as u32
         }
 
-        /// A key as names have them: scores around 30, few above 80, lengths around 11.
+        /// Returns a typical key: scores around 30, few above 80, lengths around 11.
         pub fn key(&mut self) -> u16 {
             let dqs: u32 = (0..4).map(|_| self.below(17)).sum::<u32>();
             let lucky = if self.below(50) == 0 { self.below(50) } else { 0 };
@@ -713,7 +713,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Keys that count how often they are read.
+    /// Keys that count their reads.
     #[derive(Clone, Copy)]
     struct Counted<'a> {
         keys: Visible<'a>,
@@ -731,8 +731,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// In a range that is ten times as wide, ten times as many names have the key of the last on the
-    /// page.
+    /// In a range that is ten times as wide, ten times as many names have the key of the last row
+    /// on the page.
     #[test]
     fn a_page_of_a_wide_range_reads_few_blocks() {
         let mut random = Random(11);
@@ -755,7 +755,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The hits of a range, best first, one by one.
+    /// Returns the hits of a range, best first, by a scan.
     pub fn slow(
         places: Range<u32>,
         filter: KeyFilter,
@@ -768,7 +768,7 @@ pub(crate) mod tests {
         hits
     }
 
-    /// Holds one answer against the slow one.
+    /// Compares one result with that of the scan.
     fn check<C: Column>(order: Order<'_, C>, places: Range<u32>, filter: KeyFilter, slow: &[u64]) {
         for cap in [0, 7, 1_000, u32::MAX] {
             let found = order.count(places.clone(), filter, cap);
@@ -776,7 +776,7 @@ pub(crate) mod tests {
             assert_eq!(found.min(cap.saturating_add(1)), expected.min(cap.saturating_add(1)));
         }
         for k in [0, 1, 20, 300, 10_100] {
-            // Earlier content stays.
+            // Earlier content is kept.
             let mut hits = vec![u64::MAX];
             order.best(places.clone(), filter, k, Ties::First, &mut hits);
             assert_eq!(hits.remove(0), u64::MAX);
@@ -792,7 +792,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Ranges with ends at and beside the borders of blocks, groups and superblocks.
+    /// Returns ranges with ends at and next to the boundaries of blocks, groups and superblocks.
     fn ranges(random: &mut Random, len: u32) -> Vec<Range<u32>> {
         let borders = [0, BLOCK, BLOCK * GROUP, SUPER, 2 * SUPER, len as usize];
         let near = |border: usize| [border.saturating_sub(1), border, border + 1];
@@ -809,7 +809,7 @@ pub(crate) mod tests {
         [0, 1, 255, 256, 257, SUPER - 1, SUPER, 3 * SUPER + 77, 5 * SUPER + BLOCK];
 
     #[test]
-    fn finds_what_looking_at_every_key_finds() {
+    fn results_are_those_of_a_scan() {
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
         for len in SIZES {
             let ranked = RankTable::new(random.keys(len));
@@ -822,7 +822,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn codes_are_a_filter_too() {
+    fn stage_codes_filter_places() {
         let mut random = Random(77);
         for len in SIZES {
             let keys = random.keys(len);
@@ -841,9 +841,9 @@ pub(crate) mod tests {
         }
     }
 
-    /// Columns of one key: all are equally good, and the first places win.
+    /// In columns of one key, all places are equally good, and the first ones win.
     #[test]
-    fn ties_go_by_place() {
+    fn ties_are_ordered_by_place() {
         let len = 2 * SUPER as u32 + 1_000;
         let key = rank_key(Dqs::MAX, 1);
         let ranked = RankTable::new(vec![key; len as usize]);

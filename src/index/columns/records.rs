@@ -1,9 +1,9 @@
 //! Data of dropped names that is not in a column, by doc: the label, the number of TLDs open to the
-//! public with the label, and the features its score was computed from. The TLD is a column of
-//! [`crate::columns::drops_by_rank`].
+//! public with the label, and the features from which its score was computed. The TLD is a column
+//! of [`crate::columns::drops_by_rank`].
 //!
-//! A record is a few numbers by [`prefix_code`](super::prefix_code), one code a [`Field`], and then the label
-//! by [`symbols`](super::symbols), which takes the last bytes:
+//! A record is a few numbers in [`prefix_code`](super::prefix_code), with one code per [`Field`],
+//! followed by the label in [`symbols`](super::symbols), which takes the last bytes:
 //!
 //! ```text
 //! bytes of the label; flags of the features; spread
@@ -28,15 +28,16 @@ use crate::storage::files::Files;
 const LENS: &str = "records.lens";
 const BYTES: &str = "records.bytes";
 const CODES: &str = "records.codes";
-/// Flags of a name that is to be scored again; above all flags of features but the highest two.
+/// Value of the flags of a name that must be scored again; above all flags of features except the
+/// highest two.
 const SCORE_AGAIN: u16 = 1 << 13;
-/// Lowest bits of points, which no code shortens.
+/// Lowest bits of points, which are not compressed.
 const RAW: u32 = 5;
-/// Instead of the other bits of points: exactly zero. No points have these bits.
+/// Value of the other bits of points for exactly zero points. No other points have these bits.
 const ZERO: u16 = 1 << 15;
-/// With a mark: of the last token.
+/// Flag in the mark of the last token.
 const LAST: u16 = 1 << u8::BITS;
-/// Bytes of tokens at most; a label with more is scored again. Its record then has at most 255 bytes.
+/// Maximum bytes of tokens; a label with more is scored again. A record thus has at most 255 bytes.
 const TOKEN_BYTES: usize = 96;
 
 /// Numbers of a record, each with its own prefix code.
@@ -68,38 +69,38 @@ pub struct ScoreRecords {
     bytes: Vec<u8>,
 }
 
-/// Buffers of one record.
+/// Buffers for one record.
 #[derive(Debug, Default)]
 pub struct RecordBuffer {
     label: LabelText,
     tokens: Vec<u8>,
 }
 
-/// Record of a dropped name.
+/// The record of a dropped name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScoreRecord<'a> {
     /// Label, in A-label form.
     pub label: &'a str,
     /// Number of TLDs open to the public with the label; 255 means 255 or more.
     pub spread: u8,
-    /// Input of the score, for the scorer to read.
+    /// Input of the score, which the scorer can read.
     pub features: Brief<'a>,
-    /// The unrounded score, if no column has it.
+    /// The unrounded score, if it is not in a column.
     pub rank: Option<u16>,
 }
 
-/// Encodes records.
+/// An encoder of records.
 #[derive(Debug)]
 pub struct RecordWriter {
     symbols: SymbolWriter,
     codes: [PrefixWriter; Field::COUNT],
 }
 
-/// How often each number occurs in some records.
+/// Counts of the numbers in some records.
 #[derive(Debug, Default)]
 pub struct RecordCounts([Counts; Field::COUNT]);
 
-/// Records in the making, by doc.
+/// Records being built, by doc.
 #[derive(Debug)]
 pub struct NewRecords {
     spans: Spans,
@@ -107,7 +108,7 @@ pub struct NewRecords {
 }
 
 impl ScoreRecord<'_> {
-    /// Visits field, number and lowest bits, with their count, in order.
+    /// Visits, in order, each field with its number, its lowest bits and their count.
     fn each(&self, label_bytes: usize, mut visit: impl FnMut(Field, u16, u64, u32)) {
         let Brief { flags, pronounceability, market_points, pronounceability_points, tokens } =
             self.features;
@@ -218,7 +219,7 @@ impl NewRecords {
 }
 
 impl ScoreRecords {
-    /// Takes the records that a writer made.
+    /// Takes the records that a writer built.
     pub fn new(listed: u32, records: NewRecords, writer: &RecordWriter) -> ScoreRecords {
         ScoreRecords {
             listed,
@@ -307,7 +308,7 @@ impl ScoreRecords {
         black_box(docs.iter().map(first).fold(0, u8::wrapping_add));
     }
 
-    /// Returns the label of a doc: all that a text search reads.
+    /// Returns the label of a doc, which is all that a text search needs.
     #[inline]
     pub fn label(&self, doc: u32) -> LabelText {
         let record = &self.bytes[self.spans.range(doc as usize)];
@@ -321,7 +322,7 @@ impl ScoreRecords {
     }
 }
 
-/// Reads what [`RecordWriter::write`] wrote; `None` if it is damaged.
+/// Reads the tables that [`RecordWriter::write`] wrote; `None` if they are damaged.
 fn read_codes(numbers: &[u16]) -> Option<[PrefixCode; Field::COUNT]> {
     let mut rest = numbers;
     let mut codes = Vec::with_capacity(Field::COUNT);
@@ -339,7 +340,7 @@ mod tests {
     use super::*;
     use crate::columns::fixtures::round_trip;
 
-    /// Records of all kinds of fields; the last `again` have their unrounded score.
+    /// Returns records with all kinds of fields; the last `again` have their unrounded score.
     fn records<'a>(labels: &'a [String], tokens: &'a [u8], again: usize) -> Vec<ScoreRecord<'a>> {
         let record = |(at, label): (usize, &'a String)| ScoreRecord {
             label,
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn records_come_back_from_disk() {
+    fn records_round_trip_on_disk() {
         let tokens: Vec<u8> = (1..200).collect();
         let labels: Vec<String> = (0..120).map(|at| format!("label{at}-{}", at * at)).collect();
         let mut records = records(&labels, &tokens, 7);
@@ -394,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_that_are_no_codes_are_refused() {
+    fn invalid_tables_of_codes_are_refused() {
         let none = [0; Field::COUNT];
         assert!(read_codes(&none).is_some());
         assert!(read_codes(&none[1..]).is_none(), "one is missing");

@@ -1,5 +1,5 @@
-//! Names of a base that a delta replaces: those that the batches of the base have under the labels of newer
-//! batches, counted as a build of the base counted them.
+//! Names of a base that a delta replaces: those that the batches of the base have under the labels
+//! of newer batches. They are counted as the build of the base counted them.
 
 use std::collections::BTreeSet;
 
@@ -16,9 +16,9 @@ use crate::vocab::day::Day;
 #[derive(Debug, Default)]
 pub struct Replaced {
     pub counts: NameCounts,
-    /// Names left out: an installed Public Suffix List divides them in another place.
+    /// Number of omitted names, which an installed Public Suffix List splits in another place.
     pub left_out: u64,
-    /// By [`Day::raw`]: whether one of them dropped then.
+    /// Whether a name dropped on a day, by [`Day::raw`].
     dropped_on: Vec<bool>,
 }
 
@@ -81,8 +81,8 @@ impl Replaced {
     }
 }
 
-/// Returns those of `dates` on which no name of `batches` dropped that has another label than those of
-/// `newer`. Reads names until each date is found: usually few.
+/// Returns those of `dates` on which only names with the labels of `newer` dropped. Reads names of
+/// `batches` until each date is found, which usually takes few.
 ///
 /// # Errors
 /// A batch does not decode.

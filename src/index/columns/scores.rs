@@ -1,5 +1,6 @@
-//! Scores of dropped names by doc. Docs on the drops list are in rank order, so that the borders between
-//! scores tell the score of each; only names registered again, which follow, have a byte each.
+//! Scores of dropped names by doc. Docs on the drops list are in rank order, so the boundaries
+//! between scores give the score of each doc. Only names registered again, which follow, have one
+//! byte each.
 
 use std::ops::Range;
 
@@ -17,14 +18,14 @@ const ROWS: usize = Dqs::MAX.points() as usize + 1;
 /// Scores of dropped names.
 #[derive(Debug)]
 pub struct Scores {
-    /// For each score, best first: the first doc of the drops list with a worse score.
+    /// The first doc of the drops list with a worse score, for each score, best first.
     cuts: Vec<u32>,
-    /// [`row_of`] names registered again.
+    /// Rows of the names registered again; see [`row_of`].
     again: Vec<u8>,
 }
 
 impl Scores {
-    /// Arranges the rank keys by doc, the first `listed` of which are of docs on the drops list.
+    /// Builds the scores from the rank keys by doc, of which the first `listed` are on the drops list.
     pub fn new(keys: &[u16], listed: usize) -> Scores {
         let (on_list, again) = keys.split_at(listed);
         let rows = 0..ROWS as u8;
@@ -44,7 +45,7 @@ impl Scores {
     /// Opens the scores of `dropped` names, of which `listed` are on the drops list.
     ///
     /// # Errors
-    /// A file is damaged or does not fit.
+    /// A file is damaged or does not match.
     pub fn open(files: &Files, dropped: u32, listed: u32) -> Result<Scores, GenerationError> {
         let read = Scores { cuts: files.take(CUTS)?, again: files.take(AGAIN)? };
         let fits = read.cuts.len() == ROWS
@@ -66,7 +67,7 @@ impl Scores {
         dqs_of(u16::from(self.row(doc)) << 8)
     }
 
-    /// Returns 100 less the score of a doc.
+    /// Returns 100 minus the score of a doc.
     #[inline]
     pub fn row(&self, doc: u32) -> u8 {
         match doc.checked_sub(self.listed()) {
@@ -81,7 +82,7 @@ impl Scores {
         best.checked_sub(1).map_or(0, |better| self.cuts[better])
     }
 
-    /// Returns the number of docs with at least this score; they come first.
+    /// Returns the number of docs with this score or a better one; they come first.
     pub fn docs_from(&self, min_dqs: Dqs) -> u32 {
         self.cuts[usize::from(row_of(rank_key(min_dqs, 0)))]
     }
@@ -92,7 +93,7 @@ impl Scores {
     }
 }
 
-/// Returns 100 less the score of a [`rank_key`].
+/// Returns 100 minus the score of a [`rank_key`].
 fn row_of(key: u16) -> u8 {
     (key >> 8) as u8
 }

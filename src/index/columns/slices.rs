@@ -1,8 +1,8 @@
-//! Columns of small numbers of dropped names, as one bitmap of docs a bit. A condition is a set of
-//! values. It is compiled to a few word operations, so that 64 docs are compared at once, and a count
-//! by value needs no look at single docs.
+//! Columns of small numbers of dropped names, with one bitmap of docs per bit. A condition is a set
+//! of values. It is compiled to a few word operations, so that 64 docs are compared at once;
+//! counting by value does not visit single docs.
 //!
-//! A number above the largest that fits its bits is kept in a list of its own.
+//! Numbers that exceed the largest value are also kept in a list.
 
 use std::ops::RangeInclusive;
 
@@ -10,18 +10,18 @@ use crate::error::{BuildError, GenerationError};
 use crate::storage::draft::Draft;
 use crate::storage::files::Files;
 
-/// Bits of a column at most: a [`ValueSet`] holds all their values.
+/// Maximum bits of a column, whose values fit a [`ValueSet`].
 const BITS_MAX: usize = 6;
-/// Words that are combined at once: a few vector registers.
+/// Words that are combined at once, in a few vector registers.
 const LANE: usize = 16;
-/// Steps of a test at most: a binary decision diagram of six variables has fewer.
+/// Maximum steps of a test: a binary decision diagram of six variables has fewer.
 const STEPS_MAX: usize = 32;
-/// Matches in a window up to which values are read doc by doc.
+/// Maximum matches in a window whose values are read doc by doc.
 const FEW: u32 = 8;
 /// Words of a window in which values are counted.
 const WINDOW: usize = 64;
 
-/// Set of the values 0 to 63, as bits.
+/// A set of values from 0 to 63, as bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueSet(u64);
 
@@ -40,19 +40,19 @@ impl ValueSet {
     }
 }
 
-/// Numbers of dropped names by doc.
+/// The numbers of dropped names, by doc.
 #[derive(Debug)]
 pub struct Slices {
     bits: usize,
     words: usize,
     /// The bitmap of bit 0, then of bit 1, and so on.
     planes: Vec<u64>,
-    /// Docs whose number is not below the largest value, ascending, and these numbers.
+    /// Docs whose number is not below the largest value, ascending, with that number.
     large_docs: Vec<u32>,
     large: Vec<u16>,
 }
 
-/// Names of the files of a column. Only columns with large numbers have the second.
+/// Names of the files of a column. Only columns with large numbers have the second one.
 #[derive(Clone, Copy, Debug)]
 pub struct SliceFiles {
     pub bits: usize,
@@ -61,7 +61,7 @@ pub struct SliceFiles {
 }
 
 impl Slices {
-    /// Arranges the numbers by doc.
+    /// Builds the column from the numbers by doc.
     fn new(bits: usize, values: &[u16]) -> Slices {
         let top = (1u16 << bits) - 1;
         let words = values.len().div_ceil(64);
@@ -91,10 +91,10 @@ impl Slices {
         draft.put(numbers, &slices.large)
     }
 
-    /// Opens what [`Slices::write`] wrote for `docs` names.
+    /// Opens the files that [`Slices::write`] wrote for `docs` names.
     ///
     /// # Errors
-    /// A file is damaged or does not fit.
+    /// A file is damaged or does not match.
     pub fn open(from: &Files, files: SliceFiles, docs: u32) -> Result<Slices, GenerationError> {
         let words = docs.div_ceil(64) as usize;
         let planes: Vec<u64> = from.take(files.planes)?;
@@ -165,7 +165,7 @@ impl Slices {
         RangeTest { test, range }
     }
 
-    /// [`Slices::keep`] for a range of numbers.
+    /// As [`Slices::keep`], for a range of numbers.
     pub fn keep_range(&self, test: &RangeTest, first: usize, words: &mut [u64]) {
         self.keep(&test.test, first, words);
         let (start, end) = ((first * 64) as u32, ((first + words.len()) * 64) as u32);
@@ -224,7 +224,7 @@ impl Slices {
         counts
     }
 
-    /// Counts the matches, all of which have the high bits of `value`.
+    /// Counts the matches by value; all of them have the high bits of `value`.
     fn count_below(
         &self,
         bits: usize,
@@ -250,8 +250,8 @@ impl Slices {
         }
     }
 
-    /// Clears the bits of the docs that are not among the best `wanted` by value, as far as values tell:
-    /// all docs of the last value are kept. Returns that value; `None` if no doc is cleared.
+    /// Clears the bits of the docs that cannot be among the best `wanted`. All docs with the last
+    /// value are kept. Returns that value; `None` if no bit is cleared.
     pub fn keep_best(&self, descending: bool, wanted: u32, matches: &mut [u64]) -> Option<u8> {
         let mut left = wanted;
         let mut value = 0;
@@ -284,11 +284,11 @@ impl Slices {
     }
 }
 
-/// Nodes of a test that hold for no value and for all; others are steps.
+/// The nodes of a test that accept no value and all values; other nodes are steps.
 const NONE: u8 = 0;
 const ALL: u8 = 1;
 
-/// Compiled condition on the value of a doc.
+/// A compiled condition on the value of a doc.
 #[derive(Clone, Debug)]
 pub struct SliceTest {
     /// Each step refers only to earlier ones.
@@ -297,10 +297,10 @@ pub struct SliceTest {
     set: ValueSet,
 }
 
-/// Compiled condition on the number of a doc.
+/// A compiled condition on the number of a doc.
 #[derive(Clone, Debug)]
 pub struct RangeTest {
-    /// The largest value passes if a number that it stands for may pass.
+    /// Condition on values; the largest value passes if any of its numbers may pass.
     test: SliceTest,
     range: RangeInclusive<u16>,
 }
@@ -313,7 +313,7 @@ impl RangeTest {
     }
 }
 
-/// The result of `high` for values with the bit, and of `low` for others.
+/// A step with the result of `high` for values that have the bit, and of `low` for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
     bit: u8,
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn any_set_is_compared_like_value_by_value() {
+    fn sets_select_the_values_that_they_contain() {
         let mut rng = fastrand::Rng::with_seed(3);
         for bits_of_column in 1..=BITS_MAX {
             let values = some(64 * 37 + 11, 1 << bits_of_column, 7);

@@ -1,12 +1,13 @@
-//! Positions of many short texts in their concatenation. The start of a text is that of its block
-//! of 16 and the lengths of those before it: 1.25 bytes a text instead of the 4 of an offset.
+//! Positions of many short texts in their concatenation. The start of a text is the start of its
+//! block of 16 texts, plus the lengths of the texts before it: 1.25 bytes per text instead of 4 for
+//! an offset.
 
 use std::ops::Range;
 
 /// Texts in a block.
 const BLOCK: usize = 16;
 
-/// Places of concatenated texts of up to 255 bytes.
+/// Positions of concatenated texts of up to 255 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
     /// Start of each block.
@@ -33,8 +34,8 @@ impl Spans {
         Some(Spans { starts, lens, end })
     }
 
-    /// Appends a text; `None`, and nothing is appended, if the texts would exceed 4 GiB or this one 255
-    /// bytes.
+    /// Appends a text. Returns `None`, and appends nothing, if the texts would exceed 4 GiB or this
+    /// one 255 bytes.
     pub fn push(&mut self, len: usize) -> Option<()> {
         let len = u8::try_from(len).ok()?;
         let end = self.end.checked_add(len.into())?;
@@ -56,7 +57,7 @@ impl Spans {
         self.end as usize
     }
 
-    /// Returns the lengths, from which [`Spans::from_lens`] makes the same.
+    /// Returns the lengths, from which [`Spans::from_lens`] builds an equal value.
     pub fn lens(&self) -> &[u8] {
         &self.lens
     }
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_lie_one_after_the_other() {
+    fn texts_are_contiguous() {
         let mut rng = fastrand::Rng::with_seed(3);
         for count in [0, 1, 15, 16, 17, 400] {
             let lens: Vec<u8> = (0..count).map(|_| rng.u8(..)).collect();
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_placed_changes_nothing() {
+    fn texts_that_do_not_fit_change_nothing() {
         let mut spans = Spans { end: u32::MAX - 9, ..Spans::default() };
         assert_eq!(spans.push(10), None);
         assert_eq!(spans.push(256), None);

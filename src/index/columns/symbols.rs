@@ -1,6 +1,6 @@
-//! Labels by a table of symbols: each byte of an encoded label stands for a text of one to eight bytes.
-//! The table is made from labels of the same list, so that frequent pieces of them are one byte; a
-//! label of ten bytes takes six. Any label can be read without those before it.
+//! Compression of labels by a table of symbols: each byte of an encoded label stands for a text of
+//! one to eight bytes. The table is built from labels of the same list, so frequent pieces take one
+//! byte; a label of ten bytes takes six. Any label can be read without the previous ones.
 
 use std::ops::Deref;
 
@@ -12,18 +12,18 @@ use crate::storage::draft::Draft;
 use crate::storage::files::Files;
 
 const FILE: &str = "records.symbols";
-/// Symbols at most.
+/// Maximum number of symbols.
 const COUNT: usize = 1 << u8::BITS;
-/// Bytes of a symbol at most.
+/// Maximum bytes of a symbol.
 const LEN: usize = size_of::<u64>();
-/// Rounds in which symbols grow: each joins neighbours of the previous one.
+/// Rounds in which symbols grow: each joins neighbouring symbols of the previous round.
 const ROUNDS: usize = 6;
-/// Bytes of a label at most.
+/// Maximum bytes of a label.
 pub const LABEL_BYTES: usize = 63;
-/// No symbol ends at a node of the trie, or no node follows.
+/// Value for a node of the trie at which no symbol ends, or which has no successor.
 const NONE: u16 = u16::MAX;
 
-/// A label that was decoded.
+/// A decoded label.
 #[derive(Clone, Copy, Debug)]
 pub struct LabelText {
     len: u8,
@@ -54,10 +54,10 @@ impl Deref for LabelText {
     }
 }
 
-/// Table of symbols, for reading.
+/// The decoder: a table of symbols.
 #[derive(Debug)]
 pub struct Symbols {
-    /// Padded with zeros.
+    /// Symbols, padded with zeros.
     texts: Box<[[u8; LEN]; COUNT]>,
     lens: Box<[u8; COUNT]>,
 }
@@ -68,18 +68,18 @@ impl Default for Symbols {
     }
 }
 
-/// Table of symbols, for writing.
+/// The encoder: a table of symbols.
 #[derive(Debug)]
 pub struct SymbolWriter {
-    /// By code.
+    /// Symbols by code.
     texts: Vec<u64>,
     nodes: Vec<Node>,
 }
 
-/// Node of the trie of symbols.
+/// A node of the trie of symbols.
 #[derive(Clone, Debug)]
 struct Node {
-    /// By position in [`ALPHABET`].
+    /// Successors by position in [`ALPHABET`].
     next: [u16; ALPHABET.len()],
     code: u16,
 }
@@ -152,7 +152,7 @@ impl SymbolWriter {
         }
     }
 
-    /// Returns the same table, for reading.
+    /// Returns the decoder of this table.
     pub fn reader(&self) -> Symbols {
         Symbols::of(&self.texts)
     }
@@ -172,10 +172,10 @@ fn len_of(text: u64) -> usize {
 }
 
 impl Symbols {
-    /// Opens what [`SymbolWriter::write`] wrote.
+    /// Opens the files that [`SymbolWriter::write`] wrote.
     ///
     /// # Errors
-    /// The file is damaged, or has symbols that no label holds.
+    /// The file is damaged, or has symbols that cannot occur in a label.
     pub fn open(files: &Files) -> Result<Symbols, GenerationError> {
         let texts: Vec<u64> = files.take(FILE)?;
         let is_letter = |byte: &u8| usize::from(CODES[usize::from(*byte)]) < ALPHABET.len();
@@ -200,7 +200,7 @@ impl Symbols {
         let mut label = LabelText::default();
         let mut len = 0;
         for &code in codes {
-            // Longer than any label is only what was not written here.
+            // Only codes that were not written here are longer than a label.
             let start = len.min(LABEL_BYTES);
             label.bytes[start..start + LEN].copy_from_slice(&self.texts[usize::from(code)]);
             len = start + usize::from(self.lens[usize::from(code)]);
@@ -216,7 +216,7 @@ mod tests {
     use crate::columns::fixtures::round_trip;
 
     #[test]
-    fn labels_come_back_and_frequent_pieces_are_one_byte() {
+    fn labels_round_trip_and_frequent_pieces_take_one_byte() {
         let labels: Vec<String> = (0..3_000)
             .map(|at| format!("{}{}", ["solarpanel", "best-", "xn--", "q"][at % 4], at * at))
             .chain([String::from("-"), "z".repeat(63), String::from("solarpanelsolarpanel")])
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_table_of_symbols_is_refused() {
+    fn invalid_tables_of_symbols_are_refused() {
         let letter = u64::from(b'a');
         let open = |texts: &[u64]| {
             let (_folder, files) = round_trip(|draft| draft.put(FILE, texts)).expect("written");

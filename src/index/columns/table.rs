@@ -24,12 +24,12 @@ use crate::vocab::stage::Periods;
 use crate::vocab::suffixes;
 use crate::vocab::time::UnixMs;
 
-/// Rows of batches for each frequent label below which all are read: a search of a label reads a block in
-/// every batch.
+/// Maximum rows of the batches per frequent label for which all rows are read: a search of a label
+/// reads a block in every batch.
 const ENTRIES_A_PROBE: u64 = 64;
 /// Estimated memory of an entry of a batch in a part, in bytes.
 const ENTRY_BYTES_ABOUT: u64 = 64;
-/// Parts per thread: enough to keep every core busy to the end.
+/// Parts per thread: enough to keep every core busy until the end.
 const PARTS_PER_THREAD: usize = 4;
 
 /// All names in order.
@@ -37,9 +37,9 @@ const PARTS_PER_THREAD: usize = 4;
 pub struct Table {
     pub parts: Parts,
     pub tlds: Tlds,
-    /// How much of the market the batches hold.
+    /// Share of the market that the batches hold.
     pub coverage: Coverage,
-    /// Names left out: an installed Public Suffix List divides them in another place.
+    /// Number of omitted names, which an installed Public Suffix List splits in another place.
     pub left_out: u64,
     /// Every drop date, ascending.
     pub drop_dates: Vec<Day>,
@@ -61,8 +61,8 @@ impl Table {
         Table::gather(batches, None, ranked, coverage(batches)?, room)
     }
 
-    /// As [`Table::merge`], for the names of the labels that the batches from position `since` on have;
-    /// `coverage` is that of all batches.
+    /// As [`Table::merge`], but only for names with the labels of the batches from position `since`
+    /// on; `coverage` is that of all batches.
     ///
     /// # Errors
     /// As [`Table::merge`].
@@ -102,10 +102,10 @@ impl Table {
         let mut parts = Parts::new(room);
         for merged in merged {
             let shared =
-                |(tld, _): &(String, u64)| tlds.find(tld).expect("the TLDs are those of all parts");
+                |(tld, _): &(String, u64)| tlds.find(tld).expect("each TLD of a part has a number");
             parts.push(merged.part, merged.tlds.iter().map(shared).collect())?;
         }
-        // A clock before 1985 was wrong; the drop then counts as known from the start.
+        // A time before 1985 came from a wrong clock; the drop then counts as known from the start.
         let times = |list: &BatchMeta| BatchTimes {
             ingested: Day::from_instant(list.ingested_at).unwrap_or(Day::MIN),
             observed: UnixMs::from_instant(list.observed_at),
@@ -149,7 +149,8 @@ impl Table {
     }
 }
 
-/// Returns the number of parts: enough to keep every core busy, and to have those in progress fit.
+/// Returns the number of parts: enough to keep every core busy, and for the parts in progress to
+/// fit into memory.
 fn part_count(batches: &[Batch], room: &Room) -> usize {
     let threads = rayon::current_num_threads();
     let entries: u64 = batches.iter().map(|batch| batch.meta().rows).sum();
@@ -161,34 +162,35 @@ fn part_count(batches: &[Batch], room: &Room) -> usize {
 /// A merged part, with its own TLD numbers.
 struct Merged {
     part: StoredPart,
-    /// TLDs by their number in this part, and their number of names.
+    /// TLDs by number in this part, with their number of names.
     tlds: Vec<(String, u64)>,
     dropped_on: Vec<bool>,
     left_out: u64,
 }
 
-/// Part being merged.
+/// A part being merged.
 struct Merging {
     part: Part,
     coverage: Coverage,
-    /// Names of the current label: score without the spread of the label, length, and whether the
-    /// TLD is open to the public.
+    /// The names of the current label: score without the spread of the label, length, and whether
+    /// the TLD is open to the public.
     label: Vec<(Base, u8, bool)>,
     /// Start of the current label in the text.
     label_start: usize,
-    /// TLDs by their number in this part: whether each is open to the public, and its number of names.
+    /// TLDs by number in this part, with true if the TLD is open to the public, and its number of
+    /// names.
     tlds: Vec<(String, Periods, bool, u64)>,
-    /// TLD numbers, of TLDs up to eight bytes by [`head_of`], and of longer ones.
+    /// TLD numbers, by [`head_of`] for TLDs of up to eight bytes, and by text for longer ones.
     short: FxHashMap<u64, u16>,
     long: FxHashMap<Vec<u8>, u16>,
-    /// By [`Day::raw`].
+    /// Whether a name dropped on a day, by [`Day::raw`].
     dropped_on: Vec<bool>,
     left_out: u64,
 }
 
 impl Merging {
-    /// Merges the names from `from` up to `to`, of all labels or those of `labels`, scored for the whole
-    /// corpus.
+    /// Merges the names from `from` up to `to`, of all labels or those in `labels`. Scores are
+    /// those of the whole corpus.
     fn run(
         batches: &[Batch],
         labels: Option<&[Batch]>,
@@ -247,7 +249,7 @@ impl Merging {
         }
     }
 
-    /// Adds an earlier drop of the name pushed last.
+    /// Adds an earlier drop of the last pushed name.
     fn push_earlier(&mut self, drop: &DropRecord, tld: u16) {
         let (_, periods, ..) = self.tlds[usize::from(tld)];
         let earlier = &mut self.part.earlier;
@@ -257,7 +259,7 @@ impl Merging {
         earlier.again.push(drop.registered_again);
     }
 
-    /// Adds the latest drop of the name pushed last.
+    /// Adds the latest drop of the last pushed name.
     fn push_drop(
         &mut self,
         dossier: &Dossier<'_>,
@@ -332,7 +334,7 @@ impl Merging {
         self.label_start = part.text.len();
     }
 
-    /// Joins the part with popularity lists and finds room for it.
+    /// Joins the part with popularity lists, and stores it in memory or on disk.
     fn finish(mut self, ranked: &[RankedList], room: &Room) -> Result<Merged, BuildError> {
         join_ranks(&mut self.part, ranked);
         let Merging { part, tlds, dropped_on, left_out, .. } = self;
@@ -341,14 +343,14 @@ impl Merging {
     }
 }
 
-/// Creates a part with capacity for the names from `from` up to `to`, estimated from the blocks
-/// of the batches. The estimate is generous: unused memory costs nothing, and growing needs
+/// Creates a part with capacity for the names from `from` up to `to`, estimated from the blocks of
+/// the batches. The estimate is generous, because unused memory costs nothing, while growing needs
 /// twice as much.
 fn part_with_room(batches: &[Batch], from: &[u8], to: Option<&[u8]>) -> Part {
     let in_range = |name: &&[u8]| *name >= from && to.is_none_or(|to| *name < to);
     let lens = batches.iter().flat_map(Batch::block_names).filter(in_range).map(<[u8]>::len);
     let (blocks, octets) = lens.fold((0, 0), |(blocks, octets), len| (blocks + 1, octets + len));
-    // A range starts inside a block of each batch.
+    // A range may start within a block of each batch.
     let names = (blocks + batches.len()) * BLOCK_ENTRIES as usize;
     let text = names * (octets / usize::max(blocks, 1) + 1);
     Part {
@@ -362,7 +364,7 @@ fn part_with_room(batches: &[Batch], from: &[u8], to: Option<&[u8]>) -> Part {
     }
 }
 
-/// Joins the names of a part that dropped with popularity lists: both are in name order.
+/// Joins the dropped names of a part with popularity lists; both are in name order.
 fn join_ranks(part: &mut Part, lists: &[RankedList]) {
     let Some(&first) = part.drops.at.first() else { return };
     let mut ranks = Vec::new();
@@ -381,21 +383,21 @@ fn join_ranks(part: &mut Part, lists: &[RankedList]) {
     part.drops.ranks = ranks;
 }
 
-/// [`Spread::tlds`] of a name whose label is in `all` TLDs, `open` of them open to the public. A record
-/// holds less than 255 of them; for more, all TLDs count.
+/// Returns [`Spread::tlds`] of a name whose label is in `all` TLDs, of which `open` are open to the
+/// public. A record holds fewer than 255 of them; for more, all TLDs count.
 pub fn open_tlds(open: usize, all: usize, is_open: bool) -> u32 {
     let tlds = open + usize::from(!is_open);
     (if tlds < usize::from(u8::MAX) { tlds } else { all }) as u32
 }
 
-/// Returns true for a name that an index leaves out. Names are stored as the compiled list of their time
-/// divided them; only a list that an operator chose is applied again.
+/// Returns true for a name that an index omits. Names are stored as the compiled list of their time
+/// split them; only a list that an operator installed is applied again.
 pub(super) fn is_left_out(dossier: &Dossier<'_>) -> bool {
     let is_registrable = |name| DomainName::is_registrable(name, dossier.label_len);
     suffixes::installed().is_some() && !std::str::from_utf8(dossier.name).is_ok_and(is_registrable)
 }
 
-/// Estimates how much of the market the batches hold, from labels that many TLDs have.
+/// Estimates the share of the market that the batches hold, from labels that occur in many TLDs.
 ///
 /// # Errors
 /// A batch does not decode.
@@ -417,8 +419,8 @@ pub fn coverage(batches: &[Batch]) -> Result<Coverage, BuildError> {
     Ok(Coverage::from_found(found))
 }
 
-/// Counts the names under TLDs open to the public that `counts` accepts, by name and length of the label,
-/// up to the first for which it returns `None`.
+/// Counts the names under TLDs open to the public that `counts` accepts by name and length of the
+/// label. Stops at the first for which it returns `None`.
 fn count_open(
     mut dossiers: Dossiers<'_>,
     counts: impl Fn(&[u8], usize) -> Option<bool>,
@@ -443,7 +445,7 @@ fn too_many_tlds() -> BuildError {
     BuildError::TooMany { what: "TLDs", limit: u16::MAX.into() }
 }
 
-/// Returns all TLDs, those with the most names first; ties are in order of name.
+/// Returns all TLDs, most names first, then by name.
 fn by_frequency(merged: &[Merged]) -> Result<Vec<String>, BuildError> {
     let mut found = BTreeMap::<&str, u64>::new();
     for (tld, names) in merged.iter().flat_map(|merged| &merged.tlds) {
@@ -467,7 +469,7 @@ mod tests {
 
     const TLDS: [&str; 4] = ["com", "xn--p1ai", "xn--p1acf", "photography"];
 
-    /// Expected content of the table: the base score of each name and, for a drop, its features.
+    /// The expected content of a table: the base score of each name and, for a drop, its features.
     type Expected = BTreeMap<String, (u32, Option<Vec<u8>>)>;
 
     /// Writes a batch of about `rows` distinct names and adds them to `expected`.
@@ -487,7 +489,7 @@ mod tests {
                 true => Sighting::Dropped { date, release: None, registered_again: false },
                 false => Sighting::Known { registered: true },
             };
-            // These features lack the cap of closed suffixes, which a merge sets again.
+            // These features lack the cap for closed suffixes, which the merge sets again.
             let text = format!("    {name}");
             let features = if dropped { text.as_bytes() } else { &[] };
             let label_len = name.find('.').expect("a dot") as u8;
@@ -533,7 +535,7 @@ mod tests {
         assert!(table.coverage != Coverage::NONE);
         for part in table.parts.iter() {
             for (at, &place) in part.drops.at.iter().enumerate() {
-                // A closed TLD counts for its own name alone.
+                // A closed TLD counts only for its own name.
                 let tlds = 2 + u32::from(part.name(place as usize).ends_with(b".gov"));
                 let spread = Spread { tlds, coverage: table.coverage };
                 assert_eq!(part.drops.rank[at], Base::from_bits(1 << 15).with_spread(spread).rank);
@@ -543,7 +545,7 @@ mod tests {
         }
     }
 
-    /// Returns everything about every name, in order.
+    /// Returns all data of every name, in order.
     fn rows(table: &Table) -> Vec<String> {
         let of_part = |part: &Part| -> Vec<String> {
             let earlier = &part.earlier;
@@ -577,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_on_disk_holds_what_one_in_memory_does() {
+    fn a_table_on_disk_equals_one_in_memory() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut expected = Expected::new();
         let batches = [(30_000, 1), (500, 2)].map(|(rows, seed)| {
@@ -598,7 +600,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_holds_every_name_once_with_the_score_that_its_label_gives() {
+    fn every_name_is_in_the_table_once_with_the_score_of_its_label() {
         let folder = tempfile::tempdir().expect("a folder");
         for sizes in [&[][..], &[1], &[30_000], &[30_000, 0, 500, 20]] {
             let mut expected = Expected::new();

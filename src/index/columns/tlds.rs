@@ -11,16 +11,16 @@ use crate::vocab::stage::Periods;
 pub struct Tlds {
     names: Vec<String>,
     numbers: FxHashMap<String, u16>,
-    /// Numbers sorted by name.
+    /// The numbers, sorted by name.
     sorted: Vec<u16>,
     /// Pending-delete days by number.
     pending: Vec<u16>,
-    /// Open to the public, by number.
+    /// Whether the TLD is open to the public, by number.
     open: Vec<bool>,
 }
 
 impl Tlds {
-    /// Creates the list; positions in `names` are the numbers. At most 65,536, each once.
+    /// Creates the list from up to 65,536 distinct names; positions in `names` are the numbers.
     pub fn new(names: Vec<String>) -> Tlds {
         let numbers = (0..=u16::MAX).zip(&names).map(|(number, name)| (name.clone(), number));
         let numbers: FxHashMap<String, u16> = numbers.collect();
@@ -58,13 +58,13 @@ impl Tlds {
         Some(numbers)
     }
 
-    /// Returns the pending-delete days of the TLD: days before release in which a name cannot be
-    /// restored.
+    /// Returns the pending-delete days of the TLD: the days before release during which a name
+    /// cannot be restored.
     pub fn pending_days(&self, number: u16) -> u16 {
         self.pending[usize::from(number)]
     }
 
-    /// Returns true when anybody may register under the TLD.
+    /// Returns true if the TLD is open to the public.
     pub fn is_open(&self, number: u16) -> bool {
         self.open[usize::from(number)]
     }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_names_find_each_other() {
+    fn numbers_and_names_convert_both_ways() {
         let tlds = Tlds::new(["com", "de", "co.uk"].map(str::to_owned).into());
         assert_eq!((tlds.len(), tlds.name(2), tlds.find("de")), (3, "co.uk", Some(1)));
         assert_eq!((tlds.find("uk"), tlds.sorted()), (None, [2, 0, 1].as_slice()));

@@ -32,12 +32,12 @@ use crate::vocab::new_file;
 const LETTERS: usize = ALPHABET.len();
 /// Number of trigrams of the alphabet.
 const IDS: usize = LETTERS * LETTERS * LETTERS;
-/// Docs per parallel task: the lists it appends to fit a cache.
+/// Docs per parallel task: the lists to which it appends fit a cache.
 const DOCS_PER_PIECE: usize = 1 << 17;
-/// Postings held in memory at a time, four bytes each.
+/// Postings in memory at a time, four bytes each.
 const POSTINGS_PER_PASS: u64 = 96 << 20;
 
-/// Writes the trigrams of the docs on the list; `tld` holds their TLD numbers.
+/// Writes the trigrams of the docs on the drops list; `tld` holds their TLD numbers.
 ///
 /// # Errors
 /// A write fails.
@@ -65,7 +65,7 @@ struct IndexedNames<'a> {
     tlds: &'a Tlds,
 }
 
-/// Unit that a doc is indexed by.
+/// Unit by which a doc is indexed.
 enum Gram<'a> {
     /// Three characters of the alphabet, numbered in byte order.
     Id(usize),
@@ -73,7 +73,7 @@ enum Gram<'a> {
 }
 
 impl IndexedNames<'_> {
-    /// Visits the grams of a doc that start in the label, in both forms. One may occur twice.
+    /// Visits the grams of a doc that start in the label, in both forms. A gram may repeat.
     fn grams(&self, doc: usize, mut visit: impl FnMut(Gram<'_>)) {
         let label = self.records.label(doc as u32);
         let tld = self.tlds.name(self.tld[doc]);
@@ -106,7 +106,7 @@ fn alias_grams(alias: &str, mut visit: impl FnMut(Gram<'_>)) {
         let [one, two, three] = [1, 2, 3].map(|chars| &alias[place[0]..place[chars]]);
         let codes = three.bytes().map(|byte| usize::from(CODES[usize::from(byte)]));
         if three.len() == GRAM_CHARS && codes.clone().all(|code| code < LETTERS) {
-            // The character before the last may be none of the alphabet.
+            // The second-to-last character may be outside the alphabet.
             visit(match is_over_dot(three) {
                 true => Gram::Other(two),
                 false => Gram::Id(codes.fold(0, |id, code| id * LETTERS + code)),
@@ -121,7 +121,7 @@ fn alias_grams(alias: &str, mut visit: impl FnMut(Gram<'_>)) {
     }
 }
 
-/// Docs of some grams within a range of docs.
+/// The docs of some grams within a range of docs.
 struct Sorted {
     /// Start and end of the docs of each id.
     starts: Vec<u32>,
@@ -172,7 +172,7 @@ fn sort(
             let Gram::Id(id) = gram else { return };
             let Some(at) = id.checked_sub(ids.start).filter(|&at| at < ids.len()) else { return };
             let end = ends[at] as usize;
-            // Skip a gram that occurs twice in a name.
+            // Skip a gram that repeats in a name.
             if end == starts[at] as usize || sorted[end - 1] != doc as u32 {
                 sorted[end] = doc as u32;
                 ends[at] += 1;
@@ -188,7 +188,7 @@ impl Sorted {
     }
 }
 
-/// Cuts the ids into ranges with about as many postings as are held at a time.
+/// Cuts the ids into ranges with about as many postings as fit in memory at a time.
 fn passes(counts: &[Vec<u32>]) -> Vec<Range<usize>> {
     let mut passes = Vec::new();
     let (mut first, mut postings) = (0, 0);
@@ -294,7 +294,7 @@ fn write_segment(texts: &IndexedNames<'_>, folder: &Path) -> tantivy::Result<Vec
     Ok(files.collect::<io::Result<Vec<PathBuf>>>()?)
 }
 
-/// Writes the components that every segment must have and that stay empty here: columns, field
+/// Writes the components that every segment must have but that are empty here: columns, field
 /// lengths, stored documents.
 fn write_rest(segment: &Segment) -> tantivy::Result<()> {
     let mut columns = segment.open_write(SegmentComponent::FastFields)?;

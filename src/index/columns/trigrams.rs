@@ -2,13 +2,14 @@
 //! contains a text of any length, in A-label or Unicode form.
 //!
 //! An occurrence either starts in the label or lies within `.tld`. The second kind is a set of
-//! TLDs. For the first, a tantivy index holds the trigrams of the label and its dot. A text of three
-//! characters is one trigram, unless its second is the dot: that a label ends with a character is the
-//! trigrams that end with the character and the dot. A longer one is the docs of its rarest trigrams, read and
-//! compared. Two characters are all trigrams that start with them, one is a set ([`CharDocs`]).
+//! TLDs. For the first, a tantivy index holds the trigrams of the label and its dot. A text of
+//! three characters is one trigram, unless its second character is the dot: labels that end with a
+//! character are found by the trigrams that end with the character and the dot. For a longer text,
+//! the docs of its rarest trigrams are read and compared. Two characters are found by all trigrams
+//! that start with them; one is a set ([`CharDocs`]).
 //!
-//! Characters outside ASCII also have terms of one and two characters, since no small alphabet
-//! continues them. [`super::trigram_writer`] writes the index.
+//! Non-ASCII characters also have terms of one and two characters, because too many characters may
+//! follow them. [`super::trigram_writer`] writes the index.
 
 use std::io;
 use std::path::Path;
@@ -42,7 +43,7 @@ const POSTINGS_PER_READ: u64 = 24;
 /// Words whose docs are read together, and docs prefetched together.
 const WORDS_READ: usize = 128;
 const DOCS_READ: usize = 64;
-/// Up to this number of postings, lists are asked for the next doc, to skip windows without one.
+/// Maximum postings of lists that are searched for the next doc, to skip windows without one.
 const SPARSE: u64 = 1 << 14;
 
 /// Names on the drops list, by doc.
@@ -54,7 +55,7 @@ pub struct SearchedNames<'a> {
     pub tlds: &'a Tlds,
 }
 
-/// Trigrams of the drops list of a generation.
+/// The trigrams of the drops list of a generation.
 pub struct Trigrams {
     postings: Arc<InvertedIndexReader>,
     letters: CharDocs,
@@ -63,14 +64,14 @@ pub struct Trigrams {
 }
 
 impl Trigrams {
-    /// Opens what [`super::trigram_writer::write`] wrote for `listed` docs.
+    /// Opens the files that [`super::trigram_writer::write`] wrote for `listed` docs.
     ///
     /// # Errors
-    /// A file is damaged or does not fit.
+    /// A file is damaged or does not match.
     pub fn open(files: &Files, listed: u32, tlds: &Tlds) -> Result<Trigrams, GenerationError> {
         let letters = CharDocs::open(files, listed)?;
         let prefix = format!("{FOLDER}/");
-        // In memory, so that changes of the files on disk do not affect queries.
+        // The files are kept in memory, so that changes on disk do not affect queries.
         let directory = RamDirectory::create();
         for name in files.names_under(&prefix) {
             let copied =
@@ -109,7 +110,7 @@ impl Trigrams {
         if let (InLabel::Posted(posted), Some(tail)) = (&mut label, needle.tail()) {
             let mut numbers = self.dotted.starting_with(tail);
             numbers.retain(is_wanted);
-            // If the head of a name matches in one form and the tail in the other, the name must be read.
+            // A name whose head matches in one form and whose tail matches in the other must be read.
             let plain = |&number: &u16| !names.tlds.name(number).contains("xn--");
             posted.exact |= needle.dot <= Some(GRAM_CHARS - 1) && numbers.iter().all(plain);
             posted.tails = Some(tld_docs.members(numbers));
@@ -126,7 +127,7 @@ impl Trigrams {
             (&[letter], _) if letter.is_ascii() => {
                 Ok(self.letters.docs(letter).map_or(InLabel::None, InLabel::Letter))
             }
-            // The first docs of TLDs follow the dot.
+            // The rest after the dot is matched by TLD.
             (&[letter, b'.', ..], _) => {
                 Ok(self.posted(vec![self.ending_with(letter)?], chars < GRAM_CHARS))
             }
@@ -144,7 +145,7 @@ impl Trigrams {
         }
     }
 
-    /// Returns the rarest trigrams of a text: as many as cost less than the reads they avoid.
+    /// Returns the rarest trigrams of a text, as long as each costs less than the reads that it avoids.
     fn rarest(&self, needle: &Needle) -> io::Result<InLabel<'_>> {
         let mut terms: Vec<TermInfo> = Vec::new();
         for gram in needle.grams() {
@@ -155,7 +156,7 @@ impl Trigrams {
         }
         terms.sort_by_key(|term| term.doc_freq);
         let worth = u64::from(terms[0].doc_freq) * POSTINGS_PER_READ;
-        // Trigrams of a head of one or two characters prove that a label ends with it.
+        // The trigrams of a head of one or two characters prove that a label ends with it.
         if needle.tail().is_none() || needle.dot >= Some(GRAM_CHARS) {
             terms.truncate(GRAMS_PER_TEXT);
             terms.retain(|term| u64::from(term.doc_freq) <= worth);
@@ -164,8 +165,8 @@ impl Trigrams {
         Ok(self.posted(terms.into_iter().map(|term| vec![term]).collect(), exact))
     }
 
-    /// Returns the terms of the labels that end with an ASCII character: a label of one character and a
-    /// Unicode form have a term of two.
+    /// Returns the terms of the labels that end with an ASCII character: a label of one character,
+    /// and a Unicode form, have a term of two characters.
     fn ending_with(&self, letter: u8) -> io::Result<Vec<TermInfo>> {
         let mut terms: Vec<TermInfo> = self.term(&[letter, b'.'])?.into_iter().collect();
         for &before in ALPHABET {
@@ -190,11 +191,11 @@ impl Trigrams {
     }
 }
 
-/// Text to search.
+/// A text to search for.
 struct Needle {
     text: String,
     finder: Finder<'static>,
-    /// Start of each character, and the end.
+    /// Start of each character, and the end of the text.
     borders: Vec<usize>,
     /// Number of characters before its first dot.
     dot: Option<usize>,
@@ -214,8 +215,8 @@ impl Needle {
         self.borders.len() - 1
     }
 
-    /// Returns its trigrams in the index; at least one if it has three characters, and the dot is not
-    /// the first or second.
+    /// Returns the trigrams of the text that are in the index; one or more if it has three
+    /// characters and the dot is neither the first nor the second.
     fn grams(&self) -> impl Iterator<Item = &str> {
         let starts = self.dot.unwrap_or(usize::MAX);
         let grams = self.borders.windows(GRAM_CHARS + 1).take(starts);
@@ -223,13 +224,13 @@ impl Needle {
         grams.filter(|gram| !is_over_dot(gram))
     }
 
-    /// Returns the dot and the rest, if both a label before and a text after it are given.
+    /// Returns the dot and the rest, if the text has characters before and after the dot.
     fn tail(&self) -> Option<&str> {
         let tail = &self.text[self.borders[self.dot.filter(|&dot| dot > 0)?]..];
         (tail.len() > 1).then_some(tail)
     }
 
-    /// Returns true if a name contains the text, starting in the label.
+    /// Returns true if the text occurs in a name and starts in the label.
     fn is_in(&self, label: &[u8], tld: &str) -> bool {
         let found = match self.dot {
             None => self.finder.find(label).is_some(),
@@ -287,7 +288,7 @@ impl DottedTlds {
         numbers
     }
 
-    /// Returns the TLDs that start with a text, which starts with the dot; in order.
+    /// Returns the TLDs, in order, that start with a text, which itself starts with the dot.
     fn starting_with(&self, text: &str) -> Vec<u16> {
         let line = |at| self.starts.binary_search(&at).ok();
         let found = memchr::memmem::find_iter(self.text.as_bytes(), text);
@@ -297,8 +298,8 @@ impl DottedTlds {
     }
 }
 
-/// Returns true for a trigram that the index leaves out: that a label ends with its first character is
-/// known without it.
+/// Returns true for a trigram that the index omits, because other trigrams show that a label ends
+/// with its first character.
 pub(super) fn is_over_dot(gram: &str) -> bool {
     gram.is_ascii() && gram.as_bytes()[1] == b'.'
 }
@@ -307,7 +308,7 @@ pub(super) fn is_idn(label: &[u8], tld: &str) -> bool {
     label.starts_with(b"xn--") || tld.contains("xn--")
 }
 
-/// How to find the docs in whose label a text starts.
+/// A lookup of the docs in whose label a text starts.
 enum InLabel<'a> {
     /// All docs match, wherever the text starts.
     All,
@@ -317,32 +318,32 @@ enum InLabel<'a> {
     Posted(Posted<'a>),
 }
 
-/// Docs in all of these unions.
+/// Docs must be in all of these unions.
 struct Posted<'a> {
     postings: &'a InvertedIndexReader,
     unions: Vec<Union>,
-    /// Postings per union.
+    /// Number of postings per union.
     freqs: Vec<u64>,
-    /// A match is certain, without reading the name.
+    /// Whether a match is certain without reading the name.
     exact: bool,
-    /// Docs of the TLDs that continue as the text does after its first dot.
+    /// Docs of the TLDs that start with the text after its first dot.
     tails: Option<DocSet<'a>>,
 }
 
-/// Docs with any of these terms.
+/// The docs with any of these terms.
 struct Union {
     terms: Vec<TermInfo>,
-    /// Opened on demand: if few docs are left, their names are read instead.
+    /// Postings, opened on demand: if few docs are left, their names are read instead.
     cursors: Vec<Cursor>,
 }
 
-/// Docs of a term, read forwards.
+/// A forward reader of the docs of a term.
 struct Cursor {
     block: BlockSegmentPostings,
     at: usize,
 }
 
-/// Search for a text in windows of docs, which come in order.
+/// A search for a text in windows of docs, in order.
 pub struct Seeker<'a> {
     needle: Needle,
     label: InLabel<'a>,
@@ -370,7 +371,7 @@ impl Seeker<'_> {
             }
             InLabel::None | InLabel::Posted(_) => {}
         }
-        // Docs found by their TLD match without a look at the label.
+        // Docs that match by TLD need no check of the label.
         let mut by_tld = vec![0; if self.tlds.is_empty() { 0 } else { words.len() }];
         self.tlds.mark(first, &mut by_tld);
         for (word, by_tld) in words.iter_mut().zip(&mut by_tld) {
@@ -396,7 +397,7 @@ impl Seeker<'_> {
         Ok(())
     }
 
-    /// Clears the bits of the docs in whose label the text does not start.
+    /// Clears the bits of the docs without an occurrence of the text that starts in the label.
     fn read(&self, first: usize, words: &mut [u64]) {
         let SearchedNames { tld, tlds, records, .. } = self.names;
         let mut docs = Vec::with_capacity(DOCS_READ);
@@ -497,7 +498,7 @@ impl Union {
 }
 
 impl Cursor {
-    /// Returns the first doc from `from` on; `from` never decreases.
+    /// Returns the first doc from `from` on; `from` must never decrease.
     fn next(&mut self, from: u32) -> Option<u32> {
         let docs = self.block.docs();
         if docs.last().is_some_and(|&last| last >= from) {

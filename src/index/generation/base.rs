@@ -1,8 +1,8 @@
-//! Whether an index can be extended, its base, and the combination of both.
+//! Decides whether an index can be extended, finds its base, and combines base and delta.
 //!
-//! A delta must give the same results as a full rebuild. A name depends on the other names
-//! of its label, which the delta has again; on the tables and popularity lists in use and on the estimate
-//! of the market, which must be those of the base; and on nothing else.
+//! A delta must give the same results as a full rebuild. The data of a name depends on the other
+//! names of its label, which the delta has again; on the tables, popularity lists and estimate of
+//! the market in use, which must be those of the base; and on nothing else.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::storage::manifest::{
 use crate::vocab::day::Day;
 use crate::vocab::{suffixes, tables};
 
-/// Why an index is built whole instead of extended.
+/// Reason why an index is built completely instead of extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WholeBecause {
     #[error("there is no index to extend")]
@@ -47,10 +47,10 @@ pub enum WholeBecause {
     TooMany,
 }
 
-/// Why there is no delta.
+/// Reason why no delta was built.
 #[derive(Debug)]
 pub enum NoDelta {
-    /// The index is to be built whole.
+    /// The index must be built completely.
     Whole(WholeBecause),
     Failed(BuildError),
 }
@@ -67,22 +67,23 @@ impl From<BuildError> for NoDelta {
     }
 }
 
-/// When an ingest extends an index.
+/// Conditions under which an ingest extends an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExtendRule {
     /// Minimum size of an index to extend, in names; 0 disables extending.
     pub from: u32,
-    /// Maximum names in the lists that it lacks, in percent of its names.
+    /// Maximum names in the missing lists, in percent of the names of the index.
     pub percent: u32,
 }
 
 impl ExtendRule {
-    /// Builds whole indexes.
+    /// Always builds complete indexes.
     pub const NEVER: ExtendRule = ExtendRule { from: 0, percent: 0 };
 }
 
 impl Default for ExtendRule {
-    /// A smaller index is built in seconds. Each list builds all of the delta again, and queries ask both.
+    /// A smaller index is built in seconds. Each list rebuilds the whole delta, and queries search
+    /// both.
     fn default() -> ExtendRule {
         ExtendRule { from: 5_000_000, percent: 5 }
     }
@@ -91,12 +92,12 @@ impl Default for ExtendRule {
 /// A generation to extend.
 pub struct Base {
     pub manifest: Manifest,
-    /// The batches that it holds: the first ones of the corpus.
+    /// Number of batches that it holds: the first ones of the corpus.
     pub batches: usize,
 }
 
 impl Base {
-    /// Finds the generation that the batches it lacks can extend: the current one, or its base.
+    /// Finds the generation that its missing batches can extend: the current one, or its base.
     ///
     /// # Errors
     /// The index cannot be extended, or a batch does not decode.
@@ -114,7 +115,7 @@ impl Base {
         }
     }
 
-    /// Checks all but the estimate of the market.
+    /// Checks everything except the estimate of the market.
     fn of_corpus(
         manifest: Manifest,
         batches: &[Batch],
@@ -148,12 +149,13 @@ impl Base {
         }
     }
 
-    /// Returns the bytes that a name takes on disk, about.
+    /// Returns the approximate bytes that a name takes on disk.
     pub fn bytes_per_name(&self) -> u64 {
         self.manifest.bytes().div_ceil(u64::from(self.manifest.names.max(1)))
     }
 
-    /// Returns what base and delta are together: `table` belongs to the delta, and replaces `replaced`.
+    /// Returns the combined content of base and delta: `table` belongs to the delta, and replaces
+    /// `replaced`.
     ///
     /// # Errors
     /// A number exceeds its limit, or a batch does not decode.
@@ -176,7 +178,7 @@ impl Base {
         let known: BTreeSet<&String> = base.tlds.iter().collect();
         let new = table.tlds.names().iter().filter(|tld| !known.contains(tld));
         let tlds: Vec<String> = base.tlds.iter().chain(new).cloned().collect();
-        // Hidden names have numbers too.
+        // Hidden names also have numbers.
         let fits =
             base.names.checked_add(table.len()).is_some() && u16::try_from(tlds.len()).is_ok();
         if !fits {
@@ -194,9 +196,9 @@ impl Base {
     }
 }
 
-/// A base with a delta on it.
+/// A base and its delta.
 pub struct Extended {
-    /// Counts of the base without what is replaced.
+    /// Counts of the base without the replaced names.
     names_before: u32,
     dropped_before: u32,
     drops_before: u32,
@@ -206,7 +208,7 @@ pub struct Extended {
 }
 
 impl Extended {
-    /// Turns the manifest of the delta alone into that of the delta on `base`.
+    /// Converts the manifest of the delta to that of the delta on `base`.
     pub fn describe(self, own: Manifest, base: &Base) -> Manifest {
         let Contents { names, dropped, drops, .. } = own.own();
         let suffixes = own.suffixes.clone().map(|used| SuffixesUsed {
@@ -231,7 +233,7 @@ impl Extended {
     }
 }
 
-/// Whether one of the lists replaces another reading, whose names are in the base.
+/// Returns true if one of the lists replaces an earlier reading, whose names are in the base.
 fn replaces(batches: &[Batch]) -> bool {
     batches.iter().flat_map(Batch::lists).any(|list| !list.replaces.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Batches in, a new generation out: merged, indexed, verified, and only then made current.
+//! Batches in, a new generation out. It is merged, indexed, verified, and only then made current.
 
 use std::fs;
 use std::io;
@@ -49,9 +49,10 @@ const LOCK: &str = "REBUILD.lock";
 const BUILDING: &str = ".building-";
 /// Name prefix of generations being removed.
 const REMOVING: &str = ".removing-";
-/// Estimated size of a generation by that of the corpus: 1.1 if one name in seven dropped, 1.7 if all did.
+/// Estimated size of a generation relative to the corpus: 1.1 if one name in seven dropped, 1.7 if
+/// all did.
 const BYTES_PER_CORPUS_BYTE: u64 = 2;
-/// Estimated bytes of a new name at least: lists of drops take most.
+/// Minimum of the estimated bytes of a new name: drop lists take most.
 const BYTES_PER_NAME_ABOUT: u64 = 80;
 /// Estimated fixed size of a generation.
 const BYTES_WITHOUT_NAMES: u64 = 64 << 10;
@@ -63,7 +64,7 @@ const SELF_TEST_NAMES: usize = 1_000;
 pub struct Keep(u16);
 
 impl Keep {
-    /// Upper bound; each generation takes disk space.
+    /// Upper bound, since each generation takes disk space.
     pub const MAX: u16 = 100;
 
     /// Returns `None` if the number is out of range.
@@ -73,7 +74,7 @@ impl Keep {
 }
 
 impl Default for Keep {
-    /// The new one, and one to roll back to.
+    /// The default: the new generation, and one to roll back to.
     fn default() -> Keep {
         Keep(2)
     }
@@ -102,8 +103,8 @@ pub fn rebuild(
     Build::begin(index, batches, ranked, settings, now)?.whole()
 }
 
-/// As [`rebuild`]; but extends the index by the lists that it lacks if the settings have it and the answers
-/// are the same.
+/// As [`rebuild`], but extends the index by the missing lists if the settings allow it and results
+/// stay the same.
 ///
 /// # Errors
 /// As [`rebuild`].
@@ -162,7 +163,7 @@ impl<'a> Build<'a> {
         })
     }
 
-    /// Builds a delta from the batches that a base lacks.
+    /// Builds a delta from the batches that are missing in a base.
     fn extension(&self) -> Result<Manifest, NoDelta> {
         let Build { index, batches, ranked, settings, .. } = *self;
         let base = Base::find(index, batches, ranked, settings.extend)?;
@@ -195,7 +196,7 @@ impl<'a> Build<'a> {
         if written.is_err()
             && let Err(left) = fs::remove_dir_all(&folder)
         {
-            // On a full disk it would keep its space from the journal.
+            // On a full disk, the draft would take space that the journal needs.
             tracing::warn!(folder = %folder.display(), error = %left, "a draft is left");
         }
         let manifest = written?;
@@ -230,15 +231,16 @@ impl<'a> Build<'a> {
         let place = manifest::folder_of(index, generation);
         fs::rename(folder, &place).at(folder)?;
         manifest::sync_folder(index).at(index)?;
-        // An unreadable `CURRENT` names no generation to return to.
+        // An unreadable `CURRENT` has no generation to return to.
         let before = manifest::current(index).unwrap_or_default();
         manifest::set_current(index, generation)?;
         remove_old(index, manifest, before, settings.keep)
     }
 }
 
-/// Estimates the size of a generation of `batches`: names as large as those of the current one, and
-/// only new names in lists that it does not hold yet; without a current one, by the size of the corpus.
+/// Estimates the size of a generation of `batches`, assuming that names are as large as those of
+/// the current generation and that lists not yet in it have only new names. Without a current one,
+/// the size of the corpus is used.
 fn estimate(index: &Path, batches: &[Batch]) -> u64 {
     let current = manifest::current(index).ok().flatten();
     let current = current.and_then(|id| Manifest::read(&manifest::folder_of(index, id)).ok());
@@ -256,7 +258,7 @@ fn estimate(index: &Path, batches: &[Batch]) -> u64 {
     bytes + new * per_name + BYTES_WITHOUT_NAMES
 }
 
-/// Syncs the draft and verifies it at the same time: the disk writes while the cores read.
+/// Syncs the draft and verifies it concurrently: the disk writes while the cores read.
 fn verify(
     draft: &Draft,
     generation: GenerationId,
@@ -297,8 +299,8 @@ pub fn rollback(index: &Path) -> Result<Manifest, BuildError> {
     Err(GenerationError::malformed(index, what).into())
 }
 
-/// Moves the generations in `received`, which another node has built, to the folder of the index. One of the same
-/// number that this node has built itself gives way.
+/// Moves the generations in `received`, which another node has built, to the folder of the index. A
+/// generation with the same number that this node has built itself is replaced.
 ///
 /// # Errors
 /// The folder cannot be used, or a rebuild is running.
@@ -347,7 +349,7 @@ pub fn tidy(index: &Path) -> Result<(), BuildError> {
     }
 }
 
-/// Requires the lock: no other process uses the leftovers.
+/// Requires the lock, so that no other process uses the leftovers.
 fn remove_leftovers(index: &Path, _lock: &FolderLock) -> Result<(), BuildError> {
     for entry in fs::read_dir(index).at(index)? {
         let entry = entry.at(index)?;
@@ -362,10 +364,10 @@ fn remove_leftovers(index: &Path, _lock: &FolderLock) -> Result<(), BuildError> 
     Ok(())
 }
 
-/// Removes the generations that are not kept. The current one stays, and of those up to `before`,
-/// the previously current one, the newest intact ones: `keep` in all. Newer ones were rolled back
-/// from. The base of a generation that stays stays as well. A damaged generation does not count and is
-/// removed; one that cannot be read now, because of an I/O error, does not count and stays.
+/// Removes old generations. It keeps `keep` generations: the current one, and the newest intact
+/// ones up to `before`, the previously current one. Newer ones were rolled back from. The base of a
+/// kept generation is also kept. A damaged generation does not count and is removed; one with an
+/// I/O error does not count and stays.
 fn remove_old(
     index: &Path,
     current: &Manifest,
@@ -373,7 +375,7 @@ fn remove_old(
     keep: Keep,
 ) -> Result<(), BuildError> {
     let mut kept = 1;
-    // Bases are older than what extends them.
+    // A base is older than the generations that extend it.
     let mut bases: Vec<GenerationId> = current.base().into_iter().collect();
     let current = current.generation;
     for generation in manifest::generations(index)?.into_iter().rev() {
@@ -408,7 +410,7 @@ fn remove_old(
 
 fn remove(index: &Path, generation: GenerationId) -> Result<(), BuildError> {
     let folder = manifest::folder_of(index, generation);
-    // Renamed first: a partly removed generation must not be found.
+    // It is renamed first, so that a partly removed generation is never found.
     let doomed = index.join(format!("{REMOVING}{generation}"));
     fs::rename(&folder, &doomed).at(&folder)?;
     Ok(fs::remove_dir_all(&doomed).at(&doomed)?)
@@ -490,8 +492,7 @@ fn describe(
     }
 }
 
-/// The numbers of the lists whose terms allow internal use only.
-/// Returns when the newest list was observed, of those that no other reading replaces.
+/// Returns the observation time of the newest list that no other reading replaces.
 fn newest_observed_at(batches: &[Batch]) -> Option<DateTime<Utc>> {
     let lists = || batches.iter().flat_map(Batch::lists);
     let replaced: Vec<u32> = lists().flat_map(|list| list.replaces.iter().copied()).collect();
@@ -507,7 +508,7 @@ fn internal_lists(batches: &[Batch]) -> Vec<u32> {
     internal.collect()
 }
 
-/// Sample of names of a table to look up in the new generation.
+/// A sample of names of a table, to look up in the new generation.
 struct SpotChecks(Vec<SpotCheck>);
 
 struct SpotCheck {
@@ -523,7 +524,7 @@ struct SpotCheck {
 }
 
 impl SpotChecks {
-    /// Consumes the table, which is large and not needed afterwards.
+    /// Takes the sample and drops the table, which is large and no longer needed.
     fn new(table: Table) -> Result<SpotChecks, BuildError> {
         let step = (table.len() as usize / SELF_TEST_NAMES).max(1);
         let checks = |part: &Part| -> Vec<SpotCheck> {
@@ -679,13 +680,13 @@ mod tests {
         assert_eq!(found(&index, "n--mnch"), ["xn--mnchen-3ya.de"]);
         assert_eq!(found(&index, "e.рф"), ["cde.xn--p1ai"]);
         assert_eq!(found(&index, "-y.c"), ["x-y.com"]);
-        // Trigrams alone would say yes: `aaa` twice over.
+        // By trigrams, `aaa` would match twice.
         assert_eq!(found(&index, "aaaaa"), [] as [&str; 0]);
         assert_eq!(found(&index, "zzz"), [] as [&str; 0]);
     }
 
     #[test]
-    fn an_empty_corpus_has_an_index_too() {
+    fn an_empty_corpus_has_an_index() {
         let folder = tempfile::tempdir().expect("a folder");
         let index = folder.path().join("index");
         rebuild(&index, &[], &[], BuildSettings::default(), DateTime::UNIX_EPOCH).expect("built");
@@ -713,7 +714,7 @@ mod tests {
             let index = folder.path().join("index");
             let settings = BuildSettings { memory, ..BuildSettings::default() };
             let built = rebuild(&index, &batches, &[], settings, DateTime::UNIX_EPOCH);
-            // Tantivy draws a name for its files.
+            // Tantivy gives its files random names.
             let files = built.expect("built").files.into_iter().filter_map(|(name, file)| {
                 let drawn = name.strip_prefix("trigrams/").and_then(|name| name.rsplit_once('.'));
                 match drawn {
@@ -738,7 +739,7 @@ mod tests {
     }
 
     #[test]
-    fn old_generations_go_and_rollback_flips_back() {
+    fn old_generations_are_removed_and_rollback_restores_one() {
         let folder = tempfile::tempdir().expect("a folder");
         let index = folder.path().join("index");
         for _ in 0..4 {
@@ -752,15 +753,15 @@ mod tests {
         assert_eq!(rollback(&index).expect("back").generation, GenerationId(3));
         assert!(matches!(manifest::current(&index), Ok(Some(GenerationId(3)))));
         assert!(rollback(&index).is_err());
-        // The next generation gets a new number. The one that was rolled back is removed, and its
-        // predecessor is kept.
+        // The next generation gets a new number. The generation that was rolled back is removed,
+        // and its predecessor is kept.
         rebuild(&index, &[], &[], BuildSettings::default(), DateTime::UNIX_EPOCH).expect("built");
         assert_eq!(numbers(&index), [3, 5]);
         assert_eq!(rollback(&index).expect("back").generation, GenerationId(3));
     }
 
     #[test]
-    fn as_many_stay_as_are_to_be_kept_and_leftovers_go() {
+    fn the_set_number_of_generations_is_kept_and_leftovers_are_removed() {
         let folder = tempfile::tempdir().expect("a folder");
         let index = folder.path().join("index");
         let numbers = || {
@@ -827,7 +828,7 @@ mod tests {
         assert_eq!(served.manifest().generation, GenerationId(1));
         assert_eq!((build(2), numbers()), (3, vec![1, 3]));
         open::open(&index, GenerationId(1)).expect("still intact");
-        // More than one may be damaged, in any file.
+        // Several generations may be damaged, in any file.
         assert_eq!((build(3), numbers()), (4, vec![1, 3, 4]));
         damage(4, "MANIFEST");
         damage(3, "records.bytes");
@@ -838,7 +839,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generation_that_answers_something_else_is_not_published() {
+    fn a_generation_with_wrong_results_is_not_published() {
         let folder = tempfile::tempdir().expect("a folder");
         let names = |tag: &str| -> Vec<String> {
             (0..300).map(|at| format!("{tag}{at}shop.{}", ["com", "de", "рф"][at % 3])).collect()
@@ -856,7 +857,7 @@ mod tests {
             Table::merge(&[batch_of(other.path(), &others)], &[], Room::default()).expect("merged");
         let refused = SelfTest::new(&table).expect("in memory").ask(&opened);
         assert!(matches!(refused, Err(BuildError::SelfTest(_))), "{refused:?}");
-        // A single column of a single name is enough.
+        // A single wrong column of a single name is enough.
         let mut table = Table::merge(&batches, &[], Room::default()).expect("merged");
         for part in table.parts.iter_mut() {
             part.drops.again.iter_mut().for_each(|again| *again = true);
@@ -866,7 +867,7 @@ mod tests {
     }
 
     #[test]
-    fn every_damaged_file_is_refused_and_the_generation_before_serves() {
+    fn every_damaged_file_is_refused_and_the_previous_generation_is_served() {
         let folder = tempfile::tempdir().expect("a folder");
         let names = ["abc.com", "abc.de", "münchen.de"].map(str::to_owned);
         let batches = [batch_of(folder.path(), &names)];

@@ -1,4 +1,4 @@
-//! The generation being served. A request takes it once; a rebuild replaces it whole.
+//! The generation being served. A request takes it once; a rebuild replaces it completely.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 
 use crate::query::index::Index;
 
-/// Cell from which readers take the index.
+/// The cell from which readers take the index.
 pub struct LiveIndex {
     index: ArcSwap<Index>,
     /// Twice the number of replacements; odd during one.
@@ -16,7 +16,7 @@ pub struct LiveIndex {
 }
 
 impl LiveIndex {
-    /// Starts with `index`.
+    /// Creates the cell with `index`.
     pub fn new(index: Arc<Index>) -> LiveIndex {
         LiveIndex {
             index: ArcSwap::new(index),
@@ -30,8 +30,8 @@ impl LiveIndex {
         self.index.load_full()
     }
 
-    /// Publishes `index` and returns the old one. Drop it outside the async threads: freeing
-    /// gigabytes takes time. One caller at a time.
+    /// Publishes `index` and returns the old one, which must be dropped off the async threads,
+    /// since freeing gigabytes takes time. Only one caller at a time.
     #[must_use = "drop the old index off the async threads"]
     pub fn publish(&self, index: Arc<Index>) -> Arc<Index> {
         self.epoch.fetch_add(1, Ordering::SeqCst);
@@ -40,19 +40,19 @@ impl LiveIndex {
         old
     }
 
-    /// Returns a number that is another one after each replacement; `None` during one. What happens between two equal
-    /// numbers sees one index.
+    /// Returns a number that changes with each replacement; `None` during one. Between two equal
+    /// numbers, the index was not replaced.
     pub fn epoch(&self) -> Option<u64> {
         let epoch = self.epoch.load(Ordering::SeqCst);
         epoch.is_multiple_of(2).then_some(epoch)
     }
 
-    /// Says whether the other nodes of a cluster serve a newer index.
+    /// Sets whether the other nodes of a cluster serve a newer index.
     pub fn set_behind(&self, is_behind: bool) {
         self.is_behind.store(is_behind, Ordering::SeqCst);
     }
 
-    /// Whether the other nodes of a cluster serve a newer index.
+    /// Returns true if the other nodes of a cluster serve a newer index.
     pub fn is_behind(&self) -> bool {
         self.is_behind.load(Ordering::SeqCst)
     }

@@ -1,5 +1,5 @@
-//! Life of a generation: [`build`] writes and publishes one after its [`selftest`], [`open`] loads
-//! it, [`live`] holds the one that is served.
+//! Life of a generation: [`build`] writes one and publishes it after its [`selftest`], [`open`]
+//! loads it, and [`live`] holds the one being served.
 
 pub mod base;
 pub mod build;

@@ -1,5 +1,5 @@
-//! Generations from disk into memory: every byte verified before it is used, and when the
-//! current generation is damaged, its predecessor.
+//! Loads generations from disk into memory. Every byte is verified before it is used; if the
+//! current generation is damaged, its predecessor is loaded.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::vocab::name::DomainName;
 pub(super) const NAMES_RANKED: &str = "names/ranked";
 pub(super) const NAMES_BY_TLD: &str = "names/by-tld";
 
-/// Generation open for serving, and why it is not the newest.
+/// A generation open for serving, and why it is not the newest.
 pub struct Opened {
     pub index: Index,
     /// Why the generation named by `CURRENT` was not opened.
@@ -41,7 +41,7 @@ pub fn open_current(index: &Path) -> Result<Opened, OpenError> {
     reopen_current(index, None)
 }
 
-/// As [`open_current`]; a generation that `held` has in memory is not read again.
+/// As [`open_current`]; a generation that is in memory in `held` is not read again.
 ///
 /// # Errors
 /// As [`open_current`].
@@ -82,7 +82,7 @@ pub fn open(index: &Path, generation: GenerationId) -> Result<Index, GenerationE
     reopen(index, generation, None)
 }
 
-/// As [`open`]; a generation that `held` has in memory is not read again.
+/// As [`open`]; a generation that is in memory in `held` is not read again.
 ///
 /// # Errors
 /// As [`open`].
@@ -119,7 +119,7 @@ fn read_base(index: &Path, extension: &Extension) -> Result<Manifest, Generation
     Ok(base)
 }
 
-/// Opens the generation in `folder`, under any name.
+/// Opens the generation in `folder`, which may have any name.
 ///
 /// # Errors
 /// As [`open`].
@@ -143,8 +143,8 @@ fn read_manifest(folder: &Path, generation: GenerationId) -> Result<Manifest, Ge
     Ok(manifest)
 }
 
-/// Verifies length and hash of every file of a generation and of its base, without loading them, and
-/// returns the base. A base that is one of `in_use` is not verified.
+/// Verifies length and hash of every file of a generation and of its base, without loading them,
+/// and returns the base. A base in `in_use` is not verified.
 ///
 /// # Errors
 /// As [`open`].
@@ -205,9 +205,9 @@ pub fn verify(index: &Path, generation: GenerationId) -> Result<Manifest, Genera
     open(index, generation).map(|index| index.manifest().clone())
 }
 
-/// Facts of an index that a score depends on.
+/// Facts of an index on which a score depends.
 pub struct Texts {
-    /// By layer, newest first.
+    /// Names by layer, newest first.
     layers: Vec<(Names, Tlds)>,
     coverage: Coverage,
 }

@@ -1,8 +1,8 @@
-//! Self-test of a new generation. Queries with filters, substrings, prefixes and counts are
-//! answered by a scan of the table that the generation was built from; then the opened generation
-//! must give the same results. Query texts are parts of names of the table, so that they match.
+//! Self-test of a new generation. Results of queries with filters, substrings, prefixes and counts
+//! are computed by a scan of the table from which the generation was built; the opened generation
+//! must return the same results. Query texts are parts of names of the table, so that they match.
 //!
-//! One pass over the table answers all queries on all cores. It shares no query code with
+//! One pass over the table evaluates all queries on all cores. It shares no query code with
 //! [`Index`]: names are compared as text, one by one.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use crate::vocab::limits::{CATCH_DAYS_DEFAULT, LABEL_CHARS_MAX, SEARCH_TOTAL_MAX
 use crate::vocab::stage::Stage;
 use dropdex_query::text::{NamePrefix, Substring};
 
-/// Queries of each kind.
+/// Number of queries of each kind.
 const PER_KIND: usize = 12;
 /// Maximum names times queries of a kind: larger tables get fewer queries.
 const LOOKS_MAX: usize = 36_000_000;
@@ -33,10 +33,10 @@ const LOOKS_MAX: usize = 36_000_000;
 const PER_KIND_MIN: usize = 3;
 /// Rows compared per query.
 const ROWS: u32 = 40;
-/// Days between the two test days: enough for names to change stage.
+/// Number of days between the two test days: enough for names to change stage.
 const DAYS_BETWEEN: i32 = 33;
 
-/// Queries with their expected results.
+/// The queries with their expected results.
 pub struct SelfTest(Vec<Check>);
 
 struct Check {
@@ -44,7 +44,7 @@ struct Check {
     expected: Results,
 }
 
-/// Query and the day it is run for.
+/// A query and the day for which it is run.
 #[derive(Clone, Debug)]
 struct TestQuery {
     as_of: AsOf,
@@ -64,7 +64,7 @@ struct Results {
     rows: Vec<String>,
 }
 
-/// Matches of a query in a part of the table, and the best of them as numbers that sort like
+/// The matches of a query in a part of the table, with the best of them as numbers that sort like
 /// results.
 #[derive(Default)]
 struct ScanHits {
@@ -73,7 +73,7 @@ struct ScanHits {
 }
 
 impl SelfTest {
-    /// Chooses queries and answers them by a scan of `table`.
+    /// Chooses queries and computes their results by a scan of `table`.
     ///
     /// # Errors
     /// The table cannot be read.
@@ -125,7 +125,7 @@ fn questions(table: &Table) -> Result<Vec<TestQuery>, BuildError> {
     }
     let names = table.len() as usize;
     let per_kind = (LOOKS_MAX / names).clamp(PER_KIND_MIN, PER_KIND);
-    // A table always gets the same queries.
+    // The same table always gets the same queries.
     let mut draw = Rng::with_seed(names as u64);
     let sample: Vec<u32> = (0..2 * per_kind).map(|_| draw.u32(..table.len())).collect();
     let names = table.names_of(&sample.iter().copied().collect())?;
@@ -175,7 +175,7 @@ fn offset(draw: &mut Rng) -> u32 {
     [0, 0, 7, 300][draw.usize(..4)]
 }
 
-/// Leaves every third query without conditions, others get up to three.
+/// Every third query stays without conditions; others get up to three.
 fn common(draw: &mut Rng, table: &Table, at: usize) -> Filter {
     let mut common = Filter::default();
     if at.is_multiple_of(3) {
@@ -205,12 +205,12 @@ fn part_of(name: &str, draw: &mut Rng, from_the_start: bool) -> String {
     chars[start..end].iter().collect()
 }
 
-/// The filter of a search, where all names are the default.
+/// Returns the filter of a search, whose default is all names.
 fn filter_all(view: View) -> Option<View> {
     Some(view).filter(|view| *view != View::All)
 }
 
-/// Name as the scan sees it.
+/// A name, as the scan sees it.
 struct ScannedName<'a> {
     name: &'a str,
     /// Unicode form, if it differs.
@@ -221,7 +221,7 @@ struct ScannedName<'a> {
     rank: u16,
     tld: &'a str,
     pending_days: u16,
-    /// Date and effective release of the latest drop, unless registered again after it.
+    /// Date and effective release of the latest drop, unless the name was registered again after it.
     drop: Option<(Day, Day)>,
 }
 
@@ -298,7 +298,7 @@ impl TestQuery {
         u64::from(seen.key >> 8) << 24 | worse << 8 | u64::from(seen.key & 0xff)
     }
 
-    /// Returns `Some` if a name matches: `true` for a partial match, which sorts after whole
+    /// Returns `Some` if a name matches, with `true` for a partial match, which sorts after whole
     /// matches.
     fn finds(&self, seen: &ScannedName<'_>) -> Option<bool> {
         match &self.what {
@@ -338,7 +338,7 @@ impl TestQuery {
         }
     }
 
-    /// Returns the number of matches, and those of the page in order.
+    /// Returns the number of matches, and the matches on the page in order.
     fn page_of(&self, found: ScanHits) -> (u32, Vec<u64>) {
         let (offset, limit) = self.page();
         let ScanHits { mut total, mut hits } = found;
@@ -400,7 +400,7 @@ mod tests {
     use crate::columns::fixtures::TestTables;
 
     #[test]
-    fn questions_find_something() {
+    fn test_queries_have_matches() {
         let mut table = TestTables::new(7).table(5_000);
         table.drop_dates = (990..1_010).filter_map(Day::from_raw).collect();
         let trial = SelfTest::new(&table).expect("in memory");

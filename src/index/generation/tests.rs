@@ -1,4 +1,4 @@
-//! Indexes that lists extended, compared with indexes that were built whole from the same lists.
+//! Compares indexes that lists extended with indexes built completely from the same lists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -136,7 +136,7 @@ impl Lists {
             .expect("built")
     }
 
-    /// The index of the same lists, built whole in another folder.
+    /// Returns the index of the same lists, built completely in another folder.
     fn whole(&self) -> Index {
         let folder = tempfile::tempdir().expect("a folder");
         rebuild(folder.path(), &self.batches, NO_RANKED, settings(), DateTime::UNIX_EPOCH)
@@ -159,7 +159,7 @@ fn names(made: &mut TestTables, count: usize) -> Vec<DomainName> {
     names.into_iter().collect()
 }
 
-/// Runs queries against two indexes, whose results must be the same.
+/// Runs queries against two indexes and checks that their results are the same.
 struct Pair<'a> {
     extended: &'a Index,
     whole: &'a Index,
@@ -244,7 +244,7 @@ impl Pair<'_> {
             limit: [1, 7, 50, 1_000][made.below(4)],
             offset: [0, 0, 3, 200][made.below(4)],
         };
-        // Pages by cursor: each index reads its own cursors.
+        // Compares pages by cursor; each index reads its own cursors.
         let mut after = [None, None];
         for page in 0..4 {
             let what = format!("{filter:?} page {page} on {}", as_of.today);
@@ -463,7 +463,7 @@ fn view(made: &mut TestTables) -> View {
 }
 
 #[test]
-fn an_extended_index_answers_like_one_built_whole() {
+fn an_extended_index_has_the_results_of_a_complete_one() {
     for (seed, size) in [(1, 300), (2, 2_000), (3, 900)] {
         let mut made = TestTables::new(seed);
         let all = names(&mut made, size);
@@ -474,7 +474,7 @@ fn an_extended_index_answers_like_one_built_whole() {
         }
         assert_eq!(lists.rebuild().base(), None);
         let mut before = vec![lists.current()];
-        // Lists of few names, of one, of none and of many.
+        // Lists of a few names, of one, of none and of many.
         for share in [25, 60, 1 << 30, 4] {
             lists.add_some(&mut made, &all, share);
             let manifest = lists.update();
@@ -521,7 +521,7 @@ fn small() -> Lists {
 }
 
 #[test]
-fn the_base_of_a_generation_stays_and_rollback_goes_over_deltas() {
+fn bases_are_kept_and_rollback_works_across_deltas() {
     let mut lists = small();
     let mut made = TestTables::new(10);
     let all = names(&mut made, 200);
@@ -530,7 +530,7 @@ fn the_base_of_a_generation_stays_and_rollback_goes_over_deltas() {
         lists.update().base()
     };
     assert_eq!(lists.generations(), [1, 2]);
-    // Three are kept, and the base.
+    // Three generations are kept, and the base.
     for expected in [vec![1, 2, 3], vec![1, 2, 3, 4], vec![1, 3, 4, 5]] {
         assert_eq!(add(&mut lists), Some(GenerationId(1)));
         assert_eq!(lists.generations(), expected);
@@ -541,17 +541,18 @@ fn the_base_of_a_generation_stays_and_rollback_goes_over_deltas() {
     assert_eq!(rollback(&lists.index()).expect("back").generation, GenerationId(1));
     assert_eq!(lists.current().layers().len(), 1);
     assert!(rollback(&lists.index()).is_err());
-    // The newer generations count as published, because they were in use until the rollback. If
-    // none was recorded, they are left from builds that were killed before their switch.
+    // The newer generations count as published, because they were in use until the rollback.
+    // Without the record of a rollback, they are leftovers of builds that were killed before their
+    // switch.
     let newest = |index: &Path| manifest::published(index).expect("readable").pop();
     assert!(newest(&lists.index()) > Some(GenerationId(4)));
     manifest::set_current(&lists.index(), GenerationId(1)).expect("set");
     assert_eq!(newest(&lists.index()), Some(GenerationId(1)));
-    // The generation that was rolled back is removed, and the next delta has all lists.
+    // The generation that was rolled back is removed, and the next delta has all missing lists.
     assert_eq!(add(&mut lists), Some(GenerationId(1)));
     assert_eq!(lists.generations(), [1, 6]);
     assert_eq!(lists.current().manifest().names, lists.whole().manifest().names);
-    // A whole index replaces both; the base goes with the last delta on it.
+    // A complete index replaces both; the base is removed with the last delta on it.
     assert_eq!(lists.rebuild().base(), None);
     assert_eq!(lists.generations(), [1, 6, 7]);
     for expected in [vec![1, 6, 7, 8], vec![7, 8, 9], vec![7, 8, 9, 10]] {
@@ -580,7 +581,7 @@ fn a_damaged_delta_or_base_is_refused() {
                 assert!(open::open(&index, GenerationId(2)).is_err(), "{generation} {name}");
                 let opened = open_current(&index);
                 match generation.0 {
-                    // The base alone still covers its own lists.
+                    // The base still covers its own lists.
                     2 => {
                         let opened = opened.expect("the base serves");
                         assert_eq!(opened.index.manifest().generation, GenerationId(1));
@@ -592,7 +593,7 @@ fn a_damaged_delta_or_base_is_refused() {
             fs::write(&path, whole).expect("writable");
         }
     }
-    // Another base, whole and of the same number, is not the one that was extended.
+    // Another complete base with the same number is not the one that was extended.
     let (mut other, mut made) = (Lists::new(), TestTables::new(11));
     let all = names(&mut made, 200);
     other.add_some(&mut made, &all, 2);
@@ -605,7 +606,7 @@ fn a_damaged_delta_or_base_is_refused() {
 }
 
 #[test]
-fn an_index_is_built_whole_unless_the_answers_are_the_same() {
+fn an_index_is_extended_only_if_results_stay_the_same() {
     let mut lists = small();
     let reason =
         |lists: &Lists, rule| match Base::find(&lists.index(), &lists.batches, NO_RANKED, rule) {
@@ -622,7 +623,7 @@ fn an_index_is_built_whole_unless_the_answers_are_the_same() {
     assert_eq!(reason(&lists, rule), Err(WholeBecause::ManyNew));
     let third = lists.batches.pop().expect("three");
     assert_eq!(reason(&lists, ALWAYS), Err(WholeBecause::NothingNew));
-    // A batch that the index does not know instead of its second.
+    // The second batch is replaced by one that the index does not know.
     let second = lists.batches.pop().expect("two");
     lists.batches.push(third);
     assert_eq!(reason(&lists, ALWAYS), Err(WholeBecause::Corpus));
@@ -635,7 +636,7 @@ fn an_index_is_built_whole_unless_the_answers_are_the_same() {
 }
 
 #[test]
-fn a_drop_date_goes_with_the_last_name_that_dropped_then() {
+fn a_drop_date_is_removed_with_its_last_name() {
     let mut lists = Lists::new();
     let drop = |name: &str, date: u16| {
         let release = Some(day(TODAY));
@@ -646,7 +647,7 @@ fn a_drop_date_goes_with_the_last_name_that_dropped_then() {
     let (five, six, nine) = (TODAY - 5, TODAY - 6, TODAY - 9);
     lists.add(&[drop("abc.com", five), drop("abd.com", nine), drop("abe.com", nine)]);
     lists.rebuild();
-    // The list of an earlier day about the same drop: the names dropped then.
+    // A list of an earlier day has the same drop, so the names dropped on that day.
     lists.add(&[drop("abc.com", six)]);
     assert_eq!(lists.update().base(), Some(GenerationId(1)));
     assert_eq!(lists.current().manifest().drop_dates, [day(nine), day(six)]);

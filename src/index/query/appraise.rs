@@ -1,6 +1,6 @@
 //! Scores of any name, whether or not the corpus contains it.
 //!
-//! Names of the corpus get the score that lists and dossiers show: same scorer, same spread.
+//! Names of the corpus get the score that lists and dossiers show, from the same scorer and spread.
 
 use std::ops::ControlFlow;
 
@@ -12,11 +12,11 @@ use crate::scorer::{Coverage, Scored, Scorer, Signals, Spread};
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 
-/// Microseconds per name, plus one for each of its bytes. Most names take about five in all; long
+/// Microseconds per name, plus one for each of its bytes. Most names take about five in total; long
 /// ones without words take more.
 const NAME_US: usize = 5;
 
-/// Facts of the corpus that a score depends on.
+/// Facts of the corpus on which a score depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// Whether the name is in the corpus.
@@ -25,7 +25,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Used without a corpus.
+    /// The facts without a corpus.
     pub const WITHOUT_CORPUS: Standing = Standing { known: false, spread: Spread::UNKNOWN };
 
     /// Looks up `name`.
@@ -42,7 +42,7 @@ impl Standing {
                 ControlFlow::Continue(ordinal + 1)
             },
         );
-        // A name that the corpus lacks counts as one more.
+        // A name that is not in the corpus counts as one more.
         let is_open = Scorer::shared().is_open(name.tld());
         let more = usize::from(!known);
         let tlds = open_tlds(open + more * usize::from(is_open), all + more, is_open);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_names_own_tld_counts_whether_it_is_held_or_not() {
+    fn a_names_own_tld_always_counts() {
         let tlds = ["com", "de", "co.uk", "gov"].map(str::to_owned);
         let held =
             [("solar", 0), ("solar", 1), ("solar", 2), ("solar", 3), ("solar-x", 1), ("solarx", 1)];
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_costs_more() {
+    fn longer_names_cost_more() {
         let one = cost_us(&["solar.com".to_owned()]);
         let hundred = cost_us(&vec!["solar.com".to_owned(); 100]);
         assert!(one < 50 && hundred > 500, "{one} {hundred}");

@@ -42,7 +42,7 @@ pub struct Dossier<'a> {
     pub popularity: Vec<PopularityFact>,
 }
 
-/// Facts that a watchlist shows of a name.
+/// Facts about a name that a watchlist shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameFacts {
     pub dqs: Dqs,

@@ -1,5 +1,5 @@
-//! The drops list: pages and exports. Docs are positions in rank order, so in that order the first
-//! matches are the result; rows are built when they are visited.
+//! The drops list: pages and exports. Docs are positions in rank order, so the first matches are
+//! the result in that order; rows are built when they are visited.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -23,14 +23,14 @@ use dropdex_query::filter::LabelFilter;
 
 /// Rows prefetched together: few enough to stay in the cache until they are built.
 const ROWS_PREFETCHED: usize = 32;
-/// Cost of a filter on all cores: enough for a worker thread.
+/// Estimated microseconds of a filter on all cores: enough for a worker thread.
 const ALL_CORES_US: u32 = 1_000;
-/// Capacity reserved for docs of a page.
+/// Maximum capacity reserved for docs of a page.
 const ROWS_ABOUT: usize = 1_001;
 
 /// Page of the drops list. It holds docs; rows are built when they are visited.
 pub struct DropsPage<'a> {
-    /// Newest drop date up to today; today without any, and in the view `today`.
+    /// Newest drop date up to today; today if there is none, and in the view `today`.
     pub date: Day,
     /// Number of names that pass the filter.
     pub total: u32,
@@ -39,7 +39,7 @@ pub struct DropsPage<'a> {
     index: &'a Index,
     day: Arc<DayIndex>,
     view: View,
-    /// In the order of the rows.
+    /// Places, in the order of the rows.
     places: Vec<u32>,
 }
 
@@ -66,8 +66,8 @@ impl DropsPage<'_> {
         tlds
     }
 
-    /// Returns the text that `render` makes of the TLDs of the view before other filters, sorted. It
-    /// is made once per view and cached for the day, except for sets of stages.
+    /// Returns the text that `render` creates from the sorted TLDs of the view before other
+    /// filters. It is created once per view and cached for the day, except for sets of stages.
     pub fn cached_tlds(
         &self,
         render: impl FnOnce(&mut dyn Iterator<Item = &str>) -> String,
@@ -99,7 +99,7 @@ impl Index {
     /// [`QueryError`]; does not happen with verified files.
     pub fn drops(&self, filter: &DropFilter, as_of: AsOf) -> Result<DropsPage<'_>, QueryError> {
         let day = self.day(as_of);
-        // One more, to know whether a page follows.
+        // One extra row shows whether a page follows.
         let take = (filter.limit as usize).saturating_add(1);
         let (mut places, total) = match self.layers() {
             [layer] => layer.best_docs(filter, &day.layers[0], take)?,
@@ -144,12 +144,13 @@ impl Index {
     /// Returns the places of the rows of [`Index::drops`], for [`Index::shape_drops`].
     ///
     /// # Errors
-    /// [`QueryError`], which does not occur in a verified generation.
+    /// [`QueryError`]; does not happen with verified files.
     pub fn drop_places(&self, filter: &DropFilter, as_of: AsOf) -> Result<Vec<u32>, QueryError> {
         Ok(self.drops(filter, as_of)?.places)
     }
 
-    /// As [`Index::drop_places`], without the drops that a list for internal use only reported first.
+    /// As [`Index::drop_places`], without the drops that were first reported by a list for internal
+    /// use only.
     ///
     /// # Errors
     /// As [`Index::drop_places`].
@@ -169,7 +170,7 @@ impl Index {
         Ok(places.skip(offset as usize).take(limit as usize).collect())
     }
 
-    /// Whether a drop may leave the server: a list that is not for internal use only reported it first.
+    /// Returns true if a drop may leave the server: its first list is not for internal use only.
     pub fn is_exported(&self, place: u32) -> bool {
         let (layer, doc) = self.doc_at(place);
         let first = layer.drops_by_rank.first_batches().number(doc);
@@ -182,8 +183,8 @@ impl Index {
         names.iter().filter_map(|name| self.place_of(name.as_str())).collect()
     }
 
-    /// Calls `visit` with places that [`Index::drop_places`] of this index returned, and the row of each
-    /// on a day.
+    /// Calls `visit` with places that [`Index::drop_places`] of this index returned, and the row of
+    /// each on the day.
     pub fn shape_drops(
         &self,
         places: &[u32],
@@ -209,19 +210,19 @@ impl Index {
 
     /// See [`Index::search_cost_us`].
     pub fn drops_cost_us(&self, filter: &DropFilter, as_of: AsOf) -> u32 {
-        // The divisors are names of the drop list per microsecond, as measured for most queries.
+        // The divisors are names of the drops list per microsecond, as measured for most queries.
         let listed = self.manifest().drops;
         let is_sorted = filter.sort != Sort::default();
         let known = self.known_total(filter, as_of).filter(|_| !is_sorted);
         let walked = known.map_or(listed, |total| {
-            // Estimated end of the page if matches are spread evenly.
+            // The estimated end of the page, if matches are spread evenly.
             let page = u64::from(filter.offset) + u64::from(filter.limit);
             let docs = u64::from(listed) * page / u64::from(total.max(1));
             u32::try_from(docs).unwrap_or(u32::MAX).min(listed)
         });
         let looked_at = walked / if filter.contains.is_some() { 6_000 } else { 50_000 };
         let sorted = if is_sorted { listed / 6_000 } else { 0 };
-        // All cores are other threads, for which an async thread must not wait.
+        // Work on all cores runs on other threads, for which an async thread must not wait.
         let is_plain = filter.common == Filter::default() && filter.contains.is_none();
         let has_pieces = || self.layers().iter().any(|layer| layer.drops_by_rank.has_pieces());
         let waits = if known.is_none() && !is_plain && has_pieces() { ALL_CORES_US } else { 0 };
@@ -230,7 +231,7 @@ impl Index {
         self.day_cost_us(as_of) + filter.limit + looked_at + sorted + texts + waits
     }
 
-    /// Returns the number of names that pass `filter`, if it was counted on this day.
+    /// Returns the number of names that pass `filter`, if they were already counted for this day.
     fn known_total(&self, filter: &DropFilter, as_of: AsOf) -> Option<u32> {
         let day = self.is_prepared(as_of).then(|| self.day(as_of))?;
         let totals = day.layers.iter().map(|layer| &layer.totals);
@@ -267,8 +268,8 @@ impl Layer {
         self.page(filter, day, 0, 0, &mut Vec::new())
     }
 
-    /// Appends up to `take` docs that pass `filter` from doc `from` and the offset on to `docs`. Returns the
-    /// number of all that pass, which is counted once a day.
+    /// Appends to `docs` up to `take` docs that pass `filter`, from doc `from` and the offset on.
+    /// Returns the number of all docs that pass, which is counted once per day.
     fn page(
         &self,
         filter: &DropFilter,
@@ -282,7 +283,7 @@ impl Layer {
         let wanted = Wanted { from, take, total: day.totals.get(key) };
         let page = drops_by_rank.page(filter, &day.stages, tlds, records, wanted, docs);
         let total = page.map_err(|source| self.query_error(source))?;
-        // A walk that was stopped gives no number.
+        // A walk that was stopped has no valid count.
         if wanted.total.is_none() && !budget::spent() {
             day.totals.keep(key, total);
         }
@@ -317,13 +318,13 @@ impl Layer {
 }
 
 impl Generation {
-    /// Returns the instant of the observation of the list that first had the drop.
+    /// Returns when the first list with the drop was observed.
     pub(super) fn listed_at(&self, doc: u32) -> UnixMs {
         let first_batches = self.drops_by_rank.first_batches();
         first_batches.observed(first_batches.number(doc))
     }
 
-    /// Loads what rows are made from.
+    /// Loads the data from which rows are built.
     fn prefetch_docs(&self, docs: &[u32]) {
         self.drops_by_rank.prefetch(docs);
         self.records.prefetch(docs);
@@ -343,7 +344,7 @@ impl Generation {
         text.extend([known.label, ".", known.tld]);
         let restored = Scorer::shared().restore(known, scratch);
         let Restored { dqs, signals, explanation, words, .. } = restored;
-        // Pieces without a word, or with other letters, are not words: `min_words` leaves them out.
+        // If `min_words` counts no words, the list is empty, even if some pieces are words.
         let none = Words::default();
         let words = if words == 0 { &none } else { &signals.words };
         debug_assert_eq!(
@@ -352,7 +353,7 @@ impl Generation {
             "{text}: the index and the scorer agree"
         );
         let drop = self.row_drop(doc);
-        // The column takes several reads.
+        // Reading the column takes several memory accesses.
         let length = match is_a_label(known.label) {
             true => self.drops_by_rank.length(doc),
             false => known.label.len() as u8,

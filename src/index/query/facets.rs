@@ -1,4 +1,4 @@
-//! Counts of the drops list by value. Each facet counts the names that pass all filters but its own.
+//! Counts of the drops list by value. Each facet counts the names that pass all filters except its own.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -22,12 +22,12 @@ use dropdex_query::filter::{DayRange, Filter};
 const VALUES_MAX: usize = 100;
 /// Docs that pass a filter, as a bitmap for each layer.
 type Matches = Vec<Vec<u64>>;
-/// Scores of one value.
+/// Number of scores that a facet value covers.
 const DQS_STEP: u32 = 10;
 
 impl Index {
-    /// Counts the values of each facet: at most 100, most frequent first. Without filters, they are
-    /// counted once a day and generation.
+    /// Counts the values of each facet, of which it returns the 100 most frequent, in that order.
+    /// Without filters, they are counted once per day and generation.
     ///
     /// # Errors
     /// [`QueryError`]; does not happen with verified files.
@@ -38,7 +38,7 @@ impl Index {
         as_of: AsOf,
     ) -> Result<Vec<Vec<FacetValue>>, QueryError> {
         let day = self.day(as_of);
-        // Facets without a filter of their own share the matches.
+        // Facets without their own filter share the matches.
         let mut shared: Option<Matches> = None;
         let mut counted = Vec::with_capacity(facets.len());
         for &facet in facets {
@@ -89,7 +89,7 @@ impl Index {
         self.frequent(facet, &counts)
     }
 
-    /// Returns the most frequent values, by value among equals.
+    /// Returns the most frequent values; ties are ordered by value.
     fn frequent(&self, facet: Facet, counts: &[u32]) -> Vec<FacetValue> {
         let mut by_value: Vec<(usize, u32)> = match facet {
             Facet::Dqs => {
@@ -158,19 +158,19 @@ fn without(filter: &DropFilter, facet: Facet) -> DropFilter {
     filter
 }
 
-/// Returns true if only the view filters.
+/// Returns true if the filter has no condition except the view.
 fn is_view(filter: &DropFilter) -> bool {
     filter.contains.is_none() && filter.common == Filter::default()
 }
 
-/// Counts the matches by `number`, which is below `numbers`.
+/// Counts the matches by `number`, which returns values below `numbers`.
 fn count(matches: &[u64], numbers: usize, number: impl Fn(usize) -> usize) -> Vec<u32> {
     let mut counts = vec![0; numbers];
     docs_of(0, matches, |doc| counts[number(doc as usize)] += 1);
     counts
 }
 
-/// Counts the matches by score: docs of one are neighbours.
+/// Counts the matches by score; docs of the same score are neighbours.
 fn count_scores(matches: &[u64], docs: impl Fn(Dqs) -> Range<u32>) -> Vec<u32> {
     let before = |doc: u32| {
         let (word, rest) = (doc as usize / 64, doc % 64);

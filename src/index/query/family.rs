@@ -90,7 +90,7 @@ impl Index {
     }
 }
 
-/// Returns labels without the hyphens of a label, or with one more; then its plurals and singulars.
+/// Returns the label without its hyphens, or with one more hyphen; then its plurals and singulars.
 fn variants(label: &str) -> Vec<(VariantKind, String)> {
     let mut variants = Vec::new();
     if label.contains('-') {

@@ -1,5 +1,5 @@
-//! An index in memory: its layers, the data of a day, and the columns of a name. The other modules of
-//! the folder answer queries from each layer and merge what they find.
+//! An index in memory: its layers, the data of a day, and the columns of a name. The other modules
+//! of the folder run queries on each layer and merge the results.
 
 use std::cell::Cell;
 use std::ops::{ControlFlow, Deref, Range};
@@ -37,29 +37,29 @@ use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
-/// An index in memory: a generation, and a small one on it if lists extended it. Results are the
-/// same for both.
+/// An index in memory: a generation, or a base and the delta that extends it. Results are the same
+/// for both.
 pub struct Index {
     /// Manifest of the newest generation.
     manifest: Manifest,
-    /// Oldest first, one or more. A name is visible in one of them.
+    /// One or two layers, oldest first. A name is visible in one of them.
     layers: Vec<Layer>,
-    /// Every TLD, and the number that each layer gives it.
+    /// Every TLD, with its number in each layer.
     tlds: SharedTlds,
-    /// Newest first.
+    /// Cached days, newest first.
     days: ArcSwap<Vec<Arc<DayIndex>>>,
     making_day: Mutex<()>,
 }
 
-/// A generation with the names of it that are visible. The others are in a newer layer again.
+/// A generation with its visible names. The others are in a newer layer again.
 pub struct Layer {
     generation: Arc<Generation>,
-    /// `None` if all names are visible.
+    /// Hidden names; `None` if all names are visible.
     hidden: Option<Hidden>,
-    /// Place of its first doc and ordinal of its first name among those of all layers.
+    /// Place of its first doc, and ordinal of its first name, among those of all layers.
     first_place: u32,
     first_ordinal: u32,
-    /// See [`Layer::newest_list`].
+    /// Cache of [`Layer::newest_list`].
     newest_lists: OnceLock<Vec<Option<UnixMs>>>,
 }
 
@@ -70,14 +70,14 @@ pub struct Generation {
     /// All names, and their Unicode forms.
     pub(crate) names: Names,
     pub(crate) idn: IdnNames,
-    /// Grams of all names, unless they were left out.
+    /// Grams of all names, if the generation has them.
     pub(crate) grams: Option<NameGrams>,
     /// Rank keys in name order, and by TLD.
     pub(crate) ranks: RankTable,
     pub(crate) by_tld: Arc<ByTld>,
     /// Dropped names in name order.
     pub(crate) drops_by_name: DropsByName,
-    /// Drops before the latest.
+    /// Earlier drops of names.
     pub(crate) drop_history: DropHistory,
     /// Dropped names in rank order, and their records.
     pub(crate) drops_by_rank: DropsByRank,
@@ -95,13 +95,13 @@ impl Deref for Layer {
 /// Data of one day, since stages change at 00:00 UTC.
 pub(crate) struct DayIndex {
     pub(crate) as_of: AsOf,
-    /// By layer.
+    /// Stages by layer.
     pub(crate) layers: Vec<LayerDay>,
-    /// See [`crate::DropsPage::cached_tlds`].
+    /// Cache of [`crate::DropsPage::cached_tlds`].
     pub(super) tld_texts: [OnceLock<String>; View::EVERY.len()],
-    /// Counts by facet of each of [`View::EVERY`] without filters, made on first use.
+    /// Counts by facet of each of [`View::EVERY`] without filters, computed on first use.
     facets: [FacetCounts; View::EVERY.len()],
-    /// Computed when a page first needs it.
+    /// The summary, computed when a page first needs it.
     pub(crate) summary: OnceLock<DaySummary>,
 }
 
@@ -113,10 +113,10 @@ pub(crate) struct LayerDay {
     pub(super) totals: Totals,
 }
 
-/// Values of each facet, in the order of [`Facet::ALL`].
+/// The values of each facet, in the order of [`Facet::ALL`].
 pub(super) type FacetCounts = [OnceLock<Vec<FacetValue>>; Facet::ALL.len()];
 
-/// Columns of one name.
+/// The columns of one name.
 #[derive(Clone, Copy)]
 pub(crate) struct NameRow {
     pub(crate) dqs: Dqs,
@@ -124,7 +124,7 @@ pub(crate) struct NameRow {
     /// TLD number.
     pub(crate) tld: u16,
     pub(crate) drop: Option<RowDrop>,
-    /// Never dropped, and registered according to the lists.
+    /// Whether the name never dropped and is registered according to the lists.
     pub(crate) registered: bool,
 }
 
@@ -133,7 +133,7 @@ pub(crate) struct NameRow {
 pub(crate) struct RowDrop {
     pub(crate) doc: u32,
     pub(crate) date: Day,
-    /// Effective.
+    /// Effective release.
     pub(crate) release: Day,
     pub(crate) registered_again: bool,
 }
@@ -149,7 +149,7 @@ pub(crate) struct RowBuffers {
 }
 
 thread_local! {
-    /// One per thread; taken out while rows are built.
+    /// Buffers of the thread, which are taken out while rows are built.
     static BUFFERS: Cell<RowBuffers> = Cell::default();
 }
 
@@ -168,11 +168,11 @@ impl Index {
         Index::of_layers(manifest, vec![Layer::new(generation)])
     }
 
-    /// Creates the index of `delta` on the generation that it extends: names of `base` whose label `delta`
-    /// has are hidden.
+    /// Creates the index of `delta` on the generation that it extends. Names of `base` whose label
+    /// is in `delta` are hidden.
     ///
     /// # Errors
-    /// The two do not hold the names that the manifest of `delta` counts.
+    /// The number of visible names differs from the manifest of `delta`.
     pub(crate) fn extended(
         base: Arc<Generation>,
         delta: Generation,
@@ -185,7 +185,7 @@ impl Index {
         let fits = visible(all.names, counts.names, own.names) == Some(manifest.names)
             && visible(all.dropped, counts.dropped, own.dropped) == Some(manifest.dropped)
             && visible(all.drops, counts.drops, own.drops) == Some(manifest.drops);
-        // Ordinals and places of all layers are numbered together, hidden ones included.
+        // Ordinals and places of all layers are numbered consecutively, including hidden ones.
         if !fits || all.names.checked_add(own.names).is_none() {
             let what = format!("does not fit {}, which it extends", all.generation);
             return Err(GenerationError::malformed(
@@ -216,8 +216,8 @@ impl Index {
         &self.manifest
     }
 
-    /// Returns for every list, oldest first, the day it was ingested and how many latest drops it
-    /// reported first. Counted on each call: some milliseconds for ten million drops.
+    /// Returns for every list, oldest first, the day of ingestion and how many latest drops it
+    /// reported first. Counting takes a few milliseconds for ten million drops on each call.
     pub fn lists(&self) -> Vec<(Day, u32)> {
         let mut all = Vec::new();
         for layer in &self.layers {
@@ -237,8 +237,8 @@ impl Index {
         known.checked_sub(1).map(|at| dates[at])
     }
 
-    /// Computes the stages of a day unless they are cached. The first query of the day would
-    /// otherwise wait: milliseconds for a million drops.
+    /// Computes the stages of a day unless they are cached. Otherwise the first query of the day
+    /// would wait for that, some milliseconds per million drops.
     pub fn prepare(&self, as_of: AsOf) {
         self.day(as_of);
     }
@@ -265,7 +265,7 @@ impl Index {
         day
     }
 
-    /// Estimates the time to compute a day that is not cached.
+    /// Estimates the time that computing a day takes, if it is not cached.
     pub(crate) fn day_cost_us(&self, as_of: AsOf) -> u32 {
         if self.is_prepared(as_of) { 0 } else { self.manifest.dropped / 10 }
     }
@@ -296,7 +296,7 @@ impl Index {
         (&self.layers[layer], doc)
     }
 
-    /// As [`Index::doc_at`], with the position of the layer.
+    /// As [`Index::doc_at`], but also returns the position of the layer.
     pub(crate) fn layer_at(&self, place: u32) -> (usize, u32) {
         let layer = self.layers.iter().rposition(|layer| layer.first_place <= place);
         let layer = layer.expect("the first place is 0");
@@ -308,14 +308,15 @@ impl Index {
         self.layers.iter().find(|layer| Arc::ptr_eq(&layer.generation, &other.generation))
     }
 
-    /// Returns the layer of the name at an ordinal among those of all layers, and its ordinal there.
+    /// Returns the layer of the name at an ordinal among those of all layers, and its ordinal
+    /// within the layer.
     pub(crate) fn name_at(&self, ordinal: u32) -> (&Layer, u32) {
         let layer = self.layers.iter().rfind(|layer| layer.first_ordinal <= ordinal);
         let layer = layer.expect("the first ordinal is 0");
         (layer, ordinal - layer.first_ordinal)
     }
 
-    /// Returns when the newest list was observed that was the first with a drop under a TLD.
+    /// Returns the observation time of the newest list that was the first with some drop under a TLD.
     pub(super) fn newest_list(&self, tld: &str) -> Option<UnixMs> {
         let newest = |layer: &Layer| layer.newest_list(layer.tlds.find(tld)?);
         self.layers.iter().filter_map(newest).max()
@@ -334,7 +335,7 @@ impl Index {
         Some(layer.first_place + drops.doc(drops.place(ordinal)?))
     }
 
-    /// Returns the layer in which a canonical name is visible, and its ordinal there.
+    /// Returns the layer in which a canonical name is visible, and its ordinal within the layer.
     pub(crate) fn find(&self, name: &str) -> Option<(&Layer, u32)> {
         self.layers.iter().rev().find_map(|layer| Some((layer, layer.names.find(name)?)))
     }
@@ -414,8 +415,8 @@ impl Generation {
         Hidden::new(&names, orders, self.tlds.len(), self.drops_by_rank.len())
     }
 
-    /// Returns ordinal and TLD number of each name that has the label of one of `names` of `others`, except
-    /// the label of the name before them.
+    /// Returns ordinal and TLD number of each own name whose label occurs in the range `names` of
+    /// `others`. The label of the name before that range is skipped.
     fn names_with_labels(&self, others: &Names, names: Range<u32>) -> Vec<(u32, u16)> {
         let (mut found, mut last) = (Vec::new(), Vec::new());
         if let Some(before) = names.start.checked_sub(1) {
@@ -465,7 +466,7 @@ impl Generation {
     }
 
     pub(crate) fn row_drop(&self, doc: u32) -> RowDrop {
-        let day = |raw| Day::from_raw(raw).expect("names that dropped have their days");
+        let day = |raw| Day::from_raw(raw).expect("dropped names have days");
         RowDrop {
             doc,
             date: day(self.drops_by_rank.drop_date(doc)),
@@ -554,7 +555,7 @@ impl DayIndex {
     }
 }
 
-/// Names per parallel task. Small tables have several in tests.
+/// Names per parallel task. Small in tests, so that small tables have several tasks.
 const NAMES_PER_PIECE: u32 = if cfg!(debug_assertions) { 1 << 2 } else { 1 << 12 };
 /// Cached days: today, and the day before or after around midnight.
 const DAYS_KEPT: usize = 2;

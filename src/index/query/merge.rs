@@ -1,4 +1,4 @@
-//! Merges results of several layers that are in one order.
+//! Merges sorted results of several layers.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! Queries: [`index::Index`] and, by kind of query, what it returns. A query asks each layer of the index
-//! and merges what they find.
+//! Queries: [`index::Index`], and a module for each kind of query. A query searches each layer of
+//! the index and merges the results.
 
 pub mod appraise;
 pub mod dossier;

@@ -1,4 +1,4 @@
-//! Overview of a day for pages.
+//! The overview of a day, for pages.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct CountedTld<'a> {
     pub names: u32,
     /// Names on the drops list by stage, in the order of [`Stage::ALL`].
     pub stages: [u32; Stage::ALL.len()],
-    /// When the newest list was observed that was the first with a drop under the TLD.
+    /// Observation time of the newest list that was the first with some drop under the TLD.
     pub newest_list: Option<UnixMs>,
 }
 
@@ -44,7 +44,7 @@ impl Overview<'_> {
         counted.map(|&(tld, count)| (self.index.tlds().name(tld), count))
     }
 
-    /// Returns every TLD of the data, in no order.
+    /// Returns every TLD of the data, in no particular order.
     pub fn all_tlds(&self) -> impl Iterator<Item = CountedTld<'_>> {
         let tlds = self.index.tlds();
         let stages = Stage::ALL.map(|stage| {

@@ -1,5 +1,5 @@
-//! Data of names for pages, beyond the API: lifecycle in any stage, reasons of the score, and the
-//! same label in other TLDs.
+//! Data of names for pages, beyond that of the API: lifecycle in any stage, reasons for the score,
+//! and the same label in other TLDs.
 
 use crate::columns::drop_history::EarlierDrop;
 use crate::columns::names::NameBuf;
@@ -65,8 +65,8 @@ impl Index {
         (drop, layer.drop_history.before_latest(ordinal).collect())
     }
 
-    /// Returns the names with the label of `name` in other TLDs, those in the TLDs that matter most to a
-    /// buyer first and at most `limit`, and their total number.
+    /// Returns up to `limit` names with the label of `name` in other TLDs, those in the TLDs that
+    /// matter most to buyers first, and their total number.
     pub fn siblings(&self, name: &DomainName, as_of: AsOf, limit: usize) -> (Vec<Sibling>, u32) {
         let layer = self.layer_of(name.label());
         let range = layer.names.label_range(name.label());
@@ -95,7 +95,7 @@ impl Index {
     }
 }
 
-/// Rank of a TLD among those of one label: com, net, org, countries, others.
+/// Returns the rank of a TLD among those of one label: com, net, org, countries, others.
 fn tld_place(tld: &str) -> u8 {
     match tld {
         "com" => 0,

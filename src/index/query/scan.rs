@@ -1,9 +1,9 @@
-//! Searches with conditions that no table answers: the names of a prefix, or all names, are
-//! examined one by one. In: the positions of the names that match the prefix, and the filter. Out:
-//! ordinals of one page, best first, and the number of matches.
+//! Searches with conditions that have no table: the names of a prefix, or all names, are examined
+//! one by one. In: the positions of the names that match the prefix, and the filter. Out: ordinals
+//! of one page, best first, and the number of matches.
 //!
-//! Conditions on a drop are checked only for names that dropped: in bulk for a wide range, as the
-//! drops list does, and one by one for a narrow one. All other conditions walk the names in order,
+//! Conditions on a drop are checked only for names that dropped: in bulk for a wide range, as in
+//! the drops list, and one by one for a narrow one. All other conditions walk the names in order,
 //! which decodes each label once; blocks without a passing score and length are skipped.
 
 use std::cell::Cell;
@@ -27,17 +27,18 @@ use dropdex_query::filter::DropConditions;
 
 /// Names between two checks of the time budget.
 const NAMES_PER_LOOK: usize = 1 << 12;
-/// Names in a range from which on it takes less time to compile texts than to find them one by one.
+/// Minimum names in a range for which compiling the texts takes less time than searching for them
+/// one by one.
 const MANY_NAMES: usize = if SMALL { 1 << 6 } else { 1 << 16 };
 /// Names that one core examines before it takes the next piece.
 const PIECE_NAMES: u32 = if SMALL { 1 << 9 } else { 1 << 16 };
-/// The same if grams leave few of them.
+/// The same if grams leave only few names.
 const PIECE_NAMES_NARROWED: u32 = if SMALL { 1 << 10 } else { 1 << 20 };
-/// Small tables take every path in tests.
+/// Small in tests, so that small tables take every path.
 const SMALL: bool = cfg!(debug_assertions);
-/// Dropped names in a range from which on all of the drops list is filtered at once.
+/// Minimum dropped names in a range for which the whole drops list is filtered at once.
 const WIDE: usize = if SMALL { 1 << 6 } else { 1 << 12 };
-/// Cost of scoring a name, in names that are examined in the same time.
+/// Cost of scoring a name, as the number of names that are examined in the same time.
 const NAMES_SCORED: usize = 64;
 
 impl Layer {
@@ -96,11 +97,11 @@ impl Layer {
     }
 }
 
-/// Consecutive names with the same non-matching prefix after which the other names with that prefix
-/// are skipped. Finding the end of a prefix takes as long as reading some names.
+/// Consecutive names with the same non-matching prefix after which the rest with that prefix is
+/// skipped. Finding the end of a prefix takes as long as reading several names.
 const DEAD_NAMES: u32 = 32;
 
-/// Consecutive names with a prefix that excludes matches.
+/// A run of consecutive names with a prefix that excludes matches.
 #[derive(Default)]
 struct Dead {
     prefix: Vec<u8>,
@@ -109,10 +110,10 @@ struct Dead {
 
 impl Dead {
     /// Counts a name that did not match because of its first `len` bytes. Returns the prefix whose
-    /// names are to be skipped.
+    /// names the walk should skip, if any.
     fn prefix(&mut self, label: &[u8], len: Option<usize>) -> Option<&[u8]> {
         let prefix = &label[..len?];
-        // A-labels are matched in Unicode, with any prefix.
+        // A-labels are matched in their Unicode form, which may have any prefix.
         if A_LABEL.as_bytes().starts_with(prefix) {
             return None;
         }
@@ -125,26 +126,26 @@ impl Dead {
     }
 }
 
-/// Matches found so far by all pieces of a range.
+/// The matches that all pieces of a range have found so far.
 struct Found {
     names: AtomicU32,
     /// Worst key that still changes the result.
     worst: AtomicU16,
 }
 
-/// Filter of a search, resolved.
+/// The resolved filter of a search.
 struct Scan<'a> {
     index: &'a Layer,
     day: &'a LayerDay,
     name: NameChecks,
-    /// Texts that labels need, for a wide range, and where their parts occur.
+    /// For a wide range, the texts that labels must contain, and the blocks with their grams.
     needles: Option<Needles>,
     grams: Option<GramPlan<'a>>,
     /// Conditions on a drop.
     drop: Option<DropChecks<'a>>,
-    /// Bits of the stage codes of the view.
+    /// Mask of the stage codes of the view.
     codes: Option<u8>,
-    /// Docs of the drops list that pass, for a wide range.
+    /// For a wide range, the docs of the drops list that pass.
     listed: Option<Vec<u64>>,
 }
 
@@ -165,7 +166,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Offers all names in the range of the prefix: a wide one on all cores.
+    /// Offers all names in the range of the prefix, using all cores for a wide range.
     fn offer_names(&self, filter: &SearchFilter, matches: &Matches, best: &mut TopHits<'_>) {
         let so_far = Found { names: AtomicU32::new(0), worst: AtomicU16::new(u16::MAX) };
         let ranges = self.starting(filter, matches.names.clone());
@@ -188,13 +189,13 @@ impl Scan<'_> {
         found.into_iter().for_each(|parts| best.absorb(parts));
     }
 
-    /// The ranges of `names` whose labels can start as the filter wants, in order.
+    /// Returns the ranges of `names`, in order, whose labels can start as the filter requires.
     fn starting(&self, filter: &SearchFilter, names: Range<u32>) -> Vec<Range<u32>> {
         let starts = &filter.common.label.starts;
         if starts.is_empty() {
             return vec![names];
         }
-        // Texts belong to the Unicode form, which cannot be searched in A-labels.
+        // Texts refer to the Unicode form, which cannot be searched in A-labels.
         let texts = starts.iter().map(|text| text.as_str()).chain([A_LABEL]);
         let ranges = texts.map(|text| self.index.names.range(text.as_bytes()));
         let mut ranges: Vec<Range<u32>> = ranges
@@ -202,7 +203,7 @@ impl Scan<'_> {
             .filter(|range| !range.is_empty())
             .collect();
         ranges.sort_unstable_by_key(|range| range.start);
-        // One text can start another.
+        // One text can be the start of another.
         ranges.dedup_by(|next, before| {
             let is_joined = next.start <= before.end;
             if is_joined {
@@ -213,7 +214,7 @@ impl Scan<'_> {
         ranges
     }
 
-    /// Offers names of a piece.
+    /// Offers the names of a piece.
     fn offer_piece(
         &self,
         names: Range<u32>,
@@ -228,8 +229,8 @@ impl Scan<'_> {
         };
         let keys = self.index.ranks.keys();
         let mut scratch = Scratch::default();
-        // Once there are more matches than are counted, only better ones than those found are read,
-        // by this piece or by another.
+        // Once the matches exceed the maximum that is counted, only names are read that are better
+        // than those that any piece has found.
         let worst = Cell::new(u16::MAX);
         let is_needed = |key: u16| key <= worst.get() && self.name.key_passes(key);
         let (looked, is_spent) = (Cell::new(0), Cell::new(false));
@@ -245,7 +246,7 @@ impl Scan<'_> {
                 }
                 worst.set(so_far.worst.load(Ordering::Relaxed));
                 let keys = &keys[block.start as usize..block.end as usize];
-                // The compiler compares eight keys at once here, which `any` prevents.
+                // The compiler vectorises this loop over eight keys, but not `any`.
                 let best = keys.iter().fold(u16::MAX, |best, &key| best.min(key));
                 !is_spent.get() && best <= worst.get() && keys.iter().any(|&key| is_needed(key))
             },
@@ -312,7 +313,7 @@ impl Scan<'_> {
     }
 
     fn doc_passes(&self, doc: u32) -> bool {
-        // Names registered again are on no list.
+        // Names registered again are not on the drops list.
         if let Some(listed) = self.listed.as_ref().filter(|_| doc < self.index.drops_by_rank.len())
         {
             return has_doc(listed, doc);
@@ -328,8 +329,8 @@ impl Scan<'_> {
             && self.name.spread_passes(|| self.index.names.label_range(label).len())
     }
 
-    /// Whether the traits that the scorer reads from a name pass. Features of a dropped name are
-    /// stored; any other name is scored, and counts as [`NAMES_SCORED`] in `names`.
+    /// Returns true if the traits that the scorer reads from a name pass. Features of a dropped
+    /// name are stored; any other name is scored, and counts as [`NAMES_SCORED`] in `names`.
     fn traits_pass(
         &self,
         ordinal: u32,

@@ -1,11 +1,11 @@
-//! Search queries: picks the order that answers a query, and builds the page from its matches.
+//! Search queries: picks the order for a query, and builds the page from its matches.
 //!
 //! In: the positions of names that match a prefix ([`Matches`]), and the filter. Out: ordinals of
 //! one page, best first, and the number of matches. The text of names is not read.
 //!
 //! Results are sorted by whole match, rank key, ordinal. In each of four orders the matches are a
-//! single range: all names, all names by TLD, dropped names, dropped names by TLD. Names that match by their
-//! Unicode form are one range of the same orders of these forms.
+//! single range: all names, all names by TLD, dropped names, dropped names by TLD. Names that match
+//! by their Unicode form are a range in the same four orders of these forms.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -34,18 +34,18 @@ pub struct SearchColumns<'a> {
     pub names: &'a RankTable,
     /// All names by TLD.
     pub by_tld: &'a ByTld,
-    /// The names that dropped.
+    /// Dropped names.
     pub dropped: &'a DropsByName,
     /// Names with an A-label.
     pub idn: IdnOrders<'a>,
-    /// Names that a search must leave out.
+    /// Names that a search must omit.
     pub hidden: Option<&'a Hidden>,
 }
 
 /// One page of matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchHits {
-    /// Best first.
+    /// Ordinals, best first.
     pub hits: Vec<SearchHit>,
     /// Number of matches: exact up to [`SEARCH_TOTAL_MAX`], one more above it.
     pub total: u32,
@@ -54,7 +54,7 @@ pub struct SearchHits {
 /// A match. Matches sort like results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SearchHit {
-    /// Matches in part only.
+    /// Whether only a part matches.
     pub is_part: bool,
     /// Rank key.
     pub key: u16,
@@ -63,18 +63,18 @@ pub struct SearchHit {
 
 /// Page of search results. It holds ordinals; rows are built when they are visited.
 pub struct SearchPage<'a> {
-    /// Number of matches, at most [`SEARCH_TOTAL_MAX`].
+    /// Number of matches, up to [`SEARCH_TOTAL_MAX`].
     pub total: u32,
-    /// There are more than `total`.
+    /// Whether there are more than `total`.
     pub capped: bool,
     index: &'a Index,
     as_of: AsOf,
-    /// Among the names of all layers, best first.
+    /// Ordinals among the names of all layers, best first.
     ordinals: Vec<u32>,
 }
 
 impl SearchPage<'_> {
-    /// Rows on the page.
+    /// Returns the number of rows on the page.
     pub fn count(&self) -> u32 {
         self.ordinals.len() as u32
     }
@@ -109,7 +109,7 @@ impl SearchPage<'_> {
 }
 
 impl Index {
-    /// Returns a page of names with a prefix: whole matches first, then best first.
+    /// Returns a page of the names with a prefix: whole matches first, then best first.
     pub fn search(&self, filter: &SearchFilter, as_of: AsOf) -> SearchPage<'_> {
         let day = self.day(as_of);
         let found =
@@ -123,7 +123,8 @@ impl Index {
         }
     }
 
-    /// Calls `visit` with the names of the page of a prefix alone, best first, without counting them.
+    /// Calls `visit` with the names of the page of a search that has only a prefix, best first,
+    /// without counting matches.
     pub fn suggest(&self, filter: &SearchFilter, mut visit: impl FnMut(&str)) {
         let Some(prefix) = &filter.prefix else { return };
         let found =
@@ -143,12 +144,13 @@ impl Index {
 
     /// Estimates the microseconds of a search, to decide whether it may run on an async thread.
     pub fn search_cost_us(&self, filter: &SearchFilter, as_of: AsOf) -> u32 {
-        // Deep pages are sorted and rows are built; everything else is fast, except scans.
+        // Sorting deep pages and building rows take time; everything else is fast, except scans.
         let scan = if filter.is_basic() { 0 } else { SCAN_US };
         self.day_cost_us(as_of) + filter.limit + filter.offset / 20 + scan
     }
 
-    /// Returns a page of what `find` finds in the layers, with ordinals among the names of all.
+    /// Returns a page of the matches that `find` returns for each layer, with ordinals among the
+    /// names of all layers.
     fn best_of_layers(
         &self,
         filter: &SearchFilter,
@@ -180,7 +182,7 @@ impl Index {
         SearchHits { hits, total }
     }
 
-    /// Returns the layers with those of `ordinals` that are in each.
+    /// Returns each layer with its part of `ordinals`.
     fn names_by_layer<'a>(
         &'a self,
         ordinals: &'a [u32],
@@ -210,14 +212,14 @@ impl Layer {
         }
     }
 
-    /// Finds the best names of a prefix alone, without counting them.
+    /// Finds the best names of a search that has only a prefix, without counting matches.
     fn suggest(&self, filter: &SearchFilter, prefix: &str) -> SearchHits {
         let matches = idn::matches(&self.names, &self.idn, prefix);
         let parts = self.search_columns();
         let keys = KeyFilter::new(&filter.common);
         let all = Narrowed { parts: &parts, keys, tlds: None, view: None };
         with_top_hits(filter, |mut best| {
-            // Behaves as if more were found than are counted.
+            // This behaves as if the maximum count was exceeded.
             best.total = SEARCH_TOTAL_MAX + 1;
             all.find(&matches, best)
         })
@@ -273,16 +275,16 @@ impl Layer {
     }
 }
 
-/// Candidate: [`PART`], key, [`BESIDE`] and a place or ordinal. Numbers sort like results, except
-/// that names of one key sort by ordinal.
+/// A candidate: [`PART`], key, [`BESIDE`], and a place or ordinal. Candidates sort like results,
+/// except that names of one key sort by ordinal.
 type Candidate = u64;
-/// Candidates between two trims, beside a share of the page.
+/// Candidates between two trims, in addition to a share of the page.
 const TRIM_STEP: usize = 64;
 /// Estimated microseconds of a scan: enough for a worker thread.
 const SCAN_US: u32 = 10_000;
-/// Set for names that match only in part.
+/// Bit of names that match only in part.
 const PART: Candidate = 1 << 49;
-/// Set if the low half is an ordinal instead of a place in the queried order.
+/// Bit of candidates whose low half is an ordinal instead of a place in the queried order.
 const BESIDE: Candidate = 1 << 32;
 
 /// Returns the part of a candidate that sorts before ordinals.
@@ -295,7 +297,7 @@ fn candidate(key: u16, low: u32) -> Candidate {
 }
 
 thread_local! {
-    /// Buffer of candidates; deep pages have many.
+    /// Buffer of candidates, of which deep pages have many.
     static HITS: RefCell<Vec<Candidate>> = RefCell::default();
 }
 
@@ -339,13 +341,13 @@ pub(super) fn with_top_hits<T>(filter: &SearchFilter, find: impl FnOnce(TopHits<
     found
 }
 
-/// Filter of a search, resolved to numbers.
+/// The filter of a search, resolved to numbers.
 struct Narrowed<'a> {
     parts: &'a SearchColumns<'a>,
     keys: KeyFilter,
-    /// `None` for all.
+    /// TLD numbers; `None` for all.
     tlds: Option<&'a [u16]>,
-    /// The part of the pipeline, with the stages of the day.
+    /// The view, with the stages of the day.
     view: Option<(View, &'a StagedDrops)>,
 }
 
@@ -447,7 +449,7 @@ impl Narrowed<'_> {
     }
 }
 
-/// Range of places that match, and the whole matches among them.
+/// The range of places that match, and the whole matches among them.
 struct Spans {
     all: Range<u32>,
     whole: Range<u32>,
@@ -460,7 +462,7 @@ impl Spans {
         Spans { all: all.clone(), whole }
     }
 
-    /// Maps the places to another order in which they stay a range.
+    /// Maps the places to another order, in which they are also a range.
     fn map(&self, places: impl Fn(Range<u32>) -> Range<u32>) -> Spans {
         let all = places(self.all.clone());
         if self.whole.is_empty() || all.is_empty() {
@@ -470,7 +472,7 @@ impl Spans {
     }
 }
 
-/// Best candidates so far, and the number of matches.
+/// The best candidates so far, and the number of matches.
 pub(super) struct TopHits<'a> {
     hits: &'a mut Vec<Candidate>,
     offset: usize,
@@ -478,9 +480,9 @@ pub(super) struct TopHits<'a> {
     /// Number of candidates at which the worst of the best is determined.
     trim_at: usize,
     total: u32,
-    /// Part matches with a worse key are not among the best.
+    /// Partial matches with a worse key are not among the best.
     worst: u16,
-    /// Enough whole matches were found.
+    /// Whether enough whole matches were found.
     full: bool,
 }
 
@@ -506,7 +508,7 @@ impl TopHits<'_> {
         self.take_with(order, spans, filter, Ties::All, low);
     }
 
-    /// Adds the matches of `order` in `spans`; `low` makes the lower part of a candidate of a place.
+    /// Adds the matches of `order` in `spans`; `low` converts a place to the lower part of a candidate.
     fn take_with<C: Column>(
         &mut self,
         order: Order<'_, C>,
@@ -540,14 +542,14 @@ impl TopHits<'_> {
     fn trim_if_long(&mut self) {
         if self.hits.len() >= self.trim_at {
             self.trim();
-            // Candidates of one key are all kept, so the steps grow with them.
+            // All candidates of one key are kept, so the steps grow with them.
             let step = (self.wanted() / 4).max(self.hits.len() / 2);
             self.trim_at = self.hits.len() + step + TRIM_STEP;
         }
     }
 
-    /// Returns the worst key that still changes the result once `found` matches are known. Names
-    /// that match as a whole always change it.
+    /// Returns the worst key that still changes the result once `found` matches are known. Whole
+    /// matches always change it.
     pub(super) fn worst_needed(&self, found: u32) -> u16 {
         match found > SEARCH_TOTAL_MAX {
             true => self.worst,
@@ -561,7 +563,7 @@ impl TopHits<'_> {
         (self.total, self.hits.clone())
     }
 
-    /// Adds what another list has, whose matches are others.
+    /// Adds the matches of another list, which are distinct from these.
     pub(super) fn absorb(&mut self, (total, hits): (u32, Vec<Candidate>)) {
         self.total = self.total.saturating_add(total);
         self.hits.extend(hits);
@@ -598,8 +600,8 @@ impl TopHits<'_> {
         if self.hits.len() <= self.offset {
             return SearchHits { hits: Vec::new(), total };
         }
-        // Ordinals are expensive: only candidates with the keys of the page are resolved and
-        // sorted.
+        // Computing ordinals is expensive, so only candidates with the keys of the page are
+        // resolved and sorted.
         let (_, &mut first, _) = self.hits.select_nth_unstable(self.offset);
         let before = self.hits.iter().filter(|&&hit| group(hit) < group(first)).count();
         self.hits.retain(|&hit| group(hit) >= group(first));
@@ -633,20 +635,20 @@ mod tests {
 
     const TLDS: u32 = 40;
 
-    /// Names without text, with their columns.
+    /// Names with their columns, but without text.
     struct World {
         table: Table,
         names: RankTable,
         by_tld: ByTld,
         dropped: DropsByName,
         day: StagedDrops,
-        /// Ordinals in the order of their Unicode forms.
+        /// Ordinals, in the order of their Unicode forms.
         aliases: Vec<u32>,
         idn_ranks: RankTable,
         idn_by_tld: ByTld,
-        /// Every tenth name, in some of the test cases.
+        /// Hidden names: every tenth name, in some of the test cases.
         hidden: Option<Hidden>,
-        /// Key, TLD and stage code of each name, by ordinal.
+        /// Returns key, TLD and stage code of each name, by ordinal.
         rows: Vec<(u16, u16, Option<u8>)>,
     }
 
@@ -678,7 +680,7 @@ mod tests {
         let (keys, tlds) = (column(|part| &part.key), column(|part| &part.tld));
         let mut docs: Vec<u32> = (0..table.dropped()).collect();
         (1..docs.len()).for_each(|at| docs.swap(at, random.below(at as u32 + 1) as usize));
-        // Registered again, or a stage, some of them from today.
+        // The code is 0 (registered again) or a stage, some with the bit of names that dropped today.
         let code = |random: &mut Random| match random.below(5) {
             4 => 0,
             stage => 1 << stage | u8::from(random.below(9) == 0) << 4,
@@ -739,7 +741,7 @@ mod tests {
             search(&self.parts(), matches, filter, &self.day, &self.table.tlds)
         }
 
-        /// Answers by a scan of all names.
+        /// Computes the result by a scan of all names.
         fn slow(&self, matches: &Matches, filter: &SearchFilter) -> SearchHits {
             let named = matches.names.clone().map(|at| (at, matches.whole.contains(&at)));
             let aliased = matches.aliases.clone().map(|place| {
@@ -788,7 +790,7 @@ mod tests {
             }
             let aliases = random.range(self.aliases.len() as u32);
             let whole_aliases = within(random, &aliases);
-            // A name is found once beside the range: by an alias, or otherwise.
+            // Outside the range, a name is found only once: as an alias, or otherwise.
             let mut others: Vec<(u32, bool)> = (0..self.rows.len() as u32)
                 .filter(|_| random.below(2_000) == 0)
                 .map(|ordinal| (ordinal, ordinal % 3 == 0))
@@ -822,7 +824,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_looking_at_every_name_finds() {
+    fn results_are_those_of_a_scan() {
         let mut random = Random(0x5eed);
         for sizes in [&[][..], &[1], &[64, 0, 448], &[700, 5_000], &[30_000, 120_000, 3]] {
             let world = world(&mut random, sizes);

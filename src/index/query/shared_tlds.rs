@@ -3,20 +3,20 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Every TLD of an index under a number of its own, most names first, then by name.
+/// Every TLD of an index with its own number; most names first, then by name.
 pub struct SharedTlds {
     names: Vec<String>,
     /// Visible names by number.
     counts: Vec<u32>,
     /// Numbers sorted by TLD.
     sorted: Vec<u16>,
-    /// By layer, then by its TLD numbers.
+    /// Numbers by layer, then by the layer's TLD numbers.
     of_layers: Vec<Vec<u16>>,
 }
 
 impl SharedTlds {
-    /// Numbers the TLDs of all layers: each layer has its TLDs by number, with their visible names. There
-    /// are at most 65,535 TLDs.
+    /// Numbers the TLDs of all layers. `layers` has the TLDs of each by number, with their visible
+    /// names. The maximum is 65,535 TLDs.
     pub fn new(layers: &[Vec<(&str, u32)>]) -> SharedTlds {
         let mut counts = BTreeMap::<&str, u32>::new();
         for &(name, count) in layers.iter().flatten() {
@@ -30,7 +30,7 @@ impl SharedTlds {
         sorted.sort_by_key(|&number| &names[usize::from(number)]);
         let number = |&(name, _): &(&str, u32)| {
             let place = sorted.binary_search_by_key(&name, |&at| names[usize::from(at)].as_str());
-            sorted[place.expect("each TLD of a layer is one of all")]
+            sorted[place.expect("every TLD of a layer has a number")]
         };
         let of_layers = layers.iter().map(|layer| layer.iter().map(number).collect()).collect();
         SharedTlds { names, counts, sorted, of_layers }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tlds_of_all_layers_are_sorted_by_their_names_together() {
+    fn tlds_are_sorted_by_their_names_in_all_layers() {
         let layers = [vec![("com", 9), ("de", 5), ("org", 3)], vec![("org", 2), ("at", 1)]];
         let tlds = SharedTlds::new(&layers);
         let all: Vec<_> = (0..4).map(|tld| (tlds.name(tld), tlds.names_under(tld))).collect();

@@ -1,9 +1,11 @@
-//! Pages of the drops list in other orders than rank order, and positions of rows that outlive a
-//! generation. The docs that pass a filter are a bitmap; a page is the best of them by a key column.
+//! Pages of the drops list in orders other than rank order, and positions of rows that outlive a
+//! generation. The docs that pass a filter are a bitmap; a page is the best of them by a key
+//! column.
 //!
-//! Most keys have bitmaps by bit ([`crate::columns::slices`]): the best are narrowed to a few bit
-//! by bit before keys are compared. By name, docs are visited in the stored name order until the page is
-//! full, or sorted if they are few. Stored permutations would cost four bytes a name and key.
+//! Most keys have bitmaps by bit ([`crate::columns::slices`]), by which the matches are narrowed to
+//! a few before keys are compared. For order by name, docs are visited in the stored name order
+//! until the page is full, or sorted if they are few. Stored permutations would cost four bytes per
+//! name and key.
 
 use std::cmp::Ordering;
 
@@ -17,15 +19,15 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::popularity::ListRank;
 use crate::vocab::time::UnixMs;
 
-/// Matches up to which keys are compared one by one: narrowing them takes longer.
+/// Maximum matches whose keys are compared one by one; narrowing them would take longer.
 const FEW: u32 = if cfg!(debug_assertions) { 40 } else { 20_000 };
 /// Cost of comparing a name with the others, in bitmap lookups.
 const NAME_LOOKS: u64 = 32;
-/// Lists of names that are visited one after the other.
+/// Number of lists whose names are visited one after the other.
 const LISTS_TRIED: usize = 4;
 /// Number of best docs kept beyond the page, until the worst are dropped.
 const SPARE: usize = 1_000;
-/// Value of a name on no popularity list: above every rank.
+/// Value of a name on no popularity list, which is above every rank.
 const NO_RANK: u64 = ListRank::MAX as u64 + 1;
 /// Words between two checks of the time budget.
 const WORDS_PER_LOOK: usize = 1 << 12;
@@ -57,7 +59,7 @@ impl Layer {
         docs
     }
 
-    /// Clears the bits of docs that are not on the page, as far as the bitmaps of its key tell.
+    /// Clears the bits of docs that are not on the page, as far as the bitmaps of its key show.
     fn narrow(&self, filter: &DropFilter, matches: &mut [u64], wanted: usize) {
         let Sort { key, descending } = filter.sort;
         let drops = &self.drops_by_rank;
@@ -79,7 +81,7 @@ impl Layer {
                 _ => column.value_of(number),
             }
         };
-        // All docs of such a value have the same key.
+        // Whether all docs with this value have the same key.
         let is_exact = |value: u8| match key {
             SortKey::Release => release.is_day(value),
             SortKey::Dropped => dropped.is_day(value),
@@ -103,7 +105,7 @@ impl Layer {
                     matches[doc as usize / 64] &= !(u64::from(doc < first) << (doc % 64));
                 });
             } else {
-                // Some of them are before the page.
+                // Some of the docs are before the page.
                 best += ones(&same) as usize;
             }
         }
@@ -120,7 +122,7 @@ impl Layer {
         }
     }
 
-    /// Lowest scores first: docs of a score are neighbours.
+    /// Sorts by score, lowest first; docs of a score are neighbours.
     fn by_score(&self, filter: &DropFilter, matches: &[u64], wanted: usize) -> Vec<u32> {
         let after = filter.after.as_ref().map(|after| (after.value, self.first_after(after)));
         let mut docs = Vec::new();
@@ -146,8 +148,8 @@ impl Layer {
         docs
     }
 
-    /// By observation of the first list: names of the first few lists of the order, then the others by
-    /// comparison.
+    /// Sorts by observation of the first list: first the names of the first few lists in the order,
+    /// then the others by comparison.
     fn by_list(&self, filter: &DropFilter, matches: &mut [u64], wanted: usize) -> Vec<u32> {
         let lists = self.drops_by_rank.first_batches();
         let mut instants: Vec<UnixMs> = (1..=lists.newest()).map(|it| lists.observed(it)).collect();
@@ -186,7 +188,7 @@ impl Layer {
         docs
     }
 
-    /// By best rank on a popularity list: few names have one, and the others are in rank order.
+    /// Sorts by best rank on a popularity list. Few names have one; the others are in rank order.
     fn by_popularity(&self, filter: &DropFilter, matches: &mut [u64], wanted: usize) -> Vec<u32> {
         let key = |value: u64| if filter.sort.descending { !value } else { value };
         let after = filter.after.as_ref().map(|it| (key(it.value), self.first_after(it)));
@@ -277,7 +279,7 @@ impl Layer {
             let word = matches.get(*doc as usize / 64);
             word.is_some_and(|word| word >> (doc % 64) & 1 == 1)
         };
-        // In both directions the rows before the position are at the start.
+        // In both directions, the rows before the position are at the start.
         let doc = |place| places.get(place);
         if descending {
             let end = filter.after.as_ref().map_or(places.len(), |after| {
@@ -356,9 +358,9 @@ impl Generation {
         low
     }
 
-    /// Returns a number that sorts docs like rank order does, except for names.
+    /// Returns a number that sorts docs by rank order, ignoring names.
     fn rank_place(&self, doc: u32) -> u64 {
-        // Names registered again follow the list.
+        // Names registered again follow those on the list.
         if doc < self.drops_by_rank.len() { self.order_key(doc) } else { u64::MAX }
     }
 
@@ -381,7 +383,7 @@ impl Generation {
         self.records.label(doc).into_bytes().chain([b'.']).chain(tld.bytes())
     }
 
-    /// Returns the first bytes of a name as a number that sorts like them.
+    /// Returns the first bytes of a name, as a number that sorts like them.
     fn name_start(&self, doc: u32) -> u64 {
         let label = self.records.label(doc);
         if let Some(start) = label.as_bytes().first_chunk() {

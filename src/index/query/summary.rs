@@ -1,6 +1,6 @@
 //! Daily summary of the drops list: counts by TLD, stage, score and drop date, and the best names
-//! of the newest date for each length band. Computed once per day and generation, on first use, in
-//! one walk over the columns.
+//! of the newest date for each length band. It is computed once per day and generation, on first
+//! use, in one walk over the columns.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -14,9 +14,9 @@ use crate::vocab::day::Day;
 
 /// Number of drop dates counted, up to today.
 pub const SUMMARY_DAYS: usize = 30;
-/// Number of the most frequent TLDs that are counted separately on these days.
+/// Number of the most frequent TLDs, which are counted separately on these days.
 pub const SUMMARY_TLDS: usize = 6;
-/// Best names kept per length band.
+/// Number of best names kept per length band.
 pub const BEST_PER_BAND: usize = 5;
 
 /// Length bands as in `lengthBand` of the API: name and maximum length.
@@ -30,14 +30,15 @@ const SCORES: usize = 101;
 /// Docs per parallel task.
 const DOCS_PER_PIECE: usize = 1 << 17;
 
-/// Counts of the drops list on one day.
+/// The counts of the drops list on one day.
 #[derive(Debug)]
 pub struct DaySummary {
-    /// For each of [`View::EVERY`]: TLDs, as numbers of the index, with their number of names, most first.
+    /// TLDs of each of [`View::EVERY`], as numbers of the index, with their number of names, most
+    /// first.
     pub tlds: [Vec<(u16, u32)>; View::EVERY.len()],
-    /// For each of [`View::EVERY`]: number of names.
+    /// Number of names of each of [`View::EVERY`].
     pub totals: [u32; View::EVERY.len()],
-    /// For each of [`View::EVERY`]: number of names by score.
+    /// Number of names of each of [`View::EVERY`], by score.
     pub scores: [Vec<u32>; View::EVERY.len()],
     /// The last days up to today, oldest first.
     pub days: Vec<DroppedOn>,
@@ -50,9 +51,9 @@ pub struct DaySummary {
 /// A layer of the index that is counted.
 pub struct CountedLayer<'a> {
     pub listed: &'a DropsByRank,
-    /// A visible doc has a stage.
+    /// Stages of the layer; only visible docs have one.
     pub stages: &'a DayStages,
-    /// Numbers of the index that stand for its TLD numbers.
+    /// TLD numbers of the index, by those of the layer.
     pub tlds: &'a [u16],
     /// Place of its first doc.
     pub first_place: u32,
@@ -68,13 +69,13 @@ pub struct DroppedOn {
     pub by_tld: Vec<u32>,
 }
 
-/// Counts of one parallel task.
+/// The counts of one parallel task.
 struct Counts {
-    /// By TLD number and code.
+    /// Number of names by TLD number and code.
     tlds: Vec<[u32; CODES]>,
-    /// By score and code.
+    /// Number of names by score and code.
     scores: Vec<[u32; CODES]>,
-    /// By day of the window and TLD number.
+    /// Number of names by day of the window and TLD number.
     days: Vec<u32>,
 }
 
@@ -101,8 +102,9 @@ impl Counts {
 }
 
 impl DaySummary {
-    /// Counts the names of `layers` with the stages of today; `tlds` is the number of TLDs in all,
-    /// `newest` the newest drop date up to `today`. `best` picks the best of the best places of each layer.
+    /// Counts the names of `layers` with the stages of today. `tlds` is the total number of TLDs,
+    /// `newest` the newest drop date up to `today`. `best` picks the best from the best places of
+    /// each layer.
     pub fn new(
         layers: &[CountedLayer<'_>],
         tlds: usize,
@@ -127,7 +129,7 @@ impl DaySummary {
             let numbered = (0..=u16::MAX).zip(&counts.tlds);
             let counted = numbered.map(|(number, counts)| (number, of(counts, view)));
             let mut present: Vec<_> = counted.filter(|&(_, count)| count > 0).collect();
-            // A smaller number is a TLD with more names overall.
+            // TLDs with smaller numbers have more names overall.
             present.sort_by_key(|&(number, count)| (Reverse(count), number));
             present
         });
@@ -144,7 +146,7 @@ fn first_day(today: Day) -> Day {
     today.plus(1 - SUMMARY_DAYS as i32)
 }
 
-/// Inputs of a count.
+/// The inputs of a count.
 struct Walk<'a> {
     layer: &'a CountedLayer<'a>,
     first: Day,
@@ -186,8 +188,8 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the TLDs with most names over all days of `counts`, and their number of names on each
-/// day.
+/// Returns the TLDs with the most names over all days of `counts`, and their number of names on
+/// each day.
 fn by_day(counts: &[u32], tlds: usize, first: Day) -> (Vec<u16>, Vec<DroppedOn>) {
     let in_all = |tld: u16| counts.iter().skip(tld.into()).step_by(tlds).sum::<u32>();
     let numbers = (0..=u16::MAX).take(tlds);

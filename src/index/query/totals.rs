@@ -1,5 +1,5 @@
-//! Totals of filters of the drops list: each is counted once for a layer and a day, so that further
-//! pages and equal queries pay only for their own page.
+//! Totals of filters of the drops list: each is counted once per layer and day, so that further
+//! pages and equal queries only pay for their own page.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -7,19 +7,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::filter::DropFilter;
 
-/// Totals that are kept: 3 MB at most. When there are more, all are dropped, since they can be counted again.
+/// Maximum number of kept totals, which take up to 3 MB. When it is exceeded, all are dropped,
+/// since they can be counted again.
 const TOTALS_MAX: usize = 1 << 16;
 
-/// Known totals of a layer on a day.
+/// The known totals of a layer on a day.
 #[derive(Default)]
 pub(super) struct Totals {
-    /// One for each half of a key. Their seeds are random, so clients cannot choose two filters with one key.
+    /// Hashers, one for each half of a key. Their seeds are random, so clients cannot construct two
+    /// filters with the same key.
     hashers: [RandomState; 2],
     totals: Mutex<HashMap<TotalKey, u32>>,
 }
 
-/// Stands for what a total depends on beside the layer and the day: 128 bits, by which two filters do not
-/// meet, take less than a filter.
+/// Key of the inputs of a total besides the layer and the day. A hash of 128 bits takes less memory
+/// than a filter, and collisions are negligible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TotalKey([u64; 2]);
 
@@ -55,7 +57,7 @@ mod tests {
     use dropdex_query::text::Substring;
 
     #[test]
-    fn a_total_belongs_to_what_it_depends_on() {
+    fn a_total_is_found_only_for_equal_inputs() {
         let plain = DropFilter {
             common: Filter::default(),
             view: View::Active,

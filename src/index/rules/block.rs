@@ -1,4 +1,4 @@
-//! Block of candidates in rank order, with a bitmap for every condition of every rule.
+//! A block of candidates in rank order, with a bitmap for every condition of every rule.
 
 use rayon::prelude::*;
 
@@ -12,11 +12,11 @@ use crate::rules::{Plan, PlannedRule, RuleMatches};
 
 /// Bits per word.
 const WORD: usize = 64;
-/// A text with more than this share of all places gets a bitmap: combining words is then cheaper
-/// than visiting places.
+/// A text that occurs in more than one place in this many gets a bitmap: combining words is then
+/// cheaper than visiting places.
 const MANY_SHARE: usize = 16;
 
-/// Consecutive candidates; a *place* is the position of one among them.
+/// Consecutive candidates; a *place* is the position of a candidate among them.
 pub struct Block<'a> {
     docs: &'a [u32],
     news: News,
@@ -83,7 +83,7 @@ impl<'a> Block<'a> {
         }
         rule.columns.iter().for_each(|&column| keep(passing, &self.columns[column]));
         if let Some(tlds) = &rule.tlds {
-            // Docs beyond the words are left out.
+            // Docs after the last word are omitted.
             self.tlds.members(tlds.iter().copied()).mark(0, scratch);
             keep(passing, scratch);
         }

@@ -1,9 +1,9 @@
-//! Matches alert rules against new drops. In: rules, each with the point up to which it was matched
-//! before. Out: for each rule the number of names that fire and the docs of the best. Owners and
-//! delivery are unknown here.
+//! Matches alert rules against new drops. In: rules, each with the watermark of its previous match.
+//! Out: for each rule, the number of names that fire and the docs of the best. This module does not
+//! know owners and delivery.
 //!
 //! A name fires once per rule and drop date (data/docs/api.md): when it is new, or when it has
-//! entered a stage of the rule since. Names that may fire for any rule are collected once, in rank
+//! since entered a stage of the rule. Names that may fire for any rule are collected once, in rank
 //! order, and processed in blocks ([`block`]). Every condition is a bitmap, computed once for all
 //! rules that share it, so that a rule costs a few words to combine and count. Memory does not grow
 //! with the size of a list.
@@ -43,46 +43,46 @@ const DOCS_PER_PIECE: u32 = 1 << 16;
 /// matches.
 const BLOCK_DOCS: usize = 1 << 17;
 
-/// Rule to match, with its history.
+/// A rule to match, with its history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueRule {
     pub query: RuleQuery,
-    /// Day on which it was added: earlier changes do not fire.
+    /// Day on which it was added; earlier changes do not fire.
     pub created: Day,
-    /// Point up to which it was matched before.
+    /// Watermark of its previous match.
     pub base: Watermark,
-    /// Its range of effective releases on the day of `base`: a relative range moves with the day.
+    /// Its range of effective releases on the day of `base`, since a relative range moves with the day.
     pub releases_then: DayRange,
 }
 
-/// Matches of a rule.
+/// The matches of a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleMatches {
     /// Number of names.
     pub total: u32,
-    /// Places of the best, best first; at most as many as requested.
+    /// Places of the best names, best first; up to the requested number.
     pub best: Vec<u32>,
 }
 
-/// Name of the drops list, with the data of an alert.
+/// A name of the drops list, with the data of an alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedDrop {
     pub name: DomainName,
     pub dqs: Dqs,
     pub drop_date: Day,
-    /// Effective.
+    /// Effective release.
     pub release: Day,
     pub stage: Stage,
 }
 
 impl Index {
-    /// Returns the matches of each of `rules`, with the places of the best `best_max` each.
+    /// Returns the matches of each of `rules`, with the places of up to `best_max` best names.
     ///
-    /// A name fires if it is on the drops list, in one of the rule's stages and passes its other
-    /// conditions; and if the first batch with its drop is newer than the rule's base, or if it
-    /// changed stage after the base's day and was in none of the rule's stages before, from the day
-    /// it was known and the rule existed up to the base's day; or if its release entered the range of
-    /// the rule after the base's day.
+    /// A name fires if it is on the drops list, is in one of the rule's stages, passes the other
+    /// conditions, and is new in one of three ways. The first batch with its drop is newer than the
+    /// rule's base; or it changed stage after the base's day and was in none of the rule's stages
+    /// between the day from which both name and rule existed and the base's day; or its release
+    /// entered the rule's range after the base's day.
     pub fn matches(&self, rules: &[DueRule], best_max: usize, as_of: AsOf) -> Vec<RuleMatches> {
         self.matches_by(BLOCK_DOCS, rules, best_max, as_of)
     }
@@ -159,7 +159,7 @@ impl Layer {
     }
 }
 
-/// All rules, with shared conditions collected so that each is computed once.
+/// All rules, with their distinct conditions, so that each is computed once.
 struct Plan<'a> {
     index: &'a Generation,
     as_of: AsOf,
@@ -173,18 +173,18 @@ struct Plan<'a> {
     needles: Needles,
 }
 
-/// Conditions of a rule, as numbers in a [`Plan`].
+/// The conditions of a rule, as numbers in a [`Plan`].
 struct PlannedRule {
     fresh: usize,
-    /// Docs below this have the minimum score.
+    /// Docs below this one have at least the minimum score.
     docs: u32,
-    /// `None` accepts any length. The same applies below.
+    /// Maximum length; `None` accepts any. The same applies below.
     length: Option<usize>,
     tlds: Option<Vec<u16>>,
     needle: Option<usize>,
     /// Conditions on other columns.
     columns: Vec<usize>,
-    /// Condition on the text of the label, which is read last.
+    /// Condition on the text of the label, which is checked last.
     text: Option<TextTest>,
 }
 
@@ -198,7 +198,7 @@ struct NewsCriteria {
     releases: Option<(DayRange, DayRange)>,
 }
 
-/// Distinct values by number.
+/// The distinct values, by number.
 type Interner<T> = IndexSet<T, FxBuildHasher>;
 
 impl<'a> Plan<'a> {
@@ -279,8 +279,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Returns the conditions that have no bitmaps of their own in a [`Plan`] and read no text, one by one,
-/// so that rules share them.
+/// Returns, one by one so that rules share them, the conditions that have no bitmaps of their own
+/// in a [`Plan`] and read no text.
 fn column_parts(common: &Filter) -> Vec<Filter> {
     let open = Filter::default();
     // The others read the text: see `PlannedRule::text`.

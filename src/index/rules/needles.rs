@@ -1,5 +1,6 @@
-//! Substring conditions of all rules, searched at once. In: names. Out: for each text the places of
-//! the names that contain it in either form, like the parameter `q` of the drops list.
+//! Searches for the texts of the substring conditions of all rules at once. In: names. Out: for
+//! each text the places of the names that contain it in either form, like the parameter `q` of the
+//! drops list.
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use rayon::prelude::*;
@@ -18,7 +19,7 @@ pub struct Needles {
 
 /// Places of each text, in order.
 pub struct Occurrences {
-    /// Start of the places of each text, and the end of the last.
+    /// Start of the places of each text, and the end of the last one.
     starts: Vec<usize>,
     places: Vec<u32>,
 }
@@ -29,7 +30,7 @@ impl Needles {
         let automaton = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .build(texts)
-            .expect("texts have 63 characters at most: states are numbered for millions of rules");
+            .expect("texts have up to 63 characters: states are numbered for millions of rules");
         Needles { count: automaton.patterns_len(), automaton }
     }
 

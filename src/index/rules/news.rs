@@ -1,8 +1,8 @@
 //! Bitmaps of the candidates that are new to a rule, one for each distinct set of criteria.
 //!
-//! Rules differ in stages, rarely in what they were matched against before, and nearly always in the day they were
-//! added. The day of a rule matters only for names that were already known and changed stage, and only in the days
-//! since the first of them left redemption.
+//! Rules differ in stages, rarely in their watermark, and nearly always in the day on which they
+//! were added. The day of a rule matters only for names that were already known and changed stage,
+//! and only in the days since the first of them left redemption.
 
 use rayon::prelude::*;
 
@@ -23,23 +23,23 @@ pub struct News {
     bits: Vec<Vec<u64>>,
 }
 
-/// Candidates relative to one base.
+/// The candidates relative to one base.
 struct Since {
-    /// By stage: candidates of newer batches.
+    /// Candidates of newer batches, by stage.
     new: [Vec<u64>; STAGES],
     /// Known candidates that changed stage.
     moved: Vec<Moved>,
-    /// All of `moved` were in redemption up to this day.
+    /// Last day on which all of `moved` were in redemption.
     redemption_until: Day,
 }
 
-/// Name that changed stage.
+/// A name that changed stage.
 #[derive(Clone, Copy)]
 pub struct Moved {
     pub place: u32,
     pub release: u16,
     pub pending_days: u16,
-    /// Stage codes: when it became known, on the base's day, and today.
+    /// Stage codes on the day when it became known, on the base's day, and today.
     pub known: u8,
     pub then: u8,
     pub now: u8,

@@ -1,6 +1,6 @@
-//! Preview of an alert rule: how many names match today, and how many it would have sent on each of the
-//! last days, by the conditions of delivery ([`Moved`]). One walk over the matches, at most the whole
-//! drops list.
+//! Preview of an alert rule: how many names match today, and how many it would have sent on each of
+//! the last days, by the conditions of delivery ([`Moved`]). It takes one walk over the matches, up
+//! to the whole drops list.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -15,17 +15,17 @@ use crate::vocab::day::Day;
 use crate::vocab::limits::{PREVIEW_DAYS, PREVIEW_SAMPLES};
 use dropdex_query::filter::DayRange;
 
-/// Minimum docs per microsecond of a walk.
+/// Minimum number of docs per microsecond of a walk.
 const DOCS_PER_US: u32 = 100;
 
-/// Preview of a rule.
+/// The preview of a rule.
 pub struct Preview<'a> {
     /// Number of names that match now, in one of the stages of the rule.
     pub today: u32,
-    /// The last [`PREVIEW_DAYS`] days of lists up to today, newest first, and how many names the rule would
-    /// have sent on each.
+    /// The last [`PREVIEW_DAYS`] days with lists up to today, newest first, and the number of names
+    /// that the rule would have sent on each.
     pub per_day: Vec<(Day, u32)>,
-    /// The day of the newest list, and how many names the rule would have sent for it.
+    /// The day of the newest list, and the number of names that the rule would have sent for it.
     pub latest: Option<(Day, u32)>,
     index: &'a Index,
     as_of: AsOf,
@@ -34,7 +34,7 @@ pub struct Preview<'a> {
 }
 
 impl Preview<'_> {
-    /// Calls `visit` with the best names that match now, best first: at most [`PREVIEW_SAMPLES`].
+    /// Calls `visit` with the best names that match now, best first, up to [`PREVIEW_SAMPLES`].
     pub fn for_each_sample(&self, mut visit: impl FnMut(&DropRow<'_>)) {
         self.index.shape_drops(&self.samples, self.as_of, |_, row| visit(row));
     }
@@ -53,17 +53,17 @@ struct Match {
 struct Facts {
     release: Day,
     pending_days: u16,
-    /// The day on which it became known.
+    /// The day on which the name became known.
     known: Day,
 }
 
 /// The days of lists.
 struct Lists {
-    /// Oldest first.
+    /// Matches, oldest first.
     matches: Vec<Match>,
-    /// By day: 1 plus the number of the match that reports its news; 0 if there is none.
+    /// The number of the match that reports the news of a day, plus 1, by day; 0 if there is none.
     by_day: Vec<u8>,
-    /// By release: bits of the matches whose range it enters.
+    /// Bits of the matches whose range a release enters, by release.
     entered_by_release: Vec<u32>,
     /// The day of the first lists, which hold earlier drops.
     first: Day,
@@ -71,7 +71,7 @@ struct Lists {
 }
 
 impl Match {
-    /// Whether the rule would have sent a name, as delivery decides it.
+    /// Decides whether the rule would have sent a name, by the conditions of delivery.
     fn fires(&self, facts: &Facts, is_new: bool, stages: u8, catch_days: i32) -> bool {
         let release = facts.release.raw();
         let code = |day: Day| {
@@ -136,10 +136,10 @@ impl Lists {
         lists
     }
 
-    /// Bits of the matches for which a name fires.
+    /// Returns the bits of the matches for which a name fires.
     fn fired(&self, facts: &Facts, stages: u8) -> u32 {
         let release = i32::from(facts.release.raw());
-        // A name fires only on the days on which something about it changes.
+        // A name fires only on days on which it changes.
         let changes = [
             i32::from(facts.known.raw()),
             release - i32::from(facts.pending_days),
@@ -191,7 +191,7 @@ impl Index {
         let day = self.day(as_of);
         let release_now = query.common.drop.release;
         let mut common = query.common.clone();
-        // It moves with the day, as stages do.
+        // The range moves with the day, like stages.
         common.drop.release = DayRange::default();
         let filter = DropFilter {
             common,
@@ -222,7 +222,7 @@ impl Index {
                 }
                 let release = facts.release;
                 if let Some((number, found)) = &newest {
-                    // As delivery, which knows a name from the day of its ingest.
+                    // As in delivery, a name is known from the day of its ingestion.
                     let known = first_batches.day(batch).min(as_of.today);
                     let (facts, is_new) = (Facts { known, ..facts }, batch >= *number);
                     latest += u32::from(found.fires(&facts, is_new, stages, lists.catch_days));
@@ -245,12 +245,12 @@ impl Index {
         Ok(Preview { today, per_day, latest, index: self, as_of, samples })
     }
 
-    /// See [`Index::search_cost_us`].
+    /// Estimates the microseconds of a preview; see [`Index::search_cost_us`].
     pub fn preview_cost_us(&self, as_of: AsOf) -> u32 {
         self.day_cost_us(as_of) + PREVIEW_SAMPLES as u32 + self.manifest().drops / DOCS_PER_US
     }
 
-    /// The days on which lists were observed, oldest first and none after `today`.
+    /// Returns the days up to `today` on which lists were observed, oldest first.
     fn observed_days(&self, today: Day) -> BTreeSet<Day> {
         let mut days = BTreeSet::new();
         for layer in self.layers() {
@@ -260,7 +260,7 @@ impl Index {
         days
     }
 
-    /// The number of the newest list and its match, after that of the list before it.
+    /// Returns the number of the newest list and its match, which follows that of the previous list.
     fn newest_match(
         &self,
         releases: impl Fn(Day) -> DayRange,
@@ -278,7 +278,7 @@ impl Index {
 }
 
 impl Generation {
-    /// `None` for a doc without a release, which verified files do not have.
+    /// Returns `None` for a doc without a release, which verified files do not have.
     fn facts_of(&self, doc: u32, batch: u32, lists: &Lists, as_of: AsOf) -> Option<Facts> {
         let listed = &self.drops_by_rank;
         let observed = observed_day(self, batch).min(as_of.today);

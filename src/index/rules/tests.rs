@@ -1,4 +1,4 @@
-//! Rules compared with a plain scan of random lists of random names.
+//! Compares rules with a plain scan of random lists of random names.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -34,12 +34,12 @@ struct ExpectedDrop {
     first_day: Day,
 }
 
-/// A drop while lists are read: when it was observed, release, registered again, first batch.
+/// A drop while lists are read: time of observation, release, registered again, first batch.
 type Told = (i64, Option<Day>, bool, u64);
 
 struct Corpus {
     index: Index,
-    /// Best first.
+    /// Names, best first.
     listed: Vec<ExpectedDrop>,
     batches: u64,
     /// Days of the lists.
@@ -76,7 +76,7 @@ fn list(
             ));
             continue;
         }
-        // Few days, so that lists speak of the same drop.
+        // Few days, so that several lists have the same drop.
         let date = day(TODAY - [0, 3, 30, 31, 36, 40, 44, 70, 90][made.below(9)]);
         let release = (made.below(3) == 0).then(|| near(made, 20));
         let registered_again = made.below(8) == 0;
@@ -94,7 +94,7 @@ fn list(
     rows
 }
 
-/// The latest drop of a name. Records of later dates about the same release do not move it.
+/// Returns the latest drop of a name. Records of later dates about the same release do not move it.
 fn latest(name: &DomainName, drops: &BTreeMap<Day, Told>) -> (Day, Told) {
     let mut drops = drops.iter().map(|(date, told)| (*date, *told));
     let (mut date, mut told) = drops.next().expect("one");
@@ -136,7 +136,7 @@ fn write(path: &Path, rows: &[(DomainName, StoredObservation)], ingested: Day) -
     Batch::open(path).expect("opens")
 }
 
-/// The unrounded score of an indexed name.
+/// Returns the unrounded score of an indexed name.
 fn rank(index: &Index, name: &DomainName) -> u16 {
     let (layer, _, row) = index.find_row(name).expect("it is there");
     row.drop.map_or(0, |drop| layer.drops_by_rank.rank(drop.doc))
@@ -151,7 +151,7 @@ fn corpus(made: &mut TestTables, names: usize, lists: u64) -> Corpus {
     let mut days = HashMap::new();
     let batches: Vec<Batch> = (1..=lists)
         .map(|number| {
-            // Mostly one after the other; a clock may have been set back.
+            // Lists are mostly in order, but a clock may have been set back.
             let late = made.below(4) as u64;
             let ingested = day(TODAY - 60 + (number * 60 / lists) as u16 - late as u16);
             days.insert(number, ingested);
@@ -232,7 +232,7 @@ impl ExpectedDrop {
     }
 }
 
-/// Some text that names hold, or hardly ever.
+/// Returns a text that names contain, or hardly ever contain.
 fn text(made: &mut TestTables, listed: &[ExpectedDrop]) -> Option<Substring> {
     if listed.is_empty() || made.below(3) == 0 {
         return Substring::parse(&made.text(2)).ok();
@@ -311,9 +311,10 @@ impl ExpectedDrop {
     }
 }
 
-/// The preview of a rule is what a scan finds, too: on each day what delivery would have sent.
+/// The preview of a rule equals the result of a scan: for each day, the names that delivery would
+/// have sent.
 #[test]
-fn previews_are_what_a_scan_finds() {
+fn previews_are_those_of_a_scan() {
     let mut sent = 0;
     for (seed, names, lists) in [(11, 0, 0), (12, 300, 2), (13, 3_000, 5)] {
         let mut made = TestTables::new(seed);
@@ -345,7 +346,7 @@ fn previews_are_what_a_scan_finds() {
             assert_eq!(preview.today as usize, passing.iter().filter(now).count(), "{query:?}");
             assert_eq!(preview.per_day, corpus.sent_per_day(&query, &releases, as_of), "{query:?}");
             sent += preview.per_day.iter().map(|(_, count)| count).sum::<u32>();
-            // The newest list is matched as delivery matches it.
+            // The newest list is matched as in delivery.
             let Some((date, latest)) = preview.latest else {
                 assert_eq!(corpus.batches, 0);
                 continue;
@@ -370,7 +371,7 @@ fn previews_are_what_a_scan_finds() {
 }
 
 impl Corpus {
-    /// Messages that a rule would have sent on each day of lists.
+    /// Returns the messages that a rule would have sent on each day of lists.
     fn sent_per_day(
         &self,
         query: &RuleQuery,
@@ -410,7 +411,7 @@ impl Corpus {
 }
 
 #[test]
-fn what_fires_is_what_a_scan_finds() {
+fn matches_are_those_of_a_scan() {
     let mut fired = 0;
     for (seed, names, lists) in
         [(1, 0, 0), (2, 1, 1), (3, 40, 1), (4, 300, 3), (5, 2_000, 12), (6, 2_500, 80)]
@@ -420,12 +421,12 @@ fn what_fires_is_what_a_scan_finds() {
         for turn in 0..6 {
             let catch_days = [5, 5, 0, 1][made.below(4)];
             let as_of = AsOf { today: near(&mut made, 12), catch_days };
-            // Rules share what they were matched against, but for some.
+            // Most rules share a watermark.
             let shared = base(&mut made, corpus.batches);
             let rules: Vec<DueRule> = (0..[0, 1, 60][turn % 3])
                 .map(|_| {
                     let query = query(&mut made, &corpus.listed);
-                    // A range that moves was elsewhere some days ago.
+                    // A range that moves was different some days ago.
                     let (DayRange { from, to }, days) =
                         (query.common.drop.release, made.below(9) as i32);
                     let earlier = |day: Option<Day>| day.map(|day| day.plus(-days));
@@ -446,18 +447,19 @@ fn what_fires_is_what_a_scan_finds() {
             fired += corpus.check(&rules, [0, 3, 500][made.below(3)], block_docs, as_of);
         }
     }
-    assert!(fired > 4_000, "the rules are about names: {fired}");
+    assert!(fired > 4_000, "too few names fired: {fired}");
 }
 
 fn base(made: &mut TestTables, batches: u64) -> Watermark {
-    // Most rules were matched against all lists; one more list existed before a rollback.
+    // Most rules were matched against all lists, and some against another list that existed before
+    // a rollback.
     let most = batches as usize + 2;
     let batch = if made.below(2) == 0 { batches } else { made.below(most) as u64 };
     Watermark { batch, day: near(made, 30) }
 }
 
-/// Lists come, days go by, and each is matched against what was matched before: nothing fires
-/// twice, and what was in a rule's stages when a list came fires.
+/// Lists arrive and days pass, and each rule continues from its watermark: no name fires twice, and
+/// every name that was in a rule's stages when a list arrived fires.
 #[test]
 fn a_name_fires_once_over_all_days() {
     let mut made = TestTables::new(7);
@@ -493,9 +495,10 @@ fn a_name_fires_once_over_all_days() {
         if (bits + 1).is_power_of_two() {
             assert_eq!(fired, in_stages, "{query:?}");
         } else {
-            // In a gap: a name that passed some of the stages while no list came counts as sent.
+            // In a gap, a name that passed through some of the stages while no list arrived counts
+            // as sent.
             assert!(fired.iter().all(|doc| in_stages.binary_search(doc).is_ok()), "{query:?}");
         }
     }
-    assert!(fired_in_all > 1_000, "the rules are about names: {fired_in_all}");
+    assert!(fired_in_all > 1_000, "too few names fired: {fired_in_all}");
 }

@@ -1,5 +1,5 @@
-//! Files of a generation being written. They are hashed on the way to disk, so that the manifest
-//! needs no second read.
+//! Files of a generation being written. They are hashed while they are written, so that the
+//! manifest needs no second read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,18 +20,18 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Bytes written between two checks of the free disk space.
 const SPACE_EVERY_BYTES: u64 = 4 << 20;
 
-/// Unfinished folder of a generation. Files can be written in parallel.
+/// The unfinished folder of a generation. Files can be written in parallel.
 #[derive(Debug)]
 pub struct Draft {
     folder: PathBuf,
     /// Space to leave free on the file system, if known.
     space: Option<Space>,
     sums: Mutex<BTreeMap<String, FileSum>>,
-    /// Writers may run at the same time.
+    /// Whether writers may run concurrently.
     side_by_side: bool,
 }
 
-/// File of a [`Draft`]; listed once it is finished.
+/// A file of a [`Draft`], listed once it is finished.
 #[derive(Debug)]
 pub struct DraftFile<'a> {
     draft: &'a Draft,
@@ -40,7 +40,7 @@ pub struct DraftFile<'a> {
     out: BufWriter<Hashed>,
 }
 
-/// File with a running hash of its content.
+/// A file with a running hash of its content.
 #[derive(Debug)]
 struct Hashed {
     file: File,
@@ -79,12 +79,12 @@ impl Draft {
         Ok(Draft { folder, space, sums: Mutex::default(), side_by_side: true })
     }
 
-    /// Makes [`Draft::both`] run one writer after the other.
+    /// Lets [`Draft::both`] run one writer after the other.
     pub fn run_one_by_one(&mut self) {
         self.side_by_side = false;
     }
 
-    /// Runs two writers side by side, unless there is too little memory.
+    /// Runs two writers concurrently, unless memory is scarce.
     ///
     /// # Errors
     /// One of them fails.
@@ -119,7 +119,7 @@ impl Draft {
         Ok(DraftFile { draft: self, name: name.to_owned(), path, out })
     }
 
-    /// Writes a file of these values, little-endian.
+    /// Writes a file with these values, little-endian.
     ///
     /// # Errors
     /// As [`Draft::create`], or the disk is full.
@@ -141,10 +141,10 @@ impl Draft {
         Ok(())
     }
 
-    /// Checks that `bytes` more leave the space that the file system must keep.
+    /// Checks that another `bytes` bytes leave the space that the file system must keep.
     ///
     /// # Errors
-    /// They do not.
+    /// There is not enough space.
     pub fn leave_room(&self, bytes: u64) -> Result<(), BuildError> {
         self.space.as_ref().map_or(Ok(()), |space| Ok(space.leave_room(bytes)?))
     }

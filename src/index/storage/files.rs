@@ -1,5 +1,5 @@
-//! Files of a generation, each read into owned memory and verified before use. Nothing is
-//! memory-mapped: truncating a mapped file kills the process with SIGBUS.
+//! Files of a generation, each read into owned memory and verified before use. No file is
+//! memory-mapped, because truncating a mapped file kills the process with SIGBUS.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -16,8 +16,7 @@ use crate::error::GenerationError;
 use crate::storage::manifest::{FileSum, Manifest};
 use crate::vocab::file_error::AtPath;
 
-/// Bytes read per thread at a time: page faults on fresh memory are slow, so that all cores share
-/// them.
+/// Bytes read per thread at a time: page faults on fresh memory are slow, so all cores share them.
 const CHUNK_BYTES: usize = 4 << 20;
 
 /// Files listed in a manifest.
@@ -25,12 +24,12 @@ const CHUNK_BYTES: usize = 4 << 20;
 pub struct Files {
     folder: PathBuf,
     sums: BTreeMap<String, FileSum>,
-    /// Files not taken yet.
+    /// Files that are not yet taken.
     left: Mutex<BTreeSet<String>>,
 }
 
 impl Files {
-    /// Creates the list of files. Nothing is read yet.
+    /// Creates the list of files, without reading them.
     pub fn new(folder: &Path, manifest: &Manifest) -> Files {
         let left = manifest.files.keys().cloned().collect();
         Files { folder: folder.to_owned(), sums: manifest.files.clone(), left: Mutex::new(left) }
@@ -101,10 +100,10 @@ impl Files {
         }
     }
 
-    /// Checks that the content of a verified file fits the other files.
+    /// Checks that the content of a verified file matches the other files.
     ///
     /// # Errors
-    /// It does not.
+    /// The content does not match.
     pub fn check(&self, fits: bool, name: &str) -> Result<(), GenerationError> {
         if fits { Ok(()) } else { Err(self.malformed(name, "does not fit the other files")) }
     }

@@ -26,8 +26,8 @@ use crate::vocab::file_error::AtPath;
 use crate::vocab::new_file;
 use crate::vocab::popularity::ListEdition;
 
-/// Version of the file formats, raised when one changes. Other versions are rejected; a rebuild
-/// from the corpus replaces them.
+/// Version of the file formats, raised when one changes. Generations of other versions are
+/// rejected; a rebuild from the corpus replaces them.
 pub const INDEX_FORMAT: u32 = 12;
 
 /// File that names the generation to serve.
@@ -37,8 +37,7 @@ pub const MANIFEST: &str = "MANIFEST";
 /// Prefix of temporary files that become `CURRENT`.
 pub(crate) const CURRENT_DRAFT: &str = ".current-";
 
-/// Number of a generation. Invariant: written as `gen-` and 20 digits in folder names and
-/// `CURRENT`.
+/// Number of a generation, written as `gen-` and 20 digits in folder names and `CURRENT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GenerationId(pub u64);
 
@@ -51,7 +50,7 @@ impl fmt::Display for GenerationId {
 impl FromStr for GenerationId {
     type Err = ();
 
-    /// Accepts only the exact spelling: the content of `CURRENT` becomes part of a path.
+    /// Accepts only the exact spelling, since the content of `CURRENT` becomes part of a path.
     fn from_str(text: &str) -> Result<GenerationId, ()> {
         let digits = text.strip_prefix("gen-").ok_or(())?;
         if digits.len() != 20 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -73,11 +72,11 @@ pub struct FileSum {
 pub struct SuffixesUsed {
     /// SHA-256 of the file, in hex.
     pub sha256: String,
-    /// Names of the corpus that are not registrable under it and were left out.
+    /// Number of names of the corpus that are not registrable under it and were omitted.
     pub names_left_out: u64,
 }
 
-/// A popularity list whose ranks a generation has.
+/// A popularity list whose ranks are in a generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsedList {
     #[serde(flatten)]
@@ -92,7 +91,7 @@ impl From<&RankedMeta> for UsedList {
     }
 }
 
-/// The generation that a delta extends, and the content of the delta's own files.
+/// The generation that a delta extends, and the contents of the delta's own files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extension {
     pub base: GenerationId,
@@ -105,9 +104,9 @@ pub struct Extension {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
     pub names: u32,
-    /// Names that dropped, registered again or not.
+    /// Number of names that dropped, registered again or not.
     pub dropped: u32,
-    /// Names on the drops list.
+    /// Number of names on the drops list.
     pub drops: u32,
     /// Every TLD; positions are TLD numbers.
     pub tlds: Vec<String>,
@@ -119,7 +118,7 @@ pub struct Manifest {
     pub format: u32,
     pub generation: GenerationId,
     pub created: DateTime<Utc>,
-    /// Version of the scorer that made its scores.
+    /// Version of the scorer that computed its scores.
     pub scorer_version: u32,
     /// [`DROP_RULES`](crate::corpus::drops::DROP_RULES) by which records became drops; 0 if older.
     #[serde(default)]
@@ -137,7 +136,7 @@ pub struct Manifest {
     /// Versions of the tables about TLDs that replaced the compiled ones, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, String>,
-    /// How much of the market the corpus holds, on which scores depend.
+    /// Share of the market that the corpus holds, on which scores depend.
     #[serde(default)]
     pub coverage: Coverage,
     /// Numbers of the lists whose terms allow internal use only, ascending from 1.
@@ -148,26 +147,26 @@ pub struct Manifest {
     pub popularity: Vec<UsedList>,
     /// Observation time of the newest list.
     pub newest_observed_at: Option<DateTime<Utc>>,
-    /// Set for a delta: the members that follow, except for `files`, are those of the base with the delta
-    /// on it.
+    /// Set for a delta. The members below, except `files`, then describe base and delta together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extends: Option<Extension>,
     /// Total number of names.
     pub names: u32,
-    /// Names that dropped, registered again or not.
+    /// Number of names that dropped, registered again or not.
     pub dropped: u32,
-    /// Names on the drops list: those that dropped and were not registered again.
+    /// Number of names on the drops list: those that dropped and were not registered again.
     pub drops: u32,
     /// Every drop date, ascending.
     pub drop_dates: Vec<Day>,
-    /// Every TLD; unless the generation is a delta, most frequent first, and positions are TLD numbers.
+    /// Every TLD. Unless the generation is a delta, the most frequent are first, and positions are
+    /// TLD numbers.
     pub tlds: Vec<String>,
     /// All files except the manifest, by path within the folder.
     pub files: BTreeMap<String, FileSum>,
 }
 
 impl Manifest {
-    /// Returns what is in the files of the generation.
+    /// Returns the contents of the generation's files.
     pub fn own(&self) -> Contents {
         let Manifest { names, dropped, drops, .. } = *self;
         let whole = || Contents { names, dropped, drops, tlds: self.tlds.clone() };
@@ -179,7 +178,7 @@ impl Manifest {
         self.extends.as_ref().map(|extension| extension.base)
     }
 
-    /// Returns the bytes of its files.
+    /// Returns the total size of its files in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.values().map(|file| file.len).sum()
     }
@@ -187,7 +186,7 @@ impl Manifest {
     /// Returns a hash, in hex, that identifies the generation.
     pub fn digest(&self) -> String {
         let json =
-            serde_json::to_vec(self).expect("a manifest has no maps with keys of other types");
+            serde_json::to_vec(self).expect("all keys of maps in a manifest are text values");
         blake3::hash(&json).to_hex().to_string()
     }
 
@@ -244,7 +243,7 @@ pub fn digest_of<'a>(checksums: impl IntoIterator<Item = &'a [u8]>) -> String {
     corpus.finalize().to_hex().to_string()
 }
 
-/// Returns [`digest_of`] batches and popularity lists that are open.
+/// Returns the [`digest_of`] open batches and popularity lists.
 pub fn corpus_digest(batches: &[Batch], ranked: &[RankedList]) -> String {
     let ranked = ranked.iter().map(RankedList::checksum);
     digest_of(batches.iter().map(Batch::checksum).chain(ranked))
@@ -288,11 +287,12 @@ pub fn current(index: &Path) -> Result<Option<GenerationId>, GenerationError> {
     generation.map(Some).map_err(malformed)
 }
 
-/// File in the index folder while an operator has rolled back: newer generations are not in use on purpose. Without
-/// it, one was left by a build that was killed before it could point `CURRENT` at it.
+/// File in the index folder that exists while a rollback is in effect: newer generations are
+/// deliberately not in use. Without it, a newer generation was left by a build that was killed
+/// before it could point `CURRENT` at it.
 const ROLLED_BACK: &str = "ROLLED-BACK";
 
-/// Marks the generations after the current one as rolled back from, until another becomes current.
+/// Marks the generations after the current one as rolled back, until another one becomes current.
 ///
 /// # Errors
 /// A disk operation fails.

@@ -1,5 +1,5 @@
 //! Check of free disk space before and during a build. Other data shares the disk, above all the
-//! journal, so that some space is always left free.
+//! journal, so some space is always left free.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,11 @@ use crate::error::NoRoom;
 
 /// Upper bound of the space left free, which is otherwise a tenth of the file system.
 const LEFT_ALONE_MAX: u64 = 1 << 30;
-/// Free space required, in tenths of the size of a generation: the size is an estimate, and
+/// Required free space, in tenths of the size of a generation: the size is an estimate, and
 /// trigrams are written twice.
 const TIMES_SIZE_TENTHS: u64 = 22;
 
-/// File system of a folder.
+/// The file system of a folder.
 #[derive(Clone, Debug)]
 pub struct Space {
     folder: PathBuf,
@@ -31,7 +31,7 @@ impl Space {
         Ok(Space { folder: folder.to_owned(), left_alone })
     }
 
-    /// Checks that a generation of about `size` bytes fits, and temporary files beside it.
+    /// Checks that a generation of about `size` bytes and its temporary files fit.
     ///
     /// # Errors
     /// There is not enough free space.
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_refused_with_the_figures() {
+    fn a_lack_of_space_is_reported_with_figures() {
         let folder = tempfile::tempdir().expect("a folder");
         let space = Space::for_folder(folder.path()).expect("a file system");
         space.check(0, 0).expect("the tests have room");
