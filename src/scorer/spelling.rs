@@ -51,8 +51,8 @@ impl Spelling {
         Some(STEP * u32::from(cost.checked_sub(1)?))
     }
 
-    /// Total cost of `letters`, of `a` to `z`, and of their end, in sixteenths of a bit. Each is
-    /// priced by the longest known sequence that ends with it.
+    /// Returns the total cost of `letters` (`a` to `z`) and of their end, in sixteenths of a bit.
+    /// The cost of each comes from the longest known sequence that ends with it.
     pub fn cost(&self, letters: &str) -> u32 {
         let (mut context, mut last, mut total) = (Context::default(), 0, 0);
         let names = LetterModel::names();
@@ -88,10 +88,10 @@ impl Spelling {
     }
 }
 
-/// Symbols that are looked up side by side, so that their cache misses overlap.
+/// Number of symbols to look up at a time, so that their cache misses overlap.
 const AHEAD: usize = 16;
 
-/// A sequence's tag and the bucket in which it is searched first.
+/// A sequence's tag, and the bucket where its search starts.
 #[derive(Clone, Copy, Default)]
 struct Look {
     at: usize,
@@ -99,12 +99,12 @@ struct Look {
     bucket: Bucket,
 }
 
-/// A symbol whose lookups are under way.
+/// A symbol whose lookups are in progress.
 #[derive(Clone, Copy, Default)]
 struct Ahead {
-    /// By length.
+    /// Lookups, by length of the sequence.
     looks: [Look; LENGTHS],
-    /// Symbols up to and including it, with the edge before the first.
+    /// Number of symbols up to and including it, counting the edge before the first.
     seen: usize,
     /// Its cost after three letters.
     plain: u32,

@@ -8,7 +8,7 @@ use super::label::{Label, RunKind};
 
 static TABLE: &str = include_str!("../../data/scorer/terms.csv");
 
-/// Minimum letters of terms that are matched inside longer words; shorter ones occur in too many.
+/// Minimum letters of terms matched inside longer words; shorter ones occur in too many words.
 const INSIDE_LETTERS_MIN: usize = 4;
 
 /// The reviewed list.
@@ -21,7 +21,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// The table the program was built with.
+    /// Loads the table compiled into the program.
     pub fn load() -> Terms {
         let rows = TABLE.lines().filter(|line| !line.starts_with('#')).skip(1);
         let kinds: FxHashMap<_, _> = rows.filter_map(|row| row.split_once(',')).collect();
@@ -37,7 +37,7 @@ impl Terms {
         Terms { capped: capped.collect(), inside, unprintable }
     }
 
-    /// Caps from the pieces of a label and from its runs of letters.
+    /// Returns the caps for the pieces of a label and its runs of letters.
     pub fn caps(&self, label: &Label, tokens: &[Token]) -> Caps {
         let words = tokens.iter().filter(|token| token.is_letters());
         let words = words.map(|token| label.text(token.start, token.end));
@@ -47,7 +47,7 @@ impl Terms {
         found.fold(Caps::default(), |all, &cap| all.with(cap))
     }
 
-    /// Returns false for a word that no explanation may print; `word` without diacritics.
+    /// Returns false for a word that no explanation may print. `word` must not have diacritics.
     pub fn may_print(&self, word: &str) -> bool {
         let mut places = word.as_bytes().windows(INSIDE_LETTERS_MIN).enumerate();
         let held = places.any(|(at, head)| {
@@ -59,7 +59,7 @@ impl Terms {
     }
 }
 
-/// Cap for terms of this kind.
+/// Returns the cap for terms of this kind.
 fn cap(kind: &str) -> Option<Caps> {
     match kind {
         "slur" => Some(Caps::OFFENSIVE),
@@ -70,7 +70,7 @@ fn cap(kind: &str) -> Option<Caps> {
     }
 }
 
-/// Returns true when explanations may print terms of this kind.
+/// Returns true if explanations may print terms of this kind.
 fn prints(kind: &str) -> bool {
     matches!(kind, "spam" | "brand")
 }

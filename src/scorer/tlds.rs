@@ -1,6 +1,6 @@
 //! Weights of public suffixes (`data/scorer/tlds.csv`), and those that are not open to the public
-//! (`data/scorer/closed.txt`). Tables that were fetched take the place of what is compiled in about brand
-//! TLDs, and close TLDs that have left the root zone.
+//! (`data/scorer/closed.txt`). Fetched tables replace the compiled list of brand TLDs, and close TLDs
+//! that have left the root zone.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -18,7 +18,8 @@ const SECOND_LEVEL: Percent = Percent::clamped(30);
 const IDN_SUFFIX: Percent = Percent::clamped(25);
 const NEW_GENERIC: Percent = Percent::clamped(20);
 
-/// Markets that value names differently: most names under `ai` are words, those under `pl` are Polish.
+/// Classes of suffixes, whose markets value names differently: most names under `ai` are words, those
+/// under `pl` are Polish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SuffixClass {
     #[default]
@@ -29,7 +30,7 @@ pub enum SuffixClass {
     Country,
     /// Country-code suffixes in generic use: `ai`, `io`, `tv`.
     Repurposed,
-    /// All others, most of which are words.
+    /// All other suffixes, most of which are words.
     New,
     /// `pl` and the suffixes below it.
     Polish,
@@ -38,11 +39,11 @@ pub enum SuffixClass {
 impl SuffixClass {
     /// Number of classes.
     pub const COUNT: usize = 6;
-    /// Names in `data/scorer/model.txt`, by number.
+    /// Names used in `data/scorer/model.txt`, by number.
     pub const NAMES: [&str; SuffixClass::COUNT] =
         ["com", "generic", "country", "repurposed", "new", "polish"];
 
-    /// Class of a public suffix.
+    /// Returns the class of a public suffix.
     pub fn for_tld(tld: &str) -> SuffixClass {
         let last = tld.rsplit('.').next().unwrap_or(tld);
         match tld {
@@ -55,7 +56,7 @@ impl SuffixClass {
         }
     }
 
-    /// Position in tables.
+    /// Index of the class in tables.
     pub fn number(self) -> usize {
         self as usize
     }
@@ -64,14 +65,14 @@ impl SuffixClass {
 /// Weights of public suffixes.
 pub struct TldWeights {
     listed: FxHashMap<&'static str, Percent>,
-    /// Suffixes under which the public cannot register.
+    /// Suffixes that are not open to registrations by the public.
     closed: FxHashSet<&'static str>,
-    /// All TLDs, if a table of them is in use.
+    /// All existing TLDs, if a table of them is in use.
     delegated: Option<&'static FxHashSet<String>>,
 }
 
 impl TldWeights {
-    /// The table the program was built with, and the tables in use.
+    /// Loads the table compiled into the program, and the tables in use.
     pub fn load() -> TldWeights {
         TldWeights::with(tables::brand_tlds(), tables::delegated_tlds())
     }
@@ -90,13 +91,13 @@ impl TldWeights {
         let mut closed: FxHashSet<&'static str> = names(others).collect();
         match brands {
             Some(brands) => closed.extend(brands.iter().map(String::as_str)),
-            // The rest of the heading is its first line.
+            // The first line is the rest of the heading.
             None => closed.extend(names(compiled).skip(1)),
         }
         TldWeights { listed: listed.collect(), closed, delegated }
     }
 
-    /// The cap of a suffix under which the public cannot register.
+    /// Returns the cap of a suffix that is not open to registrations by the public.
     pub fn caps(&self, tld: &str) -> Caps {
         let is_gone =
             |known: &FxHashSet<String>| !known.contains(tld.rsplit('.').next().unwrap_or(tld));
@@ -104,7 +105,8 @@ impl TldWeights {
         Caps::NOT_PUBLIC.when(is_closed)
     }
 
-    /// Weight of a suffix: 1.00 for `com`; a default by kind for suffixes without a row.
+    /// Returns the weight of a suffix: 1.00 for `com`, and a default by kind for suffixes without a
+    /// row.
     pub fn weight(&self, tld: &str) -> Percent {
         self.listed.get(tld).copied().unwrap_or_else(|| by_kind(tld))
     }

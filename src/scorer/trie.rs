@@ -1,19 +1,19 @@
-//! A trie over words of `a` to `z` that numbers them, as a double array: each letter of a text costs
-//! one lookup in one table, and the walk ends at the first letter that continues no word.
+//! A trie over numbered words of `a` to `z`, as a double array. Each letter of a text costs one
+//! lookup in one table, and the walk ends at the first letter that continues no word.
 //!
-//! A node with children has a `base` that no other node has; its child by a letter stands at `base +
-//! letter` and records that letter. A place that holds the child of another node records a
-//! different letter, because bases differ.
+//! A node with children has a unique `base`. Its child for a letter is at index `base + letter` and
+//! records that letter. If another node's child is at that index, it records a different letter,
+//! because bases differ.
 
 /// Bits of a node's second number that hold its letter.
 pub const LETTER_BITS: u32 = 5;
 
-/// A node: its base, then its letter in the lowest [`LETTER_BITS`] (0 where no node stands) and above
-/// it the number of the word that ends here, from 1 (0 for none). The first element is not a node: its
-/// base is the root's.
+/// A node: its base, then its letter in the lowest [`LETTER_BITS`] (0 for an empty place) and above it
+/// the number of the word that ends here, from 1 (0 for none). The first element is not a node; it
+/// holds the base of the root.
 pub type Node = [u32; 2];
 
-/// Numbered words.
+/// The trie of numbered words.
 #[derive(Clone, Copy)]
 pub struct Trie<'a> {
     nodes: &'a [Node],
@@ -27,7 +27,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Trie<'a> {
-    /// A trie over nodes that `benches/scoring/trie_builder.rs` placed; there is at least one.
+    /// Creates a trie over nodes placed by `benches/scoring/trie_builder.rs`, at least one.
     pub fn new(nodes: &'a [Node]) -> Trie<'a> {
         Trie { nodes }
     }
@@ -40,7 +40,7 @@ impl<'a> Trie<'a> {
 
 impl Walk<'_> {
     /// Continues along `letter`. Returns the number of the word that the letters so far spell, if
-    /// they spell one; the outer `None` means that no word begins with them.
+    /// any. The outer `None` means that no word starts with them.
     #[inline]
     pub fn step(&mut self, letter: u8) -> Option<Option<u32>> {
         let letter = letter.wrapping_sub(b'a' - 1);

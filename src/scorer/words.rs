@@ -1,4 +1,4 @@
-//! The pieces of a label as people write them.
+//! The pieces of a label in Unicode.
 
 use std::borrow::Cow;
 
@@ -17,17 +17,17 @@ pub struct Words<'a> {
 pub type Cut = (u8, u8);
 
 impl<'a> Words<'a> {
-    /// Pieces of `text`; each cut lies within it.
+    /// Creates the pieces of `text`, given by cuts within it.
     pub(super) fn new(text: &'a str, cuts: &'a [Cut]) -> Words<'a> {
         Words { text: Cow::Borrowed(text), cuts: Cow::Borrowed(cuts) }
     }
 
-    /// The pieces.
+    /// Returns the pieces.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         self.cuts.iter().map(|&cut| self.cut(cut))
     }
 
-    /// The piece at this position.
+    /// Returns the piece at this position.
     pub(super) fn get(&self, number: usize) -> &str {
         self.cut(self.cuts[number])
     }

@@ -1,4 +1,4 @@
-//! Embedded styles, scripts and the icon. Their paths contain a content hash, so browsers cache them
+//! Embedded styles, scripts and icon. Their paths contain a content hash, so browsers can cache them
 //! forever.
 
 use std::collections::HashMap;
@@ -25,8 +25,7 @@ struct Files;
 /// Hex digits of the content hash in a path.
 const VERSION_DIGITS: usize = 12;
 
-/// Content hash of all files together. Modules import each other by relative name, so they share one
-/// version.
+/// Content hash of all files. Modules import each other by relative path, so they share one version.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let mut hasher = blake3::Hasher::new();
     let mut names: Vec<_> = Files::iter().collect();
@@ -46,12 +45,12 @@ static PATHS: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
 /// URL path of an embedded file.
 ///
 /// # Panics
-/// If the file does not exist: a bug that the first page view shows.
+/// If the file does not exist, which is a bug that the first page view reveals.
 pub fn path(name: &str) -> &'static str {
     PATHS.get(name).unwrap_or_else(|| panic!("no asset {name}"))
 }
 
-/// Every file.
+/// All files.
 pub const ROUTE: Route = Route {
     method: "GET",
     path: "/assets/{version}/{*name}",
@@ -64,7 +63,7 @@ pub fn routes() -> Router<Web> {
     Router::new().route(ROUTE.path, get(send))
 }
 
-/// Serves one file. The version is ignored: a page of an older binary gets the current file.
+/// Serves one file. Ignores the version, so a page of an older binary gets the current file.
 async fn send(Path((_, name)): Path<(String, String)>) -> Response {
     let Some(file) = Files::get(&name) else {
         return Refusal::from(ApiError::NotFound).into_response();

@@ -12,7 +12,7 @@ use crate::web::error::PageError;
 
 /// Responds 403 to a POST from another site.
 pub async fn refuse(request: Request, next: Next) -> Response {
-    // No page has another method: the router answers those with 405.
+    // No page supports other methods; the router responds to them with 405.
     if *request.method() != Method::POST || origin::is_same_origin(request.headers()) {
         return next.run(request).await;
     }

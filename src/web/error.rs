@@ -10,14 +10,14 @@ use crate::web::layout::Page;
 
 /// Reason why a page cannot be shown.
 pub enum PageError {
-    /// A login is required. `next` is the path and query to return to, for a GET request.
+    /// A login is required. `next` is the path and query to return to after a GET request.
     LogIn { next: Option<String> },
-    /// The error the API would return.
+    /// The error that the API would return.
     Refused(Refusal),
 }
 
 impl PageError {
-    /// Redirect to the login page, which returns to `uri` after a GET request.
+    /// Creates the redirect to the login page, which returns to `uri` after a GET request.
     pub fn log_in_for(method: &Method, uri: &Uri) -> PageError {
         let next = (method == Method::GET).then(|| uri.path_and_query()).flatten();
         PageError::LogIn { next: next.map(|next| next.as_str().to_owned()) }

@@ -1,4 +1,5 @@
-//! Feeds of the watchlist, saved searches and alert rules: makes their addresses, and shows them once.
+//! Feeds of the watchlist, saved searches and alert rules: creates their addresses, and shows them
+//! once.
 
 use axum::Router;
 use axum::extract::{FromRequestParts, RawQuery, State};
@@ -33,7 +34,7 @@ pub fn routes() -> Router<Web> {
         .route("/alerts/{id}/feed/revoke", post(revoke))
 }
 
-/// The link of a saved search or a rule, at `path`, to its feed.
+/// Renders the link from a saved search or rule at `path` to its feed.
 pub fn button(path: &str, name: &str) -> Markup {
     html! { a.button.quiet.small href={ (path) "/feed" } aria-label={ "Feed of " (name) } { "Feed" } }
 }
@@ -98,11 +99,11 @@ async fn show(names: Names, RawQuery(query): RawQuery) -> Markup {
     )
 }
 
-/// `POST …/feed`: makes the addresses, and shows them once.
+/// `POST …/feed`: creates the addresses, and shows them once.
 async fn make(names: Names, State(web): State<Web>, Home(home): Home) -> Result<Markup, PageError> {
     let now = names.member.viewer.now.0;
     let token = web.app.store.make_feed(&names.member.caller, names.of, now).await?;
-    // The base URL has the path of the server already.
+    // The base URL already contains the path of the server.
     let path = |kind| format!("/feeds/{}.{kind}", token.reveal());
     let (atom, calendar) = (path("atom"), path("ics"));
     let address = |id: &str, label: &str, path: &str, help: &str| {

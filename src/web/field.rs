@@ -1,5 +1,5 @@
-//! Form fields and form errors. A rejected form is shown again with its values and with the error beside
-//! the field.
+//! Form fields and form errors. A rejected form is shown again with its values, and the error beside the
+//! field.
 
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -10,7 +10,7 @@ use crate::edge::error::Refusal;
 use crate::service::error::ApiError;
 use crate::web::error::sentence;
 
-/// Shown when an idempotency key comes back with other values.
+/// Shown if an idempotency key is reused with other values.
 const RESUBMITTED: &str =
     "This form was already submitted with other values. Check them and submit it again.";
 
@@ -22,7 +22,7 @@ pub struct FormError {
     field: Option<String>,
     /// A complete sentence.
     text: String,
-    /// True if a higher plan would allow it.
+    /// Whether a higher plan would allow it.
     is_about_plan: bool,
 }
 
@@ -44,13 +44,13 @@ impl FormError {
         FormError { status, headers, field, text: sentence(&text), is_about_plan }
     }
 
-    /// An error found by the page itself, about a field or the whole form.
+    /// Creates an error found by the page itself, about a field or the whole form.
     pub fn with_status(status: StatusCode, field: Option<&str>, text: &str) -> FormError {
         let (field, text) = (field.map(str::to_owned), text.to_owned());
         FormError { status, headers: HeaderMap::new(), field, text, is_about_plan: false }
     }
 
-    /// Error text of a field.
+    /// Returns the error text of a field.
     pub fn about(&self, field: &str) -> Option<&str> {
         (self.field.as_deref() == Some(field)).then_some(self.text.as_str())
     }
@@ -68,7 +68,7 @@ impl FormError {
         }
     }
 
-    /// The response with the page that shows the error.
+    /// Returns the response with the page that shows the error.
     pub fn into_page(self, page: Markup) -> Response {
         (self.status, self.headers, page).into_response()
     }
@@ -213,7 +213,7 @@ impl<'a> Field<'a> {
 
     /// Renders the field with a `<textarea>`.
     pub fn textarea(&self, value: &str, rows: u32, longest: Option<usize>) -> Markup {
-        // Browsers drop a line break right after the tag.
+        // Browsers ignore a line break right after the tag.
         self.around(html! {
             textarea id=(self.id) name=(self.name) rows=(rows) maxlength=[longest] spellcheck="false"
                 aria-invalid=[self.invalid()] aria-describedby=[self.described_by()] { "\n" (value) }

@@ -15,7 +15,7 @@ use crate::web::error::PageError;
 /// Extractor of a form (`application/x-www-form-urlencoded`) of at most `BYTES_MAX`.
 pub struct Form<T, const BYTES_MAX: usize = FORM_BYTES_MAX>(pub T);
 
-/// Extractor of a form that may hold a list of names or a note, behind a log-in.
+/// Extractor of a form that may contain a list of names or a note, behind a log-in.
 pub type LargeForm<T> = Form<T, LARGE_FORM_BYTES_MAX>;
 
 impl<S, T, const BYTES_MAX: usize> FromRequest<S> for Form<T, BYTES_MAX>
@@ -62,12 +62,12 @@ impl Fields {
         self.0.push((name.to_owned(), value.into()));
     }
 
-    /// Keeps the fields whose name passes.
+    /// Keeps the fields whose name satisfies `passes`.
     pub fn retain(&mut self, passes: impl Fn(&str) -> bool) {
         self.0.retain(|(name, _)| passes(name));
     }
 
-    /// Replaces each value by the result for its name and itself.
+    /// Replaces each value with the result of a function of its name and value.
     pub fn map(mut self, tidy: impl Fn(&str, &str) -> String) -> Fields {
         self.0.iter_mut().for_each(|(name, value)| *value = tidy(name, value));
         self

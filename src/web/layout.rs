@@ -10,7 +10,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::web::assets;
 use crate::web::viewer::Viewer;
 
-/// Only scripts, styles and images of this server load, and no other site may frame a page.
+/// Content security policy: only scripts, styles and images of this server load, and no other site
+/// may frame a page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -40,7 +41,7 @@ const NAVIGATION: [(NavItem, &str, &str); 7] = [
 /// Builder of a page.
 pub struct Page<'a> {
     title: &'a str,
-    /// Purpose of the page, as search engines show it.
+    /// Description of the page, which search engines show.
     description: &'a str,
     place: Option<NavItem>,
     styles: &'a [&'a str],
@@ -50,7 +51,7 @@ pub struct Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    /// A page with this title and description, and the base style.
+    /// Creates a page with this title and description, and the base style.
     pub fn new(title: &'a str, description: &'a str) -> Page<'a> {
         Page { title, description, place: None, styles: &[], scripts: &[], bar: None }
     }
@@ -143,13 +144,13 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Gives back the spare capacity of markup: a response that waits for its client holds what it was given.
+/// Releases the spare capacity of markup, because a response that waits for its client would hold it.
 pub fn shrunk(PreEscaped(mut html): Markup) -> Markup {
     html.shrink_to_fit();
     PreEscaped(html)
 }
 
-/// The logo of `icon.svg` in the colours of the page.
+/// Renders the logo of `icon.svg` in the colours of the page.
 fn mark() -> Markup {
     html! {
         svg viewBox="0 0 32 32" width="24" height="24" aria-hidden="true" focusable="false" {
@@ -160,8 +161,8 @@ fn mark() -> Markup {
     }
 }
 
-/// Adds the security and cache headers of pages to a response unless it already has them. The server
-/// completes those that all responses have (`http/caching`).
+/// Adds the security and cache headers of pages to a response, unless it already has them. The
+/// server adds those of all responses (`edge/caching`).
 pub async fn protect(response: Response) -> Response {
     protect_now(response)
 }
@@ -181,7 +182,7 @@ pub fn protect_now(response: Response) -> Response {
     set(CONTENT_SECURITY_POLICY, POLICY);
     set(X_FRAME_OPTIONS, "DENY");
     set(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
-    // Pages depend on the session.
+    // Pages depend on the session, so they must not be cached.
     set(CACHE_CONTROL, if is_page { "no-store" } else { "no-cache" });
     response
 }

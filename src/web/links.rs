@@ -6,13 +6,14 @@ use url::Url;
 use crate::vocab::name::DomainName;
 use crate::vocab::tld::fold_tld;
 
-/// Links out of a dossier, by purpose. A list in the settings replaces the default of its purpose.
+/// External links of a dossier, by purpose. A list in the settings replaces the default for its
+/// purpose.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Links {
     /// Services that accept orders before a name drops.
     pub backorder: Vec<Link>,
-    /// Facts about the name.
+    /// Sites with facts about the name.
     pub research: Vec<Link>,
     /// Services that register available names.
     pub registrar: Vec<Link>,
@@ -32,7 +33,7 @@ pub struct Link {
     not_tlds: Vec<Suffix>,
 }
 
-/// A suffix as the index has it.
+/// A suffix in the spelling of the index.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 struct Suffix(String);
@@ -46,8 +47,8 @@ impl TryFrom<String> for Suffix {
     }
 }
 
-/// A URL with placeholders: `{name}` (`münchen.de` as `xn--mnchen-3ya.de`), `{label}`, `{tld}`, and
-/// `{unicode}`, the label as people write it. Invariant: http or https, and no placeholder in the host.
+/// A URL with placeholders: `{name}` (`xn--mnchen-3ya.de` for `münchen.de`), `{label}`, `{tld}`, and
+/// `{unicode}` for the label in Unicode. Invariant: http or https, and no placeholder in the host.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 struct Template(String);
@@ -100,7 +101,7 @@ impl Link {
         Link { name: name.to_owned(), url, tlds, not_tlds }
     }
 
-    /// The URL for a name; `None` if the site does not serve its suffix.
+    /// Returns the URL for a name; `None` if the site does not serve its suffix.
     pub fn address(&self, name: &DomainName) -> Option<String> {
         let is_one = |list: &[Suffix]| list.iter().any(|suffix| suffix.0 == name.tld());
         let is_served = (self.tlds.is_empty() || is_one(&self.tlds)) && !is_one(&self.not_tlds);
@@ -108,9 +109,9 @@ impl Link {
     }
 }
 
-/// Suffixes that the large venues for generic names take backorders for.
+/// Suffixes for which the large venues for generic names accept backorders.
 const GENERIC: &str = "com net org info biz io co me tv cc us xyz online site shop app dev ai";
-/// Suffixes that Catched takes backorders for.
+/// Suffixes for which Catched accepts backorders.
 const EUROPEAN: &str = "nl de be eu uk co.uk fr it es ch at dk se no fi pl cz pt li lu";
 
 impl Default for Links {

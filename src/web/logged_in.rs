@@ -1,4 +1,4 @@
-//! The account a page requires.
+//! The account that a page requires.
 
 use std::ops::Deref;
 
@@ -10,8 +10,8 @@ use crate::web::Web;
 use crate::web::error::PageError;
 use crate::web::viewer::Viewer;
 
-/// A visitor with a valid session. Others are redirected to the login page and back. Derefs to the
-/// account.
+/// Extractor of a visitor with a valid session. Others are redirected to the login page and back.
+/// Derefs to the account.
 #[derive(Clone)]
 pub struct LoggedIn {
     pub viewer: Viewer,

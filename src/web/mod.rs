@@ -1,8 +1,8 @@
-//! HTML pages. They work without JavaScript; scripts only add comfort. [`router`] serves them beside
-//! the API, and each page's file lists its routes.
+//! HTML pages. They work without JavaScript; scripts only add convenience. [`router`] serves them
+//! beside the API, and each page's file lists its routes.
 //!
-//! Pages hold no business rules: they call `service` as the API does, and show the errors of
-//! [`crate::edge::error`]. Markup is written with `maud`, which escapes every text. Styles and
+//! Pages contain no business rules: they call `service` like the API, and show the errors of
+//! [`crate::edge::error`]. Markup is written with `maud`, which escapes all text. Styles and
 //! scripts are in `assets/` and are embedded in the binary.
 
 pub mod account;
@@ -63,7 +63,7 @@ use crate::web::throttle::Throttle;
 #[derive(Clone)]
 pub struct Web(Arc<WebState>);
 
-/// Contents of a [`Web`].
+/// The parts of a [`Web`].
 pub struct WebState {
     pub app: App,
     pub settings: WebSettings,
@@ -76,19 +76,19 @@ pub struct WebState {
 }
 
 impl Web {
-    /// Pages of `app` without a mail server.
+    /// Creates the pages of `app` without a mail server.
     pub fn new(app: App, settings: WebSettings) -> Web {
         Web::with_mailer(app, settings, None)
     }
 
-    /// As [`Web::new`], with a mail server.
+    /// The same as [`Web::new`], with a mail server.
     pub fn with_mailer(app: App, settings: WebSettings, mailer: Option<Mailer>) -> Web {
         let (throttle, overview) = (Throttle::default(), overview::Cache::default());
         let mailed_links = account::MailedLinks::new();
         Web(Arc::new(WebState { app, settings, mailer, throttle, mailed_links, overview }))
     }
 
-    /// Current watches, rules and claims of an account.
+    /// Returns the current watches, rules and claims of an account.
     fn user_data(&self, person: &Person) -> Arc<UserData> {
         self.app.store.user_data(&person.caller)
     }
@@ -108,7 +108,7 @@ impl Deref for Web {
     }
 }
 
-/// Router of the pages and of `api`, which `described` describes.
+/// Builds the router of the pages and of `api`, which `described` documents.
 pub fn router(web: Web, api: Router, described: Description) -> Router {
     let pages = Router::new()
         .merge(drops::routes())
@@ -133,7 +133,7 @@ pub fn router(web: Web, api: Router, described: Description) -> Router {
     api.merge(pages).fallback(not_found)
 }
 
-/// Attributes of the pages that differ from most: a form with a password, and one that changes nothing.
+/// Attributes of the pages that differ from most: forms with a password, and one that changes nothing.
 pub fn routes() -> impl Iterator<Item = Route> {
     let form = |path, class| Route { method: "POST", path, class, caching: Caching::Session };
     let log_ins = account::LOG_INS.iter().map(move |&(path, _)| form(path, Class::LogIn));

@@ -1,7 +1,7 @@
-//! Validates the redirect target after a form, so that links cannot redirect to other sites.
+//! Validates the redirect target of a form, so that links cannot redirect to other sites.
 
-/// Returns `next` if it is a path of this site, else `/`. Browsers treat `//host` and `/\host` as
-/// another host and strip white space first, so only printable ASCII is accepted.
+/// Returns `next` if it is a path of this site, otherwise `/`. Browsers treat `//host` and `/\host`
+/// as another host and strip white space first, so only printable ASCII is accepted.
 pub fn local_path(next: Option<&str>) -> &str {
     let is_local = |path: &&str| {
         let rest = path.strip_prefix('/');

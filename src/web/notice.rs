@@ -19,7 +19,7 @@ impl Notice {
         Notice { code, text }
     }
 
-    /// Redirects (303) to `path`, which must not have a query, and shows the notice there.
+    /// Redirects (303) to `path`, which must not have a query, to show the notice there.
     pub fn at(self, path: &str) -> Redirect {
         Redirect::to(&format!("{path}?notice={}", self.code))
     }

@@ -28,23 +28,23 @@ pub const IDEMPOTENCY_FIELD: &str = "once";
 /// Style sheets of these pages.
 pub const STYLES: &[&str] = &["components.css", "owned.css"];
 
-/// Hidden field with an idempotency key: a form submitted twice, by a second click or a reload, adds
-/// one resource.
+/// Renders a hidden field with an idempotency key, so that a form submitted twice, by a second click
+/// or a reload, adds only one resource.
 pub fn idempotency_field() -> Markup {
     let mut key = [0; 16];
-    // If no random bytes are available, the form works without the key.
+    // Without random bytes, the form works without the key.
     let is_random = getrandom::fill(&mut key).is_ok();
     html! { @if is_random { input type="hidden" name=(IDEMPOTENCY_FIELD) value=(hex::encode(key)); } }
 }
 
-/// A POST with the idempotency key of a form.
+/// Builds a POST with the idempotency key of a form.
 pub fn idempotent_post(fields: &Fields, now: Now) -> Post {
     let key = IdempotencyKey::parse(fields.text(IDEMPOTENCY_FIELD)).ok();
     let idempotency = key.map(|key| Idempotency { key, fingerprint: fields.digest() });
     Post { now: now.0, idempotency }
 }
 
-/// A POST that may be repeated.
+/// Builds a POST that is safe to repeat.
 pub fn repeatable_post(now: Now) -> Post {
     Post::repeatable(now.0)
 }
@@ -63,13 +63,13 @@ pub async fn path_param<T>(
     Ok(value.ok_or(ApiError::NotFound)?)
 }
 
-/// A time to the minute.
+/// Formats a time to the minute.
 pub fn instant(at: UnixMs) -> Markup {
     let text = at.instant().format("%Y-%m-%d %H:%M");
     html! { time datetime=(at) { (text) } }
 }
 
-/// The date of a time.
+/// Formats the date of a time.
 pub fn day(at: UnixMs) -> Markup {
     html! { time datetime=(at) { (at.instant().format("%Y-%m-%d")) } }
 }
@@ -79,12 +79,13 @@ pub fn nothing() -> Markup {
     html! { span.soft.none { span aria-hidden="true" { "–" } span.hidden { "none" } } }
 }
 
-/// A figure with its label.
+/// Renders a figure with its label.
 pub fn tile(label: &str, figure: Markup) -> Markup {
     html! { div.tile { dt { (label) } dd { (figure) } } }
 }
 
-/// Link to a CSV file and to the one for Excel, or to the plans if the plan has no exports.
+/// Renders links to a CSV file and to its variant for Excel, or to the plans if the plan has no
+/// exports.
 pub fn csv(plan: Plan, address: &str) -> Markup {
     html! {
         @if plan >= Plan::Core {
@@ -98,14 +99,14 @@ pub fn csv(plan: Plan, address: &str) -> Markup {
     }
 }
 
-/// The address of a CSV file that Excel reads as UTF-8.
+/// Returns the URL of a CSV file that Excel reads as UTF-8.
 pub fn for_excel(address: &str) -> String {
     let joint = if address.contains('?') { '&' } else { '?' };
     format!("{address}{joint}bom=true")
 }
 
-/// Position in a list, with links to the previous and next page. `at` returns the URL of the page at an
-/// offset.
+/// Renders the position in a list, with links to the previous and next page. `at` returns the URL of
+/// the page at an offset.
 pub fn pager(page: Rows, total: usize, at: impl Fn(u32) -> String) -> Markup {
     let (first, shown) = (page.offset as usize, page.limit as usize);
     let last = total.min(first + shown);
@@ -131,10 +132,10 @@ pub fn pager(page: Rows, total: usize, at: impl Fn(u32) -> String) -> Markup {
     }
 }
 
-/// Question before a resource is deleted.
+/// Confirmation page before a resource is deleted.
 pub struct Deletion<'a> {
     pub item: NavItem,
-    /// Noun of the resource: `claim`.
+    /// Noun for the resource, such as `claim`.
     pub noun: &'a str,
     /// Path of the resource.
     pub path: &'a str,

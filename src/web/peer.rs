@@ -9,8 +9,8 @@ use axum::http::request::Parts;
 use crate::edge::peer::{self, Client};
 use crate::web::Web;
 
-/// An IPv4 address or the /64 of an IPv6 address, the smallest block a provider assigns to a customer
-/// (RFC 6177).
+/// An IPv4 address, or the /64 of an IPv6 address, the smallest block that a provider assigns to a
+/// customer (RFC 6177).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Peer(IpAddr);
 

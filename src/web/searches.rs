@@ -158,7 +158,7 @@ async fn open(found: Found, RawQuery(query): RawQuery) -> Result<Response, PageE
     let newest = web.app.live.current().manifest().batches;
     if newest > search.seen {
         let patch = SearchPatch { seen: Some(newest), ..SearchPatch::default() };
-        // The list opens also when nothing can be written.
+        // The list opens even if the write fails.
         if let Err(err) = web.app.store.change_search(&member.caller, search.id, patch).await {
             tracing::warn!(error = %err, "cannot mark a saved search as seen");
         }

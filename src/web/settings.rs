@@ -11,17 +11,17 @@ use crate::web::links::Links;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebSettings {
-    /// Allows self-service sign-up. Without it, sign-up is open if mail and the public URL are set up,
-    /// since a mailed link then proves the address.
+    /// Whether self-service sign-up is allowed. If not set, sign-up is open if mail and the public URL
+    /// are set up, since a mailed link then verifies the address.
     pub signup: Option<bool>,
     /// Plan of accounts created by sign-up.
     pub signup_plan: Plan,
-    /// Sends session cookies over plain HTTP, for a loopback server without TLS.
+    /// Whether session cookies are sent over plain HTTP, for a loopback server without TLS.
     pub plain_http: bool,
-    /// Says on every page that the data is a sample.
+    /// Whether every page shows that the data is a sample.
     #[serde(skip)]
     pub demo: bool,
-    /// Shows all plans with their prices; `[plans] public`.
+    /// Whether pages show all plans with their prices (`[plans] public`).
     #[serde(skip)]
     pub public_plans: bool,
     /// The section `[links]`.

@@ -1,5 +1,5 @@
-//! `GET /status`: state of the service, visible without a login. It shows totals only, no data of any
-//! account.
+//! `GET /status`: state of the service, visible without a login. It shows only totals, and no data of
+//! any account.
 //!
 //! Totals that require a scan are computed on the blocking pool and cached for [`MAX_AGE`].
 
@@ -40,7 +40,7 @@ const FILES_NAMED: usize = 3;
 const MAX_AGE: Duration = Duration::from_secs(2);
 /// A delivery is late after this delay. Shorter delays are normal, because retries are spread.
 const LATE_AFTER: TimeDelta = TimeDelta::minutes(5);
-/// Estimated cost of the totals, which sends them to the blocking pool: see [`work::run`].
+/// Estimated cost of the totals, high enough that [`work::run`] uses the blocking pool.
 const LONG_US: u32 = 10_000;
 
 /// Route of the page.
@@ -96,8 +96,7 @@ struct Totals {
     /// Ingest date and number of new drops of each list.
     lists: Vec<(Day, u32)>,
     queues: Queues,
-    /// Names that dropped and are not released for longer than they are catchable, as the overview counts
-    /// them.
+    /// Number of dropped names that are not yet past the catchable stage, as counted in the overview.
     in_pipeline: u32,
 }
 
@@ -219,8 +218,8 @@ fn main(service: &Service<'_>, totals: &Totals, is_owner: bool) -> Markup {
     }
 }
 
-/// The sources that are enabled. The reasons of problems may have paths in them, so only the owner of the
-/// machine sees them here.
+/// Renders the enabled sources. Reasons of problems may contain paths, so they are shown only to the
+/// owner of the machine.
 fn sources_table(service: &Service<'_>, is_owner: bool) -> Markup {
     let views = service.app.status.sources.views();
     let mut views = views.iter().filter(|view| view.is_enabled()).peekable();
@@ -304,8 +303,8 @@ fn data_panel(service: &Service<'_>, totals: &Totals) -> Markup {
     panel("data", "Data", facts)
 }
 
-/// Lists that arrived since the start, by outcome, and what the last scan found. Files are shown by name,
-/// without their folder.
+/// Renders the lists received since startup, by outcome, and the findings of the last scan. Files are
+/// shown by name, without their folder.
 fn inbox(counts: &InboxCounts) -> Markup {
     let named = |names: &[String]| {
         let shown: Vec<_> = names.iter().take(FILES_NAMED).map(String::as_str).collect();
@@ -366,7 +365,7 @@ fn queues_panel(service: &Service<'_>) -> Markup {
     panel("queues", "Queues", facts)
 }
 
-/// Number of queued deliveries, and the delay of the first.
+/// Renders the number of queued deliveries, and the delay of the first.
 fn waiting(queues: &Queues, now: DateTime<Utc>) -> Markup {
     let Some(due) = queues.first_due else { return html! { span.badge.good { "none" } } };
     let due_in = due.instant() - now;
@@ -445,7 +444,7 @@ fn lists_table(lists: &[(Day, u32)]) -> Markup {
     }
 }
 
-/// A bar relative to the largest value.
+/// Renders a bar relative to the largest value.
 fn bar(value: u32, most: u32) -> Markup {
     let width = u64::from(value) * 1_000 / u64::from(most.max(1));
     html! {

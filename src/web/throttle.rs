@@ -1,6 +1,6 @@
-//! Rate limits of password attempts and sign-ups. No account is ever locked: attempts are allowed again
-//! after a delay, and a network that logged in before is not slowed down by attempts from elsewhere.
-//! Kept in memory: a restart resets it.
+//! Rate limits of password attempts and sign-ups. Accounts are never locked: attempts are allowed again
+//! after a delay, and attempts from elsewhere do not slow down a network that has logged in before.
+//! Limits are kept in memory, so a restart resets them.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -17,22 +17,24 @@ use governor::{Quota, RateLimiter};
 use crate::accounts::{Attempt, Email};
 use crate::web::peer::Peer;
 
-/// Attempts per network for all accounts. Allows an office behind one address to log in at nine o'clock.
+/// Attempts per network for all accounts. Enough for an office behind one address to log in at nine
+/// o'clock.
 const PER_ADDRESS: Limit = Limit { burst: 40, refill_every: Duration::from_secs(2) };
-/// Attempts per network and account. Allows an owner to try the passwords they use.
+/// Attempts per network and account. Enough for owners to try the passwords they use.
 const PER_PAIR: Limit = Limit { burst: 20, refill_every: Duration::from_secs(30) };
-/// Attempts per account from all networks without an earlier login: at most 1,440 guesses a day for a
-/// botnet, fewer than a list of common passwords has.
+/// Attempts per account from all networks without an earlier login. A botnet gets at most 1,440
+/// guesses a day, fewer than the entries of a list of common passwords.
 const PER_ACCOUNT: Limit = Limit { burst: 30, refill_every: Duration::from_secs(60) };
 /// Sign-ups per network.
 const SIGN_UPS: Limit = Limit { burst: 10, refill_every: Duration::from_secs(300) };
-/// Mails by sign-ups and resets to one mailbox, so that none is flooded.
+/// Mails for sign-ups and resets to one mailbox, so that nobody can flood it.
 const SIGN_UP_MAILS: Limit = Limit { burst: 3, refill_every: Duration::from_secs(4 * 3_600) };
-/// Verification mails to one mailbox: as many as an account may ask for, for any number of accounts.
+/// Verification mails to one mailbox: as many as a single account may request, for any number of
+/// accounts.
 const VERIFICATION_MAILS: Limit =
     Limit { burst: 5, refill_every: Duration::from_secs(24 * 3_600 / 5) };
-/// Maximum remembered pairs of account and network. Beyond it, all are dropped; their owners then count
-/// towards [`PER_ACCOUNT`] until the next login.
+/// Maximum remembered pairs of account and network. Above it, all are dropped; [`PER_ACCOUNT`] then
+/// applies to them until the next login.
 const KNOWN_MAX: usize = 200_000;
 /// Checks between two removals of idle entries.
 const SWEEP_EVERY: u32 = 4_096;
@@ -42,7 +44,7 @@ struct Limit {
     refill_every: Duration,
 }
 
-/// Keys are keyed hashes of accounts and networks: eight bytes each, for any input.
+/// Keys are keyed hashes of accounts and networks, eight bytes each for any input.
 type Limiter<C> =
     RateLimiter<u64, DashMapStateStore<u64>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
@@ -61,7 +63,7 @@ pub struct Throttle<C: Clock = DefaultClock> {
     checks: AtomicU32,
 }
 
-/// Rate limited: seconds until the next attempt is allowed.
+/// Error of a rate limit: seconds until the next attempt is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     pub seconds: u64,
@@ -94,7 +96,7 @@ impl<C: Clock + Clone> Throttle<C> {
         }
     }
 
-    /// Counts a password attempt, successful or not, also for addresses without an account.
+    /// Counts a password attempt, successful or not, even for addresses without an account.
     ///
     /// # Errors
     /// [`Wait`] above a limit.
@@ -109,13 +111,13 @@ impl<C: Clock + Clone> Throttle<C> {
         Ok(attempt)
     }
 
-    /// An attempt that is not counted.
+    /// Creates a password attempt without counting it.
     pub fn attempt(&self, peer: Peer, email: &Email) -> Attempt {
         let is_known = self.known().contains(&self.hash(&(peer, email)));
         Attempt { network: self.hash(&peer), is_known }
     }
 
-    /// Remembers a successful login: [`PER_ACCOUNT`] no longer applies to this pair.
+    /// Remembers a successful login, so that [`PER_ACCOUNT`] no longer applies to this pair.
     pub fn remember(&self, peer: Peer, email: &Email) {
         let mut known = self.known();
         if known.len() >= KNOWN_MAX {
@@ -133,7 +135,7 @@ impl<C: Clock + Clone> Throttle<C> {
         self.check(&self.sign_ups, self.hash(&peer))
     }
 
-    /// Counts a mail by a sign-up or a reset.
+    /// Counts a mail for a sign-up or a reset.
     ///
     /// # Errors
     /// [`Wait`] above the limit.
@@ -152,7 +154,7 @@ impl<C: Clock + Clone> Throttle<C> {
     fn check(&self, limiter: &Limiter<C>, key: u64) -> Result<(), Wait> {
         limiter.check_key(&key).map_err(|refused| {
             let left = refused.wait_time_from(self.clock.now());
-            // Rounded up, so that a client that waits this long is never early.
+            // Rounded up, so that a client that waits this long does not retry too early.
             Wait { seconds: left.as_secs() + 1 }
         })
     }

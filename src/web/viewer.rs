@@ -1,4 +1,4 @@
-//! The person a page is made for. Handlers that require an account take a
+//! The person that a page is rendered for. Handlers that require an account take a
 //! [`LoggedIn`](crate::web::logged_in::LoggedIn) instead.
 
 use std::convert::Infallible;
@@ -11,13 +11,13 @@ use crate::edge::session;
 use crate::service::app::Now;
 use crate::web::Web;
 
-/// A visitor, logged in or not, and the time of the request. The clock is read once per request.
+/// A visitor, logged in or not, with the time of the request. The clock is read once per request.
 #[derive(Clone)]
 pub struct Viewer {
     pub now: Now,
     /// `None` without a valid session.
     pub member: Option<Person>,
-    /// The server shows sample data.
+    /// Whether the server shows sample data.
     pub demo: bool,
 }
 

@@ -1,4 +1,5 @@
-//! `/account/api`: makes, replaces and revokes API keys, shows each once, and lists code examples.
+//! `/account/api`: creates, replaces and revokes API keys, shows each once, and lists code
+//! examples.
 
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
@@ -26,10 +27,10 @@ use crate::web::form::{Fields, Form};
 use crate::web::logged_in::LoggedIn;
 use crate::web::notice::{self, Notice};
 
-/// Request of the code examples. It has results on any day.
+/// Request in the code examples, which has results on any day.
 const EXAMPLE: &str = "/api/v1/drops?tld=com&max_len=8&limit=5";
 
-/// Choices of how long a key lives: the value of the form, and words.
+/// Choices of a key's lifetime: form value and label.
 const LIFETIMES: [(&str, &str); 5] = [
     ("", "never"),
     ("30", "in 30 days"),
@@ -53,7 +54,7 @@ pub async fn show(
     page(&web, &member, &home, &notice, None)
 }
 
-/// `POST /account/key`: makes the first key, or replaces it, and shows it once. The key before stops
+/// `POST /account/key`: creates or replaces the first key, and shows it once. The previous key stops
 /// working at once.
 pub async fn issue(
     State(web): State<Web>,
@@ -67,7 +68,7 @@ pub async fn issue(
     shown_once(&web, &member, &home, &issued.key, before)
 }
 
-/// `POST /account/keys`: makes a key with a name, scopes and an expiry.
+/// `POST /account/keys`: creates a key with a name, scopes and an expiry.
 pub async fn make(
     State(web): State<Web>,
     member: LoggedIn,
@@ -101,7 +102,7 @@ pub async fn make(
     }
 }
 
-/// `POST /account/keys/replace`: replaces a key. With `keep`, the old one works for a day more.
+/// `POST /account/keys/replace`: replaces a key. With `keep`, the old key works for another day.
 pub async fn replace(
     State(web): State<Web>,
     member: LoggedIn,
@@ -128,7 +129,7 @@ pub async fn replace(
     }
 }
 
-/// `POST /account/keys/revoke`: a key stops working at once.
+/// `POST /account/keys/revoke`: revokes a key, which stops working at once.
 pub async fn revoke(
     State(web): State<Web>,
     member: LoggedIn,
@@ -146,7 +147,7 @@ pub async fn revoke(
     Ok(notice.at("/account/api"))
 }
 
-/// The page. `refused` holds a rejected form and its problem.
+/// Renders the page. `refused` is a rejected form with its problem.
 fn page(
     web: &Web,
     member: &LoggedIn,
@@ -165,7 +166,7 @@ fn page(
     Ok(tab_page(&member.viewer, Tab::Api, notice, &main))
 }
 
-/// The page that shows a new key. `before` says what became of the previous key.
+/// Renders the page that shows a new key. `before` states what happened to the previous key.
 fn shown_once(
     web: &Web,
     member: &LoggedIn,
@@ -284,7 +285,7 @@ fn key_row(key: &Key, now: UnixMs) -> Markup {
     }
 }
 
-/// The form for a key with limits. `refused` holds what was sent, and its problem.
+/// Renders the form for a key with limits. `refused` is a rejected form with its problem.
 fn new_key_form(refused: Option<(&Fields, &str)>) -> Markup {
     let value = |name| refused.map_or("", |(fields, _)| fields.text(name));
     let is_chosen = |scope: Scope| match refused {
@@ -319,7 +320,7 @@ fn new_key_form(refused: Option<(&Fields, &str)>) -> Markup {
     }
 }
 
-/// Code examples. Without `key`, they read it from the environment.
+/// Renders code examples. Without `key`, they read it from the environment.
 fn examples(home: &str, key: Option<&str>) -> Markup {
     let texts = [
         ("curl", "curl", curl(home, key)),

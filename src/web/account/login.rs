@@ -23,7 +23,8 @@ use crate::web::notice::{self, Notice};
 use crate::web::peer::Peer;
 use crate::web::viewer::Viewer;
 
-/// Shown for a wrong password, an unknown address and a disabled account, so that it reveals nothing.
+/// The same message for a wrong password, an unknown address and a disabled account, so that it
+/// reveals nothing.
 const REFUSED: &str = "Wrong e-mail or password.";
 
 const LOGGED_OUT: Notice = Notice::new("logged-out", "You are logged out.");
@@ -86,7 +87,7 @@ pub async fn log_in(
     let logged_in = store.log_in(&email, typed, life, attempt, viewer.now.0).await?;
     let Some(token) = logged_in else {
         security::record(SecurityEvent::LogInFailed, email.as_str());
-        // Other nodes may know the account.
+        // The account may exist on other nodes.
         return if store.was_caught_up() { Ok(refused()) } else { Err(ApiError::Unread.into()) };
     };
     security::record(SecurityEvent::LogIn, email.as_str());
@@ -126,7 +127,7 @@ pub async fn log_out(
     Ok((jar, LOGGED_OUT.at("/login")).into_response())
 }
 
-/// Page for a browser that lacks the cookie of an owner without a password.
+/// Renders the page for a browser that lacks the cookie of an owner without a password.
 fn unknown_browser() -> Markup {
     html! {
         p {
@@ -142,7 +143,7 @@ fn unknown_browser() -> Markup {
     }
 }
 
-/// The `next` parameter of a query string.
+/// Returns the `next` parameter of a query string.
 pub fn next_of(query: Option<&str>) -> Option<String> {
     Fields::from_query(query).all("next").next().map(str::to_owned)
 }

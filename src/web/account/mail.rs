@@ -1,4 +1,5 @@
-//! The e-mails of the account pages: the links that start an account or verify an address.
+//! The e-mails of the account pages, with links that create an account, verify an address or set a
+//! password.
 
 use std::time::Duration;
 
@@ -59,8 +60,8 @@ pub async fn send(web: &Web, person: &Person, now: DateTime<Utc>) -> Result<Sent
     })
 }
 
-/// E-mails, in the background, the link that creates an account, or a note that the address has one. An
-/// address that got many e-mails lately gets none.
+/// E-mails in the background the link that creates an account, or a note that the address already has
+/// one. Sends nothing to an address that has received many e-mails recently.
 pub fn send_sign_up(web: &Web, email: Email, now: DateTime<Utc>) {
     let web = web.clone();
     tokio::spawn(async move {
@@ -75,13 +76,13 @@ pub fn send_sign_up(web: &Web, email: Email, now: DateTime<Utc>) {
                 .map(|link| Letter::sign_up(&format!("/signup/{link}")))
         };
         if let Some(letter) = letter {
-            // A failure is logged; the owner can sign up again.
+            // Failures are logged; the owner can sign up again.
             let _ = letter.send(&web, &email, now).await;
         }
     });
 }
 
-/// E-mails the link that sets the first password of an account that an operator added.
+/// E-mails the link that sets the first password of an account added by an operator.
 ///
 /// # Errors
 /// The mail was not accepted; the account stays.
@@ -93,8 +94,8 @@ pub async fn send_invitation(web: &Web, email: &Email, now: DateTime<Utc>) -> Re
     letter.send(web, email, now).await.map_err(|err| err.to_string())
 }
 
-/// E-mails, in the background, the link that sets a new password, if the address has an account.
-/// An address that got many e-mails lately gets none.
+/// E-mails in the background the link that sets a new password, if the address has an account.
+/// Sends nothing to an address that has received many e-mails recently.
 pub fn send_reset(web: &Web, email: Email, now: DateTime<Utc>) {
     let web = web.clone();
     tokio::spawn(async move {
@@ -103,7 +104,7 @@ pub fn send_reset(web: &Web, email: Email, now: DateTime<Utc>) {
             return;
         }
         if let Some(link) = web.mailed_links.link(Purpose::Reset(seal), &email, now) {
-            // A failure is logged; the owner can ask again.
+            // Failures are logged; the owner can request another link.
             let _ = Letter::reset(&format!("/reset/{link}")).send(&web, &email, now).await;
         }
     });
@@ -189,7 +190,7 @@ impl Letter {
             return Ok(());
         };
         let link = format!("{}{}", home.as_str(), self.path);
-        // A random message id, so that it reveals nothing about the link.
+        // Returns a random message ID, which reveals nothing about the link.
         let id = Token::generate()
             .map_or_else(|_| now.timestamp_millis().to_string(), |id| id.reveal()[..32].to_owned());
         let mail = Mail {

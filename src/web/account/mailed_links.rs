@@ -1,5 +1,5 @@
-//! Links that are mailed to an address and keep nothing on the server. A link holds the address and its
-//! expiry, authenticated with a key of this process: a restart ends the links that were not used.
+//! Mailed links that need no state on the server. A link contains the address and its expiry,
+//! authenticated with a key of this process. A restart invalidates unused links.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,9 +7,9 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::accounts::{Email, LINK_AGE_MAX, PasswordSeal};
 
-/// Bytes of the authentication code.
+/// Length of the authentication code in bytes.
 const CODE_BYTES: usize = blake3::OUT_LEN;
-/// Bytes of the expiry in Unix seconds.
+/// Length in bytes of the expiry, in Unix seconds.
 const EXPIRY_BYTES: usize = size_of::<i64>();
 /// Lifetime of a link that sets a new password.
 pub const RESET_AGE_MAX: TimeDelta = TimeDelta::hours(1);
@@ -21,9 +21,9 @@ pub const INVITE_AGE_MAX: TimeDelta = TimeDelta::days(7);
 pub enum Purpose {
     /// Creates an account.
     SignUp,
-    /// Replaces the password that has this seal, so the link works once.
+    /// Replaces the password that has this seal, so the link works only once.
     Reset(PasswordSeal),
-    /// As [`Purpose::Reset`], sent by an operator, who cannot know when it is read.
+    /// The same as [`Purpose::Reset`], but sent by an operator, who cannot know when it is read.
     Invite(PasswordSeal),
 }
 
@@ -36,29 +36,29 @@ impl Purpose {
         }
     }
 
-    /// Bytes that are authenticated and not part of the link.
+    /// Bytes that are authenticated, but not part of the link.
     fn seal(&self) -> &[u8] {
         match self {
             Purpose::SignUp => b"sign up",
-            // Both lead to the same page.
+            // Both lead to the same page, so links are interchangeable.
             Purpose::Reset(seal) | Purpose::Invite(seal) => seal.as_bytes(),
         }
     }
 }
 
-/// Makes and checks links.
+/// Creates and verifies links.
 #[derive(Default)]
 pub struct MailedLinks(Option<[u8; blake3::KEY_LEN]>);
 
 impl MailedLinks {
-    /// Links with a new key.
+    /// Creates links with a new key.
     pub fn new() -> MailedLinks {
         let mut key = [0; blake3::KEY_LEN];
-        // If no random bytes are available, no link is made.
+        // Without random bytes, no link can be created.
         MailedLinks(getrandom::fill(&mut key).is_ok().then_some(key))
     }
 
-    /// The link for an address.
+    /// Returns the link for an address.
     pub fn link(&self, purpose: Purpose, email: &Email, now: DateTime<Utc>) -> Option<String> {
         let expiry = (now + purpose.lifetime()).timestamp().to_be_bytes();
         let content = [expiry.as_slice(), email.as_str().as_bytes()].concat();
@@ -66,8 +66,8 @@ impl MailedLinks {
         Some(URL_SAFE_NO_PAD.encode([code.as_bytes(), content.as_slice()].concat()))
     }
 
-    /// The address of a link, if it was made with this key for the purpose that `purpose` gives for that
-    /// address, and is valid at `now`.
+    /// Returns the address of a link that was created with this key for the purpose that `purpose`
+    /// returns for the address, and is valid at `now`.
     pub fn email(
         &self,
         link: &str,

@@ -32,22 +32,23 @@ pub use mail::{is_set_up as can_mail, send_invitation};
 pub use mailed_links::MailedLinks;
 pub use welcome::{let_in as first_visit, makes_owner};
 
-/// Shown on the login page, also if the address had an account before.
+/// Shown on the login page, even if the address already had an account.
 const SIGNED_UP: Notice =
     Notice::new("signed-up", "Sign-up complete. Log in with your e-mail and password.");
 
-/// How the pages create accounts.
+/// Way in which the pages create accounts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SignUps {
     Closed,
-    /// By a mailed link.
+    /// Through a mailed link.
     ByMail,
-    /// By address and password, without a check of the address.
+    /// With address and password, without verifying the address.
     AtOnce,
 }
 
 impl SignUps {
-    /// Follows the setting `signup` alone: a mail server for alerts must not open the server to everybody.
+    /// Depends only on the setting `signup`, because a mail server for alerts must not open the server to
+    /// everyone.
     fn of(web: &Web) -> SignUps {
         match (web.settings.signup, mail::is_set_up(web)) {
             (None | Some(false), _) => SignUps::Closed,
@@ -57,10 +58,10 @@ impl SignUps {
     }
 }
 
-/// The handlers of a path.
+/// Function that builds the handlers of a path.
 type Methods = fn() -> MethodRouter<Web>;
 
-/// Pages whose forms have a password.
+/// Pages whose forms contain a password.
 pub const LOG_INS: [(&str, Methods); 5] = [
     ("/login", || get(login::ask).post(login::log_in)),
     ("/signup", || get(signup::ask).post(signup::sign_up)),
@@ -173,7 +174,7 @@ fn too_many(wait: Wait, page: Markup) -> Response {
     (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, wait.seconds.to_string())], page).into_response()
 }
 
-/// Text that says how long to wait.
+/// Returns a text that states how long to wait.
 fn wait_text(wait: Wait) -> String {
     let (number, unit) = match wait.seconds {
         seconds @ 0..=90 => (seconds, "second"),

@@ -53,7 +53,7 @@ pub async fn send_link(State(web): State<Web>, member: LoggedIn) -> Result<Redir
         Sent::Verified => VERIFIED,
         Sent::Wait => WAIT,
         Sent::Failed => FAILED,
-        // The page itself explains this.
+        // The page itself explains this case.
         Sent::NotSetUp => return Ok(Redirect::to("/account/notifications")),
     };
     Ok(notice.at("/account/notifications"))

@@ -99,7 +99,7 @@ fn meter(label: &str, used: u32, limit: u32, without: &str) -> Markup {
     }
 }
 
-/// The limits of all plans with their prices, or of the own plan.
+/// Renders the limits of all plans with their prices, or of the caller's plan only.
 fn table(plans: &Plans, own: Plan, is_public: bool) -> Markup {
     type Limit = fn(&PlanLimits) -> u32;
     let rows: [(&str, Limit); 4] = [

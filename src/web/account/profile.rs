@@ -60,9 +60,9 @@ pub async fn change_password(
             return Ok((StatusCode::BAD_REQUEST, page).into_response());
         }
     };
-    // Rate limited like a login: a session alone must not allow password guessing.
+    // Rate limited like a login, because a session must not allow password guessing.
     let attempt = match web.throttle.try_password(peer, &member.email) {
-        // The session comes from a log-in.
+        // The session was created by a log-in.
         Ok(attempt) => Attempt { is_known: true, ..attempt },
         Err(wait) => return Ok(too_many(wait, again("present", &wait_text(wait))?)),
     };
@@ -151,14 +151,15 @@ fn sessions(profile: &Profile, own: &TokenDigest) -> Markup {
     }
 }
 
-/// The form, with the problem of one of its fields. Without a password, there is no current one.
+/// Renders the form, with the problem of one of its fields. It asks for the current password only
+/// if one exists.
 fn password_form(profile: &Profile, has_password: bool, problem: Option<(&str, &str)>) -> Markup {
     let about = |id| problem.filter(|(field, _)| *field == id).map(|(_, problem)| problem);
     html! {
         form.panel method="post" action="/account/password" {
             h2 { @if has_password { "Change password" } @else { "Set a password" } }
             @if !has_password { p { "Anyone who can use this computer can open dropdex. With a password, only you can." } }
-            // Shows password managers which account the password belongs to.
+            // Tells password managers which account the password belongs to.
             input type="email" name="email" value=(profile.email) autocomplete="username" readonly hidden;
             @if has_password { (Field::password("present", "Current password", about("present"))) }
             (Field::new_password("New password", about("password")))

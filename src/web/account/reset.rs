@@ -1,6 +1,7 @@
-//! `/forgot` and `/reset/{link}`: a new password by mail. No response says which addresses have an
-//! account. The link is valid for an hour and for the password that it replaces; GET only shows the form,
-//! because mail scanners open every link. An account without a password gets its first one the same way.
+//! `/forgot` and `/reset/{link}`: set a new password through a mailed link. No response reveals which
+//! addresses have an account. The link is valid for an hour, and only until the password changes. GET
+//! only shows the form, because mail scanners open every link. An account without a password gets its
+//! first one the same way.
 
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -73,7 +74,7 @@ pub async fn ask_password(
     }
 }
 
-/// `POST /reset/{link}`: sets the password, ends all sessions and begins a new one.
+/// `POST /reset/{link}`: sets the password, ends all sessions and starts a new one.
 pub async fn set(
     State(web): State<Web>,
     viewer: Viewer,
@@ -110,7 +111,7 @@ pub async fn set(
 
 const TITLE: &str = "Reset your password";
 
-/// The address of a valid link, and the seal of the password that it replaces.
+/// Returns the address of a valid link, and the seal of the password that it replaces.
 fn opened(web: &Web, viewer: &Viewer, link: &str) -> Option<(Email, PasswordSeal)> {
     let mut found = None;
     let purpose = |email: &Email| {
@@ -136,7 +137,7 @@ fn password_page(viewer: &Viewer, link: &str, email: &Email, problem: Option<&st
     let main = html! {
         form.panel method="post" action={ "/reset/" (link) } {
             p { "Choose a new password for " b { (email) } ". All sessions of the account end." }
-            // Shows password managers which account the password belongs to.
+            // Tells password managers which account the password belongs to.
             input type="email" name="email" value=(email) autocomplete="username" readonly hidden;
             (Field::new_password("New password", problem))
             button type="submit" { "Set password" }
@@ -145,7 +146,7 @@ fn password_page(viewer: &Viewer, link: &str, email: &Email, problem: Option<&st
     form_page(viewer, TITLE, &main)
 }
 
-/// Response to used, expired and unknown links. It does not tell them apart.
+/// Response to used, expired and unknown links, without distinguishing them.
 fn invalid_link(viewer: &Viewer) -> Response {
     let main = html! {
         p.hint { "It was already used, has expired, or was sent before the server restarted." }

@@ -1,9 +1,9 @@
-//! `/signup`: creates an account. No response says which addresses have an account.
+//! `/signup`: creates an account. No response reveals which addresses have an account.
 //!
-//! With mail set up, the form takes an address, and the account starts with the link that is mailed to
-//! it: GET `/signup/{link}` asks for a password, POST creates the account and logs its owner in. An
-//! address that has an account gets a mail that says so. Without mail, the operator can allow sign-up by
-//! address and password alone.
+//! If mail is set up, the form asks only for an address, to which a link is mailed. GET `/signup/{link}`
+//! asks for a password; POST creates the account and logs its owner in. An address that already has an
+//! account gets a mail that says so. Without mail, the operator can allow sign-up with address and
+//! password.
 
 use axum::extract::{Path, RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -86,7 +86,7 @@ pub async fn sign_up(
         return Ok(MAILED.at("/signup").into_response());
     };
     let (plan, now) = (web.settings.signup_plan, viewer.now.0);
-    // The same response if the address is taken: its owner can log in.
+    // The response is the same if the address is taken, since its owner can log in.
     let attempt = web.throttle.attempt(peer, &email);
     if web.app.store.sign_up(email.clone(), plan, password, false, attempt, now).await? {
         security::record(SecurityEvent::SignUp, email.as_str());
@@ -107,7 +107,7 @@ pub async fn ask_password(
     }
 }
 
-/// `POST /signup/{link}`: creates the account with a verified address and begins its first session.
+/// `POST /signup/{link}`: creates the account with a verified address and starts its first session.
 pub async fn start(
     State(web): State<Web>,
     viewer: Viewer,
@@ -141,7 +141,7 @@ pub async fn start(
     }
 }
 
-/// The address of a valid link, unless it has an account by now.
+/// Returns the address of a valid link, unless it has an account by now.
 fn address_of(web: &Web, viewer: &Viewer, link: &str) -> Option<Email> {
     let email = web.mailed_links.email(link, |_| Some(Purpose::SignUp), viewer.now.0)?;
     (SignUps::of(web) == SignUps::ByMail && !web.app.store.has_account(&email)).then_some(email)
@@ -151,7 +151,7 @@ fn password_page(viewer: &Viewer, link: &str, email: &Email, problem: Option<&st
     let main = html! {
         form.panel method="post" action={ "/signup/" (link) } {
             p { "Choose a password for " b { (email) } "." }
-            // Shows password managers which account the password belongs to.
+            // Tells password managers which account the password belongs to.
             input type="email" name="email" value=(email) autocomplete="username" readonly hidden;
             (Field::new_password("Password", problem))
             button type="submit" { "Create account" }
@@ -160,7 +160,7 @@ fn password_page(viewer: &Viewer, link: &str, email: &Email, problem: Option<&st
     form_page(viewer, "Create your account", &main)
 }
 
-/// Response to used, expired and unknown links. It does not tell them apart.
+/// Response to used, expired and unknown links, without distinguishing them.
 fn invalid_link(viewer: &Viewer) -> Response {
     let main = html! {
         p.hint { "It was already used, has expired, or was sent before the server restarted." }

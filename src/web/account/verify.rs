@@ -49,7 +49,7 @@ pub async fn verify(
     Ok(VERIFIED.at(path).into_response())
 }
 
-/// Response to used, expired and unknown links. It does not tell them apart.
+/// Response to used, expired and unknown links, without distinguishing them.
 fn invalid_link(viewer: &Viewer) -> Response {
     let main = html! {
         p.hint { "It was already used, has expired, or was replaced by a newer link." }

@@ -1,4 +1,4 @@
-//! `/welcome`: the first visit to a single-user server makes the account of its owner.
+//! `/welcome`: the first visit to a single-user server creates the owner's account.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -63,9 +63,9 @@ fn judge_parts(web: &Web, parts: &Parts) -> Local {
     judge(&web.app, &parts.extensions, &parts.headers, parts.version)
 }
 
-/// Leads the first visit from the list to the welcome page; programs get the list. The browser of an owner
-/// without a password gets its cookie, if no browser has one: after the welcome page, when the server was
-/// updated, and when the cookie has expired.
+/// Redirects the first visit from the list to the welcome page; programs get the list. Also gives the
+/// browser of an owner without a password its cookie if no browser has one: after the welcome page, after
+/// an update of the server, and after the cookie has expired.
 pub async fn let_in(State(web): State<Web>, request: Request, next: Next) -> Response {
     if !web.app.site.single_user || !is_navigation(&request) {
         return next.run(request).await;
@@ -84,14 +84,14 @@ pub async fn let_in(State(web): State<Web>, request: Request, next: Next) -> Res
         match web.app.store.open_to_browser(false, web.app.clock.now()).await {
             Ok(Some(token)) => return with_cookie(&token, &shown_path(&parts.uri)),
             Ok(None) => {}
-            // Most likely a full disk. Pages that need no account are served.
+            // Most likely the disk is full. Pages that need no account are still served.
             Err(err) => tracing::error!(error = %err, "cannot let the owner in"),
         }
     }
     next.run(Request::from_parts(parts, body)).await
 }
 
-/// Whether a browser opens a page, which keeps the cookie that it gets.
+/// Whether the request is a browser's navigation to a page, so that a cookie would be kept.
 fn is_navigation(request: &Request) -> bool {
     let headers = request.headers();
     let accepts_pages = || {
@@ -106,14 +106,14 @@ fn shown_path(uri: &Uri) -> String {
     uri.path_and_query().map_or("/", |it| it.as_str()).to_owned()
 }
 
-/// Sets the cookie of an owner without a password, and leads on.
+/// Sets the cookie of an owner without a password, and redirects.
 fn with_cookie(token: &Token, to: &str) -> Response {
     let jar =
         CookieJar::new().add(session::cookie(CookieKind::PlainHttp, token, SessionLife::Kept));
     (jar, Redirect::to(local_path(Some(to)))).into_response()
 }
 
-/// Logs once that there is a proxy.
+/// Logs once that requests come through a proxy.
 fn warn_of_proxy() {
     static WARNED: AtomicBool = AtomicBool::new(false);
     if !WARNED.swap(true, Ordering::Relaxed) {
@@ -124,13 +124,13 @@ fn warn_of_proxy() {
     }
 }
 
-/// The query of the link that the server printed.
+/// The query of the link that the server prints at its start.
 #[derive(Deserialize)]
 pub struct Link {
     key: Option<String>,
 }
 
-/// `GET /welcome`: with the key of the link, lets the browser in.
+/// `GET /welcome`: with the key of the link, logs the browser in.
 pub async fn ask(
     State(web): State<Web>,
     viewer: Viewer,
@@ -151,7 +151,7 @@ pub async fn ask(
     Ok(Redirect::to("/").into_response())
 }
 
-/// `POST /welcome`: adds the owner and leads to the list.
+/// `POST /welcome`: adds the owner and redirects to the list.
 pub async fn start(
     State(web): State<Web>,
     viewer: Viewer,
@@ -209,7 +209,7 @@ fn page(web: &Web, viewer: &Viewer, problem: Option<&str>) -> Markup {
                                 span { b { "Set a password" } " For shared computers, or before you open the server to a network." }
                             }
                         }
-                        // Not required: the other choice needs none.
+                        // Not required, because the other choice needs no password.
                         div.with-password { (Field::new("password", "Password").help("8 to 128 characters. Use a few unrelated words.").problem(problem).input("", Input { autocomplete: "new-password", is_required: false, ..Input::PASSWORD })) }
                         button type="submit" { "Open the list" }
                     }

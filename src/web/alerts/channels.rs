@@ -1,4 +1,4 @@
-//! The fields of the channels of a rule, or of the watchlist.
+//! Form fields for the channels of a rule, or of the watchlist.
 
 use maud::{Markup, html};
 
@@ -12,7 +12,7 @@ use crate::web::field::{Field, FormError, Input};
 use crate::web::logged_in::LoggedIn;
 use crate::web::{Web, docs};
 
-/// Data that the fields are rendered from.
+/// Input for rendering the fields.
 pub struct Channels<'a> {
     pub web: &'a Web,
     pub member: &'a LoggedIn,
@@ -20,7 +20,7 @@ pub struct Channels<'a> {
     pub error: Option<&'a FormError>,
     /// Minimum number of channels.
     pub least: usize,
-    /// Whether one of them is switched off.
+    /// Whether any channel is switched off.
     pub is_off: bool,
 }
 
@@ -35,7 +35,7 @@ impl Channels<'_> {
         profile.is_some_and(|profile| profile.is_verified)
     }
 
-    /// Renders all of them.
+    /// Renders the fields of all channels.
     pub fn fields(&self) -> Markup {
         let all = self.error.and_then(|error| error.about("channels"));
         let email = self.error.and_then(|error| error.about("email"));
@@ -114,7 +114,7 @@ impl Channels<'_> {
         }
     }
 
-    /// Renders the fields of a chat service, and empty ones for another receiver.
+    /// Renders the fields of a chat service, with empty ones for another receiver.
     fn chat(&self, about: &About, lines: &[Vec<&str>]) -> Markup {
         let empty = vec![""; about.parts.len()];
         let help = format!("/docs/channels#{}", docs::slug(about.label));
@@ -138,7 +138,8 @@ impl Channels<'_> {
         }
     }
 
-    /// Renders the fields of a channel type and an empty one, or the reason why it is unavailable.
+    /// Renders the fields of a channel type, with an empty one, or the reason why it is
+    /// unavailable.
     fn lines(&self, lines: &Lines<'_>) -> Markup {
         let plan = self.member.caller.plan;
         let values = lines.values;
@@ -170,7 +171,7 @@ impl Channels<'_> {
     }
 }
 
-/// Fields of a channel type with several values.
+/// Renders the fields of a channel type with several values.
 struct Lines<'a> {
     name: &'a str,
     kind: &'a str,

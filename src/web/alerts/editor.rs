@@ -24,7 +24,7 @@ pub const PATH: &str = "/alerts";
 pub struct Editor<'a> {
     pub page: &'a EditorPage,
     pub error: Option<&'a FormError>,
-    /// Matches of the form.
+    /// Matches of the filter in the form.
     pub preview: Markup,
 }
 
@@ -128,8 +128,8 @@ impl Editor<'_> {
         }
     }
 
-    /// The other filters as chips, and the query bar that adds some. A chip that is not checked is not
-    /// sent.
+    /// Renders the other filters as chips, and the query bar that adds more. A chip that is not
+    /// checked is not sent.
     fn others(&self) -> Markup {
         let state = self.page.form.state();
         let is_other = |(name, _): &(&str, &str)| !OWN_FIELDS.contains(name);

@@ -1,5 +1,5 @@
-//! The rule form, converted to the request types of the API, which validate it. Its filter has the fields
-//! and the values of the drops page, so that a link can carry it from there.
+//! The rule form, converted to the request types of the API, which validate it. Its filter has the same
+//! fields and values as the drops page, so that a link from there can fill it in.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct RuleForm {
     problem: Option<String>,
 }
 
-/// Filters with a field of their own. The others are chips.
+/// Filters with their own fields. The others are chips.
 pub const OWN_FIELDS: [&str; 5] = ["tld", "min_dqs", "max_len", "q", "stage"];
 
 /// Default channels of a new rule.
@@ -56,16 +56,16 @@ pub fn chat_part(about: &About, part: Part) -> String {
     format!("{}-{}", about.name, part.as_str())
 }
 
-/// The fields of a channel in a form.
+/// Fields of a channel in a form.
 enum ChannelFields {
-    /// A single one.
+    /// A single field.
     Id(String),
-    /// The fields of a chat service, and their row.
+    /// The fields of a chat service, with their row.
     Chat(&'static About, usize),
 }
 
 impl ChannelFields {
-    /// Id of the field of a member of the channel.
+    /// Returns the ID of the field for a member of the channel.
     fn id(self, member: &str) -> String {
         match self {
             ChannelFields::Id(id) => id,
@@ -79,7 +79,7 @@ impl ChannelFields {
 }
 
 impl RuleForm {
-    /// A submitted form. The content of the query bar becomes part of the filter.
+    /// Parses a submitted form. The content of the query bar becomes part of the filter.
     pub fn new(fields: Fields) -> RuleForm {
         let fields = fields.map(|name, value| match name {
             "tld" | "not_tld" => value.split(separates).collect::<Vec<_>>().join(","),
@@ -94,8 +94,8 @@ impl RuleForm {
         form
     }
 
-    /// A new form filled from a link, which may name a saved search. Without channels in the link, the
-    /// defaults apply.
+    /// Creates a form filled from a link, which may name a saved search. Without channels in the link,
+    /// the defaults apply.
     pub fn from_link(fields: Fields, usual: ChannelDefaults, owned: &UserData) -> RuleForm {
         let mut form = RuleForm::new(fields);
         let search = SearchId::parse(form.text("search")).and_then(|id| owned.search(id));
@@ -116,7 +116,7 @@ impl RuleForm {
         form
     }
 
-    /// The form of an existing rule.
+    /// Creates the form of an existing rule.
     pub fn for_rule(rule: &Rule) -> RuleForm {
         let mut form = RuleForm { fields: Fields::default(), problem: None };
         form.fields.push("name", &*rule.name);
@@ -128,7 +128,7 @@ impl RuleForm {
         form
     }
 
-    /// The form of the settings of the watchlist.
+    /// Creates the form of the watchlist's settings.
     pub fn for_watchlist(alerts: &WatchAlerts, channels: &[Channel]) -> RuleForm {
         let mut form = RuleForm { fields: Fields::default(), problem: None };
         alerts.kinds.iter().for_each(|kind| form.fields.push("kind", kind.as_str()));
@@ -162,10 +162,10 @@ impl RuleForm {
         }
     }
 
-    /// Settings of the watchlist.
+    /// Returns the settings of the watchlist.
     ///
     /// # Errors
-    /// Not an hour.
+    /// A value is not an hour.
     pub fn watch_alerts(&self) -> Result<SentAlerts, ApiError> {
         let hour = |field, member: &'static str| {
             let text = Some(self.text(field)).filter(|text| !text.is_empty());
@@ -184,7 +184,7 @@ impl RuleForm {
         })
     }
 
-    /// Whether other channels are chosen than before.
+    /// Whether the chosen channels differ from the previous ones.
     pub fn has_other_channels(&self, before: &RuleForm) -> bool {
         ["email", "webhook", "chat"]
             .iter()
@@ -194,7 +194,7 @@ impl RuleForm {
                 .any(|service| self.chats(service.about()) != before.chats(service.about()))
     }
 
-    /// The filter, as a state of the drops page.
+    /// Returns the filter as a state of the drops page.
     pub fn state(&self) -> State {
         State::of(&self.fields).conditions()
     }
@@ -211,7 +211,7 @@ impl RuleForm {
         }
     }
 
-    /// The value of a field of [`OWN_FIELDS`], as the form shows it.
+    /// Returns the displayed value of a field of [`OWN_FIELDS`].
     pub fn shown(&self, field: &str) -> String {
         match field {
             "tld" => {
@@ -244,8 +244,7 @@ impl RuleForm {
         self.fields.filled(field)
     }
 
-    /// The lines of a chat service: for each, the values of the parts that it asks for. Lines without a
-    /// value are left out.
+    /// Returns the rows of a chat service, each with the values of its parts. Omits empty rows.
     pub fn chats(&self, about: &About) -> Vec<Vec<&str>> {
         let parts = about.parts.iter().map(|asked| chat_part(about, asked.part));
         let columns: Vec<Vec<&str>> = parts.map(|name| self.fields.all(&name).collect()).collect();
@@ -256,7 +255,7 @@ impl RuleForm {
         (0..lines).map(line).filter(|line| line.iter().any(|value| !value.is_empty())).collect()
     }
 
-    /// The channels with their fields, in the order of the API's list.
+    /// Returns the channels with their fields, in the order of the API's list.
     fn channels(&self) -> Vec<(ChannelFields, SentChannel)> {
         let channel =
             |kind: &str| SentChannel { kind: Some(kind.to_owned()), ..SentChannel::default() };
@@ -295,7 +294,7 @@ impl RuleForm {
         !self.text(field).is_empty()
     }
 
-    /// The new rule. It names the saved search that the form was filled from, unless the filter was
+    /// Returns the new rule. It names the saved search that filled the form, unless the filter was
     /// changed.
     ///
     /// # Errors
@@ -323,8 +322,8 @@ impl RuleForm {
         })
     }
 
-    /// The change of an existing rule. Setting channels turns them back on, so they are set only if they
-    /// changed or `switch_on` is set.
+    /// Returns the change of an existing rule. Setting channels re-enables them, so they are set only if
+    /// they changed or `switch_on` is set.
     ///
     /// # Errors
     /// The first invalid channel or condition.
@@ -386,7 +385,7 @@ impl RuleForm {
         fields.map_or_else(|| "channels".to_owned(), |(fields, _)| fields.id(member))
     }
 
-    /// Conditions of the form.
+    /// Returns the conditions of the form.
     ///
     /// # Errors
     /// The first invalid one.

@@ -1,4 +1,4 @@
-//! The list of rules with their state.
+//! The list of rules, with their state.
 
 use maud::{Markup, html};
 
@@ -15,7 +15,7 @@ use crate::web::logged_in::LoggedIn;
 use crate::web::notice;
 use crate::web::owned::{STYLES, instant, pager};
 
-/// Deliveries shown per rule.
+/// Number of deliveries shown per rule.
 const LAST: usize = 3;
 
 /// State of a rule.
@@ -30,7 +30,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// State of `rule` under a plan with at most `limit` active rules.
+    /// Determines the state of `rule` under a plan with at most `limit` active rules.
     pub fn new(rule: &Rule, owned: &UserData, plan: Plan, limit: u32) -> Standing {
         if !rule.active {
             return Standing::Paused;
@@ -57,7 +57,7 @@ impl Standing {
         html! { span.badge.(class) { (word) } }
     }
 
-    /// Advice on how to fix the state.
+    /// Returns advice on how to fix the state.
     pub fn hint(self) -> Option<Markup> {
         match self {
             Standing::Working | Standing::Paused => None,
@@ -78,7 +78,7 @@ pub fn is_used(owned: &UserData, rule: RuleId, channel: &Channel, plan: Plan) ->
     within_plan && owned.switched_off(rule, channel).is_none()
 }
 
-/// The whole page.
+/// Renders the whole page.
 pub fn show(
     member: &LoggedIn,
     owned: &UserData,
@@ -141,13 +141,13 @@ fn item(rule: &Rule, owned: &UserData, plan: Plan, limit: u32) -> Markup {
     }
 }
 
-/// The saved search that a rule was made from, if there is still one.
+/// Returns the saved search that a rule was created from, if it still exists.
 pub fn search(rule: &Rule, owned: &UserData) -> Markup {
     let search = rule.search.and_then(|id| owned.search(id));
     html! { @if let Some(search) = search { "From the search " a href={ "/searches/" (search.id) } { (search.name) } ". " } }
 }
 
-/// Renders the channels of a rule and why one is unused.
+/// Renders the channels of a rule, with reasons for unused ones.
 pub fn channels(rule: &Rule, owned: &UserData, plan: Plan) -> Markup {
     html! {
         ul.channels {
@@ -180,7 +180,7 @@ pub fn status(delivery: &Delivery) -> Markup {
     html! { span.badge.(class) { (word) } }
 }
 
-/// Summary of a delivery: names and channel.
+/// Renders the summary of a delivery: names and channel.
 fn summary(delivery: &Delivery) -> String {
     let names = counted(delivery.message.total, "name");
     let kind = match delivery.message.kind {

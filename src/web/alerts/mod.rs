@@ -72,7 +72,7 @@ pub fn routes() -> Router<Web> {
         .merge(watchlist::routes())
 }
 
-/// A page with the rule editor: for a new rule, or for the rule in the path.
+/// A page with the rule editor, for a new rule or the rule in the path.
 struct EditorPage {
     web: Web,
     member: LoggedIn,
@@ -295,7 +295,7 @@ async fn test(page: EditorPage) -> Result<Response, PageError> {
         Ok(draft) => draft.finish().await.map_err(ApiError::from),
         Err(err) => Err(err),
     };
-    // The message of the API names the request that enables a channel; the page has a form for it.
+    // The API's message names the request that enables a channel, but the page has a form for it.
     let queued = queued.map_err(|err| match err {
         ApiError::Write(WriteError::Conflict(_)) => ApiError::Write(WriteError::Conflict(
             "every channel of this rule is off; save it with an enabled channel, then send a test"
@@ -328,7 +328,7 @@ async fn retry(
     page.finish(queued, RETRIED).await
 }
 
-/// Queues a failed message of a rule, or of the watchlist, again.
+/// Queues a failed message of a rule or the watchlist again.
 async fn requeue(
     web: &Web,
     caller: &Caller,
@@ -339,8 +339,8 @@ async fn requeue(
     Ok(web.app.store.requeue(caller, rule, delivery, post).await?.finish().await?)
 }
 
-/// Response to a saved rule, or to settings of the watchlist: the secrets of new webhooks, shown once, or
-/// a redirect to its page.
+/// Response after saving a rule or the watchlist's settings: the secrets of new webhooks, shown once, or
+/// a redirect to the page.
 fn saved(member: &LoggedIn, id: RuleId, secrets: &[WebhookSecret], notice: Notice) -> Response {
     if secrets.is_empty() {
         return notice.at(&settings_page("", id)).into_response();

@@ -25,9 +25,9 @@ pub struct Preview {
     /// Names that match today.
     matches: u32,
     today: Day,
-    /// The last days of lists, newest first.
+    /// Matches on the last days with lists, newest first.
     per_day: Vec<(Day, u32)>,
-    /// The newest list.
+    /// Matches in the newest list.
     latest: Option<(Day, u32)>,
     samples: Vec<MatchedName>,
 }
@@ -51,7 +51,7 @@ pub async fn preview(web: &Web, now: Now, form: &RuleForm) -> Result<Preview, Ap
     .await
 }
 
-/// Renders the preview, or the error of the filter unless the form shows it beside the field.
+/// Renders the preview, or the error of the filter if the form does not show it beside the field.
 pub fn show(preview: Result<Preview, ApiError>, show_error: bool) -> (StatusCode, Markup) {
     match preview {
         Ok(preview) => (StatusCode::OK, preview.shown()),
@@ -67,7 +67,7 @@ pub fn show(preview: Result<Preview, ApiError>, show_error: bool) -> (StatusCode
     }
 }
 
-/// Error text with the label of its field.
+/// Returns the error text with the label of its field.
 fn field_message(err: &ApiError) -> Option<String> {
     let ApiError::BadParameter { name, what, .. } = err else { return None };
     let member = name.strip_prefix("filter.")?;
@@ -77,7 +77,7 @@ fn field_message(err: &ApiError) -> Option<String> {
         "max_len" => "Maximum length",
         "q" => "Contains",
         "stages" => "Stages",
-        // Errors of the query bar are sentences.
+        // Errors of the query bar are already sentences.
         _ if member == "add" => return Some(what.clone()),
         _ => member,
     };
@@ -110,7 +110,7 @@ impl Preview {
         }
     }
 
-    /// Renders a bar for each of the last days of lists, oldest first.
+    /// Renders a bar for each of the last days with lists, oldest first.
     fn chart(&self) -> Markup {
         let (height, width, gap) = BARS;
         let most = self.per_day.iter().map(|(_, count)| *count).max().unwrap_or(0).max(1);

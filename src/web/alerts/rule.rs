@@ -21,9 +21,9 @@ use crate::web::logged_in::LoggedIn;
 use crate::web::notice;
 use crate::web::owned::{Deletion, STYLES, day, instant};
 
-/// Maximum changes of a delivery that are shown without opening them.
+/// Maximum changes of a delivery shown without expanding it.
 const CHANGES_OPEN_MAX: usize = 3;
-/// Maximum names shown per delivery. The message has all.
+/// Maximum names shown per delivery; the message contains all.
 const NAMES_SHOWN_MAX: usize = 100;
 
 const DELIVERY_COLUMNS: [Column<'_>; 7] = [
@@ -89,7 +89,7 @@ pub fn deliveries(rule: RuleId, owned: &UserData, member: &LoggedIn) -> Markup {
     let today = Day::from_instant(member.viewer.now.0);
     let plan = member.caller.plan;
     let channels = owned.sender(rule).map_or(&[][..], |sender| &sender.channels);
-    // Others are refused: there is nothing to send with.
+    // Other rules would be refused, because they have no usable channel.
     let can_be_retried = |delivery: &Delivery| {
         let channel = &*delivery.channel;
         let is_left = channels.contains(channel) && is_used(owned, rule, channel, plan);
@@ -178,7 +178,7 @@ fn named<'a>(
     }
 }
 
-/// Changes of watched names.
+/// Renders changes of watched names.
 fn changed(total: u32, changes: &[Arc<WatchedChange>]) -> Markup {
     let left = (total as usize).saturating_sub(changes.len());
     html! {

@@ -48,7 +48,7 @@ pub fn routes() -> Router<Web> {
         .route("/watchlist/alerts/deliveries/{delivery}/retry", post(retry))
 }
 
-/// The page with a form.
+/// The page with its form.
 struct Settings {
     web: Web,
     member: LoggedIn,
@@ -57,7 +57,7 @@ struct Settings {
 }
 
 impl Settings {
-    /// The page with the settings as they are.
+    /// Creates the page with the current settings.
     fn new(web: Web, member: LoggedIn) -> Settings {
         let owned = web.user_data(&member);
         let now = member.viewer.now;
@@ -168,7 +168,7 @@ impl Settings {
         }
     }
 
-    /// Redirects to the page after an action, or shows it with the error.
+    /// Redirects to the page after an action, or renders it with the error.
     fn finish<T>(self, result: Result<T, ApiError>, notice: Notice) -> Result<Response, PageError> {
         match result {
             Ok(_) => Ok(notice.at(PATH).into_response()),

@@ -10,7 +10,7 @@ use crate::web::components::stage_word;
 use crate::web::drops::state::State;
 use crate::web::drops::words::described;
 
-/// Maximum TLDs listed by name. Others are counted.
+/// Maximum TLDs listed by name; the rest are counted.
 const TLDS_NAMED_MAX: usize = 6;
 
 /// Describes the filter of a rule.
@@ -55,7 +55,7 @@ fn named_stages(stages: &str) -> String {
     either(&stages.map(word).collect::<Vec<_>>())
 }
 
-/// `a`, `a or b`, `a, b or c`.
+/// Joins items as `a`, `a or b`, `a, b or c`.
 fn either(words: &[String]) -> String {
     match words {
         [] => String::new(),

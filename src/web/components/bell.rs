@@ -1,4 +1,4 @@
-//! Alert settings of a watched name: the bell of a row, and the choice on its dossier.
+//! Alert settings of a watched name: the bell in its row, and the form on its dossier.
 
 use maud::{Markup, html};
 
@@ -7,7 +7,7 @@ use crate::outbound::chat;
 use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::name::DomainName;
 
-/// Word of a kind of change, after "when a name".
+/// Words for a kind of change, which follow "when a name".
 pub fn kind_word(kind: ChangeKind) -> &'static str {
     match kind {
         ChangeKind::LeftZone => "left its zone",
@@ -38,7 +38,8 @@ fn icon(is_mute: bool) -> Markup {
     }
 }
 
-/// The bell of a row: mutes a name or ends that. A choice for this name links to `dossier`, where it was made.
+/// Renders the bell of a row, which mutes or unmutes a name. If the name has its own settings, the bell links
+/// to them on `dossier`.
 pub fn bell(domain: &DomainName, alerts: Option<&EntryAlerts>, dossier: &str) -> Markup {
     let shown = domain.unicode();
     html! {
@@ -56,7 +57,7 @@ pub fn bell(domain: &DomainName, alerts: Option<&EntryAlerts>, dossier: &str) ->
     }
 }
 
-/// The form that chooses what is sent about a name. It returns to `next`.
+/// Renders the form with the alert settings of a name. It returns to `next`.
 pub fn bell_choice(
     domain: &DomainName,
     alerts: Option<&EntryAlerts>,
@@ -113,7 +114,7 @@ pub fn bell_choice(
     }
 }
 
-/// Word of a type of channels.
+/// Word for a type of channel.
 fn type_word(name: &str) -> &str {
     match name {
         "email" => "E-mail",

@@ -1,4 +1,4 @@
-//! History of a name, from the calendar, lists, its registry and its watcher.
+//! History of a name, from the calendar, lists, the registry and the viewer's watchlist.
 
 use maud::{Markup, html};
 
@@ -13,19 +13,19 @@ use crate::vocab::time::UnixMs;
 /// Past events of a name, and its next drop.
 pub struct History<'a> {
     pub drop: Option<&'a Lifecycle>,
-    /// Drops before that, newest first.
+    /// Earlier drops, newest first.
     pub earlier: &'a [EarlierDrop],
-    /// The newest state that the registry reported.
+    /// The newest state reported by the registry.
     pub seen: Option<(RdapState, UnixMs)>,
-    /// The entry of the viewer's watchlist.
+    /// The entry in the viewer's watchlist.
     pub watched: Option<&'a WatchRow>,
 }
 
-/// Something that happened, or is expected to.
+/// A past or expected event.
 struct Event {
     day: Day,
     word: String,
-    /// `next` for what is expected, `sure` for what the registry reported.
+    /// CSS class: `next` for an expected event, `sure` for one reported by the registry.
     class: &'static str,
 }
 
@@ -85,12 +85,12 @@ impl History<'_> {
     }
 }
 
-/// Event on the drop date.
+/// Describes the event on the drop date.
 pub fn exit_word(drop: &Lifecycle) -> &'static str {
     if drop.is_first_listing() { "First listed" } else { "Left the zone" }
 }
 
-/// Word of a state that the registry reported.
+/// Words for a state reported by the registry.
 pub fn state_word(state: RdapState) -> &'static str {
     match state {
         RdapState::Redemption => "redemption",
@@ -103,7 +103,7 @@ pub fn state_word(state: RdapState) -> &'static str {
     }
 }
 
-/// CSS class of a state that the registry reported.
+/// CSS class of a state reported by the registry.
 pub fn state_class(state: RdapState) -> &'static str {
     match state {
         RdapState::Redemption => "info",

@@ -26,7 +26,7 @@ pub use name::{dossier_path, name, name_linked};
 pub use parts::{part_bar, part_bars, parts_of, signed};
 pub use table::{Column, columns, table};
 
-/// A panel with its title, whose id is `title_id`.
+/// Renders a panel with its title, whose ID is `title_id`.
 pub fn panel(title_id: &str, title: &str, content: Markup) -> Markup {
     html! {
         section.panel aria-labelledby=(title_id) {
@@ -36,13 +36,13 @@ pub fn panel(title_id: &str, title: &str, content: Markup) -> Markup {
     }
 }
 
-/// A score as a number and five bars, each of which stands for names ten times as rare.
+/// Renders a score as a number and five bars. Each further bar stands for names ten times as rare.
 pub fn score(dqs: Dqs) -> Markup {
-    /// Scores that fill whole bars.
+    /// Scores at which a bar is full.
     const STEPS: [u32; 6] = [0, 60, 90, 97, 99, 100];
     let points = u32::from(dqs.points());
     let full = STEPS[1..].iter().filter(|step| points >= **step).count();
-    // A bar is 8 wide and 2 from the next. The last one is filled in part.
+    // A bar is 8 units wide, with gaps of 2. The last one is partly filled.
     let part = STEPS.get(full + 1).map_or(0, |next| {
         let start = STEPS[full];
         (points - start) * 8 / (next - start)
@@ -55,8 +55,8 @@ pub fn score(dqs: Dqs) -> Markup {
     }
 }
 
-/// A stage in its colour and the release date: `redemption drops tomorrow (23 Nov)`. What the calendar
-/// alone says is called expected.
+/// Renders a stage in its colour and the release date: `redemption drops tomorrow (23 Nov)`. Dates
+/// from the calendar only are called expected.
 pub fn stage(stage: Stage, release: Day, today: Day) -> Markup {
     let drops = match (stage, release.days_since(today)) {
         (Stage::Catchable | Stage::Released, _) => {
@@ -73,7 +73,7 @@ pub fn stage(stage: Stage, release: Day, today: Day) -> Markup {
     }
 }
 
-/// How urgent a release is: a class and a filled part of the disc before the words.
+/// Returns the urgency of a release: a CSS class, and the filled part of the disc before the words.
 fn urgency(days: i32) -> &'static str {
     match days {
         ..0 => "over",
@@ -85,7 +85,7 @@ fn urgency(days: i32) -> &'static str {
     }
 }
 
-/// The time until a release, as people say it, with the date in the tooltip: `in 14 h`, `in 3 days`.
+/// Renders the time until a release in words, with the date in the tooltip: `in 14 h`, `in 3 days`.
 pub fn countdown(release: Day, now: Now) -> Markup {
     let left = release.start() - now.0;
     let today = Day::from_instant(now.0).unwrap_or(release);
@@ -100,7 +100,7 @@ pub fn countdown(release: Day, now: Now) -> Markup {
     html! { time.due.(urgency(days)) datetime=(release) title=(release) { (text) } }
 }
 
-/// A time in the past, as people say it, with the exact time in the tooltip: `2 h ago`.
+/// Renders a past time in words, with the exact time in the tooltip: `2 h ago`.
 pub fn ago(at: UnixMs, now: Now) -> Markup {
     let minutes = (now.0 - at.instant()).num_minutes().max(0);
     let text = match minutes {
@@ -113,7 +113,7 @@ pub fn ago(at: UnixMs, now: Now) -> Markup {
     html! { time datetime=(at) title=(exact) { (text) } }
 }
 
-/// `$1,234.50`.
+/// Formats an amount as `$1,234.50`.
 pub fn money(cents: u64) -> String {
     let dollars = grouped(cents / 100);
     match cents % 100 {
@@ -122,13 +122,13 @@ pub fn money(cents: u64) -> String {
     }
 }
 
-/// A date as people say it, with the ISO date in a tooltip: `23 Nov`, or `23 Nov 2025` outside the
-/// year of `today`.
+/// Renders a date with the ISO date in a tooltip: `23 Nov`, or `23 Nov 2025` outside the year of
+/// `today`.
 pub fn date(day: Day, today: Day) -> Markup {
     html! { time datetime=(day) title=(day) { (date_text(day, today)) } }
 }
 
-/// The text of [`date`].
+/// Returns the text of [`date`].
 pub fn date_text(day: Day, today: Day) -> String {
     let is_same_year = day.date().year() == today.date().year();
     day.date().format(if is_same_year { "%-d %b" } else { "%-d %b %Y" }).to_string()
@@ -144,11 +144,11 @@ pub fn stage_word(stage: Stage) -> &'static str {
     }
 }
 
-/// Afterwards of a drop whose name is held again. A list says no more than that, so this covers a holder
-/// who kept the name and a new one.
+/// Status after a drop whose name is registered again. Lists give no details, so this covers both a
+/// holder who kept the name and a new one.
 pub const HELD_AGAIN: &str = "renewed or registered again";
 
-/// Current status of a name with this latest drop.
+/// Renders the current status of a name with this latest drop.
 pub fn standing(drop: Option<&Lifecycle>, held: bool, today: Day) -> Markup {
     match drop {
         Some(drop) if drop.registered_again => html! {
@@ -162,14 +162,14 @@ pub fn standing(drop: Option<&Lifecycle>, held: bool, today: Day) -> Markup {
     }
 }
 
-/// Button that copies a name to the clipboard.
+/// Renders a button that copies a name to the clipboard.
 fn copy_button(name: &str) -> Markup {
     html! {
         button.act.needs-js data-copy=(name) aria-label={ "Copy " (name) } { "Copy" }
     }
 }
 
-/// The form that all [`watch_button`]s of a page submit. It returns to `next`.
+/// Renders the form that all [`watch_button`]s of a page submit. It returns to `next`.
 pub fn watch_form(next: &str) -> Markup {
     html! {
         form #watch method="post" action="/watch" data-watch {
@@ -178,7 +178,7 @@ pub fn watch_form(next: &str) -> Markup {
     }
 }
 
-/// Classes and texts of a watch button.
+/// CSS classes and texts of a watch button.
 struct WatchLook {
     class: &'static str,
     watch: &'static str,
@@ -188,8 +188,8 @@ struct WatchLook {
 const WORD: WatchLook = WatchLook { class: "act watch", watch: "Watch", watching: "Watching" };
 const STAR: WatchLook = WatchLook { class: "watch", watch: "☆", watching: "★" };
 
-/// Button that adds a name to the watchlist or removes it. Without `owned`, it leads to the login page
-/// and back to `next`.
+/// Renders a button that adds a name to the watchlist or removes it. Without `owned`, it leads to the
+/// login page and back to `next`.
 fn watch_button(
     owned: Option<&UserData>,
     domain: &DomainName,
@@ -213,52 +213,52 @@ fn watch_button(
     }
 }
 
-/// Link to the form of a new claim.
+/// Renders a link to the form of a new claim.
 fn claim_link(name: &str) -> Markup {
     html! {
         a.act href={ "/portfolio/new?domain=" (name) } aria-label={ "Claim " (name) } { "Claim" }
     }
 }
 
-/// Buttons of a name: copy, watch and claim.
+/// Renders the buttons of a name: copy, watch and claim.
 pub fn actions(owned: Option<&UserData>, domain: &DomainName, next: &str) -> Markup {
     let name = domain.as_str();
     html! { (copy_button(name)) (watch_button(owned, domain, next, &WORD)) (claim_link(name)) }
 }
 
-/// As [`actions`], for a name of the index with the suffix `tld`, in a cell.
+/// The same as [`actions`], in a cell, for a name of the index with the suffix `tld`.
 pub fn actions_cell(owned: Option<&UserData>, name: &str, tld: &str, next: &str) -> Markup {
     html! { td.actions { (actions(owned, &of_index(name, tld), next)) } }
 }
 
-/// The watch button of a name of the index as a star.
+/// Renders the watch button of a name of the index as a star.
 pub fn watch_star(owned: Option<&UserData>, name: &str, tld: &str, next: &str) -> Markup {
     watch_button(owned, &of_index(name, tld), next, &STAR)
 }
 
-/// A name of the index with the suffix `tld`.
+/// Converts a name of the index with the suffix `tld`.
 fn of_index(name: &str, tld: &str) -> DomainName {
     let label_len = name.len() - tld.len() - 1;
     DomainName::from_stored(name.as_bytes(), label_len as u8)
         .expect("names of the index are a label and a suffix")
 }
 
-/// Position of a page in all results: `1 to 100 of 31,204`.
+/// Renders the position of a page in all results: `1 to 100 of 31,204`.
 pub fn range(offset: u32, rows: u32, total: &str) -> String {
     let (first, last) = (grouped((offset + 1).into()), grouped((offset + rows).into()));
     format!("{first} to {last} of {total}")
 }
 
-/// Rows of a list that visitors without an account can page through. People rarely read that far, and
+/// Number of rows that visitors without an account can page through. People rarely read that far, and
 /// programs that collect names have the API.
 pub const ANONYMOUS_DEPTH: u32 = 1_000;
 
-/// Offset from which a list shows no rows to this viewer.
+/// Returns the offset from which a list shows no rows to this viewer.
 pub fn depth(viewer: &Viewer, offset_max: u32) -> u32 {
     if viewer.member.is_some() { offset_max.saturating_add(1) } else { ANONYMOUS_DEPTH }
 }
 
-/// Says that visitors who log in see the rest of a list, and return to `next`.
+/// Renders a note that the rest of a list requires a login, which returns to `next`.
 pub fn log_in_for_more(next: &str) -> Markup {
     html! {
         p.soft.more {
@@ -269,7 +269,7 @@ pub fn log_in_for_more(next: &str) -> Markup {
     }
 }
 
-/// Links to the previous and the next page around the position in all results.
+/// Renders links to the previous and next page, around the position in all results.
 pub fn pager(previous: Option<String>, position: impl Render, next: Option<String>) -> Markup {
     let link = |path: Option<String>, rel: &str, word: &str| {
         html! {

@@ -1,5 +1,5 @@
 //! Rendering of names. IDNs are shown in Unicode with the A-label beside them. Labels that mix scripts
-//! are marked, because a Cyrillic letter among Latin ones is how a known name is imitated.
+//! are marked, because a Cyrillic letter among Latin ones may imitate a known name.
 
 use maud::{Markup, html};
 
@@ -16,7 +16,7 @@ pub fn name(name: &str, tld: &str) -> Markup {
     named(name, tld, &html! { (spelled(name, tld)) })
 }
 
-/// As [`name`], linked to the page of the name.
+/// Renders [`name`] as a link to the page of the name.
 pub fn name_linked(name: &str, tld: &str) -> Markup {
     named(name, tld, &html! { a href=(dossier_path(name)) { (spelled(name, tld)) } })
 }
@@ -32,7 +32,8 @@ fn named(name: &str, tld: &str, main: &Markup) -> Markup {
     }
 }
 
-/// The label and the suffix, isolated so that they keep their order in right-to-left scripts.
+/// Renders the label and the suffix, isolated so that they keep their order in right-to-left
+/// scripts.
 fn spelled(name: &str, tld: &str) -> Markup {
     html! {
         bdi.name { (to_unicode(label_of(name, tld))) span.suffix { "." (to_unicode(tld)) } }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::scorer::{Cap, Points};
 
-/// Points at either end of a bar. Larger values are clipped.
+/// Points at either end of the scale of bars. Larger values are clipped.
 const BAR_POINTS: i32 = 50;
 
 /// One part of a score.
@@ -30,7 +30,7 @@ pub fn parts_of(points: &Points) -> [PartRow; 7] {
     ]
 }
 
-/// The parts with points other than 0, and the caps that apply.
+/// Renders the parts with points other than 0, and the caps that apply.
 pub fn part_bars(points: &Points, caps: &[Cap]) -> Markup {
     html! {
         dl.parts {
@@ -47,7 +47,7 @@ pub fn part_bars(points: &Points, caps: &[Cap]) -> Markup {
     }
 }
 
-/// A bar to the right (plus) or left (minus) of the middle.
+/// Renders a bar to the right (plus) or left (minus) of the middle.
 pub fn part_bar(points: i32) -> Markup {
     let width = points.abs().min(BAR_POINTS);
     let (class, left) = if points < 0 { ("minus", -width) } else { ("plus", 0) };

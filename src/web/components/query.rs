@@ -9,7 +9,7 @@ pub fn with(parameters: &[(&str, &str)], path: &str) -> String {
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
-/// The `offset` parameter of a page. Empty for the first page.
+/// Returns the `offset` parameter of a page, which is empty for the first page.
 pub fn offset(offset: u32) -> String {
     if offset == 0 { String::new() } else { offset.to_string() }
 }

@@ -1,5 +1,5 @@
-//! `/docs/...`: the documentation in `data/docs`, rendered from Markdown when it is first asked for,
-//! with a table of contents and a search over headings.
+//! `/docs/...`: the documentation in `data/docs`, rendered from Markdown on the first request, with
+//! a table of contents and a search over headings.
 
 mod render;
 
@@ -21,7 +21,7 @@ use crate::web::error::PageError;
 use crate::web::layout::{NavItem, Page};
 use crate::web::viewer::Viewer;
 
-/// Every page in reading order: its path below `/docs/`, and its Markdown.
+/// All pages in reading order, each with its path below `/docs/` and its Markdown.
 const SOURCES: &[(&str, &str)] = &[
     ("getting-started", include_str!("../../../data/docs/getting-started.md")),
     ("sources", include_str!("../../../data/docs/sources.md")),
@@ -76,7 +76,7 @@ async fn show(viewer: Viewer, Path(slug): Path<String>) -> Result<Markup, PageEr
     Ok(frame(&viewer, page.document.title(), Some(page), "", PreEscaped(&page.document.html)))
 }
 
-/// The chart on the page about the score.
+/// Renders the chart on the page about the score.
 async fn score_chart() -> Response {
     let chart: &[u8] = include_bytes!("../../../benches/score.svg");
     ([(CONTENT_TYPE, "image/svg+xml")], chart).into_response()
@@ -124,7 +124,8 @@ fn matches(query: &str) -> Vec<(&'static DocsPage, &'static Heading)> {
         .collect()
 }
 
-/// A page of the documentation: all pages and the headings of `current` beside `main`.
+/// Renders a page of the documentation, with links to all pages and to the headings of `current`
+/// beside `main`.
 fn frame(
     viewer: &Viewer,
     title: &str,

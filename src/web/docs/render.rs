@@ -1,12 +1,12 @@
-//! Markdown in, HTML with headings out. The Markdown is the project's own and part of the binary; raw
-//! HTML in it is shown as text.
+//! Renders Markdown to HTML, and collects the headings. The Markdown is the project's own and part of
+//! the binary; raw HTML in it is shown as text.
 
 use std::collections::HashMap;
 
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, html};
 use rust_embed::Embed;
 
-/// Programs that the pages show: files that the tests run.
+/// Example programs shown on the pages, which the tests run.
 #[derive(Embed)]
 #[folder = "data/examples"]
 struct Examples;
@@ -16,7 +16,7 @@ pub struct Document {
     pub html: String,
     /// The text of its first paragraph, cut at a word.
     pub about: String,
-    /// Its headings in order; the first is its title.
+    /// The headings in order; the first is the title.
     pub headings: Vec<Heading>,
 }
 
@@ -27,7 +27,7 @@ impl Document {
     }
 }
 
-/// A heading, and the fragment that links to it.
+/// A heading, with the fragment that links to it.
 pub struct Heading {
     pub level: u8,
     pub text: String,
@@ -44,7 +44,7 @@ pub fn render(markdown: &str) -> Document {
     Document { html, about, headings }
 }
 
-/// Maximum characters of a description, as search engines show it.
+/// Maximum characters of a description; search engines show no more.
 const ABOUT_CHARS_MAX: usize = 155;
 
 fn first_paragraph(events: &[Event<'_>]) -> String {
@@ -64,7 +64,7 @@ fn first_paragraph(events: &[Event<'_>]) -> String {
     }
 }
 
-/// Gives each heading an ID, the one that code forges give it too.
+/// Gives each heading the same ID as code forges do.
 fn name_headings(events: &mut [Event<'_>]) -> Vec<Heading> {
     let mut headings = Vec::new();
     let mut uses: HashMap<String, usize> = HashMap::new();
@@ -95,7 +95,7 @@ fn name_headings(events: &mut [Event<'_>]) -> Vec<Heading> {
     headings
 }
 
-/// Lower case, punctuation removed, spaces as hyphens.
+/// Converts to lower case, removes punctuation and replaces spaces with hyphens.
 pub fn slug(text: &str) -> String {
     text.to_lowercase()
         .chars()
@@ -104,7 +104,7 @@ pub fn slug(text: &str) -> String {
         .collect()
 }
 
-/// Replaces each paragraph that is nothing but a link to an example by the program itself.
+/// Replaces each paragraph that consists of a link to an example with the program itself.
 fn show_examples(events: Vec<Event<'_>>) -> Vec<Event<'_>> {
     let mut shown = Vec::with_capacity(events.len());
     let mut rest = events.into_iter().peekable();
@@ -129,7 +129,8 @@ fn show_examples(events: Vec<Event<'_>>) -> Vec<Event<'_>> {
 }
 
 /// Adapts Markdown to the site: links between files become links between pages, tables can be scrolled
-/// by keyboard, and code can be focused. A link to a file that the site does not serve is plain text.
+/// by keyboard, and code can be focused. A link to a file that the site does not serve becomes plain
+/// text.
 fn adapt(events: Vec<Event<'_>>) -> Vec<Event<'_>> {
     let mut adapted = Vec::with_capacity(events.len());
     let mut in_dropped_link = false;
@@ -170,7 +171,8 @@ fn adapt(events: Vec<Event<'_>>) -> Vec<Event<'_>> {
     adapted
 }
 
-/// Target on the site of a link in the sources; `None` for files that it does not serve.
+/// Returns the target on the site of a link in the sources; `None` for files that the site does not
+/// serve.
 fn page_link(target: &str) -> Option<String> {
     if target.starts_with("https://") || target.starts_with('#') {
         return Some(target.to_owned());

@@ -12,7 +12,7 @@ use crate::web::components::{HELD_AGAIN, date, date_text, exit_word, stage_word}
 /// Width of the chart in SVG units.
 const WIDTH: i32 = 1000;
 
-/// The days a name spends in one stage.
+/// The days that a name spends in one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     stage: Stage,
@@ -69,11 +69,11 @@ pub fn earlier(drops: &[EarlierDrop], today: Day) -> Markup {
     }
 }
 
-/// The stages of a drop that last at least a day, in order.
+/// Returns the stages of a drop that last at least a day, in order.
 fn spans(drop: &Lifecycle, as_of: AsOf) -> Vec<Span> {
     let caught = drop.release.plus(as_of.catch_days.into());
     let end = caught.max(as_of.today).plus(2);
-    // A list may report a release before the usual stages are over.
+    // A list may report a release before the usual end of the stages.
     let pending = drop.pending_delete.max(drop.dropped).min(drop.release);
     let all = [
         Span { stage: Stage::Redemption, from: drop.dropped, to: pending },
@@ -84,14 +84,14 @@ fn spans(drop: &Lifecycle, as_of: AsOf) -> Vec<Span> {
     all.into_iter().filter(|span| span.from < span.to).collect()
 }
 
-/// First and last day of the chart.
+/// Returns the first and last day of the chart.
 fn frame(spans: &[Span], today: Day) -> (Day, Day) {
     let first = spans.iter().map(|span| span.from).min().map_or(today, |first| first.min(today));
     let last = spans.iter().map(|span| span.to).max().map_or(today, |last| last.max(today));
     (first.plus(-1), last)
 }
 
-/// Text alternative of the chart.
+/// Returns the text alternative of the chart.
 fn summary(drop: &Lifecycle, as_of: AsOf) -> String {
     let word = stage_word(drop.stage);
     let left = drop.release.days_since(as_of.today);
@@ -125,7 +125,7 @@ impl Milestone {
     }
 }
 
-/// The dates of a drop and today, in order.
+/// Returns the dates of a drop and today, in order.
 fn milestones(drop: &Lifecycle, as_of: AsOf) -> Vec<Milestone> {
     let milestone = |class, word, day| Milestone { class, word, day };
     let leaves = drop.release.plus(as_of.catch_days.into());
@@ -142,7 +142,7 @@ fn milestones(drop: &Lifecycle, as_of: AsOf) -> Vec<Milestone> {
     all
 }
 
-/// A date relative to today: `in 9 days`, `yesterday`.
+/// Formats a date relative to today: `in 9 days`, `yesterday`.
 pub fn relative(day: Day, today: Day) -> String {
     match day.days_since(today) {
         0 => "today".to_owned(),
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(spans[0].stage, Stage::PendingDelete);
     }
 
-    /// Lists of coming releases have names that left the zone long before.
+    /// Lists of coming releases contain names that left the zone long ago.
     #[test]
     fn a_drop_date_after_the_begin_of_pending_delete_is_a_first_listing() {
         let listed = drop("2026-11-27", "2026-11-20", "2026-11-27", Stage::Catchable);

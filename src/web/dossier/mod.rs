@@ -1,6 +1,6 @@
-//! `/domain/{name}`: the dossier of a name: score, release and registry state first, then the reasons of
-//! the score, other TLDs, the viewer's notes, links out, history and votes. An unknown name is a 404 that
-//! shows its score.
+//! `/domain/{name}`: the dossier of a name. Shows score, release and registry state first, then the
+//! reasons for the score, other TLDs, the viewer's notes, external links, history and votes. An unknown
+//! name gets a 404 that shows its score.
 
 mod lifecycle;
 mod points;
@@ -103,7 +103,7 @@ async fn find_domain(
     Ok(fragment::vary((status, page).into_response()))
 }
 
-/// Parses the name in a path. Also returns it as sent.
+/// Parses the name in a path. Also returns the name as sent.
 fn name_in(path: Result<Path<String>, PathRejection>) -> Result<(DomainName, String), ApiError> {
     let Path(sent) =
         path.map_err(|_| ApiError::parameter("name", "is not percent-encoded UTF-8"))?;
@@ -150,7 +150,7 @@ struct Dossier<'a> {
     as_of: AsOf,
     now: Now,
     owned: Option<&'a UserData>,
-    /// The entry of the viewer's watchlist.
+    /// The entry in the viewer's watchlist.
     watched: Option<WatchRow>,
     registry: Registry,
     links: &'a Links,
@@ -192,7 +192,7 @@ impl Dossier<'_> {
             .show(Some(viewer), main)
     }
 
-    /// The latest drop, unless the name was registered again.
+    /// Returns the latest drop, unless the name was registered again.
     fn drop(&self) -> Option<&Lifecycle> {
         self.known.profile()?.drop.as_ref()
     }
@@ -214,7 +214,7 @@ impl Dossier<'_> {
         }
     }
 
-    /// Score, release and registry state, and the lifecycle below them.
+    /// Renders score, release and registry state, and the lifecycle below them.
     fn first(&self) -> Markup {
         let (dqs, explanation, _) = self.known.scored();
         html! {
@@ -235,7 +235,7 @@ impl Dossier<'_> {
         }
     }
 
-    /// When the name drops. Dates from the calendar alone are labelled as expected.
+    /// Renders when the name drops. Dates from the calendar only are labelled as expected.
     fn release(&self) -> Markup {
         let today = self.as_of.today;
         let Some(drop) = self.drop() else {
@@ -281,7 +281,7 @@ impl Dossier<'_> {
         panel("score-title", &format!("Why {}", dqs.points()), content)
     }
 
-    /// The viewer's notes on the name.
+    /// Renders the viewer's notes on the name.
     fn watching(&self) -> Markup {
         let none = WatchDetails::default();
         let Some(_) = self.owned else {
@@ -319,7 +319,7 @@ impl Dossier<'_> {
         panel("watching", title, content)
     }
 
-    /// Links to other sites; the venue of the watchlist comes first.
+    /// Renders links to other sites, with the venue noted in the watchlist first.
     fn open_at(&self) -> Markup {
         let venue = self.watched.as_ref().and_then(|it| it.details().venue.as_deref());
         let is_venue =
@@ -345,7 +345,7 @@ impl Dossier<'_> {
         panel("open-at", "Open at", content)
     }
 
-    /// Events of the name, newest first.
+    /// Renders the events of the name, newest first.
     fn history(&self) -> Markup {
         let today = self.as_of.today;
         let Some(profile) = self.known.profile() else { return html! {} };
@@ -363,7 +363,7 @@ impl Dossier<'_> {
         panel("history-title", "History", content)
     }
 
-    /// Ranks on popularity lists.
+    /// Renders ranks on popularity lists.
     fn popularity(&self) -> Markup {
         let facts = self.known.profile().map_or(&[][..], |profile| &profile.popularity);
         if facts.is_empty() {

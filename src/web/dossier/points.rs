@@ -1,4 +1,4 @@
-//! The parts of a score: three lines that a person can read, and a table with bars.
+//! The parts of a score: a summary in three lines, and a table with bars.
 
 use maud::{Markup, html};
 
@@ -57,7 +57,7 @@ fn about_name(domain: &DomainName, signals: &Signals<'_>) -> String {
 fn about_market(signals: &Signals<'_>) -> String {
     let others = signals.tld_spread.saturating_sub(1);
     let registered = match others {
-        // An only TLD is known to be the only one when that costs points.
+        // The absence of other TLDs is certain enough to mention only if it costs points.
         0 if signals.points.tld_spread < 0 => "Not registered in other TLDs.".to_owned(),
         0 => "No other TLDs in our data.".to_owned(),
         _ => format!("Registered in {}.", counted(others, "other TLD")),
@@ -113,7 +113,7 @@ pub fn table(signals: &Signals<'_>) -> Markup {
     }
 }
 
-/// Reason for a cap.
+/// Returns the reason for a cap.
 fn cap_reason(name: &str) -> &'static str {
     match name {
         "notPublic" => "the suffix is not open to the public",

@@ -20,7 +20,7 @@ use crate::web::error::PageError;
 use crate::web::logged_in::LoggedIn;
 use crate::web::notice::Notice;
 
-/// Time that the page waits for a registry. A later result is shown when the page is loaded again.
+/// Maximum wait of the page for a registry. A later result is shown on the next page load.
 const WAIT: Duration = Duration::from_secs(5);
 
 const CHECKED: Notice = Notice::new("checked", "Checked with the registry.");
@@ -89,7 +89,7 @@ impl Registry {
     }
 }
 
-/// `POST /domain/{name}/check`: queries the registry, unless there is a fresh result.
+/// `POST /domain/{name}/check`: queries the registry, unless a fresh result exists.
 pub async fn check(
     State(web): State<Web>,
     member: LoggedIn,

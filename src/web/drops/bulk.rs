@@ -1,6 +1,6 @@
-//! Bulk actions on the selected names of the list, or on all names that a search finds. The
-//! form contains the search, so that it means the same names on every page of the list and
-//! without scripts.
+//! Bulk actions on the selected names of the list, or on all names that a search finds. The form
+//! contains the search, so that it covers the same names on every page of the list, even without
+//! scripts.
 
 use axum::extract::{RawQuery, State as WebState};
 use axum::http::HeaderMap;
@@ -30,11 +30,11 @@ use crate::web::logged_in::LoggedIn;
 use crate::web::owned::for_excel;
 use crate::web::watchlist::{MAX_BID_LABEL, next, parse_bid, parse_name, parse_tags};
 
-/// Maximum names of a search that are changed at once.
+/// Maximum names of a search to change at once.
 const NAMES_MAX: usize = WATCHES_PASTED_MAX;
 
 named_enum! {
-    /// A completed bulk action, as the redirect after the form names it.
+    /// A completed bulk action, as named in the redirect after the form.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Done {
         Watched = "watched",
@@ -57,8 +57,8 @@ impl Done {
         }
     }
 
-    /// The response to a form about `names` names: back to its page, which says what was done if the form
-    /// was that of a list. Scripts get 204.
+    /// Returns the response to a form about `names` names: a redirect to its page, with a notice if the
+    /// form belongs to a list. Scripts get 204.
     fn response(self, headers: &HeaderMap, fields: &Fields, names: usize) -> Response {
         let next = next(fields);
         if wanted(headers) != Wanted::Page {
@@ -72,13 +72,14 @@ impl Done {
     }
 }
 
-/// Notice of the action that led to this page, from the query string.
+/// Renders the notice of the action that led to this page, from the query string.
 pub fn notice(sent: &Fields) -> Markup {
     let done = sent.text("done").parse::<Done>().ok().zip(sent.text("names").parse().ok());
     html! { @if let Some((done, names)) = done { p.notice role="status" { (done.text(names)) } } }
 }
 
-/// The form for selected names. It appears when a name is selected. `total` names match the search.
+/// Renders the form for selected names, which appears when a name is selected. `total` names match
+/// the search.
 pub fn form(shown: &Shown<'_>, total: u32) -> Markup {
     let listed = shown.state.listed().with(&[("limit", "")]).path();
     let search = listed.strip_prefix("/?").unwrap_or_default();
@@ -110,7 +111,7 @@ pub fn form(shown: &Shown<'_>, total: u32) -> Markup {
     }
 }
 
-/// The box that selects every name of the search, on all pages.
+/// Renders the box that selects every name of the search, on all pages.
 fn every(total: u32) -> Markup {
     let is_possible = total as usize <= NAMES_MAX;
     html! {
@@ -124,8 +125,8 @@ fn every(total: u32) -> Markup {
     }
 }
 
-/// The names that a form is about: those of its field `domain`, or all that its search finds now, without
-/// those that its page left out as hidden.
+/// Returns the names that a form is about: those in its field `domain`, or all that its search finds now,
+/// except those that the page left out as hidden.
 ///
 /// # Errors
 /// 400 for an invalid name or search, and if more names match than are changed at once.
@@ -182,12 +183,12 @@ pub async fn watch(
     let count = names.len();
     let names = names.into_iter().map(|name| (name, patch.clone())).collect();
     let outcomes = watch_all(&web.app, &member.caller, names, member.viewer.now).await?;
-    // The names that fit are on the list.
+    // The names within the limit were added.
     outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
     Ok(Done::Watched.response(&headers, &fields, count))
 }
 
-/// `POST /hide`: leaves names out of lists.
+/// `POST /hide`: hides names in lists.
 pub async fn hide(
     WebState(web): WebState<Web>,
     member: LoggedIn,
@@ -227,7 +228,7 @@ pub async fn csv(
     Ok(export_names(&web.app, export?, names, bom).await?)
 }
 
-/// `POST /selected.txt`: the names, one a line, to be copied.
+/// `POST /selected.txt`: the names, one per line, for copying.
 pub async fn text(
     WebState(web): WebState<Web>,
     member: LoggedIn,

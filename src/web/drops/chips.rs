@@ -1,4 +1,4 @@
-//! The query bar in the header: the filters that are set as chips, and a field that adds more.
+//! The query bar in the header: the active filters as chips, and a field that adds more.
 
 use maud::{Markup, html};
 
@@ -7,13 +7,14 @@ use crate::web::drops::Shown;
 use crate::web::drops::state::State;
 use crate::web::drops::words::{self, Chip};
 
-/// The state without a filter.
+/// Returns the state without a filter.
 pub fn without(state: &State, chip: &Chip) -> State {
     let none: Vec<_> = chip.parameters.iter().map(|name| (*name, "")).collect();
     state.with(&none)
 }
 
-/// The query bar. The form works without scripts; it sends the filters that are set beside the new text.
+/// Renders the query bar. The form works without scripts; it sends the active filters along with the new
+/// text.
 pub fn bar(shown: &Shown<'_>) -> Markup {
     let state = shown.state;
     let text = shown.text.as_deref();

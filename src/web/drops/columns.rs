@@ -1,5 +1,5 @@
-//! The columns of the list beside name and score. An account keeps the choice; without one, the browser
-//! does, in a cookie.
+//! The columns of the list besides name and score. The choice is stored in the account or, without one,
+//! in a cookie.
 
 use axum::extract::State as WebState;
 use axum::http::HeaderMap;
@@ -23,12 +23,12 @@ use crate::web::form::{Fields, Form};
 use crate::web::next::local_path;
 use crate::web::viewer::Viewer;
 
-/// Name of the cookie. It says nothing about the visitor.
+/// Name of the cookie, which contains nothing about the visitor.
 const COOKIE: &str = "columns";
-/// How long browsers keep the cookie: the most that they allow (RFC 6265bis §5.5).
+/// Lifetime of the cookie: the maximum that browsers allow (RFC 6265bis §5.5).
 const KEPT: Duration = Duration::days(400);
 
-/// The columns chosen by a viewer, in the account `owned` or in this browser.
+/// Returns the columns chosen by a viewer, in the account `owned` or in this browser.
 pub fn chosen(owned: Option<&UserData>, headers: &HeaderMap) -> Columns {
     let of_account = owned.and_then(UserData::columns).cloned();
     let of_browser = || {
@@ -38,7 +38,7 @@ pub fn chosen(owned: Option<&UserData>, headers: &HeaderMap) -> Columns {
     of_account.or_else(of_browser).unwrap_or_default()
 }
 
-/// Head of the column.
+/// Heading of the column.
 pub fn word(column: Column) -> &'static str {
     match column {
         Column::Why => "Why",
@@ -57,7 +57,7 @@ pub fn word(column: Column) -> &'static str {
     }
 }
 
-/// The order that the column's head leads to.
+/// The sort order that the column's heading links to.
 pub fn sort(column: Column) -> Option<SortKey> {
     match column {
         Column::Length => Some(SortKey::Length),
@@ -70,7 +70,7 @@ pub fn sort(column: Column) -> Option<SortKey> {
     }
 }
 
-/// Class of the column, its head and its cells.
+/// CSS class of the column, its heading and its cells.
 pub fn class(column: Column) -> &'static str {
     match column {
         Column::Why => "why",
@@ -113,7 +113,7 @@ fn day(day: Day, today: Day) -> Markup {
     html! { time datetime=(day) title=(day) { (date_text(day, today)) } }
 }
 
-/// The release date, with a disc that fills as the day approaches.
+/// Renders the release date, with a disc that fills as the day approaches.
 fn due(release: Day, today: Day) -> Markup {
     let ahead = release.days_since(today);
     let class = match ahead {
@@ -130,7 +130,7 @@ fn due(release: Day, today: Day) -> Markup {
     html! { time.due.(class) datetime=(release) title={ (release) ", " (says) ", expected" } { (date_text(release, today)) } }
 }
 
-/// The state of a name by the calendar, which no registry confirmed.
+/// Renders the state of a name by the calendar, which no registry has confirmed.
 fn state_of(place: Lifecycle, today: Day) -> Markup {
     html! {
         @match place.stage {
@@ -142,7 +142,7 @@ fn state_of(place: Lifecycle, today: Day) -> Markup {
     }
 }
 
-/// The form that chooses columns. Works without scripts.
+/// Renders the form that chooses columns. Works without scripts.
 pub fn picker(chosen: &Columns, next: &str) -> Markup {
     html! {
         details.picker {
@@ -162,8 +162,8 @@ pub fn picker(chosen: &Columns, next: &str) -> Markup {
     }
 }
 
-/// `POST /columns`: keeps the chosen columns, or without an account has the browser keep them, and returns
-/// to the list.
+/// `POST /columns`: stores the chosen columns in the account or, without one, in a cookie, and returns to
+/// the list.
 pub async fn choose(
     WebState(web): WebState<Web>,
     viewer: Viewer,
@@ -177,7 +177,7 @@ pub async fn choose(
         let chosen = (!is_reset).then_some(columns);
         web.app.store.set_columns(&member.caller, chosen).await.map_err(ApiError::from)?;
     }
-    // Otherwise the columns from before the log-in would return with the defaults.
+    // Otherwise choosing the defaults would bring back the columns from before the log-in.
     if is_reset || viewer.member.is_some() {
         cookie.make_removal();
     } else {

@@ -1,4 +1,4 @@
-//! The list: tabs, days, rows, pages, and what is done with selected names.
+//! The list: tabs, days, rows, pages, and actions on selected names.
 
 use maud::{Markup, html};
 
@@ -69,7 +69,7 @@ fn tabs(state: &State, found: &Found<'_>) -> Markup {
     }
 }
 
-/// A part of the list without a tab.
+/// Describes a part of the list without a tab.
 fn part_word(state: &State) -> String {
     match (state.get("stage"), state.get("view")) {
         ("", "today") => "Left the zone today".to_owned(),
@@ -192,7 +192,7 @@ fn table(shown: &Shown<'_>, sort: Sort, body: &Markup) -> Markup {
     let head = |class: &str, word: &str, key: SortKey| {
         let is_here = sort.key == key && !is_digest;
         let natural = Sort::natural(key);
-        // The column that sorts the list already turns its order around.
+        // The column that already sorts the list reverses its order.
         let turned = is_here && sort.descending == natural.descending;
         let order = match (turned, natural.descending) {
             (false, _) => "",
@@ -263,7 +263,7 @@ fn row(
     }
 }
 
-/// How many rows of the page are hidden. Rendered after the rows, because rendering those counts
+/// Renders how many rows of the page are hidden. Must run after rendering the rows, which counts
 /// the hidden ones.
 fn hidden(shown: &Shown<'_>) -> Markup {
     let path = shown.state.path();
@@ -324,7 +324,7 @@ fn page_size(state: &State, size: u32) -> Markup {
     }
 }
 
-/// An offset after the last name, or further than the viewer may look.
+/// Renders the message for an offset after the last name, or beyond the viewer's limit.
 fn beyond(shown: &Shown<'_>, offset: u32, total: u32) -> Markup {
     let state = shown.state;
     html! {

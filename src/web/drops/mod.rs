@@ -1,6 +1,7 @@
 //! `/`: the list of drops. If the query string selects no part, order or page, it shows the best names
-//! of each of the next days; otherwise rows in pages. Parameters are those of the API and of the
-//! CSV export, so the URL, the list and the file agree. The fragment holds what filters change.
+//! of each of the next days; otherwise rows in pages. Parameters are those of the API and of the CSV
+//! export, so the URL, the list and the file agree. The fragment contains the parts that filters
+//! change.
 
 mod bulk;
 mod chips;
@@ -46,9 +47,9 @@ use crate::web::viewer::Viewer;
 use saved::Counted;
 use state::{DAYS_AHEAD, State};
 
-/// Names of each day of the digest.
+/// Number of names for each day of the digest.
 const BEST_OF_DAY: u32 = 12;
-/// A score that few names reach; the digest counts those that do.
+/// Score that few names reach. The digest counts those names.
 const HIGH: u8 = 90;
 
 pub fn routes() -> Router<Web> {
@@ -161,11 +162,11 @@ async fn list_drops(
 /// Input of the markup functions.
 struct Shown<'a> {
     state: &'a State,
-    /// Why the list is not shown, as a sentence.
+    /// Why the list cannot be shown, as a sentence.
     problem: Option<String>,
-    /// The text of the query bar when it was not understood.
+    /// The text of the query bar, if it was not understood.
     text: Option<String>,
-    /// The plan includes CSV exports.
+    /// Whether the plan includes CSV exports.
     exports: bool,
     /// Offset from which the viewer sees no rows.
     depth: u32,
@@ -178,16 +179,16 @@ struct Shown<'a> {
     hidden: HiddenRows,
 }
 
-/// Rows that the viewer hid.
+/// Names that the viewer hid.
 struct HiddenRows {
-    /// They are shown nevertheless.
+    /// Whether hidden names are shown nevertheless.
     are_shown: bool,
-    /// Rows of this page that were left out so far.
+    /// Number of rows of this page left out so far.
     left_out: Cell<u32>,
 }
 
 impl Shown<'_> {
-    /// Whether the viewer hid a name.
+    /// Whether the viewer has hidden a name.
     fn hides(&self, name: &str) -> bool {
         let owned = self.owned.filter(|owned| owned.hidden_count() > 0);
         owned.is_some_and(|owned| DomainName::parse(name).is_ok_and(|name| owned.hides(&name)))
@@ -197,17 +198,17 @@ impl Shown<'_> {
 /// Results of the index for a page.
 struct Found<'a> {
     listing: Listing<'a>,
-    /// Names of each tab that pass the filters, in the order of [`Tab::ALL`].
+    /// Number of matching names for each tab, in the order of [`Tab::ALL`].
     tabs: [u32; 4],
-    /// Releases of each of the next days; empty on other tabs.
+    /// Number of releases on each of the next days; empty on other tabs.
     days: Vec<(Day, u32)>,
     facets: Vec<(Facet, Vec<FacetValue>)>,
-    /// When no name passes: filters whose removal would show names, with the number of names.
+    /// If no name matches: filters whose removal would show names, with the number of names.
     ways: Vec<(words::Chip, u32)>,
 }
 
 impl Found<'_> {
-    /// Names on all pages of the list.
+    /// Number of names on all pages of the list.
     fn total(&self) -> u32 {
         match &self.listing {
             Listing::Digest(_) => self.tabs[0],
@@ -220,7 +221,7 @@ enum Listing<'a> {
     /// The best names of each day with releases.
     Digest(Vec<BestOfDay<'a>>),
     Rows {
-        /// `None` beyond the depth of the viewer.
+        /// `None` beyond the viewer's limit.
         page: Option<DropsPage<'a>>,
         sort: Sort,
         offset: u32,
@@ -231,7 +232,7 @@ enum Listing<'a> {
 struct BestOfDay<'a> {
     day: Day,
     page: DropsPage<'a>,
-    /// Names with a high score.
+    /// Number of names with a high score.
     high: u32,
 }
 
@@ -256,7 +257,8 @@ impl Tab {
         }
     }
 
-    /// The tab of a state; `None` for another part of the list, such as one stage more.
+    /// Returns the tab of a state; `None` for another part of the list, such as one with an
+    /// additional stage.
     fn of(state: &State) -> Option<Tab> {
         match (state.get("stage"), state.get("view")) {
             ("catchable", _) => Some(Tab::Dropped),
@@ -267,7 +269,7 @@ impl Tab {
         }
     }
 
-    /// The filters of `state` on this tab.
+    /// Returns the filters of `state` on this tab.
     fn with(self, state: &State) -> State {
         let state = state.anywhere();
         match self {
@@ -278,7 +280,7 @@ impl Tab {
         }
     }
 
-    /// The filter that counts this tab.
+    /// Returns the filter that counts the names of this tab.
     fn counted(self, state: &State, today: Day) -> Result<DropFilter, BadParameter> {
         match self {
             Tab::Soon => state.soon().filter(today),
@@ -287,7 +289,7 @@ impl Tab {
     }
 }
 
-/// The facets of the sidebar, in its order.
+/// Returns the facets of the sidebar, in order.
 const FACETS: [Facet; 5] = [Facet::Dqs, Facet::Tld, Facet::Length, Facet::Kind, Facet::Language];
 
 fn find<'a>(
@@ -350,7 +352,7 @@ fn best_of_day<'a>(
     Ok(BestOfDay { day, page, high })
 }
 
-/// The active filters, each with the number of names without it, most first.
+/// Returns the active filters, each with the number of names without it, highest first.
 fn ways_out(
     index: &Index,
     state: &State,
@@ -368,7 +370,7 @@ fn ways_out(
     Ok(ways)
 }
 
-/// Help dialog for the keyboard shortcuts.
+/// Renders the help dialog for keyboard shortcuts.
 fn keys() -> Markup {
     const KEYS: [(&str, &str); 19] = [
         ("j  k", "Next and previous name, on the page of a name too"),

@@ -1,4 +1,4 @@
-//! Saved searches in the sidebar: their totals, what is new, and the form that saves the list.
+//! Saved searches in the sidebar: totals, numbers of new names, and the form that saves the list.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,14 +19,14 @@ use crate::web::owned::idempotency_field;
 /// Path of the saved searches.
 pub const PATH: &str = "/searches";
 
-/// Time that a page spends on counting the names of its searches. Counts are kept, so the next page
-/// continues with the rest.
+/// Maximum time that a page spends counting the names of its searches. Counts are cached, so the
+/// next page continues with the rest.
 const COUNT_TIME: Duration = Duration::from_millis(30);
 
-/// A saved search and its counts; `None` if there was no time to count.
+/// A saved search, with its counts; `None` if time ran out.
 pub type Counted = (Arc<SavedSearch>, Option<Counts>);
 
-/// The saved searches of an account, newest first.
+/// Returns the saved searches of an account, newest first.
 pub fn counted(owned: &UserData, index: &Index, as_of: AsOf) -> Vec<Counted> {
     let begun = Instant::now();
     let count = |search: &Arc<SavedSearch>| {
@@ -40,18 +40,18 @@ pub fn counted(owned: &UserData, index: &Index, as_of: AsOf) -> Vec<Counted> {
     owned.searches().map(count).collect()
 }
 
-/// The list that a search opens.
+/// Returns the state of the list that a search opens.
 pub fn list_of(search: &SavedSearch) -> State {
     let state = State::from_pairs(search.conditions.pairs());
     let places = ["stage", "release_from", "release_to", "dropped_from", "dropped_to"];
-    // Without a place, the page would show what drops soon.
+    // Without a part of the list, the page would show the digest.
     match places.iter().all(|place| state.get(place).is_empty()) {
         true => state.with(&[("view", "active")]),
         false => state,
     }
 }
 
-/// The number of new names, as a link to them.
+/// Renders the number of new names as a link to them.
 pub fn new_names(search: &SavedSearch, counts: Option<Counts>) -> Markup {
     let new = counts.map_or(0, |counts| counts.new);
     html! {
@@ -63,7 +63,8 @@ pub fn new_names(search: &SavedSearch, counts: Option<Counts>) -> Markup {
     }
 }
 
-/// The form that saves the filters of a list. Tomorrow is saved as a relative day, not as a date.
+/// Renders the form that saves the filters of a list. Tomorrow is saved as a relative day, not as a
+/// date.
 pub fn save_form(state: &State, today: Day) -> Markup {
     let listed = state.listed().moving(today);
     let name: String = described(&listed.conditions()).chars().take(RULE_NAME_CHARS_MAX).collect();

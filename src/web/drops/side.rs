@@ -1,4 +1,4 @@
-//! The sidebar: how many names have each score, TLD and length, as links that filter.
+//! The sidebar: numbers of names by score, TLD, length and so on, as links that set filters.
 
 use maud::{Markup, html};
 
@@ -12,17 +12,17 @@ use crate::web::components::{grouped, query};
 use crate::web::drops::state::State;
 use crate::web::drops::{Found, Shown, saved};
 
-/// Values of a facet that are shown.
+/// Maximum values shown of a facet.
 const VALUES: usize = 10;
-/// Lengths that are counted together.
+/// Ranges of lengths that are counted together.
 const LENGTHS: [(u8, u8); 5] = [(1, 4), (5, 6), (7, 9), (10, 13), (14, 63)];
 
-/// A value, its count, and where its link leads.
+/// A value, its count, and the target of its link.
 struct Row {
     word: String,
     count: u32,
     path: String,
-    /// The list is filtered by it; the link removes the filter.
+    /// Whether the list is filtered by this value; its link then removes the filter.
     is_set: bool,
 }
 
@@ -50,7 +50,7 @@ pub fn show(shown: &Shown<'_>, found: Option<&Found<'_>>) -> Markup {
     }
 }
 
-/// Saved searches with their totals, and the form that saves this one.
+/// Renders saved searches with their totals, and the form that saves the current one.
 fn searches(shown: &Shown<'_>) -> Markup {
     let path = shown.state.path();
     html! {
@@ -102,7 +102,7 @@ fn section(state: &State, title: &str, parameters: &[&'static str], rows: Vec<Ro
     }
 }
 
-/// A link that sets both bounds, or removes them if they are set.
+/// Builds a link that sets both bounds, or removes them if they are set.
 fn bounded(
     state: &State,
     (low, high): (&'static str, &'static str),
@@ -121,7 +121,7 @@ fn bounded(
 fn scores(state: &State, values: &[FacetValue]) -> Vec<Row> {
     let mut tens = [0; 10];
     for (start, count) in numbers(values) {
-        // 100 counts with the nineties.
+        // 100 belongs to the band of the nineties.
         tens[usize::from(start / 10).min(9)] += count;
     }
     let row = |(ten, &count): (usize, &u32)| {
@@ -149,7 +149,7 @@ fn tlds(state: &State, values: &[FacetValue]) -> Vec<Row> {
     words(state, "tld", values, |tld| format!(".{}", to_unicode(tld)))
 }
 
-/// Links that add a value to a list, or take it out.
+/// Builds links that add a value to a list, or remove it.
 fn words(
     state: &State,
     name: &'static str,
@@ -228,7 +228,7 @@ const NUMBERS: [(&str, &str, u32); 1] = [("Popularity rank at most", "max_rank",
 const DATES: [(&str, &str, &str); 2] =
     [("Drops", "release_from", "release_to"), ("Left the zone", "dropped_from", "dropped_to")];
 
-/// The label of the field of a parameter in [`more`], for errors.
+/// Returns the label of a parameter's field in [`more`], for errors.
 pub fn label(parameter: &str) -> Option<String> {
     let text = TEXTS.iter().map(|(name, word)| (*name, (*word).to_owned()));
     let numbers = NUMBERS.iter().map(|(word, name, _)| (*name, (*word).to_owned()));
@@ -242,10 +242,10 @@ pub fn label(parameter: &str) -> Option<String> {
     all.find(|(name, _)| *name == parameter).map(|(_, label)| label)
 }
 
-/// Fields for the filters that have no list of values. Works without scripts.
+/// Renders fields for the filters that have no list of values. Works without scripts.
 fn more(shown: &Shown<'_>) -> Markup {
     let state = shown.state;
-    // The day that `tomorrow` or `+7d` stands for.
+    // Returns the day that `tomorrow` or `+7d` stands for.
     let date = |name| Day::parse_from(state.get(name), shown.today).ok();
     let fields: Vec<&str> = TEXTS
         .iter()

@@ -1,5 +1,5 @@
-//! State of the drops page: the parameters of the API's drops list, read from the query string and
-//! written to the links of the page.
+//! State of the drops page: the parameters of the API's drops list, parsed from the query string
+//! and written to the links of the page.
 
 use std::sync::LazyLock;
 
@@ -14,13 +14,13 @@ use crate::vocab::tld::fold_tld;
 use crate::web::components::query;
 use crate::web::form::Fields;
 
-/// Rows per page, unless another number is chosen.
+/// Default number of rows per page.
 pub const ROWS: u32 = 100;
-/// Rows per page to choose from.
+/// Choices of rows per page.
 pub const ROW_CHOICES: [u32; 4] = [50, 100, 200, 500];
 const LIMITS: Limits = Limits { default: ROWS, max: 500 };
 
-/// Days ahead on the tab *Dropping soon*.
+/// Number of days on the tab *Dropping soon*.
 pub const DAYS_AHEAD: i32 = 7;
 
 /// Parameters that choose a part of the list, an order or a page; the others are filters.
@@ -37,7 +37,7 @@ const PLACE: [&str; 10] = [
     "offset",
 ];
 
-/// Values that do not filter.
+/// Values that have no effect as filters.
 const OPEN: [(&str, &str); 6] = [
     ("min_dqs", "0"),
     ("max_dqs", "100"),
@@ -47,19 +47,19 @@ const OPEN: [(&str, &str); 6] = [
     ("offset", "0"),
 ];
 
-/// Parameters of a page, in the order of its links: those of the API's drops list.
+/// Parameters of a page, in the order used in links: those of the API's drops list.
 static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let conditions = CONDITIONS.iter().map(|condition| condition.parameter);
     let filters = conditions.filter(|name| State::filters_by(name));
     PLACE[..2].iter().copied().chain(filters).chain(PLACE[2..].iter().copied()).collect()
 });
 
-/// Parameters as sent, without empty ones and those that do not filter.
+/// Parameters as sent, without empty ones and those without effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State(Vec<(&'static str, String)>);
 
 impl State {
-    /// Reads the parameters. Forms may send one several times, links have a list.
+    /// Parses the parameters. Forms may repeat a parameter; links contain a list.
     pub fn of(sent: &Fields) -> State {
         State::from_values(|name| {
             let values = sent.all(name).map(str::trim).filter(|value| !value.is_empty());
@@ -67,7 +67,7 @@ impl State {
         })
     }
 
-    /// The state of parameters, each at most once.
+    /// Creates the state from parameters, each at most once.
     pub fn from_pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> State {
         let pairs: Vec<_> = pairs.collect();
         State::from_values(|name| {
@@ -87,23 +87,23 @@ impl State {
         State(NAMES.iter().map(value).filter(is_set).collect())
     }
 
-    /// Whether the list has this parameter.
+    /// Whether the drops list has this parameter.
     pub fn has(name: &str) -> bool {
         NAMES.contains(&name)
     }
 
-    /// The value of a parameter; empty if it is not set.
+    /// Returns the value of a parameter; empty if it is not set.
     pub fn get(&self, name: &str) -> &str {
         let value = self.0.iter().find(|(set, _)| *set == name);
         value.map_or("", |(_, value)| value.as_str())
     }
 
-    /// The parameters that are set, in the order of links.
+    /// Returns the parameters that are set, in the order of links.
     pub fn parameters(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.0.iter().map(|(name, value)| (*name, value.as_str()))
     }
 
-    /// The active filters: all parameters except those for paging.
+    /// Returns the active filters: all parameters except those for paging.
     pub fn filters(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.parameters().filter(|(name, _)| State::filters_by(name))
     }
@@ -114,7 +114,7 @@ impl State {
         !PLACE.contains(&name)
     }
 
-    /// The state with other values, on its first page. An empty value removes a parameter.
+    /// Returns the state with other values, on its first page. An empty value removes a parameter.
     #[must_use]
     pub fn with(&self, values: &[(&'static str, &str)]) -> State {
         State::from_values(|name| {
@@ -124,20 +124,20 @@ impl State {
         })
     }
 
-    /// The filters alone.
+    /// Returns only the filters.
     #[must_use]
     pub fn anywhere(&self) -> State {
         self.with(&PLACE.map(|name| (name, "")))
     }
 
-    /// The same place without filters.
+    /// Returns the same part of the list without filters.
     #[must_use]
     pub fn unfiltered(&self) -> State {
         let none: Vec<_> = self.filters().map(|(name, _)| (name, "")).collect();
         self.with(&none)
     }
 
-    /// The filters that a rule or a saved search keeps, without a view, an order or a page.
+    /// Returns the filters that a rule or a saved search stores, without view, order and page.
     #[must_use]
     pub fn conditions(&self) -> State {
         let none = ["view", "sort", "order", "limit", "offset"].map(|name| (name, ""));
@@ -149,8 +149,7 @@ impl State {
         }
     }
 
-    /// The state with today and tomorrow as words, which move with the day, for a range that has no
-    /// other days.
+    /// Returns the state with today and tomorrow as relative days, if a range has no other days.
     #[must_use]
     pub fn moving(&self, today: Day) -> State {
         let word = |name: &str| match self.get(name).parse::<Day>().ok()?.days_since(today) {
@@ -172,38 +171,39 @@ impl State {
         self.filters().next().is_some()
     }
 
-    /// Whether the best of each day are shown: no part of the list, order or page is chosen.
+    /// Whether the best names of each day are shown, because no part of the list, order or page is
+    /// chosen.
     pub fn is_digest(&self) -> bool {
         PLACE.iter().all(|name| *name == "limit" || self.get(name).is_empty())
     }
 
-    /// The releases of the next days as one list.
+    /// Returns the releases of the next days as one list.
     #[must_use]
     pub fn soon(&self) -> State {
         let last = format!("+{DAYS_AHEAD}d");
         self.anywhere().with(&[("release_from", "tomorrow"), ("release_to", &last)])
     }
 
-    /// The state whose rows the page shows; the digest shows some of the next days.
+    /// Returns the state whose rows the page shows; the digest shows some of the next days.
     #[must_use]
     pub fn listed(&self) -> State {
         if self.is_digest() { self.soon() } else { self.clone() }
     }
 
-    /// The releases of one day.
+    /// Returns the releases of one day.
     #[must_use]
     pub fn on_day(&self, day: Day) -> State {
         let day = day.to_string();
         self.anywhere().with(&[("release_from", &day), ("release_to", &day)])
     }
 
-    /// Whether the list has to read the text of names.
+    /// Whether the filters need the text of names.
     pub fn reads_text(&self) -> bool {
         let reads = |condition: &Condition| condition.kind.reads_text();
         CONDITIONS.iter().any(|it| reads(it) && !self.get(it.parameter).is_empty())
     }
 
-    /// Validates the parameters as the API does.
+    /// Validates the parameters like the API.
     ///
     /// # Errors
     /// The first invalid parameter.
@@ -217,7 +217,7 @@ impl State {
         self.path_at("/", &[])
     }
 
-    /// The page with this number, from 1.
+    /// Returns the page with this number, from 1.
     #[must_use]
     pub fn numbered(&self, page: u32) -> State {
         let size = self.get("limit").parse().unwrap_or(ROWS);
@@ -225,7 +225,7 @@ impl State {
         self.with(&[("offset", &offset)])
     }
 
-    /// URL of this state with the names that the viewer hid.
+    /// URL of this state with hidden names shown.
     pub fn path_with_hidden(&self) -> String {
         self.path_at("/", &[("hidden", "show")])
     }
@@ -248,7 +248,7 @@ impl State {
     }
 }
 
-/// A list of TLDs as the index spells them, each once.
+/// Returns the distinct TLDs of a list in the spelling of the index.
 fn tlds(list: &str) -> String {
     let mut tlds = Vec::new();
     for tld in list.split([',', ' ']).filter_map(fold_tld) {

@@ -1,28 +1,28 @@
 //! Filters in words: the chips above the list, and the text of the query bar that adds filters
-//! (`score:>=80 len:4-8 tld:com -digits drops:+3d`). Both stand for parameters of the URL.
+//! (`score:>=80 len:4-8 tld:com -digits drops:+3d`). Both represent parameters of the URL.
 
 use crate::query::conditions::{Bar, CONDITIONS, Condition, Kind, Range, Term};
 use crate::vocab::day::Day;
 use crate::web::components::date_text;
 use crate::web::drops::state::State;
 
-/// Examples of all terms of the query bar.
+/// Examples of all kinds of terms in the query bar.
 pub fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
     CONDITIONS.iter().flat_map(|condition| condition.help.iter().copied())
 }
 
-/// A filter that is set, in words.
+/// An active filter in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chip {
-    /// Name of the filter; empty if `value` says it.
+    /// Name of the filter; empty if `value` implies it.
     pub word: String,
     pub value: String,
-    /// The parameters that it stands for.
+    /// The parameters that it represents.
     pub parameters: Vec<&'static str>,
 }
 
-/// Filters in words: ranges, features of the label, values, and the others as the API has them. With
-/// `today`, relative days are shown as dates.
+/// Returns the filters in words: ranges, features of the label, values, and others by their names in
+/// the API. With `today`, relative days become dates.
 pub fn chips(state: &State, today: Option<Day>) -> Vec<Chip> {
     let is_set = |condition: &&Condition| match condition.bar {
         Bar::Low(Range { high, .. }) => {
@@ -82,7 +82,7 @@ fn chip(condition: &Condition, state: &State, today: Option<Day>) -> Chip {
     Chip { word, value, parameters: vec![parameter] }
 }
 
-/// Filters in words: `TLD com, no digits`.
+/// Returns the filters as text: `TLD com, no digits`.
 pub fn described(state: &State) -> String {
     let words = chips(state, None).into_iter().map(|Chip { word, value, .. }| match &*word {
         "" => value,
@@ -112,7 +112,7 @@ pub fn add(state: &State, text: &str) -> Result<State, String> {
     }
     let mut next = state.clone();
     for (name, value) in &values {
-        // Texts and TLDs add up, other filters are replaced.
+        // Texts and TLDs are added to existing ones; other filters are replaced.
         let before = next.get(name);
         let is_list = Condition::of_parameter(name).is_some_and(|it| it.kind.is_list());
         let joined = match is_list && !before.is_empty() && !value.is_empty() {
@@ -125,7 +125,7 @@ pub fn add(state: &State, text: &str) -> Result<State, String> {
     Ok(next)
 }
 
-/// The words of a text; one may hold spaces between quotation marks.
+/// Splits a text into words, which may contain spaces between quotation marks.
 fn tokens(text: &str) -> Vec<String> {
     let (mut tokens, mut token, mut is_quoted) = (Vec::new(), String::new(), false);
     for char in text.chars() {
@@ -140,7 +140,7 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// The names of a condition in the query bar.
+/// Names of a condition in the query bar.
 fn keys(condition: &'static Condition) -> &'static [&'static str] {
     match &condition.bar {
         Bar::Low(range) => range.keys,
@@ -195,7 +195,7 @@ fn plain(text: &str, is_not: bool, values: &mut Vec<(&'static str, String)>) {
         _ => None,
     });
     if let Some((parameter, says)) = feature {
-        // `idn` alone means names that are IDNs, `digits` names that have some.
+        // A bare `idn` means names that are IDNs; a bare `digits` means names with digits.
         let some = says.get(1).map_or("none", |(value, _)| value);
         values.push((parameter, if is_not { "none" } else { some }.to_owned()));
     } else if let Some(tld) = text.strip_prefix('.').filter(|tld| !tld.is_empty()) {
@@ -205,7 +205,7 @@ fn plain(text: &str, is_not: bool, values: &mut Vec<(&'static str, String)>) {
     }
 }
 
-/// The number that `<=100k`, `100K`, `1m` or `5000` stands for; other texts as they are.
+/// Expands the number in `<=100k`, `100K`, `1m` or `5000`. Leaves other texts unchanged.
 fn plain_number(text: &str) -> String {
     let text = text.strip_prefix("<=").unwrap_or(text);
     let lower = text.to_ascii_lowercase();
@@ -215,8 +215,8 @@ fn plain_number(text: &str) -> String {
     unit.map_or_else(|| text.to_owned(), |(number, zeros)| format!("{number}{zeros}"))
 }
 
-/// The bounds of `>=80`, `<=8`, `4-8`, `4`; of days also `2026-11-23..2026-11-25` and `+3d`, which
-/// means the three days from tomorrow on.
+/// Parses the bounds in `>=80`, `<=8`, `4-8` and `4`; for days also in `2026-11-23..2026-11-25` and
+/// `+3d`, which means the three days from tomorrow on.
 fn bounds(are_days: bool, text: &str) -> Result<(String, String), String> {
     let (low, high) = if let Some(low) = text.strip_prefix(">=") {
         (low, "")

@@ -11,7 +11,7 @@ use plotters::prelude::{
 
 use crate::web::components::grouped;
 
-/// Placeholder colours of text, lines and the first series.
+/// Placeholder colours of the text, the lines and the first series.
 const INK: RGBColor = RGBColor(1, 0, 0);
 const LINE: RGBColor = RGBColor(2, 0, 0);
 const SERIES: u8 = 16;
@@ -68,7 +68,7 @@ pub fn bars(bars: &[Bar], direction: Direction, breadth: Breadth, alt: &str) -> 
     }
 }
 
-/// Draws the SVG. Drawing into memory does not fail; an error would give an empty string.
+/// Draws the SVG. Drawing into memory cannot fail; an error would result in an empty string.
 fn drawn(bars: &[Bar], direction: Direction, size: (u32, u32)) -> String {
     let mut svg = String::new();
     let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
@@ -88,13 +88,14 @@ fn text() -> TextStyle<'static> {
     ("sans-serif", TEXT_PX).into_font().color(&INK)
 }
 
-/// Upper end of the axis: slightly above the largest bar, at least 1.
+/// Returns the upper end of the axis: slightly above the largest bar, at least 1.
 fn ceiling(bars: &[Bar]) -> u32 {
     let largest = bars.iter().map(Bar::size).max().unwrap_or(0).max(1);
     largest + largest / 20 + 1
 }
 
-/// Pixels for the numbers of a vertical axis up to `most`: a digit or comma takes at most nine.
+/// Returns the width in pixels of the numbers on a vertical axis up to `most`, with nine pixels for
+/// each digit or comma.
 fn axis_width(most: u32) -> u32 {
     16 + 9 * grouped(most.into()).len() as u32
 }
@@ -147,7 +148,7 @@ fn draw_right(area: &Area<'_>, bars: &[Bar]) -> Drawing {
         .x_label_area_size(26)
         .y_label_area_size(72)
         .build_cartesian_2d(0..ceiling(bars), (0..count).into_segmented())?;
-    // The axis runs upwards, the list downwards.
+    // The axis runs upwards, but the list runs downwards.
     let place = |at: i32| count - 1 - at;
     let label = |at: &SegmentValue<i32>| match at {
         SegmentValue::CenterOf(at) => {

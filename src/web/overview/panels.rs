@@ -1,4 +1,4 @@
-//! Panels of the overview: each has a heading, a sentence, a chart and a table of the numbers.
+//! Panels of the overview, each with a heading, a sentence, a chart and a table of the numbers.
 
 use maud::{Markup, html};
 
@@ -14,9 +14,9 @@ use crate::web::components::{
 };
 use crate::web::overview::charts::{Bar, Breadth, Direction, bars};
 
-/// Number of TLDs in the chart.
+/// Maximum TLDs in the chart.
 const TLDS: usize = 12;
-/// Width of a bin of the score distribution.
+/// Width of a bin in the score distribution.
 const BIN: usize = 5;
 /// Series of the score bands from low to high, following the TLDs.
 const SCORE_SERIES: [u8; 4] = [8, 9, 10, 11];
@@ -102,7 +102,7 @@ fn per_day(overview: &Overview<'_>, today: Day) -> Markup {
     panel("per-day", "Drops per day", &text, &picture, &numbers)
 }
 
-/// Names of a day under all other TLDs.
+/// Returns the number of names of a day under all other TLDs.
 fn rest(day: &DroppedOn) -> u32 {
     day.total - day.by_tld.iter().sum::<u32>()
 }
@@ -197,7 +197,7 @@ fn scores(overview: &Overview<'_>) -> Markup {
     panel("scores", "Scores", &text, &bars(&all, Direction::Up, Breadth::Half, &text), &numbers)
 }
 
-/// Lowest score, highest score and number of names of each bin.
+/// Returns the lowest score, highest score and number of names of each bin.
 fn bins(scores: &[u32]) -> Vec<(usize, usize, u32)> {
     let highest = scores.len().saturating_sub(1);
     let bins = (0..highest).step_by(BIN);
@@ -209,7 +209,7 @@ fn bins(scores: &[u32]) -> Vec<(usize, usize, u32)> {
     bins.map(bin).collect()
 }
 
-/// Series of a score, with the same bands as in lists.
+/// Returns the series of a score, with the same bands as in lists.
 fn score_series(least: usize) -> u8 {
     match least {
         80.. => SCORE_SERIES[3],

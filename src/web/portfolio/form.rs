@@ -11,13 +11,13 @@ use crate::vocab::number::DecimalMark;
 use crate::vocab::time::UnixMs;
 use crate::web::form::Fields;
 
-/// A claim form as sent, by the names of its fields. Values are trimmed, but not validated. The sale has
-/// a date without a time, and the rule is an id.
+/// A claim form as sent, by the names of its fields. Values are trimmed, but not validated. The sale is
+/// a date without a time, and the rule is an ID.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimForm(Fields);
 
 impl ClaimForm {
-    /// A submitted form.
+    /// Parses a submitted form.
     pub fn new(fields: Fields) -> ClaimForm {
         ClaimForm(fields.map(|name, value| match name {
             // Browsers submit line breaks as CRLF.
@@ -26,7 +26,7 @@ impl ClaimForm {
         }))
     }
 
-    /// An empty form for a name.
+    /// Creates an empty form for a name.
     pub fn blank(domain: &str) -> ClaimForm {
         let mut fields = Fields::default();
         fields.push("domain", domain);
@@ -34,7 +34,7 @@ impl ClaimForm {
         ClaimForm::new(fields)
     }
 
-    /// A form for a name with the bid and the venue that were noted while it was watched.
+    /// Creates a form for a name, with the bid and venue noted in the watchlist.
     pub fn for_watched(domain: &str, details: &WatchDetails) -> ClaimForm {
         let ClaimForm(mut fields) = ClaimForm::blank(domain);
         fields.push("bid", details.max_bid.map(|it| it.to_string()).unwrap_or_default());
@@ -42,7 +42,7 @@ impl ClaimForm {
         ClaimForm(fields)
     }
 
-    /// The form of an existing claim.
+    /// Creates the form of an existing claim.
     pub fn for_claim(claim: &Claim) -> ClaimForm {
         let price = |price: Option<Usd>| price.map(|it| it.to_string()).unwrap_or_default();
         let rule = claim.alert_rule.as_ref().map(|rule| rule.id.to_string());
@@ -63,7 +63,7 @@ impl ClaimForm {
         ClaimForm::new(fields)
     }
 
-    /// Value of a field.
+    /// Returns the value of a field.
     pub fn text(&self, field: &str) -> &str {
         self.0.text(field)
     }
@@ -90,8 +90,8 @@ impl ClaimForm {
         })
     }
 
-    /// Converts the form to a patch of the values that changed. Another status than `sold` removes the
-    /// sale, so the sale fields need no change of their own.
+    /// Converts the form to a patch of the values that changed. A status other than `sold` removes the
+    /// sale, so the sale fields need no separate change.
     ///
     /// # Errors
     /// The first invalid value.
@@ -105,7 +105,7 @@ impl ClaimForm {
             registrar: self.changed(&before, "registrar", text)?,
             acquired_price: self.changed(&before, "acquired", acquired)?,
             resale_price: self.changed(&before, "resale", resale)?,
-            // A sold claim always has a date; an emptied field keeps it.
+            // A sold claim always has a date, which an emptied field keeps.
             sold_at: sold_at.filter(Option::is_some),
             user_notes: self.changed(&before, "notes", text)?,
             alert_rule: self.changed(&before, "rule", rule_id)?,
@@ -116,7 +116,7 @@ impl ClaimForm {
         })
     }
 
-    /// Parses a value; an empty one is `None`.
+    /// Parses a value; returns `None` for an empty one.
     fn filled<T>(
         &self,
         field: &str,
@@ -126,7 +126,7 @@ impl ClaimForm {
         (!value.is_empty()).then(|| parse(value)).transpose()
     }
 
-    /// As [`ClaimForm::filled`], but `None` if the value did not change.
+    /// The same as [`ClaimForm::filled`], but `None` if the value did not change.
     fn changed<T>(
         &self,
         before: &ClaimForm,
@@ -187,7 +187,7 @@ fn price(value: &str, property: &'static str) -> Result<Usd, ApiError> {
     Usd::from_text(value, DecimalMark::Point).map_err(|err| ApiError::parameter(property, err))
 }
 
-/// The start of a day.
+/// Returns the start of a day.
 fn sold_at(value: &str) -> Result<UnixMs, ApiError> {
     let day: Day = value.parse().map_err(|err| ApiError::parameter("soldAt", err))?;
     Ok(UnixMs::from_instant(day.start()))

@@ -50,10 +50,10 @@ pub fn routes() -> Router<Web> {
         .route("/portfolio/{id}/delete", get(confirm_delete).post(remove))
 }
 
-/// Claims that match a filter, and their sums.
+/// Claims that match a filter, with their sums.
 struct List {
     filter: ClaimFilter,
-    /// Dates as sent, shown again in the form.
+    /// Dates as sent, to be shown again in the form.
     from: String,
     to: String,
     by: GroupBy,
@@ -85,7 +85,7 @@ impl List {
     }
 }
 
-/// The editor of a claim: a new one, or the one in the path.
+/// The editor of a claim, which is new or the one in the path.
 struct EditorPage {
     web: Web,
     member: LoggedIn,
@@ -199,8 +199,8 @@ async fn remove(page: EditorPage) -> Result<Redirect, PageError> {
     Ok(REMOVED.at(PATH))
 }
 
-/// Reads the claims for a query string. Forms send `status` once per checkbox; links have one list,
-/// as in the API.
+/// Reads the claims for a query string. Forms send `status` once per checkbox; links contain one
+/// list, as in the API.
 async fn list(web: &Web, member: &LoggedIn, fields: &Fields) -> Result<List, PageError> {
     let (from, to) = (fields.text("from").to_owned(), fields.text("to").to_owned());
     let statuses = fields.all("status").collect::<Vec<_>>().join(",");

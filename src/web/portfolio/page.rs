@@ -32,14 +32,14 @@ const CLAIM_COLUMNS: [Column<'_>; 10] = [
     Text("Held for"),
     Hidden("Edit"),
 ];
-/// Maximum groups in the chart. The table below it has all.
+/// Maximum groups in the chart; the table below it has all.
 const BARS_MAX: usize = 8;
 /// Characters of a note shown in a row.
 const NOTE_CHARS: usize = 80;
-/// Maximum registrars the form suggests.
+/// Maximum registrars suggested by the form.
 const REGISTRARS_MAX: usize = 50;
 
-/// The whole page.
+/// Renders the whole page.
 pub fn show(member: &LoggedIn, list: &List, query: Option<&str>) -> Markup {
     let has_claims = list.owned.claim_count() > 0;
     let csv_address = list.address("/api/export/portfolio", None, 0);
@@ -76,7 +76,7 @@ pub fn show(member: &LoggedIn, list: &List, query: Option<&str>) -> Markup {
         )
 }
 
-/// Sales − cost of the sold names = profit; then what is held and what is bid.
+/// Renders sales − cost of the sold names = profit, then the names held and the open bids.
 fn totals(all: &Sums) -> Markup {
     let names = |count: usize| counted(count as u32, "name");
     html! {
@@ -90,13 +90,13 @@ fn totals(all: &Sums) -> Markup {
     }
 }
 
-/// A multiple in hundredths: `2.8×`.
+/// Formats a multiple given in hundredths: `2.8×`.
 fn times(hundredths: u64) -> String {
     let tenths = hundredths.saturating_add(5) / 10;
     format!("{}.{}×", grouped(tenths / 10), tenths % 10)
 }
 
-/// Filter form. Several statuses can be selected.
+/// Renders the filter form, in which several statuses can be selected.
 fn filter(list: &List) -> Markup {
     html! {
         form #filter.filter method="get" action=(PATH) {
@@ -182,7 +182,7 @@ fn status_badge(status: ClaimStatus) -> Markup {
     html! { span.badge.(class) { (status) } }
 }
 
-/// First line of a note, shortened.
+/// Returns the first line of a note, shortened.
 fn short(notes: &str) -> String {
     let line = notes.trim().lines().next().unwrap_or_default();
     match line.char_indices().nth(NOTE_CHARS) {
@@ -192,7 +192,7 @@ fn short(notes: &str) -> String {
     }
 }
 
-/// Win rate and return by group, as charts and a table.
+/// Renders win rate and return by group, as charts and a table.
 fn groups(list: &List) -> Markup {
     let Summary { by, groups, all, .. } = &list.summary;
     let numbers = ["Bids", "Won", "Lost", "Sold", "Cost of sold", "Sales", "Profit", "Return"];
@@ -243,7 +243,8 @@ fn sums_row(label: &str, sums: &Sums) -> Markup {
     }
 }
 
-/// One bar: its length, the figure, and the numbers behind it. A group without a figure has no length.
+/// One bar: its length, the figure, and the underlying numbers. A group without a figure has no
+/// length.
 struct Bar {
     size: Option<u64>,
     figure: String,
@@ -271,7 +272,7 @@ fn return_on_sold(sums: &Sums) -> Bar {
     Bar { size: multiple, figure: multiple.map_or_else(|| "–".to_owned(), times), behind }
 }
 
-/// A bar a group on one scale, and the mark of all groups together.
+/// Renders one bar per group on a common scale, with a mark for all groups together.
 fn chart(title: &str, groups: &[(String, Sums)], all: &Sums, bar: impl Fn(&Sums) -> Bar) -> Markup {
     let bars: Vec<_> =
         groups.iter().take(BARS_MAX).map(|(label, sums)| (label, bar(sums))).collect();
@@ -299,7 +300,7 @@ fn chart(title: &str, groups: &[(String, Sums)], all: &Sums, bar: impl Fn(&Sums)
     }
 }
 
-/// The form of a new or an existing claim.
+/// Renders the form of a new or an existing claim.
 pub fn editor(page: &EditorPage, error: Option<&FormError>) -> Markup {
     let EditorPage { member, owned, form, .. } = page;
     let claim = page.claim.as_ref();
@@ -366,7 +367,8 @@ pub fn editor(page: &EditorPage, error: Option<&FormError>) -> Markup {
         )
 }
 
-/// The alert rule of a claim. A deleted rule stays selectable for the claim that names it.
+/// Renders the field for the alert rule of a claim. A deleted rule stays selectable for a claim
+/// that names it.
 fn rule(
     owned: &UserData,
     form: &ClaimForm,
@@ -383,10 +385,10 @@ fn rule(
     Field::new("rule", "Alert rule").error(error).select(form.text("rule"), &options)
 }
 
-/// Registrars of recent claims, latest first.
+/// Returns the registrars of recent claims, latest first.
 fn registrars(owned: &UserData) -> Vec<&str> {
     let mut seen = Vec::new();
-    // Only recent claims: reading all of them would be slow.
+    // Only recent claims are read, because reading all of them would be slow.
     for registrar in owned.claims().take(1_000).filter_map(|claim| claim.registrar.as_deref()) {
         if seen.len() < REGISTRARS_MAX && !seen.contains(&registrar) {
             seen.push(registrar);
@@ -395,7 +397,7 @@ fn registrars(owned: &UserData) -> Vec<&str> {
     seen
 }
 
-/// Venues of recent claims and of the watchlist, latest first.
+/// Returns the venues of recent claims and of the watchlist, latest first.
 fn venues(owned: &UserData) -> Vec<&str> {
     let claims = owned.claims().take(1_000).filter_map(|claim| claim.venue.as_deref());
     let mut seen = Vec::new();
@@ -427,7 +429,7 @@ fn price(price: Option<Usd>) -> Markup {
     price.map_or_else(nothing, |price| dollars(price.cents()))
 }
 
-/// A profit or loss in its colour.
+/// Renders a profit or loss in its colour.
 fn signed(cents: i64) -> Markup {
     let text = money(cents.unsigned_abs());
     html! {

@@ -11,7 +11,7 @@ use crate::vocab::ids::RuleId;
 use crate::vocab::money::Usd;
 use crate::vocab::name::{DomainName, to_unicode};
 
-/// Maximum groups. The last one sums all others.
+/// Maximum number of groups, the last of which sums all others.
 const GROUPS_MAX: usize = 30;
 
 /// Grouping of claims.
@@ -21,7 +21,7 @@ pub enum GroupBy {
     #[default]
     Venue,
     Tld,
-    /// The score that the name has today, in tens.
+    /// The name's current score, in tens.
     Score,
     Rule,
     Registrar,
@@ -76,20 +76,20 @@ impl FromStr for GroupBy {
     }
 }
 
-/// Sums of claims in cents. Missing prices count as 0. A bid is not a cost until the name is won, and an
-/// unsold name is inventory, not a loss.
+/// Sums of claims in cents. Missing prices count as 0. A bid becomes a cost only when the name is won,
+/// and an unsold name is inventory, not a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     pub claims: usize,
-    /// Caught, registered or sold.
+    /// Number of names caught, registered or sold.
     pub won: usize,
     pub lost: usize,
     pub sold: usize,
-    /// Bids that are still open.
+    /// Number of open bids.
     pub open: usize,
     /// Sum of the open bids.
     pub open_bids: u64,
-    /// Cost of the names that are held.
+    /// Cost of the names held.
     pub inventory: u64,
     /// Cost of the sold names.
     pub cost_of_sold: u64,
@@ -131,7 +131,7 @@ impl Sums {
         self.revenue += other.revenue;
     }
 
-    /// Names that were won and are not sold.
+    /// Number of names that were won and are not sold.
     pub fn held(&self) -> usize {
         self.won - self.sold
     }
@@ -148,19 +148,19 @@ impl Sums {
         Some(u64::try_from(multiple).unwrap_or(u64::MAX))
     }
 
-    /// Percentage won of all decided claims.
+    /// Percentage of decided claims that were won.
     pub fn won_percent(&self) -> Option<usize> {
         (self.won * 100).checked_div(self.won + self.lost)
     }
 }
 
-/// Sums of claims and of their groups.
+/// Sums of claims, in total and by group.
 pub struct Summary {
     pub all: Sums,
-    /// Claims of each status, regardless of the filter, in the order of [`ClaimStatus::ALL`].
+    /// Number of claims of each status, whatever the filter, in the order of [`ClaimStatus::ALL`].
     pub of_status: [usize; ClaimStatus::ALL.len()],
     pub by: GroupBy,
-    /// Most decided bids first; the last may sum all others.
+    /// Groups, those with the most decided bids first; the last may sum all others.
     pub groups: Vec<(String, Sums)>,
 }
 
@@ -171,7 +171,7 @@ enum Key<'a> {
     /// A venue or registrar.
     Text(&'a str),
     Tld(&'a str),
-    /// The tens of a score; `None` for names that are not in our data.
+    /// A score in tens; `None` for names that are not in our data.
     Score(Option<u8>),
     Rule(RuleId),
     None,

@@ -292,7 +292,7 @@ fn code_words(text: &str) -> Markup {
     }
 }
 
-/// An example call. The script of the page fills in the key and the server URL.
+/// Renders an example call. The script of the page fills in the key and the server URL.
 fn example(text: &str) -> Markup {
     html! {
         div.example {
@@ -336,7 +336,7 @@ fn curl(api: Description, operation: &Operation) -> String {
     call
 }
 
-/// Example of a request body.
+/// Returns an example of a request body.
 fn sample(api: Description, shape: &str) -> Value {
     let schema = &(api.document)()["components"]["schemas"][shape];
     schema.get("example").cloned().unwrap_or_else(|| serde_json::json!({ "vote": "up" }))

@@ -1,8 +1,8 @@
-//! How a receiver verifies a webhook, with the programs in `data/examples`, which the tests run.
+//! Instructions for verifying a webhook, with the programs in `data/examples`, which the tests run.
 
 use maud::{Markup, html};
 
-/// A program, and the line that introduces it.
+/// A program, with the line that introduces it.
 struct Example {
     title: &'static str,
     code: &'static str,
@@ -27,7 +27,7 @@ const EXAMPLES: [Example; 4] = [
     },
 ];
 
-/// The section of the page.
+/// Renders the section of the page.
 pub fn section() -> Markup {
     html! {
         section.group aria-labelledby="webhooks" {

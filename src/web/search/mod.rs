@@ -1,5 +1,5 @@
 //! `/search`: search over all known names by start, part, pattern or spelling, with the filters of the
-//! API. Fragments hold the results only, or the suggestions below the search field.
+//! API. Fragments contain only the results, or the suggestions below the search field.
 
 mod options;
 mod results;
@@ -33,7 +33,7 @@ pub fn routes() -> Router<Web> {
     Router::new().route("/search", get(search_names))
 }
 
-/// Ways to search: parameter of the API, words in the form, and an example.
+/// Ways to search: parameter of the API, label in the form, and an example.
 const WAYS: [(&str, &str, &str); 6] = [
     ("q", "Starts with", "solar, münch, exam.co"),
     ("contains", "Contains", "solar"),
@@ -43,11 +43,11 @@ const WAYS: [(&str, &str, &str); 6] = [
     ("regex", "Regular expression", "^(my|the)[a-z]{4}$"),
 ];
 
-/// Filters that the form has, beside the text.
+/// Filters in the form, besides the text.
 const FILTERS: [&str; 9] =
     ["stage", "view", "tld", "min_dqs", "min_len", "max_len", "digits", "hyphens", "idn"];
 
-/// A search as sent, and the filter it stands for.
+/// A search as sent, with the filter that it represents.
 struct Search {
     /// Query as sent, trimmed.
     text: String,
@@ -62,7 +62,7 @@ struct Search {
 }
 
 impl Search {
-    /// Parses a query string. Returns the error of an invalid parameter beside the search as sent.
+    /// Parses a query string. For an invalid parameter, returns the error with the search as sent.
     fn parse(
         query: Option<&str>,
         rows: u32,
@@ -104,13 +104,13 @@ impl Search {
         query::with(&parameters, "/search")
     }
 
-    /// The value of a filter as sent; empty without it.
+    /// Returns the value of a filter as sent; empty if it is not set.
     fn get(&self, name: &str) -> &str {
         let sent = self.filters.iter().find(|(set, _)| *set == name);
         sent.map_or("", |(_, value)| value)
     }
 
-    /// Parameters of the page's address.
+    /// Parameters of the page's URL.
     fn parameters(&self) -> Vec<(&'static str, &str)> {
         let by = if self.way == "q" { "" } else { self.way };
         let filters = self.filters.iter().map(|(name, value)| (*name, value.as_str()));
@@ -156,7 +156,7 @@ async fn search_names(
     Ok(fragment::vary((status, markup).into_response()))
 }
 
-/// The error of an invalid parameter as a sentence.
+/// Returns the error of an invalid parameter as a sentence.
 fn says(asked: &Search, BadParameter { name, what, .. }: &BadParameter) -> String {
     match name == asked.way {
         true => format!("It {what}."),
@@ -202,7 +202,7 @@ fn page(viewer: &Viewer, asked: &Search, problem: Option<&str>, results: &Markup
         .show(Some(viewer), main)
 }
 
-/// The filters of the form. Open while one is set.
+/// Renders the filters of the form, expanded if one is set.
 fn more(asked: &Search) -> Markup {
     type Values = &'static [(&'static str, &'static str)];
     const CHOICES: [(&str, &str, Values); 3] = [

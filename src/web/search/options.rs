@@ -11,7 +11,8 @@ use crate::web::search::Search;
 /// Maximum number of suggested names.
 pub const ROWS: u32 = 8;
 
-/// The suggested names, then a link to all results, or to the score of an unknown full name.
+/// Renders the suggested names, then a link to all results, or to the score of an unknown full
+/// name.
 pub fn list(asked: &Search, found: Option<&SearchPage<'_>>) -> Markup {
     let Some(found) = found else { return html! {} };
     let mut rows = Vec::with_capacity(ROWS as usize);
@@ -46,7 +47,7 @@ pub fn list(asked: &Search, found: Option<&SearchPage<'_>>) -> Markup {
     }
 }
 
-/// The query as a full name, if the data does not contain it.
+/// Returns the query as a full name, if the data does not contain it.
 fn unseen(asked: &Search, found: &SearchPage<'_>) -> Option<DomainName> {
     DomainName::parse_or_address(&asked.text).ok().filter(|_| found.total == 0)
 }

@@ -1,6 +1,6 @@
 //! `/watchlist`: the watched names with their countdown, registry state and the owner's notes. Names are
-//! added one by one from any page, or pasted as a list or a CSV file; notes are changed here for
-//! several names at once, and on its dossier for a single name.
+//! added one by one from any page, or pasted as a list or a CSV file. Notes of several names are changed
+//! here, and of a single name on its dossier.
 
 mod page;
 mod paste;
@@ -45,7 +45,7 @@ use crate::web::next::local_path;
 use crate::web::notice::Notice;
 use crate::web::owned::{ROW_LIMITS, ROWS};
 
-/// Where the page is.
+/// Path of the page.
 const PATH: &str = "/watchlist";
 
 const ADDED: Notice = Notice::new("added", "Name added to your watchlist.");
@@ -54,12 +54,12 @@ const REMOVED: Notice = Notice::new("removed", "Removed from your watchlist.");
 const SAVED: Notice = Notice::new("saved", "Saved.");
 const UNSELECTED: Notice = Notice::new("unselected", "Select the names to change first.");
 const NOTICES: [Notice; 5] = [ADDED, THERE, REMOVED, SAVED, UNSELECTED];
-/// Label of the field of the maximum bid in forms, and its name in their errors.
+/// Label of the maximum bid in forms and their errors.
 pub(super) const MAX_BID_LABEL: &str = "Max bid (USD)";
-/// Tags and venues shown as filters.
+/// Maximum tags and venues shown as filters.
 const CHIPS_MAX: usize = 12;
 
-/// The routes of the watchlist.
+/// Routes of the watchlist.
 pub fn routes() -> Router<Web> {
     Router::new()
         .route(PATH, get(show))
@@ -77,12 +77,12 @@ struct List {
     page: Page,
     summary: Summary,
     totals: Totals,
-    /// Rows that match the filter, on all pages.
+    /// Number of matching rows on all pages.
     matches: usize,
     /// The most frequent tags and venues of the whole list.
     tags: Vec<(Tag, u64)>,
     venues: Vec<(String, u64)>,
-    /// Suggestions for the field of the venue.
+    /// Suggestions for the venue field.
     venue_choices: Vec<String>,
     /// Groups of the matching rows, in the default order.
     groups: Vec<Group>,
@@ -95,23 +95,23 @@ struct List {
 /// A row of the page.
 struct Listed {
     watched: WatchRow,
-    /// Its registry supports checks.
+    /// Whether its registry supports checks.
     is_checkable: bool,
     drop: Option<Lifecycle>,
-    /// Drops before that, newest first.
+    /// Earlier drops, newest first.
     earlier: Vec<EarlierDrop>,
 }
 
 /// Tasks of the whole list.
 #[derive(Default)]
 struct Totals {
-    /// Names that drop tomorrow.
+    /// Number of names that drop tomorrow.
     tomorrow: u64,
     /// Sum of the maximum bids in cents.
     bids: u64,
-    /// Names that drop within a week and have no bid.
+    /// Number of names that drop within a week and have no bid.
     without_bid: u64,
-    /// Names without a bid.
+    /// Number of names without a bid.
     no_bid: u64,
 }
 
@@ -171,7 +171,8 @@ impl List {
         query::with(&parameters.each_ref().map(|(name, value)| (*name, value.as_str())), path)
     }
 
-    /// The group that begins with the row at `place`; `None` for later rows of it and in other orders.
+    /// Returns the group that starts with the row at `place`; `None` for its later rows and in other
+    /// orders.
     fn begins_group(&self, place: usize) -> Option<&Group> {
         let stage = self.rows[place].watched.stage();
         let is_first = place == 0 || self.rows[place - 1].watched.stage() != stage;
@@ -180,7 +181,7 @@ impl List {
     }
 }
 
-/// The most frequent of some values, most frequent first.
+/// Returns the most frequent of the values, in descending order of frequency.
 fn frequent<T: Ord>(values: impl Iterator<Item = T>) -> Vec<(T, u64)> {
     let mut counts = BTreeMap::new();
     values.for_each(|value| *counts.entry(value).or_insert(0) += 1);
@@ -190,10 +191,10 @@ fn frequent<T: Ord>(values: impl Iterator<Item = T>) -> Vec<(T, u64)> {
     counts
 }
 
-/// A pasted list and its result.
+/// A pasted list, with its result.
 #[derive(Default)]
 struct Pasted {
-    /// Content of the field.
+    /// Content of the text field.
     text: String,
     error: Option<FormError>,
     report: Option<Report>,
@@ -202,9 +203,9 @@ struct Pasted {
 /// Result of adding a list.
 struct Report {
     added: usize,
-    /// Already on the watchlist.
+    /// Number of names already on the watchlist.
     there: usize,
-    /// In the order of their lines.
+    /// Rejected items, in the order of their lines.
     refused: Vec<paste::Rejected>,
     /// The header line of a CSV file.
     header: Option<String>,
@@ -243,7 +244,7 @@ async fn add(
     })
 }
 
-/// `POST /unwatch`: removes the name of the button `only`, or all selected names.
+/// `POST /unwatch`: removes the name in the button `only`, or all selected names.
 async fn unwatch(
     State(web): State<Web>,
     member: LoggedIn,
@@ -260,7 +261,7 @@ async fn unwatch(
     Ok(done(&headers, &fields))
 }
 
-/// The names in a field of a form.
+/// Parses the names in a field of a form.
 fn names(fields: &Fields, field: &str) -> Result<Vec<DomainName>, PageError> {
     fields.all(field).map(parse_name).collect()
 }
@@ -307,8 +308,8 @@ async fn save_one(
     Ok(Redirect::to(next(&fields)))
 }
 
-/// `POST /watchlist/bell`: chooses what is sent about names. The buttons `mute` and `hear` name one each, the
-/// form of a dossier has a choice for its `domain`.
+/// `POST /watchlist/bell`: changes the alert settings of names. The buttons `mute` and `hear` name one each;
+/// the form on a dossier has settings for its `domain`.
 async fn ring(
     State(web): State<Web>,
     member: LoggedIn,
@@ -449,7 +450,7 @@ async fn paste(web: &Web, member: &LoggedIn, text: &str) -> Result<Pasted, PageE
 }
 
 impl Pasted {
-    /// The result page of a list. Rejected items stay in the field for correction.
+    /// Renders the result page of a list. Rejected items stay in the field for correction.
     fn reported(report: Report) -> Pasted {
         let header = report.header.as_deref().filter(|_| !report.refused.is_empty());
         let rows = report.refused.iter().map(|it| it.sent.text.as_str());
@@ -462,7 +463,7 @@ impl Pasted {
 }
 
 impl Report {
-    /// Notice for a single name that is on the list now.
+    /// Notice for a single name that is now on the list.
     fn notice(&self) -> Option<Notice> {
         match self {
             Report { unused, .. } if !unused.is_empty() => None,

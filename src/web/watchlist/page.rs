@@ -1,4 +1,4 @@
-//! The watchlist as markup.
+//! Markup of the watchlist.
 
 use maud::{Markup, html};
 
@@ -25,7 +25,7 @@ const REFUSED_OPEN_MAX: usize = 20;
 /// Columns of the table.
 const COLUMNS: u32 = 10;
 
-/// The whole page.
+/// Renders the whole page.
 pub fn show(member: &LoggedIn, list: &List, query: Option<&str>, pasted: &Pasted) -> Markup {
     let is_empty = list.summary.total == 0;
     let csv_address = list.address("/api/export/watchlist", list.sort, 0);
@@ -59,7 +59,7 @@ pub fn show(member: &LoggedIn, list: &List, query: Option<&str>, pasted: &Pasted
     )
 }
 
-/// Tasks of the next days, in one line.
+/// Renders the tasks of the next days on one line.
 fn summary(list: &List) -> Markup {
     let totals = &list.totals;
     html! {
@@ -74,7 +74,7 @@ fn summary(list: &List) -> Markup {
     }
 }
 
-/// Filters as links, each with the number of names it leaves.
+/// Renders filters as links, each with its number of matching names.
 fn chips(list: &List) -> Markup {
     let filter = &list.filter;
     let is_all = *filter == WatchFilter::default();
@@ -100,7 +100,7 @@ fn chips(list: &List) -> Markup {
     }
 }
 
-/// The form to add names.
+/// Renders the form to add names.
 fn adding(pasted: &Pasted, is_empty: bool) -> Markup {
     let (most, columns) = (grouped(WATCHES_PASTED_MAX as u64), paste::COLUMNS);
     let help = format!(
@@ -130,7 +130,7 @@ fn adding(pasted: &Pasted, is_empty: bool) -> Markup {
     }
 }
 
-/// Result of adding names.
+/// Renders the result of adding names.
 fn reported(report: &Report) -> Markup {
     let names = |number: usize| counted(number as u32, "name");
     let class = if report.refused.is_empty() { "notice" } else { "hint" };
@@ -171,7 +171,8 @@ fn table(list: &List, now: Now) -> Markup {
     html! {
         form #watched method="post" action="/unwatch" {
             input type="hidden" name="next" value=(PATH);
-            // The default button for Enter in a field; otherwise it would be that of the first row.
+            // The default button for Enter in a field, which otherwise would be the button of the
+            // first row.
             button.hidden type="submit" formaction="/watchlist/notes" tabindex="-1" aria-hidden="true" { "Apply" }
             @if list.rows.is_empty() {
                 p.panel.empty { "No watched names match this filter. " a href=(PATH) { "Show all" } }
@@ -212,7 +213,7 @@ fn table(list: &List, now: Now) -> Markup {
     }
 }
 
-/// Actions on the selected names.
+/// Renders the actions on the selected names.
 fn bulk(list: &List) -> Markup {
     html! {
         fieldset.bulk {
@@ -238,7 +239,7 @@ fn group_head(group: &Group) -> Markup {
     }
 }
 
-/// A column header that sorts the list.
+/// Renders a column header that sorts the list.
 fn sortable(list: &List, sort: WatchSort, word: &str) -> Markup {
     let order = match sort {
         WatchSort::Dqs | WatchSort::Added | WatchSort::Bid => "descending",
@@ -298,7 +299,8 @@ fn tags(details: &WatchDetails) -> Markup {
     }
 }
 
-/// The state of a name: what the registry reported, or what the calendar says. It opens to its history.
+/// Renders the state of a name, from the registry or else the calendar. It expands to the name's
+/// history.
 fn state(listed: &Listed, now: Now) -> Markup {
     let Listed { watched, is_checkable, .. } = listed;
     let now_state = html! {

@@ -11,23 +11,23 @@ use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
 use crate::vocab::number::DecimalMark;
 
-/// Names of the columns beside the domain, as [`header::plain`] writes them. Of several columns of one
-/// field, the first here is read.
+/// Names of the columns besides the domain, as returned by [`header::plain`]. Of several columns for
+/// one field, the first in this list is read.
 const TAGS: [&str; 2] = ["tags", "tag"];
 const MAX_BID: [&str; 4] = ["maxbidusd", "maxbid", "bidusd", "bid"];
 const VENUE: [&str; 1] = ["venue"];
 const NOTE: [&str; 2] = ["note", "notes"];
 /// The columns that are read, for messages.
 pub const COLUMNS: &str = "domain, tags, max_bid_usd, venue, note";
-/// Rows by which a table without a domain column is recognised.
+/// Number of rows by which a table without a domain column is detected.
 const SAMPLE_ROWS: usize = 200;
-/// Maximum characters of a header that an error repeats.
+/// Maximum characters of a header quoted in an error.
 const HEADER_CHARS_MAX: usize = 80;
 
-/// A name as it was sent.
+/// A name as sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Number of its line, from 1.
+    /// Line number, from 1.
     pub line: usize,
     pub name: String,
     /// The name, or the whole row of a CSV file.
@@ -41,26 +41,26 @@ pub struct Rejected {
     pub why: String,
 }
 
-/// The distinct names of a text with their notes, and the rejected items.
+/// The distinct names in a text, with their notes, and the rejected items.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Pasted {
     pub names: Vec<(Sent, DomainName, WatchPatch)>,
     pub rejected: Vec<Rejected>,
-    /// Items in all, repeated ones included.
+    /// Total number of items, including repeated ones.
     pub items: usize,
     /// The header line of a CSV file. Without it, rejected rows could not be sent again.
     pub header: Option<String>,
-    /// Columns of a CSV file that are not read, as its header calls them.
+    /// Unread columns of a CSV file, as named in its header.
     pub unused: Vec<String>,
-    /// Why nothing of the text is read: it is a table, and which of its columns has the names is not known.
+    /// Why nothing of the text is read: it is a table whose domain column cannot be identified.
     pub refusal: Option<String>,
 }
 
 impl Pasted {
     /// Parses a text. Separators are white space, commas, semicolons, bars and quotes, which no name
-    /// contains. A text whose first line names a column of domains is a CSV file, with commas, semicolons,
-    /// tabs or bars between its cells; a line `sep=;` before it says which. Another table is refused: its
-    /// cells may hold names that are not meant to be watched.
+    /// contains. A text whose first line has a domain column is a CSV file, with commas, semicolons, tabs
+    /// or bars between its cells; a preceding line such as `sep=;` declares the separator. Any other table
+    /// is refused, because its cells may contain names that are not meant to be watched.
     pub fn parse(text: &str) -> Pasted {
         let text = text.trim_start_matches('\u{feff}');
         let start = Start::of(text);
@@ -89,7 +89,7 @@ impl Pasted {
         let rows = &text[place.at..];
         let mut reader = reader(rows, columns.delimiter);
         let mut row = csv::StringRecord::new();
-        // Cells are text already, so that reading cannot fail.
+        // Cells are already text, so reading cannot fail.
         let (mut start, mut line) = (0, place.line);
         while reader.read_record(&mut row).is_ok_and(|is_more| is_more) {
             let end = reader.position().byte() as usize;
@@ -98,7 +98,7 @@ impl Pasted {
             let before = raw[..raw.len() - sent.len()].matches('\n').count();
             let name = row.get(columns.name).unwrap_or_default().trim().to_owned();
             if start == 0 {
-                // With the line that declares the separator.
+                // Includes the line that declares the separator.
                 let header = text[..place.at + end].trim_matches(['\r', '\n']);
                 self.header = Some(header.to_owned());
             } else if row.iter().any(|cell| !cell.trim().is_empty()) {
@@ -124,7 +124,8 @@ impl Pasted {
         }
     }
 
-    /// Keeps the first of repeated names. Notes of the others are not lost: their rows are rejected.
+    /// Keeps the first of repeated names. Other rows with notes are rejected, so that the notes are
+    /// not lost.
     fn reject_repeated(&mut self) {
         let mut lines = FxHashMap::default();
         for (sent, name, patch) in std::mem::take(&mut self.names) {
@@ -143,10 +144,10 @@ impl Pasted {
     }
 }
 
-/// Position of the first row of a text, and its possible separators.
+/// The first row of a text: its position and possible separators.
 struct Start {
     at: usize,
-    /// Number of its line, from 1.
+    /// Line number, from 1.
     line: usize,
     delimiters: Vec<u8>,
 }
@@ -175,14 +176,14 @@ fn reader(rows: &str, delimiter: u8) -> csv::Reader<&[u8]> {
         .from_reader(rows.as_bytes())
 }
 
-/// The first rows that are not blank.
+/// Returns the first rows that are not blank.
 fn sample(rows: &str, delimiter: u8) -> impl Iterator<Item = csv::StringRecord> {
     let records = reader(rows, delimiter).into_records().map_while(Result::ok);
     records.filter(|row| row.iter().any(|cell| !cell.trim().is_empty())).take(SAMPLE_ROWS)
 }
 
-/// Returns true for rows that look like a table with a header: as many cells in most rows as in the first,
-/// and names in those rows but not in the first.
+/// Returns true for rows that look like a table with a header: most rows have as many cells as the first,
+/// and names occur in them, but not in the first.
 fn is_table(rows: &str, delimiter: u8) -> bool {
     let has_name = |row: &csv::StringRecord| {
         row.iter().any(|cell| DomainName::parse_or_address(cell.trim()).is_ok())
@@ -204,7 +205,7 @@ fn no_domain_column(rows: &str) -> String {
     )
 }
 
-/// Columns of a CSV file, and the positions of those that are read.
+/// Columns of a CSV file, with the positions of those that are read.
 struct Columns {
     delimiter: u8,
     header: Vec<String>,
@@ -216,7 +217,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// The columns of a CSV file; `None` if its first row has no column of names.
+    /// Finds the columns of a CSV file; `None` if its first row has no domain column.
     fn of(rows: &str, delimiters: &[u8]) -> Option<Columns> {
         let header = |delimiter| {
             let row = sample(rows, delimiter).next().unwrap_or_default();
@@ -225,14 +226,14 @@ impl Columns {
         let headers = delimiters.iter().rev().map(|delimiter| (*delimiter, header(*delimiter)));
         let with_names = headers
             .filter_map(|(it, header)| Some((it, column(&header, header::domain_rank)?, header)));
-        // The comma wins among separators that give as many cells.
+        // Of separators that result in the same number of cells, the comma takes precedence.
         let (delimiter, name, header) = with_names.max_by_key(|(.., header)| header.len())?;
         let of = |names: &[&str]| column(&header, |cell| header::rank(cell, names));
         let (tags, max_bid, venue, note) = (of(&TAGS), of(&MAX_BID), of(&VENUE), of(&NOTE));
         Some(Columns { delimiter, name, tags, max_bid, venue, note, header })
     }
 
-    /// Names of the columns that are not read.
+    /// Returns the names of the unread columns.
     fn unused(&self) -> Vec<String> {
         let read = [Some(self.name), self.tags, self.max_bid, self.venue, self.note];
         let columns = (0..).zip(&self.header);
@@ -240,7 +241,7 @@ impl Columns {
         unused.map(|(_, cell)| cell.clone()).collect()
     }
 
-    /// Reads the notes of a row, which was sent as `text`. Empty cells change nothing.
+    /// Parses the notes of a row, which was sent as `text`. Empty cells change nothing.
     fn patch(&self, row: &csv::StringRecord, text: &str) -> Result<WatchPatch, String> {
         if text.matches('"').count() % 2 == 1 {
             return Err("a quote is not closed".to_owned());
@@ -270,14 +271,14 @@ impl Columns {
         })
     }
 
-    /// An error in a cell of the column at a position.
+    /// Creates an error about a cell of the column at a position.
     fn about(&self, at: Option<usize>, err: &dyn fmt::Display) -> String {
         let column = at.and_then(|at| self.header.get(at)).map(String::as_str).unwrap_or_default();
         format!("column {column} {err}")
     }
 }
 
-/// Position of the column of the lowest rank.
+/// Returns the position of the column with the lowest rank.
 fn column(header: &[String], rank: impl Fn(&str) -> Option<usize>) -> Option<usize> {
     let ranked = (0..).zip(header).filter_map(|(at, cell)| Some((rank(cell)?, at)));
     ranked.min().map(|(_, at)| at)
@@ -298,7 +299,7 @@ fn items(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    /// Line, text and reason of each rejected item.
+    /// Returns the line, text and reason of each rejected item.
     fn rejected(pasted: &Pasted) -> Vec<(usize, &str, &str)> {
         let all = pasted.rejected.iter();
         all.map(|it| (it.sent.line, it.sent.text.as_str(), it.why.as_str())).collect()
@@ -483,7 +484,8 @@ mod tests {
             assert_eq!(pasted.rejected, [], "{text}");
             assert_eq!(pasted.names[0].2.max_bid, Some(Usd::from_cents(cents)), "{text}");
         }
-        // Rejected rows can be sent again with it, and lines are counted from the start of the text.
+        // Rejected rows can be sent again with the declaration, and lines are counted from the start
+        // of the text.
         let pasted = Pasted::parse("sep=;\ndomain;bid\na.com;x\n");
         assert_eq!(pasted.header.as_deref(), Some("sep=;\ndomain;bid"));
         assert_eq!(pasted.rejected[0].sent.line, 3);
