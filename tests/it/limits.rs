@@ -31,8 +31,8 @@ const RESTART_MAX: Duration = Duration::from_secs(20);
 /// Accounts that are filled concurrently, so that their writes share a sync; fewer than the places in
 /// the queue of password hashes.
 const AT_ONCE: usize = 32;
-/// Resident memory above that of an empty server and the counted bytes: a quarter of these for the
-/// allocator, and the buffers of a start.
+/// Memory for the buffers of a start, beside that of an empty server, the counted bytes, and a quarter of
+/// these for the allocator.
 const BUFFERS: u64 = 96 << 20;
 
 #[test]

@@ -35,7 +35,7 @@ impl World {
         World::with_files(&[], |_| settings.to_owned())
     }
 
-    /// With these files, and settings that name their paths.
+    /// Starts a server with these files, and settings that name their paths.
     fn with_files(files: &[(&str, &str)], settings: impl FnOnce(&[PathBuf]) -> String) -> World {
         let site = Site::new();
         let paths: Vec<_> = files.iter().map(|(name, text)| site.write(name, text)).collect();
@@ -107,7 +107,8 @@ const PAGES: [&str; 10] = [
     "/portfolio/{claim}/delete",
 ];
 
-/// Creates a user with one name, one rule and one claim, and a function that puts their ids into paths.
+/// Creates a user with one name, one rule and one claim, and a function that inserts their ids into
+/// paths.
 fn owner(world: &World) -> (Person, impl Fn(&str) -> String + use<>) {
     let mut owner = world.person("owner@example.com", "api");
     owner.post("/watch", &[("domain", "solar.com")]).assert_goes_to("/");

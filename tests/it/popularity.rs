@@ -28,7 +28,7 @@ fn site() -> Site {
     site
 }
 
-/// Names and ranks of a list of drops.
+/// Returns names and ranks of a list of drops.
 fn ranks(client: &mut Client, query: &str) -> Vec<(String, Option<u64>)> {
     let body = client.get(&format!("/api/v1/drops?view=all{query}")).json();
     let rows = body["drops"].as_array().unwrap_or_else(|| panic!("{body}"));
@@ -90,7 +90,7 @@ fn ranks_are_shown_filtered_and_sorted_and_change_no_score() {
         let found = client.get(&format!("/api/v1/search?q=s&max_rank={most}")).json();
         assert_eq!(found["total"], usize::from(most >= 50), "{found}");
     }
-    // A name that never dropped has no rank, one that was registered again has.
+    // A name that never dropped has no rank; one that was registered again has one.
     assert_eq!(client.get("/api/v1/search?q=heldname&max_rank=1000000").json()["total"], 0);
     assert_eq!(client.get("/api/v1/search?q=lost&max_rank=400").json()["total"], 1);
     let exported = "/api/export/drops?view=all&sort=rank&columns=name,popularityRank";
@@ -143,7 +143,7 @@ fn the_newest_list_of_a_kind_replaces_the_previous_one() {
     let ranked = ranked.map(|(name, rank)| (name.to_owned(), Some(rank)));
     assert_eq!(ranks(&mut client, "&sort=rank&max_rank=1000"), ranked);
 
-    // A running server takes a list from its inbox.
+    // A running server ingests a list from its inbox.
     let inbox = site.data().join("inbox");
     put(&inbox, "tranco_DDDDD_2026-03-14.csv", "3,brightmesa.co.uk\n4,solar.com\n");
     wait::until_ok(ARRIVAL_MAX, || match names(&mut client, "&sort=rank&max_rank=1000") {
@@ -155,7 +155,7 @@ fn the_newest_list_of_a_kind_replaces_the_previous_one() {
     assert_eq!(client.get("/api/v1/domain/quietharbor.net").json()["popularity"], json!([]));
 }
 
-/// Moves a file into a folder at once.
+/// Moves a file into a folder atomically.
 fn put(folder: &Path, name: &str, text: &str) {
     let part = folder.join(format!("{name}.part"));
     fs::write(&part, text).expect("writable");

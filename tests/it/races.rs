@@ -69,7 +69,7 @@ impl World {
     }
 }
 
-/// Request sent by each client.
+/// The request of each client.
 #[derive(Clone, Debug)]
 struct Sent {
     method: &'static str,
@@ -228,7 +228,7 @@ fn external_names_never_exceed_their_quota() {
     for round in 0..rounds {
         let room = world.rng.between(1, EXTERNAL as i32) as usize;
         make_room_on_watchlist(&world, EXTERNAL - room, round);
-        // Fewer names than requests, so some repeat.
+        // Fewer names than requests, so some are repeated.
         let choices = world.rng.between(2, CROWD as i32) as usize;
         let names: Vec<String> =
             (0..CROWD).map(|_| format!("r{round}n{}.com", world.rng.below(choices))).collect();
@@ -429,8 +429,9 @@ fn a_replaced_key_never_works_after_the_response() {
     say(&format!("{rounds} keys replaced under requests"));
 }
 
-/// Runs `change` while many clients send requests with `key`. A request begun after the response to the
-/// change must be refused. Before that both outcomes are right, but no success may follow a refusal.
+/// Runs `change` while many clients send requests with `key`. A request that begins after the response
+/// to the change must be refused. Before that, both outcomes are right, but no success may follow a
+/// refusal.
 fn while_asked<T>(world: &World, key: &str, change: impl FnOnce() -> T) -> T {
     let changed = AtomicBool::new(false);
     let asking = Barrier::new(CROWD / 4 + 1);
@@ -464,7 +465,7 @@ fn while_asked<T>(world: &World, key: &str, change: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Caps that are not settings. At the small size only the unit tests of `accounts` cover them.
+/// Caps that are not settings. At the small size, only the unit tests of `accounts` cover them.
 #[test]
 #[ignore = "fills 10,000 names and 100,000 claims over HTTP: a minute and more; in the full run"]
 fn watchlists_and_portfolios_never_exceed_their_caps() {
@@ -484,7 +485,7 @@ fn watchlists_and_portfolios_never_exceed_their_caps() {
     assert_eq!(last["count"], json!(1));
 }
 
-/// Adds objects concurrently up to `cap`; of the last requests only as many succeed as there is room.
+/// Adds objects concurrently up to `cap`; of the last requests, only as many succeed as fit.
 fn fill_to(world: &World, cap: usize, add: &(dyn Fn(usize) -> Sent + Sync)) {
     let room = CROWD / 2;
     let mut crowd = world.crowd(&world.key);

@@ -19,7 +19,7 @@ const PASSWORD: &str = "correct horse battery";
 
 const HEADER: &str = "domain,drop_date,release_date,registered_again\n";
 
-/// Names for everything that pages show: every stage, other scripts, two drops.
+/// Names for everything that pages show: every stage, other scripts, a name with two drops.
 const OWN_ROWS: &str = "\
     müller.de,2026-11-19,,\n\
     xn--pple-43d.com,2026-11-18,,\n\
@@ -44,7 +44,7 @@ fn list() -> String {
 }
 
 struct World {
-    /// Its folder lives as long as this value.
+    /// Keeps the folder as long as this value.
     _site: Site,
     server: Server,
     key: String,
@@ -177,7 +177,7 @@ fn the_list_matches_the_api_and_the_csv() {
     }
 }
 
-/// A row shows score, sentence and length of its drop, and leads to the parts of its score.
+/// Checks that a row shows score, sentence and length of its drop, and links to the parts of its score.
 #[track_caller]
 fn assert_row(page: &Page, drop: &Value) {
     let name = drop["name"].as_str().expect("a name");
@@ -193,7 +193,7 @@ fn assert_row(page: &Page, drop: &Value) {
     assert_eq!(links[0].get("href"), Some(format!("/domain/{name}").as_str()));
 }
 
-/// The parts of a score, which a script puts into the row.
+/// Returns the parts of a score, which a script puts into the row.
 #[track_caller]
 fn assert_parts(world: &World, drop: &Value) {
     let name = drop["name"].as_str().expect("a name");
@@ -263,7 +263,7 @@ fn links_keep_the_filters_and_the_bar_shows_them() {
     for word in ["score ≥ 1", "name contains r", "TLD com, net, de, co.uk"] {
         assert!(squeezed(&bar.text).contains(word), "{word}: {}", bar.text);
     }
-    // Without one of them, and on another tab.
+    // Links that remove one of the filters, or lead to another tab.
     let links = page.all(|element| element.name == "a");
     let leads = |says: &str| {
         let link = links.iter().find(|link| {
@@ -311,10 +311,10 @@ fn the_query_bar_writes_the_address() {
 }
 
 #[test]
-fn the_first_view_is_the_best_of_each_coming_day() {
+fn the_first_page_lists_the_best_names_of_each_coming_day() {
     let site = Site::new();
     let mut text = HEADER.to_owned();
-    // Released in one to nine days; 20 names on the second day.
+    // Names released in one to nine days, 20 of them on the second day.
     for ahead in 1..=9 {
         for at in 0..(if ahead == 2 { 20 } else { 2 }) {
             text.push_str(&format!("solar{ahead}x{at}.com,2026-10-20,2026-11-{},\n", 20 + ahead));
@@ -328,7 +328,7 @@ fn the_first_view_is_the_best_of_each_coming_day() {
     let world = World { _site: site, server, key };
     let page = world.page("/");
     let shown = names(&page);
-    assert_eq!(shown.len(), 6 * 2 + 12, "twelve at most of a day");
+    assert_eq!(shown.len(), 6 * 2 + 12, "at most twelve per day");
     let mut expected = Vec::new();
     for ahead in 1..=7 {
         let day = format!("2026-11-{}", 20 + ahead);
@@ -349,7 +349,7 @@ fn the_first_view_is_the_best_of_each_coming_day() {
     assert!(squeezed(&tabs.text).starts_with("Dropping soon 32"), "{}", tabs.text);
     let day = world.page("/?release_from=2026-11-22&release_to=2026-11-22");
     assert_eq!(names(&day).len(), 20);
-    // With no matches, the page says what to do.
+    // Without matches, the page says what to do.
     let none = world.page("/?digits=none&starts=solar");
     let list = squeezed(&none.id("list").text);
     assert!(list.contains("No names match these filters"), "{list}");
@@ -663,7 +663,7 @@ fn the_first_page_is_small() {
     }
     let first = files[0].get("href").or(files[0].get("src")).expect("a file");
     let folder = first.rsplit_once('/').map_or("", |(folder, _)| folder);
-    // Modules import it.
+    // Modules import this one.
     transferred += client.request("GET", &format!("{folder}/names.js"), &gzip).body.len();
     assert!(transferred < 60_000, "{transferred} bytes");
 }
@@ -694,7 +694,7 @@ fn lists_end_after_a_thousand_names_without_an_account() {
         let beyond = world.page(&format!("{list}&offset=1000"));
         assert!(beyond.id(id).text.contains("Without an account"), "{list}");
         assert!(beyond.all(|element| element.name == "tr").is_empty(), "{list}");
-        // An account sees them all.
+        // An account sees all of them.
         let cookie = [("Cookie", cookie.as_str())];
         let last = world.page_as(&format!("{list}&offset={start}"), &cookie);
         assert_eq!(rel(&last, "next"), Some(format!("{list}&offset=1000")));
@@ -709,7 +709,7 @@ fn varies(response: &Response, name: &str) -> bool {
     values.into_iter().flat_map(|(_, value)| value.split(", ")).any(|value| value == name)
 }
 
-/// Pages for everybody and pages of an account.
+/// Public pages and pages of an account.
 const PAGES: [&str; 25] = [
     "/",
     "/search",

@@ -1,5 +1,4 @@
-//! The scorer as the rest of the program sees it: what it says of known names, and what holds for
-//! every name.
+//! The scorer as the rest of the program sees it: scores of known names, and invariants of every name.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,18 +13,19 @@ use dropdex::vocab::name::DomainName;
 use flate2::read::MultiGzDecoder;
 use proptest::prelude::*;
 
-/// One line per name: name, tldSpread (0 when it is not known), score, signals, explanation, tabs between them.
+/// One line per name, separated by tabs: name, tldSpread (0 if unknown), score, signals, explanation.
 ///
-/// To add names, append lines of a name and a tldSpread; then, as for any wanted change, run
-/// `DROPDEX_BLESS=1 cargo test --test it scorer::` and read the difference. A change that is not
-/// only new names needs a new `SCORER_VERSION`.
+/// To add names, append lines of a name and a tldSpread; then, as for any intended change, run
+/// `DROPDEX_BLESS=1 cargo test --test it scorer::` and review the difference. A change beyond new names
+/// needs a new `SCORER_VERSION`.
 const GOLDEN: &str = "tests/golden/scores.txt";
 
 fn score(name: &DomainName, tld_spread: u32) -> Scored {
     Scorer::shared().score(name, of(tld_spread), &mut Scratch::default())
 }
 
-/// Spread of a label over `tld_spread` TLDs of the reference names; 0 if the number is unknown.
+/// Returns the spread of a label over `tld_spread` TLDs of the reference names; 0 if the number is
+/// unknown.
 fn of(tld_spread: u32) -> Spread {
     if tld_spread == 0 { Spread::UNKNOWN } else { Spread::of(tld_spread) }
 }
@@ -42,7 +42,7 @@ fn golden_path() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(GOLDEN)
 }
 
-/// Names and their tldSpread.
+/// Returns the golden names and their tldSpread.
 fn golden_names() -> Vec<(DomainName, u32)> {
     let text = fs::read_to_string(golden_path()).expect("the golden file is there");
     let names = text.lines().map(|line| {
@@ -145,7 +145,7 @@ fn signals_have_the_names_of_the_contract() {
     assert_eq!((&signals["tldSpread"], &signals["tld_weight"]), (&3.into(), &1.0.into()));
 }
 
-/// Invariants of every name.
+/// Checks invariants of a name.
 fn check(name: &DomainName, spread: u32, scratch: &mut Scratch) {
     let spread = of(spread);
     let scorer = Scorer::shared();
@@ -172,7 +172,7 @@ fn check(name: &DomainName, spread: u32, scratch: &mut Scratch) {
     assert!(!explanation.ends_with([' ', '·', '.']) && !explanation.chars().any(char::is_control));
 }
 
-/// With or without features, the explanation of a name matches its score.
+/// Checks that the explanation of a name matches its score, with and without features.
 fn check_recall(name: &DomainName, spread: u32, scratch: &mut Scratch) -> usize {
     let spread = of(spread);
     let scorer = Scorer::shared();
@@ -187,7 +187,7 @@ fn check_recall(name: &DomainName, spread: u32, scratch: &mut Scratch) -> usize 
     let (label, tld) = (name.label(), name.tld());
     let brief = Features::Brief(Brief::of(features), rank);
     for features in [Features::Whole(features), brief, Features::NONE] {
-        // The buffers hold another name's before.
+        // The buffers held another name before.
         scorer.base(&parse("left-over-1-from-before.com"), scratch);
         let known = StoredScore { label, tld, spread, features };
         assert_eq!(scorer.explain(known, scratch), explanation, "{name}");
@@ -199,8 +199,8 @@ fn check_recall(name: &DomainName, spread: u32, scratch: &mut Scratch) -> usize 
     features.len()
 }
 
-/// Names of one to fourteen pieces: words, parts of words, slurs, letters, numbers, hyphens, and
-/// for one name in twelve letters of other scripts.
+/// Generates names of one to fourteen parts: words, parts of words, slurs, letters, numbers, hyphens;
+/// one name in twelve has letters of other scripts.
 fn odd_names(count: usize) -> Vec<DomainName> {
     const MARKED: [&str; 10] = ["é", "ü", "ß", "œ", "ı", "ł", "пр", "東", "ệ", "م"];
     const TLDS: [&str; 9] =
@@ -240,7 +240,7 @@ fn odd_names(count: usize) -> Vec<DomainName> {
     names
 }
 
-/// The names of the bundled sample.
+/// Returns the names of the bundled sample.
 fn sample_names() -> Vec<DomainName> {
     let file = fs::File::open("data/sample/sample.csv.gz").expect("the sample is there");
     let mut text = String::new();
@@ -259,7 +259,7 @@ fn restored_scores_equal_computed_ones() {
     assert!(bytes <= 15 * names.len(), "{bytes} bytes of features for {} names", names.len());
 }
 
-/// `cargo test --release --test it scorer:: -- --ignored`: as above, for all names there are.
+/// `cargo test --release --test it scorer:: -- --ignored`: as above, for all names of the sample.
 #[test]
 #[ignore = "takes minutes without optimisation"]
 fn restored_scores_equal_computed_ones_for_the_whole_sample() {
@@ -309,7 +309,7 @@ fn extreme_names_are_scored() {
 }
 
 #[test]
-fn real_names_keep_the_rules() {
+fn real_names_satisfy_the_invariants() {
     let mut scratch = Scratch::default();
     for (name, spread) in golden_names() {
         check(&name, spread, &mut scratch);
@@ -318,7 +318,7 @@ fn real_names_keep_the_rules() {
 
 proptest! {
     #[test]
-    fn random_names_keep_the_rules(
+    fn random_names_satisfy_the_invariants(
         label in "[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?|(the|hotel|haus|dom|a|7|-){1,9}|\\PC{1,20}",
         tld in "com|co\\.uk|de|top|museum|рф",
         spread in 0u32..2000,
@@ -346,9 +346,9 @@ proptest! {
         }
     }
 
-    /// Any bits of a damaged batch lead to a score.
+    /// Any bits of a damaged batch yield a score.
     #[test]
-    fn any_bits_finish(bits: u32, spread: u32, found in 0u64..10_000_000) {
+    fn any_bits_yield_a_score(bits: u32, spread: u32, found in 0u64..10_000_000) {
         for coverage in [Coverage::NONE, Coverage::REFERENCE, Coverage::from_found(found)] {
             let grade = Base::from_bits(bits).with_spread(Spread { tlds: spread, coverage });
             prop_assert!(grade.dqs.points() <= 100);

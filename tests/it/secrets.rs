@@ -1,5 +1,5 @@
-//! No secret is logged. A server at `RUST_LOG=trace`, libraries included, is used in every way that takes
-//! a secret, and none is found in its log or in the output of commands.
+//! No secret is logged. A server at `RUST_LOG=trace`, which includes its libraries, is used in every
+//! way that takes a secret, and none appears in its log or in the output of commands.
 
 use std::process::Command;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const PASSWORD: &str = "correct horse battery";
 const NEW_PASSWORD: &str = "staple staple battery";
 const WRONG_PASSWORD: &str = "wrong horse battery";
 const SMTP_PASSWORD: &str = "smtp-password-7f3a";
-/// From a test of a rule to the last of its channels that fails.
+/// Deadline from a test message of a rule to the last of its channels that fails.
 const TRIED_MAX: Duration = Duration::from_secs(30);
 const TELEGRAM_TOKEN: &str = "123456:telegram-token-91c2";
 
@@ -24,7 +24,7 @@ struct Secrets(Vec<(&'static str, String)>);
 impl Secrets {
     fn keep(&mut self, what: &'static str, secret: impl Into<String>) -> String {
         let secret = secret.into();
-        assert!(secret.len() >= 8, "{what}: too short to be looked for: {secret:?}");
+        assert!(secret.len() >= 8, "{what}: too short to search for: {secret:?}");
         self.0.push((what, secret.clone()));
         secret
     }
@@ -77,7 +77,7 @@ fn no_secret_is_logged() {
     programs(&site, &server, &mut secrets);
     commands(&site, &mut secrets);
     let log = server.stop();
-    // It shows webhooks, which are signed.
+    // It does show webhooks, which are signed.
     let is_hook = |(what, _): &&(&str, String)| what.contains("chat service");
     let hooks = Secrets(secrets.0.iter().filter(is_hook).cloned().collect());
     hooks.assert_absent(&site.ok(&["journal", "dump"]), "`journal dump`");
@@ -111,7 +111,7 @@ fn pages(server: &Server, secrets: &mut Secrets) {
     if other.cookie.is_some() {
         secrets.keep("a cookie of a new account", other.token());
     }
-    // A form of an unknown type, and a malformed one.
+    // A form with a repeated field, and a malformed one.
     other.post("/login", &[("password", PASSWORD), ("password", WRONG_PASSWORD)]);
     let kind = [("Content-Type", "text/plain"), ("Sec-Fetch-Site", "same-origin")];
     server.client().send_with("POST", "/login", &kind, PASSWORD.as_bytes());
@@ -124,7 +124,7 @@ fn pages(server: &Server, secrets: &mut Secrets) {
     other.post(&format!("/signup/{link}"), &[("password", PASSWORD)]);
 }
 
-/// Keys in every place, webhooks and their secrets, chat services, deliveries that fail.
+/// Uses keys in every place, webhooks and their secrets, chat services, and deliveries that fail.
 fn programs(site: &Site, server: &Server, secrets: &mut Secrets) {
     let key = secrets.keep("a key", site.new_key("ann@example.com"));
     let mut client = server.client_with(&key);
@@ -179,13 +179,13 @@ fn programs(site: &Site, server: &Server, secrets: &mut Secrets) {
     let path = format!("/api/v1/alerts/{}", added["id"]);
     assert_eq!(client.send("POST", &format!("{path}/test"), &json!({})).status, 202);
     hooks(&mut client, &chats, true, secrets);
-    // These would be called on the Internet: they are stored, shown and changed, and not sent to.
+    // These services are on the Internet: their channels are stored, shown and changed, but not called.
     hooks(&mut client, &fixed, false, secrets);
     wait::until_ok(TRIED_MAX, || match server.log().matches("delivery failed").count() {
         8.. => Ok(()),
         tried => Err(format!("{tried} of 8 channels were tried")),
     });
-    // The same over HTTP/2, whose library logs other things. Without HTTP/2 support this does nothing.
+    // The same over HTTP/2, whose library logs other things. Without HTTP/2 support, this does nothing.
     let url = format!("http://{}/api/v1/drops?key={key}", server.address());
     let bearer = format!("Authorization: Bearer {key}");
     let cookie =

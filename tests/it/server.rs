@@ -1,9 +1,9 @@
-//! The real binary against slow, numerous, vanished and hostile clients: each connection is closed within
+//! The real binary with slow, numerous, vanished and hostile clients: each connection is closed within
 //! its deadline, and other clients are served meanwhile. Also compression, conditional requests, load
 //! shedding and shutdown.
 //!
 //! Deadlines are about a second here. No connection may be closed before its deadline, and the metrics
-//! name the one that closed it. `DROPDEX_FULL=1` also asserts that none is closed late.
+//! name the deadline that closed it. `DROPDEX_FULL=1` also asserts that none is closed late.
 
 mod answers;
 mod drain;

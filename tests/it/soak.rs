@@ -21,7 +21,7 @@ use crate::common::{Client, Site};
 
 const TODAY: &str = "2026-11-20";
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/sample/sample.csv.gz");
-/// Rebuilds, and between the starts of two.
+/// Number of rebuilds, and seconds between the starts of two.
 const REBUILDS: (usize, usize) = (18, 60);
 const PERIODS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// Threads that read, each at this pace regardless of latency.
@@ -29,10 +29,9 @@ const READERS: usize = 2;
 const READ_EVERY: Duration = Duration::from_millis(10);
 const WRITE_EVERY: Duration = Duration::from_millis(50);
 const LOG_IN_EVERY: Duration = Duration::from_secs(3);
-/// Names in each list that is ingested; nearly the same ones, so that the corpus stays what it is.
+/// Names in each ingested list. The lists are nearly the same, so that the corpus does not grow.
 const LIST_NAMES: usize = 500;
-/// Rebuilds before everything is warm: pools, arenas of the allocator, two generations in memory at
-/// once.
+/// Rebuilds until memory is stable: pools, arenas of the allocator, two generations in memory at once.
 const WARM_UP: usize = 6;
 /// Maximum growth of memory and descriptors between the warm-up and the end.
 const GROWTH_KB_MAX: u64 = 24 << 10;
@@ -57,7 +56,7 @@ fn memory_and_descriptors_stay_flat_over_rebuilds() {
     let key = site.account("soak@example.com", "api");
     site.account_with_password("person@example.com", "core", "a long pass phrase");
     let server = site.serve_with(&["--config", &settings, "--today", TODAY]);
-    // Names whose drop no list changes, so their rows stay as the writer knows them.
+    // No list changes the drops of these names, so their rows stay as the writer knows them.
     let own = names[names.len() - 6..].to_vec();
     let mut writer = Writer::new(0, "soak", own, seed);
     let load = Load {
@@ -81,8 +80,8 @@ fn memory_and_descriptors_stay_flat_over_rebuilds() {
         for round in 0..figure(REBUILDS.0, REBUILDS.1) {
             let begun = Instant::now();
             ingest(&site, &names, round);
-            // Measured from the end of the ingest, which takes longer than all samples of the
-            // default run.
+            // Measured from the end of the ingest, which takes longer than all samples of the default
+            // run.
             let end = if full() { begun + PERIODS.1 } else { Instant::now() + PERIODS.0 };
             let sample = load.sample_until(end);
             say(&format!("{round}: {sample}; {counts}"));
@@ -95,7 +94,7 @@ fn memory_and_descriptors_stay_flat_over_rebuilds() {
     server.stop();
 }
 
-/// The settled figures of the first rounds after the warm-up, and of as many at the end.
+/// Compares the minimum of the first rounds after the warm-up with that of as many rounds at the end.
 fn assert_flat(samples: &[Sample]) {
     let warm = &samples[WARM_UP..];
     let part = (warm.len() / 3).max(1);
@@ -109,7 +108,7 @@ fn assert_flat(samples: &[Sample]) {
     assert!(after <= before + DESCRIPTORS_MORE_MAX, "descriptors grew from {before} to {after}");
 }
 
-/// Names of the sample that can be requested.
+/// Returns names of the sample that can be requested.
 fn names() -> Vec<String> {
     let mut text = String::new();
     let file = fs::File::open(SAMPLE).expect("the sample is there");
@@ -118,7 +117,7 @@ fn names() -> Vec<String> {
     rows.step_by(7).map(str::to_owned).collect()
 }
 
-/// A list of known names, dropped today, so that each matches again.
+/// Ingests a list of known names, dropped today, so that each matches again.
 fn ingest(site: &Site, names: &[String], round: usize) {
     let rows: String =
         names[round..round + LIST_NAMES].iter().map(|name| format!("{name},{TODAY}\n")).collect();
@@ -128,7 +127,7 @@ fn ingest(site: &Site, names: &[String], round: usize) {
     fs::remove_file(list).expect("it was just written");
 }
 
-/// Stops the load also when something panics.
+/// Stops the load even if something panics.
 struct StopWhenDropped<'a>(&'a AtomicBool);
 
 impl Drop for StopWhenDropped<'_> {
@@ -142,7 +141,7 @@ struct Counts {
     reads: AtomicU64,
     writes: AtomicU64,
     log_ins: AtomicU64,
-    /// 503 with a retry time.
+    /// Responses of 503 with `Retry-After`.
     sheds: AtomicU64,
     slowest_us: AtomicU64,
 }
@@ -161,7 +160,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// The kernel's figures of the server.
+/// The kernel's figures for the server.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     rss_kb: u64,
@@ -185,8 +184,8 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Calls `act` every `period` until the end, late ones at once: a slow response does
-    /// not make the load any less.
+    /// Calls `act` every `period` until the end, and late calls at once: a slow response does not
+    /// reduce the load.
     fn pace(&self, period: Duration, mut act: impl FnMut()) {
         let mut due = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
@@ -238,8 +237,7 @@ impl Load<'_> {
         });
     }
 
-    /// Logs in and out through the pages. Each time takes a session and the memory of an argon2
-    /// hash.
+    /// Logs in and out through the pages. Each log-in takes a session and the memory of an argon2 hash.
     fn log_in(&self, counts: &Counts) {
         let mut client = Client::new(self.address);
         let form = b"email=person%40example.com&password=a+long+pass+phrase";
@@ -259,7 +257,7 @@ impl Load<'_> {
         });
     }
 
-    /// Clients that hang up in the middle of everything.
+    /// Disconnects in the middle of requests and responses.
     fn break_off(&self, rng: &mut Rng) {
         const REQUEST: &[u8] =
             b"GET /api/export/drops?limit=10000 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ";
@@ -267,12 +265,12 @@ impl Load<'_> {
             let Ok(mut stream) = TcpStream::connect(self.address) else { return };
             let request = [REQUEST, self.key.as_bytes(), b"\r\n\r\n"].concat();
             let part = rng.below(2 * request.len()).min(request.len());
-            // The server may have hung up first.
+            // The server may have disconnected first.
             let _ = stream.write_all(&request[..part]);
         });
     }
 
-    /// The least memory and descriptors seen from now to `end`, and once at least.
+    /// Returns the minimum memory and descriptors from now to `end`, sampled at least once.
     fn sample_until(&self, end: Instant) -> Sample {
         let mut least = self.sample();
         while Instant::now() < end {

@@ -1,5 +1,5 @@
-//! Lists that dropdex fetches automatically: every preset against a stand-in of its publisher, every way in
-//! which a server fails, and the way from nothing to a ranked list.
+//! Lists that dropdex fetches automatically: every preset against a stand-in for its publisher, every
+//! way in which a server fails, and the path from an empty installation to a ranked list.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ const DAY: &str = "2026-11-23";
 /// Deadline of a list that a server fetches; it takes seconds, on a busy machine a minute.
 const ARRIVAL_MAX: Duration = Duration::from_secs(90);
 
-/// The list of a preset in its documented shape, packed as its publisher does.
+/// Returns the list of a preset in its documented format, packed as its publisher does.
 fn fixture(name: &str, quality: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sources");
     let text = fs::read(path.join(format!("{name}.{quality}"))).expect(name);
@@ -44,7 +44,7 @@ fn fixture(name: &str, quality: &str) -> Vec<u8> {
     }
 }
 
-/// The good list of a preset, without its packing.
+/// Returns the good list of a preset, unpacked.
 fn fixture_text(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sources");
     fs::read(path.join(format!("{name}.good"))).expect(name)
@@ -61,7 +61,8 @@ fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// A publisher: path and query of each preset's address on a server of its own, and rows of the good list.
+/// Presets: name, path and query of the address on a server of its own, and number of rows of the good
+/// list.
 const PRESETS: [(&str, &str, u64); 22] = [
     ("uk-nominet", "/current/uk.csv.gz", 3),
     ("se-bardate", "/bardate_domains.json", 2),
@@ -86,8 +87,8 @@ const PRESETS: [(&str, &str, u64); 22] = [
     ("whoisds-nrd", "/newly-registered-domains/{zip64}/nrd#nrd-{date}.zip", 3),
     ("cenk-nrd", "/nrd-last-10-days.txt", 2),
 ];
-/// The presets of `--all-free` among them; one is compared with the lists of other days and brings none
-/// on the first, and a popularity list is not a batch.
+/// Number of presets of `--all-free` that produce a batch on the first day. One more is compared with
+/// the lists of other days, and a popularity list is not a batch.
 const FREE: usize = 11;
 const FREE_LISTS: usize = 9;
 /// The tables of `--all-free`.
@@ -97,7 +98,7 @@ const TRANCO: &str = r#"{"list_id":"X9K2A","available":true,"created_on":"2026-1
 /// The path of WhoisDS for 2026-11-22.
 const REGISTERED_YESTERDAY: &str = "/newly-registered-domains/MjAyNi0xMS0yMi56aXA=/nrd";
 
-/// A server of all publishers. Their lists have an ETag, and 304 answers who knows it.
+/// Starts a server for all publishers. Their lists have an ETag, and a client that sends it gets 304.
 fn publishers(quality: &'static str) -> Receiver {
     Receiver::http(move |_, request| {
         let target = &request.target;
@@ -121,7 +122,7 @@ fn publishers(quality: &'static str) -> Receiver {
             None if target == "/download_daily/X9K2A" => "tranco",
             // Today's list does not exist yet, and earlier ones were removed.
             None if target == REGISTERED_YESTERDAY => "whoisds-nrd",
-            // Published for tomorrow; the day after is not there yet.
+            // Published for tomorrow; the list of the day after does not exist yet.
             None if target == "/droptime/files/2026112409.txt" => "it-droptime",
             // This month's list does not exist yet.
             None if target == "/opendata/202610_A.zip" => "fr-monthly",
@@ -140,13 +141,13 @@ fn serve_list(request: &Seen, body: Vec<u8>) -> Reply {
     Reply::Answer(200, headers, body)
 }
 
-/// The settings of an installation whose presets have their addresses at `server`.
+/// Returns the settings of an installation whose presets have their addresses at `server`.
 fn settings(site: &Site, server: &Receiver) -> String {
     let mut toml = sources_section(server);
     for (name, path, _) in PRESETS {
         toml += &format!("[sources.{name}]\nurl = \"{}\"\n", server.url(path));
     }
-    // Transfers have tests of their own, in `zones`, and tables below.
+    // Zone transfers are tested in `zones`, and tables below.
     for name in TABLES.iter().chain(&["ee-axfr"]) {
         toml += &format!("[sources.{name}]\nenabled = false\n");
     }
@@ -160,7 +161,7 @@ fn sources_section(server: &Receiver) -> String {
     )
 }
 
-/// An installation with one source, `lists`, at this path of a server.
+/// Creates an installation with one source, `lists`, at this path of a server.
 fn one_source(server: &Receiver, path: &str, more: &str) -> (Site, String) {
     let site = Site::new();
     let section = sources_section(server);
@@ -173,7 +174,7 @@ fn run(site: &Site, settings: &str, args: &[&str]) -> Finished {
     site.run(&[&["--today", DAY, "--config", settings, "sources"], args].concat())
 }
 
-/// Fetches and returns the report of the first source, and when it was asked for.
+/// Runs `sources fetch NAME` and returns the report of the first source.
 fn fetch(site: &Site, settings: &str, name: &str) -> Value {
     let finished = run(site, settings, &["fetch", name, "--json"]);
     let Ok(printed) = serde_json::from_str::<Value>(&finished.stdout) else { panic!("{finished}") };
@@ -187,7 +188,8 @@ fn listed(site: &Site, settings: &str, name: &str) -> Value {
     all.into_iter().find(|source| source["name"] == name).expect("it is listed")
 }
 
-/// Fails to fetch `lists`, with an error that has these words. Returns what the list then says.
+/// Fetches `lists`, which must fail with an error that contains these words. Returns the source's entry
+/// of `sources list`.
 #[track_caller]
 fn fails(site: &Site, settings: &str, words: &[&str]) -> Value {
     let report = fetch(site, settings, "lists");
@@ -201,14 +203,14 @@ fn fails(site: &Site, settings: &str, words: &[&str]) -> Value {
     listed
 }
 
-/// Seconds until the next run.
+/// Returns the seconds until the next run.
 fn pause(listed: &Value) -> i64 {
     let next = listed["nextRun"].as_str().expect("a next run");
     let now = dropdex::vocab::clock::Clock::pinned_to(DAY.parse().expect("a day")).now();
     (next.parse::<DateTime<Utc>>().expect("a time") - now).num_seconds()
 }
 
-/// Metadata of the batches of the corpus.
+/// Returns the metadata of the batches of the corpus.
 fn batches(site: &Site) -> Vec<BatchMeta> {
     let folder = site.data().join("corpus");
     // A corpus without lists may have no folder.
@@ -234,11 +236,11 @@ fn every_preset_reads_its_documented_list_and_refuses_a_broken_one() {
         assert_eq!(checked.len(), PRESETS.len());
         for ((name, _, rows), checked) in PRESETS.iter().zip(&checked) {
             assert_eq!(checked["source"], *name);
-            // Bad rows show in counts, and in refused fetches.
+            // Bad rows appear in counts, and in refused fetches.
             let bad = checked["lists"].as_array().into_iter().flatten();
             let bad = bad.filter(|list| list["rejected"].as_u64() > Some(0) || list["rows"] == 0);
             let is_refused = checked["ok"] == false || bad.count() > 0;
-            // Lists before this day are not published.
+            // Lists before this day do not exist.
             let day = match *name {
                 "it-droptime" | "fr-monthly" => 1,
                 "whoisds-nrd" => 2,
@@ -322,7 +324,7 @@ fn one_command_leads_from_nothing_to_a_ranked_list() {
     }
     let scores: Vec<u64> = rows.iter().map(|row| row["dqs"].as_u64().unwrap_or(0)).collect();
     assert!(scores.is_sorted_by(|a, b| a >= b), "best first: {scores:?}");
-    // The batches know where their lists are from.
+    // The batches record the origin of their lists.
     let origins = batches(&site).into_iter().flat_map(|batch| batch.lists().to_vec());
     let origins: Vec<_> = origins.map(|list| list.origin.expect("an origin")).collect();
     let uk = origins.iter().find(|origin| origin.source == "uk-nominet").expect("one");
@@ -331,7 +333,7 @@ fn one_command_leads_from_nothing_to_a_ranked_list() {
     let cl = origins.iter().find(|origin| origin.source == "cl-deleted").expect("one");
     assert_eq!(cl.url, server.url("/registry/Eliminados.do"), "without its query");
     let on = PRESETS.iter().filter(|(name, ..)| listed(&site, &settings, name)["enabled"] == true);
-    assert_eq!(on.count(), FREE, "markets stay off");
+    assert_eq!(on.count(), FREE, "markets stay disabled");
     drop(server_of_us);
 }
 
@@ -347,7 +349,7 @@ fn the_daily_list_of_tranco_is_found_by_its_identifier() {
                 Reply::Answer(200, Vec::new(), text.into_bytes())
             }
             "/api/lists/date/latest" => Reply::Answer(200, Vec::new(), TRANCO.into()),
-            // The archive is closed, the list is not.
+            // The ZIP archive is refused, the list is not.
             "/download_daily/X9K2A" => Reply::status(403),
             "/download/X9K2A/1000000" => serve_list(request, fixture_text("tranco")),
             _ => Reply::status(404),
@@ -429,7 +431,7 @@ fn lists_for_internal_use_are_left_out_of_exports() {
     let pages: Vec<String> = (0..4)
         .flat_map(|offset| exported(&["--limit", "1", "--offset", &offset.to_string()]))
         .collect();
-    assert_eq!(pages.len(), 3, "pages have no holes: {pages:?}");
+    assert_eq!(pages.len(), 3, "pages have no gaps: {pages:?}");
 
     let server_of_us = site.serve_with(&["--today", DAY, "--config", &settings]);
     let mut client = server_of_us.client_with(&key);
@@ -485,7 +487,7 @@ fn a_wrong_checksum_is_refused_and_a_right_one_saves_the_download() {
     let server = Receiver::http(move |before, seen| match (before, seen.target.as_str()) {
         (0, _) => Reply::Answer(200, Vec::new(), format!("{}\n", "0".repeat(64)).into_bytes()),
         (_, "/uk.csv.gz.sha256") => Reply::Answer(200, Vec::new(), sum.clone().into_bytes()),
-        // Without validators.
+        // A server without validators.
         _ => Reply::Answer(200, Vec::new(), good.clone()),
     });
     let site = Site::new();
@@ -507,7 +509,7 @@ fn a_wrong_checksum_is_refused_and_a_right_one_saves_the_download() {
 }
 
 #[test]
-fn statuses_are_retried_as_they_deserve() {
+fn each_status_is_retried_as_documented() {
     for (status, headers, words, next) in [
         (401, vec![], "login (401)", None),
         (403, vec![], "refuses access (403)", None),
@@ -524,7 +526,7 @@ fn statuses_are_retried_as_they_deserve() {
             0 => Reply::Answer(status, headers.clone(), b"<html>".to_vec()),
             _ => Reply::Answer(200, Vec::new(), fixture("pl-deleted", "good")),
         });
-        // The schedule is hours away at any time of day.
+        // The next scheduled run is hours away at any time of day.
         let (site, settings) = one_source(&server, "/pl.txt", "schedule = \"every 24h\"\n");
         let listed = fails(&site, &settings, &[words]);
         match next {
@@ -534,7 +536,7 @@ fn statuses_are_retried_as_they_deserve() {
             }
         }
         assert_eq!(server.seen().len(), 1, "{status}: no retry within a run");
-        // The operator acted.
+        // The operator's command tries again.
         assert_eq!(fetch(&site, &settings, "lists")["outcome"], "added", "{status}");
     }
 }
@@ -614,7 +616,7 @@ fn a_cut_download_is_resumed_if_the_list_is_the_same() {
 }
 
 #[test]
-fn a_download_resumed_in_the_wrong_place_starts_over() {
+fn a_download_resumed_at_the_wrong_offset_starts_over() {
     let good = fixture("pl-deleted", "good");
     let server = Receiver::http(move |before, seen| match before {
         0 => Reply::Cut(vec![("ETag", "\"a\"".to_owned())], good[..9].to_vec(), good.len()),
@@ -635,7 +637,7 @@ fn a_download_resumed_in_the_wrong_place_starts_over() {
 }
 
 #[test]
-fn a_part_that_was_not_asked_for_is_not_the_list() {
+fn a_partial_response_that_was_not_requested_is_refused() {
     let good = fixture("pl-deleted", "good");
     for range in [None, Some("bytes 0-8/9"), Some("bytes 5-8/9"), Some("lines 1-2/3")] {
         let good = good.clone();
@@ -654,7 +656,7 @@ fn a_part_that_was_not_asked_for_is_not_the_list() {
 }
 
 #[test]
-fn a_server_that_drips_is_left() {
+fn a_download_that_is_too_slow_is_aborted() {
     let server = Receiver::http(|_, _| Reply::Drip(Duration::from_millis(50), 1_000));
     let (site, settings) = one_source(&server, "/pl.txt", "");
     fails(&site, &settings, &["the server sent only", "fewer than 1024 a second"]);
@@ -694,7 +696,7 @@ fn two_versions_of_a_list_are_never_joined() {
 }
 
 #[test]
-fn a_silent_server_is_given_up_after_the_idle_time() {
+fn a_silent_server_is_aborted_after_the_idle_time() {
     let server = Receiver::http(|_, _| Reply::Stall(Vec::new(), b"2026-11-23".to_vec(), 9_000));
     let (site, settings) = one_source(&server, "/pl.txt", "");
     fails(&site, &settings, &["timed out", "next bytes"]);
@@ -738,7 +740,7 @@ fn redirects_are_followed_but_never_with_the_password_or_into_a_private_network(
 }
 
 #[test]
-fn a_host_that_wants_a_pause_is_not_asked_for_the_next_list() {
+fn a_host_that_requests_a_pause_gets_no_request_for_the_next_list() {
     let server = Receiver::http(|_, _| {
         Reply::Answer(429, vec![("Retry-After", "60".to_owned())], Vec::new())
     });
@@ -773,7 +775,7 @@ fn the_failure_of_one_source_or_list_does_not_stop_the_others() {
     let rows: Vec<&Value> =
         printed["sources"].as_array().expect("three").iter().map(|it| &it["rows"]).collect();
     assert_eq!(rows, [0, 2, 2], "{printed}");
-    // A dated list that was ingested is not asked for again.
+    // A dated list that was ingested is not requested again.
     let before = server.seen().len();
     fetch(&site, &settings, "it-droptime");
     let asked: Vec<String> =
@@ -809,9 +811,9 @@ fn a_link_to_another_host_is_not_followed() {
 }
 
 #[test]
-fn commands_say_what_to_do() {
+fn errors_of_commands_say_what_to_do() {
     let site = Site::new();
-    // The name server of tests knows no name.
+    // The name server of the tests resolves no name.
     let settings = site.settings("");
     let hint = "no name can be resolved: check the DNS and the Internet access of this machine";
     let checked = run(&site, &settings, &["check", "psl", "tranco"]);
@@ -846,7 +848,7 @@ fn a_reader_that_closes_the_pipe_is_not_an_error() {
 }
 
 #[test]
-fn the_settings_file_decides_before_the_command() {
+fn the_settings_file_overrides_the_command() {
     let server = publishers("good");
     let site = Site::new();
     let toml = |enabled: bool| {
@@ -866,7 +868,7 @@ fn the_settings_file_decides_before_the_command() {
     drop(server_of_us);
 }
 
-/// A fake CZDS: a log-in with tokens that last an hour, links, and zone files, one of which is
+/// Starts a fake CZDS: a log-in with tokens that last an hour, links, and zone files, one of which is
 /// refused. The returned state sets its days and statuses.
 fn czds() -> (Receiver, Arc<CzdsState>) {
     let state = Arc::new(CzdsState {
@@ -923,7 +925,7 @@ struct CzdsState {
     day: AtomicUsize,
 }
 
-/// A JSON Web Token that ends on the second of December.
+/// Returns a JSON Web Token that expires on 2 December.
 fn token_text(count: usize) -> String {
     use base64::Engine;
     let claims = format!("{{\"exp\":1796169600,\"count\":{count}}}");
@@ -940,7 +942,7 @@ fn token(count: usize) -> String {
     if count == 0 { "none".to_owned() } else { token_text(count) }
 }
 
-/// A zone file as registries publish it, with the same SOA record at its start and end.
+/// Returns a zone file as registries publish it, with the same SOA record at its start and end.
 fn zone(target: &str, day: usize) -> Vec<u8> {
     let apex =
         target.rsplit('/').next().and_then(|file| file.strip_suffix(".zone")).expect("a zone");
@@ -952,7 +954,7 @@ fn zone(target: &str, day: usize) -> Vec<u8> {
     gzip(format!("{soa}{names}{soa}").as_bytes())
 }
 
-/// An installation with a CZDS account.
+/// Creates an installation with a CZDS account.
 fn with_czds(server: &Receiver, password: &str, more: &str) -> (Site, String) {
     let site = Site::new();
     let secret = site.write("secret", password);
@@ -992,12 +994,12 @@ fn czds_logs_in_once_and_downloads_a_zone_once_in_24_hours() {
     let token = site.data().join("sources/czds/token.json");
     assert_eq!(fs::metadata(token).expect("kept").permissions().mode() & 0o777, 0o600);
 
-    // Newer, but within 24 hours.
+    // A newer zone file, but within 24 hours of the last download.
     state.day.store(24, Ordering::SeqCst);
     assert_eq!(fetch(&site, &settings, "czds")["outcome"], "unchanged");
     assert_eq!(asked(&server, 4), [&links, &report].map(String::clone), "the token is used again");
 
-    // Two days later, with a token that the service has withdrawn.
+    // Two days later; the service has withdrawn the token.
     state.logins.fetch_add(1, Ordering::SeqCst);
     let later = ["--today", "2026-11-25", "--config", &settings, "sources", "fetch", "czds"];
     assert_eq!(site.run(&later).code, Some(0));
@@ -1040,7 +1042,7 @@ fn drops_are_found_in_the_zone_files_of_czds() {
     assert!(exported(&open).contains("name7.com,com"), "{}", exported(&open));
 }
 
-/// Odd links are named, and each zone of the others is downloaded once.
+/// Odd links are named, and each zone of the other links is downloaded once.
 #[test]
 fn odd_links_of_czds_do_not_stop_the_zones() {
     let other = Receiver::http(|_, _| Reply::status(200));
@@ -1099,7 +1101,7 @@ fn a_zone_file_of_another_zone_leaves_the_zone_stale() {
     assert!(report["error"].as_str().is_some_and(|text| text.starts_with("com: ")), "{report}");
     let kept = |zone: &str| site.data().join("zones").join(zone).exists();
     assert!(kept("net") && !kept("com"), "the other zone is compared");
-    // Two days later the service still has that file, and no download reports it again.
+    // Two days later, the service still has that file, and nothing is downloaded.
     let on = |day: &str| {
         let args = ["--today", day, "--config", &settings, "sources", "fetch", "czds", "--json"];
         let printed: Value = serde_json::from_str(&site.run(&args).stdout).expect("JSON");
@@ -1113,7 +1115,7 @@ fn a_zone_file_of_another_zone_leaves_the_zone_stale() {
     assert_eq!((on("2026-11-27"), kept("com")), (Value::Null, true));
 }
 
-/// Servers that compress without being asked: the list is read, or the coding is named.
+/// Servers that compress without a request for it: the list is read, or the error names the coding.
 #[test]
 fn compressed_responses_are_read_or_named() {
     let list =
@@ -1172,7 +1174,8 @@ fn the_compression_of_a_file_is_not_a_content_coding() {
     assert_eq!((&report["rows"], &report["error"]), (&3.into(), &Value::Null), "{report}");
 }
 
-/// A server that sets a cookie and redirects to the same address: it gets the cookie back, and no other does.
+/// A server that sets a cookie and redirects to the same address gets the cookie back; no other server
+/// does.
 #[test]
 fn a_cookie_is_sent_back_while_redirects_are_followed() {
     let other =
@@ -1214,7 +1217,7 @@ fn a_compressed_response_is_bounded() {
     fails(&site, &settings, &["above the limit of 1048576", "max_mib"]);
 }
 
-/// A list that lost nearly all its rows is taken, and the source says so.
+/// A list that lost nearly all its rows is accepted, and the source is doubtful.
 #[test]
 fn a_list_that_shrank_is_doubtful() {
     let server = Receiver::http(|before, _| {
@@ -1275,7 +1278,7 @@ fn czds_errors_are_explained() {
         .assert_failed(1, &["username", "[sources.czds]"]);
 }
 
-/// A log-in that the service refuses, by its documented statuses, and a page in its place.
+/// Log-ins that the service refuses with its documented statuses, or with a page.
 #[test]
 fn a_failed_login_is_reported_and_not_retried() {
     let page = b"<!DOCTYPE html><title>Maintenance</title>".to_vec();
@@ -1297,13 +1300,13 @@ fn a_failed_login_is_reported_and_not_retried() {
         let listed = listed(&site, &settings, "czds");
         assert_eq!(listed["nextRun"].is_string(), is_retried, "{status}");
         if status == 429 {
-            // Eight attempts in five minutes are allowed, and none more.
+            // The service allows eight attempts in five minutes, so the next one waits.
             assert!((300..400).contains(&pause(&listed)), "{listed}");
         }
     }
 }
 
-/// A page with status 200 in the place of the links or of a zone file, and a redirect to one.
+/// A page with status 200 instead of the links or a zone file, and a redirect to one.
 #[test]
 fn web_pages_instead_of_links_and_zones_are_reported() {
     for at in ["links", "zone", "redirect"] {
@@ -1329,7 +1332,7 @@ fn web_pages_instead_of_links_and_zones_are_reported() {
     }
 }
 
-/// A token that ends in the middle of a run leads to one log-in, and every zone arrives.
+/// A token that expires in the middle of a run leads to one log-in, and every zone arrives.
 #[test]
 fn a_token_that_ends_during_a_run_is_renewed_once() {
     let (server, state) = czds();
@@ -1344,7 +1347,7 @@ fn a_token_that_ends_during_a_run_is_renewed_once() {
     assert!(listed(&site, &settings, "czds")["nextRun"].is_null());
 }
 
-/// Zones are downloaded side by side, four at a time.
+/// Zones are downloaded concurrently, four at a time.
 #[test]
 fn czds_downloads_a_bounded_number_of_zones_at_a_time() {
     const ZONES: [&str; 9] = ["a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9"];
@@ -1360,7 +1363,7 @@ fn czds_downloads_a_bounded_number_of_zones_at_a_time() {
         target if target.ends_with(".zone") => {
             let count = now.fetch_add(1, Ordering::SeqCst) + 1;
             peak.fetch_max(count, Ordering::SeqCst);
-            // The first ones wait for each other.
+            // The first downloads wait for each other.
             for _ in 0..1_000 {
                 if peak.load(Ordering::SeqCst) >= 4 {
                     break;
@@ -1402,7 +1405,7 @@ fn the_token_of_czds_goes_to_no_other_host() {
         "{report}"
     );
     assert_eq!(other.seen().len(), 0);
-    // Nor is the password sent on.
+    // Nor is the password sent to another host.
     let redirecting = Receiver::http(move |_, _| {
         Reply::Answer(307, vec![("Location", other.url("/login"))], Vec::new())
     });
@@ -1446,7 +1449,7 @@ fn the_status_page_and_readiness_show_each_source() {
     {
         assert!(page.contains(text), "{text}: {page}");
     }
-    // A visitor whom a proxy forwards does not see the reasons, which may have paths in them.
+    // A visitor behind a proxy does not see the reasons, which may contain paths.
     let forwarded = client.request("GET", "/status", &[("X-Forwarded-For", "192.0.2.1")]);
     assert!(forwarded.text().contains("mx-deleted") && !forwarded.text().contains("(403)"));
     let scrape = server_of_us.metrics().get("/metrics").text().to_owned();
@@ -1521,8 +1524,8 @@ fn killed_servers_lose_and_repeat_nothing() {
     }
 }
 
-/// A table in its documented shape: with a new suffix `newtld` and, from a version on, without `plumbing`,
-/// which is a brand TLD in ICANN's table.
+/// Returns a table in its documented format: with a new suffix `newtld` and, from a version on, without
+/// `plumbing`, which is a brand TLD in ICANN's table.
 fn table(name: &str, version: u32) -> String {
     let known = ["com", "net", "org", "de", "fr", "uk", "xn--p1ai", "cl", "newtld", "plumbing"];
     let json = |tld: String, is_brand: bool| {
@@ -1558,7 +1561,7 @@ fn table(name: &str, version: u32) -> String {
     }
 }
 
-/// A publisher of tables; `version` is the day of November, 0 for half a table.
+/// Starts a publisher of tables; `version` is a day of November, or 0 for half a table.
 fn tables(version: &Arc<AtomicUsize>) -> Receiver {
     let version = Arc::clone(version);
     Receiver::http(move |_, seen| {
@@ -1601,7 +1604,7 @@ fn tables_are_fetched_checked_and_used_from_the_next_start() {
         "{fetched}"
     );
     assert_eq!(on(20, &["score", "shop.newtld"]).code, Some(0));
-    // Once a day at most: not even a conditional request.
+    // At most one request a day, not even a conditional one.
     let before = server.seen().len();
     assert!(on(20, &["sources", "fetch"]).stdout.contains("nothing new"));
     assert_eq!(server.seen().len(), before);
@@ -1663,7 +1666,11 @@ fn a_monthly_history_brings_registrations_and_deletions_once() {
     assert_eq!(asked(&server, 0), ["GET /opendata/202611_A.zip", "GET /opendata/202610_A.zip"]);
     let before = server.seen().len();
     assert_eq!(fetch(&site, &settings, "fr-monthly")["outcome"], "unchanged");
-    assert_eq!(asked(&server, before), ["GET /opendata/202611_A.zip"], "older ones are not needed");
+    assert_eq!(
+        asked(&server, before),
+        ["GET /opendata/202611_A.zip"],
+        "older lists are not needed"
+    );
     let list = site.ok(&["--today", DAY, "export", "drops", "--view", "all"]);
     assert!(list.contains("silverpine.fr") && list.contains("quietharbor.fr"), "{list}");
     assert!(!list.contains("brightmesa.fr"), "{list}");
@@ -1700,7 +1707,7 @@ fn names_that_leave_a_registrys_list_drop() {
     let list = site.ok(&["--today", "2026-11-22", "export", "drops", "--view", "all"]);
     assert_eq!(list.lines().count(), 2, "{list}");
     assert!(list.contains("quietharbor.sk,sk"), "{list}");
-    // `keep = "all"`: the other names are found.
+    // With `keep = "all"`, the other names are found.
     let key = site.account("owner@example.com", "api");
     let serving = site.serve_with(&["--today", "2026-11-22", "--config", &settings]);
     let found = serving.client_with(&key).get("/api/v1/search?q=bright").json();

@@ -1,8 +1,8 @@
-//! dropdex never calls into a network that is not public: forms of addresses at the door, and
-//! names, redirects and changing DNS answers when it dials (OWASP API7).
+//! dropdex never calls a private network: forms of addresses in requests, and names, redirects and
+//! changing DNS responses at dial time (OWASP API7).
 //!
-//! The real binary takes the requests, a real name server (Knot DNS) answers for the names, and
-//! canaries on loopback prove by their silence that nothing was dialled.
+//! The real binary gets the requests, a real name server (Knot DNS) resolves the names, and canaries on
+//! loopback show that nothing was dialled.
 
 mod dial;
 mod forms;
@@ -15,7 +15,7 @@ use crate::common::knot::{Knot, ZONE};
 use crate::common::rng::Rng;
 use crate::common::{Client, Response, Server, Site, TODAY, runs};
 
-/// Enough for every request of a test.
+/// Allowances that no test uses up.
 const PLENTY: &str =
     "[plans.api]\nrequests_per_day = 1000000\nwrites_per_minute = 1000000\nactive_rules = 5000\n";
 
@@ -58,7 +58,7 @@ fn private_addresses_are_refused_in_every_notation() {
     }
     let mut tried = 0;
     for (at, host) in hosts.iter().enumerate() {
-        // Plain, and in two of the dresses by turns.
+        // Without decoration, and with two of the decorations in turn.
         let dresses = forms::DRESSES.len() - 1;
         for dress in [0, 1 + at % dresses, 1 + (at / dresses + 7 * at) % dresses] {
             assert_refused(&mut client, &forms::DRESSES[dress].replace("{}", host));
@@ -147,7 +147,7 @@ fn public_addresses_are_accepted() {
     }
 }
 
-/// Records of the zone: names that lead inside, one way or another, and `public...` ones.
+/// Records of the zone: names that resolve to private networks in various ways, and `public...` names.
 const RECORDS: &str = "\
 public A 8.8.8.8
 public4 A 8.8.8.8
@@ -183,7 +183,7 @@ link AAAA fe80::1
 *.wild A 127.0.0.1
 ";
 
-/// Aliases of aliases, and more addresses than a service has.
+/// Returns chains of aliases, and more addresses than a service has.
 fn records_in_excess() -> String {
     let deep = |at: usize| format!("deep{at} CNAME deep{}\n", at + 1);
     let deep: String = (1..12).map(deep).collect();
@@ -195,7 +195,7 @@ fn records_in_excess() -> String {
 }
 
 #[test]
-fn a_name_is_judged_by_all_that_it_leads_to() {
+fn a_name_is_refused_if_any_of_its_records_is_private() {
     let knot = Knot::start(&format!("{RECORDS}{}", records_in_excess()));
     let dns = format!("[dns]\nservers = [\"{}\"]\n", knot.address());
     let (_site, server, mut client) = served(&dns);
@@ -217,14 +217,14 @@ fn a_name_is_judged_by_all_that_it_leads_to() {
     for name in ["deep1", "many", "lots"] {
         assert_refused(&mut client, &format!("https://{name}.{ZONE}/"));
     }
-    // Hosts without an address are checked when they are dialled.
+    // Hosts without an address are checked at dial time.
     let nowhere = post(&mut client, &[format!("https://nowhere.{ZONE}/")]);
     assert_eq!(nowhere.status, 201, "{}", nowhere.text());
     // Only the operator sees the address behind a name.
     let told = post(&mut client, &[format!("https://inner.{ZONE}/")]).text().to_owned();
     assert!(!told.contains("169.254"), "{told}");
     server.logged("169.254.169.254");
-    // A change of a rule is judged alike.
+    // A change of a rule is checked in the same way.
     let id = nowhere.json()["id"].as_u64().expect("an id");
     let patch = json!({"channels": [{"type": "webhook", "url": format!("https://mixed.{ZONE}/")}]});
     assert_eq!(client.send("PATCH", &format!("/api/v1/alerts/{id}"), &patch).status, 400);

@@ -1,4 +1,4 @@
-//! Feeds and calendars at secret addresses, as readers of both see them.
+//! Feeds and calendars at secret addresses, as their readers see them.
 
 use std::path::Path;
 use std::process::Command;
@@ -40,7 +40,7 @@ impl Desk {
         answer.json()
     }
 
-    /// The links of a feed for a client that sends these headers.
+    /// Returns the links of a feed for a client that sends these headers.
     fn links(&self, path: &str, headers: &[(&str, &str)]) -> String {
         let answer = self.server.client().request("GET", path, headers);
         answer.text().to_owned()
@@ -53,7 +53,7 @@ impl Desk {
         assert_ne!(self.server.client().get(path).status, 404, "{path}");
     }
 
-    /// Entries that readers see at the addresses of a feed.
+    /// Returns the entries that readers see at the addresses of a feed.
     fn read(&self, addresses: &Value) -> Value {
         let mut nobody = self.server.client();
         let files = ["atom", "calendar"].map(|form| {
@@ -108,12 +108,12 @@ fn a_search_is_a_feed_and_a_calendar() {
     assert_eq!((&solar["start"], &solar["days"]), (&json!("2026-03-16"), &json!(1)));
     assert_eq!(solar["status"], "TENTATIVE");
     assert!(solar["description"].as_str().is_some_and(|text| text.contains("not verified")));
-    // The names are the same: nothing is sent again.
+    // The names are the same, so a reader shows nothing again.
     let path = addresses["atom"].as_str().expect("an address");
     let mut nobody = desk.server.client();
     let tag = nobody.get(path).header("etag").expect("a tag").to_owned();
     assert_eq!(nobody.request("GET", path, &[("If-None-Match", &tag)]).status, 304);
-    // A search that is gone has no feed.
+    // A deleted search has no feed.
     assert_eq!(desk.client.request("DELETE", &format!("/api/v1/searches/{id}"), &[]).status, 200);
     assert_eq!(nobody.get(path).status, 404);
 }
@@ -179,7 +179,7 @@ fn a_watchlist_is_a_calendar_until_it_is_revoked() {
     let mut nobody = desk.server.client();
     let path = |addresses: &Value, form: &str| addresses[form].as_str().expect("text").to_owned();
     let next = desk.post("/api/v1/feeds", &json!({}));
-    assert_eq!(nobody.get(&path(&addresses, "calendar")).status, 404, "the addresses before");
+    assert_eq!(nobody.get(&path(&addresses, "calendar")).status, 404, "the previous addresses");
     assert_eq!(nobody.get(&path(&next, "calendar")).status, 200);
     let revoked = desk.client.request("DELETE", "/api/v1/feeds", &[]);
     assert_eq!(revoked.json(), json!({ "searchId": null, "ruleId": null, "removed": true }));
@@ -234,7 +234,7 @@ fn a_watched_name_that_a_list_reports_as_registered_is_cancelled() {
 }
 
 #[test]
-fn a_feed_is_read_twenty_times_at_once_and_no_more() {
+fn a_feed_is_read_twenty_times_at_once_and_no_more_often() {
     let mut desk = Desk::new();
     let addresses = desk.post("/api/v1/feeds", &json!({}));
     let path = addresses["atom"].as_str().expect("an address");

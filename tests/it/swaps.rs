@@ -1,9 +1,9 @@
-//! Generations swapped and one of two servers restarted, again and again, while clients go on asking
-//! both at a fixed rate. No request of a client that uses both fails, and every answer is, to the last
-//! byte, that of the generation it says it is from.
+//! Generations are swapped and one of two servers is restarted, repeatedly, while clients send requests
+//! to both at a fixed rate. No request of a client that uses both fails, and every response is, byte
+//! for byte, that of the generation that it names.
 //!
-//! The load is open: a request is sent when it is due, however long others take. `DROPDEX_SEED=<number>`
-//! repeats a run; `DROPDEX_FULL=1` swaps 1,000 times and restarts 500 times.
+//! The load is open: a request is sent when it is due, however long others take.
+//! `DROPDEX_SEED=<number>` repeats a run; `DROPDEX_FULL=1` swaps 1,000 times and restarts 500 times.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,18 +17,18 @@ use crate::common::runs::{figure, say, seed};
 use crate::common::{Client, Response, Server, Site, TODAY, wait};
 use dropdex::index::storage::manifest::{self, GenerationId};
 
-/// Generations that are swapped for each other.
+/// Number of generations.
 const GENERATIONS: u64 = 4;
-/// Clients that wait for answers at the same time: more than are ever under way.
+/// Number of clients: more than the requests that are ever in flight.
 const CLIENTS: usize = 24;
-/// Requests a second: less than half of what two servers and their clients manage on two cores.
+/// Requests per second: less than half of the capacity of two servers and their clients on two cores.
 const RATE: usize = if cfg!(debug_assertions) { 300 } else { 4_500 };
-/// From a flip of `CURRENT` to answers from it, on a busy machine.
+/// Deadline from a switch of `CURRENT` to responses from it, on a busy machine.
 const SWAP_MAX: Duration = Duration::from_secs(60);
 const SETTINGS: &str = "[plans.api]\nrequests_per_day = 1000000000\nwrites_per_minute = 1000000\n[inbox]\nenabled = false\n\
     [index]\nkeep = 100\n[server]\nreads = 1000\n";
 
-/// Each distinguishes the generations, by rows, totals or TLDs.
+/// Queries, each of which distinguishes the generations by rows, totals or TLDs.
 const QUESTIONS: [&str; 6] = [
     "/api/v1/search?q=swapped&limit=100",
     "/api/v1/search?q=swapped&limit=5&offset=3",
@@ -38,8 +38,8 @@ const QUESTIONS: [&str; 6] = [
     "/api/v1/domain/swapped0.com",
 ];
 
-/// Names of generation `number`: more in each, under a TLD of its own, and the first one released on
-/// another day.
+/// Returns the names of generation `number`: each generation has more, under a TLD of its own, and the
+/// first one is released on another day.
 fn list(number: u64) -> String {
     let tld = ["de", "net", "org", "io"][number as usize % 4];
     let rows: String =
@@ -85,7 +85,7 @@ impl Pair {
         manifest::set_current(&self.sites[0].index(), GenerationId(generation)).expect("flipped");
     }
 
-    /// Waits until a server answers from a generation.
+    /// Waits until a server uses a generation.
     fn wait_for(&self, client: &mut Client, generation: u64) {
         wait::until(SWAP_MAX, &format!("generation {generation} is served"), || {
             generation_of(&client.get(QUESTIONS[0])) == Some(generation)
@@ -101,7 +101,7 @@ impl Pair {
         self.sites[1].start_on(TODAY, &arguments).ready()
     }
 
-    /// Responses of each generation to each query.
+    /// Returns the response of each generation to each query.
     fn expected(&self) -> Expected {
         let mut client = self.client(0);
         let mut expected = Expected::new();
@@ -112,7 +112,7 @@ impl Pair {
                 let body = client.get(target).text().to_owned();
                 let mut others = expected.iter().filter(|(of, _)| **of != generation);
                 let is_new = others.all(|(_, bodies): (_, &Vec<String>)| bodies[at] != body);
-                assert!(is_new, "{target} does not tell {generation} from others");
+                assert!(is_new, "{target} is the same for {generation} and others");
                 expected.entry(generation).or_default().push(body);
             }
         }
@@ -131,13 +131,13 @@ fn generation_of(response: &Response) -> Option<u64> {
 #[derive(Default)]
 struct Counts {
     sent: AtomicUsize,
-    /// Refused by the first server, and answered by the other.
+    /// Refused by the first server, served by the other.
     moved: AtomicUsize,
     failed: AtomicUsize,
     mixed: AtomicUsize,
-    /// The first thing that went wrong.
+    /// The first failure.
     first: Mutex<Option<String>>,
-    /// Milliseconds from when each was due.
+    /// Milliseconds from when each request was due to its response.
     late_ms: Mutex<Vec<u32>>,
 }
 
@@ -148,7 +148,7 @@ impl Counts {
     }
 }
 
-/// Sends what is due until a signal to stop.
+/// Sends requests as they are due, until a signal to stop.
 fn ask(pair: &Pair, expected: &Expected, counts: &Counts, begun: Instant, stop: &AtomicBool) {
     let mut clients = [pair.client(0), pair.client(1)];
     let mut late = Vec::new();

@@ -38,7 +38,7 @@ fn a_saved_search_shows_what_is_new_once() {
 }
 
 #[test]
-fn what_a_page_shows_is_what_its_search_keeps() {
+fn a_page_shows_the_filters_that_its_search_stores() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "pro");
     for (sent, opened) in [
@@ -139,7 +139,7 @@ fn selected_names_are_tagged_and_hidden() {
         .assert_goes_to("/?view=all");
     ann.get("/?view=all").assert_says(200, "1 hidden on this page. Show");
     ann.post("/hide", &[next, ("domain", "no name")]).assert_says(400, "");
-    // Others see the whole list.
+    // Other accounts see the whole list.
     let mut bob = world.person("bob@example.com", "free");
     bob.get("/?view=all").assert_lacks("hidden on this page");
 }

@@ -3,11 +3,11 @@
 use super::{HTML, World};
 
 const PATH: &str = "/watchlist/alerts";
-/// A server that could send mails: nothing listens there.
+/// Mail settings of a server that sends no mail in these tests: nothing listens there.
 const MAIL: &str =
     "[smtp]\nhost = \"127.0.0.1\"\nport = 9\ntls = \"none\"\nfrom = \"drops@example.com\"\n";
 
-/// The values of the chosen boxes of a field.
+/// Returns the values of the checked boxes of a field.
 fn checked(page: &str, name: &str) -> Vec<String> {
     let boxes = page.split("<input").filter(|input| input.contains(&format!("name=\"{name}\"")));
     let chosen =
@@ -50,7 +50,7 @@ fn settings_are_saved_and_shown() {
     assert!(page.text.contains("whsec_") && page.text.contains("href=\"/watchlist/alerts\""));
     assert!(!ann.get(PATH).text.contains("whsec_"));
     ann.get(PATH).assert_says(200, "Webhook to hooks.example.com");
-    // Without kinds and channels.
+    // A form without kinds and channels.
     ann.post(PATH, &[("zone", "UTC")]).assert_goes_to("/watchlist/alerts?notice=saved");
     assert_eq!(checked(&ann.get(PATH).text, "kind"), [] as [&str; 0]);
 }
@@ -102,14 +102,14 @@ fn the_bell_mutes_a_name_and_its_page_chooses() {
     assert_eq!(checked(&page.text, "kind"), ["rescored"]);
     let page = ann.get("/watchlist");
     assert!(page.text.contains("href=\"/domain/solar.com#alerts\""), "{}", page.text);
-    // By a script, and for names that are not watched.
+    // The same by a script, and for names that are not watched.
     assert_eq!(ann.post_by_script("/watchlist/bell", &[("mute", "solar.com")]).status, 204);
     assert_eq!(checked(&ann.get(dossier).text, "choice"), ["mute"]);
     ann.post("/watchlist/bell", &[("mute", "fresh.com"), next]).assert_goes_to("/watchlist");
     let bad = [("domain", "solar.com"), ("choice", "own"), ("kind", "gone")];
     ann.post("/watchlist/bell", &bad).assert_says(400, "must be one of left_zone");
     assert_eq!(checked(&ann.get(dossier).text, "choice"), ["mute"]);
-    // Names of others are theirs.
+    // The watched names of other accounts are not affected.
     let mut bob = world.person("bob@example.com", "api");
     bob.post("/watchlist/bell", &[("hear", "solar.com"), next]).assert_goes_to("/watchlist");
     assert_eq!(checked(&ann.get(dossier).text, "choice"), ["mute"]);
@@ -136,7 +136,7 @@ fn tests_are_sent_and_listed() {
     ann.post(PATH, &[("zone", "UTC")]).assert_goes_to("/watchlist/alerts?notice=saved");
     let page = ann.post("/watchlist/alerts/test", &[]);
     page.assert_says(409, "No channel is set: save the settings with a channel first.");
-    // The message to the channel that is gone cannot be sent again.
+    // A message to a removed channel cannot be sent again.
     page.assert_says(409, "switched off or removed before it was sent");
     assert!(!page.text.contains("/retry\""), "{}", page.visible());
     let unknown = format!("/watchlist/alerts/deliveries/{}/retry", "0".repeat(32));

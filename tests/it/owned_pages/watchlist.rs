@@ -58,7 +58,7 @@ fn a_thousand_names_can_be_pasted_at_once() {
     );
     page.assert_says(200, "1 to 100 of 999");
 
-    // Repeating it changes nothing. One more name exceeds the limit of a request.
+    // Repeating the request changes nothing. One more name exceeds the limit of a request.
     let page = ann.post("/watchlist/add", &[("names", &names.join("\n"))]);
     page.assert_says(200, "998 names already on your watchlist");
     let many = format!("{} a.com b.com c.com", names.join(" "));
@@ -67,7 +67,7 @@ fn a_thousand_names_can_be_pasted_at_once() {
     assert!(page.text.contains("b.com c.com</textarea>"), "the field keeps the sent text");
     assert!(page.text.contains("aria-invalid=\"true\""));
 
-    // Everything survives a restart, from the one record that was written.
+    // Everything survives a restart, from the single record that was written.
     let World { site, server } = world;
     server.kill();
     let server = site.serve_with(&["--config", &site.settings(""), "--today", super::TODAY]);
@@ -91,7 +91,7 @@ fn names_above_the_plans_limit_are_listed() {
     let page = ann.post("/watchlist/add", &[("names", "unseen10.com")]);
     page.assert_says(400, "No names were added");
     ann.post("/watchlist/add", &[("names", " ;, ")]).assert_says(400, "Enter at least one name.");
-    // Removing a name makes room.
+    // Removing a name frees its quota.
     ann.post("/unwatch", &[("domain", "unseen00.com"), ("next", "/watchlist")])
         .assert_goes_to("/watchlist?notice=removed");
     ann.post("/watchlist/add", &[("names", "unseen10.com")])
@@ -130,7 +130,7 @@ fn the_page_matches_the_api_in_every_order() {
         ann.get(target).assert_says(400, error);
     }
 
-    // Several at once, and one by its own button regardless of the selection.
+    // Several at once, and one by its own button, which ignores the selection.
     let several = [("domain", "solar.com"), ("domain", "fresh.com"), ("next", "/watchlist")];
     ann.post("/unwatch", &several).assert_goes_to("/watchlist?notice=removed");
     let only = [("only", "unseen.com"), ("domain", "pending.com"), ("next", "/watchlist")];
@@ -152,7 +152,7 @@ fn downloads_need_a_plan_with_exports() {
 }
 
 #[test]
-fn a_csv_file_goes_out_and_in_again() {
+fn an_exported_csv_file_can_be_pasted_again() {
     let world = World::new();
     let mut ann = world.person("ann@example.com", "api");
     let mut bob = world.person("bob@example.com", "api");
@@ -216,7 +216,7 @@ fn bad_rows_of_a_file_are_reported_and_stay_in_the_field() {
         "solar.com;;80;again",
     ];
     assert_eq!(left.trim_start().lines().collect::<Vec<_>>(), rows);
-    // Corrected, the rest is added with its notes.
+    // After corrections, the other rows are added with their notes.
     let rest =
         "domain;tags;max_bid_usd;note\nfresh.com;flip;95;ask Hanna\npending.com;flip;;\"one;two\"";
     ann.post("/watchlist/add", &[("names", rest)]).assert_says(200, "2 names added");
@@ -232,7 +232,7 @@ fn unused_columns_are_reported_and_unknown_tables_are_refused() {
         paste("sep=;\r\nDomain;Höchstgebot;Bemerkung\r\nsolar.com;12,50;x\r\nfresh.com;1;y\r\n");
     page.assert_says(200, "2 names added");
     page.assert_says(200, "not used: Höchstgebot, Bemerkung");
-    // A single name leads to a page as well, not to a notice.
+    // A single name also leads to a page, not to a notice.
     let page = paste("Nom de domaine;bid;maxBidUsd\npending.com;7;80,5\n");
     page.assert_says(200, "1 name added");
     page.assert_says(200, "not used: bid");
@@ -296,6 +296,6 @@ fn the_state_of_a_name_opens_to_its_history() {
         200,
         "5 Feb Expected to be available, not verified 31 Jan Pending delete 1 Jan Left the zone",
     );
-    // The dossier shows the same, and the earlier drop below.
+    // The dossier shows the same, and the earlier drop below it.
     ann.get("/domain/pending.com").assert_says(200, "19 Mar Drops, expected 15 Mar You added it to your watchlist 14 Mar Pending delete 12 Feb Left the zone Earlier drops Dropped Freed Afterwards 1 Mar 2019");
 }

@@ -1,9 +1,9 @@
-//! Sign-up, keys, passwords and chats, by forms.
+//! Sign-up, keys, passwords and Telegram chats, through forms.
 
 use super::browser::Browser;
 use super::{PASSWORD, PLAIN, SIGN_UP, add, logged_in, serve, site};
 
-/// Text of the element with this ID, up to the next tag.
+/// Returns the text of the element with this ID, up to the next tag.
 #[track_caller]
 fn text_of<'a>(page: &'a str, id: &str) -> &'a str {
     let (_, rest) = page.split_once(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("{page}"));
@@ -32,14 +32,14 @@ fn sign_up_leads_to_a_working_key() {
     assert_eq!(answer.text().matches(&key).count(), 4, "by itself, and in three lines to copy");
     let drops = server.client_with(&key).get("/api/v1/drops");
     assert_eq!((drops.status, drops.json()["count"].as_u64()), (200, Some(3)));
-    // Shown once; the next one ends it.
+    // The key is shown once; the next key revokes it.
     let page = browser.get("/account/api");
     assert!(!page.text().contains(&key) && page.text().contains(&key[48..]));
     assert!(page.text().contains("$DROPDEX_KEY"));
     let answer = browser.post("/account/key", &[]);
     assert_ne!(text_of(answer.text(), "key"), key);
     assert_eq!(server.client_with(&key).get("/api/v1/drops").status, 401);
-    // What was used shows.
+    // The page shows used requests.
     let page = browser.get("/account/plan");
     assert!(page.text().contains("1 of 100"), "{}", page.text());
     assert_eq!(browser.get("/signup").header("location"), Some("/"), "one account is enough");
@@ -63,7 +63,7 @@ fn an_invalid_form_is_shown_again_with_its_errors() {
         let page = answer.text();
         assert_eq!(answer.status, 400, "{email} {password}");
         assert!(page.contains(words) && page.contains("aria-invalid=\"true\""), "{page}");
-        assert!(page.contains(&format!("value=\"{email}\"")), "what was typed is kept: {page}");
+        assert!(page.contains(&format!("value=\"{email}\"")), "typed text is kept: {page}");
         assert!(!page.contains(&format!("\"{password}\"")), "but no password: {page}");
         assert_eq!(browser.cookie, None);
     }
@@ -128,7 +128,7 @@ fn sign_up_is_closed_by_default_without_mail() {
 }
 
 #[test]
-fn accounts_are_not_made_by_the_hundred() {
+fn sign_ups_are_limited_by_network() {
     let site = site(SIGN_UP);
     let server = serve(&site);
     let mut statuses = Vec::new();
@@ -145,7 +145,7 @@ fn accounts_are_not_made_by_the_hundred() {
 }
 
 #[test]
-fn a_password_is_changed_by_who_knows_it() {
+fn a_password_change_needs_the_current_password() {
     let site = site(PLAIN);
     add(&site, "ann@example.com", "core");
     let server = serve(&site);
@@ -180,7 +180,7 @@ fn a_password_is_changed_by_who_knows_it() {
 }
 
 #[test]
-fn every_tab_is_for_its_owner() {
+fn every_tab_is_only_for_its_owner() {
     let site = site(PLAIN);
     add(&site, "ann@example.com", "free");
     let server = serve(&site);
@@ -257,7 +257,7 @@ fn html_in_a_field_stays_text() {
         let page = browser.get(&format!("{path}?next=%22%3E%3Cscript%3Ealert(1)%3C/script%3E"));
         assert!(!page.text().contains("<script>alert"), "{}", page.text());
     }
-    // An address that is one by our rules, and shown on every tab.
+    // An address that our rules accept, which every tab shows.
     let fields = [("email", "<b>ann</b>@example.com"), ("password", PASSWORD)];
     assert_eq!(browser.post("/signup", &fields).status, 303);
     assert_eq!(browser.log_in("<b>ann</b>@example.com", PASSWORD).status, 303);
@@ -318,7 +318,7 @@ fn a_session_is_kept_on_request() {
     let (mut kept, cookie) = log_in(&[("keep", "yes")]);
     assert!(cookie.contains("Max-Age"), "{cookie}");
     assert_eq!(kept.get("/account").status, 200);
-    // A form with a mistake comes back as it was sent.
+    // A form with a mistake is returned with its values.
     let wrong = [("email", "ann@example.com"), ("password", "wrong wrong"), ("keep", "yes")];
     let again = Browser::new(&server).post("/login", &wrong);
     assert!(again.text().contains("name=\"keep\" value=\"yes\" checked"), "{}", again.text());

@@ -3,7 +3,7 @@
 
 use crate::common::{Client, Response, Server};
 
-/// Keeps one cookie, sends the site that a request comes from, and follows nothing by itself.
+/// Keeps one cookie, sends the headers that state a request's origin, and does not follow redirects.
 pub struct Browser {
     client: Client,
     /// `name=value`.
@@ -18,18 +18,18 @@ impl Browser {
         Browser { client: server.client(), cookie: None }
     }
 
-    /// Another one with a copy of the cookie.
+    /// Creates another browser with a copy of the cookie.
     pub fn copy(&self, server: &Server) -> Browser {
         Browser { cookie: self.cookie.clone(), ..Browser::new(server) }
     }
 
-    /// The value of the cookie.
+    /// Returns the value of the cookie.
     pub fn token(&self) -> String {
         let cookie = self.cookie.as_deref().expect("a session cookie");
         cookie.split_once('=').expect("name and value").1.to_owned()
     }
 
-    /// A page that is typed or linked to.
+    /// Opens a page whose address was typed or linked.
     #[track_caller]
     pub fn get(&mut self, target: &str) -> Response {
         self.get_with(target, &[("Sec-Fetch-Site", "none")])
@@ -45,7 +45,7 @@ impl Browser {
         answer
     }
 
-    /// A form that a page of the site has sent.
+    /// Sends a form from a page of the same site.
     #[track_caller]
     pub fn post(&mut self, target: &str, fields: &[(&str, &str)]) -> Response {
         self.post_with(target, fields, &[SAME_ORIGIN])

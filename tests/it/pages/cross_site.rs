@@ -3,7 +3,7 @@
 use super::browser::SAME_ORIGIN;
 use super::{PLAIN, add, logged_in, serve, site};
 
-/// Every form there is, with fields that would change something.
+/// Every form, with fields that would change something.
 const FORMS: &[(&str, &[(&str, &str)])] = &[
     ("/login", &[("email", "ann@example.com"), ("password", "correct horse battery")]),
     ("/signup", &[("email", "eve@example.com"), ("password", "correct horse battery")]),
@@ -60,7 +60,7 @@ fn cross_site_forms_are_refused() {
     }
     assert_eq!(facts()["state_digest"], before, "nothing has changed");
     assert!(browser.is_in());
-    // The same from our own pages, by either header.
+    // The same from our own pages, with either header.
     let chat = [("chat", "-100")];
     for headers in [[SAME_ORIGIN], [("Origin", own.as_str())]] {
         assert_eq!(browser.post_with("/account/telegram", &chat, &headers).status, 303);
@@ -69,7 +69,7 @@ fn cross_site_forms_are_refused() {
 }
 
 #[test]
-fn downloads_by_cookie_begin_on_our_pages() {
+fn downloads_by_cookie_must_start_on_our_pages() {
     let site = site(PLAIN);
     for (email, plan) in [("core@example.com", "core"), ("free@example.com", "free")] {
         add(&site, email, plan);
@@ -104,11 +104,11 @@ fn downloads_by_cookie_begin_on_our_pages() {
         }
     }
     let left = browser.get("/api/export/drops").number("x-ratelimit-remaining");
-    assert_eq!(left, Some(20 - 12 - 1), "each counts as one by key does, the refused do not");
+    assert_eq!(left, Some(20 - 12 - 1), "each counts like one with a key, the refused do not");
     let mut free = logged_in(&server, "free@example.com");
     let refused = free.get("/api/export/drops").json();
     assert_eq!(refused["code"], "PLAN_REQUIRED");
-    // A cookie is not a key: the JSON API accepts none, and a cookie does not make up for a wrong key.
+    // A cookie is not a key: the JSON API does not accept it, and it does not make up for a wrong key.
     assert_eq!(browser.get_with("/api/v1/drops", &[SAME_ORIGIN]).status, 401);
     let both = [SAME_ORIGIN, ("Authorization", "Bearer ddx_0")];
     assert_eq!(browser.get_with("/api/export/drops", &both).status, 401);

@@ -1,4 +1,4 @@
-//! API keys with names, scopes and an expiry: as the API, the pages and the command line have them.
+//! API keys with names, scopes and an expiry: in the API, on the pages and on the command line.
 
 use serde_json::json;
 
@@ -29,7 +29,7 @@ fn ask(server: &Server, key: &str, method: &str, path: &str, body: &str) -> Resp
 }
 
 #[test]
-fn a_key_may_do_what_its_scopes_say() {
+fn a_key_may_use_only_its_scopes() {
     let site = site(PLAIN);
     add(&site, "ann@example.com", "api");
     let server = serve(&site);
@@ -58,7 +58,7 @@ fn a_key_may_do_what_its_scopes_say() {
 }
 
 #[test]
-fn owners_make_replace_and_revoke_keys() {
+fn owners_create_replace_and_revoke_keys() {
     let site = site(PLAIN);
     add(&site, "ann@example.com", "api");
     let server = serve(&site);
@@ -99,7 +99,7 @@ fn owners_make_replace_and_revoke_keys() {
 }
 
 #[test]
-fn an_operator_makes_keys_with_limits() {
+fn an_operator_creates_keys_with_limits() {
     let site = site(PLAIN);
     add(&site, "ann@example.com", "api");
     let short = made(&site, &["--name", "short", "--scopes", "read", "--days", "1"]);

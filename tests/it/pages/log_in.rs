@@ -1,4 +1,4 @@
-//! Log-ins: who gets in and for how long.
+//! Log-ins: who can log in, and how long a session lasts.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ fn the_cookie_is_for_this_host_over_tls() {
 }
 
 #[test]
-fn plain_http_is_for_loopback() {
+fn plain_http_is_only_for_loopback() {
     let plain = site(PLAIN);
     add(&plain, "ann@example.com", "core");
     let server = serve(&plain);
@@ -57,7 +57,7 @@ fn log_in_does_not_reveal_which_accounts_exist() {
         ("other@example.com", PASSWORD),
     ];
     let mut times = [Duration::MAX; 4];
-    // In turns, so that slow phases of the machine affect all variants.
+    // The variants take turns, so that slow phases of the machine affect all of them.
     for _ in 0..5 {
         for ((email, password), least) in tried.iter().zip(&mut times) {
             let from = Instant::now();
@@ -70,7 +70,7 @@ fn log_in_does_not_reveal_which_accounts_exist() {
     }
     answers.dedup();
     assert_eq!(answers.len(), 1, "all responses are equal");
-    // The work is the same; a look-up that ends early would be a hundred times as fast.
+    // The work is the same; a look-up without a hash would be a hundred times as fast.
     let (least, most) = (times.iter().min(), times.iter().max());
     assert!(least.zip(most).is_some_and(|(least, most)| *least * 3 > *most), "{times:?}");
 }
@@ -89,7 +89,7 @@ fn a_stolen_cookie_is_invalid_after_log_out() {
     assert!(!stolen.is_in());
     assert_eq!(stolen.get("/api/export/drops").status, 401);
     assert_eq!(stolen.post("/account/key", &[]).header("location"), Some("/login"));
-    // Still so after a restart.
+    // The same holds after a restart.
     drop(server);
     let server = serve(&site);
     assert!(!stolen.copy(&server).is_in());
@@ -108,18 +108,18 @@ fn a_planted_session_id_is_not_adopted() {
     let mut first = browser.copy(&server);
     browser.log_in("ann@example.com", PASSWORD);
     assert_ne!(browser.cookie, first.cookie, "new at each log-in");
-    assert!(browser.is_in() && !first.is_in(), "and the previous session is over");
+    assert!(browser.is_in() && !first.is_in(), "and the previous session has ended");
 }
 
 #[test]
-fn sessions_outlive_a_restart_and_not_a_day() {
+fn sessions_survive_a_restart_and_end_after_a_day() {
     let site = site(PLAIN);
     add(&site, "ann@example.com", "core");
     let server = serve(&site);
     let browser = logged_in(&server, "ann@example.com");
     server.kill();
     let server = serve(&site);
-    assert!(browser.copy(&server).is_in(), "the log-in was on disk when it was answered");
+    assert!(browser.copy(&server).is_in(), "the log-in was on disk before the response");
     drop(server);
     let server = serve_on(&site, TOMORROW);
     assert!(!browser.copy(&server).is_in());
@@ -137,7 +137,7 @@ fn all_browsers_are_logged_out_at_once() {
     browsers[1].post("/logout", &[("everywhere", "yes")]);
     assert!(browsers.iter_mut().all(|browser| browser.cookie.is_none() || !browser.is_in()));
     assert!(bob.is_in(), "other accounts are not affected");
-    // By the operator, with a new password and by shutting the account.
+    // The operator ends sessions by a new password and by disabling the account.
     site.ok_with_input(
         &["account", "set-password", "bob@example.com", "--password-stdin"],
         "another horse",
@@ -148,7 +148,7 @@ fn all_browsers_are_logged_out_at_once() {
     site.ok(&["account", "disable", "bob@example.com"]);
     assert!(!bob.is_in());
     drop(server);
-    // Without a server.
+    // The same without a server.
     site.ok_with_input(
         &["account", "set-password", "ann@example.com", "--password-stdin"],
         "another horse",
@@ -190,7 +190,7 @@ fn a_flood_of_log_ins_is_throttled_without_locking_accounts() {
         Browser::new(&server).post_with("/login", &fields, &from("192.0.2.1"))
     };
     assert_eq!(owner(PASSWORD).status, 303);
-    // From many addresses at once.
+    // Attempts from many addresses at once.
     let answers: Vec<u16> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..16)
             .map(|thread| {
@@ -210,8 +210,8 @@ fn a_flood_of_log_ins_is_throttled_without_locking_accounts() {
     let count = |status| answers.iter().filter(|it| **it == status).count();
     assert_eq!(count(400) + count(429) + count(503), answers.len(), "{answers:?}");
     assert!(count(400) <= 40 && count(429) >= 100, "{answers:?}");
-    // The owner continues; other networks wait.
-    assert_eq!(owner(PASSWORD).status, 303, "the flood does not keep out whom it is about");
+    // The owner's network keeps access; other networks wait.
+    assert_eq!(owner(PASSWORD).status, 303, "the flood does not keep out the owner");
     let fields = [("email", "ann@example.com"), ("password", PASSWORD)];
     let answer = Browser::new(&server).post_with("/login", &fields, &from("203.0.113.1"));
     assert_eq!(answer.status, 429);
@@ -220,7 +220,7 @@ fn a_flood_of_log_ins_is_throttled_without_locking_accounts() {
     assert!(
         answer.text().contains("Too many attempts") && answer.text().contains("ann@example.com")
     );
-    // Guessing from one address is soon throttled, for other accounts too.
+    // Guesses from one address are soon throttled, for other accounts too.
     let mut statuses = Vec::new();
     for number in 0..60 {
         let email = format!("a{number}@example.com");

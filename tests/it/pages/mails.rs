@@ -1,4 +1,4 @@
-//! The mail that verifies an address, through an SMTP server that keeps what it takes.
+//! Mails that verify an address, through an SMTP server that keeps them.
 
 use serde_json::json;
 
@@ -7,19 +7,19 @@ use super::{PASSWORD, PLAIN, SIGN_UP, TOMORROW, add, logged_in, serve, serve_on,
 use crate::common::Site;
 use crate::common::mailbox::{Mail, Mailbox};
 
-/// Settings of a server that mails through it, and lets people sign up.
+/// Returns settings of a server that sends its mail there, and lets people sign up.
 fn settings(mailbox: &Mailbox) -> String {
     mailbox.settings(SIGN_UP)
 }
 
-/// The path of the link in a mail.
+/// Returns the path of the link in a mail.
 fn link(mail: &Mail) -> String {
     let lines = mail.text.lines();
     let mut links = lines.filter_map(|line| line.strip_prefix("https://drops.example.net"));
     links.next().unwrap_or_else(|| panic!("{}", mail.text)).trim().to_owned()
 }
 
-/// An installation with mail, and an account that was made before it had any.
+/// Creates an installation with mail, and an account from before mail was set up.
 fn site_of_ann(mailbox: &Mailbox) -> Site {
     let site = site(SIGN_UP);
     let server = serve(&site);
@@ -82,7 +82,7 @@ fn an_account_starts_with_the_mailed_link() {
     let eve = (0..3).map(|_| mailbox.next());
     assert!(eve.into_iter().all(|mail| mail.to.contains("<eve@example.com>")));
     assert_eq!(sign_up("dan@example.com"), unknown);
-    assert!(mailbox.next().to.contains("<dan@example.com>"), "and none more to eve");
+    assert!(mailbox.next().to.contains("<dan@example.com>"), "and no more to eve");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_mailbox_gets_three_mails_however_its_address_is_written() {
         assert!(to.contains("@gmail.com") || to.contains("@googlemail.com"), "{to}");
     }
     Browser::new(&server).post("/signup", &[("email", "dan@example.com")]);
-    assert!(mailbox.next().to.contains("<dan@example.com>"), "and none more to ann");
+    assert!(mailbox.next().to.contains("<dan@example.com>"), "and no more to ann");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn an_address_is_verified_by_the_link_that_is_mailed_to_it() {
     let page = ann.get("/account/notifications");
     assert!(page.text().contains("not verified") && page.text().contains("Send another link"));
 
-    // No other mail is sent there: no rule sends mails, by API or page.
+    // No other mail is sent to this address: no rule sends mails, through the API or a page.
     site.ok(&["account", "set-plan", "ann@example.com", "pro"]);
     let key = site.new_key("ann@example.com");
     let mut api = server.client_with(&key);
@@ -132,7 +132,7 @@ fn an_address_is_verified_by_the_link_that_is_mailed_to_it() {
     let error = body["error"].as_str().expect("a text");
     assert!(error.starts_with("channels[0]: verify your e-mail address first"), "{error}");
 
-    // Soon again is too soon.
+    // A second request shortly afterwards is refused.
     let again = ann.post("/account/email/send", &[]);
     assert_eq!(again.header("location"), Some("/account/notifications?notice=wait"));
     assert!(mailbox.is_empty());
@@ -155,7 +155,7 @@ fn an_address_is_verified_by_the_link_that_is_mailed_to_it() {
 }
 
 #[test]
-fn a_link_is_over_after_a_day() {
+fn a_link_expires_after_a_day() {
     let mailbox = Mailbox::new();
     let site = site_of_ann(&mailbox);
     let server = serve(&site);
@@ -169,7 +169,7 @@ fn a_link_is_over_after_a_day() {
     for other in ["/verify/", "/verify/00", "/verify/%00", &format!("/verify/{}", "0".repeat(64))] {
         assert_eq!(browser.get(other).status, 404, "{other}");
     }
-    // Another one can be had.
+    // Another link can be requested.
     browser.log_in("ann@example.com", PASSWORD);
     let sent = browser.post("/account/email/send", &[]);
     assert_eq!(sent.header("location"), Some("/account/notifications?notice=sent"));
@@ -184,7 +184,7 @@ fn a_link_is_over_after_a_day() {
 fn an_invitation_and_a_forgotten_password_reach_accounts_without_a_password() {
     let mailbox = Mailbox::new();
     let site = site(&mailbox.settings(PLAIN));
-    // Without a server, no one can check the link.
+    // Without a server, nothing can check the link.
     let invite = |email: &str| site.run(&["account", "add", email, "--plan", "core", "--invite"]);
     invite("early@example.com").assert_failed(1, &["the server must be running"]);
     assert_eq!(site.ok(&["account", "list", "--json"]).trim(), "[]");
@@ -225,13 +225,13 @@ fn an_invitation_without_mail_adds_no_account() {
 }
 
 #[test]
-fn without_mail_a_page_says_so() {
+fn a_page_says_that_mail_is_not_set_up() {
     let site = site(SIGN_UP);
     let server = serve(&site);
     let mut browser = Browser::new(&server);
     browser.post("/signup", &[("email", "ann@example.com"), ("password", PASSWORD)]);
     browser.log_in("ann@example.com", PASSWORD);
-    // There is a mail server in every test's settings, but no address for links.
+    // The settings of every test have a mail server, but no address for links.
     let page = browser.get("/account/notifications");
     assert!(page.text().contains("cannot send verification links"), "{}", page.text());
     let answer = browser.post("/account/email/send", &[]);
@@ -279,7 +279,7 @@ fn a_forgotten_password_is_replaced_by_mail() {
 }
 
 #[test]
-fn without_mail_a_forgotten_password_is_the_operators_task() {
+fn without_mail_only_the_operator_replaces_a_forgotten_password() {
     let site = site("");
     let server = serve(&site);
     let mut browser = Browser::new(&server);

@@ -1,4 +1,4 @@
-//! The first visit to a server on one's own machine, and who is taken for its owner.
+//! The first visit to a server on one's own machine, and which visitors count as its owner.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
@@ -7,10 +7,10 @@ use super::browser::Browser;
 use super::{PASSWORD, serve, serve_on, site};
 use crate::common::Server;
 
-/// Headers that a browser sends with a typed address.
+/// Headers that a browser sends for a typed address.
 const TYPED: [(&str, &str); 2] = [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Site", "none")];
 
-/// The status of a request on a new connection, with these header lines.
+/// Returns the status line of the response to a request on a new connection, with these header lines.
 fn status(server: &Server, head: &str) -> String {
     let mut stream = TcpStream::connect(server.address()).expect("connected");
     write!(stream, "{head}\r\n").expect("sent");
@@ -34,14 +34,14 @@ fn the_browser_of_the_first_visit_is_the_owner() {
     let cookie = done.header("set-cookie").expect("a cookie").to_owned();
     assert!(cookie.contains("HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000"), "{cookie}");
 
-    // Nothing is gated, and no plans are shown.
+    // Every feature is available, and no plans are shown.
     let page = owner.get("/watchlist");
     assert!(page.status == 200 && !page.text().contains("Log out"), "{}", page.text());
     let page = owner.get("/account");
     assert!(!page.text().contains("/account/plan"), "{}", page.text());
     assert_eq!(owner.post("/watch", &[("domain", "good.com")]).status, 303);
     assert_eq!(owner.get("/api/export/watchlist").status, 200);
-    // Once.
+    // The question is asked only once.
     assert_eq!(owner.get("/welcome").header("location"), Some("/"));
     assert_eq!(owner.post("/welcome", &[("lock", "open")]).status, 404);
 
@@ -63,7 +63,7 @@ fn the_browser_of_the_first_visit_is_the_owner() {
     assert_eq!(owner.post_with("/watch", &[("domain", "fine.net")], &other_site).status, 403);
     assert_eq!(owner.get_with("/api/export/watchlist", &other_site).status, 403);
 
-    // The link that the server printed lets another browser in. It ends with the process.
+    // The link that the server printed lets another browser in, until the process ends.
     let link = server.printed("open ");
     let url = link.strip_suffix(" on this machine").expect("the rest of the line");
     let target = url.strip_prefix(&format!("http://{}", server.address())).expect("an address");
@@ -73,7 +73,7 @@ fn the_browser_of_the_first_visit_is_the_owner() {
     assert_eq!(other.get(target).status, 303);
     assert!(other.get("/watchlist").text().contains("good.com"));
 
-    // The owner survives a restart, and a password ends the open door.
+    // The owner survives a restart; a password then requires a log-in.
     server.kill();
     let server = serve(&site);
     assert_eq!(Browser::new(&server).get(target).header("set-cookie"), None);
@@ -90,7 +90,7 @@ fn the_browser_of_the_first_visit_is_the_owner() {
 }
 
 #[test]
-fn no_visitor_of_a_proxy_is_the_first() {
+fn a_visitor_through_a_proxy_is_not_the_first() {
     let site = site("");
     let server = serve(&site);
     let welcome = "GET /welcome HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Mode: navigate\r\n";
@@ -112,14 +112,14 @@ fn no_visitor_of_a_proxy_is_the_first() {
     ] {
         assert_eq!(status(&server, &format!("{welcome}{line}\r\n")), "303", "{line}");
     }
-    // As nginx sends it without any setting.
+    // The request as nginx sends it without any settings.
     let bare = "GET /welcome HTTP/1.0\r\nHost: 127.0.0.1:8080\r\nConnection: close\r\n";
     assert_eq!(status(&server, bare), "303");
     assert_eq!(status(&server, welcome), "200");
     assert_eq!(server.stop().matches("a proxy forwards requests to this server").count(), 1);
 }
 
-/// As after an update of a server whose owner had no cookie, and after 30 days without a visit.
+/// The state after an update of a server whose owner had no cookie, and after 30 days without a visit.
 #[test]
 fn an_owner_whose_cookie_has_expired_is_let_in_again() {
     let site = site("");

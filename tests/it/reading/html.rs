@@ -1,7 +1,7 @@
-//! Enough of an HTML reader to hold pages to what they should show. Strict: every element that is
-//! opened is closed, in order, which pages made by `maud` do.
+//! A minimal HTML parser for checks of pages. It is strict: every opened element must be closed, in
+//! order, as pages from `maud` do.
 
-/// An element: its name, attributes, all the text within, and where its parent is.
+/// An element: its name, attributes, the text within it, and its parent.
 #[derive(Clone, Debug, Default)]
 pub struct Element {
     pub name: String,
@@ -11,7 +11,7 @@ pub struct Element {
 }
 
 impl Element {
-    /// The value of an attribute.
+    /// Returns the value of an attribute.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -30,7 +30,7 @@ pub struct Page {
 const VOID: [&str; 6] = ["meta", "link", "input", "br", "hr", "col"];
 
 impl Page {
-    /// Reads `html`.
+    /// Parses `html`.
     #[track_caller]
     pub fn read(html: &str) -> Page {
         let mut page = Page { elements: Vec::new() };
@@ -74,12 +74,12 @@ impl Page {
         self.maybe_id(id).unwrap_or_else(|| panic!("no element with the id {id}"))
     }
 
-    /// The same; `None` if it does not exist.
+    /// As [`Page::id`]; `None` if it does not exist.
     pub fn maybe_id(&self, id: &str) -> Option<&Element> {
         self.elements.iter().find(|element| element.get("id") == Some(id))
     }
 
-    /// The elements within `outer` that `wanted` says yes to.
+    /// Returns the elements within `outer` for which `wanted` returns true.
     pub fn within(&self, outer: &Element, wanted: impl Fn(&Element) -> bool) -> Vec<&Element> {
         let is_within = |element: &Element| {
             let mut parent = element.parent;
@@ -94,14 +94,14 @@ impl Page {
         self.elements.iter().filter(|element| wanted(element) && is_within(element)).collect()
     }
 
-    /// The addresses of links with this text.
+    /// Returns the addresses of links with this text.
     pub fn links(&self, text: &str) -> Vec<&str> {
         let is_link = |element: &Element| element.name == "a" && element.text.trim() == text;
         self.all(is_link).into_iter().filter_map(|link| link.get("href")).collect()
     }
 }
 
-/// Bytes of the tag that `text` starts with; a `>` within quotes does not end it.
+/// Returns the length in bytes of the tag that `text` starts with; a `>` within quotes does not end it.
 fn end_of_tag(text: &str) -> usize {
     let mut quoted = false;
     for (at, byte) in text.bytes().enumerate() {

@@ -1,4 +1,4 @@
-//! `/api/v1/alerts`.
+//! `/api/v1/alerts`: rules, their channels and errors.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::common::Client;
 
 const PATH: &str = "/api/v1/alerts";
 
-/// A webhook's secret: `whsec_` and 32 bytes in base64.
+/// Asserts that this is a webhook's secret: `whsec_` and 32 bytes in base64.
 #[track_caller]
 fn assert_secret(secret: &Value) {
     let base64 = secret.as_str().and_then(|text| text.strip_prefix("whsec_")).unwrap_or_default();
@@ -45,7 +45,7 @@ fn chat_services_are_shown_without_their_secrets() {
     let id = added_id(&added, PATH);
     assert_eq!(added.json()["alert"]["channels"], shown);
     let one = format!("{PATH}/{id}");
-    // A channel sent back as shown is unchanged; others may change with it.
+    // A channel that is sent back as shown does not change; others may change in the same request.
     let mut fewer = shown.clone();
     fewer[1]["token"] = json!("tk_newnewnewnew9999");
     fewer.as_array_mut().expect("a list").remove(2);
@@ -56,7 +56,7 @@ fn chat_services_are_shown_without_their_secrets() {
     for (channel, member) in [
         (json!({"type": "ntfy", "url": "https://ntfy.sh/…"}), "url"),
         (json!({"type": "discord", "url": "https://hooks.slack.com/…wxyz"}), "url"),
-        // A token is not led to another host.
+        // A token is not sent to another host.
         (
             json!({"type": "gotify", "url": "https://evil.dropdex-tests.com/", "token": "…5678"}),
             "token",
@@ -68,7 +68,7 @@ fn chat_services_are_shown_without_their_secrets() {
     }
     let posted = client.send("POST", PATH, &with(&good(), "channels", json!([shown[0]])));
     assert_eq!(posted.answer(), (400, error(&format!("channels[0].url: {refusal}"))));
-    // One shown twice stands for one.
+    // A channel that is sent back twice counts once.
     let twice = json!({"channels": [shown[0], shown[0]]});
     let patched = client.send("PATCH", &one, &twice);
     assert_eq!(patched.answer(), (400, error(&format!("channels[1].url: {refusal}"))));
@@ -373,7 +373,7 @@ fn webhooks_to_internal_addresses_are_refused() {
         let channels = json!([{"type": "email"}, {"type": "webhook", "url": url}]);
         client.send("POST", PATH, &with(&good(), "channels", channels)).answer()
     };
-    // `vocab::url` tests the whole table; these show that the endpoint uses it.
+    // `vocab::url` tests the whole table; these cases show that the endpoint uses it.
     for (url, what) in [
         ("http://hooks.example.com/", "must start with https://"),
         ("https://127.0.0.1/", "127.0.0.1 is not a public address"),
@@ -408,6 +408,6 @@ fn webhooks_to_internal_addresses_are_refused() {
         let refusal = error(&format!("channels[1].url: {what}{remedy}"));
         assert_eq!(try_url(&mut client, url), (400, refusal), "{url}");
     }
-    // A name that does not resolve now may resolve later: the address is checked when it is dialled.
+    // A name that does not resolve now may resolve later: its addresses are checked at each call.
     assert_eq!(try_url(&mut client, "https://hooks.no-such-name.dropdex-tests.com/").0, 201);
 }

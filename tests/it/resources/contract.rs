@@ -44,7 +44,7 @@ const ENDPOINTS: &[(&str, &str, &str)] = &[
     ("POST", "/api/v1/alerts/{alert}/deliveries/{delivery}/retry", ""),
     ("PUT", "/api/v1/domain/pending.com/feedback", r#"{"vote": "up"}"#),
 ];
-/// An id that no delivery has.
+/// An id of no delivery.
 const NO_DELIVERY: &str = "0123456789abcdef0123456789abcdef";
 
 fn call(client: &mut Client, method: &str, target: &str, body: &str) -> Response {
@@ -287,17 +287,17 @@ fn a_body_is_a_small_json_object() {
 
 /// Returns the status line of the response to a request whose body never ends.
 fn status_of_endless(server: &Server, key: &str, length: &str, piece: Option<&[u8]>) -> String {
-    let mut stream = TcpStream::connect(server.address()).expect("the server listens");
+    let mut stream = TcpStream::connect(server.address()).expect("the server accepts connections");
     // A server that reads forever would never respond; the test must still end.
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout can be set");
     let head = format!(
         "POST /api/v1/watchlist HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {key}\r\n\
          Content-Type: application/json\r\n{length}\r\n\r\n"
     );
-    stream.write_all(head.as_bytes()).expect("the head is taken");
-    // Just over the limit; the connection stays open and nothing more is sent.
+    stream.write_all(head.as_bytes()).expect("the head is accepted");
+    // Just over the limit; then the connection stays open and no more bytes are sent.
     for _ in 0..piece.map_or(0, |_| 65) {
-        stream.write_all(piece.unwrap_or_default()).expect("what is read is taken");
+        stream.write_all(piece.unwrap_or_default()).expect("accepted bytes can be sent");
     }
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).expect("an answer");
@@ -323,7 +323,7 @@ fn an_endless_body_is_refused_at_the_limit() {
 fn a_post_with_an_idempotency_key_takes_effect_once() {
     let site = site();
     let (server, mut client) = served(&site);
-    // Repeating a batch or hiding names again changes nothing, so those take no key.
+    // Repeated batches and repeated hiding change nothing, so those take no key.
     let adds = |path: &str| {
         !path.contains('{')
             && !["/preview", "/batch", "/hidden"].iter().any(|end| path.ends_with(end))
@@ -402,7 +402,7 @@ fn only_successful_posts_are_replayed() {
     assert_eq!(send(&mut client, "k", "{}").status, 400);
     let done = send(&mut client, "k", wanted);
     assert_eq!((done.status, done.header("idempotency-replayed")), (201, None));
-    // A response for an existing object is replayed too.
+    // A response about an existing object is replayed, too.
     let there = send(&mut client, "l", wanted);
     assert_eq!(there.status, 200);
     assert_eq!(client.request("DELETE", "/api/v1/watchlist?domain=wanted.com", &[]).status, 200);
@@ -506,5 +506,5 @@ fn acknowledged_objects_survive_a_crash() {
     assert_eq!(read(&mut server.client_with(&key)), before, "after SIGKILL");
     server.stop();
     let server = site.serve(TODAY);
-    assert_eq!(read(&mut server.client_with(&key)), before, "after a stop in order");
+    assert_eq!(read(&mut server.client_with(&key)), before, "after a clean stop");
 }

@@ -62,7 +62,7 @@ fn every_post_that_writes_is_replayed() {
         assert_eq!(again.header("idempotency-replayed"), Some("true"), "{path}");
         let (status, refused) = keyed(&mut client, path, &key, &other).answer();
         assert_eq!((status, &refused["code"]), (409, &json!("idempotency_conflict")), "{path}");
-        // Another key is another request.
+        // A request with another key runs separately.
         let anew = keyed(&mut client, path, &format!("{key}, again"), &body);
         assert_eq!(anew.header("idempotency-replayed"), None, "{path}");
         assert!(matches!(anew.status, 200 | 201), "{path}: {}", anew.text());
@@ -72,7 +72,7 @@ fn every_post_that_writes_is_replayed() {
 }
 
 #[test]
-fn a_retry_leaves_the_first_address_of_a_feed() {
+fn a_retry_keeps_the_first_address_of_a_feed() {
     let site = site();
     let (server, mut client) = served(&site);
     let first = keyed(&mut client, "/api/v1/feeds", "once", &json!({}));
@@ -82,7 +82,7 @@ fn a_retry_leaves_the_first_address_of_a_feed() {
     let address = first.json()["atom"].as_str().expect("a path").to_owned();
     assert_eq!(server.client().get(&address).status, 200);
     let anew = client.send("POST", "/api/v1/feeds", &json!({}));
-    assert_eq!(anew.status, 201, "without a key, it is another address");
+    assert_eq!(anew.status, 201, "without a key, the address is another one");
     assert_eq!(server.client().get(&address).status, 404);
 }
 
@@ -113,7 +113,7 @@ fn a_replayed_batch_survives_a_restart() {
 }
 
 #[test]
-fn a_slash_at_the_end_of_a_path_makes_no_difference() {
+fn a_trailing_slash_makes_no_difference() {
     let site = site();
     let (server, mut client) = served(&site);
     let claim = add_claim(&mut client, &json!({"domain": "pending.com", "status": "caught"}));
@@ -134,7 +134,7 @@ fn a_slash_at_the_end_of_a_path_makes_no_difference() {
     let next = found.header("link").expect("there are more");
     assert!(next.starts_with("</api/v1/drops?limit=1&tld=com&cursor="), "{next}");
     assert_eq!(client.get("/api/health/").status, 200);
-    // A retry may spell the path another way.
+    // A retry may spell the path differently.
     let body = json!({"domain": "redeem.com", "status": "caught"});
     let first = keyed(&mut client, "/api/v1/portfolio/", "k", &body);
     let again = keyed(&mut client, "/api/v1/portfolio", "k", &body);
@@ -254,7 +254,7 @@ fn an_expired_key_has_its_own_error() {
 }
 
 #[test]
-fn a_change_of_another_state_is_412_and_changes_nothing() {
+fn a_stale_precondition_returns_412_and_changes_nothing() {
     let site = site();
     let (_server, mut client) = served(&site);
     let claim = add_claim(&mut client, &json!({"domain": "pending.com", "status": "attempted"}));
@@ -302,10 +302,10 @@ fn a_change_of_another_state_is_412_and_changes_nothing() {
         let changed = matching(&mut client, "PATCH", &path, &tag, &body);
         assert_eq!(changed.status, 200, "{path}: {}", changed.text());
         let late = matching(&mut client, "PATCH", &path, &tag, &body);
-        assert_eq!(late.status, 412, "{path}: the first change moved it");
+        assert_eq!(late.status, 412, "{path}: the first change replaced the ETag");
         let now = client.get(&path).header("etag").expect("a tag").to_owned();
         if let Some(told) = changed.header("etag") {
-            assert_eq!(told, now, "{path}: a change has the tag of what it made");
+            assert_eq!(told, now, "{path}: a change returns the new ETag");
         }
         assert_eq!(matching(&mut client, "PATCH", &path, "*", &body).status, 200, "{path}");
         let last = client.get(&path).header("etag").expect("a tag").to_owned();

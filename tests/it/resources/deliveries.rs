@@ -1,7 +1,7 @@
-//! Alert rules at work: previews, test messages, deliveries, and the link in mails.
+//! Deliveries of alert rules: previews, test messages, histories, and the link in mails.
 //!
 //! Nothing listens where this server sends mails and chat messages, so none is delivered. Whether one
-//! was tried yet, and with what result, differs between runs.
+//! was attempted yet, and with what result, differs between runs.
 
 use dropdex::accounts::event::{Event, Transaction};
 use dropdex::accounts::journal_folder;
@@ -15,7 +15,7 @@ use crate::common::{Client, Response, Site};
 const PATH: &str = "/api/v1/alerts";
 const NO_DELIVERY: &str = "0123456789abcdef0123456789abcdef";
 
-/// Returns a rule with mail and a chat.
+/// Adds a rule with mail and a chat; returns its id.
 fn add_rule(client: &mut Client) -> u64 {
     let channels = json!([{"type": "email"}, {"type": "telegram", "chatId": -100}]);
     let body = json!({"name": "n", "filter": {"tlds": ["com"]}, "channels": channels});
@@ -46,14 +46,14 @@ fn a_preview_counts_the_names_a_rule_would_match() {
     let site = site();
     let (_server, mut client) = served(&site);
     let body = preview(&mut client, json!({}));
-    assert_eq!(body["today"], 5, "all but what was released, kept or came back: {body}");
+    assert_eq!(body["today"], 5, "all but those released, kept or back: {body}");
     let per_day = [
         ("2026-03-10", 1),
         ("2026-03-01", 1),
         ("2026-02-10", 1),
         ("2026-02-08", 1),
         ("2026-02-06", 1),
-        // Registered again since.
+        // This one was registered again since.
         ("2026-02-01", 0),
         ("2026-01-01", 1),
     ];
@@ -73,7 +73,7 @@ fn a_preview_counts_the_names_a_rule_would_match() {
     assert_eq!(preview(&mut client, json!({"minDqs": 100}))["today"], 0);
     assert_eq!(client.get(PATH).json()["count"], 0, "nothing was added");
 
-    // The body is a rule; its other members are optional and must be valid.
+    // The body is a rule; its other members are optional, but must be valid.
     let whole = json!({"name": "n", "filter": {}, "channels": [{"type": "email"}]});
     assert_eq!(client.send("POST", &format!("{PATH}/preview"), &whole).status, 200);
     for (body, refusal) in [
@@ -127,7 +127,7 @@ fn a_test_message_is_queued_for_every_channel_and_listed() {
     listed["deliveries"].as_array_mut().expect("an array").iter_mut().for_each(untried);
     assert_eq!(listed, json!({"count": 2, "deliveries": newest_first}));
 
-    // A body is optional and must be empty.
+    // A body is optional, and must be an empty object.
     let test = format!("{PATH}/{id}/test");
     assert_eq!(client.send("POST", &test, &json!({})).status, 202);
     let answer = client.send("POST", &test, &json!({"now": true})).answer();
@@ -180,7 +180,7 @@ fn test_messages_of_a_day_are_limited() {
     }
 }
 
-/// The secret in the link of the only mails, which no response contains.
+/// Returns the secret in the link of the only mails, which no response contains.
 fn unsubscribe_token(site: &Site) -> String {
     let mut token = None;
     dump(&Disk, &journal_folder(&site.data()), None, &mut |_, _, record| {
@@ -192,7 +192,7 @@ fn unsubscribe_token(site: &Site) -> String {
         }
         Ok(())
     })
-    .expect("a sound journal");
+    .expect("an intact journal");
     token.expect("a mail was queued").reveal()
 }
 
@@ -209,7 +209,7 @@ fn the_mail_link_unsubscribes_and_new_channels_resubscribe() {
     let pending = conflict("it is pending and will be retried automatically");
     assert_eq!(post(&mut client, &retry(mail)).answer(), pending);
 
-    // The link needs no key. The id of a mail is not its secret.
+    // The link needs no key, and its secret is not the id of the mail.
     let token = unsubscribe_token(&site);
     let mut reader = server.client();
     let mut asked = Vec::new();
@@ -238,7 +238,7 @@ fn the_mail_link_unsubscribes_and_new_channels_resubscribe() {
         }
     }
     asked.dedup();
-    assert_eq!(asked.len(), 1, "every link is answered alike");
+    assert_eq!(asked.len(), 1, "every link gets the same response");
     let alert = client.get(PATH).json()["alerts"][0].take();
     assert_eq!(alert["channels"][1], json!({"type": "telegram", "chatId": "-100"}));
 
@@ -267,7 +267,7 @@ fn the_mail_link_unsubscribes_and_new_channels_resubscribe() {
         (&retried["delivery"]["status"], &retried["delivery"]["attempts"]),
         (&json!("pending"), &json!(0))
     );
-    assert_eq!(post(&mut client, &retry(chat)).answer(), off, "chats are gone");
+    assert_eq!(post(&mut client, &retry(chat)).answer(), off, "the chats are removed");
     assert_eq!(post(&mut client, &retry(NO_DELIVERY)).answer(), (404, error("not found")));
     // The link keeps working; a rule without an active channel cannot be tested.
     let target = format!("/unsubscribe/{token}");

@@ -44,7 +44,7 @@ fn a_watchlist_is_exported() {
     assert_eq!(client.send("PATCH", "/api/v1/watchlist/nowhere.com", &noted).status, 200);
     let list = client.get("/api/v1/watchlist").json();
     let text = csv(&client.get(WATCHLIST), "watchlist");
-    // Only the export shows when a name was added: its format is checked here, its order below.
+    // Only the export shows when a name was added: its format is checked here, the order below.
     let rows = records(&text);
     let added_at = |name: &str| {
         let row = rows.iter().find(|row| row[0] == name).expect("the name has a row");
@@ -191,7 +191,7 @@ fn exports_are_for_core_and_above_and_share_a_budget() {
         let answer = server.client().get(target).answer();
         assert_eq!(answer, (401, error("authentication required")));
     }
-    // A bad request costs nothing.
+    // A malformed request does not count.
     for (target, refusal) in [
         (format!("{WATCHLIST}?limit=10001"), "limit: must be an integer from 1 to 10000"),
         (
@@ -220,7 +220,7 @@ fn exports_are_for_core_and_above_and_share_a_budget() {
 }
 
 #[test]
-fn a_head_request_uses_up_no_export() {
+fn a_head_request_does_not_count_as_an_export() {
     let site = site();
     let key = site.account("core@example.com", "core");
     let server = serve_with(&site, "[plans.core]\nexports_per_day = 1\n", TODAY);
@@ -235,7 +235,7 @@ fn a_head_request_uses_up_no_export() {
     let wrong = core.request("HEAD", "/api/export/drops?limit=0", &[]);
     assert_eq!(wrong.status, 400, "parameters are checked as for GET");
     assert_eq!(core.get("/api/export/drops").number("x-ratelimit-remaining"), Some(0));
-    assert_eq!(core.request("HEAD", "/api/export/drops", &[]).status, 429, "as a GET would be");
+    assert_eq!(core.request("HEAD", "/api/export/drops", &[]).status, 429, "as for GET");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn exports_for_excel_begin_with_a_byte_order_mark() {
 }
 
 #[test]
-fn an_export_leads_to_the_next_file() {
+fn an_export_links_to_the_next_file() {
     let site = site();
     let (_server, mut client) = served(&site);
     let whole = client.get("/api/export/drops?columns=name&sort=name&view=all");

@@ -1,4 +1,4 @@
-//! `/api/v1/portfolio`.
+//! `/api/v1/portfolio`: claims, their filters and errors.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ fn claims_can_be_created_read_changed_and_deleted() {
     hide_times(&mut read["claim"], &["reportedAt", "updatedAt"]);
     assert_eq!(read, json!({"claim": claim}));
 
-    // Leaving `sold` removes the sale; null removes an optional member.
+    // A status other than `sold` removes the sale; null removes an optional member.
     let patch = json!({
         "status": "caught", "registrar": null, "acquiredPriceUsd": 0.07, "venue": null, "bidUsd": 421,
     });
@@ -108,7 +108,7 @@ fn absent_members_are_null_and_notes_are_text() {
         "soldAt": null,
         "reportedAt": "now",
         "updatedAt": "now",
-        // data/docs/api.md types notes as a string, so no notes are an empty one.
+        // data/docs/api.md types notes as text, so absent notes are an empty text.
         "userNotes": "",
         "bidUsd": null,
         "venue": null,
@@ -141,7 +141,7 @@ fn only_a_sold_claim_has_a_sale_time() {
     assert_eq!(moved["claim"]["soldAt"], "2026-01-02T03:04:05.000Z");
     let (status, body) = client.send("PATCH", &one, &json!({"soldAt": null})).answer();
     assert_eq!((status, body), (400, error("soldAt: a sold claim has one")));
-    // Every status may follow any other.
+    // Any status may follow any other.
     let all = ["attempted", "caught", "registered", "lost", "sold"];
     for (from, to) in all.iter().flat_map(|from| all.iter().map(move |to| (from, to))) {
         for status in [from, to] {
@@ -342,7 +342,7 @@ fn a_claim_keeps_its_alert_rule() {
     assert_eq!(client.get(&one).json()["claim"]["alertRule"], attribution);
     let body = client.send("PATCH", &one, &json!({"alertRuleId": null})).json();
     assert_eq!(body["claim"].get("alertRule"), None);
-    // Another account's rule does not exist.
+    // A rule of another account cannot be referred to.
     let foreign = add_alert(&mut client, "mine");
     let other = site.account("other@example.com", "pro");
     let sent = with(&sent, "alertRuleId", json!(foreign));

@@ -8,7 +8,7 @@ use crate::common::{Site, TODAY, wait};
 
 const PATH: &str = "/api/v1/searches";
 
-/// A filter with every member, as responses have it.
+/// A filter with every member, in the form of responses.
 fn every_member() -> Value {
     json!({
         "tlds": ["com", "xn--p1ai"], "notTlds": ["de"], "minDqs": 0, "maxDqs": 90,
@@ -66,7 +66,7 @@ fn searches_are_saved_counted_changed_and_deleted() {
     assert_eq!(body["search"]["filter"], filter["filter"]);
     assert_eq!((&body["search"]["sort"], &body["search"]["total"]), (&json!("release"), &json!(5)));
 
-    // Other accounts have none of these settings.
+    // Other accounts have none of these searches.
     let mut other = server.client_with(&site.account("other@example.com", "api"));
     assert_eq!(other.get(PATH).answer(), (200, empty));
     assert_eq!(other.send("PATCH", &one, &json!({"name": "x"})).status, 404);
@@ -77,7 +77,7 @@ fn searches_are_saved_counted_changed_and_deleted() {
 }
 
 #[test]
-fn searches_that_there_is_no_time_to_count_have_no_total() {
+fn searches_without_time_to_count_have_no_total() {
     const SEARCHES: usize = 60;
     let names = (0..20_000).map(|number| format!("{:x}name{number:05}.com", number * 7_919));
     let site = Site::with_names(names, TODAY);
@@ -90,7 +90,7 @@ fn searches_that_there_is_no_time_to_count_have_no_total() {
         assert_eq!(saved.status, 201, "{}", saved.text());
     }
     drop(server);
-    // No count is kept over a restart.
+    // Counts are not kept across a restart.
     let server = site.serve(TODAY);
     let mut client = server.client_with(&key);
     let mut counted_before = 0;
@@ -126,7 +126,7 @@ fn every_member_of_a_filter_is_kept_and_has_its_parameter() {
     let rule = json!({"name": "all", "filter": all, "channels": [{"type": "email"}]});
     let body = client.send("POST", "/api/v1/alerts", &rule).json();
     assert_eq!(body["alert"]["filter"], all);
-    // One member alone finds what its parameter finds.
+    // Each member by itself finds the same names as its parameter.
     for (filter, query) in [
         (json!({"notTlds": ["de"]}), "not_tld=de"),
         (json!({"minLength": 7, "maxLength": 9}), "min_len=7&max_len=9"),
@@ -166,7 +166,7 @@ fn a_rule_takes_the_filter_of_a_search() {
     let body = client.send("POST", "/api/v1/alerts", &rule(json!(id))).json();
     assert_eq!(body["alert"]["filter"], search["filter"]);
     assert_eq!(body["alert"]["searchId"], json!(id));
-    // With its own filter, the rule no longer follows the search.
+    // With a filter of its own, the rule no longer belongs to the search.
     let target = format!("/api/v1/alerts/{}", body["id"]);
     let same = client.send("PATCH", &target, &json!({"name": "renamed"})).json();
     assert_eq!(same["alert"]["searchId"], json!(id));

@@ -7,7 +7,7 @@ use crate::common::{Client, Site, TODAY};
 
 const PATH: &str = "/api/v1/watchlist/alerts";
 const WATCHLIST: &str = "/api/v1/watchlist";
-/// A server that could send mails: nothing listens there.
+/// Mail settings of a server that sends no mail in these tests: nothing listens there.
 const MAIL: &str =
     "[smtp]\nhost = \"127.0.0.1\"\nport = 9\ntls = \"none\"\nfrom = \"drops@example.com\"\n";
 
@@ -18,7 +18,7 @@ fn with_mail(site: &Site) -> (crate::common::Server, Client) {
     (server, client)
 }
 
-/// The settings without the time of the next message.
+/// Removes the time of the next message from the settings.
 fn settings((status, mut body): (u16, Value)) -> (u16, Value) {
     if let Some(alerts) = body.get_mut("alerts").and_then(Value::as_object_mut) {
         assert!(alerts.remove("nextAt").is_some_and(|at| at.is_string()), "{alerts:?}");
@@ -66,12 +66,12 @@ fn settings_are_kept_as_they_are_sent() {
         "timeZone": "America/Argentina/Buenos_Aires",
     });
     assert_eq!(saved["alerts"], expected);
-    // A response can be sent as a request: the shortened address stands for the stored one.
+    // A response can be sent back as a request: the shortened address stands for the stored one.
     let mut again = expected.clone();
     again.as_object_mut().expect("an object").remove("saved");
     let (status, saved) = settings(client.send("PUT", PATH, &again).answer());
     assert_eq!((status, &saved), (200, &json!({ "alerts": expected })), "no secret is new");
-    // Everything is replaced.
+    // PUT replaces all settings.
     let (status, saved) =
         settings(client.send("PUT", PATH, &json!({"kinds": [], "channels": []})).answer());
     expected = json!({
@@ -80,7 +80,7 @@ fn settings_are_kept_as_they_are_sent() {
     });
     assert_eq!((status, &saved["alerts"]), (200, &expected));
     assert_eq!(settings(client.get(PATH).answer()), (200, json!({ "alerts": expected })));
-    // Nothing of this is a rule.
+    // None of this adds a rule.
     assert_eq!(client.get("/api/v1/alerts").json()["count"], 0);
     assert_eq!(client.get("/api/v1/alerts/9007199254740991").status, 404);
 }
@@ -126,7 +126,7 @@ fn invalid_settings_name_the_member() {
 }
 
 #[test]
-fn entries_have_a_choice_of_their_own() {
+fn each_entry_has_its_own_choice() {
     let site = site();
     let (_server, mut client) = served(&site);
     let watched = client.send("POST", WATCHLIST, &json!({"domainName": "pending.com"}));
@@ -166,7 +166,7 @@ fn entries_have_a_choice_of_their_own() {
     }
     let batch = json!({"domainNames": ["a.com"], "alerts": {"kinds": [], "channels": ["ntfy"]}});
     assert_eq!(client.send("POST", &format!("{WATCHLIST}/batch"), &batch).status, 400);
-    // Other members leave it, and it is shown in the list. So does the end of a channel.
+    // Changes of other members keep it, and the list shows it. Removing a channel keeps it, too.
     let settings = json!({"kinds": [], "channels": [{"type": "email"}]});
     assert_eq!(client.send("PUT", PATH, &settings).status, 200);
     assert_eq!(client.send("PATCH", &path, &json!({"note": "n"})).json()["alerts"], own);
@@ -183,7 +183,7 @@ fn entries_have_a_choice_of_their_own() {
 }
 
 #[test]
-fn scopes_keep_settings_and_choices_apart() {
+fn settings_and_choices_need_their_scopes() {
     let site = site();
     let (server, mut owner) = served(&site);
     let watched = owner.send("POST", WATCHLIST, &json!({"domainName": "pending.com"}));

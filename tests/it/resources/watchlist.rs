@@ -1,4 +1,4 @@
-//! `/api/v1/watchlist`.
+//! `/api/v1/watchlist`: entries, their order, quotas and notes.
 
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ fn external(name: &str) -> Value {
     })
 }
 
-/// An answer whose times are not compared.
+/// Returns a response without the times, which are not compared.
 fn timeless((status, mut entry): (u16, Value)) -> (u16, Value) {
     if entry.get("addedAt").is_some() {
         hide_times(&mut entry, &["addedAt"]);
@@ -138,7 +138,7 @@ fn lists_are_sorted_as_requested() {
         "pending.com",
         "redeem.com",
         "gone.com",
-        // Registered again, never dropped, external: no stage, so by name.
+        // Registered again, never dropped, external: without a stage, so sorted by name.
         "back.com",
         "kept.de",
         "zz-external.com",
@@ -279,7 +279,7 @@ fn notes_are_changed_filtered_and_sorted() {
     assert_eq!((status, &entry["tags"]), (200, &json!(["flip", "keep"])));
     assert_eq!(entry["note"], "Ask Hanna.\nSimilar pair sold.");
     assert_eq!((&entry["maxBidUsd"], &entry["venue"]), (&json!(420.5), &json!("DropCatch")));
-    // Absent members stay, null clears.
+    // Absent members keep their values, null clears them.
     let (_, entry) = patch("pending.com", json!({"note": null, "maxBidUsd": 300}));
     assert_eq!((&entry["note"], &entry["maxBidUsd"]), (&Value::Null, &json!(300)));
     assert_eq!(entry["tags"], json!(["flip", "keep"]));
@@ -323,7 +323,7 @@ fn notes_are_changed_filtered_and_sorted() {
         assert_eq!((&body["matches"], &body["summary"]["total"]), (&json!(names.len()), &json!(3)));
     }
 
-    // Notes survive a restart; a name that is added again has none.
+    // Notes survive a restart; a name that is removed and added again has none.
     server.kill();
     let server = serve_with(&site, "", TODAY);
     let mut client = server.client_with(&site.new_key("owner@example.com"));
@@ -355,7 +355,7 @@ fn a_batch_has_a_result_for_each_name() {
     assert_eq!(client.send("POST", &batch, &sent).answer(), (200, expected));
     let body = client.get(&format!("{PATH}?tag=flip&venue=Dynadot&sort=name")).json();
     assert_eq!(column(&body["watchlist"], "domain"), ["pending.com", "redeem.com"]);
-    // A thousand names with tags are four records.
+    // A thousand names with tags take four records.
     let names: Vec<_> = (0..1_000).map(|at| format!("batch-{at}.com")).collect();
     let body = client.send("POST", &batch, &json!({"domainNames": names, "tags": ["many"]})).json();
     assert_eq!(

@@ -35,7 +35,7 @@ fn a_matching_etag_gives_304() {
         assert_eq!((again.status, again.body.len()), (304, 0), "{target}");
         for method in ["GET", "HEAD"] {
             let again = client.request(method, target, &[("If-None-Match", &tag)]);
-            // It would be that of the answer that the client holds.
+            // A 304 has no length: it would be that of the response that the client holds.
             assert_eq!((again.status, again.header("content-length")), (304, None), "{target}");
         }
         let again = client.request("GET", target, &[("If-None-Match", &tag)]);
@@ -55,7 +55,7 @@ fn a_matching_etag_gives_304() {
         let held = [("If-None-Match", zipped_tag.as_str()), ("Accept-Encoding", "gzip")];
         assert_eq!(client.request("GET", target, &held).status, 304, "{target}");
     }
-    // Another query, another day or another vote has another tag.
+    // Another query, another day or another vote has another ETag.
     let of = |client: &mut Client, target: &str| tag(&client.get(target));
     let searched = of(&mut client, "/api/v1/search?q=name");
     assert_ne!(searched, of(&mut client, "/api/v1/search?q=name0"));
@@ -89,7 +89,7 @@ fn a_new_generation_changes_etags_and_its_header() {
     assert_ne!(tag(&after), held);
 }
 
-/// The bytes before encoding.
+/// Returns the decoded body.
 fn decoded(response: &Response) -> Vec<u8> {
     let mut bytes = Vec::new();
     match response.header("content-encoding") {
@@ -111,7 +111,7 @@ fn vary(response: &Response) -> Vec<&str> {
 }
 
 #[test]
-fn large_answers_are_compressed_for_who_asks() {
+fn large_responses_are_compressed_for_clients_that_accept_it() {
     let (site, server) = served(3_000, "");
     let mut client = server.client_with(&site.account(KEY, "api"));
     for target in [
@@ -145,10 +145,10 @@ fn large_answers_are_compressed_for_who_asks() {
             assert_eq!(answer.header("content-encoding"), None, "{target} {accepts}");
         }
     }
-    // A small one fits a packet as it is.
+    // A small response fits into one packet uncompressed.
     let small = client.request("GET", "/api/health", &[("Accept-Encoding", "gzip")]);
     assert_eq!((small.header("content-encoding"), vary(&small)), (None, vec![]));
-    // A secret is not compressed, however long the answer is.
+    // A response with a secret is not compressed, even if it is long.
     let urls = (0..5).map(|n| serde_json::json!({"type": "webhook", "url": format!("https://h{n}.dropdex-tests.com/{}", "x".repeat(400))}));
     let rule = serde_json::json!({"name": "r", "filter": {}, "channels": urls.collect::<Vec<_>>()});
     let headers = [("Content-Type", "application/json"), ("Accept-Encoding", "gzip, zstd")];
@@ -171,7 +171,7 @@ fn head_is_get_without_a_body() {
             let get = client.request("GET", &target, &headers);
             let head = client.request("HEAD", &target, &headers);
             assert_eq!((head.status, head.body.len()), (get.status, 0), "{target}");
-            // Headers that differ between requests, and the framing of a body of unknown length.
+            // Omits headers that differ between requests, and the framing of a body of unknown length.
             let kept = |response: &Response| -> Vec<(String, String)> {
                 let differ = ["date", "x-ratelimit-remaining", "x-request-id", "transfer-encoding"];
                 let headers = response.headers.iter();
@@ -192,7 +192,7 @@ fn head_is_get_without_a_body() {
 }
 
 #[test]
-fn pages_of_other_sites_ask_where_they_are_named() {
+fn scripts_of_listed_sites_may_call_the_api() {
     let (site, server) = served(3, "cors_origins = [\"https://app.example\"]\n");
     let key = site.account(KEY, "api");
     let mut client = server.client();

@@ -1,4 +1,4 @@
-//! Graceful shutdown, and what the supervisor is notified of.
+//! Graceful shutdown, and notifications to the supervisor.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -41,14 +41,14 @@ fn a_drain_fails_readiness_first_and_keeps_serving() {
     assert_eq!(answer.json()["ready"], false);
     assert_eq!(answer.header("connection"), Some("close"), "the client reconnects elsewhere");
     assert_eq!(old.connections(), 1);
-    assert_eq!(server.client().get("/api/health").status, 200, "who comes is served");
+    assert_eq!(server.client().get("/api/health").status, 200, "new clients are served");
     let log = server.ended();
     assert!(began.elapsed() >= Duration::from_secs(5), "{:?}", began.elapsed());
     assert!(log.contains("stopping"), "{log}");
     assert!(std::net::TcpStream::connect(address).is_err(), "the port is closed");
 }
 
-/// The head of a request whose body is to come.
+/// Sends the head of a request and not yet its body.
 fn half_a_request(site: &Site, server: &Server) -> std::net::TcpStream {
     let key = site.account("half@example.com", "api");
     let mut stream = connect(server);
@@ -80,7 +80,7 @@ fn requests_in_flight_finish_before_shutdown() {
 }
 
 #[test]
-fn an_end_has_a_deadline() {
+fn a_shutdown_has_a_deadline() {
     let site = site();
     let server = serve(&site, "0", "drain_seconds = 1\nbody_seconds = 60\n");
     let _stream = half_a_request(&site, &server);
@@ -92,7 +92,7 @@ fn an_end_has_a_deadline() {
 }
 
 #[test]
-fn who_says_it_twice_means_it() {
+fn a_second_signal_ends_the_server_at_once() {
     let site = site();
     let server = serve(&site, "60", "body_seconds = 60\n");
     let _stream = half_a_request(&site, &server);
@@ -152,7 +152,7 @@ fn the_supervisor_is_notified() {
 }
 
 #[test]
-fn sockets_can_be_handed_over() {
+fn sockets_can_be_passed_to_the_server() {
     let site = site();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("an address");
@@ -163,7 +163,7 @@ fn sockets_can_be_handed_over() {
         .expect("sent");
     let binary = site.command(&["serve", "--today", TODAY, "--listen", "127.0.0.1:1"]);
     let mut command = Command::new("sh");
-    // As systemd does: descriptor 3, and the number of the process.
+    // As systemd does: the socket is descriptor 3, and `LISTEN_PID` is the process ID.
     command.args(["-c", "exec 3<&0 0</dev/null; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$@\"", "sh"]);
     command.arg(binary.get_program()).args(binary.get_args());
     for (name, value) in binary.get_envs() {
@@ -180,7 +180,7 @@ fn sockets_can_be_handed_over() {
     // Printed once requests are served, perhaps a moment after the first response.
     let mut said = String::new();
     let mut told = BufReader::new(child.stdout.take().expect("it is piped"));
-    told.read_line(&mut said).expect("it says where it listens");
+    told.read_line(&mut said).expect("its address is printed");
     child.kill().and_then(|()| child.wait()).expect("it runs");
     assert_eq!(said.trim_end(), format!("listening on http://{address}"));
 }
@@ -194,7 +194,7 @@ fn the_units_pass_systemd_analyze() {
         return;
     };
     let told = String::from_utf8_lossy(&output.stderr);
-    // Its program is not installed here.
+    // The program that the unit starts is not installed here.
     let faults: Vec<&str> = told
         .lines()
         .filter(|line| line.contains("dropdex.s") && !line.contains("not executable"))
@@ -210,13 +210,13 @@ fn http2_clients_get_a_goaway_at_shutdown() {
         let socket = tokio::net::TcpStream::connect(server.address()).await.expect("it listens");
         let (send, connection) = h2::client::handshake(socket).await.expect("HTTP/2");
         let driver = tokio::spawn(connection);
-        let mut send = send.ready().await.expect("the connection stands");
+        let mut send = send.ready().await.expect("the connection is established");
         let request = axum::http::Request::get("http://a.example/api/health").body(());
         let (answer, _) = send.send_request(request.expect("a request"), true).expect("sent");
         assert_eq!(answer.await.expect("an answer").status(), 200);
         server.signal("TERM");
         drop(send);
-        // A farewell, no error.
+        // The connection ends with GOAWAY, without an error.
         driver.await.expect("no panic").expect("it ended well");
     });
     server.ended();

@@ -13,7 +13,8 @@ use crate::common::{Server, Site, wait};
 use super::TODAY;
 
 const EXPORT: &str = "/api/export/drops";
-/// How long an export may stand still: enough for every request before the wait on a busy machine.
+/// Time for which an export may stall: enough for every request before the wait, even on a busy
+/// machine.
 const STALL_SECONDS: u64 = 6;
 
 /// Sends a request for an export over HTTP/2 and returns the response. Its body is not read.
@@ -22,7 +23,7 @@ async fn ask(send: &SendRequest<Bytes>, key: &str) -> ResponseFuture {
         .header("authorization", format!("Bearer {key}"))
         .body(())
         .expect("a request");
-    let mut send = send.clone().ready().await.expect("the connection stands");
+    let mut send = send.clone().ready().await.expect("the connection is established");
     send.send_request(request, true).expect("sent").0
 }
 
@@ -33,7 +34,7 @@ async fn speak(server: &Server) -> SendRequest<Bytes> {
     send
 }
 
-/// Exports whose slots are taken.
+/// Returns the number of occupied export slots.
 fn exports_running(server: &Server) -> u32 {
     let metrics = server.metrics().get("/metrics");
     let start = "dropdex_requests_in_flight{class=\"export\"} ";
@@ -47,7 +48,7 @@ fn an_account_runs_two_exports_and_a_stalled_one_gives_its_slot_back() {
     let site = Site::with_names(names, TODAY);
     let hoarder = site.account("hoarder@example.com", "api");
     let other = site.account("other@example.com", "core");
-    // Without the limit of an account, two exports take all slots of the server.
+    // Without a limit per account, two exports occupy all slots of the server.
     let settings = site.settings(&format!(
         "[metrics]\nlisten = \"127.0.0.1:0\"\n\
          [server]\nmax_exports = 3\nwrite_stall_seconds = {STALL_SECONDS}\nexport_seconds = 60\n",
@@ -76,19 +77,19 @@ fn an_account_runs_two_exports_and_a_stalled_one_gives_its_slot_back() {
         "limit": 2,
     });
     assert_eq!(response.answer(), (429, refused));
-    // The request is not counted, and others use the remaining slots.
+    // The refused request is not counted, and other accounts use the remaining slots.
     let mut others = server.client_with(&other);
     assert_eq!(others.get(EXPORT).status, 200);
-    // The streams are still open and the connection is busy, but the exports have ended: both of them, since
-    // one that has not would be whole once it is read.
+    // The streams are still open and the connection is busy, but both exports have ended: otherwise
+    // they would be complete once they are read.
     wait::until(Duration::from_secs(50), "the slots are free", || exports_running(&server) == 0);
     assert!(
         began.elapsed() >= Duration::from_secs(STALL_SECONDS),
-        "ended before the client had its time"
+        "ended before the client's deadline"
     );
     assert_eq!(client.get(EXPORT).status, 200);
     let ended = runtime.block_on(async {
-        // Both at once: each holds a part of the connection's window.
+        // Reads both at once: each holds a part of the connection's window.
         let read = unread.into_iter().map(async |response| {
             let mut body = response.into_body();
             let mut is_aborted = false;
@@ -104,7 +105,7 @@ fn an_account_runs_two_exports_and_a_stalled_one_gives_its_slot_back() {
             assert!(is_aborted, "an export without all its rows looks whole");
         });
         join_all(read).await;
-        // A connection whose client did not read takes no further requests, or has ended.
+        // A connection whose client did not read accepts no further requests, or has ended.
         let send = speak(&server).await;
         ask(&send, &hoarder).await.await.map(|response| response.status())
     });

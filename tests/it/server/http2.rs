@@ -1,4 +1,4 @@
-//! Clients of HTTP/2, conforming and not.
+//! HTTP/2 clients, conforming and not.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ use super::raw::{
 use super::{SHORT, served};
 use crate::common::{Server, runs};
 
-/// A connection that is driven beside the test; what ended it.
+/// The task that drives a connection, with the reason for its end.
 type Driver = tokio::task::JoinHandle<Result<(), h2::Error>>;
 
 async fn speak(server: &Server) -> (SendRequest<Bytes>, Driver) {
@@ -49,7 +49,7 @@ fn requests_share_a_connection() {
         for number in 0..50 {
             let path = if number % 2 == 0 { "/api/health" } else { "/api/v1/search?q=name" };
             let request = ask_with(&key, path);
-            let mut send = send.clone().ready().await.expect("the connection stands");
+            let mut send = send.clone().ready().await.expect("the connection is established");
             asked.push(send.send_request(request, true).expect("sent").0);
         }
         for answer in asked {
@@ -58,10 +58,10 @@ fn requests_share_a_connection() {
     });
 }
 
-/// Browsers name the host as HTTP/2 does, and those that do not say which site sent a form name its
-/// origin.
+/// Browsers send the host as `:authority`, and those that do not send `Sec-Fetch-Site` with a form send
+/// its origin.
 #[test]
-fn the_host_is_known_as_in_http1() {
+fn the_host_is_recognised_as_in_http1() {
     let (_site, server) = served(1, "[web]\nplain_http = true\n");
     runtime().block_on(async {
         let (send, _driver) = speak(&server).await;
@@ -71,7 +71,7 @@ fn the_host_is_known_as_in_http1() {
             let request = Request::post("http://dropdex.example/login")
                 .header("origin", origin)
                 .header("content-type", "application/x-www-form-urlencoded");
-            let mut send = send.clone().ready().await.expect("the connection stands");
+            let mut send = send.clone().ready().await.expect("the connection is established");
             let (answer, _) =
                 send.send_request(request.body(()).expect("a request"), true).expect("sent");
             let status = answer.await.expect("an answer").status();
@@ -80,8 +80,8 @@ fn the_host_is_known_as_in_http1() {
     });
 }
 
-/// One who does not read ends his own answer: others on the connection, as behind a proxy, have their
-/// time.
+/// A client that does not read loses only that response: other requests on the connection, as behind a
+/// proxy, have their own time.
 #[test]
 fn an_unread_http2_stream_does_not_block_others() {
     let (site, server) =
@@ -89,17 +89,18 @@ fn an_unread_http2_stream_does_not_block_others() {
     let key = site.account("a@example.com", "api");
     runtime().block_on(async {
         let (send, driver) = speak(&server).await;
-        let mut first = send.clone().ready().await.expect("the connection stands");
+        let mut first = send.clone().ready().await.expect("the connection is established");
         let request = ask_with(&key, "/api/export/drops");
         let unread = first.send_request(request, true).expect("sent").0.await.expect("an answer");
-        let mut second = send.ready().await.expect("the connection stands");
+        let mut second = send.ready().await.expect("the connection is established");
         let request = Request::post("http://dropdex.example/api/v1/appraise")
             .header("authorization", format!("Bearer {key}"))
             .header("content-type", "application/json");
         let request = request.body(()).expect("a request");
         let (answer, mut body) = second.send_request(request, false).expect("sent");
         body.send_data(Bytes::from_static(b"{\"domains\":"), false).expect("sent");
-        // Past the deadline of the first: no more requests are accepted, and this one continues.
+        // After the deadline of the first request, the connection accepts no more requests, but this
+        // one continues.
         let began = Instant::now();
         while let Ok(ready) = second.clone().ready().await {
             drop(ready);
@@ -114,17 +115,17 @@ fn an_unread_http2_stream_does_not_block_others() {
 
 /// A streamed response counts as in flight until it was read.
 #[test]
-fn an_export_has_its_place_until_its_client_has_it() {
+fn an_export_keeps_its_slot_until_it_is_read() {
     let (site, server) = served(3_000, "max_exports = 1\nqueue_timeout_ms = 1\n");
     let key = site.account("a@example.com", "api");
     runtime().block_on(async {
         let (send, _driver) = speak(&server).await;
         let export = async || {
             let request = ask_with(&key, "/api/export/drops");
-            let mut send = send.clone().ready().await.expect("the connection stands");
+            let mut send = send.clone().ready().await.expect("the connection is established");
             send.send_request(request, true).expect("sent").0.await.expect("an answer")
         };
-        // The client accepts no more than its first bytes.
+        // The client accepts only the first bytes of the export.
         let unread = export().await;
         assert_eq!(unread.status(), StatusCode::OK);
         assert_eq!(export().await.status(), StatusCode::SERVICE_UNAVAILABLE);
@@ -135,16 +136,16 @@ fn an_export_has_its_place_until_its_client_has_it() {
                 if answer.status() == StatusCode::OK {
                     return answer;
                 }
-                assert!(began.elapsed() < PATIENCE, "its place is not free again");
+                assert!(began.elapsed() < PATIENCE, "its slot is not free again");
             }
         };
-        // Gone half read.
+        // The client disconnects in the middle of the response.
         drop(unread);
         let mut next = when_there_is_room().await;
         let (body, mut read) = (next.body_mut(), 0);
         while let Some(data) = body.data().await {
             let data = data.expect("all of it");
-            body.flow_control().release_capacity(data.len()).expect("room for more");
+            body.flow_control().release_capacity(data.len()).expect("a free slot");
             read += data.len();
         }
         assert!(read > 100_000, "{read} bytes are not a long export");
@@ -153,7 +154,7 @@ fn an_export_has_its_place_until_its_client_has_it() {
 }
 
 #[test]
-fn who_opens_and_resets_is_sent_away() {
+fn a_client_that_opens_and_resets_streams_is_disconnected() {
     let (_site, server) = served(1, "");
     let memory = resident(&server);
     runtime().block_on(async {
@@ -185,10 +186,10 @@ fn assert_bounded(server: &Server, before: u64) {
     assert_eq!(server.client().get("/api/health").status, 200, "others are served");
 }
 
-/// The preface of a connection and empty settings.
+/// The preface of a connection, and empty settings.
 const HELLO: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
-/// A frame: its type, flags, stream and what it carries.
+/// Builds a frame of this type, with flags, stream and payload.
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("short").to_be_bytes();
     let mut frame = length[1..].to_vec();
@@ -198,8 +199,8 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Sends `next` again and again, reading nothing, until the connection ends or `at_most` are sent.
-/// Gives how many were.
+/// Sends `next` repeatedly without reading, until the connection ends or `at_most` are sent. Returns
+/// the number sent.
 fn flood(server: &Server, at_most: usize, mut next: impl FnMut(usize) -> Vec<u8>) -> usize {
     let mut stream = connect(server);
     stream.write_all(HELLO).expect("it listens");
@@ -228,10 +229,10 @@ fn floods_of_frames_are_bounded() {
 }
 
 #[test]
-fn heads_without_end_are_cut_off() {
+fn endless_heads_are_cut_off() {
     let (_site, server) = served(1, SHORT);
     let memory = resident(&server);
-    // An endless head: 16 KiB of one header, literal, never indexed.
+    // An endless head: 16 KiB of one literal header that is never indexed.
     let piece = [&[0x10, 1, b'x', 0x7f, 0x81, 0x7d][..], &[b'y'; 16_000]].concat();
     let sent = flood(&server, 10_000, |number| {
         let kind = if number == 0 { 1 } else { 9 };
@@ -240,7 +241,7 @@ fn heads_without_end_are_cut_off() {
     runs::say(&format!("{sent} frames of a head"));
     assert!(sent < 10_000, "it may go on for ever");
     assert_bounded(&server, memory);
-    // Empty ones.
+    // The same with empty frames.
     let sent =
         flood(&server, 1_000_000, |number| frame(if number == 0 { 1 } else { 9 }, 0, 1, b""));
     assert!(sent < 1_000_000, "it may go on for ever");
@@ -252,7 +253,7 @@ fn heads_that_are_too_large_are_refused() {
     let (_site, server) = served(1, "");
     runtime().block_on(async {
         let (send, _driver) = speak(&server).await;
-        let mut send = send.ready().await.expect("the connection stands");
+        let mut send = send.ready().await.expect("the connection is established");
         let mut request = ask("/api/health");
         request.headers_mut().insert("x", "y".repeat(17_000).parse().expect("a value"));
         let (answer, _) = send.send_request(request, true).expect("sent");
@@ -262,17 +263,17 @@ fn heads_that_are_too_large_are_refused() {
 }
 
 #[test]
-fn who_gives_no_room_for_the_answer_is_not_waited_for() {
+fn a_client_without_a_window_for_the_response_is_disconnected() {
     let (_site, server) = served(1, SHORT);
     let before = sockets(&server);
     runtime().block_on(async {
         let socket = tokio::net::TcpStream::connect(server.address()).await.expect("it listens");
         let mut builder = client::Builder::new();
-        // The document is larger, and is not read.
+        // The document is larger than the window, and is not read.
         builder.initial_window_size(1_000);
         let (send, connection) = builder.handshake::<_, Bytes>(socket).await.expect("HTTP/2");
         let driver = tokio::spawn(connection);
-        let mut send = send.ready().await.expect("the connection stands");
+        let mut send = send.ready().await.expect("the connection is established");
         let (answer, _) = send.send_request(ask("/api/openapi.json"), true).expect("sent");
         let answer = answer.await.expect("an answer");
         assert_eq!(answer.status(), StatusCode::OK);
@@ -281,16 +282,17 @@ fn who_gives_no_room_for_the_answer_is_not_waited_for() {
         runs::say(&format!("ended {:?} later: {ended:?}", began.elapsed()));
     });
     wait_until("closed", || sockets(&server) <= before);
-    // It is sent in pieces, so that the request is in flight until the client has taken the last one.
+    // The response is sent in pieces, so the request is in flight until the client has read the last
+    // one.
     wait_until_reaped(&server, &[("request", 1)]);
 }
 
 #[test]
-fn connections_grow_old() {
+fn connections_have_a_maximum_age() {
     let (_site, server) = served(1, "connection_seconds = 3\nidle_seconds = 60\n");
     runtime().block_on(async {
         let (send, driver) = speak(&server).await;
-        let mut send = send.ready().await.expect("the connection stands");
+        let mut send = send.ready().await.expect("the connection is established");
         let (answer, _) = send.send_request(ask("/api/health"), true).expect("sent");
         assert_eq!(answer.await.expect("an answer").status(), StatusCode::OK);
         let began = Instant::now();

@@ -1,4 +1,4 @@
-//! More than can be done.
+//! More requests than the server can process.
 
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
@@ -11,13 +11,14 @@ use tokio::net::TcpStream;
 use super::served;
 use crate::common::{Client, Server, Site, runs};
 
-/// The status of an answer and the seconds in its `Retry-After`.
+/// The status of a response, and the seconds in its `Retry-After`.
 struct Told {
     status: u16,
     retry_after: Option<u32>,
-    /// How long after it was due the answer was there.
+    /// Time from when the request was due to the response.
     took: Duration,
-    /// How long after it was sent: the client's clock has milliseconds, and it is late.
+    /// Time from when the request was sent to the response, by the client's clock, which has
+    /// millisecond precision and some delay.
     answered: Duration,
 }
 
@@ -32,7 +33,7 @@ impl Door {
         Arc::new(Door { address: server.address(), idle: Mutex::default() })
     }
 
-    /// Asks once, on a connection that is idle or a new one; `None` when the connection broke.
+    /// Sends one request, on an idle connection or a new one; `None` if the connection broke.
     async fn ask(&self, text: &str, due: Instant) -> Option<Told> {
         let idle = self.idle.lock().expect("no panic while locked").pop();
         let mut stream = match idle {
@@ -52,7 +53,7 @@ impl Door {
         let status = head.get(9..12)?.parse().ok()?;
         let retry_after = header("retry-after: ").and_then(|seconds| seconds.parse().ok());
         if status == 503 {
-            // People have a page of it.
+            // Browsers get an error page.
             let fits = match text.contains("text/html") {
                 true => body.contains("<h1>Service unavailable</h1>"),
                 false => body.starts_with("{\"error\":\"") && body.ends_with("\"}"),
@@ -97,7 +98,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// Log-ins of one network or to one account are refused before they wait, so these are of many.
+/// Log-ins of one network or to one account are refused before they wait, so these come from many.
 #[test]
 fn excess_log_ins_are_shed_with_retry_after() {
     const LOG_INS: usize = 100;
@@ -128,9 +129,9 @@ fn excess_log_ins_are_shed_with_retry_after() {
     let shed: Vec<&Told> = answers.iter().filter(|told| told.status == 503).collect();
     assert!(!shed.is_empty() && shed.len() < LOG_INS, "{} of {LOG_INS} were shed", shed.len());
     for told in shed {
-        assert!((1..=3).contains(&told.retry_after.expect("how long to wait")));
+        assert!((1..=3).contains(&told.retry_after.expect("Retry-After says how long")));
     }
-    // Who comes later is served.
+    // A later request is served.
     let again = runtime().block_on(door.ask(&from(LOG_INS), Instant::now())).expect("an answer");
     assert_ne!(again.status, 503);
 }
@@ -158,7 +159,7 @@ impl Load {
         self.failed += other.failed;
     }
 
-    /// The median, the 99th percentile and the worst.
+    /// Returns the median, the 99th percentile and the maximum.
     fn percentiles(times: &mut [Duration]) -> [Duration; 3] {
         times.sort_unstable();
         let at = |place: usize| times.get(place).copied().unwrap_or_default();
@@ -166,10 +167,10 @@ impl Load {
     }
 }
 
-/// A page: milliseconds of a core.
+/// A page that takes milliseconds of a core.
 const QUESTION: &str = "GET /?view=all HTTP/1.1\r\nHost: a\r\n\r\n";
 
-/// As many as can be answered: this many clients that each repeat once answered.
+/// Closed load: this many clients that each send a request after each response.
 async fn closed(server: &Server, clients: usize, time: Duration) -> Load {
     let (door, until) = (Door::to(server), Instant::now() + time);
     let tasks: Vec<_> = (0..clients)
@@ -191,7 +192,8 @@ async fn closed(server: &Server, clients: usize, time: Duration) -> Load {
     load
 }
 
-/// This many a second, regardless of their outcome, each timed from when it was due.
+/// Open load: this many requests a second, regardless of their outcome, each timed from when it was
+/// due.
 async fn open(server: &Server, per_second: f64, time: Duration) -> Load {
     let (door, began) = (Door::to(server), Instant::now());
     let count = (per_second * time.as_secs_f64()) as usize;
@@ -208,7 +210,7 @@ async fn open(server: &Server, per_second: f64, time: Duration) -> Load {
     load
 }
 
-/// Puts this process, and what it starts from now on, on one core.
+/// Pins this process, and those it starts from now on, to one core.
 fn stay_on(core: &str) {
     let own = std::process::id().to_string();
     let mut put = Command::new("taskset");
@@ -217,7 +219,7 @@ fn stay_on(core: &str) {
     assert!(put.success(), "the figure needs two cores");
 }
 
-/// A server on a core of its own, which is all it sees of the machine; we are on another.
+/// Starts a server on a core of its own, the only one that it sees; the test runs on another.
 fn apart() -> (Site, Server) {
     stay_on("0");
     let served = served(2_000, "");
@@ -225,7 +227,8 @@ fn apart() -> (Site, Server) {
     served
 }
 
-/// Seconds that this machine wanted to work, and those of them that its host gave to others.
+/// Returns the seconds for which this machine wanted to work, and those that its host gave to other
+/// guests.
 fn wanted_and_stolen() -> (f64, f64) {
     let stat = std::fs::read_to_string("/proc/stat").expect("Linux has it");
     let all = stat.lines().next().expect("the sum of all cores").split_whitespace().skip(1);
@@ -234,18 +237,18 @@ fn wanted_and_stolen() -> (f64, f64) {
     (of[0] + of[1] + of[2] + of[5] + of[6] + of[7], of[7])
 }
 
-/// Seconds that a server has been on a core: what its host gives to others is not among them.
+/// Returns the seconds that a server has been on a core, without time that the host gave to others.
 fn core_seconds(server: &Server) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", server.pid())).expect("it runs");
     let (_, fields) = stat.rsplit_once(") ").expect("its name stands in brackets");
     let ticks = |place: usize| -> f64 {
         fields.split(' ').nth(place).and_then(|ticks| ticks.parse().ok()).expect("ticks")
     };
-    // User and system: fields 14 and 15, of which the first here is the third.
+    // User and system time: fields 14 and 15; the first one here is field 3.
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// Share of refusals sent within 5 ms of their head, as measured by the server.
+/// Returns the share of refusals sent within 5 ms of their head, as measured by the server.
 fn at_once(metrics: &mut Client) -> f64 {
     let answer = metrics.get("/metrics");
     let text = answer.text();
@@ -262,14 +265,14 @@ fn at_once(metrics: &mut Client) -> f64 {
 
 #[test]
 fn goodput_holds_at_three_times_saturation() {
-    // The slice has room for a few at once, so that it takes few to be too many.
+    // The small size has few slots, so that few clients are too many.
     let (_site, server) = if runs::full() { apart() } else { served(2_000, "max_reads = 4\n") };
-    // In turns, since the speed of a shared machine varies.
+    // The loads take turns, since the speed of a shared machine varies.
     let turns = runs::figure(1, 32) as u32;
     let time = Duration::from_secs(if runs::full() { 3 } else { 1 });
     runtime().block_on(async {
         closed(&server, 4, time).await;
-        // The most of few and of many clients.
+        // The higher rate of few and of many clients.
         let few = closed(&server, 4, time).await.good.len();
         let many = closed(&server, 16, time).await.good.len();
         let clients = if few > many { 4 } else { 16 };
@@ -308,16 +311,16 @@ fn goodput_holds_at_three_times_saturation() {
             load.failed,
             100.0 * (after.1 - before.1) / (after.0 - before.0),
         ));
-        assert!(!load.shed.is_empty(), "nothing was shed: three times of what?");
+        assert!(!load.shed.is_empty(), "nothing was shed, so the load was too low");
         assert_eq!((peak.failed, load.failed), (0, 0));
         if runs::full() {
             // The host shares the machine unevenly.
             assert!(at_three > 0.9 * at_peak, "{at_three:.0} of {at_peak:.0} a second on a core");
             assert!(at_once > 0.99, "{at_once}");
         } else {
-            // How much is for the full run: here the generator takes its share of the same cores, and
-            // others test beside us.
-            assert!(!load.good.is_empty(), "nothing was answered");
+            // Only the full run checks the rate: here the generator shares the server's cores, and
+            // other tests run at the same time.
+            assert!(!load.good.is_empty(), "no request succeeded");
         }
         assert_eq!(server.client().get("/api/health").status, 200);
     });

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Server, runs, wait};
 
-/// Deadline of things that happen soon, with slack for a busy machine.
+/// Deadline of events that happen soon, with tolerance for a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A plain connection.
+/// Opens a plain TCP connection.
 pub fn connect(server: &Server) -> TcpStream {
     let stream = TcpStream::connect(server.address()).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
@@ -36,7 +36,7 @@ pub fn drip(stream: &mut TcpStream, bytes: &[u8], every: Duration) -> Duration {
         if stream.write_all(&[*byte]).is_err() {
             break;
         }
-        // Waits, and notices a closed connection.
+        // Waits, and detects a closed connection.
         match stream.peek(&mut [0]) {
             Ok(_) => break,
             Err(err) if matches!(err.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}

@@ -1,4 +1,4 @@
-//! Slow clients.
+//! Clients that send or read slowly.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -32,7 +32,7 @@ fn a_short_body_that_no_handler_reads_keeps_the_connection() {
         format!("Transfer-Encoding: chunked\r\n\r\n{}{last}0\r\n\r\n", chunk.repeat(bytes / 1024))
     };
     let counted = |bytes: usize| format!("Content-Length: {bytes}\r\n\r\n{}", "x".repeat(bytes));
-    // Without a route, without a key, and refused before any route.
+    // Requests without a route, without a key, and refused before routing.
     for (target, host, status) in
         [("/nothing", "a", "404"), ("/api/v1/watchlist", "a", "401"), ("/nothing", "a b", "400")]
     {
@@ -47,7 +47,7 @@ fn a_short_body_that_no_handler_reads_keeps_the_connection() {
             let head = format!("POST {target} HTTP/1.1\r\nHost: {host}\r\n{body}");
             stream.write_all(head.as_bytes()).expect("it listens");
             let again = "GET /api/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-            // Fails where the connection is closed.
+            // The write fails if the connection is closed.
             let _ = stream.write_all(again.as_bytes());
             let answers = String::from_utf8_lossy(&rest(&mut stream)).into_owned();
             assert!(answers.starts_with(&format!("HTTP/1.1 {status} ")), "{target}: {answers}");
@@ -131,7 +131,7 @@ fn a_client_that_does_not_read_is_disconnected() {
         .map(|_| {
             let mut stream = connect(&server);
             stream.set_write_timeout(Some(SECOND / 10)).expect("a timeout can be set");
-            // The server stops reading when it cannot write.
+            // The server stops reading if it cannot write.
             let _ = stream.write_all(asks.as_bytes());
             stream
         })
@@ -185,9 +185,9 @@ fn thousands_of_silent_connections_do_not_slow_others() {
          all ended {took:?} later",
         silent.len()
     ));
-    // Buffers and a task: about 13 KiB each was measured.
+    // Buffers and a task; about 13 KiB each were measured.
     assert!(grown < 32 * silent.len() as u64, "{grown} KiB more");
-    // Neither holds on a machine that runs other tests.
+    // Neither holds on a machine that runs other tests at the same time.
     if runs::full() {
         assert!(took <= 6 * SECOND, "all ended {took:?} later");
         let most = 50 * quiet.max(Duration::from_millis(1));

@@ -106,7 +106,7 @@ fn a_renewed_certificate_is_loaded() {
 }
 
 #[test]
-fn http2_is_spoken_where_both_know_it() {
+fn http2_is_used_if_both_sides_support_it() {
     let site = Site::with_names(std::iter::once("good.com".to_owned()), TODAY);
     let certificate = renew(&site);
     let server = serve(&site, &settings(&site));

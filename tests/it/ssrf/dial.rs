@@ -1,5 +1,5 @@
-//! Checks at dial time: over the service's own client, to names whose answers, and
-//! servers whose replies, would lead it inside.
+//! Checks at dial time, through the service's own client: names that resolve to private networks, and
+//! servers that redirect there.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::common::knot::{Knot, ZONE};
 use crate::common::receiver::{Canary, Receiver, Reply};
 use crate::common::{Site, wait};
 
-/// Another test is done with a port before.
+/// Deadline for another test to release a port.
 const PORT_MAX: Duration = Duration::from_secs(120);
 
 /// Calls as the delivery of a webhook does, with these addresses allowed.
@@ -39,7 +39,7 @@ impl Caller {
         Caller { runtime: runtime.expect("a runtime"), client }
     }
 
-    /// A message to an address that was accepted before, for every address.
+    /// Sends a message to an address as if it had been accepted before.
     fn call(&self, url: &str) -> Result<(), SendError> {
         let url = WebhookUrl::from_stored(url.to_owned());
         let secret = Secret::new("whsec_AAAA".into());
@@ -54,8 +54,8 @@ impl Caller {
     }
 }
 
-/// At every address of this machine, at both ports for the public; that below 1,024 where the
-/// system lets us. Another test may have them: they are waited for.
+/// Starts canaries at every address of this machine, on both public ports; on the one below 1,024 if
+/// the system allows it. Waits for ports that another test uses.
 fn canaries() -> Vec<Canary> {
     let everywhere = |port: u16| {
         let both = Canary::at(&format!("[::]:{port}"));
@@ -76,7 +76,7 @@ fn private_addresses_are_never_dialled() {
     let canaries = canaries();
     let mut knot = Knot::start(RECORDS);
     let caller = Caller::new(knot.address(), &[], None);
-    // Addresses, and names with any answer that leads inside.
+    // Addresses, and names with any record in a private network.
     for host in ["127.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[64:ff9b::7f00:1]", "0.0.0.0"] {
         caller.assert_failure(&format!("https://{host}:8443/"), Failure::Refused);
         caller.assert_failure(&format!("https://{host}/"), Failure::Refused);
@@ -103,7 +103,7 @@ fn private_addresses_are_never_dialled() {
 }
 
 #[test]
-fn a_receiver_leads_nowhere_else() {
+fn a_receiver_redirects_nowhere() {
     let canary = Canary::at("127.0.0.1:0").expect("loopback has free ports");
     let at = canary.address();
     let knot = Knot::start("hook A 127.0.0.1\nboth A 127.0.0.1\nboth A 127.0.0.2\n");
@@ -155,18 +155,18 @@ fn a_receiver_leads_nowhere_else() {
     assert_eq!(receiver.connections(), seen.len());
     let hosts = [format!("{name}:{port}"), format!("127.0.0.1:{port}")];
     assert!(seen.iter().all(|seen| hosts.iter().any(|host| host == seen.header("host"))));
-    // An answer beside the allowed one condemns both.
+    // A public and a private address together: both are refused.
     caller.assert_failure(&format!("https://both.{ZONE}:{port}/"), Failure::Refused);
     // The peer must have a certificate for the name.
     let strict = Caller::new(knot.address(), &allow, None);
     let before = receiver.seen().len();
     strict.assert_failure(&format!("https://{name}:{port}/"), Failure::Tls);
-    assert_eq!(receiver.seen().len(), before, "nothing is said to a stranger");
+    assert_eq!(receiver.seen().len(), before, "nothing is sent without a valid certificate");
     assert_eq!(canary.calls(), 0);
 }
 
-/// The whole way: rules that were taken while their names were public, a list that goes live, and
-/// every variable set that makes other clients go through a proxy.
+/// The whole path: rules that were accepted while their names were public, a list that goes live, and
+/// every variable set that makes other clients use a proxy.
 #[test]
 fn the_server_dials_neither_rebound_names_nor_proxies() {
     let canaries = canaries();
@@ -202,7 +202,7 @@ fn the_server_dials_neither_rebound_names_nor_proxies() {
     knot.replace("rebound A 127.0.0.1\nmixed A 8.8.8.8\nmixed A 127.0.0.1\nstays A 127.0.0.1\n");
     let list = site.write("new.csv", format!("domain,drop_date\nsolar.com,{today}\n"));
     site.ingest(&list, &format!("{today}T00:00:01Z"));
-    assert_eq!(receiver.wait_for(1).len(), 1, "straight to who is allowed");
+    assert_eq!(receiver.wait_for(1).len(), 1, "a direct connection to an allowed receiver");
     for rule in inside {
         let path = format!("/api/v1/alerts/{rule}/deliveries");
         let failed = wait::until_ok(PORT_MAX, || {

@@ -1,6 +1,6 @@
-//! Addresses that are not public, in every notation that some parser reads as them. The ranges are
-//! written down here a second time, from the IANA special-purpose registries and what clouds add:
-//! a slip in the table of the service must not be one of the test.
+//! Addresses that are not public, in every notation that some parser accepts. The ranges are written
+//! down here a second time, from the IANA special-purpose registries and the documentation of clouds,
+//! so that a mistake in the service's table is not repeated in the test.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -59,7 +59,7 @@ pub const DENIED_V6: &[(&str, u32)] = &[
     ("ff00::", 8),
 ];
 
-/// A range as first and last number.
+/// Returns the first and last number of a range.
 fn range(first: u128, bits: u32, width: u32) -> (u128, u128) {
     let rest = width - bits;
     let all = if rest == 128 { u128::MAX } else { (1u128 << rest) - 1 };
@@ -71,7 +71,7 @@ fn within(rng: &mut Rng, (first, last): (u128, u128)) -> u128 {
     first + random % (last - first).saturating_add(1).max(1)
 }
 
-/// First, last and a random address of every range of IPv4.
+/// Returns the first, the last and a random address of every IPv4 range.
 pub fn denied_v4(rng: &mut Rng) -> Vec<Ipv4Addr> {
     let mut addresses = Vec::new();
     for (first, bits) in DENIED_V4 {
@@ -84,7 +84,7 @@ pub fn denied_v4(rng: &mut Rng) -> Vec<Ipv4Addr> {
     addresses
 }
 
-/// First, last and a random address of every range of IPv6.
+/// Returns the first, the last and a random address of every IPv6 range.
 pub fn denied_v6(rng: &mut Rng) -> Vec<Ipv6Addr> {
     let mut addresses = Vec::new();
     for (first, bits) in DENIED_V6 {
@@ -115,7 +115,7 @@ pub fn is_denied_v6(address: Ipv6Addr) -> bool {
     })
 }
 
-/// `address` as a host, in every notation that reads as it.
+/// Returns `address` as a host, in every notation that parses as it.
 pub fn spellings(address: Ipv4Addr) -> Vec<String> {
     let [a, b, c, d] = address.octets();
     let whole = u32::from(address);
@@ -148,7 +148,7 @@ pub fn spellings(address: Ipv4Addr) -> Vec<String> {
     ]
 }
 
-/// IPv6 hosts that embed `address`, or appear to.
+/// Returns IPv6 hosts that embed `address`, or appear to.
 pub fn embeddings(address: Ipv4Addr) -> Vec<String> {
     let [a, b, c, d] = address.octets();
     let (high, low) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
@@ -169,7 +169,7 @@ pub fn embeddings(address: Ipv4Addr) -> Vec<String> {
     ]
 }
 
-/// `address` as a host, in every notation.
+/// Returns `address` as a host, in every notation.
 pub fn spellings_v6(address: Ipv6Addr) -> Vec<String> {
     let words = address.segments();
     let expanded = words.map(|word| format!("{word:04x}")).join(":");

@@ -15,7 +15,7 @@ pub fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Every word in `text` with the prefix of our metrics.
+/// Returns every word in `text` with the prefix of our metrics.
 fn words(text: &str) -> BTreeSet<String> {
     let ends = |c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     let found = text.match_indices("dropdex_").filter_map(|(at, _)| {
@@ -44,7 +44,7 @@ fn told() -> BTreeSet<String> {
 }
 
 #[test]
-fn every_recorded_metric_is_described_and_the_reverse() {
+fn every_recorded_metric_is_described_and_vice_versa() {
     let mut text = String::new();
     source(&here("src"), &mut text);
     let counted: BTreeSet<String> =
@@ -55,7 +55,7 @@ fn every_recorded_metric_is_described_and_the_reverse() {
     assert_eq!(told.difference(&counted).collect::<Vec<_>>(), empty, "never counted");
 }
 
-/// The name of a metric in a query: for a histogram, without the suffixes that a scrape adds.
+/// Returns the name of a metric in a query: for a histogram, without the suffixes that a scrape adds.
 fn base<'a>(word: &'a str, told: &BTreeSet<String>) -> &'a str {
     let parts = ["_bucket", "_sum", "_count"];
     let cut =
@@ -74,10 +74,10 @@ fn dashboard_alerts_and_documentation_name_existing_metrics() {
     {
         let unknown: Vec<String> = words(&read(&here(file)))
             .into_iter()
-            // The prefix alone stands for all of them.
+            // The prefix by itself stands for all metrics.
             .filter(|word| word != "dropdex_" && !told.contains(base(word, &told)))
             .collect();
-        assert!(unknown.is_empty(), "{file} names metrics that are not there: {unknown:?}");
+        assert!(unknown.is_empty(), "{file} names metrics that do not exist: {unknown:?}");
     }
     let documented = words(&read(&here("data/docs/metrics.md")));
     let missing: Vec<_> = told.difference(&documented).collect();

@@ -1,4 +1,4 @@
-//! A log that cannot be written: the server answers, counts the lines that are lost, and ends by itself.
+//! A log that cannot be written: the server serves requests, counts the lost lines, and stops cleanly.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -46,7 +46,7 @@ impl Logging {
         (server, requests, metrics)
     }
 
-    /// Stops the server, which must end with exit code 0.
+    /// Stops the server, which must exit with code 0.
     fn stop(mut self) {
         let sent = Command::new("kill").arg(self.0.id().to_string()).status();
         assert!(sent.is_ok_and(|status| status.success()));
@@ -64,7 +64,7 @@ fn lines_lost(metrics: SocketAddr) -> u64 {
     line.unwrap_or_else(|| panic!("{text}")).parse().expect("a number")
 }
 
-/// Sends requests that are logged, all of which must be answered on one connection.
+/// Sends requests that are logged, all of which must succeed on one connection.
 fn assert_answers(address: SocketAddr) {
     let mut client = Client::new(address);
     for _ in 0..REQUESTS {
@@ -73,7 +73,7 @@ fn assert_answers(address: SocketAddr) {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_ends_nothing() {
+fn a_log_that_cannot_be_written_does_not_stop_the_server() {
     let site = Site::new();
     site.account("owner@example.com", "pro");
     site.ok(&["rebuild"]);
