@@ -14,29 +14,13 @@ use regex::Regex;
 /// The rooms without a `Cargo.toml` of their own, each with the rooms it may import. A room comes after
 /// those it imports.
 const MAY_IMPORT: &[(&str, &str)] = &[
-    // Lists in, corpus and generation out: the commands, the admin socket and the inbox call it.
-    ("intake", "vocab feeds zones corpus index"),
     // Files in, an archive out; knows paths, no content.
     ("backup", "vocab"),
-    // Fetches lists and hands them to the pipeline, as the inbox does.
-    ("sources", "vocab feeds intake outbound"),
-    // Use cases, independent of HTTP statuses and headers.
-    ("service", "vocab query index intake changes accounts telemetry outbound sources"),
     // Checks that users request wait in `service`.
     (
         "workers",
         "vocab query service index intake changes cluster accounts backup telemetry outbound",
     ),
-    // Headers, cookies and statuses, for the API, the pages and the server.
-    ("edge", "vocab index accounts telemetry service"),
-    // Responses contain the signals of a score. The guard checks webhooks when they are added.
-    (
-        "http",
-        "vocab query service edge scorer index intake changes cluster accounts telemetry outbound \
-         sources",
-    ),
-    // Pages show the parts of a score.
-    ("web", "vocab query service edge scorer index intake accounts telemetry outbound sources"),
     // Connections and deadlines: it can refuse requests, but does not know their meaning.
     ("server", "vocab telemetry service edge"),
     // A setting is parsed into what its reader takes.

@@ -8,12 +8,12 @@ use axum::http::{Extensions, HeaderMap};
 use chrono::{DateTime, Utc};
 
 use crate::accounts::{Allowance, Caller, Counter, Person};
-use crate::edge::{origin, session};
 use crate::service::app::App;
 use crate::service::error::ApiError;
 use crate::telemetry::current;
 use crate::vocab::plan::Plan;
 use crate::vocab::scope::Scope;
+use crate::{origin, session};
 
 /// Checks that the caller's plan includes the JSON API and its key has the scope.
 ///

@@ -10,8 +10,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::accounts::{AppendError, WriteError};
-use crate::edge::code::{Code, Retry};
-use crate::edge::rate_limit::rate_limit_headers;
+use crate::code::{Code, Retry};
+use crate::rate_limit::rate_limit_headers;
 use crate::service::error::{ApiError, wait_s};
 use crate::vocab::plan::Plan;
 

@@ -13,11 +13,11 @@ use futures_util::stream;
 use tokio::sync::mpsc::{self, Sender};
 
 use crate::accounts::{Allowance, Caller};
-use crate::edge::allowance::{admit_export, charge_export, exports_left, readmit};
-use crate::edge::csv::{DROP_CSV_BYTES, DROPS_CSV_HEADER, csv_header, push_drop_csv};
-use crate::edge::error::Refusal;
-use crate::edge::extensions::{HeadersOnly, ServerSlot};
-use crate::edge::rate_limit::rate_limit_headers;
+use crate::allowance::{admit_export, charge_export, exports_left, readmit};
+use crate::csv::{DROP_CSV_BYTES, DROPS_CSV_HEADER, csv_header, push_drop_csv};
+use crate::error::Refusal;
+use crate::extensions::{HeadersOnly, ServerSlot};
+use crate::rate_limit::rate_limit_headers;
 use crate::service::account_turns::AccountTurn;
 use crate::service::app::{App, Now};
 use crate::service::error::ApiError;

@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use axum::http::header::HOST;
 use axum::http::request::Parts;
 
-use crate::edge::peer::Client;
+use crate::peer::Client;
 use crate::service::app::App;
 
 /// Host of links if the request has no host.

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use axum::http::header::{CONNECTION, HOST, ORIGIN, REFERER};
 use axum::http::{Extensions, HeaderMap, Version};
 
-use crate::edge::peer::Client;
+use crate::peer::Client;
 use crate::service::app::App;
 
 /// Headers that proxies, load balancers and CDNs add to requests that they forward.

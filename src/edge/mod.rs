@@ -22,3 +22,10 @@ pub mod position;
 pub mod rate_limit;
 pub mod routes;
 pub mod session;
+
+use dropdex_accounts as accounts;
+use dropdex_index as index;
+use dropdex_query as query;
+use dropdex_service as service;
+use dropdex_telemetry as telemetry;
+use dropdex_vocab as vocab;

@@ -5,9 +5,9 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
-use crate::edge::caching::Caching;
-use crate::edge::class::Class;
-use crate::edge::routes::Route;
+use crate::caching::Caching;
+use crate::class::Class;
+use crate::routes::Route;
 use crate::service::app::App;
 use crate::vocab::named::named_enum;
 use crate::vocab::scope::Scope;

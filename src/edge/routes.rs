@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use axum::http::{HeaderMap, Method, Uri};
 
-use crate::edge::caching::Caching;
-use crate::edge::class::{Class, waits};
+use crate::caching::Caching;
+use crate::class::{Class, waits};
 
 /// Attributes of a method of a path.
 #[derive(Clone, Copy, Debug)]

@@ -7,12 +7,12 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::body::JsonBody;
 use crate::edge::error::Refusal;
 use crate::edge::etag;
-use crate::http::body::JsonBody;
-use crate::http::json;
 use crate::index::Index;
 use crate::index::query::appraise::{Appraisal, cost_us};
+use crate::json;
 use crate::scorer::Signals;
 use crate::service::app::App;
 use crate::service::error::{ApiError, required};

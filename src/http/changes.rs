@@ -22,18 +22,17 @@ use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, UserData};
-use crate::changes::{ChangeLog, Entry, ReadError};
 use crate::edge::allowance::{charge_more, readmit};
 use crate::edge::class::{EVENT_STREAM, STREAM_TIME_MAX, wants_stream};
 use crate::edge::csv::push_number;
 use crate::edge::error::Refusal;
 use crate::edge::extensions::ServerSlot;
-use crate::http::json;
-use crate::http::parse;
-use crate::http::rows::push_quoted_day;
 use crate::index::changes::NameTest;
 use crate::index::filter::{AsOf, Filter};
+use crate::json;
+use crate::parse;
 use crate::query::params::{ChangesQuery, Params, sequence};
+use crate::rows::push_quoted_day;
 use crate::service::account_turns::{AccountTurn, OneAtATime};
 use crate::service::app::App;
 use crate::service::app::Now;
@@ -45,6 +44,7 @@ use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 use crate::vocab::limits::STREAMS_PER_ACCOUNT;
 use crate::vocab::scope::Scope;
+use dropdex_changes::{ChangeLog, Entry, ReadError};
 
 /// Time between two signs of life of a stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, Feedback};
+use crate::body::{JsonBody, Patch};
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
-use crate::http::body::{JsonBody, Patch};
-use crate::http::json;
 use crate::index::PipelineDrop;
 use crate::index::query::rows::{PopularityFact, Status};
+use crate::json;
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;

@@ -10,20 +10,20 @@ use axum::response::Response;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::cursor::{self, QueryDigest};
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
-use crate::http::cursor::{self, QueryDigest};
-use crate::http::json;
-use crate::http::json::push_member;
-use crate::http::parse;
-use crate::http::rows::{
-    DROP_JSON_BYTES, DROP_MEMBERS, JsonArray, Member, members, push_day, push_drops,
-    push_json_text, tlds_json,
-};
 use crate::index::DropsPage;
 use crate::index::filter::{DropFilter, Facet};
 use crate::index::query::rows::{DropRow, FacetValue};
+use crate::json;
+use crate::json::push_member;
+use crate::parse;
 use crate::query::params::{Limits, Params};
+use crate::rows::{
+    DROP_JSON_BYTES, DROP_MEMBERS, JsonArray, Member, members, push_day, push_drops,
+    push_json_text, tlds_json,
+};
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;

@@ -11,20 +11,20 @@ use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
 
 use crate::accounts::Claim;
+use crate::cursor::{self, QueryDigest};
+use crate::drops::next_link;
 use crate::edge::csv::{DROPS_CSV_HEADER, cell, csv_header, push_drop_csv, user_cell};
 use crate::edge::error::Refusal;
 use crate::edge::etag;
 use crate::edge::export::{
     Begun, Export, ExportFormat, chunks, csv_response, file_response, no_rows,
 };
-use crate::http::cursor::{self, QueryDigest};
-use crate::http::drops::next_link;
-use crate::http::parse;
-use crate::http::rows::{EXPORT_MEMBERS, members, push_drop, push_drop_columns};
 use crate::index::filter::DropFilter;
 use crate::index::query::rows::DropRow;
+use crate::parse;
 use crate::query::error::BadParameter;
 use crate::query::params::{Limits, Params};
+use crate::rows::{EXPORT_MEMBERS, members, push_drop, push_drop_columns};
 use crate::service::app::App;
 use crate::service::error::ApiError;
 use crate::service::portfolio::ClaimFilter;

@@ -16,15 +16,15 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, Feed, FeedOf, Store, Token, UserData};
+use crate::body::{JsonInteger, PostBody};
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
 use crate::edge::home::Home;
-use crate::http::body::{JsonInteger, PostBody};
-use crate::http::params::path_id;
-use crate::http::response;
 use crate::index::Index;
 use crate::index::filter::{AsOf, DropFilter, RuleQuery, Sort, SortKey, View};
+use crate::params::path_id;
 use crate::query::params::Params;
+use crate::response;
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;

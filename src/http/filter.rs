@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::http::body::JsonInteger;
+use crate::body::JsonInteger;
 use crate::query::conditions::{CONDITIONS, Condition, Kind};
 use crate::query::list;
 use crate::query::stored::{Conditions, Value};

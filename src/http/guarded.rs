@@ -12,8 +12,8 @@ use crate::edge::allowance::{authenticated, check_granted, check_json};
 use crate::edge::error::Refusal;
 use crate::edge::operation::{Access, Operation};
 use crate::edge::rate_limit::rate_limit_headers;
-use crate::http::params::refuse_unknown;
-use crate::http::precondition;
+use crate::params::refuse_unknown;
+use crate::precondition;
 use crate::service::app::{App, Now};
 
 /// The handler of an operation, with the checks around it.

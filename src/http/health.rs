@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use crate::cluster::log::Condition;
 use crate::edge::etag::{self, Tag};
-use crate::http::response::Timestamp;
+use crate::response::Timestamp;
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::sources::state::{TableUse, View};

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, Hid};
+use crate::body::PostBody;
 use crate::edge::error::Refusal;
-use crate::http::body::PostBody;
-use crate::http::response;
-use crate::http::watchlist::parse_names;
 use crate::query::params::{Limits, Params};
+use crate::response;
 use crate::service::app::App;
 use crate::service::error::{ApiError, required};
 use crate::vocab::limits::{HIDDEN_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
 use crate::vocab::name::DomainName;
+use crate::watchlist::parse_names;
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
 

@@ -9,8 +9,8 @@ use utoipa::ToSchema;
 
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
-use crate::http::json;
 use crate::index::query::family::{FamilyName, VariantKind};
+use crate::json;
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;

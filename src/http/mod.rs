@@ -33,6 +33,18 @@ pub mod tlds;
 pub mod unsubscribe;
 pub mod watchlist;
 
+use dropdex_accounts as accounts;
+use dropdex_cluster as cluster;
+use dropdex_edge as edge;
+use dropdex_index as index;
+use dropdex_outbound as outbound;
+use dropdex_query as query;
+use dropdex_scorer as scorer;
+use dropdex_service as service;
+use dropdex_sources as sources;
+use dropdex_telemetry as telemetry;
+use dropdex_vocab as vocab;
+
 use axum::Router;
 
 use crate::edge::operation::{Description, Operation};

@@ -380,7 +380,7 @@ fn add_refusal(responses: &mut BTreeMap<String, Value>, status: u16, description
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::operations::{OPERATIONS, document};
+    use crate::operations::{OPERATIONS, document};
 
     /// Every `$ref` below a value.
     fn references(value: &Value, found: &mut Vec<String>) {

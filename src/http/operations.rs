@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::alerts::watchlist as watch_alerts;
 use crate::edge::class::Class;
 use crate::edge::code::Code;
 use crate::edge::error;
@@ -21,15 +22,10 @@ use crate::edge::operation::{
     Access, Content, Group, Operation, Parameter, ParameterKind, ParameterPlace, ResponseSpec,
     Shape,
 };
-use crate::http::alerts::watchlist as watch_alerts;
-use crate::http::guarded::guarded;
-use crate::http::response::Deleted;
-use crate::http::{
-    alerts, appraise, batch, changes, domain, drops, export, feeds, health, hidden, label, openapi,
-    portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
-};
+use crate::guarded::guarded;
 use crate::index::filter::{Facet, SortKey};
 use crate::query::conditions::{CONDITIONS, Condition, Kind, SHARED};
+use crate::response::Deleted;
 use crate::service::app::App;
 use crate::vocab::change::ChangeKind;
 use crate::vocab::limits::{
@@ -41,6 +37,10 @@ use crate::vocab::limits::{
     TLDS_LIMIT_MAX,
 };
 use crate::vocab::name::NAME_OCTETS_MAX;
+use crate::{
+    alerts, appraise, batch, changes, domain, drops, export, feeds, health, hidden, label, openapi,
+    portfolio, search, searches, suggest, tlds, unsubscribe, watchlist,
+};
 
 const fn json<T: ToSchema>(status: u16, description: &'static str) -> ResponseSpec {
     ResponseSpec { status, description, content: Content::Json(Shape::of::<T>()) }

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Attribution, Caller, Claim, ClaimPatch, NewClaim, UserData};
+use crate::body::{JsonBody, JsonInteger, Money, Patch, PostBody};
 use crate::edge::error::Refusal;
-use crate::http::body::{JsonBody, JsonInteger, Money, Patch, PostBody};
-use crate::http::json;
-use crate::http::params::path_id;
-use crate::http::response::{self, Deleted, Timestamp};
+use crate::json;
+use crate::params::path_id;
 use crate::query::params::{Limits, Page, Params};
+use crate::response::{self, Deleted, Timestamp};
 use crate::service::app::{App, Now};
 use crate::service::error::{ApiError, required};
 use crate::service::portfolio::{ClaimFilter, claims_cost_us};

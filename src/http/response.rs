@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::accounts::{Answered, Receipt};
-use crate::http::json::json_response;
+use crate::json::json_response;
 use crate::service::receipt::added_id;
 use crate::vocab::time::UnixMs;
 

@@ -8,14 +8,14 @@ use utoipa::ToSchema;
 
 use crate::edge::error::Refusal;
 use crate::edge::etag::Tag;
-use crate::http::json;
-use crate::http::json::push_member;
-use crate::http::parse;
-use crate::http::rows::{SEARCH_JSON_BYTES, push_json_text, push_search_results};
 use crate::index::SearchPage;
 use crate::index::filter::SearchFilter;
 use crate::index::query::rows::SearchRow;
+use crate::json;
+use crate::json::push_member;
+use crate::parse;
 use crate::query::params::Params;
+use crate::rows::{SEARCH_JSON_BYTES, push_json_text, push_search_results};
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::work;

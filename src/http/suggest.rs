@@ -6,9 +6,9 @@ use utoipa::ToSchema;
 
 use crate::edge::error::Refusal;
 use crate::edge::etag;
-use crate::http::json;
-use crate::http::rows::{JsonArray, push_json_text};
+use crate::json;
 use crate::query::params::Params;
+use crate::rows::{JsonArray, push_json_text};
 use crate::service::app::App;
 
 /// Bytes to reserve for a name.

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use crate::edge::error::Refusal;
 use crate::edge::etag;
-use crate::http::json;
+use crate::json;
 use crate::query::params::Params;
 use crate::query::text::Substring;
 use crate::scorer::Scorer;

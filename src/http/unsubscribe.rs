@@ -8,8 +8,8 @@ use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, R
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 
+use crate::body::read_bytes;
 use crate::edge::error::Refusal;
-use crate::http::body::read_bytes;
 use crate::service::app::App;
 use crate::vocab::ids::UnsubscribeToken;
 use crate::vocab::time::UnixMs;

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, Channel, Outcome, Tags, WatchPatch, WriteError};
+use crate::alerts::watchlist::{EntryAlertsRequest, EntryAlertsResponse};
+use crate::body::{JsonBody, Money, Object, Patch, PostBody};
 use crate::edge::error::Refusal;
-use crate::http::alerts::watchlist::{EntryAlertsRequest, EntryAlertsResponse};
-use crate::http::body::{JsonBody, Money, Object, Patch, PostBody};
-use crate::http::json;
-use crate::http::response::{self, Timestamp};
+use crate::json;
 use crate::query::params::{Limits, Params};
+use crate::response::{self, Timestamp};
 use crate::service::app::{App, Now};
 use crate::service::error::{ApiError, required};
 use crate::service::watchlist::{

@@ -3,7 +3,7 @@
 use crate::corpus::batch::Batch;
 use crate::corpus::{Corpus, CorpusError};
 use crate::index::storage::space::Space;
-use crate::intake::request::Site;
+use crate::request::Site;
 
 /// Number of newest lists that keep their own batches, because an operator may want to remove them.
 const LISTS_APART: usize = 8;

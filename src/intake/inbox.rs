@@ -22,11 +22,11 @@ use metrics::{Counter, counter};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::feeds;
-use crate::intake::open_files::OpenFiles;
-use crate::intake::outcome::{ListOutcome, Outcome};
-use crate::intake::queue::{Queue, QueueError};
-use crate::intake::request::{Ingest, Lists, Rebuild, Task};
-use crate::intake::run::FileVersion;
+use crate::open_files::OpenFiles;
+use crate::outcome::{ListOutcome, Outcome};
+use crate::queue::{Queue, QueueError};
+use crate::request::{Ingest, Lists, Rebuild, Task};
+use crate::run::FileVersion;
 use crate::vocab::clock::Clock;
 use crate::vocab::new_file;
 

@@ -37,7 +37,7 @@ pub fn decode<T: DeserializeOwned>(line: &[u8]) -> anyhow::Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::intake::outcome::Outcome;
+    use crate::outcome::Outcome;
 
     #[test]
     fn a_message_of_another_version_is_rejected() {

@@ -21,3 +21,9 @@ pub mod request;
 pub mod run;
 pub mod tables;
 pub mod worker;
+
+use dropdex_corpus as corpus;
+use dropdex_feeds as feeds;
+use dropdex_index as index;
+use dropdex_vocab as vocab;
+use dropdex_zones as zones;

@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, TimeDelta, Utc};
 use tokio::sync::{Mutex, Notify, oneshot, watch};
 
-use crate::intake::message;
-use crate::intake::outcome::{Outcome, Step};
-use crate::intake::request::{Rebuild, Request, Site, Task};
-use crate::intake::run::{self, IndexState};
-use crate::intake::worker;
+use crate::message;
+use crate::outcome::{Outcome, Step};
+use crate::request::{Rebuild, Request, Site, Task};
+use crate::run::{self, IndexState};
+use crate::worker;
 
 /// Pauses before retrying a failed rebuild; the last one repeats. Memory or disk space may become
 /// available meanwhile.

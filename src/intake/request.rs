@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::feeds::Format;
 use crate::index::generation::build::BuildSettings;
 use crate::index::generation::memory::MemoryBound;
-use crate::intake::tables::TableFile;
+use crate::tables::TableFile;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
 use crate::vocab::origin::Origin;

@@ -2,7 +2,7 @@
 //!
 //! The server starts its own executable with the internal subcommand [`SUBCOMMAND`] and writes one
 //! line with a [`Request`] to its standard input. The worker writes one line with an [`Outcome`] to
-//! its standard output ([`crate::intake::message`]). Log lines of the worker go to the server's standard
+//! its standard output ([`crate::message`]). Log lines of the worker go to the server's standard
 //! error. Exit code and log text carry no meaning.
 //!
 //! The server keeps the worker's standard input open as long as it wants the outcome. When the pipe
@@ -20,11 +20,11 @@ use rustix::process::{
     Resource, Rlimit, Signal, getpid, getrlimit, kill_process, setpriority_process, setrlimit,
 };
 
-use crate::intake::message::{decode, encode};
-use crate::intake::outcome::Outcome;
-use crate::intake::request::{Request, WorkerMemory};
-use crate::intake::run::run;
-use crate::intake::tables::TableFile;
+use crate::message::{decode, encode};
+use crate::outcome::Outcome;
+use crate::request::{Request, WorkerMemory};
+use crate::run::run;
+use crate::tables::TableFile;
 
 /// The internal subcommand, hidden from `--help`.
 pub const SUBCOMMAND: &str = "intake-worker";

@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 
+use crate::account_turns::AccountTurns;
 use crate::accounts::Store;
 use crate::changes::ChangeLog;
+use crate::checks::Checks;
+use crate::feed_limits::FeedLimits;
 use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
 use crate::intake::inbox::InboxStatus;
 use crate::intake::queue::JobStatus;
 use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::guard::Guard;
-use crate::service::account_turns::AccountTurns;
-use crate::service::checks::Checks;
-use crate::service::feed_limits::FeedLimits;
-use crate::service::site::Site;
+use crate::site::Site;
 use crate::sources::worker::SourcesStatus;
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;

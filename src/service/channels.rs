@@ -3,10 +3,10 @@
 use futures_util::future::join_all;
 
 use crate::accounts::Channel;
+use crate::app::{App, ConfiguredChannels};
+use crate::error::ApiError;
 use crate::outbound::chat::{self, Sent};
 use crate::outbound::guard::{Guard, GuardError};
-use crate::service::app::{App, ConfiguredChannels};
-use crate::service::error::ApiError;
 use crate::vocab::chat::Chat;
 use crate::vocab::secret::Secret;
 use crate::vocab::url::{HostRules, WebhookUrl};

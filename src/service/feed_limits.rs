@@ -8,9 +8,9 @@ use std::time::Duration;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
+use crate::account_turns::{AccountTurn, AccountTurns};
 use crate::accounts::TokenDigest;
-use crate::service::account_turns::{AccountTurn, AccountTurns};
-use crate::service::error::ApiError;
+use crate::error::ApiError;
 use crate::vocab::ids::AccountId;
 
 /// Requests to a feed that may come at once. Feed readers and calendars poll every 15 minutes or

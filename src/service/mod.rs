@@ -15,3 +15,13 @@ pub mod site;
 pub mod watch_alerts;
 pub mod watchlist;
 pub mod work;
+
+use dropdex_accounts as accounts;
+use dropdex_changes as changes;
+use dropdex_index as index;
+use dropdex_intake as intake;
+use dropdex_outbound as outbound;
+use dropdex_query as query;
+use dropdex_sources as sources;
+use dropdex_telemetry as telemetry;
+use dropdex_vocab as vocab;

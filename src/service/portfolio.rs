@@ -1,14 +1,14 @@
 //! Filtered claims of a portfolio.
 
 use crate::accounts::{Claim, UserData};
+use crate::error::ApiError;
 use crate::query::params::{Limits, Page, Params};
-use crate::service::error::ApiError;
-use crate::service::work;
 use crate::vocab::budget;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::limits::CLAIMS_OFFSET_MAX;
 use crate::vocab::time::UnixMs;
+use crate::work;
 
 /// Approximate cost of serialising one claim, in microseconds.
 const CLAIM_US: usize = 2;

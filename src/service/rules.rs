@@ -6,18 +6,18 @@ use crate::accounts::{
     Caller, ChangedRule, Channel, Delivery, Draft, MatchedName, NewRule, Post, Rule, RulePatch,
     UserData,
 };
+use crate::app::{App, Now};
+use crate::channels;
+use crate::error::ApiError;
 use crate::index::Index;
 use crate::index::filter::AsOf;
 use crate::index::rules::preview::Preview;
 use crate::query::stored::Conditions;
-use crate::service::app::{App, Now};
-use crate::service::channels;
-use crate::service::error::ApiError;
-use crate::service::work;
 use crate::vocab::day::Day;
 use crate::vocab::ids::RuleId;
 use crate::vocab::name::DomainName;
 use crate::vocab::url::HostRules;
+use crate::work;
 
 /// Adds an active rule. `parse` reads it, given the account's data, the allowed webhook hosts, and
 /// today. `compiles` states whether `parse` compiles a regular expression.

@@ -3,15 +3,15 @@
 use utoipa::ToSchema;
 
 use crate::accounts::{Caller, Draft, NewSearch, Post, SavedSearch};
+use crate::app::{App, Now};
+use crate::error::ApiError;
 use crate::index::Index;
 use crate::index::filter::{AsOf, SortKey};
 use crate::query::stored::Conditions;
-use crate::service::app::{App, Now};
-use crate::service::error::ApiError;
-use crate::service::work;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::named::{named_enum, parse_named};
+use crate::work;
 
 named_enum! {
     /// Direction of an order.

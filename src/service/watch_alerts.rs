@@ -3,9 +3,9 @@
 use crate::accounts::{
     Caller, Channel, EntryAlerts, NewWatchAlerts, Quiet, WatchAlerts, WebhookSecret,
 };
-use crate::service::app::{App, Now};
-use crate::service::channels::{self, SentChannel, channel_types};
-use crate::service::error::{ApiError, required};
+use crate::app::{App, Now};
+use crate::channels::{self, SentChannel, channel_types};
+use crate::error::{ApiError, required};
 use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::time::UnixMs;
 use crate::vocab::zone::{Hour, Zone};

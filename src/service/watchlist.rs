@@ -10,12 +10,11 @@ use crate::accounts::{
     Caller, Channel, Draft, EntryAlerts, Outcome, Post, Store, UserData, Watch, WatchDetails,
     WatchEntry, WatchPatch, WriteError,
 };
+use crate::app::{App, Now};
+use crate::error::ApiError;
 use crate::index::filter::AsOf;
 use crate::index::{Index, NameFacts};
 use crate::query::params::{Limits, Page, Params};
-use crate::service::app::{App, Now};
-use crate::service::error::ApiError;
-use crate::service::work;
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -27,6 +26,7 @@ use crate::vocab::rdap::Bootstrap;
 use crate::vocab::stage::Stage;
 use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
+use crate::work;
 
 /// Approximate cost of looking up one name, in microseconds.
 pub const LOOKUP_US: usize = 1;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{getpriority_process, setpriority_process};
 
-use crate::service::error::ApiError;
+use crate::error::ApiError;
 use crate::telemetry::current::{self, Current};
 use crate::vocab::budget::{Budget, QUERY_TIME_MAX, Spent};
 use crate::vocab::ids::AccountId;

@@ -18,9 +18,9 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::sources::fetch::{Ask, FetchError, Fetcher};
-use crate::sources::settings::{Source, shown, zone_of};
-use crate::sources::state::{self, Approval};
+use crate::fetch::{Ask, FetchError, Fetcher};
+use crate::settings::{Source, shown, zone_of};
+use crate::state::{self, Approval};
 use crate::vocab::secret::Secret;
 
 pub(super) const TOKEN: &str = "token.json";
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn links_are_sorted_out_one_to_a_zone() {
-        let mut source = Source::from(crate::sources::presets::find("czds").expect("a preset"));
+        let mut source = Source::from(crate::presets::find("czds").expect("a preset"));
         source.name = "czds".to_owned();
         let base = "https://czds-download-api.icann.org/czds/downloads";
         let listed = serde_json::json!([

@@ -14,3 +14,8 @@ pub mod schedule;
 pub mod settings;
 pub mod state;
 pub mod worker;
+
+use dropdex_feeds as feeds;
+use dropdex_intake as intake;
+use dropdex_outbound as outbound;
+use dropdex_vocab as vocab;

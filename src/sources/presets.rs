@@ -2,7 +2,7 @@
 //! (`data/docs/sources.md`).
 
 use crate::feeds::Format;
-use crate::sources::schedule::Schedule;
+use crate::schedule::Schedule;
 use crate::vocab::tables::Table;
 
 /// Class of a source, which determines how it is enabled.
@@ -51,7 +51,7 @@ pub enum Flow {
     Pages,
     /// The URL gives a name server and a zone to transfer (AXFR): `axfr://zone.internet.ee/ee`.
     Transfer,
-    /// After log-in, the URL returns a list of links to zone files ([`crate::sources::czds`]).
+    /// After log-in, the URL returns a list of links to zone files ([`crate::czds`]).
     Czds,
 }
 
@@ -61,7 +61,7 @@ pub struct Preset {
     pub name: &'static str,
     pub about: &'static str,
     pub class: Class,
-    /// URLs, which may contain placeholders for the day ([`crate::sources::settings::Address`]).
+    /// URLs, which may contain placeholders for the day ([`crate::settings::Address`]).
     pub urls: &'static [&'static str],
     /// First and last day of dated URLs, relative to today.
     pub days: (i32, i32),

@@ -11,18 +11,18 @@ use tokio::task::JoinSet;
 use url::Url;
 
 use crate::feeds::{Feed, FeedError, FeedProblem, Format, ReadOptions, Row};
+use crate::fetch::{CZDS_LANES, Download, FetchError, Fetched, Fetcher};
 use crate::intake::outcome::{ListOutcome, ListReport, Outcome, one_line};
 use crate::intake::queue::Queue;
 use crate::intake::request::{Ingest, Lists, Task};
 use crate::intake::tables::{KeepError, TablesFolder};
-use crate::sources::fetch::{CZDS_LANES, Download, FetchError, Fetched, Fetcher};
-use crate::sources::presets::Flow;
-use crate::sources::settings::{Source, shown, zone_of};
-use crate::sources::state::{Folder, Known, Retry, State};
-use crate::sources::{czds, fetch, state};
+use crate::presets::Flow;
+use crate::settings::{Source, shown, zone_of};
+use crate::state::{Folder, Known, Retry, State};
 use crate::vocab::clock::Clock;
 use crate::vocab::new_file;
 use crate::vocab::tables::{Published, Table};
+use crate::{czds, fetch, state};
 
 /// Files in the folder of a source that persist between runs.
 const KEPT: [&str; 3] = [state::STATE, state::LOCK, czds::TOKEN];

@@ -12,8 +12,8 @@ use url::Url;
 
 use crate::feeds::Format;
 use crate::outbound::settings::SecretSource;
-use crate::sources::presets::{CZDS_LOGIN_URL, Class, Flow, Packing, Preset, Terms};
-use crate::sources::schedule::Schedule;
+use crate::presets::{CZDS_LOGIN_URL, Class, Flow, Packing, Preset, Terms};
+use crate::schedule::Schedule;
 use crate::vocab::day::Day;
 use crate::vocab::net::AllowList;
 use crate::vocab::origin::Origin;

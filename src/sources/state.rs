@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::sources::settings::{Settings, Source};
+use crate::settings::{Settings, Source};
 use crate::vocab::named::named_enum;
 use crate::vocab::new_file;
 use crate::vocab::tables;
@@ -534,7 +534,7 @@ pub(super) fn write(folder: &Path, name: &str, value: &impl Serialize) -> anyhow
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::presets;
+    use crate::presets;
 
     #[test]
     fn parts_of_two_versions_are_told_apart() {

@@ -13,9 +13,9 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::intake::queue::Queue;
 use crate::intake::request::{Rebuild, Task};
-use crate::sources::run::{Report, RunOutcome, Runner, runs_total};
-use crate::sources::settings::{Settings, Source};
-use crate::sources::state::View;
+use crate::run::{Report, RunOutcome, Runner, runs_total};
+use crate::settings::{Settings, Source};
+use crate::state::View;
 use crate::vocab::clock::Clock;
 
 /// Interval between checks for due sources.

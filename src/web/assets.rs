@@ -11,15 +11,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use rust_embed::Embed;
 
+use crate::Web;
 use crate::edge::caching::Caching;
 use crate::edge::class::Class;
 use crate::edge::error::Refusal;
 use crate::edge::routes::Route;
 use crate::service::error::ApiError;
-use crate::web::Web;
 
 #[derive(Embed)]
-#[folder = "src/web/assets"]
+#[folder = "assets"]
 struct Files;
 
 /// Hex digits of the content hash in a path.

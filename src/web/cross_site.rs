@@ -7,8 +7,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::edge::origin;
+use crate::error::PageError;
 use crate::service::error::ApiError;
-use crate::web::error::PageError;
 
 /// Responds 403 to a POST from another site.
 pub async fn refuse(request: Request, next: Next) -> Response {

@@ -4,9 +4,9 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::html;
 
+use crate::components::query;
 use crate::edge::error::Refusal;
-use crate::web::components::query;
-use crate::web::layout::Page;
+use crate::layout::Page;
 
 /// Reason why a page cannot be shown.
 pub enum PageError {

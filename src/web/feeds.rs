@@ -8,17 +8,17 @@ use axum::response::Redirect;
 use axum::routing::{get, post};
 use maud::{Markup, html};
 
+use crate::Web;
+use crate::account::WITH_TABLES;
 use crate::accounts::{FeedOf, WriteError};
 use crate::edge::home::Home;
+use crate::error::PageError;
+use crate::layout::{NavItem, Page};
+use crate::logged_in::LoggedIn;
+use crate::notice::{self, Notice};
+use crate::owned::path_param;
 use crate::service::error::ApiError;
 use crate::vocab::ids::{RuleId, SearchId};
-use crate::web::Web;
-use crate::web::account::WITH_TABLES;
-use crate::web::error::PageError;
-use crate::web::layout::{NavItem, Page};
-use crate::web::logged_in::LoggedIn;
-use crate::web::notice::{self, Notice};
-use crate::web::owned::path_param;
 
 const WATCHLIST: &str = "/watchlist/feed";
 const REVOKED: Notice = Notice::new("revoked", "Revoked. The old addresses no longer work.");

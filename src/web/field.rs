@@ -7,8 +7,8 @@ use maud::{Markup, html};
 
 use crate::accounts::WriteError;
 use crate::edge::error::Refusal;
+use crate::error::sentence;
 use crate::service::error::ApiError;
-use crate::web::error::sentence;
 
 /// Shown if an idempotency key is reused with other values.
 const RESUBMITTED: &str =

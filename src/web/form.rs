@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::edge::body::read_bytes_up_to;
+use crate::error::PageError;
 use crate::service::error::ApiError;
 use crate::vocab::limits::{FORM_BYTES_MAX, LARGE_FORM_BYTES_MAX};
-use crate::web::error::PageError;
 
 /// Extractor of a form (`application/x-www-form-urlencoded`) of at most `BYTES_MAX`.
 pub struct Form<T, const BYTES_MAX: usize = FORM_BYTES_MAX>(pub T);

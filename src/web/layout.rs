@@ -7,8 +7,8 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::web::assets;
-use crate::web::viewer::Viewer;
+use crate::assets;
+use crate::viewer::Viewer;
 
 /// Content security policy: only scripts, styles and images of this server load, and no other site
 /// may frame a page.

@@ -5,10 +5,10 @@ use std::ops::Deref;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
+use crate::Web;
 use crate::accounts::Person;
-use crate::web::Web;
-use crate::web::error::PageError;
-use crate::web::viewer::Viewer;
+use crate::error::PageError;
+use crate::viewer::Viewer;
 
 /// Extractor of a visitor with a valid session. Others are redirected to the login page and back.
 /// Derefs to the account.

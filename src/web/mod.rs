@@ -36,6 +36,18 @@ mod throttle;
 mod viewer;
 pub mod watchlist;
 
+use dropdex_accounts as accounts;
+use dropdex_edge as edge;
+use dropdex_index as index;
+use dropdex_intake as intake;
+use dropdex_outbound as outbound;
+use dropdex_query as query;
+use dropdex_scorer as scorer;
+use dropdex_service as service;
+use dropdex_sources as sources;
+use dropdex_telemetry as telemetry;
+use dropdex_vocab as vocab;
+
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -52,12 +64,12 @@ use crate::edge::class::Class;
 use crate::edge::error::Refusal;
 use crate::edge::operation::Description;
 use crate::edge::routes::Route;
+use crate::error::PageError;
 use crate::outbound::email::Mailer;
 use crate::service::app::App;
 use crate::service::error::ApiError;
-use crate::web::error::PageError;
-pub use crate::web::settings::WebSettings;
-use crate::web::throttle::Throttle;
+pub use crate::settings::WebSettings;
+use crate::throttle::Throttle;
 
 /// State shared by all page handlers.
 #[derive(Clone)]
@@ -167,7 +179,7 @@ mod tests {
     use super::*;
     use crate::edge::operation::Access;
     use crate::edge::routes::Routes;
-    use crate::http;
+    use dropdex_http as http;
 
     fn of(method: Method, path: &str) -> (Class, Caching) {
         let routes = Routes::new(http::routes().chain(routes()));

@@ -4,7 +4,7 @@
 use axum::response::Redirect;
 use maud::{Markup, html};
 
-use crate::web::form::Fields;
+use crate::form::Fields;
 
 /// A message at the top of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,16 +6,16 @@ use axum::http::request::Parts;
 use maud::{Markup, html};
 
 use crate::accounts::{Idempotency, IdempotencyKey, Post};
+use crate::components::grouped;
+use crate::error::PageError;
+use crate::form::Fields;
+use crate::layout::{NavItem, Page};
+use crate::logged_in::LoggedIn;
 use crate::query::params::{Limits, Page as Rows};
 use crate::service::app::Now;
 use crate::service::error::ApiError;
 use crate::vocab::plan::Plan;
 use crate::vocab::time::UnixMs;
-use crate::web::components::grouped;
-use crate::web::error::PageError;
-use crate::web::form::Fields;
-use crate::web::layout::{NavItem, Page};
-use crate::web::logged_in::LoggedIn;
 
 /// Rows per page.
 pub const ROWS: u32 = 100;

@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
+use crate::Web;
 use crate::edge::peer::{self, Client};
-use crate::web::Web;
 
 /// An IPv4 address, or the /64 of an IPv6 address, the smallest block that a provider assigns to a
 /// customer (RFC 6177).

@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 
+use crate::links::Links;
 use crate::service::site::CookieKind;
 use crate::vocab::plan::Plan;
 use crate::vocab::url::BaseUrl;
-use crate::web::links::Links;
 
 /// Settings of the pages.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

@@ -13,24 +13,24 @@ use axum::routing::get;
 use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
 
+use crate::Web;
 use crate::accounts::Queues;
+use crate::components::{counted, grouped, panel};
 use crate::edge::local::{Local, judge};
+use crate::error::PageError;
 use crate::index::Index;
 use crate::index::filter::View as DropView;
 use crate::intake::inbox::InboxCounts;
+use crate::layout::Page;
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
 use crate::service::work;
 use crate::sources::state::{Standing, View};
+use crate::viewer::Viewer;
 use crate::vocab::day::Day;
 use crate::vocab::limits::STALE_AFTER_HOURS;
 use crate::vocab::time::UnixMs;
-use crate::web::Web;
-use crate::web::components::{counted, grouped, panel};
-use crate::web::error::PageError;
-use crate::web::layout::Page;
-use crate::web::viewer::Viewer;
 
 /// Number of latest lists shown.
 const LISTS_SHOWN: usize = 30;

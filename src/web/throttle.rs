@@ -15,7 +15,7 @@ use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 
 use crate::accounts::{Attempt, Email};
-use crate::web::peer::Peer;
+use crate::peer::Peer;
 
 /// Attempts per network for all accounts. Enough for an office behind one address to log in at nine
 /// o'clock.

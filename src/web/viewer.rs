@@ -1,15 +1,15 @@
 //! The person that a page is rendered for. Handlers that require an account take a
-//! [`LoggedIn`](crate::web::logged_in::LoggedIn) instead.
+//! [`LoggedIn`](crate::logged_in::LoggedIn) instead.
 
 use std::convert::Infallible;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
+use crate::Web;
 use crate::accounts::Person;
 use crate::edge::session;
 use crate::service::app::Now;
-use crate::web::Web;
 
 /// A visitor, logged in or not, with the time of the request. The clock is read once per request.
 #[derive(Clone)]

@@ -12,10 +12,10 @@ use super::ChannelResponse;
 use crate::accounts::{
     Caller, Delivery, DeliveryStatus, MessageKind, Post, Problem, Receipt, StatusClass, UserData,
 };
+use crate::body::BarePost;
 use crate::edge::error::Refusal;
-use crate::http::body::BarePost;
-use crate::http::params::path_id;
-use crate::http::response::{self, Timestamp};
+use crate::params::path_id;
+use crate::response::{self, Timestamp};
 use crate::service::app::{App, Now};
 use crate::service::error::ApiError;
 use crate::service::rules;

@@ -20,14 +20,14 @@ use crate::accounts::{
     Caller, ChangedRule, Channel, NewRule, OffReason, Rule, RulePatch, SwitchedOff, UserData,
     WebhookSecret,
 };
+use crate::body::{JsonBody, JsonInteger, Object, Patch, PostBody};
 use crate::edge::error::Refusal;
-use crate::http::body::{JsonBody, JsonInteger, Object, Patch, PostBody};
-use crate::http::filter::{FilterRequest, FilterResponse};
-use crate::http::json;
-use crate::http::params::path_id;
-use crate::http::response::{self, Deleted, Timestamp};
+use crate::filter::{FilterRequest, FilterResponse};
+use crate::json;
+use crate::params::path_id;
 use crate::query::params::{Limits, Params};
 use crate::query::stored::Conditions;
+use crate::response::{self, Deleted, Timestamp};
 use crate::service::app::App;
 use crate::service::channels::{self, SentChannel, channel_types};
 use crate::service::error::{ApiError, required};

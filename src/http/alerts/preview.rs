@@ -8,13 +8,13 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::{PreviewRequest, preview_filter};
+use crate::body::PostBody;
 use crate::edge::error::Refusal;
-use crate::http::body::PostBody;
-use crate::http::filter::FilterRequest;
-use crate::http::json;
-use crate::http::rows::{DROP_JSON_BYTES, push_samples};
+use crate::filter::FilterRequest;
 use crate::index::query::rows::DropRow;
 use crate::index::rules::preview::Preview;
+use crate::json;
+use crate::rows::{DROP_JSON_BYTES, push_samples};
 use crate::service::app::App;
 use crate::service::app::Now;
 use crate::service::error::ApiError;

@@ -7,8 +7,8 @@ use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
 use crate::edge::operation::{Operation, Parameter, ParameterPlace};
-use crate::http::mcp::{ROWS_DEFAULT, ROWS_MAX, default_fields};
-use crate::http::operations::document;
+use crate::mcp::{ROWS_DEFAULT, ROWS_MAX, default_fields};
+use crate::operations::document;
 
 /// Schema of the arguments of a tool.
 pub fn arguments(operation: &Operation) -> Arc<JsonObject> {

@@ -6,8 +6,18 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
+use crate::Web;
+use crate::account::plan::word;
+use crate::account::{Tab, profile_of, tab_page};
 use crate::accounts::{ApiKey, Key, NewKey, Profile, Replaced, WriteError};
+use crate::components::Column::{Hidden, Text};
+use crate::components::{date, grouped, table};
 use crate::edge::home::Home;
+use crate::error::PageError;
+use crate::field::{Field, Input};
+use crate::form::{Fields, Form};
+use crate::logged_in::LoggedIn;
+use crate::notice::{self, Notice};
 use crate::service::error::ApiError;
 use crate::telemetry::security::{self, SecurityEvent};
 use crate::vocab::day::Day;
@@ -16,16 +26,6 @@ use crate::vocab::limits::RULE_NAME_CHARS_MAX;
 use crate::vocab::plan::Plan;
 use crate::vocab::scope::{Scope, Scopes};
 use crate::vocab::time::UnixMs;
-use crate::web::Web;
-use crate::web::account::plan::word;
-use crate::web::account::{Tab, profile_of, tab_page};
-use crate::web::components::Column::{Hidden, Text};
-use crate::web::components::{date, grouped, table};
-use crate::web::error::PageError;
-use crate::web::field::{Field, Input};
-use crate::web::form::{Fields, Form};
-use crate::web::logged_in::LoggedIn;
-use crate::web::notice::{self, Notice};
 
 /// Request in the code examples, which has results on any day.
 const EXAMPLE: &str = "/api/v1/drops?tld=com&max_len=8&limit=5";

@@ -7,21 +7,21 @@ use axum_extra::extract::CookieJar;
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use crate::Web;
+use crate::account::{SIGNED_UP, SignUps, form_page, mail, too_many, wait_text};
 use crate::accounts::{Email, SessionLife, Token};
+use crate::components::query;
 use crate::edge::session;
+use crate::error::PageError;
+use crate::field::Field;
+use crate::form::{Fields, Form};
+use crate::next::local_path;
+use crate::notice::{self, Notice};
+use crate::peer::Peer;
 use crate::service::error::ApiError;
 use crate::telemetry::security::{self, SecurityEvent};
+use crate::viewer::Viewer;
 use crate::vocab::secret::Secret;
-use crate::web::Web;
-use crate::web::account::{SIGNED_UP, SignUps, form_page, mail, too_many, wait_text};
-use crate::web::components::query;
-use crate::web::error::PageError;
-use crate::web::field::Field;
-use crate::web::form::{Fields, Form};
-use crate::web::next::local_path;
-use crate::web::notice::{self, Notice};
-use crate::web::peer::Peer;
-use crate::web::viewer::Viewer;
 
 /// The same message for a wrong password, an unknown address and a disabled account, so that it
 /// reveals nothing.

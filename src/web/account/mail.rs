@@ -7,12 +7,12 @@ use chrono::{DateTime, Utc};
 use maud::html;
 use tokio::time::timeout;
 
+use crate::Web;
+use crate::account::mailed_links::{INVITE_AGE_MAX, Purpose, RESET_AGE_MAX};
 use crate::accounts::{Email, LINK_AGE_MAX, Person, Token, VerificationLink};
+use crate::error::PageError;
 use crate::outbound::SendError;
 use crate::outbound::email::Mail;
-use crate::web::Web;
-use crate::web::account::mailed_links::{INVITE_AGE_MAX, Purpose, RESET_AGE_MAX};
-use crate::web::error::PageError;
 
 /// Maximum time a page waits for the mail server. A slower delivery continues in the background.
 const WAIT_MAX: Duration = Duration::from_secs(5);

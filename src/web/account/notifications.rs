@@ -6,18 +6,18 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
+use crate::Web;
+use crate::account::mail::{self, Sent};
+use crate::account::verify::VERIFIED;
+use crate::account::{Tab, profile_of, tab_page};
 use crate::accounts::{Profile, WriteError};
+use crate::error::PageError;
+use crate::field::{Field, Input};
+use crate::form::{Fields, Form};
+use crate::logged_in::LoggedIn;
+use crate::notice::{self, Notice};
 use crate::service::app::ConfiguredChannels;
 use crate::vocab::plan::Plan;
-use crate::web::Web;
-use crate::web::account::mail::{self, Sent};
-use crate::web::account::verify::VERIFIED;
-use crate::web::account::{Tab, profile_of, tab_page};
-use crate::web::error::PageError;
-use crate::web::field::{Field, Input};
-use crate::web::form::{Fields, Form};
-use crate::web::logged_in::LoggedIn;
-use crate::web::notice::{self, Notice};
 
 const SENT: Notice = Notice::new(
     "sent",

@@ -4,14 +4,14 @@ use axum::extract::State;
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
+use crate::Web;
+use crate::account::{Tab, profile_of, tab_page};
 use crate::accounts::Profile;
+use crate::components::grouped;
+use crate::error::PageError;
+use crate::logged_in::LoggedIn;
 use crate::vocab::limits::{CLAIMS_MAX, WATCHES_MAX};
 use crate::vocab::plan::{Plan, PlanLimits, Plans};
-use crate::web::Web;
-use crate::web::account::{Tab, profile_of, tab_page};
-use crate::web::components::grouped;
-use crate::web::error::PageError;
-use crate::web::logged_in::LoggedIn;
 
 const NOT_INCLUDED: &str = "Not included in your plan";
 

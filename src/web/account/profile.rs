@@ -6,19 +6,19 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use crate::Web;
+use crate::account::login::begin;
+use crate::account::plan::word;
+use crate::account::{Tab, profile_of, tab_page, too_many, wait_text};
 use crate::accounts::{Attempt, Password, PasswordChange, Profile, SessionLife, TokenDigest};
+use crate::error::{PageError, sentence};
+use crate::field::Field;
+use crate::form::Form;
+use crate::logged_in::LoggedIn;
+use crate::notice::{self, Notice};
+use crate::peer::Peer;
 use crate::telemetry::security::{self, SecurityEvent};
 use crate::vocab::secret::Secret;
-use crate::web::Web;
-use crate::web::account::login::begin;
-use crate::web::account::plan::word;
-use crate::web::account::{Tab, profile_of, tab_page, too_many, wait_text};
-use crate::web::error::{PageError, sentence};
-use crate::web::field::Field;
-use crate::web::form::Form;
-use crate::web::logged_in::LoggedIn;
-use crate::web::notice::{self, Notice};
-use crate::web::peer::Peer;
 
 const CHANGED: Notice =
     Notice::new("password", "Password changed. All other sessions were logged out.");

@@ -8,18 +8,18 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
+use crate::Web;
+use crate::account::login::{Credentials, begin};
+use crate::account::mailed_links::Purpose;
+use crate::account::{form_page, mail, too_many, wait_text};
 use crate::accounts::{Email, Password, PasswordSeal, SessionLife};
+use crate::error::{PageError, sentence};
+use crate::field::Field;
+use crate::form::Form;
+use crate::notice::{self, Notice};
+use crate::peer::Peer;
 use crate::telemetry::security::{self, SecurityEvent};
-use crate::web::Web;
-use crate::web::account::login::{Credentials, begin};
-use crate::web::account::mailed_links::Purpose;
-use crate::web::account::{form_page, mail, too_many, wait_text};
-use crate::web::error::{PageError, sentence};
-use crate::web::field::Field;
-use crate::web::form::Form;
-use crate::web::notice::{self, Notice};
-use crate::web::peer::Peer;
-use crate::web::viewer::Viewer;
+use crate::viewer::Viewer;
 
 const MAILED: Notice = Notice::new(
     "mailed",

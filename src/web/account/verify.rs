@@ -7,12 +7,12 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use maud::html;
 
+use crate::Web;
+use crate::account::form_page;
 use crate::accounts::Token;
-use crate::web::Web;
-use crate::web::account::form_page;
-use crate::web::error::PageError;
-use crate::web::notice::Notice;
-use crate::web::viewer::Viewer;
+use crate::error::PageError;
+use crate::notice::Notice;
+use crate::viewer::Viewer;
 
 pub const VERIFIED: Notice = Notice::new(
     "verified",

@@ -12,22 +12,22 @@ use axum_extra::extract::CookieJar;
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use crate::Web;
+use crate::account::SignUps;
+use crate::account::login::begin;
 use crate::accounts::{Attempt, Password, Person, SessionLife, Token};
+use crate::components::grouped;
 use crate::edge::local::{Local, judge};
 use crate::edge::session;
+use crate::error::{PageError, sentence};
+use crate::field::{Field, Input};
+use crate::form::Form;
+use crate::layout::Page;
+use crate::next::local_path;
 use crate::service::error::ApiError;
 use crate::service::site::CookieKind;
+use crate::viewer::Viewer;
 use crate::vocab::secret::Secret;
-use crate::web::Web;
-use crate::web::account::SignUps;
-use crate::web::account::login::begin;
-use crate::web::components::grouped;
-use crate::web::error::{PageError, sentence};
-use crate::web::field::{Field, Input};
-use crate::web::form::Form;
-use crate::web::layout::Page;
-use crate::web::next::local_path;
-use crate::web::viewer::Viewer;
 
 const MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 

@@ -3,14 +3,14 @@
 use maud::{Markup, html};
 
 use super::form::{RuleForm, chat_field, chat_part, webhook_field};
+use crate::field::{Field, FormError, Input};
+use crate::logged_in::LoggedIn;
 use crate::outbound::chat;
 use crate::outbound::chat::service::About;
 use crate::vocab::chat::Part;
 use crate::vocab::limits::RULE_CHANNELS_MAX;
 use crate::vocab::plan::Plan;
-use crate::web::field::{Field, FormError, Input};
-use crate::web::logged_in::LoggedIn;
-use crate::web::{Web, docs};
+use crate::{Web, docs};
 
 /// Input for rendering the fields.
 pub struct Channels<'a> {

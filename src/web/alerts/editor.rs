@@ -5,17 +5,17 @@ use maud::{Markup, html};
 use super::EditorPage;
 use super::channels::Channels;
 use super::form::OWN_FIELDS;
+use crate::components::stage_word;
+use crate::drops::state::State;
+use crate::drops::words;
+use crate::error::sentence_case;
+use crate::field::{Field, FormError, Input};
+use crate::layout::{NavItem, Page};
+use crate::owned::{STYLES, idempotency_field};
 use crate::vocab::limits::{
     LABEL_CHARS_MAX, RULE_NAME_CHARS_MAX, RULE_TLDS_MAX, SUBSTRING_CHARS_MAX,
 };
 use crate::vocab::stage::Stage;
-use crate::web::components::stage_word;
-use crate::web::drops::state::State;
-use crate::web::drops::words;
-use crate::web::error::sentence_case;
-use crate::web::field::{Field, FormError, Input};
-use crate::web::layout::{NavItem, Page};
-use crate::web::owned::{STYLES, idempotency_field};
 
 /// Path of the rules.
 pub const PATH: &str = "/alerts";

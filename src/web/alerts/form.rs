@@ -4,6 +4,9 @@
 use std::sync::Arc;
 
 use crate::accounts::{Channel, NewRule, Rule, RulePatch, SavedSearch, UserData, WatchAlerts};
+use crate::drops::state::State;
+use crate::drops::words;
+use crate::form::Fields;
 use crate::outbound::chat;
 use crate::outbound::chat::service::About;
 use crate::query::conditions::Condition;
@@ -18,9 +21,6 @@ use crate::vocab::name::to_unicode;
 use crate::vocab::secret::Secret;
 use crate::vocab::url::HostRules;
 use crate::vocab::zone::Hour;
-use crate::web::drops::state::State;
-use crate::web::drops::words;
-use crate::web::form::Fields;
 
 /// A rule form as sent, by the names of its fields. Values are trimmed, but not validated.
 #[derive(Clone, Debug, PartialEq, Eq)]

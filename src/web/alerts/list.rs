@@ -5,15 +5,15 @@ use maud::{Markup, html};
 use super::editor::PATH;
 use super::{NOTICES, words};
 use crate::accounts::{Channel, Delivery, DeliveryStatus, MessageKind, Rule, UserData};
+use crate::components::{counted, grouped, query};
+use crate::feeds;
+use crate::layout::{NavItem, Page};
+use crate::logged_in::LoggedIn;
+use crate::notice;
+use crate::owned::{STYLES, instant, pager};
 use crate::query::params::Page as Rows;
 use crate::vocab::ids::RuleId;
 use crate::vocab::plan::Plan;
-use crate::web::components::{counted, grouped, query};
-use crate::web::feeds;
-use crate::web::layout::{NavItem, Page};
-use crate::web::logged_in::LoggedIn;
-use crate::web::notice;
-use crate::web::owned::{STYLES, instant, pager};
 
 /// Number of deliveries shown per rule.
 const LAST: usize = 3;

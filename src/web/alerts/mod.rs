@@ -20,11 +20,19 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::Markup;
 
+use crate::Web;
 use crate::accounts::{
     Caller, ChangedRule, Channel, Delivery, Post, Rule, RulePatch, UserData, WebhookSecret,
     WriteError,
 };
+use crate::error::PageError;
+use crate::field::FormError;
+use crate::form::{Fields, Form, LargeForm};
+use crate::fragment::{Wanted, vary, wanted};
+use crate::logged_in::LoggedIn;
+use crate::notice::Notice;
 use crate::outbound::alert::settings_page;
+use crate::owned::{ROW_LIMITS, idempotent_post, path_param, repeatable_post};
 use crate::query::params::Params;
 use crate::service::error::ApiError;
 use crate::service::receipt::{self, added_id};
@@ -33,14 +41,6 @@ use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::limits::ENTRIES_OFFSET_MAX;
 use crate::vocab::plan::Plan;
 use crate::vocab::url::HostRules;
-use crate::web::Web;
-use crate::web::error::PageError;
-use crate::web::field::FormError;
-use crate::web::form::{Fields, Form, LargeForm};
-use crate::web::fragment::{Wanted, vary, wanted};
-use crate::web::logged_in::LoggedIn;
-use crate::web::notice::Notice;
-use crate::web::owned::{ROW_LIMITS, idempotent_post, path_param, repeatable_post};
 use editor::{Editor, PATH};
 use form::{ChannelDefaults, RuleForm};
 

@@ -4,18 +4,18 @@ use axum::http::StatusCode;
 use maud::{Markup, html};
 
 use super::form::RuleForm;
+use crate::Web;
 use crate::accounts::MatchedName;
+use crate::components::{self, counted, grouped};
 use crate::edge::error::Refusal;
+use crate::error::sentence;
+use crate::form::Fields;
 use crate::query::stored::Conditions;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
 use crate::service::rules::matched_samples;
 use crate::service::work;
 use crate::vocab::day::Day;
-use crate::web::Web;
-use crate::web::components::{self, counted, grouped};
-use crate::web::error::sentence;
-use crate::web::form::Fields;
 
 /// Height and width of a bar, and width of the gap, in SVG units.
 const BARS: (u32, u32, u32) = (48, 8, 2);

@@ -8,18 +8,18 @@ use super::editor::{Editor, PATH};
 use super::list::{Standing, channels, is_used, search, status};
 use super::{EditorPage, NOTICES, words};
 use crate::accounts::{Content, Delivery, MatchedName, MessageKind, Rule, UserData, WebhookSecret};
+use crate::components::Column::{self, Hidden, Number, Text};
+use crate::components::{self, counted, grouped};
+use crate::field::FormError;
+use crate::layout::{NavItem, Page};
+use crate::logged_in::LoggedIn;
+use crate::notice;
 use crate::outbound::alert::settings_page;
+use crate::owned::{Deletion, STYLES, day, instant};
 use crate::vocab::day::Day;
 use crate::vocab::ids::RuleId;
 use crate::vocab::limits::DELIVERIES_KEPT_MAX;
 use crate::vocab::watched_change::WatchedChange;
-use crate::web::components::Column::{self, Hidden, Number, Text};
-use crate::web::components::{self, counted, grouped};
-use crate::web::field::FormError;
-use crate::web::layout::{NavItem, Page};
-use crate::web::logged_in::LoggedIn;
-use crate::web::notice;
-use crate::web::owned::{Deletion, STYLES, day, instant};
 
 /// Maximum changes of a delivery shown without expanding it.
 const CHANGES_OPEN_MAX: usize = 3;

@@ -1,14 +1,14 @@
 //! Display texts of alert rules and deliveries.
 
 use crate::accounts::{Channel, OffReason, Problem, StatusClass, SwitchedOff};
+use crate::alerts::form::OWN_FIELDS;
+use crate::components::stage_word;
+use crate::drops::state::State;
+use crate::drops::words::described;
 use crate::outbound::chat;
 use crate::query::stored::Conditions;
 use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
-use crate::web::alerts::form::OWN_FIELDS;
-use crate::web::components::stage_word;
-use crate::web::drops::state::State;
-use crate::web::drops::words::described;
 
 /// Maximum TLDs listed by name; the rest are counted.
 const TLDS_NAMED_MAX: usize = 6;

@@ -13,12 +13,12 @@ use maud::{Markup, Render, html};
 use crate::accounts::UserData;
 use crate::index::query::rows::Lifecycle;
 use crate::service::app::Now;
+use crate::viewer::Viewer;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
-use crate::web::viewer::Viewer;
 
 pub use bell::{bell, bell_choice, kind_word};
 pub use history::{History, exit_word, state_class, state_word};

@@ -8,7 +8,7 @@ use rust_embed::Embed;
 
 /// Example programs shown on the pages, which the tests run.
 #[derive(Embed)]
-#[folder = "data/examples"]
+#[folder = "../../data/examples"]
 struct Examples;
 
 /// A rendered page.

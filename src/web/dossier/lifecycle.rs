@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
+use crate::components::{HELD_AGAIN, date, date_text, exit_word, stage_word};
 use crate::index::EarlierDrop;
 use crate::index::filter::AsOf;
 use crate::index::query::rows::Lifecycle;
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
-use crate::web::components::{HELD_AGAIN, date, date_text, exit_word, stage_word};
 
 /// Width of the chart in SVG units.
 const WIDTH: i32 = 1000;

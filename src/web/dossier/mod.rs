@@ -15,17 +15,28 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::{Markup, html};
 
+use crate::Web;
 use crate::accounts::{UserData, WatchDetails};
+use crate::components::{
+    History, actions, bell_choice, countdown, counted, date, dossier_path, grouped, name,
+    name_linked, panel, part_bars, query, score, standing, watch_form,
+};
+use crate::error::{PageError, sentence};
+use crate::fragment::{self, Wanted};
 use crate::index::Index;
 use crate::index::filter::AsOf;
 use crate::index::query::appraise::{Appraisal, cost_us};
 use crate::index::query::profile::{Profile, Sibling};
 use crate::index::query::rows::{Lifecycle, Status};
+use crate::layout::Page;
+use crate::links::{Link, Links};
+use crate::notice;
 use crate::scorer::Signals;
 use crate::service::app::Now;
 use crate::service::error::ApiError;
 use crate::service::watchlist::WatchRow;
 use crate::service::work;
+use crate::viewer::Viewer;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{VENUE_CHARS_MAX, WATCH_NOTE_CHARS_MAX};
@@ -34,18 +45,7 @@ use crate::vocab::observation::RdapState;
 use crate::vocab::stage::Stage;
 use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
-use crate::web::Web;
-use crate::web::components::{
-    History, actions, bell_choice, countdown, counted, date, dossier_path, grouped, name,
-    name_linked, panel, part_bars, query, score, standing, watch_form,
-};
-use crate::web::error::{PageError, sentence};
-use crate::web::fragment::{self, Wanted};
-use crate::web::layout::Page;
-use crate::web::links::{Link, Links};
-use crate::web::notice;
-use crate::web::viewer::Viewer;
-use crate::web::watchlist::MAX_BID_LABEL;
+use crate::watchlist::MAX_BID_LABEL;
 use registry::Registry;
 use votes::Votes;
 

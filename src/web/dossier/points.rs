@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
+use crate::components::Column::{Hidden, Number, Text};
+use crate::components::{columns, counted, part_bar, parts_of, signed};
+use crate::dossier::{language, upper_first};
 use crate::scorer::{Cap, Demand, Signals};
 use crate::vocab::name::{DomainName, to_unicode};
-use crate::web::components::Column::{Hidden, Number, Text};
-use crate::web::components::{columns, counted, part_bar, parts_of, signed};
-use crate::web::dossier::{language, upper_first};
 
 /// Renders the reasons of a score in three lines, whose points add up to the sum of the parts.
 pub fn reasons(domain: &DomainName, signals: &Signals<'_>) -> Markup {

@@ -7,18 +7,18 @@ use axum::extract::{Path, State};
 use axum::response::Redirect;
 use maud::{Markup, html};
 
+use crate::Web;
+use crate::components::{ago, dossier_path, query, state_class, state_word};
+use crate::dossier::name_in;
+use crate::error::PageError;
+use crate::logged_in::LoggedIn;
+use crate::notice::Notice;
 use crate::service::app::Now;
 use crate::service::checks::{Checked, Refused};
 use crate::service::watchlist::WatchRow;
 use crate::vocab::name::DomainName;
 use crate::vocab::observation::RdapState;
 use crate::vocab::time::UnixMs;
-use crate::web::Web;
-use crate::web::components::{ago, dossier_path, query, state_class, state_word};
-use crate::web::dossier::name_in;
-use crate::web::error::PageError;
-use crate::web::logged_in::LoggedIn;
-use crate::web::notice::Notice;
 
 /// Maximum wait of the page for a registry. A later result is shown on the next page load.
 const WAIT: Duration = Duration::from_secs(5);

@@ -5,17 +5,17 @@ use axum::extract::{Path, State};
 use axum::response::Redirect;
 use maud::{Markup, html};
 
+use crate::Web;
+use crate::components::{dossier_path, grouped, query};
+use crate::dossier::name_in;
+use crate::error::PageError;
+use crate::form::{Fields, Form};
+use crate::logged_in::LoggedIn;
+use crate::notice::Notice;
 use crate::service::error::ApiError;
+use crate::viewer::Viewer;
 use crate::vocab::claim::Vote;
 use crate::vocab::name::DomainName;
-use crate::web::Web;
-use crate::web::components::{dossier_path, grouped, query};
-use crate::web::dossier::name_in;
-use crate::web::error::PageError;
-use crate::web::form::{Fields, Form};
-use crate::web::logged_in::LoggedIn;
-use crate::web::notice::Notice;
-use crate::web::viewer::Viewer;
 
 const VOTED: Notice = Notice::new("voted", "Your vote was saved.");
 const TAKEN_BACK: Notice = Notice::new("vote-taken-back", "Your vote was removed.");

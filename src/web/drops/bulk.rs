@@ -8,10 +8,19 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 
+use crate::Web;
 use crate::accounts::{Tags, WatchPatch};
+use crate::components::{counted, grouped};
+use crate::drops::Shown;
+use crate::drops::state::State;
 use crate::edge::error::Refusal;
 use crate::edge::export::{Export, export_names};
+use crate::error::PageError;
+use crate::form::{Fields, Form, LargeForm};
+use crate::fragment::{Wanted, wanted};
 use crate::index::filter::DropFilter;
+use crate::logged_in::LoggedIn;
+use crate::owned::for_excel;
 use crate::query::params::Params;
 use crate::service::error::ApiError;
 use crate::service::watchlist::watch_all;
@@ -19,16 +28,7 @@ use crate::service::work;
 use crate::vocab::limits::{EXPORT_ROWS_MAX, WATCHES_PASTED_MAX};
 use crate::vocab::name::DomainName;
 use crate::vocab::named::{named_enum, parse_named};
-use crate::web::Web;
-use crate::web::components::{counted, grouped};
-use crate::web::drops::Shown;
-use crate::web::drops::state::State;
-use crate::web::error::PageError;
-use crate::web::form::{Fields, Form, LargeForm};
-use crate::web::fragment::{Wanted, wanted};
-use crate::web::logged_in::LoggedIn;
-use crate::web::owned::for_excel;
-use crate::web::watchlist::{MAX_BID_LABEL, next, parse_bid, parse_name, parse_tags};
+use crate::watchlist::{MAX_BID_LABEL, next, parse_bid, parse_name, parse_tags};
 
 /// Maximum names of a search to change at once.
 const NAMES_MAX: usize = WATCHES_PASTED_MAX;

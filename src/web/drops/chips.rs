@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
+use crate::drops::Shown;
+use crate::drops::state::State;
+use crate::drops::words::{self, Chip};
 use crate::vocab::limits::SEARCH_QUERY_CHARS_MAX;
-use crate::web::drops::Shown;
-use crate::web::drops::state::State;
-use crate::web::drops::words::{self, Chip};
 
 /// Returns the state without a filter.
 pub fn without(state: &State, chip: &Chip) -> State {

@@ -9,19 +9,19 @@ use axum_extra::extract::cookie::{Cookie, SameSite};
 use maud::{Markup, html};
 use time::Duration;
 
+use crate::Web;
 use crate::accounts::UserData;
+use crate::components::{date_text, exit_word, grouped};
+use crate::error::PageError;
+use crate::form::{Fields, Form};
 use crate::index::filter::SortKey;
 use crate::index::query::rows::{DropRow, Lifecycle};
+use crate::next::local_path;
 use crate::service::error::ApiError;
+use crate::viewer::Viewer;
 use crate::vocab::columns::{Column, Columns};
 use crate::vocab::day::Day;
 use crate::vocab::stage::Stage;
-use crate::web::Web;
-use crate::web::components::{date_text, exit_word, grouped};
-use crate::web::error::PageError;
-use crate::web::form::{Fields, Form};
-use crate::web::next::local_path;
-use crate::web::viewer::Viewer;
 
 /// Name of the cookie, which contains nothing about the visitor.
 const COOKIE: &str = "columns";

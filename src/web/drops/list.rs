@@ -2,22 +2,22 @@
 
 use maud::{Markup, html};
 
-use crate::index::DropsPage;
-use crate::index::filter::{Sort, SortKey};
-use crate::index::query::rows::{DropRow, Lifecycle};
-use crate::vocab::day::Day;
-use crate::vocab::limits::EXPORT_ROWS_MAX;
-use crate::vocab::stage::Stage;
-use crate::web::components::{
+use crate::components::{
     self, ANONYMOUS_DEPTH, counted, grouped, log_in_for_more, name_linked, query, score,
     stage_word, watch_star,
 };
-use crate::web::drops::state::{ROW_CHOICES, ROWS, State};
-use crate::web::drops::words::Chip;
-use crate::web::drops::{
+use crate::drops::state::{ROW_CHOICES, ROWS, State};
+use crate::drops::words::Chip;
+use crate::drops::{
     BEST_OF_DAY, BestOfDay, Found, HIGH, Listing, Shown, Tab, bulk, chips, columns,
 };
-use crate::web::owned::for_excel;
+use crate::index::DropsPage;
+use crate::index::filter::{Sort, SortKey};
+use crate::index::query::rows::{DropRow, Lifecycle};
+use crate::owned::for_excel;
+use crate::vocab::day::Day;
+use crate::vocab::limits::EXPORT_ROWS_MAX;
+use crate::vocab::stage::Stage;
 
 /// Columns of the table that cannot be hidden: selection, watch, name and score.
 const FIXED_COLUMNS: usize = 4;

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use maud::{Markup, html};
 
 use crate::accounts::{SavedSearch, UserData};
+use crate::components::grouped;
+use crate::drops::state::State;
+use crate::drops::words::described;
 use crate::index::Index;
 use crate::index::filter::AsOf;
+use crate::owned::idempotency_field;
 use crate::service::searches::Counts;
 use crate::vocab::day::Day;
 use crate::vocab::limits::RULE_NAME_CHARS_MAX;
-use crate::web::components::grouped;
-use crate::web::drops::state::State;
-use crate::web::drops::words::described;
-use crate::web::owned::idempotency_field;
 
 /// Path of the saved searches.
 pub const PATH: &str = "/searches";

@@ -2,15 +2,15 @@
 
 use maud::{Markup, html};
 
+use crate::components::{grouped, query};
+use crate::drops::state::State;
+use crate::drops::{Found, Shown, saved};
 use crate::index::filter::Facet;
 use crate::index::query::rows::FacetValue;
 use crate::vocab::day::Day;
 use crate::vocab::language::LanguageCode;
 use crate::vocab::name::to_unicode;
 use crate::vocab::popularity::ListRank;
-use crate::web::components::{grouped, query};
-use crate::web::drops::state::State;
-use crate::web::drops::{Found, Shown, saved};
 
 /// Maximum values shown of a facet.
 const VALUES: usize = 10;

@@ -3,6 +3,8 @@
 
 use std::sync::LazyLock;
 
+use crate::components::query;
+use crate::form::Fields;
 use crate::index::filter::DropFilter;
 use crate::query::conditions::{CONDITIONS, Condition};
 use crate::query::error::BadParameter;
@@ -11,8 +13,6 @@ use crate::vocab::day::Day;
 use crate::vocab::limits::EXPORT_ROWS_MAX;
 use crate::vocab::stage::Stage;
 use crate::vocab::tld::fold_tld;
-use crate::web::components::query;
-use crate::web::form::Fields;
 
 /// Default number of rows per page.
 pub const ROWS: u32 = 100;

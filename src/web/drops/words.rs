@@ -1,10 +1,10 @@
 //! Filters in words: the chips above the list, and the text of the query bar that adds filters
 //! (`score:>=80 len:4-8 tld:com -digits drops:+3d`). Both represent parameters of the URL.
 
+use crate::components::date_text;
+use crate::drops::state::State;
 use crate::query::conditions::{Bar, CONDITIONS, Condition, Kind, Range, Term};
 use crate::vocab::day::Day;
-use crate::web::components::date_text;
-use crate::web::drops::state::State;
 
 /// Examples of all kinds of terms in the query bar.
 pub fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -240,7 +240,7 @@ fn bounds(are_days: bool, text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::form::Fields;
+    use crate::form::Fields;
 
     fn state(query: &str) -> State {
         State::of(&Fields::from_query(Some(query)))

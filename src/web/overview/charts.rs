@@ -9,7 +9,7 @@ use plotters::prelude::{
     Rectangle, SVGBackend, TextStyle,
 };
 
-use crate::web::components::grouped;
+use crate::components::grouped;
 
 /// Placeholder colours of the text, the lines and the first series.
 const INK: RGBColor = RGBColor(1, 0, 0);

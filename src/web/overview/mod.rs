@@ -11,15 +11,15 @@ use axum::extract::State;
 use axum::routing::get;
 use maud::{Markup, PreEscaped};
 
+use crate::Web;
+use crate::error::PageError;
 use crate::index::Index;
 use crate::index::filter::AsOf;
 use crate::index::storage::manifest::GenerationId;
+use crate::layout::{NavItem, Page};
 use crate::service::work;
+use crate::viewer::Viewer;
 use crate::vocab::budget;
-use crate::web::Web;
-use crate::web::error::PageError;
-use crate::web::layout::{NavItem, Page};
-use crate::web::viewer::Viewer;
 
 pub fn routes() -> Router<Web> {
     Router::new().route("/overview", get(show_overview))

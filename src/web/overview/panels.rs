@@ -2,17 +2,17 @@
 
 use maud::{Markup, html};
 
+use crate::components::Column::{Number, Text};
+use crate::components::{
+    self, columns, counted, date, date_text, grouped, name_linked, score, stage, table,
+};
 use crate::index::Overview;
 use crate::index::filter::{AsOf, View};
 use crate::index::query::summary::{BANDS, DroppedOn};
+use crate::overview::charts::{Bar, Breadth, Direction, bars};
 use crate::vocab::day::Day;
 use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
-use crate::web::components::Column::{Number, Text};
-use crate::web::components::{
-    self, columns, counted, date, date_text, grouped, name_linked, score, stage, table,
-};
-use crate::web::overview::charts::{Bar, Breadth, Direction, bars};
 
 /// Maximum TLDs in the chart.
 const TLDS: usize = 12;

@@ -1,6 +1,7 @@
 //! The claim form: values as sent, converted to [`NewClaim`] and [`ClaimPatch`].
 
 use crate::accounts::{Claim, ClaimPatch, NewClaim, WatchDetails};
+use crate::form::Fields;
 use crate::service::error::ApiError;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
@@ -9,7 +10,6 @@ use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
 use crate::vocab::number::DecimalMark;
 use crate::vocab::time::UnixMs;
-use crate::web::form::Fields;
 
 /// A claim form as sent, by the names of its fields. Values are trimmed, but not validated. The sale is
 /// a date without a time, and the rule is an ID.

@@ -6,19 +6,19 @@ use super::form::ClaimForm;
 use super::summary::{GroupBy, Summary, Sums, status_word};
 use super::{EditorPage, List, NOTICES, PATH};
 use crate::accounts::{Claim, UserData};
+use crate::components::Column::{self, Hidden, Number, Text};
+use crate::components::{counted, date, grouped, money, name_linked, table};
+use crate::field::{Field, FormError, Input};
+use crate::layout::{NavItem, Page};
+use crate::logged_in::LoggedIn;
+use crate::notice;
+use crate::owned::{Deletion, STYLES, csv, day, idempotency_field, nothing, pager, tile};
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::limits::{NOTES_CHARS_MAX, REGISTRAR_CHARS_MAX, VENUE_CHARS_MAX};
 use crate::vocab::money::Usd;
 use crate::vocab::name::NAME_OCTETS_MAX;
 use crate::vocab::time::UnixMs;
-use crate::web::components::Column::{self, Hidden, Number, Text};
-use crate::web::components::{counted, date, grouped, money, name_linked, table};
-use crate::web::field::{Field, FormError, Input};
-use crate::web::layout::{NavItem, Page};
-use crate::web::logged_in::LoggedIn;
-use crate::web::notice;
-use crate::web::owned::{Deletion, STYLES, csv, day, idempotency_field, nothing, pager, tile};
 
 const CLAIM_COLUMNS: [Column<'_>; 10] = [
     Text("Name"),

@@ -11,15 +11,15 @@ use axum::routing::get;
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
+use crate::Web;
+use crate::components::Column::Text;
+use crate::components::table;
 use crate::edge::operation::{
     Access, Content, Description, Group, Operation, Parameter, ParameterKind, ParameterPlace,
 };
+use crate::layout::{NavItem, Page};
+use crate::viewer::Viewer;
 use crate::vocab::plan::Plan;
-use crate::web::Web;
-use crate::web::components::Column::Text;
-use crate::web::components::table;
-use crate::web::layout::{NavItem, Page};
-use crate::web::viewer::Viewer;
 
 /// Routes of the reference.
 pub fn routes(api: Description) -> Router<Web> {
@@ -345,7 +345,7 @@ fn sample(api: Description, shape: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::description;
+    use dropdex_http::description;
 
     #[test]
     fn all_operations_are_listed_and_all_links_resolve() {

@@ -11,20 +11,20 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use maud::{Markup, html};
 
+use crate::Web;
+use crate::components::{self, query, watch_form};
+use crate::error::PageError;
+use crate::form::Fields;
+use crate::fragment::{self, Wanted};
 use crate::index::filter::SearchFilter;
+use crate::layout::{NavItem, Page, shrunk};
 use crate::query::error::BadParameter;
 use crate::query::params::Params;
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
+use crate::viewer::Viewer;
 use crate::vocab::day::Day;
 use crate::vocab::limits::{SEARCH_OFFSET_MAX, SEARCH_QUERY_CHARS_MAX};
-use crate::web::Web;
-use crate::web::components::{self, query, watch_form};
-use crate::web::error::PageError;
-use crate::web::form::Fields;
-use crate::web::fragment::{self, Wanted};
-use crate::web::layout::{NavItem, Page, shrunk};
-use crate::web::viewer::Viewer;
 
 /// Rows of a page.
 const ROWS: u32 = 50;

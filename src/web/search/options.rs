@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
+use crate::components::{counted, dossier_path, name, score, stage_word};
 use crate::index::SearchPage;
 use crate::index::query::rows::Status;
+use crate::search::Search;
 use crate::vocab::name::DomainName;
-use crate::web::components::{counted, dossier_path, name, score, stage_word};
-use crate::web::search::Search;
 
 /// Maximum number of suggested names.
 pub const ROWS: u32 = 8;

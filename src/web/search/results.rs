@@ -3,19 +3,19 @@
 use maud::{Markup, html};
 
 use crate::accounts::UserData;
-use crate::index::SearchPage;
-use crate::index::query::rows::Lifecycle;
-use crate::index::query::rows::{SearchRow, Status};
-use crate::vocab::day::Day;
-use crate::vocab::dqs::Dqs;
-use crate::vocab::name::DomainName;
-use crate::web::components::ANONYMOUS_DEPTH;
-use crate::web::components::Column::{Hidden, Text};
-use crate::web::components::{
+use crate::components::ANONYMOUS_DEPTH;
+use crate::components::Column::{Hidden, Text};
+use crate::components::{
     self, actions_cell, columns, counted, date, dossier_path, log_in_for_more, name_linked, query,
     score, standing,
 };
-use crate::web::search::{ROWS, Search};
+use crate::index::SearchPage;
+use crate::index::query::rows::Lifecycle;
+use crate::index::query::rows::{SearchRow, Status};
+use crate::search::{ROWS, Search};
+use crate::vocab::day::Day;
+use crate::vocab::dqs::Dqs;
+use crate::vocab::name::DomainName;
 
 /// The views: label, `stage` and `view`.
 const PARTS: [(&str, &str, &str); 6] = [

@@ -15,10 +15,20 @@ use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use maud::Markup;
 
+use crate::Web;
 use crate::accounts::{EntryAlerts, Outcome, Tags, WatchPatch};
+use crate::components::{grouped, query};
 use crate::edge::error::Refusal;
+use crate::error::PageError;
+use crate::field::FormError;
+use crate::form::{Fields, Form, LargeForm};
+use crate::fragment::{Wanted, wanted};
 use crate::index::EarlierDrop;
 use crate::index::query::rows::Lifecycle;
+use crate::logged_in::LoggedIn;
+use crate::next::local_path;
+use crate::notice::Notice;
+use crate::owned::{ROW_LIMITS, ROWS};
 use crate::query::params::{Page, Params};
 use crate::service::error::ApiError;
 use crate::service::watch_alerts;
@@ -34,16 +44,6 @@ use crate::vocab::name::DomainName;
 use crate::vocab::number::DecimalMark;
 use crate::vocab::stage::Stage;
 use crate::vocab::tag::Tag;
-use crate::web::Web;
-use crate::web::components::{grouped, query};
-use crate::web::error::PageError;
-use crate::web::field::FormError;
-use crate::web::form::{Fields, Form, LargeForm};
-use crate::web::fragment::{Wanted, wanted};
-use crate::web::logged_in::LoggedIn;
-use crate::web::next::local_path;
-use crate::web::notice::Notice;
-use crate::web::owned::{ROW_LIMITS, ROWS};
 
 /// Path of the page.
 const PATH: &str = "/watchlist";

@@ -5,20 +5,20 @@ use maud::{Markup, html};
 use super::paste;
 use super::{Group, List, Listed, MAX_BID_LABEL, NOTICES, PATH, Pasted, Report};
 use crate::accounts::WatchDetails;
+use crate::components::Column::{Number, Text};
+use crate::components::{
+    self, History, ago, countdown, counted, grouped, money, query, state_class, state_word,
+};
+use crate::error::sentence;
+use crate::field::Field;
+use crate::layout::{NavItem, Page};
+use crate::logged_in::LoggedIn;
+use crate::notice;
+use crate::owned::{STYLES, csv, nothing, pager};
 use crate::service::app::Now;
 use crate::service::watchlist::{HasBid, WatchFilter, WatchSort};
 use crate::vocab::day::Day;
 use crate::vocab::limits::{VENUE_CHARS_MAX, WATCHES_PASTED_MAX};
-use crate::web::components::Column::{Number, Text};
-use crate::web::components::{
-    self, History, ago, countdown, counted, grouped, money, query, state_class, state_word,
-};
-use crate::web::error::sentence;
-use crate::web::field::Field;
-use crate::web::layout::{NavItem, Page};
-use crate::web::logged_in::LoggedIn;
-use crate::web::notice;
-use crate::web::owned::{STYLES, csv, nothing, pager};
 
 /// Maximum rejected names shown without expanding the list.
 const REFUSED_OPEN_MAX: usize = 20;
