@@ -33,8 +33,7 @@ pub struct AppraiseRequest {
     domains: Option<Vec<String>>,
 }
 
-/// The texts to appraise. They are parsed one by one later, so that an invalid name does not fail the
-/// others.
+/// The texts to appraise, parsed later one by one, so that an invalid name does not fail the others.
 impl TryFrom<AppraiseRequest> for Vec<String> {
     type Error = ApiError;
 

@@ -50,7 +50,7 @@ pub enum ParameterValue {
     List(Vec<ParameterItem>),
 }
 
-/// A text, number or truth value that a query string would have as text.
+/// A string, number or boolean, which a query string would contain as text.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum ParameterItem {
@@ -59,7 +59,7 @@ pub enum ParameterItem {
     Flag(bool),
 }
 
-/// Largest integer that every JSON number up to it has exactly: 2^53 - 1.
+/// Largest integer up to which JSON numbers are exact: 2^53 - 1.
 const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
 
 /// The searches, in request order.
@@ -72,7 +72,7 @@ pub struct BatchResponse<'a> {
 }
 
 impl ParameterValue {
-    /// The value as a query string has it.
+    /// Returns the value in the form of a query string.
     pub fn text(&self) -> Cow<'_, str> {
         let quoted = |item: &ParameterItem| match item.text() {
             text if text.contains([',', '"']) => format!("\"{}\"", text.replace('"', "\"\"")),
@@ -86,7 +86,7 @@ impl ParameterValue {
         }
     }
 
-    /// The value if it is one integer, as a number or as text.
+    /// Returns the value if it is a single integer, as a number or as text.
     pub fn integer(&self) -> Option<i64> {
         match self {
             ParameterValue::Item(item) => item.text().trim().parse().ok(),
@@ -96,7 +96,8 @@ impl ParameterValue {
 }
 
 impl ParameterItem {
-    /// JSON does not tell 60 from 60.0 (RFC 8259 §6), so an integral number is written as an integer.
+    /// JSON does not distinguish 60 from 60.0 (RFC 8259 §6), so an integral number is written as an
+    /// integer.
     fn text(&self) -> Cow<'_, str> {
         match self {
             ParameterItem::Text(text) => Cow::Borrowed(text),
@@ -153,7 +154,7 @@ pub async fn search_batch(
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let served = Arc::clone(&index);
     let body = work::scan(move || {
-        // Each may compile an expression, which takes a while.
+        // Each search may compile a regular expression, which takes a while.
         let asked = queries.iter().enumerate().take_while(|_| !budget::spent());
         let asked = asked.map(|(at, query)| parse(at, query, known, as_of.today));
         let asked = asked.collect::<Result<Vec<_>, ApiError>>()?;

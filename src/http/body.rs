@@ -37,7 +37,7 @@ const ECHO_CHARS_MAX: usize = 160;
 /// Extractor of a JSON body.
 pub struct JsonBody<T>(pub T);
 
-/// Extractor of a POST: JSON body, time and idempotency key.
+/// Extractor of a POST request: JSON body, time and idempotency key.
 pub struct PostBody<T> {
     pub body: T,
     pub post: Post,
@@ -117,7 +117,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, ApiErr
     if values.next().is_some() {
         return Err(ApiError::repeated(IDEMPOTENCY_KEY));
     }
-    // Values that are not visible ASCII fail as an empty key.
+    // Values that are not visible ASCII are rejected like an empty key.
     let text = value.to_str().unwrap_or_default();
     let key = IdempotencyKey::parse(text);
     key.map(Some).map_err(|err| ApiError::parameter(IDEMPOTENCY_KEY, err))
@@ -149,7 +149,7 @@ pub fn check_content_type(headers: &HeaderMap) -> Result<(), ApiError> {
     if is_json && plain { Ok(()) } else { Err(ApiError::UnsupportedMediaType) }
 }
 
-/// `application/json` with any parameters, but no other character set (RFC 8259 §8.1).
+/// Accepts `application/json` with any parameters, but no other character set (RFC 8259 §8.1).
 fn is_json(kind: &str) -> bool {
     let mut parts = kind.split(';').map(str::trim);
     let json = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
@@ -192,14 +192,14 @@ fn check_structure(bytes: &[u8]) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// The error for the member at `path` (`filter.tlds[1]`; `.` for the whole body).
+/// Returns the error for the member at `path` (`filter.tlds[1]`; `.` for the whole body).
 fn member_error(path: &str, err: &serde_json::Error) -> ApiError {
     if err.classify() != Category::Data {
         return not_json(err);
     }
     let path = if path == "." { "" } else { path };
     let text = err.to_string();
-    // The path already gives the position.
+    // The path already states the position.
     let what = text.rfind(" at line ").map_or(text.as_str(), |end| &text[..end]);
     let repeated = what.strip_prefix("duplicate field `").and_then(|rest| rest.strip_suffix('`'));
     let code = match what.starts_with("unknown field") {
@@ -216,7 +216,7 @@ fn member_error(path: &str, err: &serde_json::Error) -> ApiError {
     }
 }
 
-/// The error about a member that is a known one in another spelling, such as `min_dqs`; `None` for others.
+/// Returns the error for a known member in another spelling, such as `min_dqs`; `None` for other members.
 fn did_you_mean(what: &str) -> Option<String> {
     let (unknown, expected) = what.strip_prefix("unknown field `")?.split_once("`, expected ")?;
     let nearest = similar::respelt(unknown, expected.split('`').skip(1).step_by(2))?;
@@ -244,7 +244,7 @@ pub enum Patch<T> {
 }
 
 impl<T> Patch<T> {
-    /// For a value that cannot be cleared: the new value, or `None` to leave it.
+    /// Returns the new value, or `None` to leave it unchanged. For a value that cannot be cleared.
     ///
     /// # Errors
     /// 400 for null.
@@ -256,7 +256,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// `None` to leave the value, `Some(None)` to clear it.
+    /// Returns `None` to leave the value unchanged, and `Some(None)` to clear it.
     pub fn nested(self) -> Option<Option<T>> {
         match self {
             Patch::Absent => None,
@@ -268,7 +268,7 @@ impl<T> Patch<T> {
     /// Converts the value.
     ///
     /// # Errors
-    /// Returns the error of `convert`.
+    /// The error of `convert`.
     pub fn try_map<U>(
         self,
         convert: impl FnOnce(T) -> Result<U, ApiError>,
@@ -312,7 +312,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// A JSON number with an integral value: JSON does not tell 60 from 60.0 (RFC 8259 §6).
+/// A JSON number with an integral value. JSON does not distinguish 60 from 60.0 (RFC 8259 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonInteger(pub i64);
 
@@ -332,12 +332,12 @@ impl<'de> Deserialize<'de> for JsonInteger {
             }
 
             fn visit_u64<E: de::Error>(self, value: u64) -> Result<JsonInteger, E> {
-                // Out of range of every member, which is checked later.
+                // Such a value is out of range for every member, which is checked later.
                 Ok(JsonInteger(i64::try_from(value).unwrap_or(i64::MAX)))
             }
 
             fn visit_f64<E: de::Error>(self, value: f64) -> Result<JsonInteger, E> {
-                // Numbers beyond `i64` become its limits, which are out of range of every member.
+                // Numbers beyond `i64` become its limits, which are out of range for every member.
                 match value.fract() == 0.0 {
                     true => Ok(JsonInteger(value as i64)),
                     false => Err(E::invalid_type(Unexpected::Float(value), &self)),
@@ -354,7 +354,8 @@ pub struct Money(pub Usd);
 
 impl<'de> Deserialize<'de> for Money {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Money, D::Error> {
-        // Parse the digits: as binary fractions, 12.5 and 12.500000000000000001 are equal.
+        // The digits are parsed, because 12.5 and 12.500000000000000001 are equal as binary
+        // fractions.
         let number = Box::<RawValue>::deserialize(deserializer)?;
         let price = Usd::from_json_number(number.get()).ok_or(UsdError::Range);
         price.map(Money).map_err(de::Error::custom)

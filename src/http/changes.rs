@@ -1,8 +1,8 @@
-//! `GET /api/v1/changes`: the events of names, page by page, by long poll, or as server-sent events
+//! `GET /api/v1/changes`: the events of names, as pages, by long poll, or as server-sent events
 //! (`data/docs/changes.md`).
 //!
-//! Filters are evaluated on the facts of the moment, by the index that serves when the page is made. A
-//! request that waits holds a slot of its own class in the server, so it keeps no other waiting.
+//! Filters are evaluated on current facts, with the index in use when the page is built. A waiting
+//! request holds a slot of its own class in the server, so it delays no other requests.
 
 use std::convert::Infallible;
 use std::io::Write;
@@ -46,23 +46,25 @@ use crate::vocab::limits::STREAMS_PER_ACCOUNT;
 use crate::vocab::scope::Scope;
 use dropdex_changes::{ChangeLog, Entry, ReadError};
 
-/// Time between two signs of life of a stream.
+/// Time between two keep-alive messages of a stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Milliseconds after which the client of an ended stream comes back: not all at the same time.
+/// Range of milliseconds after which clients of an ended stream reconnect, so that they do not all
+/// come at once.
 const RETRY_MS: std::ops::Range<u32> = 1_000..5_000;
-/// Maximum number of events that a page reads to find matching ones. A test of a name takes about a microsecond.
+/// Maximum number of events that a page reads to find matching ones. Testing a name takes about a microsecond.
 const SCANNED_MAX: usize = 100_000;
 /// Bytes to reserve for a row.
 const ROW_BYTES: usize = 192;
 const FRAME_BYTES: usize = 64;
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Events up to which a page with filters is short.
+/// Maximum number of events of a short page with filters.
 const SHORT_EVENTS: u64 = 1_000;
-/// Events after which a page looks whether other accounts come first.
+/// Number of events after which a page yields to accounts that come first.
 const EVENTS_PER_LOOK: usize = 256;
 
-/// Pages in progress: a long and a short one of each account at a time. New events wake all its streams.
+/// Pages in progress: one long and one short page per account at a time, because new events wake all
+/// streams of an account.
 static PAGES: LazyLock<OneAtATime<(AccountId, bool)>> = LazyLock::new(OneAtATime::default);
 
 /// Lists events after a sequence number.
@@ -72,7 +74,7 @@ pub async fn list_changes(
     Extension(caller): Extension<Caller>,
     mut request: Request,
 ) -> Result<Response, Refusal> {
-    // Without a slot of its class, a request must not wait.
+    // A request without a slot of its class must not wait.
     let slot = request.extensions_mut().remove::<ServerSlot>();
     let turn = slot.map(|slot| Turn::begin(&app, &caller, slot)).transpose()?;
     let today = app.as_of(now).today;
@@ -131,7 +133,7 @@ struct ChangeRow<'a> {
     release_date: Option<Day>,
 }
 
-/// A long poll or a stream in progress, until drop.
+/// A long poll or a stream in progress, counted until it is dropped.
 struct Turn {
     _slot: ServerSlot,
     _of_account: AccountTurn,
@@ -146,29 +148,29 @@ impl Turn {
     }
 }
 
-/// Reads pages for one request.
+/// Reader of pages for one request.
 #[derive(Clone)]
 struct Reader {
     app: App,
     caller: Caller,
     uri: Uri,
     asked: Arc<ChangesQuery>,
-    /// The day for which `asked` was resolved.
+    /// The day for which relative dates in `asked` were resolved.
     today: Day,
-    /// Whether the next long page is that of the request, which counts anyway.
+    /// Whether the next long page is covered by the request, which was already counted.
     has_counted: bool,
 }
 
-/// How rows are written.
+/// Format of rows.
 #[derive(Clone, Copy)]
 enum Form {
-    /// Items of an array.
+    /// Items of a JSON array.
     Array,
     /// Server-sent events.
     Events,
 }
 
-/// A page being made.
+/// A page being built.
 struct Page {
     rows: u32,
     bytes: Vec<u8>,
@@ -177,14 +179,14 @@ struct Page {
 }
 
 impl Reader {
-    /// Returns a page of what comes after `since`, as soon as it has rows or at the deadline.
+    /// Returns a page of events after `since`, as soon as it has rows or at the deadline.
     async fn wait(mut self, mut since: u64, deadline: Instant) -> Result<Page, ApiError> {
         let mut newest = self.app.changes.subscribe();
         let mut last: Option<Page> = None;
         loop {
             newest.mark_unchanged();
             let page = match (self.page(since, Form::Array).await, last) {
-                // The allowance is used up: the last page says where to continue.
+                // The allowance is used up. The last page states where to continue.
                 (Err(ApiError::RateLimited { .. }), Some(last)) => return Ok(last),
                 (page, _) => page?,
             };
@@ -192,7 +194,7 @@ impl Reader {
                 return Ok(page);
             }
             since = page.next;
-            // An error means that the server stops.
+            // An error means that the server is stopping.
             if page.next >= page.newest
                 && !matches!(timeout_at(deadline, newest.changed()).await, Ok(Ok(())))
             {
@@ -202,7 +204,7 @@ impl Reader {
         }
     }
 
-    /// Responds with a stream of what comes after `since`; without it, after now.
+    /// Responds with a stream of events after `since`, or of future events without `since`.
     async fn stream(
         mut self,
         since: Option<u64>,
@@ -210,7 +212,7 @@ impl Reader {
     ) -> Result<Response, ApiError> {
         let since = since.unwrap_or_else(|| self.app.changes.newest());
         let newest = self.app.changes.subscribe();
-        // Its errors have a status only before the stream begins.
+        // Errors can have a status only before the stream begins.
         let mut first = self.page(since, Form::Events).await?;
         let retry = format!("retry: {}\n\n", fastrand::u32(RETRY_MS));
         first.bytes.splice(..0, retry.into_bytes());
@@ -224,21 +226,21 @@ impl Reader {
         });
         let headers = [
             (CONTENT_TYPE, EVENT_STREAM),
-            // Proxies of the kind of nginx collect a response otherwise.
+            // Otherwise proxies such as nginx buffer the response.
             (HeaderName::from_static("x-accel-buffering"), "no"),
         ];
         Ok((headers, Body::from_stream(events)).into_response())
     }
 
-    /// Makes one page. A long one needs a turn of the account, and counts as a request.
+    /// Builds one page. A long one needs a turn of the account, and counts as a request.
     ///
     /// # Errors
-    /// 401 once the key does not work any more, 403 once the plan does not include the API.
+    /// 401 if the key no longer works, 403 if the plan no longer includes the API.
     async fn page(&mut self, since: u64, form: Form) -> Result<Page, ApiError> {
         self.caller = readmit(&self.app, &self.caller, Scope::Read)?;
         let today = self.app.clock.today();
         if today != self.today {
-            // Relative dates have moved.
+            // Relative dates have moved with the day.
             let asked = Params::new(self.uri.query()).changes(today)?;
             (self.today, self.asked) = (today, Arc::new(asked));
         }
@@ -262,12 +264,12 @@ impl Reader {
                     && test.as_ref().is_none_or(|test: &NameTest<'_>| test.passes(entry.name))
             })
         };
-        // The request of a stream already has its response, so it no longer names the account.
+        // A stream's request already has its response, so it no longer names the account.
         if is_long { work::scan_for(account, make).await } else { work::run_aside(make).await }
     }
 }
 
-/// Whether an account may see an event: those from the registry reveal that a name is watched.
+/// Whether an account may see an event. Events from the registry reveal that a name is watched.
 fn is_visible(entry: &Entry<'_>, user: &UserData) -> bool {
     entry.source != ChangeSource::Registry
         || user
@@ -358,7 +360,7 @@ fn push_row(seq: u64, entry: &Entry<'_>, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// A stream of events that is being sent.
+/// An event stream being sent.
 struct Streamed {
     reader: Reader,
     since: u64,
@@ -371,14 +373,14 @@ struct Streamed {
 }
 
 impl Streamed {
-    /// The next bytes; `None` ends the stream.
+    /// Returns the next bytes; `None` ends the stream.
     async fn next(&mut self) -> Option<Bytes> {
         if let Some(first) = self.first.take() {
             return Some(first);
         }
         loop {
             self.newest.mark_unchanged();
-            // The client comes back, and gets the error as a status.
+            // The client reconnects, and gets the error as a status.
             let page = self.reader.page(self.since, Form::Events).await.ok()?;
             self.since = page.next;
             if page.rows > 0 {
@@ -393,12 +395,13 @@ impl Streamed {
             }
             match timeout_at(beat, self.newest.changed()).await {
                 Ok(Ok(())) => {}
-                // The server stops.
+                // The server is stopping.
                 Ok(Err(_)) => return None,
                 Err(_) if readmit(&self.reader.app, &self.reader.caller, Scope::Read).is_err() => {
                     return None;
                 }
-                // Without data it is not an event, but it moves the number from which the client reads on.
+                // Without data, the message is not an event, but it updates the number from which the
+                // client continues.
                 Err(_) => return Some(format!(":\nid: {}\n\n", self.since).into()),
             }
         }

@@ -1,6 +1,6 @@
-//! Cursors of pages: an opaque text that holds the position of the last row, so that the next page
-//! begins after it also in a newer generation. A cursor belongs to one query, and a checksum refuses
-//! any text that the server did not make.
+//! Page cursors: opaque texts with the position of the last row, so that the next page starts after
+//! it even in a newer generation. A cursor belongs to one query, and a checksum rejects texts that
+//! the server did not create.
 //!
 //! Layout, in base64: version, digest of the query, value of the sort key, place in rank order, name, checksum.
 
@@ -16,7 +16,7 @@ use crate::vocab::day::Day;
 const VERSION: u8 = 1;
 const DIGEST_BYTES: usize = 8;
 const HEAD_BYTES: usize = 1 + DIGEST_BYTES + 8 + 8;
-/// Context of the checksum, see [`blake3::derive_key`].
+/// Context string of the checksum; see [`blake3::derive_key`].
 const CONTEXT: &str = "dropdex 2026-11-23 cursor";
 
 /// Digest of the query that a cursor belongs to.
@@ -24,13 +24,14 @@ const CONTEXT: &str = "dropdex 2026-11-23 cursor";
 pub struct QueryDigest([u8; DIGEST_BYTES]);
 
 impl QueryDigest {
-    /// Computes the digest of filters and order, as they are meant: defaults that are sent, the order of
-    /// the items of a list, and `tomorrow` for its date make no difference.
+    /// Computes the digest of filters and order by their meaning: explicit defaults, the order of list
+    /// items, and `tomorrow` instead of its date make no difference.
     pub fn of(filter: &DropFilter) -> QueryDigest {
         let DropFilter { common, view, contains, sort, after: _, limit: _, offset: _ } = filter;
         let mut common = common.clone();
         common.sort_lists();
-        // May differ between builds: a cursor lasts as long as the reading of a list.
+        // The digest may differ between builds, because a cursor is needed only while a client
+        // pages through a list.
         let meant = format!("{common:?} {view:?} {contains:?} {sort:?}");
         QueryDigest::new(vec![("query", &meant)])
     }
@@ -47,14 +48,14 @@ impl QueryDigest {
     }
 }
 
-/// Parses the query of a page of the drops list, which may begin after the row of a cursor.
+/// Parses the query of a page of the drops list, which may start after the row of a cursor.
 ///
 /// # Errors
 /// 400 for the first invalid parameter.
 pub fn page(params: &Params<'_>, limits: Limits, today: Day) -> Result<DropFilter, ApiError> {
     let filter = params.drops(limits, today)?;
     let Some(cursor) = params.get("cursor")? else { return Ok(filter) };
-    // Generated clients send the default of `offset`, too.
+    // Generated clients also send the default of `offset`.
     if filter.offset > 0 {
         let what = "must not be given with an offset above 0";
         return Err(ApiError::parameter("cursor", what));
@@ -74,10 +75,10 @@ pub fn encode(position: &RowPosition, query: QueryDigest) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Returns the row that a cursor stands for.
+/// Returns the row that a cursor represents.
 ///
 /// # Errors
-/// 400: not made by [`encode`], or for another query.
+/// 400 if the cursor was not created by [`encode`], or belongs to another query.
 pub fn decode(cursor: &str, query: QueryDigest) -> Result<RowPosition, ApiError> {
     let (digest, position) = parse(cursor).ok_or_else(|| {
         let what = "is not a cursor of this service; use nextCursor of the page before";

@@ -103,7 +103,8 @@ pub async fn find_domain(
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let feedback = app.store.feedback(&domain);
     let tag = Tag::for_query(&index, as_of, request.uri(), &[feedback.up, feedback.down]);
-    // 404 comes before the tag is compared: `If-None-Match: *` must not turn it into a 304.
+    // The 404 must precede the comparison of tags, because `If-None-Match: *` would turn it into a
+    // 304.
     let dossier = index.dossier(&domain, as_of).ok_or(ApiError::NotFound)?;
     if let Some(not_modified) = tag.not_modified(request.headers()) {
         return Ok(not_modified);
@@ -123,8 +124,8 @@ pub async fn find_domain(
     Ok(tag.on(json::json_response(body)))
 }
 
-/// `PUT /api/v1/domain/{name}/feedback`: sets or, with null, withdraws the caller's vote on an
-/// observed name.
+/// `PUT /api/v1/domain/{name}/feedback`: sets the caller's vote on an observed name, or withdraws
+/// it with null.
 pub async fn vote(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,

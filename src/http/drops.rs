@@ -34,9 +34,9 @@ use crate::vocab::limits::{DROPS_LIMIT_DEFAULT, DROPS_LIMIT_MAX};
 
 const LIMITS: Limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_LIMIT_MAX };
 
-/// Bytes of a response apart from its rows and TLDs.
+/// Bytes of a response without its rows and TLDs.
 const FRAME_BYTES: usize = 512;
-/// Estimated microseconds of a facet: enough for a worker thread.
+/// Estimated microseconds of a facet, enough to need the blocking pool.
 const FACET_US: u32 = 1_000;
 
 /// `GET /api/v1/drops`: the ranked drop list.
@@ -78,13 +78,13 @@ pub async fn list_drops(
     Ok(tag.on(response))
 }
 
-/// A request, parsed.
+/// A parsed request.
 struct Asked {
     filter: DropFilter,
     digest: QueryDigest,
-    /// Members of the rows.
+    /// The members of each row.
     members: Cow<'static, [Member]>,
-    /// The response has `availableTlds`.
+    /// Whether the response has `availableTlds`.
     has_tlds: bool,
     facets: Vec<Facet>,
 }
@@ -102,7 +102,7 @@ impl Asked {
     }
 }
 
-/// The value of `Link` for the page after a cursor (RFC 8288).
+/// Returns the value of `Link` for the page after a cursor (RFC 8288).
 pub fn next_link(uri: &Uri, cursor: &str) -> String {
     let kept = |pair: &&str| {
         let name = pair.split_once('=').map_or(*pair, |(name, _)| name);
@@ -143,7 +143,7 @@ pub struct DropsResponse<'a> {
     drops: (&'a DropsPage<'a>, &'a [Member]),
 }
 
-/// Schema of a row of the list: all members of a drop, or those that `fields` names.
+/// Schema of a row: all members of a drop, or those named by `fields`.
 enum SelectedDrop {}
 
 impl PartialSchema for SelectedDrop {
@@ -196,7 +196,7 @@ impl<'a> DropsResponse<'a> {
         }
     }
 
-    /// The response as JSON, in one buffer. Its rows are written by hand as well.
+    /// Builds the response as JSON, in one buffer. It is written by hand, like its rows.
     fn into_json(self) -> Vec<u8> {
         let tlds = self.available_tlds.as_deref().unwrap_or_default();
         let rows = self.count as usize * DROP_JSON_BYTES;

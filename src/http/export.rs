@@ -97,11 +97,12 @@ pub async fn export_drops(
     };
     let (searched, timer) = (Arc::clone(&index), QueryTimer::start(QueryKind::Export));
     let served = Arc::clone(&index);
-    // Positions of rows, four bytes each; rows are written as the client reads.
+    // Only the positions of rows are collected, four bytes each; rows are written as the client
+    // reads.
     let scans = filter.common.label.has_text();
     let exports_internal = app.limits.exports_internal;
     let found = work::run_or_scan(scans, u32::MAX, move || {
-        // One more, to know whether rows follow.
+        // One row more is requested, to know whether more rows follow.
         let rows = filter.limit as usize;
         let more = DropFilter { limit: filter.limit.saturating_add(1), ..filter.clone() };
         let mut places = match exports_internal {
@@ -130,10 +131,10 @@ pub async fn export_drops(
     Ok(etag::from_generation(&served, response))
 }
 
-/// Writes the line of a row.
+/// Function that writes the line of a row.
 type WriteLine = Box<dyn Fn(&DropRow<'_>, &mut Vec<u8>) + Send + Sync>;
 
-/// The format of a drops export, the start of the file, and the writer of its lines.
+/// Returns the format of a drops export, the start of the file, and the writer of its lines.
 ///
 /// # Errors
 /// 400 for an invalid `format`, `columns` or `bom`.
@@ -144,7 +145,7 @@ pub fn export_lines(
     let columns = members(params, "columns", None)?.map(|(members, _)| members);
     let bom = params.flag("bom")?;
     if bom && format != ExportFormat::Csv {
-        // RFC 8259 §8.1 forbids it in JSON.
+        // RFC 8259 §8.1 forbids byte order marks in JSON.
         return Err(BadParameter::new("bom", "must be false, unless the format is csv"));
     }
     Ok(match (format, columns) {

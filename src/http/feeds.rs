@@ -1,5 +1,5 @@
 //! Feeds: the names of a saved search, an alert rule or the watchlist for readers (Atom) and calendars (iCalendar), at
-//! secret addresses, and the endpoints that make those (`data/docs/feeds.md`).
+//! secret addresses, and the endpoints that create these addresses (`data/docs/feeds.md`).
 
 mod atom;
 mod calendar;
@@ -38,7 +38,7 @@ use crate::vocab::name::to_unicode;
 use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
-/// Maximum names of a feed: readers keep older entries themselves.
+/// Maximum names of a feed; readers store older entries themselves.
 const NAMES_MAX: usize = 100;
 /// Seconds that a client may reuse a feed.
 const REUSE: &str = "private, max-age=900";
@@ -57,15 +57,15 @@ pub struct FeedRequest {
     rule_id: Option<JsonInteger>,
 }
 
-/// The id that a number may be; 0 for one that cannot.
+/// Converts a number to an ID; 0 if it cannot be one.
 fn id(JsonInteger(number): JsonInteger) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 
-/// The names of a feed.
+/// Determines whose names the feed has.
 ///
 /// # Errors
-/// 404 for a number that is not an id, 400 for a search and a rule.
+/// 404 for a number that cannot be an ID, 400 if both a search and a rule are given.
 fn feed_of(
     search: Option<u64>,
     rule: Option<u64>,
@@ -83,7 +83,7 @@ fn feed_of(
     of.ok_or(ApiError::NotFound)
 }
 
-/// The saved search or the alert rule of a feed; that of the watchlist has neither.
+/// Returns the saved search or the alert rule of a feed; the feed of the watchlist has neither.
 fn ids_of(of: FeedOf) -> (Option<SearchId>, Option<RuleId>) {
     match of {
         FeedOf::Watchlist => (None, None),
@@ -127,7 +127,7 @@ pub struct FeedAddresses {
 }
 
 impl FeedAddresses {
-    /// The addresses on a server below the path `base`.
+    /// Builds the addresses on a server below the path `base`.
     pub fn new(base: &str, token: &Token) -> FeedAddresses {
         let path = |kind| format!("{base}/feeds/{}.{kind}", token.reveal());
         FeedAddresses { atom: path("atom"), calendar: path("ics") }
@@ -147,7 +147,7 @@ pub async fn list_feeds(
     Json(FeedList { count: feeds.len(), feeds })
 }
 
-/// `POST /api/v1/feeds`: makes a feed, or gives it another address.
+/// `POST /api/v1/feeds`: creates a feed, or replaces its address.
 pub async fn make_feed(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -175,7 +175,7 @@ pub struct RevokedFeed {
     removed: bool,
 }
 
-/// `DELETE /api/v1/feeds?search_id=&rule_id=`: the address of a feed stops working.
+/// `DELETE /api/v1/feeds?search_id=&rule_id=`: revokes the address of a feed.
 pub async fn revoke_feed(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -188,7 +188,7 @@ pub async fn revoke_feed(
     Ok(Json(RevokedFeed { search_id, rule_id, removed: true }))
 }
 
-/// Form of a feed, by the end of its address.
+/// Format of a feed, selected by the extension of its address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Atom,
@@ -197,7 +197,7 @@ enum Form {
 
 /// A name in a feed.
 struct Entry {
-    /// Canonical, and as people write it.
+    /// Canonical name; `unicode` is its Unicode form.
     name: String,
     unicode: String,
     dqs: Option<Dqs>,
@@ -205,9 +205,10 @@ struct Entry {
     /// `None` for a name that a list reported as registered again.
     stage: Option<Stage>,
     release: Day,
-    /// Renewed or registered again, as the registry or a list reported since it was watched.
+    /// Whether the registry or a list has reported, since it was watched, that the name was renewed
+    /// or registered again.
     is_gone: bool,
-    /// Why it has its score.
+    /// Explanation of its score.
     why: String,
     /// The owner's note.
     note: String,
@@ -216,7 +217,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// The text of the entry: these words, then why the name has its score, then the note.
+    /// Returns the text of the entry: `words`, then the explanation of the score, then the note.
     fn text(&self, words: &str) -> String {
         let gone = if self.is_gone { "Renewed or registered again." } else { "" };
         let parts = [gone, words, &self.why, &self.note].map(str::trim);
@@ -225,21 +226,21 @@ impl Entry {
     }
 }
 
-/// Content of a feed, for the writers of both formats.
+/// Content of a feed, used by the writers of both formats.
 struct Page<'a> {
-    /// Unique and the same for as long as the feed has its address.
+    /// Unique ID, which stays the same as long as the feed has its address.
     id: &'a str,
     title: &'a str,
-    /// Base address of the pages.
+    /// Base URL of the pages.
     home: &'a str,
-    /// Host of that address, for ids that never change.
+    /// Host of the base URL, for IDs that never change.
     host: &'a str,
-    /// Address of the feed's own form.
+    /// URL of this feed in its format.
     own: &'a str,
-    /// Path of the page that shows the same.
+    /// Path of the page that shows the same names.
     shown_at: &'a str,
     entries: &'a [Entry],
-    /// When the data was made.
+    /// Time of the data.
     updated: UnixMs,
 }
 
@@ -286,7 +287,8 @@ pub async fn read_feed(
         Ok(if is_atom { atom::write(&page) } else { calendar::write(&page) })
     })
     .await?;
-    // The tag is that of the text. A calendar also has the time of the generation in its events.
+    // The tag is computed from the text. Events of a calendar also contain the time of the
+    // generation.
     let tag = Tag::for_bytes(body.as_bytes());
     let mut response = match tag.not_modified(request.headers()) {
         Some(response) => response,
@@ -313,7 +315,7 @@ fn parse(address: &str) -> Option<(Token, Form)> {
     Some((Token::parse(token)?, form))
 }
 
-/// The title and the names of a feed.
+/// Returns the title and the names of a feed.
 fn entries(
     owned: &UserData,
     index: &Index,
@@ -343,7 +345,7 @@ fn entries(
     }
 }
 
-/// The names that pass a filter, newest first.
+/// Returns the names that match a filter, newest first.
 fn newest(index: &Index, mut filter: DropFilter, as_of: AsOf) -> Result<Vec<Entry>, ApiError> {
     filter.sort = Sort::natural(SortKey::Listed);
     filter.limit = NAMES_MAX as u32;
@@ -365,11 +367,11 @@ fn newest(index: &Index, mut filter: DropFilter, as_of: AsOf) -> Result<Vec<Entr
     Ok(entries)
 }
 
-/// A watched name with a release date that is not long over.
+/// Returns the entry of a watched name, unless its release is long past.
 fn watched(row: &WatchRow, index: &Index, today: Day) -> Option<Entry> {
     const DAYS_AFTER: i32 = 30;
     let (stage, release, is_gone) = (row.stage(), row.release()?, row.is_renewed());
-    // A name that was registered again before it was watched drops no more.
+    // A name that was registered again before it was watched is not about to drop.
     let is_shown = (stage.is_some() || is_gone) && release.plus(DAYS_AFTER) >= today;
     is_shown.then(|| Entry {
         name: row.name().as_str().to_owned(),

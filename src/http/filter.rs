@@ -1,5 +1,5 @@
-//! Filters as JSON, in alert rules, previews and saved searches. Each member stands for one of the
-//! [`CONDITIONS`], apart from [`WITHIN`].
+//! Filters as JSON, in alert rules, previews and saved searches. Each member except [`WITHIN`]
+//! represents one of the [`CONDITIONS`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,10 +19,10 @@ use crate::service::error::ApiError;
 use crate::vocab::day::Day;
 use crate::vocab::limits::{LABEL_TEXTS_MAX, RELEASE_WITHIN_DAYS_MAX, RULE_TLDS_MAX};
 
-/// The member that stands for `release_from=today` and `release_to=+3d`.
+/// The member that represents a range such as `release_from=today` and `release_to=+3d`.
 const WITHIN: &str = "releaseWithinDays";
 
-/// Every member; the last is [`WITHIN`].
+/// Names of all members; the last is [`WITHIN`].
 const NAMES: [&str; CONDITIONS.len() + 1] = {
     let mut names = [WITHIN; CONDITIONS.len() + 1];
     let mut at = 0;
@@ -33,7 +33,7 @@ const NAMES: [&str; CONDITIONS.len() + 1] = {
     names
 };
 
-/// A filter as sent: members by their position in [`NAMES`]. Those that are absent or `null` do not filter.
+/// A filter as sent: members by their position in [`NAMES`]. Absent and `null` members do not filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilterRequest(Vec<(usize, Value)>);
 
@@ -43,7 +43,7 @@ impl FilterRequest {
         self.conditions().any(|condition| matches!(condition.kind, Kind::Regex))
     }
 
-    /// Whether the text of names is read.
+    /// Whether the filter reads the text of names.
     pub fn reads_text(&self) -> bool {
         self.conditions().any(|condition| condition.kind.reads_text())
     }
@@ -52,7 +52,7 @@ impl FilterRequest {
         self.0.iter().filter_map(|(at, _)| CONDITIONS.get(*at))
     }
 
-    /// Parses the members of the filter, which are called `filter.…` in errors.
+    /// Parses the members of the filter. Errors name them `filter.…`.
     ///
     /// # Errors
     /// 400 for the first invalid member.
@@ -80,7 +80,7 @@ impl FilterRequest {
 
 const RELEASE_DAYS_MAX: i64 = RELEASE_WITHIN_DAYS_MAX as i64;
 
-/// The name of a member, as its position in [`NAMES`].
+/// The name of a member, deserialised as its position in [`NAMES`].
 struct Known(usize);
 
 impl<'de> Deserialize<'de> for Known {
@@ -91,7 +91,7 @@ impl<'de> Deserialize<'de> for Known {
     }
 }
 
-/// A text or a list.
+/// A text or a list of texts.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "invalid type: expected a string or a list of strings")]
 enum TextOrList {
@@ -153,7 +153,7 @@ impl ToSchema for FilterRequest {
     }
 }
 
-/// The members of a filter that are set.
+/// Serialises the members of a filter that are set.
 pub struct FilterResponse(pub Conditions);
 
 impl Serialize for FilterResponse {
@@ -170,7 +170,7 @@ impl Serialize for FilterResponse {
                 continue;
             }
             match condition.kind {
-                // Alone, it is the text form of `contains`.
+                // A single text is the short form of `contains`.
                 Kind::NamePart if conditions.get("contains").is_empty() => {
                     map.serialize_entry("contains", value)?;
                 }
@@ -191,7 +191,7 @@ impl Serialize for FilterResponse {
     }
 }
 
-/// The days of [`WITHIN`].
+/// Returns the number of days for [`WITHIN`].
 fn within(conditions: &Conditions) -> Option<u16> {
     let to = conditions.get("release_to").strip_prefix('+')?.strip_suffix('d')?;
     to.parse().ok().filter(|_| conditions.get("release_from") == "today")
@@ -209,7 +209,7 @@ impl ToSchema for FilterResponse {
     }
 }
 
-/// The JSON schema of a filter.
+/// Builds the JSON schema of a filter.
 fn schema(description: &str, is_request: bool) -> RefOr<Schema> {
     let mut properties = serde_json::Map::new();
     let mut add = |member: &str, mut of: Json, description: &str| {
@@ -239,7 +239,7 @@ fn integer(least: u32, most: u32) -> Json {
     json!({"type": "integer", "format": "int32", "minimum": least, "maximum": most})
 }
 
-/// The JSON schema of the member of a condition.
+/// Builds the JSON schema of a condition's member.
 fn member_schema(condition: &Condition) -> Json {
     let text = |format: &str| json!({"type": "string", "minLength": 1, "format": format});
     let list =
@@ -262,7 +262,7 @@ fn member_schema(condition: &Condition) -> Json {
     }
 }
 
-/// Makes a schema accept `null`.
+/// Extends a schema to accept `null`.
 fn nullable(schema: &mut Json) {
     if let Some(words) = schema.get_mut("enum").and_then(Json::as_array_mut) {
         words.push(Json::Null);

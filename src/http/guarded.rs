@@ -1,4 +1,4 @@
-//! The checks around the handler of an operation.
+//! Checks around the handler of an operation.
 
 use std::future::ready;
 use std::pin::Pin;
@@ -23,9 +23,9 @@ pub struct Guarded<H> {
     handler: H,
 }
 
-/// Guards a handler. An operation that needs a key refuses with 401 without a valid one, 403 below the
-/// Pro plan or without the scope, and 429 when the allowance is used up; otherwise the request counts, its
-/// response has the rate-limit headers, and the handler finds [`Now`] and the `Caller` in the request's
+/// Guards a handler. An operation that needs a key returns 401 without a valid key, 403 below the Pro plan
+/// or without the scope, and 429 if the allowance is used up. Otherwise the request counts, its response
+/// gets the rate-limit headers, and the handler finds [`Now`] and the `Caller` in the request's
 /// extensions. After these checks, every operation refuses unknown parameters.
 ///
 /// This wraps the handler instead of using a layer, because axum boxes a layer's service and clones it
@@ -54,7 +54,7 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
             Ok(caller) => caller,
             Err(err) => return Box::pin(ready(Refusal::from(err).into_response())),
         };
-        // Almost always at once.
+        // The charge almost always succeeds at once.
         let charged = app.store.try_charge(Counter::Requests, &caller, now);
         request.extensions_mut().insert(Now(now));
         request.extensions_mut().insert(caller.clone());
@@ -86,7 +86,7 @@ impl<T: 'static, H: Handler<T, App>> Handler<T, App> for Guarded<H> {
             if let Some(headers) = sent {
                 response = precondition::tagged(response, &headers).await;
             }
-            // A handler that counts more requests sets what remains.
+            // A handler that counts more requests sets the header itself.
             let allowance = response.extensions().get::<Allowance>().copied().unwrap_or(allowance);
             rate_limit_headers(&allowance, response.headers_mut());
             response

@@ -162,9 +162,9 @@ fn respond(app: &App, ready: bool, checks: Checks) -> (StatusCode, Json<ReadyRes
 }
 
 const BEHIND: &str = "behind";
-/// For a moment, all nodes are cut off together while servers elect another leader.
+/// While the servers elect a new leader, all nodes are briefly cut off at the same time.
 const CUT_OFF: &str = "cut_off";
-/// A node that was cut off for longer may be alone: others may have continued without it.
+/// A node cut off for longer may be the only one, so the others may have continued without it.
 const CUT_OFF_MAX: Duration = Duration::from_secs(120);
 
 /// Returns the check of the shared log, and whether a node can serve reads and writes.
@@ -294,7 +294,7 @@ mod tests {
             (&cut_off(&new, 1), ("cut_off", false, false)),
             (&new, ("catching_up", false, false)),
             (&halted, ("halted", true, false)),
-            // It takes in no records, although nothing says why.
+            // The node takes in no records, for no known reason.
             (&slow, ("catching_up", true, false)),
         ] {
             assert_eq!(of_log(log, false), expected, "{log:?}");

@@ -1,4 +1,4 @@
-//! JSON bodies, written into bytes.
+//! Serialisation of JSON bodies.
 
 use axum::body::Body;
 use axum::http::HeaderValue;
@@ -15,7 +15,7 @@ const SMALL_BODY_BYTES: usize = 1024;
 /// Serialises a JSON body.
 ///
 /// # Errors
-/// 500 for a value that has no JSON form, which is a bug.
+/// 500 for a value without a JSON form, which is a bug.
 pub fn json_bytes(value: &impl Serialize) -> Result<Vec<u8>, ApiError> {
     let mut bytes = Vec::with_capacity(SMALL_BODY_BYTES);
     serde_json::to_writer(&mut bytes, value).map_err(|err| ApiError::Internal(err.into()))?;
@@ -30,7 +30,7 @@ pub fn push_member(out: &mut Vec<u8>, name: &str, number: u32) {
     push_number(out, number);
 }
 
-/// A response of status 200 with a JSON body.
+/// Returns a response with status 200 and a JSON body.
 pub fn json_response(bytes: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(bytes));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -17,7 +17,7 @@ use crate::service::error::ApiError;
 use crate::service::work;
 use crate::vocab::name::DomainName;
 
-/// Estimated microseconds: a label has at most some thousand suffixes and a hundred variants.
+/// Estimated microseconds for a label with up to some thousand suffixes and a hundred variants.
 const COST_US: u32 = 1_000;
 
 /// The names of a label, and of labels like it.
@@ -52,7 +52,7 @@ fn parse_label(path: Result<Path<String>, PathRejection>) -> Result<DomainName, 
     if label.contains('.') {
         return Err(ApiError::parameter("label", "must be one label, without a dot"));
     }
-    // Labels follow the rules of names.
+    // A label must follow the rules of names.
     let name = DomainName::parse(&format!("{}.com", label.trim()));
     name.map_err(|err| ApiError::parameter("label", err))
 }

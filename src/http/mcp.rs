@@ -1,8 +1,8 @@
 //! `/mcp`: tools for agents, over the Model Context Protocol (`data/docs/agents.md`).
 //!
-//! A tool is an operation of the API under a name of its own. Its arguments are the operation's
-//! parameters and the members of its body, and the operation's own route answers, with the caller's key:
-//! checks, limits, counts and results are those of the API. The protocol itself is a library's.
+//! A tool is an operation of the API with its own name. Its arguments are the operation's parameters and
+//! the members of its body. A call runs the operation's route with the caller's key, so checks, limits,
+//! counts and results are those of the API. A library implements the protocol itself.
 
 mod schema;
 
@@ -50,19 +50,19 @@ use crate::service::error::ApiError;
 use crate::vocab::limits::BODY_BYTES_MAX;
 use crate::vocab::similar;
 
-/// The endpoint. Most tools read.
+/// Route of the endpoint. Its class is that of reads, because most tools read.
 pub const ROUTE: Route =
     Route { method: "POST", path: "/mcp", class: Class::Read, caching: Caching::Key };
-/// `Accept` as the library requires it.
+/// Value of `Accept` that the library requires.
 const ACCEPTED: &str = "application/json, text/event-stream";
-/// Maximum bytes of a result: a hundred rows with their explanations take a fortieth.
+/// Maximum bytes of a result, forty times the size of a hundred rows with explanations.
 const RESULT_BYTES_MAX: usize = 4 << 20;
 
-/// Maximum and default rows of a result: more do not help an agent.
+/// Maximum and default rows of a result; more do not help an agent.
 const ROWS_MAX: u32 = 100;
 const ROWS_DEFAULT: u32 = 20;
 
-/// Names of the tools, and the operations that answer them.
+/// Names of the tools, and the operations that they run.
 const NAMES: [(&str, &str); 8] = [
     ("list_drops", "listDrops"),
     ("search_names", "searchNames"),
@@ -82,14 +82,14 @@ const INSTRUCTIONS: &str = "dropdex knows domain names that are leaving registra
      here says that a name is free now. \
      Each request counts as one of the account.";
 
-/// Members of a row of the drops list unless others are asked for. Without `availableTlds`, which takes more
-/// than the rows, and without `signals`, which `get_domain` and `appraise` have.
+/// Default members of a row of the drops list. They omit `availableTlds`, which is larger than the rows, and
+/// `signals`, which `get_domain` and `appraise` return.
 fn default_fields() -> String {
     let members = DROP_MEMBERS.iter().filter(|member| **member != Member::Signals);
     members.map(|member| member.as_str()).collect::<Vec<_>>().join(",")
 }
 
-/// A tool and its operation.
+/// A tool with its operation.
 struct AgentTool {
     tool: Tool,
     operation: &'static Operation,
@@ -122,7 +122,7 @@ impl AgentTool {
         AgentTool { tool: tool.with_annotations(annotations), operation }
     }
 
-    /// The request that the operation answers.
+    /// Builds the request to the operation.
     fn request(&self, arguments: JsonObject) -> Result<Request, ApiError> {
         let operation = self.operation;
         let mut path = operation.path.to_owned();
@@ -135,7 +135,7 @@ impl AgentTool {
         for (name, value) in arguments {
             let known = operation.parameters.iter().find(|known| known.name == name);
             let Some(place) = known.map(|known| known.place) else {
-                // Everything but parameters is a member of the body.
+                // All arguments except parameters are members of the body.
                 if !self.arguments().any(|argument| argument == name) {
                     return Err(self.unknown(&name));
                 }
@@ -180,14 +180,14 @@ impl AgentTool {
         request.body(body).map_err(|err| ApiError::Internal(err.into()))
     }
 
-    /// Parameters that a call has unless it gives them.
+    /// Default parameters of a call.
     fn defaults(&self) -> impl Iterator<Item = (&'static str, String)> {
         let defaults = [("limit", ROWS_DEFAULT.to_string()), ("fields", default_fields())];
         let known = self.operation.parameters;
         defaults.into_iter().filter(move |(name, _)| known.iter().any(|it| it.name == *name))
     }
 
-    /// The names of all arguments.
+    /// Returns the names of all arguments.
     fn arguments(&self) -> impl Iterator<Item = &str> {
         let properties = self.tool.input_schema.get("properties").and_then(Value::as_object);
         properties.into_iter().flat_map(|known| known.keys().map(String::as_str))
@@ -207,7 +207,7 @@ impl AgentTool {
     }
 }
 
-/// The MCP server of one request.
+/// The MCP server for one request.
 #[derive(Clone)]
 struct Agents {
     app: App,
@@ -216,10 +216,10 @@ struct Agents {
 }
 
 impl Agents {
-    /// Counts a request that no operation of the API counts.
+    /// Counts a request that runs no operation of the API.
     ///
     /// # Errors
-    /// The day's allowance is used up.
+    /// 429 when the day's allowance is used up.
     async fn charge(&self, context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
         let charged = charge_more(&self.app, &caller(context)?, 1, self.app.clock.now()).await;
         let Err(refused) = charged else { return Ok(()) };
@@ -229,7 +229,7 @@ impl Agents {
     }
 }
 
-/// The caller that [`admit`] found.
+/// Returns the caller that [`admit`] found.
 fn caller(context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
     let parts = context.extensions.get::<Parts>();
     let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
@@ -311,8 +311,8 @@ impl ServerHandler for Agents {
     }
 }
 
-/// The response of an operation as the result of a tool. A refusal is a result too, so that the agent
-/// reads why.
+/// Converts the response of an operation to the result of a tool. An error response becomes a result
+/// too, so that the agent can read the reason.
 async fn result_of(response: Response) -> CallToolResult {
     let status = response.status();
     let body = to_bytes(response.into_body(), RESULT_BYTES_MAX).await.unwrap_or_else(|_| {
@@ -328,7 +328,7 @@ async fn result_of(response: Response) -> CallToolResult {
     }
 }
 
-/// The routes of the endpoint, which asks `api`.
+/// Builds the routes of the endpoint, which calls `api`.
 pub fn router(app: App, api: Router) -> Router {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
@@ -338,7 +338,8 @@ pub fn router(app: App, api: Router) -> Router {
         Some(home) => {
             config.with_allowed_hosts([home.authority()]).with_allowed_origins([home.origin()])
         }
-        // Without a public address, any name of this machine is right. Other sites are refused below.
+        // Without a public address, any name of this machine is accepted. Other sites are refused
+        // below.
         None => config.disable_allowed_hosts(),
     };
     let agents = Agents { app: app.clone(), api };
@@ -353,7 +354,7 @@ pub fn router(app: App, api: Router) -> Router {
         .layer(middleware::from_fn_with_state(app, admit))
 }
 
-/// Refuses requests from pages of other sites, and those without a key that may use tools.
+/// Refuses requests from pages of other sites, and requests without a key that may use tools.
 async fn admit(State(app): State<App>, mut request: Request, next: Next) -> Response {
     if origin::is_of_other_site(request.headers()) {
         return Refusal::from(ApiError::CrossSite).into_response();
@@ -370,8 +371,8 @@ async fn admit(State(app): State<App>, mut request: Request, next: Next) -> Resp
     }
 }
 
-/// Whether a client accepts JSON, which every response is. The library also asks for the media type of
-/// streams by name, which it never sends here.
+/// Whether a client accepts JSON, the format of all responses. The library would also require the
+/// media type of streams, which it never sends here.
 fn accepts_json(headers: &HeaderMap) -> bool {
     let mut lines = headers.get_all(ACCEPT).iter().peekable();
     if lines.peek().is_none() {
@@ -384,7 +385,7 @@ fn accepts_json(headers: &HeaderMap) -> bool {
         let is_json = ["application/json", "application/*", "*/*"]
             .iter()
             .any(|known| kind.eq_ignore_ascii_case(known));
-        // A weight of 0 refuses the media type (RFC 9110 §12.4.2).
+        // A weight of 0 excludes the media type (RFC 9110 §12.4.2).
         let is_refused = |parameter: &str| {
             parameter.split_once('=').is_some_and(|(name, weight)| {
                 name.trim().eq_ignore_ascii_case("q")
@@ -395,7 +396,7 @@ fn accepts_json(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Turns refusals of the library, which are plain text, into JSON.
+/// Converts the library's plain-text errors to JSON.
 async fn in_json(request: Request, next: Next) -> Response {
     let content_type = check_content_type(request.headers());
     let response = next.run(request).await;
@@ -407,7 +408,7 @@ async fn in_json(request: Request, next: Next) -> Response {
     let err = match response.status() {
         StatusCode::METHOD_NOT_ALLOWED => ApiError::MethodNotAllowed,
         StatusCode::PAYLOAD_TOO_LARGE => ApiError::BodyTooLarge { bytes_max: BODY_BYTES_MAX },
-        // The library's status for a body that it cannot parse, too.
+        // The library also uses this status for a body that it cannot parse.
         StatusCode::UNSUPPORTED_MEDIA_TYPE => content_type.err().unwrap_or_else(|| {
             ApiError::parameter("body", "must be one JSON-RPC message (no batches)")
         }),

@@ -1,5 +1,5 @@
-//! The JSON API and the CSV exports. [`operations`] is the table of routes and their documentation.
-//! Use cases are in `service`, statuses in `edge`.
+//! The JSON API and the CSV exports. [`operations`] has the table of routes with their
+//! documentation. Use cases are in `service`, statuses in `edge`.
 
 pub mod alerts;
 pub mod appraise;
@@ -51,7 +51,7 @@ use crate::edge::operation::{Description, Operation};
 use crate::edge::routes::Route;
 use crate::service::app::App;
 
-/// The operations of the API and their documentation.
+/// The operations of the API, with their documentation.
 pub fn description() -> Description {
     Description { operations: operations::OPERATIONS, document: operations::document }
 }

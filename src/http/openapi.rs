@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document of a table of operations.
+//! Builds the OpenAPI 3.1 document from a table of operations.
 
 use std::collections::BTreeMap;
 
@@ -97,7 +97,7 @@ pub fn describe(operations: &[Operation]) -> Value {
 const ERROR: Shape = Shape::of::<ErrorResponse>();
 const MESSAGE: Shape = Shape::of::<Envelope<'static>>();
 
-/// The request that the server sends to the webhooks of alert rules and of the watchlist.
+/// Describes the request that the server sends to webhooks of alert rules and the watchlist.
 fn alert() -> Value {
     let header = |name, description| json!({ "name": name, "in": "header", "required": true, "description": description, "schema": { "type": "string" } });
     json!({
@@ -244,8 +244,8 @@ fn parameter(parameter: &Parameter) -> Value {
     described
 }
 
-/// The responses of the table, and those that follow from access and body. The descriptions of one
-/// status are joined.
+/// Returns the responses in the table, and those implied by access and body. Descriptions for the
+/// same status are joined.
 fn responses(operation: &Operation) -> BTreeMap<String, Value> {
     let mut responses = BTreeMap::new();
     for response in operation.responses {
@@ -323,7 +323,7 @@ fn responses(operation: &Operation) -> BTreeMap<String, Value> {
     responses
 }
 
-/// Adds headers, all optional: responses that never reach a handler lack some.
+/// Adds headers. All are optional, because responses that never reach a handler lack some.
 fn add_headers(operation: &Operation, status: &str, response: &mut Value) {
     let is_refused_first = matches!(status, "401" | "403" | "414" | "431");
     let is_counted = operation.access != Access::Everybody && !is_refused_first;
@@ -357,7 +357,7 @@ fn add_response(responses: &mut BTreeMap<String, Value>, spec: &ResponseSpec) {
         Content::Text(kind) => (kind, json!({ "type": "string" })),
         Content::Refusal => return add_refusal(responses, spec.status, spec.description),
     };
-    // A response may come in several media types.
+    // A response may have several media types.
     let response = responses
         .entry(spec.status.to_string())
         .or_insert_with(|| json!({ "description": spec.description, "content": {} }));
@@ -382,7 +382,7 @@ mod tests {
     use super::*;
     use crate::operations::{OPERATIONS, document};
 
-    /// Every `$ref` below a value.
+    /// Collects every `$ref` below a value.
     fn references(value: &Value, found: &mut Vec<String>) {
         match value {
             Value::Object(members) => {
@@ -407,7 +407,7 @@ mod tests {
         }
     }
 
-    /// Every schema of an integer below a value, with its path.
+    /// Collects every integer schema below a value, with its path.
     fn integers(value: &Value, path: &str, found: &mut Vec<(String, Value)>) {
         if value["type"] == "integer" || value["type"] == json!(["integer", "null"]) {
             found.push((path.to_owned(), value.clone()));

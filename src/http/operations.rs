@@ -1,5 +1,5 @@
-//! Every operation of the API, in one table. The router, the index of endpoints, the OpenAPI document
-//! and the reference page are made from it; there is no other route.
+//! All operations of the API, in one table. The router, the index of endpoints, the OpenAPI document
+//! and the reference page are generated from it; no other routes exist.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -96,7 +96,7 @@ const fn one_of(words: &'static [&'static str]) -> ParameterKind {
     ParameterKind::OneOf { words, default: None }
 }
 
-/// The parameter of a condition.
+/// Returns the parameter of a condition.
 const fn condition(of: &Condition) -> Parameter {
     let kind = match of.kind {
         Kind::Number { least: min, most: max, default, .. } => {
@@ -116,7 +116,7 @@ const fn condition(of: &Condition) -> Parameter {
     query(of.parameter, kind, of.example, of.text)
 }
 
-/// Parameters of these conditions, and more.
+/// The parameters of these conditions, plus others.
 const fn with_more<const N: usize>(of: &[Condition], more: &[Parameter]) -> [Parameter; N] {
     let mut all = [VIEW; N];
     let mut at = 0;
@@ -127,7 +127,7 @@ const fn with_more<const N: usize>(of: &[Condition], more: &[Parameter]) -> [Par
     all
 }
 
-/// Parameters of some conditions, and more.
+/// Returns the parameters of some conditions, plus others.
 macro_rules! filters {
     ($of:expr; $($more:expr),* $(,)?) => {{
         const MORE: &[Parameter] = &[$($more),*];
@@ -283,7 +283,7 @@ const RULE_ID: Parameter = in_path("id", ParameterKind::Id, "Alert rule id.");
 const SEARCH_ID: Parameter = in_path("id", ParameterKind::Id, "Saved search id.");
 const DELIVERY_ID: Parameter =
     in_path("delivery", ParameterKind::Text { chars_max: 64 }, "Delivery id.");
-// Every link gets the same response, so no value is invalid.
+// All links get the same response, so no value is invalid.
 const LINK: Parameter = in_path(
     "delivery",
     ParameterKind::Format { format: "delivery", chars_max: None },
@@ -381,7 +381,7 @@ const CSV: ResponseSpec = text(200, "UTF-8 CSV with a header line and CRLF line 
 const NDJSON: ResponseSpec =
     text(200, "With `format=ndjson`, a JSON object a line.", "application/x-ndjson");
 
-/// All operations, in the order of the index.
+/// All operations, in the order of the endpoint index.
 pub const OPERATIONS: &[Operation] = &[
     Operation::get("/api/v1", |of| get(guarded(of, api_index)))
         .named(Group::Service, "getIndex", "List of endpoints")
@@ -867,7 +867,7 @@ async fn openapi_json(State(app): State<App>, headers: HeaderMap) -> Response {
     static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| document().to_string().into_bytes());
     static TAG: LazyLock<Tag> = LazyLock::new(|| Tag::for_bytes(&BYTES));
     if !app.site.base().is_empty() {
-        // A process has one public address.
+        // Built once, because a process has only one public address.
         static MOVED: OnceLock<(Vec<u8>, Tag)> = OnceLock::new();
         let (bytes, tag) = MOVED.get_or_init(|| {
             let mut document = document().clone();

@@ -1,4 +1,4 @@
-//! Parameters of API requests: reads the id in a path, and refuses query parameters that an
+//! Parameters of API requests: parses the ID in a path, and refuses query parameters that an
 //! operation does not have. [`crate::query::params`] parses their values. Pages ignore unknown
 //! parameters.
 
@@ -13,10 +13,10 @@ use crate::query::params::decode;
 use crate::service::error::ApiError;
 use crate::vocab::similar;
 
-/// The id in a path.
+/// Parses the ID in a path.
 ///
 /// # Errors
-/// 404 for text that is not an id.
+/// 404 for text that is not an ID.
 pub fn path_id<T>(
     path: Result<Path<String>, PathRejection>,
     parse: impl FnOnce(&str) -> Option<T>,
@@ -26,11 +26,11 @@ pub fn path_id<T>(
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
-/// Characters of an unknown parameter that an error repeats.
+/// Maximum characters of an unknown parameter quoted in an error.
 const ECHO_CHARS_MAX: usize = 64;
 
-/// Checks that an operation has all parameters of a query string. `Prefer: handling=lenient`
-/// (RFC 7240 §4.4) ignores the others.
+/// Checks that an operation has all parameters in a query string. With `Prefer: handling=lenient`
+/// (RFC 7240 §4.4), unknown ones are ignored.
 ///
 /// # Errors
 /// 400 for the first unknown parameter.
@@ -42,7 +42,7 @@ pub fn refuse_unknown(
     let Some(query) = query else { return Ok(()) };
     let names = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
         let name = pair.split_once('=').map_or(pair, |(name, _)| name);
-        // A name that does not decode is shown as it was sent.
+        // A name that cannot be decoded is shown as sent.
         decode(name).unwrap_or(Cow::Borrowed(name))
     });
     let mut names = names.into_iter();
@@ -55,20 +55,20 @@ pub fn refuse_unknown(
     }
 }
 
-/// The names of the parameters in the query string.
+/// Returns the names of the query parameters.
 fn in_query(parameters: &'static [Parameter]) -> impl Iterator<Item = &'static str> {
     let in_query = parameters.iter().filter(|known| known.place == ParameterPlace::Query);
     in_query.map(|known| known.name)
 }
 
-/// The error for a name that is not among `known`.
+/// Returns the error for a name that is not in `known`.
 pub fn unknown_parameter(name: &str, known: &'static [Parameter]) -> ApiError {
     let name: String = name.chars().take(ECHO_CHARS_MAX).collect();
     let nearest = similar::nearest(&name, in_query(known));
     ApiError::UnknownParameter { name, nearest }
 }
 
-/// Whether the client prefers lenient handling. The header is a list, and may be repeated.
+/// Whether the client prefers lenient handling. The header is a list and may be repeated.
 fn is_lenient(headers: &HeaderMap) -> bool {
     let values = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|preference| {

@@ -7,15 +7,15 @@ use crate::service::error::ApiError;
 use crate::service::work;
 
 /// Parses the parameters of a request. A regular expression is compiled on the blocking pool, unless it
-/// is kept from before.
+/// is cached.
 ///
 /// # Errors
-/// The errors of `parse`, and as [`work::run`].
+/// The errors of `parse` and of [`work::run`].
 pub async fn parameters<T: Send + 'static, E: Into<ApiError>>(
     uri: &Uri,
     parse: impl FnOnce(&Uri) -> Result<T, E> + Send + 'static,
 ) -> Result<T, ApiError> {
-    // Most requests have none, and are parsed once.
+    // Most requests have no regular expression, and are parsed once.
     let has_one = uri.query().is_some_and(|query| query.contains("regex"));
     if !has_one || !Params::new(uri.query()).compiles() {
         return parse(uri).map_err(Into::into);

@@ -29,7 +29,7 @@ use crate::vocab::name::DomainName;
 use crate::vocab::time::UnixMs;
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
-/// Collection path; a claim lives at `PATH/{id}`.
+/// Path of the collection; a claim is at `PATH/{id}`.
 const PATH: &str = "/api/v1/portfolio";
 /// A backorder claim.
 #[derive(Serialize, ToSchema)]

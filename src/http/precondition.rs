@@ -1,5 +1,5 @@
-//! Tags of user data, and `If-Match` (RFC 9110 §13.1.1): a change is made only if the client has seen the
-//! current state. The tag is compared just before the write.
+//! Tags of user data, and `If-Match` (RFC 9110 §13.1.1), which permits a change only if the client has
+//! seen the current state. The tag is compared just before the write.
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
@@ -14,13 +14,13 @@ use crate::edge::operation::Operation;
 use crate::service::app::App;
 use crate::service::error::ApiError;
 
-/// Maximum bytes of a representation: a rule or a claim takes some kilobytes.
+/// Maximum bytes of a representation; a rule or a claim takes a few kilobytes.
 const BYTES_MAX: usize = 1 << 20;
 
 /// Checks `If-Match` of a write, if present.
 ///
 /// # Errors
-/// 412 if the tag is another one, or the resource has no tags; 404 if there is no such resource.
+/// 412 if the tag differs or the resource has no tags; 404 if the resource does not exist.
 pub async fn check(
     app: &App,
     operation: &'static Operation,
@@ -31,11 +31,11 @@ pub async fn check(
         return Ok(());
     }
     let Some(current) = operation.current else {
-        // Any current state; the handler reports its absence.
+        // `*` matches any current state; the handler reports a missing resource.
         let is_any = headers.get_all(IF_MATCH).iter().all(|line| line == "*");
         return if is_any { Ok(()) } else { Err(failed()) };
     };
-    // With the caller, the time and the path parameters.
+    // The copy keeps the caller, the time and the path parameters.
     let mut asked = Request::new(Body::empty());
     *asked.method_mut() = Method::GET;
     asked.uri_mut().clone_from(uri);

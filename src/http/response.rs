@@ -13,7 +13,7 @@ use crate::vocab::time::UnixMs;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// An instant as the API writes it: `2026-11-21T12:00:00.000Z`.
+/// An instant in the format of the API: `2026-11-21T12:00:00.000Z`.
 #[derive(Clone, Copy, Debug)]
 pub struct Timestamp(pub UnixMs);
 
@@ -37,13 +37,13 @@ impl Deleted {
     }
 }
 
-/// The response to a POST in the form that an idempotency key stores.
+/// Builds the receipt of a POST, which is stored under its idempotency key.
 pub fn receipt(status: StatusCode, body: &impl Serialize) -> Receipt {
     let bytes = serde_json::to_vec(body).expect("responses are structs of text and numbers");
     Receipt { code: status.as_u16(), bytes }
 }
 
-/// The response to a POST that added a resource to the collection at `path`.
+/// Returns the response to a POST that added a resource to the collection at `path`.
 pub fn added<T>(answered: Answered<T>, path: &str, id: impl FnOnce(&T) -> u64) -> Response {
     let id = added_id(&answered, id);
     let location = id.and_then(|id| HeaderValue::try_from(format!("{path}/{id}")).ok());
@@ -54,7 +54,7 @@ pub fn added<T>(answered: Answered<T>, path: &str, id: impl FnOnce(&T) -> u64) -
     response
 }
 
-/// The response to a POST, first or replayed.
+/// Returns the response to a POST, executed now or replayed.
 pub fn posted<T>(answered: Answered<T>) -> Response {
     let replayed = answered.is_replay();
     let Receipt { code, bytes } = answered.receipt;
@@ -66,7 +66,7 @@ pub fn posted<T>(answered: Answered<T>) -> Response {
     response
 }
 
-/// Forbids caches to store a response that contains a secret.
+/// Prevents caches from storing a response that contains a secret.
 pub fn not_stored(mut response: Response) -> Response {
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response

@@ -1,7 +1,7 @@
 //! JSON and CSV of the rows that the index returns, appended straight to the response buffer.
 //!
-//! Written by hand: a page of drops is thousands of small values, and `serde_json` takes three times
-//! as long. The tests compare the bytes with those of `serde_json`.
+//! The code is written by hand, because a page of drops has thousands of small values, for which
+//! `serde_json` takes three times as long. The tests compare the bytes with those of `serde_json`.
 
 use std::borrow::Cow;
 
@@ -49,14 +49,14 @@ named_enum! {
     }
 }
 
-/// Members of a row unless others are asked for.
+/// Default members of a row.
 pub const DROP_MEMBERS: &[Member] = &Member::ALL;
-/// Members of a line of an export unless others are asked for.
+/// Default members of a line of an export.
 pub const EXPORT_MEMBERS: &[Member] =
     &[Member::Name, Member::Tld, Member::Length, Member::Dqs, Member::Explanation];
 
-/// The members of a row that the parameter `name` asks for, in its order and each once; `None` without
-/// it. `beside` is another name that it accepts; the flag says whether it was sent.
+/// Returns the distinct members of a row that the parameter `name` requests, in its order; `None`
+/// without it. `beside` is an additional accepted name; the flag tells whether it was sent.
 ///
 /// # Errors
 /// An unknown member.
@@ -98,8 +98,8 @@ pub fn push_samples(preview: &Preview<'_>, out: &mut Vec<u8>) {
     rows.close();
 }
 
-/// Returns the TLDs of the page's view as a JSON array. The index caches it for the day: it makes
-/// up some ten kilobytes of every response.
+/// Returns the TLDs of the page's view as a JSON array. The index caches it for the day, because it
+/// takes some ten kilobytes in every response.
 pub fn tlds_json<'a>(page: &'a DropsPage<'_>) -> Cow<'a, str> {
     page.cached_tlds(|tlds| {
         let mut json = Vec::new();
@@ -208,7 +208,7 @@ fn push_word(out: &mut Vec<u8>, word: Option<&str>) {
     push(out, "\"");
 }
 
-/// Appends an instant as [`UnixMs`] prints it.
+/// Appends an instant in the format of [`UnixMs`].
 fn push_instant(out: &mut Vec<u8>, at: UnixMs) {
     let Some(day) = Day::from_instant(at.instant()) else {
         return push(out, &at.to_string());
@@ -230,8 +230,8 @@ fn push_instant(out: &mut Vec<u8>, at: UnixMs) {
 
 const MS_PER_DAY: u64 = 86_400_000;
 
-/// Appends these members of a row as a line of CSV. The explanation, the words, which are separated by
-/// spaces, and the signals are quoted, and no other value needs quotes.
+/// Appends these members of a row as a line of CSV. Words are separated by spaces. Explanation, words
+/// and signals are quoted; no other value needs quotes.
 pub fn push_drop_columns(row: &DropRow<'_>, members: &[Member], out: &mut Vec<u8>) {
     for (at, &member) in members.iter().enumerate() {
         if at > 0 {
@@ -337,7 +337,7 @@ fn push_points(points: &Points, out: &mut Vec<u8>) {
     push(out, "}");
 }
 
-/// Inlined: the compiler then copies a constant name with a few moves instead of a call.
+/// Inlined, so that the compiler copies a constant name with a few moves instead of a call.
 #[inline(always)]
 fn push_part(out: &mut Vec<u8>, name: &str, points: i32) {
     push(out, name);
@@ -380,7 +380,7 @@ fn push_signed(out: &mut Vec<u8>, number: i32) {
     push_number(out, number.unsigned_abs());
 }
 
-/// Appends a number from 0 to 1 in the digits of a float: `0.0`, `0.07`, `0.5`, `1.0`.
+/// Appends a number from 0 to 1 in the format of floats: `0.0`, `0.07`, `0.5`, `1.0`.
 #[inline]
 fn push_percent(out: &mut Vec<u8>, percent: Percent) {
     let hundredths = percent.get();
@@ -412,7 +412,8 @@ pub fn push_day(out: &mut Vec<u8>, day: Day) {
 
 /// Appends `text` as a JSON string.
 pub fn push_json_text(out: &mut Vec<u8>, text: &str) {
-    // The fold has no early exit, so that the compiler vectorises it. Our own texts have no controls.
+    // The fold has no early exit, so that the compiler vectorises it. Our own texts contain no
+    // control characters.
     let has_control = text.bytes().fold(false, |found, byte| found | (byte < 0x20));
     let next_escape = |rest: &[u8]| match has_control {
         true => rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\'),

@@ -21,7 +21,7 @@ use crate::service::app::Now;
 use crate::service::work;
 use crate::telemetry::query::{QueryKind, QueryTimer};
 
-/// Bytes of a response apart from its rows and the query.
+/// Bytes of a response without its rows and the query.
 const FRAME_BYTES: usize = 128;
 
 /// `GET /api/v1/search`: prefix search over every name ever seen.
@@ -88,7 +88,7 @@ impl<'a> SearchResponse<'a> {
         }
     }
 
-    /// The response as JSON, in one buffer. Its rows are written by hand as well.
+    /// Builds the response as JSON, in one buffer. It is written by hand, like its rows.
     pub(super) fn into_json(self) -> Vec<u8> {
         let rows = self.count as usize * SEARCH_JSON_BYTES;
         let mut out = Vec::with_capacity(FRAME_BYTES + self.query.len() + rows);

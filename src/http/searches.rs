@@ -25,7 +25,7 @@ use crate::vocab::ids::SearchId;
 use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
-/// Collection path; a search lives at `PATH/{id}`.
+/// Path of the collection; a search is at `PATH/{id}`.
 const PATH: &str = "/api/v1/searches";
 
 /// A saved search.
@@ -212,7 +212,7 @@ fn parse_patch(
     let (sort, direction) = (request.sort.not_null("sort")?, request.order.not_null("order")?);
     let set = |name| Some(before.conditions.get(name).to_owned()).filter(|value| !value.is_empty());
     let is_changed = filter.is_some() || sort.is_some() || direction.is_some();
-    // A new sort has its natural order.
+    // A new sort starts with its natural order.
     let (sort, direction) = match (sort, direction) {
         (None, None) => (set("sort"), set("order")),
         (None, direction) => (set("sort"), direction),

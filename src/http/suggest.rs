@@ -1,4 +1,5 @@
-//! `GET /api/v1/suggest`: names for type-ahead. The response has names alone, and nothing is counted.
+//! `GET /api/v1/suggest`: names for type-ahead. The response contains only names, without counting
+//! matches.
 
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -23,7 +24,7 @@ pub struct SuggestResponse {
     names: Vec<String>,
 }
 
-/// `GET /api/v1/suggest`: the names that a search would put first.
+/// `GET /api/v1/suggest`: the first names that a search would return.
 pub async fn suggest_names(State(app): State<App>, request: Request) -> Result<Response, Refusal> {
     let filter = Params::new(request.uri().query()).suggest()?;
     let index = app.live.current();

@@ -1,4 +1,4 @@
-//! `GET /api/v1/tlds`: every suffix of the data.
+//! `GET /api/v1/tlds`: all suffixes in the data.
 
 use std::cmp::Reverse;
 
@@ -22,7 +22,7 @@ use crate::vocab::limits::TLDS_LIMIT_MAX;
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::stage::Periods;
 
-/// Estimated microseconds: the day's counts are made on first use.
+/// Estimated microseconds, because the day's counts are computed on first use.
 const COST_US: u32 = 10_000;
 
 /// Every suffix of the data, most names first.
@@ -83,9 +83,9 @@ pub struct PipelineCounts {
     released: u32,
 }
 
-/// The suffixes that are asked for.
+/// The requested suffixes.
 struct Asked {
-    /// Part of the suffix, as an A-label and as people write it; empty for all.
+    /// Part of the suffix, as an A-label and in Unicode; empty for all.
     part: Option<Substring>,
     rows_max: usize,
 }

@@ -1,6 +1,7 @@
 //! `/unsubscribe/{delivery}`: the link in alert mails (RFC 8058). It needs no key and can only switch off
 //! the mails of one rule. GET shows a page with a button, because mail scanners follow every link; POST,
-//! from the button or a mail program, switches off. Valid and invalid links get the same response.
+//! from the button or a mail program, switches the mails off. Valid and invalid links get the same
+//! response.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
@@ -51,7 +52,7 @@ pub async fn unsubscribe(
     ))
 }
 
-/// A page without resources that cannot be framed and sends no referrer.
+/// Renders a page without resources, which cannot be framed and sends no referrer.
 fn page(main: &str) -> Response {
     let html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\

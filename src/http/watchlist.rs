@@ -1,4 +1,4 @@
-//! `/api/v1/watchlist`: the names that the caller watches, joined with the index when they are read.
+//! `/api/v1/watchlist`: the names that the caller watches, joined with the index on reading.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, State};
@@ -233,7 +233,7 @@ fn tags(texts: Vec<String>) -> Result<Vec<Tag>, ApiError> {
 }
 
 impl WatchPatchRequest {
-    /// The changes as they are meant. `channels` are those of the account.
+    /// Converts the changes to their domain types. `channels` are those of the account.
     fn parse(self, channels: &[Channel]) -> Result<WatchPatch, ApiError> {
         let tags = self.tags.try_map(tags)?.nested().map(Option::unwrap_or_default);
         Ok(WatchPatch {
@@ -275,7 +275,7 @@ pub async fn list_watches(
     Ok(json::json_response(body.await?))
 }
 
-/// `POST /api/v1/watchlist`: adds a name to the list; 200 when it is already there.
+/// `POST /api/v1/watchlist`: adds a name to the list. Returns 200 if it is already there.
 pub async fn add_watch(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -314,7 +314,7 @@ pub async fn change_watch(
     Ok(Json(WatchResponse::new(&row)).into_response())
 }
 
-/// `POST /api/v1/watchlist/batch`: adds 1 to 1,000 names, each as in a request of its own.
+/// `POST /api/v1/watchlist/batch`: adds 1 to 1,000 names, each as if in a request of its own.
 pub async fn add_batch(
     State(app): State<App>,
     Extension(caller): Extension<Caller>,
@@ -332,7 +332,7 @@ pub async fn add_batch(
         venue: body.venue.map(Some),
         alerts: body.alerts.map(|Object(alerts)| alerts.parse(channels)).transpose()?.map(Some),
     };
-    // An error in the notes applies to every name.
+    // An error in the notes affects every name.
     patch.applied(None)?;
     let names = parsed.iter().flatten().map(|name| (name.clone(), patch.clone())).collect();
     let draft = watchlist::draft_all(&app, &caller, names, now, post).await?;

@@ -1,4 +1,4 @@
-//! `/api/v1/alerts/{id}/deliveries` and `/test`: the messages of a rule, pending and sent.
+//! `/api/v1/alerts/{id}/deliveries` and `/test`: pending and sent messages of a rule.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -81,7 +81,7 @@ impl<'a> DeliveryResponse<'a> {
     }
 }
 
-/// The name of a problem in the API.
+/// Returns the name of a problem in the API.
 fn problem_name(problem: Problem) -> &'static str {
     match problem {
         Problem::Refused => "refused",
@@ -109,7 +109,7 @@ pub struct DeliveryList<'a> {
 }
 
 impl DeliveryList<'_> {
-    /// Deliveries of a rule, or of the watchlist.
+    /// Creates the list of deliveries of a rule, or of the watchlist.
     pub fn new(owned: &UserData, rule: RuleId) -> DeliveryList<'_> {
         let deliveries: Vec<_> = owned.deliveries(rule).map(DeliveryResponse::new).collect();
         DeliveryList { count: deliveries.len(), deliveries }

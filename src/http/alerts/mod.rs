@@ -40,7 +40,7 @@ use crate::vocab::secret::Secret;
 use crate::vocab::url::{HostRules, WebhookUrl};
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
-/// Collection path; a rule lives at `PATH/{id}`.
+/// Path of the collection; a rule is at `PATH/{id}`.
 const PATH: &str = "/api/v1/alerts";
 /// Approximate cost of serialising one rule, in microseconds.
 const RULE_US: usize = 2;
@@ -123,12 +123,12 @@ struct SwitchedOffResponse {
 }
 
 impl<'a> RuleResponse<'a> {
-    /// A rule with the state of its channels.
+    /// Creates the response for a rule, with the state of its channels.
     fn new(rule: &'a Rule, owned: &UserData) -> RuleResponse<'a> {
         RuleResponse::with(rule, |channel| owned.switched_off(rule.id, channel))
     }
 
-    /// A rule; a new one has no channel that is switched off.
+    /// Creates the response for a rule. A new rule has no switched-off channels.
     fn with(
         rule: &'a Rule,
         switched_off: impl Fn(&Channel) -> Option<SwitchedOff>,
@@ -150,7 +150,7 @@ impl<'a> RuleResponse<'a> {
 }
 
 impl ChannelRequest {
-    /// The channels as they were sent.
+    /// Converts the channels as sent.
     fn all(sent: Vec<Object<ChannelRequest>>) -> Vec<SentChannel> {
         let channel = |Object(sent): Object<ChannelRequest>| SentChannel {
             kind: sent.r#type,
@@ -391,7 +391,7 @@ fn parse_patch(
     })
 }
 
-/// The filter of a rule to preview.
+/// Parses the filter of a rule to preview.
 ///
 /// # Errors
 /// 400 for the first invalid member, channels included.

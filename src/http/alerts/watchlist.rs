@@ -102,7 +102,7 @@ pub struct QuietHoursRequest {
     pub to: Option<JsonHour>,
 }
 
-/// An hour in JSON: a whole number.
+/// An hour in JSON, as a whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonHour(pub Hour);
 
@@ -146,10 +146,10 @@ impl EntryAlertsResponse {
 }
 
 impl EntryAlertsRequest {
-    /// The choice as it is stored. `owned` are the channels of the account.
+    /// Converts the settings to their stored form. `owned` are the channels of the account.
     ///
     /// # Errors
-    /// 400: an unknown kind, or a type that none of the channels is of.
+    /// 400 if a kind is unknown, or no channel has one of the types.
     pub fn parse(self, owned: &[Channel]) -> Result<EntryAlerts, ApiError> {
         let kinds = required(self.kinds, "alerts.kinds")?;
         watch_alerts::entry(kinds, self.channels.unwrap_or_default(), owned)

@@ -9,10 +9,10 @@ use super::{Entry, Page};
 /// Media type.
 pub const KIND: &str = "application/atom+xml; charset=utf-8";
 
-/// The feed as text.
+/// Writes the feed as text.
 pub fn write(page: &Page<'_>) -> String {
     let mut out = String::with_capacity(1_024 + page.entries.len() * 768);
-    // Readers sort by this instant, and tell entries apart by it: each has its own.
+    // Each entry has its own instant, because readers sort and distinguish entries by it.
     let newest = page.entries.iter().map(|entry| entry.since).max().unwrap_or(page.updated);
     let moment = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true);
     let ends = format!(
@@ -62,7 +62,7 @@ fn write_entry(out: &mut String, page: &Page<'_>, entry: &Entry, updated: &str) 
     .expect("writing to a string succeeds");
 }
 
-/// Text for an element or an attribute. Characters that XML does not allow become spaces.
+/// Escapes text for an element or an attribute. Characters not allowed in XML become spaces.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

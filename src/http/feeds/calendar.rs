@@ -7,7 +7,7 @@ pub const KIND: &str = "text/calendar; charset=utf-8";
 /// Maximum bytes of a line without its line break (RFC 5545 §3.1).
 const LINE_OCTETS: usize = 75;
 
-/// The calendar as text.
+/// Writes the calendar as text.
 pub fn write(page: &Page<'_>) -> String {
     let mut out = String::with_capacity(512 + page.entries.len() * 512);
     let title = escaped(page.title);
@@ -40,11 +40,11 @@ fn write_event(out: &mut String, page: &Page<'_>, entry: &Entry) {
     let text = entry.text(&stage.unwrap_or_default());
     for line in [
         "BEGIN:VEVENT",
-        // The same name drops again under another id.
+        // If the same name drops again, the new event has another ID.
         &format!("UID:{}/{}@{}", entry.name, dropped, page.host),
         &format!("DTSTAMP:{}", page.updated.instant().format("%Y%m%dT%H%M%SZ")),
         &format!("DTSTART;VALUE=DATE:{}", date(entry.release)),
-        // The day after: an end is not part of the event.
+        // The day after, because the end of an event is exclusive.
         &format!("DTEND;VALUE=DATE:{}", date(entry.release.plus(1))),
         &format!("SUMMARY:{} drops{score}", escaped(&entry.unicode)),
         &format!("DESCRIPTION:{}", escaped(&text)),
@@ -57,7 +57,7 @@ fn write_event(out: &mut String, page: &Page<'_>, entry: &Entry) {
     }
 }
 
-/// Adds a line, folded where it is longer than [`LINE_OCTETS`]: never inside a character.
+/// Adds a line, folded to at most [`LINE_OCTETS`], but never inside a character.
 fn push(out: &mut String, line: &str) {
     let mut octets = 0;
     for letter in line.chars() {
@@ -71,7 +71,7 @@ fn push(out: &mut String, line: &str) {
     out.push_str("\r\n");
 }
 
-/// Text of a property (RFC 5545 §3.3.11).
+/// Escapes the text of a property (RFC 5545 §3.3.11).
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

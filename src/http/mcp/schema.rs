@@ -1,5 +1,5 @@
-//! Schemas of tools, from the OpenAPI document: without references and without formats of our own, which
-//! readers of tools do not know.
+//! Schemas of tools, derived from the OpenAPI document without its references and custom formats, which
+//! MCP clients do not understand.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::edge::operation::{Operation, Parameter, ParameterPlace};
 use crate::mcp::{ROWS_DEFAULT, ROWS_MAX, default_fields};
 use crate::operations::document;
 
-/// Schema of the arguments of a tool.
+/// Returns the schema of a tool's arguments.
 pub fn arguments(operation: &Operation) -> Arc<JsonObject> {
     let described = described(operation);
     let (mut properties, mut required) = (JsonObject::new(), Vec::new());
@@ -47,7 +47,7 @@ pub fn arguments(operation: &Operation) -> Arc<JsonObject> {
     }))
 }
 
-/// Schema of the result; `None` if the operation has no JSON response.
+/// Returns the schema of the result; `None` if the operation has no JSON response.
 pub fn result(operation: &Operation) -> Option<Arc<JsonObject>> {
     let responses = described(operation)["responses"].as_object()?;
     let (_, found) = responses.iter().find(|(status, _)| status.starts_with('2'))?;
@@ -68,7 +68,7 @@ fn object(value: Value) -> Arc<JsonObject> {
     }
 }
 
-/// A schema with its references replaced by what they refer to.
+/// Returns a schema with its references replaced by their targets.
 fn resolved(schema: &Value) -> Value {
     match schema {
         Value::Object(members) => {
@@ -79,7 +79,7 @@ fn resolved(schema: &Value) -> Value {
             let kept = |(name, _): &(&String, &Value)| {
                 !matches!(name.as_str(), "format" | "example" | "examples")
             };
-            // `properties` holds names of members, which are not keywords.
+            // `properties` contains names of members, which are not keywords.
             let resolve = |(name, value): (&String, &Value)| match (name.as_str(), value) {
                 ("properties", Value::Object(inner)) => {
                     let inner = inner.iter().map(|(name, value)| (name.clone(), resolved(value)));
