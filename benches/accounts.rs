@@ -1,10 +1,10 @@
-//! The cost of user data: memory a row, the time to start from a snapshot and from a log, and to
-//! write a snapshot.
+//! The cost of user data: memory per row, and the time to start from a snapshot, to start from a log,
+//! and to write a snapshot.
 //!
-//! `cargo bench --bench accounts [-- --rows N] [FOLDER]`; a million rows by default. An account
-//! has 100 rows: 80 watches, 18 claims, one rule, one vote. Rows go into the log as transactions of
-//! 100, since one at a time would measure the disk for hours. Memory is what the process holds under
-//! mimalloc, the allocator of the binary.
+//! `cargo bench --bench accounts [-- --rows N] [FOLDER]`; a million rows by default. An account has 100
+//! rows: 80 watches, 18 claims, one rule, one vote. Rows go into the log as transactions of 100, since
+//! single ones would measure the disk for hours. Memory is that of the process under mimalloc, the
+//! allocator of the binary.
 
 #![expect(clippy::print_stdout, reason = "the figures are what this program is for")]
 
@@ -33,11 +33,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const ROWS_DEFAULT: u64 = 1_000_000;
 const WATCHES: u64 = 80;
 const CLAIMS: u64 = 18;
-/// With one rule and one vote.
+/// Includes one rule and one vote.
 const ROWS_AN_ACCOUNT: u64 = WATCHES + CLAIMS + 2;
 const NOW_MS: u64 = 1_790_000_000_000;
 
-/// Set for a child: the data folder it is to start from.
+/// Environment variable of a child process: the data folder to start from.
 const START: &str = "DROPDEX_BENCH_START";
 
 fn main() {
@@ -66,7 +66,7 @@ fn everything(base: &Path, accounts: u64) {
     print_start("start from a snapshot", mb(report.bytes), &start(dir.path()), accounts);
 }
 
-/// Cost of the rows of one kind, measured alone.
+/// Prints the cost of rows of a single kind.
 fn one_kind(base: &Path, accounts: u64, kind: &str, row: fn(AccountId, u64) -> Event) {
     let dir = tempfile::tempdir_in(base).expect("a folder");
     let log_mb = write_log(dir.path(), accounts, |number| {
@@ -81,7 +81,7 @@ fn one_kind(base: &Path, accounts: u64, kind: &str, row: fn(AccountId, u64) -> E
     print_start(&format!("{kind} rows, snapshot"), 0.0, &start(dir.path()), accounts);
 }
 
-/// A start in a process of its own, whose memory nothing else was in.
+/// A start in a process of its own, so that its memory is measured separately.
 struct Start {
     seconds: f64,
     resident_bytes: f64,
@@ -122,7 +122,7 @@ fn arguments() -> (u64, PathBuf) {
                 let value = arguments.next().and_then(|value| value.replace('_', "").parse().ok());
                 rows = value.expect("--rows takes a number");
             }
-            // Cargo adds it.
+            // Cargo adds this option.
             "--bench" => {}
             folder => base = folder.into(),
         }
@@ -131,7 +131,7 @@ fn arguments() -> (u64, PathBuf) {
 }
 
 fn open(dir: &Path) -> Store {
-    // No snapshot but the one that is measured.
+    // Only the measured snapshot is written.
     let options = StoreOptions {
         snapshot_after_bytes: u64::MAX,
         ..StoreOptions::new(dir, Plans::default(), Clock::system())
@@ -139,15 +139,14 @@ fn open(dir: &Path) -> Store {
     Store::open_with(options).expect("opened")
 }
 
-/// Writes what `events` gives for each account as the store would, and says how many MB the segments
-/// have.
+/// Writes the events of each account as the store would, and returns the megabytes of the segments.
 fn write_log(dir: &Path, accounts: u64, events: impl Fn(u64) -> Vec<Event>) -> f64 {
     let dir = dir.join("journal");
     let options = Options::new(&dir, Arc::new(|| NOW_MS));
     let (journal, _) = Journal::open(options, &mut Unread).expect("opened");
     for number in 1..=accounts {
         let (kind, payload) = Transaction(events(number)).encode();
-        // Lazy: the disk is not what is measured. A full queue empties while we wait.
+        // Appended lazily, because the disk is not measured. A full queue empties while we wait.
         while let Err(err) = journal.append_lazy(kind, payload.clone(), |_| {}) {
             assert_eq!(err, AppendError::Busy);
             std::thread::yield_now();
@@ -175,7 +174,7 @@ fn account(number: u64) -> Vec<Event> {
     events
 }
 
-/// 6 to 22 characters, spread as a hash spreads them.
+/// Returns a name of 6 to 22 characters, distributed by a hash.
 fn name(number: u64) -> DomainName {
     let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let text = format!("{:x}{number}", mixed >> (36 + number % 24));
@@ -230,7 +229,7 @@ fn rule(account: AccountId) -> Event {
     Event::RulePut { account, rule: Box::new(rule) }
 }
 
-/// Bytes of memory the process holds.
+/// Returns the resident bytes of the process.
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");

@@ -1,6 +1,6 @@
-//! `cargo bench --bench changes`: the events of a list of 400,000 names that comes to a corpus of a
-//! million, those of a midnight, their matches with 100,000 watched names, and pages of the feed. Prints a
-//! Markdown table; `--help` lists what can be set.
+//! `cargo bench --bench changes`: the events of a list of 400,000 names added to a corpus of a million,
+//! those of a midnight, their matches with 100,000 watched names, and pages of the feed. Prints a
+//! Markdown table; `--help` lists the options.
 
 mod common;
 #[path = "service/two_lists.rs"]
@@ -36,10 +36,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const SEED: u64 = 1;
 const TODAY: &str = "2026-11-20";
-/// Names of a watchlist.
+/// Names in each watchlist.
 const WATCHLIST: usize = 100;
 const PAGE: usize = 1_000;
-/// Pages read; the 99th percentile is reported.
+/// Pages to read; the 99th percentile is reported.
 const PAGES: usize = 1_000;
 
 /// Derives the changes of a new list and reads them.
@@ -162,7 +162,7 @@ fn tell(
     Ok(())
 }
 
-/// The 99th percentile in milliseconds of pages all over the log.
+/// Returns the 99th percentile in milliseconds of pages from all parts of the log.
 fn p99<E: std::error::Error + Send + Sync + 'static>(
     log: &ChangeLog,
     page: impl Fn(u64) -> Result<usize, E>,

@@ -29,12 +29,11 @@ use dropdex::vocab::name::DomainName;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// All names of the sample, and as many made from them.
+/// All names of the sample, and as many generated from them.
 const NAMES: usize = 100_000;
 const SEED: u64 = 1;
 const TODAY: &str = "2026-11-20";
-/// Each query runs this often before it is counted, so that caches are filled and buffers have
-/// grown.
+/// Number of runs of each query before it is counted, so that caches are filled and buffers have grown.
 const WARM_UP: usize = 3;
 
 /// A query: a list and its parameters, or a name.

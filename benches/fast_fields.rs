@@ -1,8 +1,8 @@
-//! `cargo bench --bench fast_fields`: the columns of the drop list as tantivy fast fields, beside the
-//! bit slices that the index has. Both run the same queries over the same names: how many match,
-//! and which are the first hundred in rank order. The time of the slices is that of a whole
-//! response, including rows. `DROPDEX_BENCH_COUNT` sets the number of names (a million by default,
-//! made from the sample). Prints a Markdown table.
+//! `cargo bench --bench fast_fields`: the columns of the drop list as tantivy fast fields, compared
+//! with the bit slices of the index. Both run the same queries on the same names: the number of
+//! matches, and the first hundred in rank order. The time of the slices is that of a whole response,
+//! including rows. `DROPDEX_BENCH_COUNT` sets the number of names (a million by default, generated from
+//! the sample). Prints a Markdown table.
 
 mod common;
 #[path = "service/market.rs"]
@@ -121,7 +121,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The rows of the drop list, best first.
+/// Returns the rows of the drop list, best first.
 fn docs_of(market: &Market) -> Vec<Doc> {
     let mut rows = Vec::new();
     for (at, facts) in market.all_facts() {
@@ -145,7 +145,8 @@ fn most_frequent(docs: &[Doc]) -> u64 {
 
 fn written(docs: &[Doc]) -> anyhow::Result<Vec<u8>> {
     let mut writer = ColumnarWriter::default();
-    // Otherwise small numbers are stored as signed ones, and ranges would be of their bits.
+    // The type is recorded, because otherwise small numbers would be stored as signed ones with other
+    // ranges.
     COLUMNS.iter().for_each(|name| writer.record_column_type(name, ColumnType::U64, false));
     for (doc, values) in docs.iter().enumerate() {
         for (name, value) in COLUMNS.iter().zip(values) {
@@ -166,7 +167,7 @@ fn opened(bytes: &[u8]) -> anyhow::Result<Vec<Column<u64>>> {
     COLUMNS.iter().map(column).collect()
 }
 
-/// The values of a column that each parameter admits.
+/// Returns the values of a column that each parameter admits.
 fn ranges(
     pairs: &[(&str, &str)],
     today: Day,
@@ -199,7 +200,7 @@ fn ranges(
     Ok(ranges.into_iter().enumerate().filter_map(|(at, range)| Some((at, range?))).collect())
 }
 
-/// The answer of fast fields: the rows of each column's range, intersected, narrowest first.
+/// Runs a query on fast fields: intersects the rows of each column's range, narrowest first.
 fn by_columns(
     columns: &[Column<u64>],
     docs: usize,
@@ -221,12 +222,12 @@ fn by_columns(
     (found.len(), found.into_iter().take(ROWS).collect())
 }
 
-/// Bytes of what the index has for the same five columns.
+/// Returns the bytes of the index for the same five columns.
 fn slices_bytes(folder: &std::path::Path) -> anyhow::Result<u64> {
     let current = fs::read_dir(folder.join("index"))?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| path.is_dir())
-        .context("there is a generation")?;
+        .context("a generation exists")?;
     let mut bytes = 0;
     for file in fs::read_dir(current)? {
         let file = file?;

@@ -1,7 +1,8 @@
-//! Generates a corpus of any size from a list of real names, and reports the rate; with
-//! `--csv FILE` it also writes what lists would say about it, in the native format.
+//! Generates a corpus of any size from a list of real names, and reports the rate; with `--csv FILE` it
+//! also writes the corpus with its drops, in the native format.
 //!
-//! `cargo bench --bench generate -- --names FILE --count 10000000 --csv FILE`; `--help` lists all.
+//! `cargo bench --bench generate -- --names FILE --count 10000000 --csv FILE`; `--help` lists all
+//! options.
 
 mod common;
 
@@ -20,11 +21,11 @@ use dropdex::vocab::day::Day;
 /// Generates a corpus of any size from a list of real names, and drops for it.
 #[derive(Parser)]
 struct Arguments {
-    /// Real names, one a line or in the first column of a CSV file; plain, gzip or zstd
-    /// [default: the sample in data/sample]
+    /// Real names, one per line or in the first column of a CSV file; plain, gzip or zstd [default: the
+    /// sample in data/sample]
     #[arg(long, value_name = "FILE")]
     names: Option<PathBuf>,
-    /// Names to make
+    /// Number of names
     #[arg(long, default_value_t = 1_000_000)]
     count: usize,
     /// The same seed gives the same corpus
@@ -33,7 +34,7 @@ struct Arguments {
     /// The day of the lists; no drop is later
     #[arg(long, default_value = "2026-11-20", value_name = "YYYY-MM-DD")]
     today: Day,
-    /// Write the corpus with its drops to this file (.gz packs it)
+    /// Write the corpus with its drops to this file (.gz compresses it)
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     #[command(flatten)]
@@ -71,7 +72,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `count` and how long it took, as a row.
+/// Returns `count` and the time as a row.
 fn pace(count: usize, started: Instant) -> String {
     let seconds = started.elapsed().as_secs_f64();
     format!("{count:>11} in {seconds:>7.2} s {:>11.0} /s", count as f64 / seconds)

@@ -1,7 +1,7 @@
-//! Acknowledged appends per second beside raw write + fdatasync by one thread, in the same run and
-//! folder, and the cost of what every request pays: authenticate and charge.
+//! Acknowledged appends per second, compared with raw write + fdatasync by one thread in the same run
+//! and folder, and the cost that every request pays: authenticate and charge.
 //!
-//! `cargo bench --bench journal [-- FOLDER]`; the folder's disk is what is measured.
+//! `cargo bench --bench journal [-- FOLDER]` measures the folder's disk.
 
 #![expect(clippy::print_stdout, reason = "the figures are what this program is for")]
 
@@ -20,12 +20,12 @@ const KIND: Kind = match Kind::for_caller(16) {
     Some(kind) => kind,
     None => panic!("16 is the caller's"),
 };
-/// Bytes of payload: about those of a watchlist entry.
+/// Bytes of payload, about those of a watchlist entry.
 const PAYLOAD_BYTES: usize = 64;
-/// How long each figure is measured at a time.
+/// Duration of each measurement.
 const MEASURED: Duration = Duration::from_millis(300);
-/// Each is measured this often, in turn, and the median printed, because disks vary from run to
-/// run.
+/// Number of measurements of each figure, in turn with the others. The median is printed, because disks
+/// vary from run to run.
 const ROUNDS: usize = 15;
 
 fn main() {
@@ -59,7 +59,7 @@ fn append_rates(dir: &Path) {
     }
 }
 
-/// One thread that writes one record's bytes and syncs, again and again.
+/// Writes one record's bytes and syncs, repeatedly, in one thread.
 fn raw_rate(path: &Path, zeros: usize) -> f64 {
     let file = File::create(path).expect("created");
     file.write_all_at(&vec![0; zeros], 0).expect("written");
@@ -128,7 +128,8 @@ fn request_costs(dir: &Path) {
     );
 }
 
-/// The fastest of twenty batches: on a busy machine the others measure the neighbours.
+/// Returns the time of the fastest of twenty batches: on a busy machine, the others include the work of
+/// other processes.
 fn nanos(mut what: impl FnMut()) -> f64 {
     const COUNT: u32 = 50_000;
     let batch = |_| {

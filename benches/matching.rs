@@ -1,6 +1,6 @@
-//! `cargo bench --bench matching`: ten thousand alert rules against the 400,000 names that a list
-//! brought to a corpus of a million, and what else one would do it with. Prints a Markdown table;
-//! `--help` lists what can be set.
+//! `cargo bench --bench matching`: ten thousand alert rules on the 400,000 names that a list adds to a
+//! corpus of a million, compared with other programs. Prints a Markdown table; `--help` lists the
+//! options.
 
 mod common;
 #[path = "service/two_lists.rs"]
@@ -36,10 +36,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const SEED: u64 = 1;
 const TODAY: &str = "2026-11-20";
-/// Names that a message lists at most.
+/// Maximum names in a message.
 const BEST_MAX: usize = 500;
-/// Rules that the other programs match, one after the other; their times are extrapolated to all
-/// rules.
+/// Number of rules that the other programs match, one after the other; their times are extrapolated to
+/// all rules.
 const SLICE: usize = 200;
 const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/matching_peer.py");
 
@@ -75,7 +75,7 @@ struct Peer {
     totals: Vec<u32>,
 }
 
-/// A rule with its stages, which it does not give back.
+/// A rule with its stages, which the rule itself does not expose.
 struct Drawn {
     rule: DueRule,
     stages: Vec<Stage>,
@@ -149,7 +149,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Rules as people make them: most name TLDs, a score or a length, half of them a text.
+/// Draws rules as people create them: most name TLDs, a score or a length, half of them a text.
 fn draw(names: &Names, count: usize, today: Day) -> Vec<Drawn> {
     let mut rng = Rng::at(SEED, 1 << 40);
     (0..count).map(|_| draw_rule(names, today, &mut rng)).collect()
@@ -160,7 +160,7 @@ fn draw_rule(names: &Names, today: Day, rng: &mut Rng) -> Drawn {
     let (held, tlds): (DomainName, Vec<DomainName>) = (name(), (0..100).map(|_| name()).collect());
     let mut common = Filter::default();
     if rng.chance(600) {
-        // A few TLDs, drawn as often as names have them; one rule in fifty has all it may.
+        // A few TLDs, drawn as often as names have them; one rule in fifty has the maximum.
         let count = if rng.chance(20) { 100 } else { 1 + rng.below(5) as usize };
         common.tlds = tlds[..count].iter().map(|name| name.tld().into()).collect();
     }
@@ -189,7 +189,7 @@ fn draw_rule(names: &Names, today: Day, rng: &mut Rng) -> Drawn {
     Drawn { rule: DueRule { query, created, base, releases_then }, stages }
 }
 
-/// Names in the drop list that pass a rule, new or not.
+/// Counts the names in the drop list that pass a rule, new or not.
 fn walk(index: &Index, rule: &DueRule, as_of: AsOf) -> u32 {
     let filter = DropFilter {
         common: rule.query.common.clone(),
@@ -203,7 +203,7 @@ fn walk(index: &Index, rule: &DueRule, as_of: AsOf) -> u32 {
     index.drops(&filter, as_of).map_or(0, |page| page.count())
 }
 
-/// The same new names and rules in SQLite; `None` without Python.
+/// Matches the same new names and rules in SQLite; `None` without Python.
 fn ask_peer(
     folder: &Path,
     index: &Index,

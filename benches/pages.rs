@@ -1,7 +1,7 @@
-//! `cargo bench --bench pages`: what pages cost, requested one by one over loopback from the
-//! service in this process, on a million names made from the sample (`DROPDEX_BENCH_COUNT` sets
-//! another number). Prints a Markdown table with, for each page, the median and the slowest of a
-//! hundred requests and the size in kB, as HTML and compressed.
+//! `cargo bench --bench pages`: the cost of pages, requested one by one over loopback from the service
+//! in this process, with a million names generated from the sample (`DROPDEX_BENCH_COUNT` sets another
+//! number). Prints a Markdown table with the median and the slowest of a hundred requests for each
+//! page, and its size in kB, as HTML and compressed.
 
 mod common;
 #[path = "service/server.rs"]
@@ -59,7 +59,7 @@ fn main() -> anyhow::Result<()> {
         let plain = measure(address, target, fragment, false)?;
         let gzip = measure(address, target, fragment, true)?;
         writeln!(out, "| {name} | {plain} | {gzip} |")?;
-        // Code that was not optimised proves nothing.
+        // The goal does not apply to unoptimised code.
         let holds = cfg!(debug_assertions) || plain.middle < GOAL;
         ensure!(holds, "{name}: {} ms, {} at most", ms(plain.middle), ms(GOAL));
     }
@@ -70,7 +70,7 @@ fn main() -> anyhow::Result<()> {
 fn serve(folder: &std::path::Path, index: Index, clock: Clock) -> anyhow::Result<SocketAddr> {
     let service = Service::new(Arc::new(index), &folder.join("accounts"), clock)?;
     let address = service.listen(&[])?;
-    // It serves as long as the process lives.
+    // It serves until the process ends.
     std::mem::forget(service);
     Ok(address)
 }
@@ -118,7 +118,7 @@ fn measure(
         octets = read_answer(&mut answers).with_context(|| target.to_owned())?;
         times.push(started.elapsed());
     }
-    // Warm-up: tables computed once a day do not count.
+    // The first request is not counted: it computes tables once a day.
     let mut times = times.split_off(1);
     times.sort_unstable();
     Ok(Measured { middle: times[times.len() / 2], slowest: times[times.len() - 1], octets })
@@ -130,7 +130,7 @@ fn read_answer(answers: &mut impl BufRead) -> anyhow::Result<usize> {
     while !head.ends_with("\r\n\r\n") {
         ensure!(answers.read_line(&mut head)? > 0, "the server closed a connection");
     }
-    // A name without a list has a page, too.
+    // The page of a name that is not in the data is a 404.
     let answered = head.starts_with("HTTP/1.1 200 ") || head.starts_with("HTTP/1.1 404 ");
     ensure!(answered, "is not answered:\n{head}");
     let head = head.to_ascii_lowercase();
@@ -149,7 +149,7 @@ fn read_answer(answers: &mut impl BufRead) -> anyhow::Result<usize> {
         let mut line = String::new();
         answers.read_line(&mut line)?;
         let Ok(size) = usize::from_str_radix(line.trim(), 16) else { bail!("chunk {line:?}") };
-        // And the end of its line.
+        // Reads the chunk with its line end.
         let mut chunk = vec![0; size + 2];
         answers.read_exact(&mut chunk)?;
         octets += size;

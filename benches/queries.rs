@@ -1,6 +1,6 @@
-//! `cargo bench --bench queries`: what whole answers cost in this process, on a million names made
-//! from the sample; `DROPDEX_BENCH_COUNT` sets another number. Each line runs the queries of a mix in turn, or one
-//! costly query repeatedly, and prints queries a second.
+//! `cargo bench --bench queries`: the cost of whole responses in this process, with a million names
+//! generated from the sample; `DROPDEX_BENCH_COUNT` sets another number. Each line runs the queries of
+//! a mix in turn, or one costly query repeatedly, and prints queries per second.
 
 #[path = "service/answer.rs"]
 mod answer;
@@ -37,12 +37,12 @@ use scan::Scan;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Queries of each mix.
+/// Number of queries in each mix.
 const QUERIES: usize = 2_000;
-/// Queries of the slow mixes.
+/// Number of queries in the slow mixes.
 const LONG_QUERIES: usize = 200;
 
-/// Conditions on the text of labels: rare and frequent ones, with texts inside and without.
+/// Conditions on the text of labels: rare and frequent ones, with and without required substrings.
 const TEXTS: [(&str, &str, &str); 10] = [
     ("CVCV", "pattern", "CVCV"),
     ("*bank", "pattern", "*bank"),
@@ -62,7 +62,7 @@ struct Asked {
     as_of: AsOf,
     mixes: Vec<Named>,
     hard: Vec<Named>,
-    /// [`TEXTS`] of the drops list, and of all names.
+    /// [`TEXTS`] on the drop list.
     drops_by_text: Vec<Named>,
     searches_by_text: Vec<Named>,
 }
@@ -113,13 +113,13 @@ fn mix(bencher: Bencher<'_, '_>, name: &str) {
     ask_all(bencher, of_name(&ASKED.mixes, name));
 }
 
-/// One condition on the text of labels, in the drops list.
+/// One condition on the text of labels, in the drop list.
 #[divan::bench(args = names_of(&ASKED.drops_by_text))]
 fn drops_by_text(bencher: Bencher<'_, '_>, name: &str) {
     ask_all(bencher, of_name(&ASKED.drops_by_text, name));
 }
 
-/// The same over all names.
+/// The same condition over all names.
 #[divan::bench(args = names_of(&ASKED.searches_by_text))]
 fn search_by_text(bencher: Bencher<'_, '_>, name: &str) {
     ask_all(bencher, of_name(&ASKED.searches_by_text, name));
@@ -146,7 +146,8 @@ fn ask_all(bencher: Bencher<'_, '_>, asks: &[Ask]) {
     let mut body = Vec::new();
     bencher.counter(ItemsCount::new(asks.len())).bench_local(|| {
         for ask in asks {
-            answer(index, black_box(ask), *as_of, &mut body).expect("a sound index answers");
+            answer(index, black_box(ask), *as_of, &mut body)
+                .expect("a verified index returns a response");
             black_box(&body);
         }
     });

@@ -1,7 +1,7 @@
-//! `cargo bench --bench scorer`: names per second and core, and how work grows with length.
+//! `cargo bench --bench scorer`: names per second and core, and the growth of work with length.
 //!
-//! Names come from the file that `DROPDEX_BENCH_NAMES` points at (plain text, one a line), else
-//! from the bundled sample, else they are put together from the word lists with a fixed seed.
+//! Names come from the file that `DROPDEX_BENCH_NAMES` names (plain text, one per line), otherwise from
+//! the bundled sample, otherwise they are generated from the word lists with a fixed seed.
 
 use std::fs::File;
 use std::io::Read;
@@ -16,7 +16,7 @@ use flate2::read::MultiGzDecoder;
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/sample/sample.csv.gz");
 const NAMES: usize = 10_000;
 
-/// Shows what each part allocates: `base` must not, once its buffers have grown.
+/// Counts the allocations of each part: `base` must not allocate once its buffers have grown.
 #[global_allocator]
 static ALLOCATOR: AllocProfiler = AllocProfiler::system();
 
@@ -27,7 +27,7 @@ fn main() {
     divan::main();
 }
 
-/// The part of an ingest: everything except `tldSpread`.
+/// The work of an ingest: everything except `tldSpread`.
 #[divan::bench]
 fn base(bencher: Bencher<'_, '_>) {
     let (names, mut scratch) = (names(), Scratch::default());
@@ -47,7 +47,7 @@ fn recall(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// The explanation alone, from features.
+/// Only the explanation, from features.
 #[divan::bench]
 fn explain(bencher: Bencher<'_, '_>) {
     tell(bencher, |scorer, known, scratch| {
@@ -81,7 +81,7 @@ fn tell(bencher: Bencher<'_, '_>, told: impl Fn(&Scorer, StoredScore<'_>, &mut S
     });
 }
 
-/// With signals and explanation, of a name that has to be read.
+/// A score with signals and explanation, of a name that must be split first.
 #[divan::bench]
 fn score(bencher: Bencher<'_, '_>) {
     let (names, mut scratch) = (names(), Scratch::default());
@@ -93,7 +93,7 @@ fn score(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Rebuild's part.
+/// The work of a rebuild.
 #[divan::bench]
 fn with_spread(bencher: Bencher<'_, '_>) {
     let (names, mut scratch) = (names(), Scratch::default());
@@ -125,14 +125,15 @@ fn names() -> Vec<DomainName> {
     }
 }
 
-/// The sample list, whose first column holds names; `None` where it is not.
+/// Returns the sample list, whose first column holds names; `None` if it does not exist.
 fn sample() -> Option<String> {
     let mut text = String::new();
     MultiGzDecoder::new(File::open(SAMPLE).ok()?).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
-/// [`NAMES`] of them at even distances, so that a sorted file gives a fair sample.
+/// Returns [`NAMES`] of the names at even distances, so that a sorted file gives a representative
+/// sample.
 fn spread_over(text: &str) -> Vec<DomainName> {
     let first = |line: &str| DomainName::parse(line.split(',').next()?).ok();
     let names: Vec<_> = text.lines().filter_map(first).collect();
@@ -140,7 +141,8 @@ fn spread_over(text: &str) -> Vec<DomainName> {
     names.into_iter().step_by(step).take(NAMES).collect()
 }
 
-/// One to three words or letter salad, in the mix of suffixes that real lists have.
+/// Generates labels of one to three words or random letters, with suffixes in the proportions of real
+/// lists.
 fn invented() -> Vec<DomainName> {
     let file = fs::File::open("data/scorer/words.tsv.zst").expect("the list is there");
     let mut list = String::new();

@@ -1,4 +1,4 @@
-//! The cost of request telemetry: id, counter and histogram around a service that answers at once. Run
+//! The cost of request telemetry: id, counter and histogram around a service that responds at once. Run
 //! `cargo bench --bench telemetry`; the difference between `bare` and `observed` is the cost.
 
 use std::future::ready;
@@ -53,7 +53,7 @@ fn request(path: &MatchedPath) -> Request<()> {
     request
 }
 
-/// Answers at once.
+/// Responds at once.
 async fn handle(request: Request<()>) -> Response<()> {
     drop(request);
     Response::new(())

@@ -1,7 +1,8 @@
-//! Compares two days of a zone the size of a generic TLD, beside the commands that people use for that.
+//! Compares two days of a zone the size of a generic TLD, and measures the usual commands for that,
+//! too.
 //!
-//! `cargo bench --bench zones -- --count 10000000`; `--help` lists all. Each step is a process of its own,
-//! so that its memory is its own.
+//! `cargo bench --bench zones -- --count 10000000`; `--help` lists all options. Each step is a process
+//! of its own, so that its memory is measured separately.
 
 mod common;
 
@@ -20,11 +21,11 @@ use dropdex::zones::{Keep, Kind, Tracker};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Compares two days of a zone made from a list of real names.
+/// Compares two days of a zone generated from a list of real names.
 #[derive(Parser)]
 struct Arguments {
-    /// Real names, one a line or in the first column of a CSV file; plain, gzip or zstd
-    /// [default: the sample in data/sample]
+    /// Real names, one per line or in the first column of a CSV file; plain, gzip or zstd [default: the
+    /// sample in data/sample]
     #[arg(long, value_name = "FILE")]
     names: Option<PathBuf>,
     /// Names in the zone
@@ -65,7 +66,7 @@ fn main() -> anyhow::Result<()> {
     let real = RealNames::read(&arguments.names.unwrap_or_else(RealNames::sample_path))?;
     let owners = owners(&real, arguments.count)?;
     let files = [folder.path().join("a.gz"), folder.path().join("b.gz")];
-    // In a hundred thousand names of .com, some seventy leave a day and some eighty-five come.
+    // Of a hundred thousand names of .com, some seventy leave per day and some eighty-five arrive.
     for (at, file) in files.iter().enumerate() {
         let is_in =
             |number: usize| number % 1_400 != at * 700 || at == 0 && number.is_multiple_of(3);
@@ -97,7 +98,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Labels in the order of a zone file.
+/// Returns labels in the order of a zone file.
 fn owners(real: &RealNames, count: usize) -> anyhow::Result<Vec<Box<str>>> {
     let corpus = real.extend(count * 5 / 4, 1)?;
     let mut owners: Vec<Box<str>> = corpus
@@ -138,7 +139,7 @@ fn write_zone<'a>(
     Ok(())
 }
 
-/// Runs a command and prints its pace and what it said.
+/// Runs a command; prints its rate and its output.
 fn run(
     out: &mut impl Write,
     what: &str,

@@ -103,7 +103,7 @@ static DEAD: LazyLock<Regex> = LazyLock::new(|| {
 });
 static WORDS: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\w+|::|\S").expect("a pattern"));
 
-/// The paths that the code of a module names after `crate` (at `root`), `dropdex` and `super`.
+/// Returns the paths that the code of a module names after `crate` (at `root`), `dropdex` and `super`.
 fn imports(text: &str, root: &[String], path: &[String]) -> Vec<Vec<String>> {
     let code = DEAD.replace_all(text, "''");
     let words: Vec<&str> = WORDS.find_iter(&code).map(|word| word.as_str()).collect();
@@ -125,7 +125,7 @@ fn imports(text: &str, root: &[String], path: &[String]) -> Vec<Vec<String>> {
     found
 }
 
-/// Words of an item: to its `;`, or to the brace that closes its first one.
+/// Returns the number of words of an item: to its `;`, or to the end of its first block.
 fn item_words(words: &[&str]) -> usize {
     let mut depth = 0;
     let last = words.iter().position(|word| {
@@ -136,7 +136,8 @@ fn item_words(words: &[&str]) -> usize {
     last.map_or(words.len(), |last| last + 1)
 }
 
-/// Adds the path that starts here, or each path of its group, below `above`. Returns its words.
+/// Adds the path that starts here, or each path of its group, below `above`. Returns the number of its
+/// words.
 fn expand(words: &[&str], above: &[String], found: &mut Vec<Vec<String>>) -> usize {
     let mut path = above.to_vec();
     let mut at = 0;
@@ -162,7 +163,7 @@ fn expand(words: &[&str], above: &[String], found: &mut Vec<Vec<String>>) -> usi
     at
 }
 
-/// Imports of rooms that [`MAY_IMPORT`] does not allow, and modules that are on a cycle.
+/// Returns imports of rooms that [`MAY_IMPORT`] does not allow, and modules that are part of a cycle.
 fn faults(modules: &Modules) -> Vec<String> {
     let mut faults = Vec::new();
     for (path, imports) in modules {
@@ -188,8 +189,8 @@ fn faults(modules: &Modules) -> Vec<String> {
     faults
 }
 
-/// The modules of its own folder that a module, or one below it, imports. A folder's `mod.rs` stands
-/// above its modules, so what it names does not count.
+/// Returns, for each module, the modules of its own folder that it or a module below it imports. A
+/// folder's `mod.rs` is above its modules, so its imports do not count.
 fn siblings(modules: &Modules) -> BTreeMap<&[String], BTreeSet<&[String]>> {
     let mut siblings = BTreeMap::<_, BTreeSet<_>>::new();
     for (path, to) in modules.iter().flat_map(|(path, to)| to.iter().map(move |to| (path, to))) {

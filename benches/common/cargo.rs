@@ -12,7 +12,7 @@ pub struct CargoArguments {
 }
 
 impl CargoArguments {
-    /// Whether the bench of this name is not to run.
+    /// Whether the filter excludes the bench of this name.
     pub fn skip(&self, name: &str) -> bool {
         self.filter.as_ref().is_some_and(|filter| !name.contains(filter))
     }

@@ -1,7 +1,7 @@
-//! Names in, what lists say about them out: drop dates as they would be, from a seed.
+//! Names in, what lists report about them out: realistic drop dates, from a seed.
 //!
-//! The observations of a name depend on the seed, the day and the name alone, so a longer corpus
-//! says the same about the names of a shorter one.
+//! The observations of a name depend only on the seed, the day and the name, so a longer corpus has the
+//! same observations for the names of a shorter one.
 
 use std::io::{self, Write};
 
@@ -14,17 +14,16 @@ use dropdex::vocab::stage::Periods;
 
 use super::rng::Rng;
 
-/// Days, including today, in which recent drops lie.
+/// Days, including today, of recent drops.
 pub const RECENT_DAYS: u16 = 60;
-/// Days ago of a drop that was released long since: from here, after every TLD's periods,
-/// to ten years.
+/// Days since an old drop: long enough that every TLD has released the name, up to ten years.
 const RELEASED_DAYS: std::ops::Range<u64> = 200..3_650;
 /// Days between two drops of one name: 6 to 14 months.
 const BETWEEN_DROPS_DAYS: std::ops::Range<u64> = 183..427;
 /// Days from the drop to an explicit release: registries publish their lists a week or two ahead.
 const RELEASE_AHEAD_DAYS: std::ops::Range<u64> = 1..15;
 
-/// How many names meet which fate, in per mille.
+/// Shares of the kinds of names, in per mille.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mix {
     /// Share of all names that dropped within [`RECENT_DAYS`].
@@ -32,7 +31,7 @@ pub struct Mix {
     /// Share of all names that dropped and were released long ago. Names neither recent nor released never
     /// dropped; half of those are known to be registered.
     pub released: u32,
-    /// Recent drops are all in the active pipeline, but for those registered again.
+    /// Whether all recent drops are in the active pipeline, except those registered again.
     pub active_only: bool,
     /// Share of recent drops that were registered again.
     pub registered_again: u32,
@@ -43,7 +42,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// A whole market: a tenth is dropping, most names are just there.
+    /// A whole market: a tenth is dropping, most names never dropped.
     pub const MARKET: Mix = Mix {
         recent: 100,
         released: 50,
@@ -61,7 +60,7 @@ impl Mix {
         explicit_release: 30,
         twice: 20,
     };
-    /// A drop catcher's view, for the sample: most names are dropping or just did.
+    /// A drop catcher's view, for the sample: most names are dropping or dropped recently.
     pub const SAMPLE: Mix = Mix {
         recent: 800,
         released: 0,
@@ -72,7 +71,7 @@ impl Mix {
     };
 }
 
-/// Says of each name what lists would, on one day.
+/// Generates what lists report of each name on one day.
 #[derive(Clone, Copy, Debug)]
 pub struct Drops {
     seed: u64,
@@ -81,13 +80,13 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// Drops up to and with `today`, the same for the same `seed`.
+    /// Creates drops up to and including `today`, the same for the same `seed`.
     pub fn new(seed: u64, today: Day, mix: Mix) -> Drops {
         Drops { seed, today, mix }
     }
 
-    /// Observations of `name`: one, or two if it dropped before, the older first.
-    /// Everything counts as observed at the start of the day.
+    /// Returns observations of `name`: one, or two if it dropped before, the older first. All count as
+    /// observed at the start of the day.
     pub fn of(&self, name: DomainName) -> impl Iterator<Item = Observation> + use<> {
         let mut rng = Rng::of(self.seed, name.as_str());
         let fate = rng.below(1000) as u32;
@@ -107,7 +106,7 @@ impl Drops {
         })
     }
 
-    /// Observations of all `names`, in their order.
+    /// Returns observations of all `names`, in their order.
     pub fn observations(
         &self,
         names: impl Iterator<Item = DomainName>,
@@ -115,7 +114,7 @@ impl Drops {
         names.flat_map(|name| self.of(name))
     }
 
-    /// A recent drop, and its predecessor.
+    /// Returns a recent drop, and its predecessor.
     fn recent(&self, tld: &str, rng: &mut Rng) -> [Option<Sighting>; 2] {
         let ahead = rng.chance(self.mix.explicit_release).then(|| between(rng, RELEASE_AHEAD_DAYS));
         let date = self.recent_day(tld, ahead, rng);
@@ -130,7 +129,8 @@ impl Drops {
         [before, Some(last)]
     }
 
-    /// One of the last days; most registries delete less at weekends, so those are drawn twice.
+    /// Draws one of the last days. Most registries delete less at weekends, so a weekend is drawn again
+    /// once.
     fn recent_day(&self, tld: &str, ahead: Option<i32>, rng: &mut Rng) -> Day {
         let periods = Periods::for_tld(tld);
         let held = ahead.unwrap_or_else(|| {
@@ -161,11 +161,13 @@ fn is_weekend(day: Day) -> bool {
     matches!(day.date().weekday(), Weekday::Sat | Weekday::Sun)
 }
 
-/// Writes observations in the native format (data/docs/sources.md). Unknown values stay empty;
+/// Writes observations in the native format (data/docs/sources.md). Unknown values stay empty, and
 /// `observed_at` is left to the list.
 ///
 /// # Errors
-/// Records of `out`, also for [`Sighting::Registered`] and [`Sighting::Released`], which other formats say.
+///
+/// Errors of `out`; also for [`Sighting::Registered`] and [`Sighting::Released`], which belong to other
+/// formats.
 pub fn write_csv(
     observations: impl Iterator<Item = Observation>,
     out: &mut impl Write,
@@ -219,7 +221,7 @@ mod tests {
         (part * 1000 / whole) as u32
     }
 
-    /// Names whose last drop is recent, with its date, release and registeredAgain.
+    /// Returns names whose last drop is recent, with its date, release and registeredAgain.
     fn recent(told: &[Vec<Observation>]) -> Vec<(&Observation, Day, Option<Day>, bool)> {
         let last = |of: &'_ Vec<Observation>| match of.last().expect("something").sighting {
             Sighting::Dropped { date, release, registered_again }
@@ -292,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_said_again_and_another_seed_says_something_else() {
+    fn the_same_seed_repeats_and_another_seed_differs() {
         let say = |seed| -> Vec<Observation> {
             Drops::new(seed, today(), Mix::MARKET).observations(names()).collect()
         };
@@ -300,11 +302,11 @@ mod tests {
         assert_ne!(say(1), say(2));
         let last = names().last().expect("a name");
         let alone: Vec<Observation> = Drops::new(1, today(), Mix::MARKET).of(last).collect();
-        assert!(say(1).ends_with(&alone), "whatever the other names are");
+        assert!(say(1).ends_with(&alone), "independent of the other names");
     }
 
     #[test]
-    fn csv_rows_say_what_was_observed() {
+    fn csv_rows_hold_the_observations() {
         let name = |text| DomainName::parse(text).expect("a name");
         let day = |text: &str| text.parse::<Day>().expect("a day");
         let seen = |text, sighting| Observation {

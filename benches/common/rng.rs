@@ -1,20 +1,20 @@
-//! Random numbers that depend on a seed and a place, never on what was drawn before elsewhere:
-//! so that threads may draw in any order and still agree.
+//! Random numbers that depend only on a seed and a place, never on earlier draws, so that threads may
+//! draw in any order with the same result.
 
 /// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
-/// The odd constant SplitMix64 steps by: 2^64 divided by the golden ratio.
+/// The odd increment of SplitMix64: 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Rng {
-    /// The numbers of one place: equal arguments give equal numbers.
+    /// Creates the generator of a place: equal arguments give equal numbers.
     pub fn at(seed: u64, place: u64) -> Rng {
         Rng(mix(seed ^ mix(place.wrapping_add(GOLDEN))))
     }
 
-    /// The numbers of the place that a text names.
+    /// Creates the generator of the place that a text names.
     pub fn of(seed: u64, text: &str) -> Rng {
         // FNV-1a: fixed for all time, unlike the standard library's hasher.
         let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -23,23 +23,23 @@ impl Rng {
         Rng::at(seed, hash)
     }
 
-    /// Any 64 bits.
+    /// Returns any 64 bits.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         mix(self.0)
     }
 
-    /// A number in `0..end`; 0 when `end` is 0.
+    /// Returns a number in `0..end`; 0 if `end` is 0.
     pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
-    /// True `per_mille` times in a thousand.
+    /// Returns true `per_mille` times in a thousand.
     pub fn chance(&mut self, per_mille: u32) -> bool {
         self.below(1000) < u64::from(per_mille)
     }
 
-    /// One of `items`, or `None` when it is empty.
+    /// Returns one of `items`, or `None` if there are none.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         items.get(self.below(items.len() as u64) as usize)
     }
@@ -51,10 +51,10 @@ fn mix(bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// The numbers `0..len`, each once, in an order that has nothing to do with them: a list of them
-/// would cost more than some corpora.
+/// Returns the numbers `0..len`, each once, in a random order without a list of them, which would take
+/// more memory than some corpora.
 ///
-/// A Feistel network over the next even power of two; what lies beyond `len` is left out.
+/// A Feistel network over the next even power of two; numbers from `len` on are skipped.
 pub fn shuffled(len: u64, seed: u64) -> impl Iterator<Item = u64> {
     let half = len.next_power_of_two().trailing_zeros().div_ceil(2).max(1);
     let mask = (1_u64 << half) - 1;
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn shuffled_numbers_are_all_there_and_in_no_order() {
+    fn shuffled_numbers_are_complete_and_in_random_order() {
         for len in [0, 1, 2, 3, 64, 1_000, 65_537] {
             let mut numbers: Vec<u64> = shuffled(len, 1).collect();
             let rises = numbers.windows(2).filter(|pair| pair[0] < pair[1]).count() as u64;

@@ -1,12 +1,13 @@
-//! The scorer as `benches/score` calls it: standard input to standard output, one name a line.
+//! The scorer as `benches/score` calls it: it reads standard input, one name per
+//! line, and writes to standard output.
 //!
 //! ```text
-//! segment WORDS   labels in; their pieces out, `?` after pieces that are not words. WORDS: word, cost
-//! observe         names in; what the model's tables see of each
+//! segment WORDS   labels in; their parts out, `?` after parts that are not words. WORDS: word, cost
+//! observe         names in; the inputs of the model's tables for each out
 //! score           name, tldSpread, TLDs of frequent labels in; name, score, rank out
 //! explain         as score; name, score, caps, language, words, explanation out
 //! ```
-//! Fields are separated by tabs. A name that is refused gives a line with nothing but the name.
+//! Fields are separated by tabs. For a name that is refused, the line has only the name.
 
 use std::io::{self, BufRead, BufWriter, Write};
 use std::{env, fs};
@@ -14,7 +15,7 @@ use std::{env, fs};
 use dropdex::scorer::{Coverage, Scorer, Scratch, Spread};
 use dropdex::vocab::name::DomainName;
 
-// The scorer's own, which the library does not show.
+// The scorer's own module, which the library does not export.
 #[path = "../../src/scorer/letters.rs"]
 #[allow(dead_code, unused_imports, reason = "splitting takes a part of it, and no test")]
 mod letters;

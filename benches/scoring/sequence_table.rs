@@ -1,5 +1,5 @@
 //! Fills the scorer's table of letter sequences (`src/scorer/sequences.rs` describes the layout) from
-//! `data/scorer/sequences.zst`. The build script does, and a test of the scorer reads the sequences.
+//! `data/scorer/sequences.zst`. The build script uses it, and a test of the scorer reads the sequences.
 
 use super::sequences::{
     BUCKETS, Bucket, COST_BITS, EMPTY, LENGTHS, LONGEST, SHORTEST, SLOTS, SYMBOLS, find, next,
@@ -15,7 +15,7 @@ pub fn table(unpacked: &[u8]) -> Vec<Bucket> {
     table
 }
 
-/// Adds a sequence, unless another one with its tag is found in its place.
+/// Adds a sequence, unless another one with its tag is already in its bucket.
 fn put(table: &mut [Bucket], length: u32, sequence: u64, cost: u8) {
     let (mut at, tag) = place(SYMBOLS.pow(length), sequence);
     while find(&table[at], tag) == EMPTY {
@@ -27,7 +27,7 @@ fn put(table: &mut [Bucket], length: u32, sequence: u64, cost: u8) {
     }
 }
 
-/// Length, sequence and cost of each; `data/scorer/README.md` describes the format.
+/// Returns length, sequence and cost of each sequence; `data/scorer/README.md` describes the format.
 pub fn sequences(unpacked: &[u8]) -> impl Iterator<Item = (u32, u64, u8)> {
     let (counts, rest) = unpacked.split_at(LENGTHS * size_of::<u32>());
     let (counts, _) = counts.as_chunks();

@@ -1,7 +1,7 @@
 //! Places the nodes of the scorer's word trie (`src/scorer/trie.rs` describes the layout).
 //!
-//! The scorer's tests build `data/scorer/trie.bin` with it, the bench `scoring` a trie of the words
-//! that it splits labels into.
+//! The scorer's tests build `data/scorer/trie.bin` with it, and the bench `scoring` builds a trie of
+//! the words that it splits labels into.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use super::trie::{LETTER_BITS, Node};
 
 /// `a` to `z` are 1 to 26.
 const LETTERS: usize = 26;
-/// The base of nodes without children: nothing is placed here.
+/// The base of nodes without children: no node is placed here.
 const NO_CHILDREN: u32 = 0;
 const FREE: Node = [NO_CHILDREN, 0];
 /// Failed attempts after which the search for the next node starts where this one ended.
@@ -42,7 +42,7 @@ struct Builder {
     nodes: Vec<Node>,
     /// Bases in use.
     taken: Vec<bool>,
-    /// By number of children: where the search for room starts.
+    /// Start of the search for free space, by number of children.
     from: [usize; LETTERS + 1],
 }
 
@@ -72,7 +72,7 @@ impl Builder {
         self.nodes.truncate(used);
     }
 
-    /// Returns the first unused base that leaves room for children by these letters.
+    /// Returns the first unused base with free space for children by these letters.
     fn place(&mut self, letters: &[u8]) -> usize {
         let Some(&first) = letters.first() else { return NO_CHILDREN as usize };
         let mut tries = 0;
@@ -90,7 +90,7 @@ impl Builder {
                 && letters.iter().all(|&letter| is_free(base + usize::from(letter)));
             if fits {
                 self.taken[base] = true;
-                // A single child fills any gap, so the places before it are full.
+                // A single child fits into any gap, so the places before it are full.
                 if tries > TRIES_MAX || letters.len() == 1 {
                     self.from[letters.len()] = at;
                 }

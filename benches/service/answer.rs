@@ -1,5 +1,5 @@
-//! The one place where benches query the index. It returns the whole response as JSON, so that the
-//! measurement covers everything a client waits for except HTTP.
+//! The only place where benches query the index. It returns the whole response as JSON, so that the
+//! measurement covers everything that a client waits for except HTTP.
 
 use std::io::Write;
 
@@ -17,11 +17,12 @@ pub enum Ask {
     Dossier(DomainName),
 }
 
-/// Computes the response to `ask` and writes it into `body`, which is emptied first. The dossier of
-/// a name never seen is `null`.
+/// Computes the response to `ask` and writes it into `body`, which is cleared first. The dossier of a
+/// name that is not in the data is `null`.
 ///
 /// # Errors
-/// The query fails; does not happen with a verified index.
+///
+/// The query fails, which does not happen with a verified index.
 pub fn answer(index: &Index, ask: &Ask, as_of: AsOf, body: &mut Vec<u8>) -> anyhow::Result<()> {
     body.clear();
     match ask {
@@ -51,7 +52,7 @@ pub fn answer(index: &Index, ask: &Ask, as_of: AsOf, body: &mut Vec<u8>) -> anyh
     Ok(())
 }
 
-/// The dossier of `GET /api/v1/domain/{name}`.
+/// The response to `GET /api/v1/domain/{name}`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Known<S, P, L> {

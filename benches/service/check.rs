@@ -1,4 +1,4 @@
-//! The answers of the index beside those of a scan: what is fast and wrong is not worth a figure.
+//! Compares responses of the index with those of a scan: figures of wrong responses are worthless.
 
 use anyhow::ensure;
 use dropdex::index::Index;
@@ -13,7 +13,7 @@ use crate::answer::{Ask, answer};
 use crate::queries::{List, Query};
 use crate::scan::Scan;
 
-/// A search page, as far as a scan knows it.
+/// The part of a search page that a scan can recompute.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 struct Found {
     total: usize,
@@ -37,7 +37,7 @@ struct LatestDrop {
     dqs: u8,
 }
 
-/// A page of drops, as far as a scan knows it.
+/// The part of a page of drops that a scan can recompute.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Listed {
@@ -53,7 +53,7 @@ struct ListedRow {
     dqs: u8,
 }
 
-/// A dossier, as far as lists say it.
+/// The part of a dossier that follows from the lists.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Known {
@@ -63,10 +63,11 @@ struct Known {
     latest_drop: Option<LatestDrop>,
 }
 
-/// Compares what the index answers with a scan, row by row.
+/// Compares responses of the index with a scan, row by row.
 ///
 /// # Errors
-/// The first query whose answers differ, with both.
+///
+/// The first query whose responses differ, with both.
 pub fn lists(index: &Index, scan: Scan<'_>, queries: &[Query]) -> anyhow::Result<()> {
     queries.par_iter().try_for_each(|query| match query.list {
         List::Search | List::Suggest => {
@@ -84,10 +85,11 @@ pub fn lists(index: &Index, scan: Scan<'_>, queries: &[Query]) -> anyhow::Result
     })
 }
 
-/// Compares dossiers with what lists said.
+/// Compares dossiers with the content of the lists.
 ///
 /// # Errors
-/// The first name whose dossier is another, with both.
+///
+/// The first name whose dossier differs, with both.
 pub fn dossiers(index: &Index, scan: Scan<'_>, names: &[DomainName]) -> anyhow::Result<()> {
     for name in names {
         let told: Option<Known> = ask(index, scan, &Ask::Dossier(name.clone()))?;

@@ -1,14 +1,15 @@
-//! Requests one by one over one connection, for their bodies; `wrk` makes the load.
+//! Sends requests one by one over one connection, for their bodies; `wrk` generates the load.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use anyhow::{Context, ensure};
 
-/// Asks each of `targets` once, in order; `visit` gets its place and the body of its answer.
+/// Requests each of `targets` once, in order; `visit` gets the index and the body of each response.
 ///
 /// # Errors
-/// The connection fails, an answer has another status than 200, or those of `visit`.
+///
+/// The connection fails, a response has another status than 200, or `visit` fails.
 pub fn ask_each(
     address: SocketAddr,
     key: &str,

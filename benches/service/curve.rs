@@ -1,4 +1,4 @@
-//! The cost of a query over the size of the corpus, both on logarithmic axes, as an SVG.
+//! Draws the cost of a query over the size of the corpus, both on logarithmic axes, as an SVG.
 
 use std::fmt::{self, Write};
 
@@ -13,10 +13,11 @@ const TOP: f64 = 30.0;
 const BOTTOM: f64 = 370.0;
 const COLOURS: [&str; 3] = ["#0b62a4", "#b8410f", "#3d7d2c"];
 
-/// The curves of `reports`, in the order of their sizes: p50 as a line, p99 dashed.
+/// Draws the curves of `reports` in the order of their sizes: p50 as a line, p99 dashed.
 ///
 /// # Errors
-/// None: a `String` takes everything.
+///
+/// None: writing to a `String` does not fail.
 pub fn svg(reports: &[Report]) -> Result<String, fmt::Error> {
     let axes = Axes::of(reports);
     let mut out = format!(
@@ -58,7 +59,7 @@ pub fn svg(reports: &[Report]) -> Result<String, fmt::Error> {
     Ok(out)
 }
 
-/// Whole decades around all that is drawn.
+/// Axes of whole decades that cover all points.
 struct Axes {
     x: [f64; 2],
     y: [f64; 2],

@@ -1,5 +1,5 @@
-//! Queries that are hard on purpose: wide ranges that hardly anything passes, and needles that
-//! are not there.
+//! Queries that are hard on purpose: wide ranges that hardly any name passes, and texts that occur in
+//! no name.
 
 use crate::common::rng::Rng;
 use crate::market::Market;
@@ -7,14 +7,14 @@ use crate::queries::{List, Query, View};
 use crate::scan::Scan;
 use dropdex::vocab::stage::Stage;
 
-/// Pairs of common syllables tried for a text that no name holds.
+/// Pairs of common syllables to try for a text that no name contains.
 const TRIES: usize = 200;
 const SYLLABLES: [&str; 12] =
     ["ing", "ter", "ent", "est", "ion", "the", "man", "car", "art", "per", "lin", "son"];
 
 /// A query that is hard on purpose.
 pub struct Hard {
-    /// Why it is hard, in the same words for every corpus.
+    /// The reason why it is hard, in the same words for every corpus.
     pub name: &'static str,
     pub query: Query,
 }
@@ -73,7 +73,7 @@ fn drops(scan: Scan<'_>, seed: u64) -> Vec<Hard> {
     all
 }
 
-/// The character that most names start with.
+/// Returns the character that most names start with.
 fn widest_start(market: &Market) -> char {
     let mut found = [0_usize; 256];
     for at in 0..market.len() {
@@ -83,7 +83,7 @@ fn widest_start(market: &Market) -> char {
     char::from(most.unwrap_or(b'a'))
 }
 
-/// A text made of common parts that no dropped name holds: every part of it is in many.
+/// Returns a text of common parts that no dropped name contains, although many contain each part.
 fn absent_text(scan: Scan<'_>, seed: u64) -> Option<String> {
     let mut rng = Rng::at(seed, 0);
     (0..TRIES).find_map(|_| {

@@ -1,9 +1,8 @@
-//! Measures the whole service: the way from a list to a served index, the memory and cores it
-//! takes, and queries in this process, over HTTP, and compared with databases. Run by
-//! `benches/run`:
+//! Measures the whole service: the steps from a list to a served index with their memory and CPU time,
+//! and queries in this process, over HTTP, and in databases for comparison. Run by `benches/run`:
 //!
-//! `cargo bench --bench service -- measure --count N --json FILE` measures one size, `.. table
-//! FILE..` puts the figures of all sizes together. Without either option, it does nothing.
+//! `cargo bench --bench service -- measure --count N --json FILE` measures one size, `.. table FILE..`
+//! combines the figures of all sizes. Without either option, it does nothing.
 
 mod answer;
 mod check;
@@ -37,7 +36,7 @@ use report::Report;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Measures the whole service on a corpus made from real names.
+/// Measures the whole service on a corpus generated from real names.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
@@ -51,7 +50,7 @@ struct Arguments {
 enum Command {
     /// Measure one size
     Measure(Measure),
-    /// Put the figures of some sizes into one table
+    /// Combine the figures of several sizes into one table
     Table(Table),
     /// The filter that `cargo bench FILTER` gives to every bench
     #[command(external_subcommand)]
@@ -62,11 +61,11 @@ enum Command {
 /// One size.
 #[derive(Args)]
 struct Measure {
-    /// Real names, one a line or in the first column of a CSV file; plain, gzip or zstd
-    /// [default: the sample in data/sample]
+    /// Real names, one per line or in the first column of a CSV file; plain, gzip or zstd [default: the
+    /// sample in data/sample]
     #[arg(long, value_name = "FILE")]
     names: Option<PathBuf>,
-    /// Names to make
+    /// Number of names
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10_000..))]
     count: u32,
     /// Every name dropped, instead of one in seven
@@ -75,7 +74,7 @@ struct Measure {
     /// Memory that a rebuild may take [default: that of `dropdex`]
     #[arg(long, value_name = "MIB")]
     rebuild_memory: Option<u32>,
-    /// Ask no databases the same queries
+    /// Do not run the queries in databases
     #[arg(long)]
     without_peers: bool,
     /// The same seed gives the same corpus and queries
@@ -84,7 +83,7 @@ struct Measure {
     /// The day of the lists and of the queries
     #[arg(long, default_value = "2026-11-20", value_name = "YYYY-MM-DD")]
     today: Day,
-    /// Where the figures go
+    /// File for the figures
     #[arg(long, value_name = "FILE")]
     json: PathBuf,
 }
@@ -95,7 +94,7 @@ struct Table {
     /// Files that `measure` wrote
     #[arg(required = true, value_name = "FILE")]
     json: Vec<PathBuf>,
-    /// Where the curve goes [default: none is drawn]
+    /// File for the curve [default: none is drawn]
     #[arg(long, value_name = "FILE.svg")]
     curve: Option<PathBuf>,
 }

@@ -1,5 +1,5 @@
-//! The corpus under measurement and the facts of every name in it, computed without the
-//! corpus and index code: what the answers of the service are compared with.
+//! The corpus under measurement and the facts of every name in it, computed without the corpus and
+//! index code, for comparison with the service's responses.
 //!
 //! Names are one text, rows are 12 bytes: 100 million names take 3.5 GB.
 
@@ -21,7 +21,7 @@ use crate::common::names::Corpus;
 /// Names per task.
 const TASK: usize = 1 << 16;
 
-/// Every name in byte order, with what lists said of it.
+/// Every name in byte order, with what lists report of it.
 #[derive(Default)]
 pub struct Market {
     names: Corpus,
@@ -31,11 +31,11 @@ pub struct Market {
     pending: Vec<u16>,
     /// The Unicode forms of internationalised names, in the order of their places.
     unicode: Vec<(u32, Box<str>)>,
-    /// More of the names that dropped, in the order of their places.
+    /// Facts of the names that dropped, in the order of their places.
     facts: Vec<(u32, Facts)>,
 }
 
-/// Facts that filters read beside a [`Row`], as numbers.
+/// Facts that filters use in addition to a [`Row`], as numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Column {
@@ -62,7 +62,7 @@ pub const COLUMNS: usize = 12;
 /// Values of a dropped name.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// The unrounded score, which orders names of one.
+    /// The unrounded score, which orders names of the same score.
     pub rank: u16,
     /// By column.
     pub values: [u16; COLUMNS],
@@ -80,11 +80,11 @@ pub struct Row {
     /// The day and the effective release (data/docs/api.md, Drops and stages) of its newest drop: both or neither.
     date: Option<Day>,
     release: Option<Day>,
-    /// After that drop.
+    /// Whether it was registered again after that drop.
     registered_again: bool,
-    /// Held, as lists say.
+    /// Whether lists report it as registered.
     pub registered: bool,
-    /// It has a Unicode form that differs.
+    /// Whether its Unicode form differs.
     pub has_unicode: bool,
 }
 
@@ -107,20 +107,20 @@ impl Row {
 }
 
 impl Dropped {
-    /// The stage on `today`; `None` for a name that is registered again.
+    /// Returns the stage on `today`; `None` for a name that was registered again.
     pub fn stage(&self, today: Day, catch_days: u16) -> Option<Stage> {
         let stage = || Stage::on(today, self.release, self.pending_delete_days, catch_days);
         (!self.registered_again).then(stage)
     }
 
-    /// The first day of pending delete.
+    /// Returns the first day of pending delete.
     pub fn pending_from(&self) -> Day {
         self.release.plus(-i32::from(self.pending_delete_days))
     }
 }
 
 impl Market {
-    /// Observations of all `names` by `drops`, scored for this corpus.
+    /// Generates the observations of all `names` from `drops`, scored for this corpus.
     pub fn new(names: Corpus, drops: &Drops) -> Market {
         let tlds = tlds_of(&names);
         let numbers: HashMap<&str, u16> = tlds.iter().map(String::as_str).zip(0..).collect();
@@ -130,7 +130,7 @@ impl Market {
         let maker = RowMaker { names: &names, numbers: &numbers, open: &open, coverage, drops };
         let mut rows = Vec::with_capacity(names.len());
         let (mut unicode, mut facts) = (Vec::new(), Vec::new());
-        // A few tasks at a time: what is made and not yet kept stays small.
+        // A few tasks at a time, so that little intermediate data is in memory.
         for tasks in tasks(&names).chunks(64) {
             let made: Vec<_> = tasks
                 .par_iter()
@@ -146,27 +146,27 @@ impl Market {
         Market { names, rows, tlds, pending, unicode, facts }
     }
 
-    /// How many names.
+    /// Returns the number of names.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Total bytes of all names.
+    /// Returns the total bytes of all names.
     pub fn text_len(&self) -> usize {
         self.names.text_len()
     }
 
-    /// Name number `at` in byte order.
+    /// Returns name number `at` in byte order.
     pub fn name(&self, at: usize) -> DomainName {
         self.names.get(at)
     }
 
-    /// Its canonical text.
+    /// Returns its canonical text.
     pub fn text(&self, at: usize) -> &str {
         self.names.text(at).0
     }
 
-    /// Its Unicode form, where that is another.
+    /// Returns its Unicode form, if that differs.
     pub fn unicode(&self, at: usize) -> Option<&str> {
         if !self.rows[at].has_unicode {
             return None;
@@ -175,46 +175,46 @@ impl Market {
         found.ok().map(|found| &*self.unicode[found].1)
     }
 
-    /// Its label as people write it.
+    /// Returns its label in Unicode form.
     pub fn label(&self, at: usize) -> &str {
         let name = self.unicode(at).unwrap_or_else(|| self.text(at));
         name.split_once('.').map_or(name, |(label, _)| label)
     }
 
-    /// More of a name that dropped.
+    /// Returns the facts of a name that dropped.
     pub fn facts(&self, at: usize) -> Option<&Facts> {
         let found = self.facts.binary_search_by_key(&(at as u32), |&(place, _)| place);
         found.ok().map(|found| &self.facts[found].1)
     }
 
-    /// More of each name that dropped, in the order of names.
+    /// Returns the facts of each name that dropped, in the order of names.
     pub fn all_facts(&self) -> &[(u32, Facts)] {
         &self.facts
     }
 
-    /// Its facts.
+    /// Returns its row.
     pub fn row(&self, at: usize) -> &Row {
         &self.rows[at]
     }
 
-    /// All rows, in byte order of their names.
+    /// Returns all rows, in byte order of their names.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// The newest drop in `row`.
+    /// Returns the newest drop in `row`.
     pub fn dropped(&self, row: &Row) -> Option<Dropped> {
         let &Row { date, release, registered_again, tld, .. } = row;
         let pending_delete_days = self.pending[usize::from(tld)];
         Some(Dropped { date: date?, release: release?, pending_delete_days, registered_again })
     }
 
-    /// Every TLD, sorted.
+    /// Returns every TLD, sorted.
     pub fn tlds(&self) -> &[String] {
         &self.tlds
     }
 
-    /// The TLD of name number `at`.
+    /// Returns the TLD of name number `at`.
     pub fn tld(&self, at: usize) -> &str {
         &self.tlds[usize::from(self.rows[at].tld)]
     }
@@ -255,7 +255,7 @@ fn tlds_of(names: &Corpus) -> Vec<String> {
     tlds
 }
 
-/// How much of the market the names hold, by labels that many TLDs have.
+/// Returns how much of the market the names cover, by labels that many TLDs have.
 fn coverage_of(names: &Corpus, is_open: impl Fn(&DomainName) -> bool + Sync) -> Coverage {
     let probes: HashSet<&str> = Coverage::probes().collect();
     let places = (0..names.len()).into_par_iter();
@@ -263,7 +263,7 @@ fn coverage_of(names: &Corpus, is_open: impl Fn(&DomainName) -> bool + Sync) -> 
     Coverage::from_found(frequent.filter(|&at| is_open(&names.get(at))).count() as u64)
 }
 
-/// All places, cut where a label ends: in byte order the names of one label stand together.
+/// Returns all places, cut at labels: in byte order, the names of one label are adjacent.
 fn tasks(names: &Corpus) -> Vec<Range<usize>> {
     let mut tasks = Vec::new();
     let mut start = 0;
@@ -281,17 +281,17 @@ fn tasks(names: &Corpus) -> Vec<Range<usize>> {
 struct RowMaker<'a> {
     names: &'a Corpus,
     numbers: &'a HashMap<&'a str, u16>,
-    /// Which TLDs are open to the public, by number.
+    /// Whether each TLD is open to the public, by number.
     open: &'a [bool],
     coverage: Coverage,
     drops: &'a Drops,
 }
 
-/// Some rows, the Unicode forms of their names where they differ, and more of those that dropped.
+/// Rows, the Unicode forms of their names where they differ, and facts of those that dropped.
 type Made = (Vec<Row>, Vec<(u32, Box<str>)>, Vec<(u32, Facts)>);
 
 impl RowMaker<'_> {
-    /// The rows of whole labels.
+    /// Computes the rows of whole labels.
     fn rows(&self, places: Range<usize>, scratch: &mut Scratch) -> Made {
         let (mut rows, mut forms) = (Vec::with_capacity(places.len()), Vec::new());
         let mut facts = Vec::new();
@@ -304,7 +304,7 @@ impl RowMaker<'_> {
             let open = (start..end).filter(|&at| is_open(at)).count();
             for at in start..end {
                 let name = self.names.get(at);
-                // Its own TLD counts, open or not. A record holds less than 255; for more, all count.
+                // Its own TLD counts, open or not. A record holds up to 254; more count as all.
                 let tlds = open + usize::from(!is_open(at));
                 let tlds = if tlds < 255 { tlds } else { end - start } as u32;
                 let known = Spread { tlds, coverage: self.coverage };
@@ -323,7 +323,7 @@ impl RowMaker<'_> {
         (rows, forms, facts)
     }
 
-    /// All but the score, and the number of drops.
+    /// Computes everything except the score, and the number of drops.
     fn row(&self, name: DomainName) -> (Row, u16) {
         let mut row = Row {
             dqs: 0,
@@ -356,7 +356,7 @@ impl RowMaker<'_> {
     }
 }
 
-/// The values of a dropped name, whose label stands under `spread` TLDs.
+/// Returns the values of a dropped name whose label is in `spread` TLDs.
 fn values_of(
     name: &DomainName,
     row: &Row,
@@ -393,7 +393,7 @@ fn values_of(
 }
 
 fn unicode_form(name: &DomainName) -> Option<Box<str>> {
-    // Cheaper than asking the name, and a name without an A-label has no other form.
+    // A name without an A-label has no other form, which this check detects faster.
     if !name.as_str().split('.').any(is_a_label) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! One size, from the corpus to the last figure.
+//! Measures one size, from the corpus to the last figure.
 
 use std::fs;
 use std::io::{self, Write};
@@ -30,17 +30,17 @@ use crate::stages::{self, Built, Folders};
 use crate::timing::{Timing, ask_all};
 use crate::wrk::{self, Load};
 
-/// Queries of each mix in this process, and how long they may take.
+/// Number of queries of each mix in this process; the time is limited as well.
 const QUERIES: usize = 20_000;
 const MIX_BUDGET: Duration = Duration::from_secs(10);
-/// Queries of each mix whose answers are compared with a scan before anything is timed: this many
-/// that the scans look at this many names, within limits.
+/// Queries of each mix whose responses are compared with a scan before anything is timed: as many as
+/// keep the scanned names about this number, within limits.
 const NAMES_SCANNED: usize = 2_000_000_000;
 const CHECKED: std::ops::RangeInclusive<usize> = 20..=200;
-/// Each hard query runs this often, or for this long.
+/// Maximum runs of each hard query.
 const HARD_TIMES: usize = 300;
 const HARD_BUDGET: Duration = Duration::from_secs(1);
-/// Files of the index with fewer bytes a name are not noted.
+/// Files of the index with fewer bytes per name are not listed.
 const FILE_BYTES_NOTED: f64 = 0.05;
 /// Queries of each mix that peers run too.
 const PEER_QUERIES: usize = 300;
@@ -51,12 +51,12 @@ const PEER_MIXES: [&str; peers::MIXES] = [
     "drops by pattern or regex",
     "search without prefix",
 ];
-/// Over HTTP each mix and its static route take turns, so that a mood of the machine meets both.
+/// Over HTTP, each mix and its static route take turns, so that slow phases of the machine affect both.
 const TURNS: usize = 3;
 const TURN: Duration = Duration::from_secs(3);
 const WARM_UP: Duration = Duration::from_secs(1);
 
-/// Everything that figures are made from.
+/// Data that figures are computed from.
 struct Run {
     market: Market,
     as_of: AsOf,
@@ -64,10 +64,11 @@ struct Run {
     report: Report,
 }
 
-/// All figures of one size.
+/// Computes all figures of one size.
 ///
 /// # Errors
-/// A stage fails, or an answer is wrong.
+///
+/// A stage fails, or a response is wrong.
 pub fn run(size: &crate::Measure) -> anyhow::Result<Report> {
     progress("making the corpus");
     let mix = if size.all_dropped { Mix::ALL_DROPPED } else { Mix::MARKET };
@@ -95,7 +96,7 @@ pub fn run(size: &crate::Measure) -> anyhow::Result<Report> {
     Ok(run.report)
 }
 
-/// Says on standard error what takes the time.
+/// Prints the current step to standard error.
 fn progress(doing: &str) {
     // Ignored when standard error is closed.
     let _ = writeln!(io::stderr(), "{doing} ...");
@@ -189,8 +190,8 @@ impl Run {
         self.export_figure()
     }
 
-    /// Rate of exported rows without the start: computed from the CPU times of exporting all rows
-    /// and one row.
+    /// Rate of exported rows without the start, from the CPU times of exporting all rows and a single
+    /// row.
     fn export_figure(&mut self) -> anyhow::Result<()> {
         let scan = self.scan();
         let listed = |row| scan.market.dropped(row).is_some_and(|drop| scan.stage(&drop).is_some());
@@ -208,7 +209,7 @@ impl Run {
 
     fn day_figures(&mut self) -> anyhow::Result<()> {
         let list = stages::write_day(&self.folders, &self.market)?;
-        // A large market would not fit beside a rebuild and a server with two generations.
+        // A large market does not fit into memory beside a rebuild and a server with two generations.
         drop(std::mem::take(&mut self.market));
         let taken = stages::take_day(&self.folders, &list)?;
         let names = number(taken.names as f64);
@@ -252,7 +253,7 @@ impl Run {
             check::lists(index, self.scan(), &queries[..checked])?;
         }
         check::lists(index, self.scan(), &mixes.filters[..checked])?;
-        // Texts of all names take a scan longer.
+        // Conditions on texts make a scan of all names slower.
         for queries in [&mixes.shapes, &mixes.whole] {
             check::lists(index, self.scan(), &queries[..checked / 4])?;
         }
@@ -304,7 +305,8 @@ impl Run {
         Ok(())
     }
 
-    /// All seven facets of a page without filters; and the first of a view, which counts.
+    /// Measures all seven facets of a page without filters, and the first request of a view, which
+    /// counts them.
     fn facet_figures(&mut self, index: &Index) -> anyhow::Result<()> {
         let first = self.count_facets(index, peers::FACETED.len())?;
         let again = self.count_facets(index, HARD_TIMES)?;
@@ -331,7 +333,7 @@ impl Run {
         Ok(Timing::of(latencies_ns))
     }
 
-    /// Pages by cursor as deep as an offset goes, beside first pages.
+    /// Measures pages by cursor as deep as an offset allows, and first pages.
     fn cursor_figures(&mut self, index: &Index) -> anyhow::Result<()> {
         for sort in ["dqs", "release", "length", "name"] {
             let first = Query::drop_filter(&format!("view=all&limit=100&sort={sort}"))?;
@@ -399,7 +401,7 @@ impl Run {
         Ok(())
     }
 
-    /// Asks every request once, compares the names in the first answers with a scan, and gives the
+    /// Sends every request once, compares the names in the first responses with a scan, and returns the
     /// mean size of the bodies in bytes.
     fn check_bodies(
         &self,
@@ -450,7 +452,7 @@ impl Run {
         if self.market.len() > peers::NAMES_MAX {
             return Ok(());
         }
-        // Edit distances are in no peer alike.
+        // Peers compute edit distances differently.
         let has_regex =
             |query: &&Query| query.text.as_ref().is_some_and(|it| it.parameter != "like");
         let shapes: Vec<Query> =
@@ -519,7 +521,7 @@ impl Run {
     }
 }
 
-/// The names of the rows of a page, in order.
+/// Returns the names of the rows of a page, in order.
 fn names_in(body: &[u8]) -> anyhow::Result<Vec<String>> {
     let page: serde_json::Value = serde_json::from_slice(body)?;
     let lists = ["results", "drops", "names"].map(|list| page[list].as_array());
@@ -531,7 +533,7 @@ fn names_in(body: &[u8]) -> anyhow::Result<Vec<String>> {
     Ok(rows.into_iter().flatten().filter_map(name).collect())
 }
 
-/// Loads that took turns with others.
+/// Loads that alternated with others.
 struct Turns(Vec<Load>);
 
 impl Turns {

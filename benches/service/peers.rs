@@ -1,4 +1,4 @@
-//! Databases on the same names and queries: `benches/peers.py`.
+//! Databases with the same names and queries: `benches/peers.py`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -16,7 +16,7 @@ use crate::queries::Query;
 use crate::scan::Scan;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers.py");
-/// Names at most: larger corpora would take the peers hours and more memory than there is.
+/// Maximum names: larger corpora would take the peers hours and more memory than the machine has.
 pub const NAMES_MAX: usize = 10_000_000;
 /// The peers, as the script names them.
 pub const PEERS: [&str; 3] = ["postgresql", "sqlite", "duckdb"];
@@ -30,13 +30,13 @@ pub const COMPARED: usize = 50;
 pub const MIXES: usize = 5;
 /// Views whose facets are counted.
 pub const FACETED: [&str; 3] = ["active", "all", "today"];
-/// Exit code of a peer that names on standard error what is missing.
+/// Exit code of a peer that prints on standard error what is missing.
 const NOT_THERE: i32 = 3;
 
 /// Queries sent to a peer.
 #[derive(Serialize)]
 struct Task<'a> {
-    /// [`Day::raw`], as all days.
+    /// Today as [`Day::raw`], like all days.
     today: u16,
     catch_days: u16,
     mix_budget_s: u32,
@@ -76,7 +76,7 @@ pub struct Mix {
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 struct Told {
     names: Vec<String>,
-    /// Matches up to 10,001; only of searches.
+    /// Number of matches up to 10,001; only for searches.
     total: Option<usize>,
 }
 
@@ -92,6 +92,7 @@ impl<'a> Peers<'a> {
     /// Writes the market of `scan` and the queries of all mixes into `folder`.
     ///
     /// # Errors
+    ///
     /// The folder cannot be written.
     pub fn new(
         folder: &Path,
@@ -114,11 +115,11 @@ impl<'a> Peers<'a> {
         Ok(Peers { scan, mixes, names, task })
     }
 
-    /// Loads the names into `peer` and runs the queries. Some of its results are compared with
-    /// those of a scan, and have to be the same. An inner `Err` is the reason why it was not
-    /// measured.
+    /// Loads the names into `peer` and runs the queries. Some of its results must equal those of a
+    /// scan. An inner `Err` is the reason why it was not measured.
     ///
     /// # Errors
+    ///
     /// The peer cannot be run, or its results differ.
     pub fn run(&self, peer: &str) -> anyhow::Result<Result<Peer, String>> {
         let python = std::env::var_os("DROPDEX_BENCH_PYTHON").unwrap_or_else(|| "python3".into());
@@ -155,9 +156,9 @@ impl<'a> Peers<'a> {
     }
 }
 
-/// name, Unicode form, TLD, length, dqs, drop date, effective release, first day of pending
-/// delete, registered again, label, unrounded score and the columns of filters; a tab between two, what
-/// there is not stays empty, days as numbers.
+/// Writes name, Unicode form, TLD, length, dqs, drop date, effective release, first day of pending
+/// delete, registered again, label, unrounded score and the columns of filters. Values are separated by
+/// tabs, missing values are empty, and days are numbers.
 fn write_names(market: &Market, path: &Path) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     for (at, row) in market.rows().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The binary as an operator runs it: what it prints, how long it takes, and what of the machine.
+//! Runs the binary as an operator does, and measures its output, time and memory.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -16,22 +16,22 @@ use crate::report::{field, kibibytes};
 
 /// Idle time after the requests, so that the allocator can return memory.
 const SETTLE: Duration = Duration::from_secs(2);
-/// The first of each kind builds what the server keeps.
+/// The first request of each kind builds data that the server keeps.
 const FIRST_REQUESTS: [&str; 2] = ["/api/v1/drops", "/api/v1/search?q=solar"];
 const EMAIL: &str = "bench@dropdex.example";
-/// Interval at which the memory of a process is read.
+/// Interval between reads of a process's memory.
 const LOOK: Duration = Duration::from_millis(5);
 /// Unit of the times in `/proc/PID/stat` on Linux, which does not depend on the kernel's own ticks.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// A command that ended well.
+/// A command that succeeded.
 #[derive(Debug)]
 pub struct Ran {
     pub stdout: String,
     pub seconds: f64,
     /// Sum over all cores; zero on systems without `/proc`.
     pub cpu_seconds: f64,
-    /// Resident bytes at most, as far as looking now and then shows.
+    /// Peak resident bytes, as far as periodic sampling shows.
     pub peak_bytes: u64,
 }
 
@@ -47,14 +47,16 @@ impl Site {
     /// Runs `dropdex` with `arguments`.
     ///
     /// # Errors
-    /// It cannot be run or does not end well.
+    ///
+    /// It cannot be run or does not succeed.
     pub fn run(&self, arguments: &[&str]) -> anyhow::Result<Ran> {
         self.ended(arguments, Stdio::piped())
     }
 
-    /// As [`Site::run`], what it prints thrown away: for what prints gigabytes.
+    /// As [`Site::run`], but discards the output, which may be gigabytes.
     ///
     /// # Errors
+    ///
     /// As [`Site::run`].
     pub fn run_silent(&self, arguments: &[&str]) -> anyhow::Result<Ran> {
         self.ended(arguments, Stdio::null())
@@ -69,7 +71,7 @@ impl Site {
         let begun = Instant::now();
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let child = child.context("cannot start dropdex")?;
-        // Owned from here on: a server that says something else is ended too.
+        // Owned from here on, so that a server with other output is also stopped.
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut server = Server { child, address, start: Duration::ZERO };
         let stdout = server.child.stdout.take().context("standard output is piped")?;
@@ -83,24 +85,26 @@ impl Site {
         Ok(server)
     }
 
-    /// Adds an account and gives its key.
+    /// Adds an account and returns its key.
     ///
     /// # Errors
+    ///
     /// As [`Site::run`].
     pub fn add_account(&self) -> anyhow::Result<String> {
         self.run(&["account", "add", EMAIL, "--plan", "api"])?;
         self.new_key()
     }
 
-    /// Gives the account of [`Site::add_account`] another key.
+    /// Replaces the key of the account of [`Site::add_account`].
     ///
     /// # Errors
+    ///
     /// As [`Site::run`].
     pub fn new_key(&self) -> anyhow::Result<String> {
         Ok(self.run(&["account", "key", EMAIL])?.stdout.trim_end().to_owned())
     }
 
-    /// A command on these folders; the environment is ignored.
+    /// Returns a command on these folders; the environment is ignored.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dropdex"));
         for (name, _) in std::env::vars_os() {
@@ -139,20 +143,21 @@ impl Site {
     }
 }
 
-/// A running server. It ends with this value.
+/// A running server, which ends on drop.
 pub struct Server {
     child: Child,
     address: SocketAddr,
-    /// From the start of the process until it listens.
+    /// Time from the start of the process until it listens.
     pub start: Duration,
 }
 
 impl Server {
-    /// Sends one request of each kind, lets the server idle, and returns its resident bytes; `None`
-    /// where the system does not report them.
+    /// Sends one request of each kind, lets the server idle, and returns its resident bytes; `None` if
+    /// the system does not report them.
     ///
     /// # Errors
-    /// It does not answer.
+    ///
+    /// The server does not respond.
     pub fn idle_bytes(&self, key: &str) -> anyhow::Result<Option<u64>> {
         let targets = FIRST_REQUESTS.map(str::to_owned);
         client::ask_each(self.address, key, &targets, |_, _| Ok(()))?;
@@ -162,10 +167,11 @@ impl Server {
 }
 
 impl Server {
-    /// The number of the generation that answers.
+    /// Returns the number of the served generation.
     ///
     /// # Errors
-    /// It does not answer.
+    ///
+    /// The server does not respond.
     pub fn generation(&self, key: &str) -> anyhow::Result<u64> {
         let mut generation = None;
         client::ask_each(self.address, key, &["/api/v1/drops?limit=1".to_owned()], |_, body| {
@@ -175,7 +181,7 @@ impl Server {
         generation.context("the list names no generation")
     }
 
-    /// Peak resident bytes so far; `None` where the system does not report them.
+    /// Returns the peak resident bytes so far; `None` if the system does not report them.
     pub fn peak_bytes(&self) -> Option<u64> {
         memory(&proc_status(&self.child), "VmHWM")
     }
@@ -183,7 +189,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself; then there is nothing to end.
+        // The process may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -197,10 +203,11 @@ fn memory(status: &Path, name: &str) -> Option<u64> {
     field(status.to_str()?, name).and_then(|text| kibibytes(&text))
 }
 
-/// CPU time of the children of this process that ended.
+/// Returns the CPU time of the ended children of this process.
 fn children_cpu_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The second field is a name in parentheses, which may hold spaces; times 16 and 17 of all.
+    // The second field is a name in parentheses, which may contain spaces; the times are fields 16 and
+    // 17.
     let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
     let ticks =
         after.split_whitespace().skip(13).take(2).filter_map(|ticks| ticks.parse::<f64>().ok());

@@ -19,7 +19,7 @@ use crate::answer::Ask;
 use crate::common::rng::Rng;
 use crate::market::{Column, Market};
 
-/// RFC 3986 §2.3: what needs no escape anywhere.
+/// RFC 3986 §2.3: unreserved characters need no escape.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// The row limits of `GET /api/v1/drops`.
 const DROPS_LIMITS: Limits = Limits { default: DROPS_LIMIT_DEFAULT, max: DROPS_LIMIT_MAX };
@@ -33,7 +33,7 @@ pub enum List {
     Suggest,
 }
 
-/// A part of the pipeline asked for by name.
+/// A requested part of the pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum View {
@@ -41,7 +41,7 @@ pub enum View {
     All,
 }
 
-/// One query, parameter by parameter; what is absent is not sent.
+/// One query, parameter by parameter; absent ones are not sent.
 #[derive(Clone, Debug, Serialize)]
 pub struct Query {
     pub list: List,
@@ -51,10 +51,10 @@ pub struct Query {
     pub max_len: Option<u8>,
     pub stage: Option<Stage>,
     pub view: Option<View>,
-    /// All must hold.
+    /// Conditions that must all hold.
     pub conditions: Vec<Condition>,
     pub text: Option<Text>,
-    /// The column, and whether the largest come first.
+    /// The column, and whether the largest values come first.
     pub sort: Option<(SortBy, bool)>,
     pub limit: u32,
     pub offset: u32,
@@ -66,9 +66,9 @@ pub struct Condition {
     pub column: Column,
     pub low: u16,
     pub high: u16,
-    /// One of these, unless it is empty.
+    /// The value is one of these, unless the list is empty.
     pub any: Vec<u16>,
-    /// As it is sent.
+    /// The parameter as it is sent.
     #[serde(skip)]
     sent: Vec<(&'static str, String)>,
 }
@@ -87,7 +87,7 @@ pub struct Text {
     /// The parameter, and its value as it is sent.
     pub parameter: &'static str,
     pub value: String,
-    /// The same as a regular expression.
+    /// The same condition as a regular expression.
     pub regex: String,
 }
 
@@ -113,14 +113,14 @@ impl SortBy {
         (SortBy::OtherTlds, "tlds"),
     ];
 
-    /// Its word in the API.
+    /// Returns its word in the API.
     pub fn word(self) -> &'static str {
         SortBy::ALL[self as usize].1
     }
 }
 
 impl Query {
-    /// A query for `list` without any filter.
+    /// Creates a query for `list` without filters.
     pub fn plain(list: List, limit: u32) -> Query {
         Query {
             list,
@@ -138,7 +138,7 @@ impl Query {
         }
     }
 
-    /// Path and query string.
+    /// Returns path and query string.
     pub fn target(&self) -> String {
         let path = match self.list {
             List::Search => "/api/v1/search",
@@ -148,18 +148,20 @@ impl Query {
         format!("{path}?{}", self.parameters())
     }
 
-    /// A query string for drops, as the index takes it.
+    /// Parses a query string for drops.
     ///
     /// # Errors
+    ///
     /// The API refuses it.
     pub fn drop_filter(query: &str) -> anyhow::Result<DropFilter> {
         let filter = Params::new(Some(query)).drops(DROPS_LIMITS, Day::MIN);
         filter.map_err(|err| anyhow!("{query}: {err:?}"))
     }
 
-    /// Parsed by the API, as the index accepts it.
+    /// Parses the query as the API does.
     ///
     /// # Errors
+    ///
     /// The API refuses it.
     pub fn ask(&self) -> anyhow::Result<Ask> {
         let parameters = self.parameters();
@@ -206,7 +208,7 @@ impl fmt::Display for Query {
     }
 }
 
-/// Queries of one market; equal seeds give equal queries.
+/// Queries on one market; equal seeds give equal queries.
 pub struct Mixes {
     pub search: Vec<Query>,
     pub search_narrow: Vec<Query>,
@@ -247,7 +249,7 @@ impl Mixes {
         }
     }
 
-    /// The mixes of list queries with what they are called.
+    /// Returns the mixes of list queries with their names.
     pub fn lists(&self) -> [(&'static str, &[Query]); 4] {
         [
             ("search, keystrokes (1 to 8 characters)", &self.search),
@@ -273,13 +275,13 @@ pub struct Asker<'a> {
 }
 
 impl<'a> Asker<'a> {
-    /// The same queries for the same market, `seed` and `mix`, a number of the caller's.
+    /// Creates the same queries for the same market, `seed` and `mix`, a number chosen by the caller.
     pub fn new(market: &'a Market, seed: u64, mix: u64) -> Asker<'a> {
         Asker { market, rng: Rng::at(seed, mix) }
     }
 
-    /// A prefix of the given length, drawn as often as names have it; in half of
-    /// the cases with one or two filters. Limit 20.
+    /// Draws a prefix of the given length, as often as names have it; half of the queries have one or
+    /// two filters. Limit 20.
     pub fn keystroke(&mut self, chars: RangeInclusive<u64>) -> Query {
         let chars = self.between(chars);
         let prefix = self.spelling().chars().take(chars as usize).collect();
@@ -297,8 +299,8 @@ impl<'a> Asker<'a> {
         query
     }
 
-    /// A page of drops: each filter in four of ten, a substring of 1 to 20 characters of a name
-    /// in a third, an offset up to 5,000 in a quarter.
+    /// Draws a page of drops: each filter in four of ten queries, a substring of 1 to 20 characters of
+    /// a name in a third, an offset up to 5,000 in a quarter.
     pub fn drops(&mut self, limit: u32) -> Query {
         let mut query = Query::plain(List::Drops, limit);
         if self.rng.below(3) == 0 {
@@ -326,7 +328,7 @@ impl<'a> Asker<'a> {
         query
     }
 
-    /// A name of the corpus; one in ten is like one and not in it.
+    /// Draws a name of the corpus; one in ten is similar to one but not in it.
     pub fn dossier(&mut self) -> DomainName {
         let name = self.market.name(self.place());
         if self.rng.chance(900) {
@@ -335,7 +337,8 @@ impl<'a> Asker<'a> {
         DomainName::parse(&format!("{}-0x.{}", name.label(), name.tld())).unwrap_or(name)
     }
 
-    /// A page of 100 drops by one to four filters of sets and ranges, two in three in another order.
+    /// Draws a page of 100 drops by one to four filters of sets and ranges, two in three in another
+    /// order.
     pub fn filters(&mut self) -> Query {
         let mut query = Query::plain(List::Drops, 100);
         for _ in 0..self.between(1..=4) {
@@ -359,7 +362,7 @@ impl<'a> Asker<'a> {
         query
     }
 
-    /// A condition that some dropped name meets.
+    /// Draws a condition that some dropped name meets.
     fn condition(&mut self) -> Condition {
         let all = self.market.all_facts();
         let values = all[self.rng.below(all.len() as u64) as usize].1.values;
@@ -431,8 +434,8 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Names by the text of the label: of drops by pattern, regular expression or edit distance, of a
-    /// search by text, end, pattern or regular expression.
+    /// Draws a condition on the text of the label: of drops by pattern, regular expression or edit
+    /// distance, of a search by text, end, pattern or regular expression.
     pub fn shape(&mut self, list: List, limit: u32) -> Query {
         let label: Vec<char> = loop {
             let at = self.place();
@@ -482,7 +485,7 @@ impl<'a> Asker<'a> {
         self.rng.below(self.market.len() as u64) as usize
     }
 
-    /// A name as people type it: in Unicode.
+    /// Draws a name as people type it: in Unicode.
     fn spelling(&mut self) -> &'a str {
         let at = self.place();
         self.market.unicode(at).unwrap_or_else(|| self.market.text(at))
@@ -495,7 +498,7 @@ impl<'a> Asker<'a> {
         name[start as usize..(start + chars) as usize].iter().collect()
     }
 
-    /// A TLD, drawn as often as names have it.
+    /// Draws a TLD, as often as names have it.
     fn tld(&mut self) -> String {
         let at = self.place();
         self.market.tld(at).to_owned()

@@ -1,5 +1,5 @@
-//! The figures of a run as JSON, and those of several runs as one Markdown table with a column for
-//! each size.
+//! The figures of a run as JSON, and those of several runs as one Markdown table with a column for each
+//! size.
 
 use std::fmt::{self, Write};
 use std::fs;
@@ -16,7 +16,7 @@ const GROWTH: [u64; 2] = [10_000_000, 100_000_000];
 pub struct Figure {
     pub name: String,
     pub unit: String,
-    /// As it is shown.
+    /// The value as displayed.
     pub value: String,
     /// The project's goal for the value.
     pub goal: String,
@@ -33,7 +33,7 @@ impl Figure {
         Figure::text(name, triple(timing), "µs p50 / p99 / worst")
     }
 
-    /// With what the project wants it to be.
+    /// Adds the project's goal for it.
     pub fn goal(self, goal: impl Into<String>) -> Figure {
         Figure { goal: goal.into(), ..self }
     }
@@ -51,14 +51,14 @@ pub struct Point {
     pub p99_us: f64,
 }
 
-/// All that a run on one size found.
+/// All results of a run on one size.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// Names.
+    /// Number of names.
     pub count: u64,
     /// The measured corpus.
     pub subject: String,
-    /// Where and when.
+    /// The machine and the date.
     pub machine: String,
     pub figures: Vec<Figure>,
     pub points: Vec<Point>,
@@ -66,7 +66,11 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-/// The Markdown of some runs, the smallest first.
+/// Renders the Markdown of some runs, the smallest first.
+///
+/// # Errors
+///
+/// None: writing to a `String` does not fail.
 pub fn table(reports: &[Report]) -> Result<String, fmt::Error> {
     let mut out = String::new();
     for report in reports {
@@ -104,8 +108,8 @@ pub fn table(reports: &[Report]) -> Result<String, fmt::Error> {
     Ok(out)
 }
 
-/// The lines of all runs, each once. A line that the first run has not comes after the one that
-/// stands before it in its own.
+/// Returns the lines of all runs, each once. A line that the first run lacks follows the line that
+/// precedes it in its own run.
 fn lines(reports: &[Report]) -> Vec<Figure> {
     let mut lines: Vec<Figure> = Vec::new();
     for report in reports {
@@ -124,7 +128,7 @@ fn lines(reports: &[Report]) -> Vec<Figure> {
     lines
 }
 
-/// How many times as long the slowest hundredth of searches takes at the larger size.
+/// Returns how many times longer the slowest hundredth of searches takes at the larger size.
 fn growth(reports: &[Report]) -> Option<f64> {
     let [small, large] = GROWTH.map(|count| {
         let report = reports.iter().find(|report| report.count == count)?;
@@ -137,7 +141,7 @@ fn triple(timing: &Timing) -> String {
     [timing.p50_us, timing.p99_us, timing.worst_us].map(number).join(" / ")
 }
 
-/// A corpus size as a word: `1 M`, `250,000`.
+/// Formats a corpus size: `1 M`, `250,000`.
 pub fn short(count: u64) -> String {
     match count {
         count if count >= 1_000_000 && count % 1_000_000 == 0 => format!("{} M", count / 1_000_000),
@@ -164,7 +168,7 @@ pub fn number(value: f64) -> String {
     grouped
 }
 
-/// Cores, processor and memory, as far as the system reports them.
+/// Describes cores, processor and memory, as far as the system reports them.
 pub fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let cpu = field("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown processor".into());
@@ -175,7 +179,7 @@ pub fn machine() -> String {
 
 const GIB: f64 = (1_u64 << 30) as f64;
 
-/// The value of the first line `name: value` of a file under `/proc`.
+/// Returns the value of the first line `name: value` of a file under `/proc`.
 pub fn field(path: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     text.lines().find_map(|line| {
@@ -184,7 +188,7 @@ pub fn field(path: &str, name: &str) -> Option<String> {
     })
 }
 
-/// The bytes of `1234 kB`.
+/// Parses the bytes of `1234 kB`.
 pub fn kibibytes(text: &str) -> Option<u64> {
     text.strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
 }

@@ -1,4 +1,4 @@
-//! An index of names made from the sample: a million, or as many as `DROPDEX_BENCH_COUNT` says.
+//! An index of names generated from the sample: a million, or `DROPDEX_BENCH_COUNT`.
 
 #[path = "small.rs"]
 mod small;
@@ -18,7 +18,7 @@ const COUNT_DEFAULT: usize = 1_000_000;
 
 /// Generated names and their index.
 pub struct Sample {
-    /// The folder of the index, which lives as long as this.
+    /// The folder of the index, which is removed on drop.
     pub folder: TempDir,
     pub names: Corpus,
     pub drops: Drops,

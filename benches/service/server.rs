@@ -1,5 +1,5 @@
-//! The service in this process, over loopback, and beside it routes that return static bytes:
-//! the limit of the HTTP library alone.
+//! The service in this process over loopback, with routes that return static bytes for comparison: the
+//! limit of the HTTP library itself.
 
 use std::future::pending;
 use std::net::SocketAddr;
@@ -39,13 +39,13 @@ use dropdex::web::{self, Web, WebSettings};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-/// More requests than a run sends; half of what can be counted.
+/// More requests than a run sends, and half of the maximum.
 const REQUESTS_PER_DAY: u32 = u32::MAX / 2;
-/// Default of the service.
+/// The default of the service.
 const BLOCKING_THREADS_PER_CORE: usize = 4;
 const EMAIL: &str = "bench@dropdex.example";
 
-/// The service with one account of the plan `api`.
+/// The service with one account of plan `api`.
 pub struct Service {
     app: App,
     key: String,
@@ -53,9 +53,10 @@ pub struct Service {
 }
 
 impl Service {
-    /// Opens a store in the new folder `accounts` and puts the service together.
+    /// Opens a store in the new folder `accounts` and builds the service.
     ///
     /// # Errors
+    ///
     /// The folder cannot be written, or the runtime does not start.
     pub fn new(index: Arc<Index>, accounts: &Path, clock: Clock) -> anyhow::Result<Service> {
         let mut plans = Plans::default();
@@ -97,17 +98,18 @@ impl Service {
         Ok(Service { app, key, runtime })
     }
 
-    /// The key of the account.
+    /// Returns the key of the account.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// Listens on a free port, as the service does, with one more route for each of `bare`: a
-    /// path, and how many bytes of JSON it returns. A route of the same process and library is the
-    /// most that any service on it could reach.
+    /// Listens on a free port as the service does, with one more route for each of `bare`: a path, and
+    /// the number of bytes of JSON that it returns. Such a route of the same process and library has
+    /// the highest rate that any service on it could reach.
     ///
     /// # Errors
-    /// There is no free port.
+    ///
+    /// No port is free.
     pub fn listen(&self, bare: &[(&str, usize)]) -> anyhow::Result<SocketAddr> {
         let app = self.app.clone();
         let web = Web::new(app.clone(), WebSettings::default());
@@ -143,7 +145,7 @@ impl Service {
     }
 }
 
-/// A JSON string of exactly this many bytes, including its quotes.
+/// Returns a JSON string of exactly this many bytes, including its quotes.
 fn json_of(bytes: usize) -> String {
     format!("\"{}\"", "x".repeat(bytes.saturating_sub(2)))
 }

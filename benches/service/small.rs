@@ -1,4 +1,4 @@
-//! Names in, an index in a folder out, built in this process: for benches of answers alone.
+//! Builds an index in a folder from names, in this process, for benches that only measure queries.
 
 use std::path::Path;
 
@@ -13,9 +13,10 @@ use dropdex::vocab::name::DomainName;
 
 use crate::common::drops::Drops;
 
-/// Builds an index of what `drops` says of `names` in `folder`.
+/// Builds an index of the observations of `names` by `drops` in `folder`.
 ///
 /// # Errors
+///
 /// A stage fails.
 pub fn build(
     folder: &Path,
@@ -40,9 +41,10 @@ pub fn build(
     Ok(())
 }
 
-/// Opens what [`build`] left in `folder`.
+/// Opens the index that [`build`] wrote to `folder`.
 ///
 /// # Errors
+///
 /// It cannot be opened.
 pub fn open(folder: &Path) -> anyhow::Result<Index> {
     let Opened { index, fallback } = open::open_current(&folder.join("index"))?;

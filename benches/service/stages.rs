@@ -19,7 +19,7 @@ use crate::common::rng::shuffled;
 use crate::market::Market;
 use crate::process::{Ran, Site};
 
-/// Names of a day's list, as many as drop each day.
+/// Names of a day's list, about as many as drop each day.
 const DAY_NAMES: usize = 400_000;
 const DAY_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// Interval at which the server is polled until it serves the list.
@@ -33,13 +33,14 @@ pub struct Folders {
 }
 
 impl Folders {
-    /// New folders in the system's temporary folder (`TMPDIR`), with a bound for rebuilds in MiB.
+    /// Creates folders in the system's temporary folder (`TMPDIR`), with a bound for rebuilds in MiB.
     ///
     /// # Errors
-    /// They cannot be made.
+    ///
+    /// They cannot be created.
     pub fn new(today: Day, rebuild_memory: Option<u32>) -> anyhow::Result<Folders> {
         let root = tempfile::Builder::new().prefix("dropdex-bench-").tempdir();
-        let root = root.context("cannot make a folder; TMPDIR names another place")?;
+        let root = root.context("cannot create a folder; TMPDIR names another place")?;
         let [data, index, config] =
             ["data", "index", "dropdex.toml"].map(|name| root.path().join(name));
         let bound = rebuild_memory.map(|mib| format!("[index]\nrebuild_memory_mib = {mib}\n"));
@@ -48,20 +49,20 @@ impl Folders {
         Ok(Folders { root, site })
     }
 
-    /// The data folder of the server in this process, which holds only accounts.
+    /// Returns the data folder of the server in this process, which holds only accounts.
     pub fn accounts(&self) -> PathBuf {
         self.root.path().join("accounts")
     }
 
-    /// Where files for peers and clients go.
+    /// Returns the folder for files of peers and clients.
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 }
 
-/// How long each stage took, and what it made.
+/// Duration and size of each stage.
 pub struct Built {
-    /// Rows of the list.
+    /// Number of rows in the list.
     pub rows: u64,
     pub ingest: Ran,
     pub rebuild: Ran,
@@ -71,10 +72,11 @@ pub struct Built {
     pub corpus_bytes: u64,
 }
 
-/// Takes what `drops` says of the market through every stage. The list has no order, so that ingest
-/// has something to sort, and goes when it is read.
+/// Takes the observations of the market by `drops` through every stage. The list is not sorted, so that
+/// ingest has to sort, and is removed once it is read.
 ///
 /// # Errors
+///
 /// A stage fails, or the corpus holds other names.
 pub fn build(
     folders: &Folders,
@@ -97,9 +99,10 @@ pub fn build(
     Ok(Built { rows: rows.unwrap_or(0), ingest, rebuild, index_bytes, corpus_bytes })
 }
 
-/// Opens what was built, and says how long that took.
+/// Opens the built index, and returns how long that took.
 ///
 /// # Errors
+///
 /// It cannot be opened.
 pub fn open(folders: &Folders) -> anyhow::Result<(Index, Duration)> {
     let started = Instant::now();
@@ -111,14 +114,14 @@ pub fn open(folders: &Folders) -> anyhow::Result<(Index, Duration)> {
     }
 }
 
-/// A day's list, ingested while a server answers.
+/// A day's list, ingested while a server runs.
 pub struct DayTaken {
-    /// Names in it.
+    /// Number of names in it.
     pub names: usize,
-    /// From the start of the command until the server answers from the new generation.
+    /// Time from the start of the command until the server serves the new generation.
     pub took: Duration,
-    /// Peak resident bytes of the server, with both generations; `None` where the system does not
-    /// report them.
+    /// Peak resident bytes of the server with both generations; `None` if the system does not report
+    /// them.
     pub peak_bytes: Option<u64>,
 }
 
@@ -128,9 +131,10 @@ pub struct DayList {
     names: usize,
 }
 
-/// Writes a list of names, spread over the market, that dropped today.
+/// Writes a list of names, distributed over the market, that dropped today.
 ///
 /// # Errors
+///
 /// It cannot be written.
 pub fn write_day(folders: &Folders, market: &Market) -> anyhow::Result<DayList> {
     let (site, path) = (&folders.site, folders.root().join("day.csv"));
@@ -147,9 +151,10 @@ pub fn write_day(folders: &Folders, market: &Market) -> anyhow::Result<DayList> 
     Ok(DayList { path, names })
 }
 
-/// Gives a running server the list.
+/// Ingests the list into a running server.
 ///
 /// # Errors
+///
 /// The list is refused, or a command fails.
 pub fn take_day(folders: &Folders, list: &DayList) -> anyhow::Result<DayTaken> {
     let (site, &DayList { ref path, names }) = (&folders.site, list);

@@ -8,24 +8,24 @@ use dropdex::index::filter::AsOf;
 
 use crate::answer::{Ask, answer};
 
-/// Queries asked before the clock counts: caches fill and lists that are kept are made.
+/// Queries before the measurement, which fill caches and build lists that are kept.
 const WARM_UP: usize = 200;
 
 /// Summary of a set of latencies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timing {
-    /// In microseconds: half of all were faster.
+    /// Median, in microseconds.
     pub p50_us: f64,
-    /// In microseconds: 99 of 100 were faster.
+    /// 99th percentile, in microseconds.
     pub p99_us: f64,
-    /// In microseconds.
+    /// Maximum, in microseconds.
     pub worst_us: f64,
-    /// How many there were.
+    /// Number of latencies.
     pub count: usize,
 }
 
 impl Timing {
-    /// Sums up latencies in nanoseconds; none at all are all zero.
+    /// Summarises latencies in nanoseconds; all figures are zero if there are none.
     pub fn of(mut latencies_ns: Vec<u64>) -> Timing {
         latencies_ns.sort_unstable();
         let at = |share: f64| {
@@ -37,9 +37,10 @@ impl Timing {
     }
 }
 
-/// Asks one query after the other on this thread, all of them or as many as `budget` allows.
+/// Runs one query after the other on this thread, all of them or as many as `budget` allows.
 ///
 /// # Errors
+///
 /// A query fails.
 pub fn ask_all(
     index: &Index,

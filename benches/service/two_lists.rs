@@ -1,4 +1,4 @@
-//! A corpus of what was known and a second list, and how long work on it takes.
+//! A corpus of a known list and a newer one, and the duration of work on it.
 
 #[path = "small.rs"]
 #[expect(dead_code, reason = "two lists are made here, not one")]
@@ -21,10 +21,11 @@ use crate::common::names::Corpus as Names;
 /// Rounds; the median is reported.
 const ROUNDS: usize = 5;
 
-/// Two generations: of a list of what was known, and of a second one with `new` names, spread over the
-/// others, that are all dropping.
+/// Creates two generations: one of a known list, and one with a second list of `new` names, distributed
+/// over the others, that are all dropping.
 ///
 /// # Errors
+///
 /// A stage fails.
 pub fn make(
     folder: &Path,
@@ -59,7 +60,7 @@ pub fn make(
     Ok((ingest(0, Mix::MARKET, today.plus(-1))?, ingest(1, dropping, today)?))
 }
 
-/// Does it again and again: the middle time in seconds, and what came of it.
+/// Repeats `work`; returns the median time in seconds, and its result.
 pub fn median<T>(work: impl Fn() -> T) -> (f64, T) {
     let mut seconds = Vec::new();
     let mut last = None;
@@ -69,5 +70,5 @@ pub fn median<T>(work: impl Fn() -> T) -> (f64, T) {
         seconds.push(begun.elapsed().as_secs_f64());
     }
     seconds.sort_by(f64::total_cmp);
-    (seconds[ROUNDS / 2], last.expect("there are rounds"))
+    (seconds[ROUNDS / 2], last.expect("rounds were run"))
 }

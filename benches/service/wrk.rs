@@ -1,4 +1,4 @@
-//! Load over HTTP by `wrk`, which takes less of the shared cores than a client written in Rust here.
+//! Load over HTTP by `wrk`, which takes less of the shared cores than a Rust client would here.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::timing::Timing;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/wrk.lua");
-/// Keep-alive connections at once.
+/// Concurrent keep-alive connections.
 pub const CONNECTIONS: u32 = 16;
 
 /// Results of a load run, as `wrk.lua` prints them.
@@ -27,31 +27,32 @@ pub struct Load {
 }
 
 impl Load {
-    /// Answers a second.
+    /// Returns responses per second.
     pub fn per_second(&self) -> f64 {
         self.requests as f64 / self.seconds
     }
 
-    /// From the first byte sent to the last one received.
+    /// Returns the times from the first byte sent to the last one received.
     pub fn timing(&self) -> Timing {
         let &Load { p50_us, p99_us, worst_us, .. } = self;
         Timing { p50_us, p99_us, worst_us, count: self.requests as usize }
     }
 }
 
-/// True when there is a `wrk`.
+/// Whether `wrk` is installed.
 pub fn is_there() -> bool {
     let run =
         Command::new("wrk").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    // It prints its version and ends with 1.
+    // It prints its version and exits with 1.
     run.is_ok()
 }
 
-/// Sends the request targets of the file `targets` round and round for `duration`, whole seconds,
-/// with `key` where one is given.
+/// Cycles through the request targets of the file `targets` for `duration`, in whole seconds, with
+/// `key` if one is given.
 ///
 /// # Errors
-/// `wrk` fails, or an answer is an error.
+///
+/// `wrk` fails, or a response is an error.
 pub fn drive(
     address: SocketAddr,
     targets: &Path,

@@ -1,15 +1,16 @@
-//! The responses to one account never depend on another account: each request is sent in a world
-//! with the other and in a world without it, and the responses are equal, byte for byte.
+//! The responses to one account never depend on another account: each request is sent in a world with
+//! the other and in a world without it, and the responses are equal, byte for byte.
 //!
-//! A world is a server of its own. Ids are random and clocks advance, so differences by design are removed before
-//! comparing ([`World::plain`]): an account's own ids become their place in the order they were given out, times of day
-//! one word, and `Date` goes. Ids of others stay as they are: in the world without them they are ids of nothing.
+//! A world is a server of its own. Ids are random and clocks advance, so intended differences are
+//! removed before comparing ([`World::plain`]): an account's own ids become their number in the order
+//! of creation, times of day become one word, and `Date` is removed. Ids of other accounts stay as they
+//! are: in the world without those accounts, they are ids of nothing.
 //!
-//! Votes are the one thing that accounts share: the totals of a name are everybody's. So no name is
-//! asked for here that another account votes on.
+//! Votes are the one thing that accounts share: the totals of a name are the same for all. So no
+//! request is about a name that another account votes on.
 //!
 //! `DROPDEX_SEED=<number>` repeats a run; `DROPDEX_FULL=1` takes 1,000,000 random steps, or as many as
-//! ten minutes give.
+//! fit into ten minutes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -22,7 +23,8 @@ use crate::common::{Client, Response, Server, Site, TODAY};
 
 const PLANS: [&str; 4] = ["free", "core", "pro", "api"];
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
-/// Enough for any run: what is used up is used up in both worlds, but shows nothing more.
+/// Allowances that no run uses up: a used-up allowance would be the same in both worlds and show
+/// nothing more.
 const SETTINGS: &str = "\
 [plans.core]
 exports_per_day = 1000000000
@@ -37,7 +39,7 @@ exports_per_day = 1000000000
 active_rules = 20
 external_names = 20
 ";
-/// Objects of a kind that a tenant of the random walk keeps, about.
+/// Approximate number of objects of a kind that a tenant of the random walk keeps.
 const KEPT_ABOUT: usize = 12;
 const FULL_WALK_MAX: Duration = Duration::from_secs(600);
 
@@ -72,7 +74,7 @@ fn known() -> impl Iterator<Item = String> {
 /// One account in one world.
 struct Tenant {
     client: Client,
-    /// Objects it was given, in order.
+    /// Ids of its objects, in order of creation.
     ids: Vec<String>,
     places: HashMap<String, usize>,
 }
@@ -83,7 +85,7 @@ struct Ask {
     method: &'static str,
     /// `<n>` stands for the n-th id of the tenant.
     target: String,
-    /// As `target`, instead of numbers.
+    /// As `target`, where `<n>` replaces numbers.
     body: Option<String>,
     key: Option<String>,
 }
@@ -124,12 +126,12 @@ impl Tenant {
         response
     }
 
-    /// Puts its own ids where `<n>` stands, without the quotes it has in JSON.
+    /// Replaces each `<n>` with an id of its own, without the quotes that it has in JSON.
     fn fill(&self, text: &str) -> String {
         let Some((before, rest)) = text.split_once('<') else { return text.to_owned() };
         let Some((place, after)) = rest.split_once('>') else { return text.to_owned() };
         let place: usize = place.parse().expect("the place of an id");
-        // An account that may not write has none: an id of nothing.
+        // An account that may not write has no ids, so it gets an id of nothing.
         let id = self.ids.get(place).map_or("1", String::as_str);
         let (before, after) = match (before.strip_suffix('"'), after.strip_prefix('"')) {
             (Some(before), Some(after)) => (before, after),
@@ -138,7 +140,7 @@ impl Tenant {
         format!("{before}{id}{after}")
     }
 
-    /// Keeps an id that was given out with this answer.
+    /// Keeps the id that a response returns.
     fn learn(&mut self, response: &Response) {
         if response.status != 201 {
             return;
@@ -150,7 +152,7 @@ impl Tenant {
         }
     }
 
-    /// An answer without what differs by design.
+    /// Returns a response without intended differences.
     fn plain(&self, response: &Response, method: &str) -> (u16, Vec<String>, String) {
         let length = response.number("content-length");
         if method != "HEAD" && length.is_some() {
@@ -160,7 +162,7 @@ impl Tenant {
             .headers
             .iter()
             .filter(|(name, _)| {
-                // Ids are random, and tags tell when the lists of a world were ingested.
+                // Ids are random, and ETags depend on when the lists of a world were ingested.
                 !matches!(name.as_str(), "date" | "content-length" | "etag" | "x-request-id")
             })
             .map(|(name, value)| format!("{name}: {}", self.plain_text(value)))
@@ -223,14 +225,14 @@ fn without_secrets(text: &str) -> String {
     let base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
     let plain = without(text, "whsec_", base64);
     let plain = without(&plain, "/feeds/", |c| c.is_ascii_hexdigit());
-    // Ids of deliveries are texts, random as the others.
+    // Ids of deliveries are texts, random like the others.
     let plain = without(&plain, "\"id\":\"", |c| c.is_ascii_hexdigit());
     // Numbers of changes begin with the second in which the server of a world started.
     let plain = without(&plain, "\"next\":", |c| c.is_ascii_digit());
     without(&plain, "\"newest\":", |c| c.is_ascii_digit())
 }
 
-/// The text without what follows each `mark`.
+/// Returns the text without the values that follow each `mark`.
 fn without(text: &str, mark: &str, is_secret: impl Fn(char) -> bool) -> String {
     let mut parts = text.split(mark);
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -242,8 +244,8 @@ fn without(text: &str, mark: &str, is_secret: impl Fn(char) -> bool) -> String {
     plain
 }
 
-/// Sends the same request in both worlds. The responses must be equal; returns that of the crowded
-/// world.
+/// Sends the same request in both worlds. The responses must be equal; returns that of the world with
+/// both accounts.
 #[track_caller]
 fn ask_both(crowded: &mut Tenant, alone: &mut Tenant, ask: &Ask) -> Response {
     let (one, other) = (crowded.ask(ask), alone.ask(ask));
@@ -307,12 +309,12 @@ fn responses_never_depend_on_other_accounts() {
     assert_eq!(after, before);
     say(&format!("{asked} requests in two worlds, {} foreign ids", foreign.len()));
     for status in [200, 201, 400, 401, 403, 404, 405, 409] {
-        assert!(statuses.contains(&status), "no answer was {status}: {statuses:?}");
+        assert!(statuses.contains(&status), "no response was {status}: {statuses:?}");
     }
     drop((crowded.site, alone.site));
 }
 
-/// Claims, watches and rules of an account that others will ask for.
+/// Adds claims, watches and rules that other accounts will request.
 fn own_something(owner: &mut Tenant) {
     let shared = |name: &str| Some(name.to_owned());
     for ask in [
@@ -329,15 +331,15 @@ fn own_something(owner: &mut Tenant) {
     assert_eq!(owner.ids.len(), 4);
 }
 
-/// The id of a delivery of an account's own.
+/// Queues a test message and returns the id of the account's own delivery.
 fn send_a_test(owner: &mut Tenant) -> String {
     let answer = owner.ask(&Ask::new("POST", "/api/v1/alerts/<2>/test"));
     assert_eq!(answer.status, 202, "{}", answer.text());
     answer.json()["deliveries"][0]["id"].as_str().expect("an id").to_owned()
 }
 
-/// Everything an account is shown of its own. Of deliveries which there are: they are tried
-/// meanwhile.
+/// Returns everything that an account can read of its own data. Of deliveries only the number, because
+/// they are attempted meanwhile.
 fn everything(owner: &mut Tenant) -> String {
     let all = ["/api/v1/portfolio", "/api/v1/watchlist", "/api/v1/alerts", "/api/export/portfolio"]
         .map(|target| owner.client.get(target).text().to_owned())
@@ -347,15 +349,15 @@ fn everything(owner: &mut Tenant) -> String {
     all + &format!("{} deliveries, {}", sent["count"], sent["deliveries"][0]["id"])
 }
 
-/// Something of the caller's own, so that its answers are not all 404; the keys are those that the
-/// others used for other requests.
+/// Requests about the caller's own data, so that not all its responses are 404; the keys are those that
+/// the other account used for other requests.
 fn own_asks() -> Vec<Ask> {
     let shared = |name: &str| Some(name.to_owned());
     vec![
         Ask::with("POST", "/api/v1/portfolio", &claim("mine.com")).keyed(shared("shared 1")),
         Ask::with("POST", "/api/v1/alerts", &rule("mine")).keyed(shared("shared 2")),
         Ask::with("POST", "/api/v1/watchlist", &watch("mine.com")).keyed(shared("shared 3")),
-        // The other's request, byte for byte.
+        // The same request as the other account's, byte for byte.
         Ask::with("POST", "/api/v1/portfolio", &claim("theirs.com")).keyed(shared("shared 1")),
         Ask::with("PUT", "/api/v1/domain/known0.com/feedback", &json!({ "vote": "up" })),
         Ask::new("GET", "/api/v1/portfolio/<0>"),
@@ -363,7 +365,7 @@ fn own_asks() -> Vec<Ask> {
     ]
 }
 
-/// Every path the service names, as its index does, with its parameters in braces.
+/// Returns every path in the service's index, with its parameters in braces.
 fn paths(world: &World) -> BTreeSet<String> {
     let (status, index) = world.server.client().get("/api/v1").answer();
     assert_eq!(status, 200, "{index}");
@@ -391,8 +393,8 @@ fn paths(world: &World) -> BTreeSet<String> {
 
 /// Every path × method × foreign id or name × body.
 ///
-/// The id of a delivery is asked for in the links that stop mails too. That is the one thing the
-/// holder of an id may do without being its owner, and the id is not that of a mail: nothing happens.
+/// The id of a delivery is also tried in unsubscribe links, whose holder needs no account. It is not
+/// the secret of a mail, so nothing happens.
 fn matrix(paths: &BTreeSet<String>, foreign: &[String], delivery: &str) -> Vec<Ask> {
     let id = foreign[0].parse::<u64>().expect("ids are numbers");
     let bodies = [
@@ -401,7 +403,7 @@ fn matrix(paths: &BTreeSet<String>, foreign: &[String], delivery: &str) -> Vec<A
         json!({ "domain": "new.com", "status": "lost", "alertRuleId": id }),
         json!({ "userNotes": "changed" }),
         json!({ "active": false }),
-        // No vote: the totals of a name are everybody's.
+        // No vote: the totals of a name are the same for all.
         watch("theirs.com"),
         rule("theirs"),
     ];
@@ -423,7 +425,7 @@ fn matrix(paths: &BTreeSet<String>, foreign: &[String], delivery: &str) -> Vec<A
     asks
 }
 
-/// A path with foreign ids and names in its parameters, and with queries that hold them.
+/// Returns a path with foreign ids and names in its parameters, and with queries that contain them.
 fn targets(path: &str, foreign: &[String]) -> Vec<String> {
     let names = ["theirs.com", "known1.com", "known2.com"];
     if path.contains("{id}") {
@@ -436,7 +438,7 @@ fn targets(path: &str, foreign: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn steps_of_two_tenants_in_any_order_are_answered_as_the_steps_of_one() {
+fn steps_of_two_tenants_in_any_order_have_the_responses_of_one_tenant() {
     let mut rng = Rng::new(seed());
     let accounts = ["first-api".to_owned(), "second-pro".to_owned()];
     let (crowded, keys) = World::new(&accounts);
@@ -467,7 +469,7 @@ fn steps_of_two_tenants_in_any_order_are_answered_as_the_steps_of_one() {
     assert!(found * 2 > taken, "{found} of {taken} steps were carried out");
 }
 
-/// A tenant of the random walk, in the crowded world and alone.
+/// A tenant of the random walk, in the shared world and in a world of its own.
 struct Walker {
     at: usize,
     pair: (Tenant, Tenant),
@@ -475,11 +477,11 @@ struct Walker {
     claims: Vec<usize>,
     rules: Vec<usize>,
     names: Vec<String>,
-    /// Keeps its server going.
+    /// Keeps its server running.
     _alone: World,
 }
 
-/// An id and a name of the other tenant, as it has them in the crowded world.
+/// An id and a name of the other tenant in the shared world.
 struct Foreign {
     claim: Option<String>,
     rule: Option<String>,
@@ -518,19 +520,19 @@ impl Walker {
         ask_both(crowded, alone, ask)
     }
 
-    /// Sends a POST; returns its status and the place of the new id, if there is one.
+    /// Sends a POST; returns its status and the index of the new id, if any.
     fn post(&mut self, ask: &Ask) -> (u16, Option<usize>) {
         let before = self.pair.0.ids.len();
         let status = self.ask(ask).status;
         (status, (self.pair.0.ids.len() > before).then_some(before))
     }
 
-    /// Both tenants use the same few keys, and each of them again and again.
+    /// Draws a key: both tenants use the same few keys, repeatedly.
     fn key(rng: &mut Rng) -> Option<String> {
         rng.chance(30).then(|| format!("key {}", rng.below(40)))
     }
 
-    /// Both tenants use the same few names.
+    /// Draws a name: both tenants use the same few names.
     fn name(rng: &mut Rng) -> String {
         let number = rng.below(24);
         if number < 12 { format!("known{number}.com") } else { format!("other{number}.com") }
@@ -585,7 +587,7 @@ impl Walker {
         self.ask(&Ask::with("PATCH", target, &body)).status
     }
 
-    /// Removes of each kind what is above the number to keep, else anything.
+    /// Removes an object of a kind above the number to keep, or else any object.
     fn remove(&mut self, rng: &mut Rng) -> u16 {
         let longest = self.claims.len().max(self.rules.len()).max(self.names.len());
         if longest == 0 {
@@ -614,7 +616,7 @@ impl Walker {
         self.ask(&Ask::new("DELETE", format!("/api/v1/alerts/<{place}>"))).status
     }
 
-    /// Asks for, changes or removes what is the other's.
+    /// Reads, changes or removes an object of the other tenant.
     fn trespass(&mut self, rng: &mut Rng, foreign: Foreign) -> u16 {
         let method = *rng.pick(&["GET", "PATCH", "DELETE"]);
         let target = match (rng.below(3), foreign) {
@@ -635,7 +637,7 @@ impl Walker {
         self.ask(&Ask::with(method, target, &body)).status
     }
 
-    /// On a name of its own: the totals of a name are everybody's.
+    /// Votes on a name of its own: the totals of a name are the same for all.
     fn vote(&mut self, rng: &mut Rng) -> u16 {
         let name = format!("known{}.com", self.at * 6 + rng.below(6));
         if rng.chance(30) {

@@ -1,6 +1,6 @@
-//! Patterns, regular expressions and similar labels in the drops list, the export and the search; names
-//! for type-ahead, label families, suffixes and batches of searches. How a matcher reads a label is
-//! tested beside it (`src/vocab/matcher.rs`).
+//! Patterns, regular expressions and similar labels in the drop list, the export and the search;
+//! suggestions, label families, suffixes and batches of searches. Unit tests of the matchers cover how
+//! they read a label.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ fn served(site: &Site) -> (Server, Client) {
     (server, client)
 }
 
-/// The names of a page, sorted.
+/// Returns the names of a page, sorted.
 fn names(body: &Value, list: &str, member: &str) -> Vec<String> {
     let rows = body[list].as_array().unwrap_or_else(|| panic!("{body}"));
     let mut names: Vec<String> =
@@ -82,8 +82,8 @@ fn labels_are_matched_in_drops_search_and_export() {
     }
 }
 
-/// Two ways to find a label: the drop list narrows by trigrams and reads the rest, the search walks all
-/// names in order and skips prefixes.
+/// Two ways to find a label: the drop list narrows by trigrams and reads the remaining labels, the
+/// search walks all names in order and skips prefixes.
 #[test]
 fn drops_and_search_find_the_same_labels() {
     let mut rng = fastrand::Rng::with_seed(7);
@@ -153,7 +153,7 @@ fn drops_and_search_find_the_same_labels() {
         };
         let mut one = named(&search, "results", "domain");
         let mut other = named(&drops, "drops", "name");
-        // Within a score, the two lists have other orders.
+        // Names of one score are ordered differently in the two lists.
         if one.len() < 100 {
             one.sort_by_key(Value::to_string);
             other.sort_by_key(Value::to_string);
@@ -315,7 +315,7 @@ fn suffixes_have_names_stages_and_periods() {
 }
 
 #[test]
-fn a_batch_answers_in_order_and_counts_each_search() {
+fn a_batch_keeps_the_order_and_counts_each_search() {
     let site = Site::new();
     let (_server, mut client) = served(&site);
     let remaining = |client: &mut Client| {

@@ -1,5 +1,5 @@
 //! Two processes and one data folder: the second is refused, a killed one leaves no lock behind, and
-//! one that slept while another took its place writes nothing when it wakes up.
+//! one that was suspended while another took over writes nothing when it resumes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::common::{Client, Server, Site, TODAY};
 const SETTINGS: &str = "[plans.api]\nrequests_per_day = 1000000000\nwrites_per_minute = 1000000\nactive_rules = 100000\n\
                         external_names = 10000\n";
 const NAMES: [&str; 4] = ["known0.com", "known1.com", "known2.com", "known3.com"];
-/// Changes of one writer between two events.
+/// Changes of a writer between two events.
 const CHANGES: usize = 20;
 
 struct Folder {
@@ -78,7 +78,7 @@ fn a_second_server_is_refused_without_disturbing_the_first() {
         folder.serve_refused().assert_failed(1, &["in use"]);
         write(&mut writer, &mut client);
     }
-    // The socket of the first still responds, and commands use it.
+    // The socket of the first server still responds, and commands use it.
     folder.site.ok(&["account", "add", "second@example.com", "--plan", "pro"]);
     let key = folder.site.new_key("second@example.com");
     assert_eq!(first.client_with(&key).get("/api/v1/alerts").status, 200);
@@ -97,8 +97,8 @@ fn a_killed_server_leaves_no_lock_behind() {
         assert_ledger(&mut writer.ledger, &server, &folder.key);
         write(&mut writer, &mut server.client_with(&folder.key));
         server.kill();
-        assert!(folder.lock().exists(), "the file stays: it is the lock on it that is gone");
-        // A command of an operator is the next to open the folder, in some rounds.
+        assert!(folder.lock().exists(), "the file stays, only the lock on it is released");
+        // In some rounds, a command of an operator is the next to open the folder.
         if round % 2 == 1 {
             let email = format!("after{round}@example.com");
             folder.site.ok(&["account", "add", &email, "--plan", "free"]);
@@ -112,7 +112,7 @@ fn commands_run_locally_after_the_server_stopped() {
     folder.serve().stop();
     folder.site.ok(&["account", "add", "a@example.com", "--plan", "core"]);
     folder.serve().kill();
-    // The socket's file exists and no process listens.
+    // The socket's file exists, but no process listens.
     folder.site.ok(&["account", "add", "b@example.com", "--plan", "core"]);
     let list = folder.site.ok(&["account", "list", "--json"]);
     let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
@@ -120,8 +120,8 @@ fn commands_run_locally_after_the_server_stopped() {
     assert_eq!(emails, ["owner@example.com", "a@example.com", "b@example.com"]);
 }
 
-/// A server that is stopped by a signal still holds the store: no other process may write, and the
-/// command says that it does not know what will come of it.
+/// A server that is suspended by a signal still holds the store: no other process may write, and the
+/// command reports that its outcome is unknown.
 #[test]
 fn a_command_waits_for_a_suspended_server() {
     let seed = seed();
@@ -161,7 +161,7 @@ fn slept_and_replaced(seed: u64) {
     let sleeper = folder.serve();
     let mut writer = writer("z", seed);
     write(&mut writer, &mut sleeper.client_with(&folder.key));
-    // Connected before, as a client would be.
+    // Connected before the suspension, as a client would be.
     let mut woken = sleeper.client_with(&folder.key);
     assert_eq!(woken.get("/api/v1/portfolio").status, 200);
     sleeper.signal("STOP");
@@ -174,7 +174,7 @@ fn slept_and_replaced(seed: u64) {
         let name = format!("never{number}.com");
         let refused = woken.send("POST", "/api/v1/watchlist", &json!({ "domainName": name }));
         let (status, body) = refused.answer();
-        assert_eq!(status, 503, "a server without its lock answers {body}");
+        assert_eq!(status, 503, "a server without its lock returns {body}");
         assert!(body["error"].is_string(), "{body}");
     }
     // It may serve reads, but reports that it is not ready.

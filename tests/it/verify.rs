@@ -1,6 +1,6 @@
-//! Verification against registries that speak real RDAP over real HTTP, each with limits of its own:
-//! the states that users see, in which order and how often registries are asked, and what a restart
-//! knows. The DNS side asks a real name server.
+//! Verification with registries that speak real RDAP over real HTTP, each with limits of its own: the
+//! states that users see, the order and frequency of queries, and what a restart remembers. The DNS
+//! checks use a real name server.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::common::runs::{figure, say};
 use crate::common::{Client, Server, Site, wait};
 
 const TODAY: &str = "2026-11-21";
-/// Longer than any step takes, so a timeout means that it never happens.
+/// Longer than any step takes, so a timeout means that the event never happens.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 /// Queries that a crash may repeat: those in flight or not yet on disk.
 const UNWRITTEN_MAX: usize = 200;
@@ -26,7 +26,7 @@ fn until(what: &str, condition: impl FnMut() -> bool) {
     wait::until(WAIT_MAX, what, condition);
 }
 
-/// Settings with these servers and this rate of queries per second to each.
+/// Returns settings with these servers and this rate of queries per second to each.
 fn settings(site: &Site, bootstrap: &RdapServer, servers: &[&RdapServer], rate: u32) -> String {
     settings_with(site, bootstrap, servers, rate, "")
 }
@@ -48,7 +48,7 @@ fn settings_with(
     ))
 }
 
-/// Settings with which no registry is queried.
+/// Returns settings with which no registry is queried.
 fn quiet(site: &Site) -> String {
     site.settings(&format!("{ROOM}[rdap]\nenabled = false\n"))
 }
@@ -62,7 +62,7 @@ fn watch(client: &mut Client, name: &str) {
     assert_eq!(answer.status, 201, "{name}: {}", answer.text());
 }
 
-/// Every entry of a watchlist by its name.
+/// Returns every entry of a watchlist by its name.
 fn entries(client: &mut Client) -> HashMap<String, Value> {
     let mut all = HashMap::new();
     loop {
@@ -83,7 +83,7 @@ fn state_of(entry: &Value) -> Option<&str> {
     entry["rdapObservedState"].as_str()
 }
 
-/// How many entries were verified.
+/// Returns the number of verified entries.
 fn verified(client: &mut Client) -> usize {
     entries(client).values().filter(|entry| !entry["rdapVerifiedAt"].is_null()).count()
 }
@@ -121,7 +121,7 @@ fn watchlists_show_registry_states() {
         ("forbidden.com", Says::Status(403), Some("unknown")),
         ("packed.com", Says::Coded("gzip"), Some("registered")),
         ("brotli.com", Says::Coded("br"), Some("unknown")),
-        // Known to no registry that speaks RDAP, and to no name server.
+        // Neither a registry with RDAP nor a name server knows this one.
         ("nobody.de", Says::NotFound, Some("unknown")),
         ("circle.com", Says::Elsewhere(here), None),
         ("inside.com", Says::Elsewhere(within), None),
@@ -154,7 +154,7 @@ fn watchlists_show_registry_states() {
     assert_eq!(inside.asked(), 0, "it is not on the allow list");
     for name in ["inside.com", "broken.com", "silent.com"] {
         until("it was asked about", || com.asked_about(name) > 0);
-        assert_eq!(com.asked_about(name), 1, "{name} is left alone for minutes");
+        assert_eq!(com.asked_about(name), 1, "{name} is paused for minutes");
     }
     let summary = &client.get("/api/v1/watchlist").json()["summary"];
     assert_eq!(summary["total"], cases.len());
@@ -168,7 +168,7 @@ fn watchlists_show_registry_states() {
     assert!(log.contains("the server sent Content-Encoding: br"), "{log}");
 }
 
-/// The server of each of these names records the time of queries.
+/// The server of each of these names records the times of queries.
 #[test]
 fn a_rate_limited_registry_is_paused_while_others_continue() {
     for status in [429, 503] {
@@ -194,7 +194,7 @@ fn a_rate_limited_registry_is_paused_while_others_continue() {
         let pause = Duration::from_secs(3);
         let (at_first, later): (Vec<_>, Vec<_>) =
             log.iter().partition(|asked| asked.at < log[0].at + pause);
-        assert!(at_first.len() <= 2, "{} questions while it was to be left alone", at_first.len());
+        assert!(at_first.len() <= 2, "{} queries during its pause", at_first.len());
         let last_of_net = net.log().last().expect("it was asked").at;
         assert!(last_of_net < later[0].at, "the other server waited as well");
         server.stop();
@@ -217,13 +217,13 @@ fn a_server_that_is_down_is_not_tried_with_every_name() {
     }
     until("the other server's names are verified", || verified(&mut client) == 30);
     until("it counts as down", || com.asked() >= 5);
-    // Five in a row, and the one that was under way with the fifth.
+    // Five failures in a row, and the query that was in flight with the fifth.
     assert!(com.asked() <= 6, "asked {} times", com.asked());
     server.stop();
 }
 
 #[test]
-fn a_stop_loses_no_answer() {
+fn a_shutdown_loses_no_response() {
     let com = RdapServer::start();
     com.publish_servers(&[(&["com"], &com)]);
     com.say_otherwise(Says::held_since("2000-01-01"));
@@ -245,10 +245,10 @@ fn a_stop_loses_no_answer() {
     assert_eq!(com.exceeded(), 0);
 }
 
-/// The registry of servers is requested once a day, with the tag of the stored copy; a new one is
-/// used at once, and one that lost half of it is not.
+/// The bootstrap registry is requested once a day, with the ETag of the stored copy; a new one is used
+/// at once, one that lost half of its entries is not.
 #[test]
-fn the_bootstrap_registry_is_kept_and_asked_for_with_its_tag() {
+fn the_bootstrap_registry_is_kept_and_requested_with_its_etag() {
     let (com, other) = (RdapServer::start(), RdapServer::start());
     let services: [(&[&str], &RdapServer); 3] =
         [(&["com"], &com), (&["net"], &com), (&["org", "info"], &com)];
@@ -274,7 +274,7 @@ fn the_bootstrap_registry_is_kept_and_asked_for_with_its_tag() {
     let tag = || Some("\"one\"".to_owned());
     run("2026-11-23", "c.com");
     assert_eq!(com.bootstrap_log()[1..], [(tag(), 304)]);
-    // Less than half, garbage, and one of the past: what is held stays in use.
+    // Fewer than half of the entries, garbage, and an older version: the stored copy stays in use.
     let lost: [(&[&str], &RdapServer); 1] = [(&["com"], &other)];
     for (day, body) in [
         ("2026-11-25", bootstrap_of(&lost, "2026-11-01T00:00:00Z")),
@@ -287,7 +287,7 @@ fn the_bootstrap_registry_is_kept_and_asked_for_with_its_tag() {
     }
     assert_eq!(other.asked(), 0);
     assert_eq!(com.bootstrap_log()[2..], [(tag(), 200), (tag(), 200), (tag(), 200)]);
-    // A new one is used.
+    // A newer one is used.
     let moved: [(&[&str], &RdapServer); 2] = [(&["com", "dev"], &other), (&["net"], &com)];
     com.publish(bootstrap_of(&moved, "2026-11-30T00:00:00Z"), "\"two\"");
     let asked = com.asked();
@@ -302,11 +302,10 @@ fn the_bootstrap_registry_is_kept_and_asked_for_with_its_tag() {
     assert_eq!(com.bootstrap_log().last(), Some(&(None, 200)));
 }
 
-/// Names that were seen to be held are looked up in the DNS. Their registry is queried only in
-/// turn, or when the DNS no longer knows them. Names without an RDAP server are only looked up in
-/// the DNS.
+/// Registered names are looked up in the DNS. Their registry is queried only at long intervals, or when
+/// the DNS no longer delegates them. Names without an RDAP server are only looked up in the DNS.
 #[test]
-fn the_dns_spares_questions() {
+fn the_dns_replaces_queries_of_registries() {
     let com = RdapServer::start();
     com.publish_servers(&[(&["com"], &com)]);
     com.say_otherwise(Says::held_since("2000-01-01"));
@@ -352,7 +351,7 @@ fn the_dns_spares_questions() {
     assert!(lost.iter().all(|name| state_of(&shown[name]) == Some("available")), "{shown:?}");
     assert!(lost.iter().all(|name| com.asked_about(name) == 2));
     let asked = held.iter().filter(|name| com.asked_about(name) == 2).count();
-    assert!((1..held.len()).contains(&asked), "{asked} of {} asked about", held.len());
+    assert!((1..held.len()).contains(&asked), "{asked} of {} queried", held.len());
     say(&format!("{} of {} held names were spared after eight days", 24 - asked, held.len()));
 
     // Without the name server, all .com names are queried again, and .de names are not verified.
@@ -364,17 +363,17 @@ fn the_dns_spares_questions() {
     assert!(at.starts_with("2026-11-29"), "{at}");
 }
 
-/// A name of the big run.
+/// A name of the large run.
 struct Watched {
     name: String,
     owner: usize,
-    /// 0: not in the index; 1: near its release; 2: any other.
+    /// 0 is not in the index, 1 near its release, 2 any other.
     urgency: usize,
-    /// Days to its release, of those near it.
+    /// Days to the release, for names near it.
     days: i32,
 }
 
-/// Accounts of the big run; the last one watches only [`FEW`] names of each urgency.
+/// Accounts of the large run; the last one watches only [`FEW`] names of each urgency.
 const ACCOUNTS: usize = 4;
 const FEW: usize = 3;
 
@@ -389,7 +388,7 @@ fn names(count: usize) -> Vec<Watched> {
     large.chain((0..3 * FEW).map(|n| name(count + n, small))).collect()
 }
 
-/// Puts them on their owners' lists, several at a time so that they share syncs.
+/// Adds them to their owners' watchlists, several at a time so that they share syncs.
 fn watch_all(server: &Server, keys: &[String], names: &[Watched]) {
     const AT_ONCE: usize = 16;
     std::thread::scope(|scope| {
@@ -404,9 +403,9 @@ fn watch_all(server: &Server, keys: &[String], names: &[Watched]) {
     });
 }
 
-/// 10,000 watched names of four accounts and one server with limits of its own: those are never
-/// exceeded, names are asked about in the order of urgency and accounts in turns, and a restart
-/// after SIGKILL resumes where it ended.
+/// 10,000 watched names of four accounts and one server with limits of its own. The limits are never
+/// exceeded, names are queried in order of urgency with accounts in turns, and a restart after SIGKILL
+/// resumes where it ended.
 #[test]
 fn thousands_of_names_are_verified_in_order_within_limits_and_over_a_crash() {
     const RATE: u32 = 400;
@@ -414,8 +413,8 @@ fn thousands_of_names_are_verified_in_order_within_limits_and_over_a_crash() {
     let com = RdapServer::start();
     com.publish_servers(&[(&["com"], &com)]);
     com.say_otherwise(Says::held_since("2000-01-01"));
-    // As many as the rate allows, one for each end of the second and one that was late, and those
-    // under way, which may take differently long to arrive.
+    // The rate, plus one query for each end of the second and one that was late; and the queries in
+    // flight, whose time of arrival varies.
     let limits =
         Limits { in_a_second: RATE as usize + 4, at_once: 2, think: Duration::from_millis(1) };
     com.limit(limits);
@@ -455,7 +454,7 @@ fn thousands_of_names_are_verified_in_order_within_limits_and_over_a_crash() {
     let took = begun.elapsed();
     server.stop();
     let all = com.log();
-    assert_eq!(com.exceeded(), 0, "questions beyond the server's limits");
+    assert_eq!(com.exceeded(), 0, "queries beyond the server's limits");
     let written = records(&site) - records_before;
     assert!(written <= names.len() / 10, "{written} records for {} names", names.len());
     let (first, second) = all.split_at(before.len());
@@ -475,13 +474,14 @@ fn thousands_of_names_are_verified_in_order_within_limits_and_over_a_crash() {
     ));
 }
 
-/// Records of the journal: observations are written in groups.
+/// Returns the number of records in the journal: observations are written in groups.
 fn records(site: &Site) -> usize {
     let stats: Value = serde_json::from_str(&site.ok(&["journal", "stats"])).expect("JSON");
     stats["records"].as_u64().expect("a number") as usize
 }
 
-/// Every name once in each run, and again only what was not on disk when the first one was killed.
+/// Checks that each run queries every name once, and repeats only those that were not on disk when the
+/// first one was killed.
 fn asked_again(
     first: &[crate::common::rdap::Asked],
     second: &[crate::common::rdap::Asked],
@@ -504,8 +504,9 @@ fn asked_again(
     again
 }
 
-/// Class by class, and each account's names in a class by their release. Two are under way at once, and
-/// one of them may be held up while the other way is used again and again: a few come late.
+/// Checks that names come class by class, and each account's names within a class by their release. Two
+/// queries are in flight at once, and one may be delayed while several others pass: a few may come
+/// late.
 fn assert_in_order(log: &[&Watched]) {
     let sorted_but_for_a_few = |keys: &[usize], what: &str| {
         let mut highest = 0;
@@ -525,7 +526,7 @@ fn assert_in_order(log: &[&Watched]) {
     }
 }
 
-/// The account with few names has had them after as many turns.
+/// Checks that the account with few names had its turns as often as the others.
 fn assert_fair(log: &[&Watched]) {
     let small = ACCOUNTS - 1;
     let own = log.iter().enumerate().filter(|(_, it)| it.urgency == 0 && it.owner == small);

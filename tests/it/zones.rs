@@ -1,4 +1,4 @@
-//! Zone files, day after day, through the commands and the inbox; and with kills in between.
+//! Zone files of consecutive days, through the commands and the inbox, and with kills in between.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ fn zone_files_of_a_few_days_become_drops() {
 }
 
 #[test]
-fn a_zone_file_that_cannot_be_taken_changes_nothing() {
+fn a_zone_file_that_is_refused_changes_nothing() {
     let site = Site::new();
     ingest(&site, &zone(&site, 0, &names(20, &[])));
     let older = zone(&site, -5, &names(20, &[1]));
@@ -87,7 +87,7 @@ fn a_zone_file_that_cannot_be_taken_changes_nothing() {
     assert!(printed.contains("\"compared\""), "{printed}");
 }
 
-/// Ingests are killed at any moment and tried again: what is held in the end is the same.
+/// Ingests are killed at any moment and repeated: the final data is the same.
 #[test]
 fn kills_leave_the_same_drops() {
     const DAYS: i32 = 14;
@@ -154,7 +154,7 @@ fn transferred(server: &str, key: Option<TransferKey>) -> Result<(u32, String), 
     })
 }
 
-/// Records of a zone that takes many messages.
+/// Returns records of a zone that takes many messages.
 fn delegations(count: usize) -> String {
     let mut text = String::new();
     for at in 0..count {
@@ -198,7 +198,8 @@ fn signed_transfers_need_the_key() {
     assert!(words.contains("hmac-sha512"), "{words}");
 }
 
-/// A server that closes in the middle, or says nothing, gives an error and no zone file.
+/// A server that closes the connection in the middle, or sends nothing, causes an error and no zone
+/// file.
 #[test]
 fn a_transfer_that_ends_early_is_an_error() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -216,7 +217,7 @@ fn a_transfer_that_ends_early_is_an_error() {
     assert!(matches!(transferred(&server, None), Err(TransferError::Connect { .. })));
 }
 
-/// A zone that is transferred by schedule: `dropdex sources fetch` on four days.
+/// A zone that is transferred on a schedule: `dropdex sources fetch` on four days.
 #[test]
 fn a_source_transfers_its_zone() {
     let secret = base64::engine::general_purpose::STANDARD.encode(SECRET);

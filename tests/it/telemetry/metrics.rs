@@ -114,7 +114,7 @@ fn a_scrape_reports_counters_and_gauges() {
         ("dropdex_claims", 0.0),
         ("dropdex_deliveries_waiting", 0.0),
         ("dropdex_alerts_matched_list", 1.0),
-        // Counters exist before their first event, so that it shows as an increase.
+        // Counters exist before their first event, so that the event shows as an increase.
         ("dropdex_panics_total", 0.0),
         ("dropdex_queries_too_long_total", 0.0),
         ("dropdex_calls_refused_total", 0.0),
@@ -140,7 +140,7 @@ fn a_scrape_reports_counters_and_gauges() {
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(scrape.value(&format!("dropdex_build_info{{version=\"{version}\"}}")), 1.0);
 
-    // Every count is exported, and no label holds client input.
+    // Every counter is exported, and no label holds client input.
     let described: BTreeSet<String> =
         METRICS.iter().map(|metric| metric.name.trim_end_matches("_total").to_owned()).collect();
     let unknown: Vec<_> = scrape.names.difference(&described).collect();

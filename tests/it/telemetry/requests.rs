@@ -1,4 +1,4 @@
-//! Request ids, and what is logged of requests.
+//! Request IDs, and the log lines of requests.
 
 use serde_json::Value;
 
@@ -13,10 +13,10 @@ fn site() -> (Site, String) {
 
 #[track_caller]
 fn id(response: &Response) -> String {
-    response.header("x-request-id").expect("every answer has an id").to_owned()
+    response.header("x-request-id").expect("every response has an id").to_owned()
 }
 
-/// The lines of the log that hold `text`, once there is one.
+/// Waits until lines of the log contain `text`, and returns them.
 fn lines_with(server: &Server, text: &str) -> Vec<String> {
     let log = server.logged(text);
     log.lines().filter(|line| line.contains(text)).map(str::to_owned).collect()
