@@ -75,7 +75,7 @@ enum AppraisalResponse<'a> {
         known: bool,
     },
     Refused {
-        /// The text as it was sent.
+        /// The text as sent.
         domain: &'a str,
         error: String,
     },

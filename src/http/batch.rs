@@ -37,7 +37,7 @@ use crate::vocab::limits::BATCH_MAX;
 #[serde(deny_unknown_fields)]
 #[schema(as = SearchBatchBody, example = json!({"queries": [{"q": "solar", "tld": ["com", "io"]}, {"pattern": "CVCV", "min_dqs": 60}]}))]
 pub struct BatchRequest {
-    /// The parameters of a search each, by name. A list is an array or text with commas.
+    /// Parameters of each search, by name. A list is an array or a comma-separated text.
     #[schema(value_type = Vec<Object>, min_items = 1, max_items = 50)]
     queries: Option<Vec<BTreeMap<String, ParameterValue>>>,
 }

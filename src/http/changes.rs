@@ -100,8 +100,8 @@ pub async fn list_changes(
 #[expect(dead_code, reason = "written by hand; the schema describes it")]
 pub struct ChangesResponse<'a> {
     data: Vec<ChangeRow<'a>>,
-    /// Send it as `since` to read on. With filters, there may be more although the page is short or
-    /// empty: as long as `next` is below `newest`.
+    /// Send it as `since` to continue. With filters, more events may follow a short or empty page,
+    /// as long as `next` is below `newest`.
     next: u64,
     /// Sequence number of the newest event.
     newest: u64,
@@ -120,12 +120,12 @@ struct ChangeRow<'a> {
     #[schema(value_type = String, format = Date)]
     day: Day,
     source: ChangeSource,
-    /// A list or the registry said so; false when the calendar expects it.
+    /// Whether a list or the registry reported the event; false if the calendar expects it.
     verified: bool,
     /// Domain Quality Score at the time; `null` for a name that is not in the data.
     #[schema(minimum = 0, maximum = 100, required)]
     dqs: Option<u8>,
-    /// The score before; `null` unless `event` is `rescored`.
+    /// The previous score; `null` unless `event` is `rescored`.
     #[schema(minimum = 0, maximum = 100, required)]
     dqs_before: Option<u8>,
     /// Effective release at the time; `null` without a drop.

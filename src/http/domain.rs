@@ -31,8 +31,8 @@ pub struct DossierResponse<'a> {
     domain: &'a DomainName,
     tld: &'a str,
     length: u8,
-    /// A guess from lists and calendars; no registry was asked. `available` means that the release is past,
-    /// not that the name is free.
+    /// An estimate from lists and calendars, without a registry query. `available` means that the release
+    /// is past, not that the name is free.
     current_status: Status,
     /// Lifecycle stage today; `null` for a name that never dropped or was registered again.
     #[schema(required)]
@@ -46,7 +46,8 @@ pub struct DossierResponse<'a> {
     /// `null` when the name is not in the active pipeline.
     #[schema(required)]
     latest_drop: Option<PipelineDrop>,
-    /// Ranks on popularity lists, none for a name that never dropped. They are not part of the score.
+    /// Ranks on popularity lists; empty for a name that never dropped. They are not part of the
+    /// score.
     popularity: Vec<PopularityFact>,
     feedback: Feedback,
 }

@@ -130,13 +130,13 @@ pub struct DropsResponse<'a> {
     /// Cursor of the next page; `null` on the last.
     #[schema(required)]
     next_cursor: Option<String>,
-    /// Number of the index generation that answered.
+    /// Number of the index generation that served the response.
     generation: u64,
-    /// TLDs in the view before any other filter, sorted. Left out on the pages of a cursor, and when
-    /// `fields` does not name it.
+    /// TLDs in the view before any other filter, sorted. Omitted on pages of a cursor, and if
+    /// `fields` does not contain it.
     #[schema(value_type = Option<Vec<String>>, nullable = false)]
     available_tlds: Option<Cow<'a, str>>,
-    /// For each facet asked for, its values by number of names, most frequent first.
+    /// Values of each requested facet by number of names, most frequent first.
     #[schema(value_type = Option<BTreeMap<String, Vec<FacetCount>>>, nullable = false)]
     facets: Vec<(Facet, Vec<FacetValue>)>,
     #[schema(value_type = Vec<SelectedDrop>)]

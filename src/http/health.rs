@@ -81,7 +81,7 @@ pub struct ReadyResponse {
     uptime: u64,
     /// Name of the instance.
     node: String,
-    /// Of a node of a cluster: seconds since it last had all that the other nodes wrote.
+    /// On a cluster node: seconds since it last had all writes of the other nodes.
     #[serde(rename = "dataAge", skip_serializing_if = "Option::is_none")]
     data_age: Option<u64>,
     checks: Checks,
@@ -94,14 +94,14 @@ struct Checks {
     database: String,
     drops: &'static str,
     environment: &'static str,
-    /// Only while events of names are missing from the change log: `unwritable`. Reads and writes go on.
+    /// `unwritable` while events of names are missing from the change log. Reads and writes continue.
     #[serde(skip_serializing_if = "Option::is_none")]
     changes: Option<&'static str>,
-    /// Of a node of a cluster. `cut_off`: reads continue, writes wait for the shared log. `behind`: the other nodes
+    /// On a cluster node. `cut_off`: reads continue, writes wait for the shared log. `behind`: the other nodes
     /// serve newer lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     log: Option<&'static str>,
-    /// Only while the clock of the machine is not trusted: `untrusted`.
+    /// `untrusted` while the clock of the machine is not trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     clock: Option<&'static str>,
 }
@@ -209,15 +209,15 @@ pub struct IngestResponse {
 #[schema(as = IngestSource)]
 struct SourceResponse {
     name: String,
-    /// `waiting` before the first run, `ok`, `doubtful` when the lists were fetched and are odd, `failing` while it is
-    /// retried, `late` without a success for two of its intervals, or `stopped` until the operator acts.
+    /// `waiting` before the first run, `ok`, `doubtful` if the fetched lists are odd, `failing` while it is retried,
+    /// `late` after two intervals without a success, or `stopped` until the operator acts.
     status: &'static str,
-    /// When the source last had no fault.
+    /// When a run of the source last succeeded.
     #[schema(value_type = Option<String>, format = DateTime, required)]
     last_success: Option<Timestamp>,
     /// Rows of its last ingested lists.
     rows: u64,
-    /// For a table, such as the Public Suffix List: the version that was fetched last.
+    /// For a table, such as the Public Suffix List: the version fetched last.
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     /// For a table: whether the server uses that version, or will after its next start.

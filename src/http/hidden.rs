@@ -20,7 +20,7 @@ use crate::watchlist::parse_names;
 
 const LIMITS: Limits = Limits { default: OWNED_LIMIT_DEFAULT, max: OWNED_LIMIT_MAX };
 
-/// A page of hidden names, in order of names.
+/// A page of hidden names, in name order.
 #[derive(Serialize, ToSchema)]
 #[schema(as = HiddenNames)]
 pub struct HiddenResponse {
@@ -44,11 +44,11 @@ pub struct HideRequest {
     domain_names: Option<Vec<String>>,
 }
 
-/// How many names are hidden now.
+/// Number of names hidden by a request, and in total.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Hid)]
 pub struct HideResponse {
-    /// Names that were not hidden before.
+    /// Number of names that were not hidden before.
     #[schema(value_type = u32)]
     added: usize,
     /// Hidden names in all.

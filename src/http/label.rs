@@ -31,8 +31,7 @@ pub struct LabelResponse<'a> {
     count: usize,
     /// Highest score first, then by suffix. Empty if the data has none.
     names: Vec<FamilyName<'a>>,
-    /// Labels with or without a hyphen, in the plural or the singular, as far as the data has names of
-    /// them.
+    /// Labels that differ in a hyphen or a plural and have names in the data.
     variants: Vec<LabelVariant<'a>>,
 }
 

@@ -108,7 +108,7 @@ fn alert() -> Value {
                         specify. A receiver may get a message twice, with the same `webhook-id`. New members and \
                         values of `type` may be added.",
         "parameters": [
-            header("webhook-id", "Id of the delivery, the same in every attempt."),
+            header("webhook-id", "ID of the delivery, the same in every attempt."),
             header("webhook-timestamp", "Time of the attempt, in Unix seconds."),
             header("webhook-signature", "`v1,` and the HMAC-SHA256 in base64 of id, time and body, with dots between them."),
         ],
@@ -118,8 +118,8 @@ fn alert() -> Value {
         },
         "responses": {
             "2XX": { "description": "Delivered. Respond within 15 seconds." },
-            "410": { "description": "The receiver is gone: the channel is switched off." },
-            "default": { "description": "Not delivered: the message is sent again." },
+            "410": { "description": "The receiver no longer exists, so the channel is switched off." },
+            "default": { "description": "Not delivered; the message is sent again." },
         },
         "security": [],
     })
@@ -150,7 +150,7 @@ fn headers() -> Value {
         "RateLimitRemaining": number("Requests left of the allowance."),
         "RateLimitReset": number("When the allowance resets: the next 00:00 UTC, in Unix seconds."),
         "RetryAfter": number("Seconds to wait."),
-        "RequestId": text("Id of the request, as in the server's log."),
+        "RequestId": text("ID of the request, as in the server's log."),
         "ETag": text("Tag of the response. Send it in `If-None-Match` to revalidate."),
         "IndexGeneration": text("Generation of the index that served the response."),
         "CacheControl": text("`private, no-cache`: revalidate before every reuse; or `no-store`."),

@@ -162,7 +162,7 @@ const FIELDS: Parameter = query(
     "fields",
     ParameterKind::Format { format: "fields", chars_max: None },
     "name,dqs,releaseDate",
-    "Comma-separated members: only these are in a row. `availableTlds` keeps that list in the response.",
+    "Comma-separated members of a row; others are omitted. `availableTlds` keeps that list in the response.",
 );
 const FACETS: Parameter = query(
     "facets",
@@ -234,13 +234,13 @@ const TLDS_LIMIT: Parameter = query(
     "limit",
     ParameterKind::Integer { min: 1, max: TLDS_LIMIT_MAX, default: None },
     "20",
-    "Maximum number of rows. By default all.",
+    "Maximum number of rows; by default all.",
 );
 const SINCE: Parameter = query(
     "since",
     formatted("sequence", 19),
     "0",
-    "Events after this one: `next` of the page before. 0 stands for the oldest event that is kept.",
+    "Returns events after this one: `next` of the previous page. 0 stands for the oldest event kept.",
 );
 const EVENT: Parameter = query(
     "event",
@@ -260,7 +260,7 @@ const LAST_EVENT_ID: Parameter = Parameter {
     kind: formatted("sequence", 19),
     required: false,
     example: "",
-    description: "Events after this one; replaces `since`. Clients of a stream send it when they reconnect.",
+    description: "Returns events after this one; replaces `since`. Clients of a stream send it when they reconnect.",
 };
 const LABEL: Parameter = in_path(
     "label",
@@ -425,14 +425,14 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<batch::BatchResponse<'_>>(200, "A page of matches per query, in request order.")]),
     Operation::get("/api/v1/suggest", |of| get(guarded(of, suggest::suggest_names)))
         .named(Group::Names, "suggestNames", "Names for type-ahead")
-        .description("The names that a search for the prefix puts first, without anything else.")
+        .description("The first names that a search for the prefix would return, and nothing else.")
         .parameters(&[REQUIRED_PREFIX, limit(SUGGEST_LIMIT_DEFAULT, SUGGEST_LIMIT_MAX)])
         .of_index()
         .responses(&[json::<suggest::SuggestResponse>(200, "The names.")]),
     Operation::get("/api/v1/label/{label}", |of| get(guarded(of, label::find_label)))
         .named(Group::Names, "findLabel", "Every name with a label")
         .description(
-            "Suffix, stage, dates and score of each, and the names of labels that differ in a hyphen or a plural.",
+            "Suffix, stage, dates and score of each name, and the names of labels that differ in a hyphen or a plural.",
         )
         .parameters(&[LABEL])
         .tagged()
@@ -441,7 +441,7 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::get("/api/v1/tlds", |of| get(guarded(of, tlds::list_tlds)))
         .named(Group::Names, "listTlds", "Suffixes of the data")
         .parameters(&[TLD_PART, TLDS_LIMIT])
-        .description("Most names first, a suffix that equals `q` before all. Names, pipeline by stage, redemption and pending-delete days, whether the public can register under it, whether names can be verified by RDAP, and the newest list.")
+        .description("Most names first, but a suffix that equals `q` comes before all others. Names, pipeline by stage, redemption and pending-delete days, whether the public can register under it, whether names can be verified by RDAP, and the newest list.")
         .of_index()
         .responses(&[json::<tlds::TldsResponse<'_>>(200, "The suffixes, most names first.")]),
     Operation::get("/api/v1/changes", |of| get(guarded(of, changes::list_changes)))
@@ -464,7 +464,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[
             json::<changes::ChangesResponse<'_>>(200, "A page of events, oldest first."),
             text(200, "The same rows as server-sent events.", "text/event-stream"),
-            refusal(Code::ChangesGone, "Events after `since` are no longer kept; `oldest` is the first that is."),
+            refusal(Code::ChangesGone, "Events after `since` are no longer kept; `oldest` is the first one kept."),
         ]),
     Operation::get("/api/v1/domain/{name}", |of| get(guarded(of, domain::find_domain)))
         .named(Group::Names, "findDomain", "Dossier of a name")
@@ -507,7 +507,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<portfolio::AddedClaim<'_>>(201, "The new claim."), PLAN_LIMIT, KEY_REUSED]),
     Operation::get("/api/v1/portfolio/{id}", |of| get(guarded(of, portfolio::find_claim)))
         .named(Group::Portfolio, "findClaim", "Get a claim")
-        .description("A claim that belongs to another account, or was deleted, is 404.")
+        .description("A claim that was deleted or belongs to another account returns 404.")
         .parameters(&[CLAIM_ID])
         .tagged()
         .represents()
@@ -544,7 +544,7 @@ pub const OPERATIONS: &[Operation] = &[
         ]),
     Operation::patch("/api/v1/watchlist/{domain}", |of| patch(guarded(of, watchlist::change_watch)))
         .named(Group::Watchlist, "changeWatch", "Change the notes on a watched name")
-        .description("Note, tags, maximum bid, venue, and what is sent about the name. Absent members are unchanged; `tags` are replaced as a whole.")
+        .description("Changes note, tags, maximum bid, venue, and alert settings of the name. Absent members are unchanged; `tags` are replaced as a whole.")
         .parameters(&[WATCHED])
         .body::<watchlist::WatchPatchRequest>()
         .responses(&[json::<watchlist::WatchResponse<'_>>(200, "The changed entry."), PLAN_LIMIT, NOT_FOUND]),
@@ -560,12 +560,12 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<watchlist::BatchResponse>(200, "One result per name, in request order."), PLAN_LIMIT, KEY_REUSED]),
     Operation::get("/api/v1/hidden", |of| get(guarded(of, hidden::list_hidden)))
         .named(Group::Watchlist, "listHidden", "List your hidden names")
-        .description("In order of names. Kept for clients that show lists: drops and exports still have these names.")
+        .description("In name order. For clients that show lists: drops and exports still contain these names.")
         .parameters(&[OWNED_LIMIT, offset(HIDDEN_MAX)])
         .responses(&[json::<hidden::HiddenResponse>(200, "A page of names.")]),
     Operation::post("/api/v1/hidden", |of| post(guarded(of, hidden::hide)))
         .named(Group::Watchlist, "hideNames", "Hide up to 1,000 names")
-        .description("All or none: an invalid name refuses the request.")
+        .description("Hides all names or none: an invalid name rejects the request.")
         .parameters(&[IDEMPOTENCY])
         .body::<hidden::HideRequest>()
         .responses(&[json::<hidden::HideResponse>(200, "How many were added."), PLAN_LIMIT, KEY_REUSED]),
@@ -576,7 +576,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<hidden::ShowResponse>(200, "The name is no longer hidden."), NOT_FOUND]),
     Operation::delete("/api/v1/watchlist", |of| delete(guarded(of, watchlist::remove_watch)))
         .named(Group::Watchlist, "removeWatch", "Stop watching a name")
-        .description("An external name gives its quota back.")
+        .description("Removing an external name frees its quota.")
         .parameters(&[WATCHED_NAME])
         .responses(&[json::<watchlist::RemovedWatch>(200, "The name was removed from the list."), NOT_FOUND]),
     Operation::get("/api/v1/searches", |of| get(guarded(of, searches::list_searches)))
@@ -586,7 +586,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<searches::SearchList<'_>>(200, "A page of your saved searches.")]),
     Operation::post("/api/v1/searches", |of| post(guarded(of, searches::add_search)))
         .named(Group::Searches, "addSearch", "Save a search")
-        .description("Up to 100 an account. Relative days, such as `tomorrow` and `+3d`, move with the day.")
+        .description("Up to 100 per account. Relative days, such as `tomorrow` and `+3d`, move with the day.")
         .parameters(&[IDEMPOTENCY])
         .body::<searches::SearchRequest>()
         .responses(&[json::<searches::AddedSearch<'_>>(201, "The saved search."), PLAN_LIMIT, KEY_REUSED]),
@@ -598,16 +598,16 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<searches::OneSearch<'_>>(200, "The changed search."), PLAN_LIMIT, NOT_FOUND]),
     Operation::delete("/api/v1/searches/{id}", |of| delete(guarded(of, searches::remove_search)))
         .named(Group::Searches, "removeSearch", "Delete a saved search")
-        .description("Alert rules that were made from it stay.")
+        .description("Alert rules created from it stay.")
         .parameters(&[SEARCH_ID])
         .responses(&[json::<Deleted>(200, "The search was deleted."), NOT_FOUND]),
     Operation::get("/api/v1/watchlist/alerts", |of| get(guarded(of, watch_alerts::find_watch_alerts)))
-        .named(Group::Alerts, "findWatchAlerts", "Get what is sent about watched names")
-        .description("The defaults while nothing was saved.")
+        .named(Group::Alerts, "findWatchAlerts", "Get the alert settings of watched names")
+        .description("Returns the defaults until settings are saved.")
         .responses(&[json::<watch_alerts::OneWatchAlerts<'_>>(200, "The settings.")]),
     Operation::put("/api/v1/watchlist/alerts", |of| put(guarded(of, watch_alerts::set_watch_alerts)))
-        .named(Group::Alerts, "setWatchAlerts", "Set what is sent about watched names")
-        .description("Replaces all settings. They hold for every watched name, except for those with `alerts` of their own.")
+        .named(Group::Alerts, "setWatchAlerts", "Replace the alert settings of watched names")
+        .description("Replaces all settings. They apply to every watched name without `alerts` of its own.")
         .body::<watch_alerts::WatchAlertsRequest>()
         .responses(&[
             json::<watch_alerts::OneWatchAlerts<'_>>(200, "The settings, with the secrets of new webhooks."),
@@ -615,15 +615,15 @@ pub const OPERATIONS: &[Operation] = &[
         ]),
     Operation::post("/api/v1/watchlist/alerts/test", |of| post(guarded(of, watch_alerts::test_watch_alerts)))
         .named(Group::Alerts, "testWatchAlerts", "Send a test message about watched names")
-        .description("To every channel of the settings that is not switched off. The message is marked as a test.")
+        .description("Sends it to every channel in the settings that is not switched off. The message is marked as a test.")
         .parameters(&[IDEMPOTENCY])
         .responses(&[
             json::<alerts::deliveries::QueuedDeliveries<'_>>(202, "The queued deliveries."),
-            refusal(Code::Conflict, "No channel is on, or the idempotency key was used with another request."),
+            refusal(Code::Conflict, "All channels are switched off, or the idempotency key was used with another request."),
         ]),
     Operation::get("/api/v1/watchlist/alerts/deliveries", |of| get(guarded(of, watch_alerts::list_watch_deliveries)))
         .named(Group::Alerts, "listWatchDeliveries", "List the messages about watched names")
-        .description("The last 100 and all that are pending, each with its changes: all that are to be sent, or the first 20 of those that were.")
+        .description("The last 100 and all pending ones. A pending message has all its changes, a delivered one the first 20.")
         .responses(&[json::<alerts::deliveries::DeliveryList<'_>>(200, "The most recent deliveries, newest first.")]),
     Operation::post("/api/v1/watchlist/alerts/deliveries/{delivery}/retry", |of| post(guarded(of, watch_alerts::retry_watch_delivery)))
         .named(Group::Alerts, "retryWatchDelivery", "Retry a failed message about watched names")
@@ -649,7 +649,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<alerts::AddedRule<'_>>(201, "The new rule."), PLAN_LIMIT, KEY_REUSED]),
     Operation::get("/api/v1/alerts/{id}", |of| get(guarded(of, alerts::find_alert)))
         .named(Group::Alerts, "findAlert", "Get an alert rule")
-        .description("A rule that belongs to another account, or was deleted, is 404.")
+        .description("A rule that was deleted or belongs to another account returns 404.")
         .parameters(&[RULE_ID])
         .tagged()
         .represents()
@@ -680,16 +680,16 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[json::<alerts::preview::PreviewResponse>(200, "Names that match now, and counts for recent drop dates.")]),
     Operation::post("/api/v1/alerts/{id}/test", |of| post(guarded(of, alerts::deliveries::test_alert)))
         .named(Group::Alerts, "testAlert", "Send a test message")
-        .description("To every channel of the rule that is not switched off. The message is marked as a test.")
+        .description("Sends it to every channel of the rule that is not switched off. The message is marked as a test.")
         .parameters(&[RULE_ID, IDEMPOTENCY])
         .responses(&[
             json::<alerts::deliveries::QueuedDeliveries<'_>>(202, "The queued deliveries."),
             NOT_FOUND,
-            refusal(Code::Conflict, "Every channel is switched off, or the idempotency key was used with another request."),
+            refusal(Code::Conflict, "All channels of the rule are switched off, or the idempotency key was used with another request."),
         ]),
     Operation::get("/api/v1/alerts/{id}/deliveries", |of| get(guarded(of, alerts::deliveries::list_deliveries)))
         .named(Group::Alerts, "listDeliveries", "List the deliveries of an alert rule")
-        .description("The last 100 and all that are pending.")
+        .description("The last 100 and all pending ones.")
         .parameters(&[RULE_ID])
         .responses(&[json::<alerts::deliveries::DeliveryList<'_>>(200, "The most recent deliveries, newest first."), NOT_FOUND]),
     Operation::post("/api/v1/alerts/{id}/deliveries/{delivery}/retry", |of| post(guarded(of, alerts::deliveries::retry_delivery)))
@@ -703,11 +703,11 @@ pub const OPERATIONS: &[Operation] = &[
         ]),
     Operation::get("/api/v1/feeds", |of| get(guarded(of, feeds::list_feeds)))
         .named(Group::Feeds, "listFeeds", "List your feeds")
-        .description("Without their addresses, which are shown once.")
+        .description("Their addresses are not included, because they are shown only once.")
         .responses(&[json::<feeds::FeedList>(200, "Your feeds, oldest first.")]),
     Operation::post("/api/v1/feeds", |of| post(guarded(of, feeds::make_feed)))
-        .named(Group::Feeds, "makeFeed", "Make a feed, or give it another address")
-        .description("Of the watchlist, a saved search or an alert rule, for readers (Atom) and calendars (iCalendar). The address before stops working.")
+        .named(Group::Feeds, "makeFeed", "Create a feed, or replace its address")
+        .description("The feed of the watchlist, a saved search or an alert rule, for readers (Atom) and calendars (iCalendar). The previous address stops working.")
         .parameters(&[IDEMPOTENCY])
         .body::<feeds::FeedRequest>()
         .responses(&[json::<feeds::FeedAddresses>(201, "The addresses, shown once."), NOT_FOUND, KEY_REUSED]),
@@ -745,8 +745,8 @@ pub const OPERATIONS: &[Operation] = &[
         .parameters(claim_parameters![EXPORT_LIMIT, BOM])
         .responses(&[CSV]),
     Operation::get("/unsubscribe/{delivery}", |_| get(unsubscribe::ask))
-        .named(Group::Alerts, "askUnsubscribe", "Page to stop the mails of an alert")
-        .description("The link in alert mails leads here. It changes nothing.")
+        .named(Group::Alerts, "askUnsubscribe", "Page for stopping the mails of an alert")
+        .description("Target of the link in alert mails. Opening it changes nothing.")
         .page()
         .parameters(&[LINK])
         .responses(&[text(200, "A page with a button.", "text/html")]),
@@ -758,7 +758,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[text(200, "A confirmation page.", "text/html"), refusal(Code::WritesUnavailable, "Writes are unavailable; try again later.")]),
     Operation::get("/feeds/{address}", |of| get(guarded(of, feeds::read_feed)))
         .named(Group::Feeds, "readFeed", "Names of a feed")
-        .description("Atom at `….atom`, iCalendar at `….ics`. The address is the secret; at most 20 requests at once and one a minute.")
+        .description("Atom at `….atom`, iCalendar at `….ics`. The address is the secret. At most 20 requests at once, and one a minute after that.")
         .public()
         .parameters(&[in_path("address", ParameterKind::Text { chars_max: 80 }, "Address of the feed, with its ending.")])
         .tagged()
@@ -770,7 +770,7 @@ pub const OPERATIONS: &[Operation] = &[
         ]),
     Operation::get("/api/health", |of| get(guarded(of, health::health)))
         .named(Group::Service, "getHealth", "Liveness and data freshness; always 200")
-        .description("For monitoring: whether the newest list is older than 48 hours, and since when the server runs.")
+        .description("For monitoring: whether the newest list is older than 48 hours, and how long the server has been running.")
         .health()
         .responses(&[json::<health::HealthResponse>(200, "The server is running.")]),
     Operation::get("/api/ready", |of| get(guarded(of, health::ready)))
@@ -805,7 +805,7 @@ pub const OPERATIONS: &[Operation] = &[
         .responses(&[text(200, "Markdown.", "text/markdown")]),
     Operation::get("/api/openapi.json", |of| get(guarded(of, openapi_json)))
         .named(Group::Service, "getOpenapi", "OpenAPI document of this API")
-        .description("This document, for generators of clients.")
+        .description("This document, for client generators.")
         .public()
         .tagged()
         .responses(&[text(200, "OpenAPI 3.1.", "application/json")]),

@@ -57,7 +57,7 @@ pub async fn search_names(
 #[derive(ToSchema)]
 #[schema(as = SearchResults, rename_all = "camelCase")]
 pub struct SearchResponse<'a> {
-    /// `q` as it was sent; empty without one.
+    /// `q` as sent; empty without one.
     query: &'a str,
     /// Number of matches, exact up to 10,000.
     #[schema(maximum = 10000)]

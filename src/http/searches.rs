@@ -41,11 +41,12 @@ struct SearchResponse<'a> {
     sort: &'a str,
     #[schema(value_type = Order)]
     order: &'a str,
-    /// Names that match now; null if there was no time to count them. Counts are kept, so a later request has
-    /// more of them.
+    /// Number of names that match now; null if time did not suffice to count them. Counts are cached, so a
+    /// later request returns more of them.
     #[schema(required)]
     total: Option<u32>,
-    /// Matching names from lists that came after the search was last opened; null with `total`.
+    /// Number of matching names from lists that arrived after the search was last opened; null if
+    /// `total` is.
     #[schema(required)]
     new_since_seen: Option<u32>,
     #[schema(value_type = String, format = DateTime)]
@@ -130,7 +131,7 @@ pub struct SearchPatchRequest {
     #[serde(default)]
     #[schema(value_type = Order)]
     pub order: Patch<String>,
-    /// `true`: no name is new until the next list.
+    /// `true` marks all names as seen, so that none is new until the next list.
     #[serde(default)]
     #[schema(value_type = bool)]
     pub seen: Patch<bool>,

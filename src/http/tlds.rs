@@ -50,15 +50,14 @@ pub struct TldRow<'a> {
     pipeline: PipelineCounts,
     /// Days after a drop in which its owner can restore the name.
     redemption_days: u16,
-    /// Days after those until the registry releases the name.
+    /// Further days until the registry releases the name.
     pending_delete_days: u16,
     /// Source of these periods; `default` for a suffix without its own.
     periods_from: &'static str,
     registration: Registration,
     /// Whether the suffix has an RDAP server, so that names can be verified.
     rdap: bool,
-    /// When the newest list was observed that was the first with a drop under the suffix; `null` without
-    /// drops.
+    /// Time of the newest list with a new drop under the suffix; `null` without drops.
     #[schema(required, format = DateTime)]
     newest_list: Option<String>,
 }

@@ -49,7 +49,7 @@ pub struct WatchResponse<'a> {
     dqs: Option<Dqs>,
     #[schema(value_type = Option<String>, required)]
     stage: Option<Stage>,
-    /// The day the registry releases the name, or did.
+    /// The day on which the registry releases or released the name.
     #[schema(value_type = Option<String>, format = Date, required)]
     release_date: Option<Day>,
     #[schema(value_type = String, format = DateTime)]
@@ -66,7 +66,7 @@ pub struct WatchResponse<'a> {
     /// Alert settings of the name; `null` if it follows those of the watchlist.
     #[schema(required)]
     alerts: Option<EntryAlertsResponse>,
-    /// States that the registry reported before, oldest first.
+    /// Earlier states reported by the registry, oldest first.
     rdap_former_states: Vec<FormerStateResponse>,
 }
 
@@ -174,7 +174,7 @@ pub struct WatchPatchRequest {
 pub struct WatchBatchRequest {
     #[schema(value_type = Vec<String>, min_items = 1, max_items = 1000)]
     domain_names: Option<Vec<String>>,
-    /// Added to the tags that a name has.
+    /// Tags to add to those of each name.
     #[schema(max_items = 10)]
     tags: Option<Vec<String>>,
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1000000000, multiple_of = 0.01)]
@@ -186,7 +186,7 @@ pub struct WatchBatchRequest {
     alerts: Option<Object<EntryAlertsRequest>>,
 }
 
-/// Result for one name of a batch.
+/// Result for one name in a batch.
 #[derive(Serialize, ToSchema)]
 #[schema(as = WatchBatchResult)]
 pub struct BatchResult {
@@ -194,7 +194,7 @@ pub struct BatchResult {
     domain: String,
     /// `added`, `existing` or `refused`.
     outcome: &'static str,
-    /// Why it was refused.
+    /// Why the name was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     error: Option<String>,

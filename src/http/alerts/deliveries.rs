@@ -39,7 +39,7 @@ struct DeliveryResponse<'a> {
     attempts: u16,
     /// Number of names that matched, or of changes.
     names: u32,
-    /// Changes of watched names; the first 20 once they are delivered.
+    /// Changes of watched names; after delivery, only the first 20.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<WatchedChange>)]
     changes: Vec<&'a WatchedChange>,

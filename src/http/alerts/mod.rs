@@ -70,7 +70,7 @@ struct RuleResponse<'a> {
 #[schema(as = RuleChannel)]
 struct ChannelResponse<'a> {
     r#type: ChannelType<'a>,
-    /// Address of a webhook; that of a chat service as its host and last four characters
+    /// URL of a webhook; for a chat service, only its host and last four characters
     /// (`https://hooks.slack.com/…wxyz`).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
@@ -79,15 +79,15 @@ struct ChannelResponse<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     chat_id: Option<&'a str>,
-    /// Token of a chat service, as its last four characters.
+    /// Last four characters of the token of a chat service.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     token: Option<String>,
-    /// User key of a chat service, as its last four characters.
+    /// Last four characters of the user key of a chat service.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     user: Option<String>,
-    /// Present while nothing is sent through the channel.
+    /// Present while the channel is switched off.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = SwitchedOffResponse)]
     switched_off: Option<SwitchedOffResponse>,
@@ -111,7 +111,7 @@ impl ToSchema for ChannelType<'_> {
     }
 }
 
-/// Why and since when nothing is sent through a channel.
+/// Why and since when a channel is switched off.
 #[derive(Serialize, ToSchema)]
 #[schema(as = SwitchedOff)]
 struct SwitchedOffResponse {
@@ -237,7 +237,7 @@ pub struct AddedRule<'a> {
 #[schema(as = OneAlert)]
 pub struct OneRule<'a> {
     alert: RuleResponse<'a>,
-    /// Secret of the first new webhook.
+    /// Signing secret of the first new webhook.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     secret: Option<&'a str>,
@@ -306,8 +306,9 @@ pub struct PreviewRequest {
     pub channels: Option<Vec<Object<ChannelRequest>>>,
 }
 
-/// A channel. `url` belongs to a webhook, `chatId` to Telegram; the others are chat services. They take
-/// `url`, ntfy and Gotify a `token` beside it, and Pushover `token` and `user`.
+/// A channel. A webhook needs `url`, and Telegram `chatId`. The other types except e-mail are chat
+/// services: they need `url`, ntfy and Gotify also take `token`, and Pushover takes `token` and `user`
+/// instead.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schema(as = ChannelBody, examples(
@@ -326,8 +327,8 @@ pub struct PreviewRequest {
 pub struct ChannelRequest {
     #[schema(value_type = ChannelType<'static>)]
     pub r#type: Option<String>,
-    /// An https URL of a public host, on port 443 or 8443. In a PATCH, the shortened one of a response stands
-    /// for the one that the rule has.
+    /// An https URL of a public host, on port 443 or 8443. In a PATCH, the shortened URL of a response stands
+    /// for the rule's current one.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 2048)]
     pub url: Option<Secret>,
     pub chat_id: Option<ChatIdRequest>,

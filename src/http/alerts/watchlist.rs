@@ -32,18 +32,18 @@ struct WatchAlertsResponse<'a> {
     /// False while these are the defaults. They apply to names added since watch alerts were introduced; saving
     /// settings applies them to all names.
     saved: bool,
-    /// Kinds of changes that are sent, of names without a choice of their own.
+    /// Kinds of changes that are sent for names without settings of their own.
     kinds: Vec<ChangeKind>,
     channels: Vec<ChannelResponse<'a>>,
     /// Hour of the daily message, in the time zone; `null` sends at once.
     #[schema(required, minimum = 0, maximum = 23)]
     digest_hour: Option<u8>,
-    /// Hours in which nothing is sent; it is sent when they end.
+    /// Hours in which nothing is sent; messages are sent when they end.
     #[schema(required)]
     quiet_hours: Option<QuietResponse>,
     /// Name in the IANA database.
     time_zone: &'static str,
-    /// When a message would be sent that is queued now.
+    /// When a message queued now would be sent.
     #[schema(value_type = String, format = DateTime)]
     next_at: Timestamp,
 }
@@ -75,10 +75,11 @@ pub struct OneWatchAlerts<'a> {
     "digestHour": 8, "quietHours": {"from": 22, "to": 7}, "timeZone": "Europe/Berlin"
 }))]
 pub struct WatchAlertsRequest {
-    /// Kinds of changes that are sent; none to hear of names with a choice of their own alone.
+    /// Kinds of changes to send; empty to send only those of names with settings of their own.
     #[schema(value_type = Vec<ChangeKind>, max_items = 8)]
     pub kinds: Option<Vec<String>>,
-    /// Channels; without any, no messages are sent. Channels that were switched off are on again.
+    /// Channels; if empty, no messages are sent. Channels that were switched off are switched on
+    /// again.
     #[schema(value_type = Vec<ChannelRequest>, max_items = 5)]
     pub channels: Option<Vec<Object<ChannelRequest>>>,
     /// Hour of one daily message. Without it, messages are sent at once.
@@ -91,7 +92,7 @@ pub struct WatchAlertsRequest {
     pub time_zone: Option<String>,
 }
 
-/// Hours in which nothing is sent. The two differ.
+/// Hours in which nothing is sent. `from` and `to` must differ.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schema(as = QuietHoursBody, example = json!({"from": 22, "to": 7}))]
@@ -118,11 +119,11 @@ impl<'de> Deserialize<'de> for JsonHour {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schema(as = EntryAlertsBody, example = json!({"kinds": ["available"], "channels": ["email"]}))]
 pub struct EntryAlertsRequest {
-    /// None to mute the name.
+    /// Kinds of changes to send; empty to mute the name.
     #[schema(value_type = Vec<ChangeKind>, max_items = 8)]
     pub kinds: Option<Vec<String>>,
-    /// Types of channels of the settings that are used; none or absent for all. All are used, too, once
-    /// no channel is left of these types.
+    /// Types of channels to use, of those in the settings; empty or absent for all. If no channel of
+    /// these types is left, all are used.
     #[schema(value_type = Option<Vec<super::ChannelType<'static>>>, max_items = 12)]
     pub channels: Option<Vec<String>>,
 }
@@ -132,9 +133,9 @@ pub struct EntryAlertsRequest {
 #[serde(rename_all = "camelCase")]
 #[schema(as = EntryAlerts)]
 pub struct EntryAlertsResponse {
-    /// None if the name is muted.
+    /// Kinds of changes that are sent; empty if the name is muted.
     kinds: Vec<ChangeKind>,
-    /// Types of channels that are used; none for all.
+    /// Types of channels that are used; empty for all.
     channels: Vec<String>,
 }
 
