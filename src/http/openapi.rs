@@ -22,9 +22,9 @@ const DESCRIPTION: &str = "Domain names that are leaving registration: ranked dr
     `x-counts` the allowance that it counts against.";
 
 const EXPORTS_USED_UP: &str =
-    "Your daily exports are used up, or as many run as your plan allows at once.";
+    "Your daily exports are used up, or your plan's maximum of concurrent exports is running.";
 
-const SERVER_FULL: &str = "The server holds the most user data that its operator allows.";
+const SERVER_FULL: &str = "The server has reached its operator's limit of user data.";
 
 /// Builds the document.
 pub fn describe(operations: &[Operation]) -> Value {
@@ -309,7 +309,7 @@ fn responses(operation: &Operation) -> BTreeMap<String, Value> {
     if operation.tagged {
         responses.insert(
             "304".to_owned(),
-            json!({ "description": "The response you have is still current." }),
+            json!({ "description": "Your cached response is still current." }),
         );
     }
     for (status, description) in

@@ -143,7 +143,7 @@ const DROPS_SORT: Parameter = query(
     "sort",
     ParameterKind::OneOf { words: &SortKey::NAMES, default: Some("dqs") },
     "release",
-    "Names that are equal in it are sorted by score, then unrounded score, then length, then name.",
+    "Ties are sorted by score, then unrounded score, then length, then name.",
 );
 const ORDER: Parameter = query(
     "order",
@@ -175,7 +175,7 @@ const EXPORT_FORMAT: Parameter = query(
     "format",
     ParameterKind::OneOf { words: &ExportFormat::NAMES, default: Some("csv") },
     "ndjson",
-    "CSV, or a JSON object a line.",
+    "CSV, or one JSON object per line.",
 );
 const BOM: Parameter = query(
     "bom",
@@ -287,7 +287,7 @@ const DELIVERY_ID: Parameter =
 const LINK: Parameter = in_path(
     "delivery",
     ParameterKind::Format { format: "delivery", chars_max: None },
-    "The id from the link in the mail.",
+    "The ID from the link in the mail.",
 );
 const STATUS_LIST: Parameter = query(
     "status",
@@ -325,7 +325,7 @@ const BID: Parameter = query(
     "bid",
     ParameterKind::OneOf { words: &["none", "some"], default: None },
     "some",
-    "Entries without or with a maximum bid.",
+    "`none` for entries without a maximum bid, `some` for entries with one.",
 );
 const STAGE_LIST: Parameter = query(
     "stage",
@@ -379,7 +379,7 @@ const KEY_REUSED: ResponseSpec =
     refusal(Code::IdempotencyConflict, "The idempotency key was used with another request.");
 const CSV: ResponseSpec = text(200, "UTF-8 CSV with a header line and CRLF line ends.", "text/csv");
 const NDJSON: ResponseSpec =
-    text(200, "With `format=ndjson`, a JSON object a line.", "application/x-ndjson");
+    text(200, "With `format=ndjson`, one JSON object per line.", "application/x-ndjson");
 
 /// All operations, in the order of the endpoint index.
 pub const OPERATIONS: &[Operation] = &[

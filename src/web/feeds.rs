@@ -85,15 +85,15 @@ async fn show(names: Names, RawQuery(query): RawQuery) -> Markup {
             }
             @if let Some(created) = created {
                 p { "There is a feed since " time datetime=(created) { (created) } ". Its addresses were shown once." }
-                form.inline method="post" action=(names.path) data-confirm="The current addresses stop working. Make new ones?" {
-                    button type="submit" { "Make new addresses" }
+                form.inline method="post" action=(names.path) data-confirm="The current addresses stop working. Create new ones?" {
+                    button type="submit" { "Create new addresses" }
                 }
                 " "
                 form.inline method="post" action={ (names.path) "/revoke" } data-confirm="Readers and calendars no longer get these names. Revoke the feed?" {
                     button.quiet type="submit" { "Revoke" }
                 }
             } @else {
-                form method="post" action=(names.path) { button type="submit" { "Make a feed" } }
+                form method="post" action=(names.path) { button type="submit" { "Create feed" } }
             }
         },
     )

@@ -186,7 +186,7 @@ async fn confirm_delete(found: Found) -> Markup {
         noun: "search",
         path: &format!("{PATH}/{}", found.search.id),
         description: html! { p { b { (found.search.name) } } },
-        consequence: "Alert rules that were made from it stay.",
+        consequence: "Alert rules created from it stay.",
     };
     deletion.page(&found.member)
 }

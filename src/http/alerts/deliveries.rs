@@ -23,7 +23,7 @@ use crate::vocab::ids::{DeliveryId, RuleId};
 use crate::vocab::watched_change::WatchedChange;
 
 /// A message to one channel, and its delivery status.
-// Receivers' responses are not shown, only their class: the URL may not belong to the account.
+// Only the class of a receiver's response is shown, because the URL may not belong to the account.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Delivery)]
