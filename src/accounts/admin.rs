@@ -72,9 +72,9 @@ pub enum AdminCommand {
     Snapshot,
     /// Verify the journal's files and report their content.
     InspectJournal,
-    /// Ask all nodes for the digest of their state after the same record.
+    /// Request from all nodes the digest of their state after the same record.
     Checkpoint,
-    /// Make the copy of a shared log the data of a single node.
+    /// Convert the copy of a shared log to the data of a single node.
     Leave,
 }
 

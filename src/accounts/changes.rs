@@ -112,7 +112,7 @@ impl Store {
 
     /// Queues a message for each channel of these accounts, which must be in order, and moves all
     /// accounts to `through`. Durable when it returns. After an error, the caller matches the
-    /// changes again. `has_mail` says whether this server sends mail.
+    /// changes again. `has_mail` is true if this server sends mail.
     ///
     /// # Errors
     /// [`WriteError::Journal`], [`WriteError::Random`].

@@ -170,7 +170,7 @@ impl<'a, T> Draft<'a, T> {
 }
 
 impl Post {
-    /// A POST that may be repeated.
+    /// Describes a POST that may be repeated.
     pub fn repeatable(now: DateTime<Utc>) -> Post {
         Post { now, idempotency: None }
     }

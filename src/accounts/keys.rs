@@ -56,7 +56,7 @@ pub struct StoredKey {
 }
 
 impl StoredKey {
-    /// The digest by which it is looked up.
+    /// Returns the digest by which it is looked up.
     pub fn digest(&self) -> &KeyDigest {
         &self.digest
     }

@@ -140,7 +140,7 @@ impl<S: Stream, R: Replica> Driver<S, R> {
 
     fn publish(&self, condition: Condition) {
         self.condition.send_modify(|it| {
-            // The copier halts the log too.
+            // The copier also halts the log.
             let halted = it.halted.take().or(condition.halted);
             *it = Condition { halted, ..condition };
         });

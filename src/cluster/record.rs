@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::journal::{Kind, PAYLOAD_BYTES_MAX};
 
-/// Kind of journal records that hold records of the shared log: for each, its sequence number (8
+/// Kind of journal records that hold copies of shared records: for each, its sequence number (8
 /// bytes, little-endian), its length (4) and its bytes.
 pub const SHARED: Kind = match Kind::for_caller(18) {
     Some(kind) => kind,
@@ -58,7 +58,7 @@ pub struct SharedPosition {
 }
 
 impl SharedPosition {
-    /// The position after a record.
+    /// Returns the position after a record.
     pub fn after(seq: u64, bytes: &[u8]) -> SharedPosition {
         SharedPosition { seq, chain: Chain(*blake3::hash(bytes).as_bytes()) }
     }
@@ -90,7 +90,7 @@ pub enum SharedRecordError {
 }
 
 impl<'a> SharedRecord<'a> {
-    /// The stored form.
+    /// Returns the stored form.
     pub fn encode(&self) -> Vec<u8> {
         debug_assert!(self.node.len() <= NODE_BYTES_MAX, "checked where settings are read");
         let parts: usize = self.parts.iter().map(|(_, payload)| part_bytes(payload.len())).sum();
@@ -152,7 +152,7 @@ pub fn push_copy(payload: &mut Vec<u8>, seq: u64, record: &[u8]) {
     payload.extend_from_slice(record);
 }
 
-/// Whether a record of `len` bytes still fits a [`SHARED`] payload of `used` bytes.
+/// Returns true if a record of `len` bytes still fits a [`SHARED`] payload of `used` bytes.
 pub fn copy_fits(used: usize, len: usize) -> bool {
     used + COPY_HEAD_BYTES + len <= PAYLOAD_BYTES_MAX
 }

@@ -16,7 +16,7 @@ const WRITES_WAIT: Duration = Duration::from_secs(5);
 /// Time after which a node that lacks records counts as behind.
 const LAG_MAX: Duration = Duration::from_secs(10);
 
-/// Maximum number of records that wait to be copied, of up to a megabyte each.
+/// Maximum number of records, of up to a megabyte each, that wait to be copied.
 pub(super) const COPIES_MAX: usize = 64;
 
 /// The state that the log changes.
@@ -77,12 +77,12 @@ pub struct CutOff {
 }
 
 impl Condition {
-    /// Whether this node had all records at some time within the last seconds.
+    /// Returns true if this node had all records at some time within the last seconds.
     pub fn is_complete(&self, now: Instant) -> bool {
         self.is_caught_up && self.complete_at.is_some_and(|at| now.duration_since(at) < LAG_MAX)
     }
 
-    /// Whether writes are refused. If the stream is unreachable, they wait for a moment first.
+    /// Returns true if writes are refused. If the stream is unreachable, they wait for a moment first.
     pub fn refuses_writes(&self, now: Instant) -> bool {
         let since = self.cut_off.as_ref().map(|it| it.since);
         self.halted.is_some() || since.is_some_and(|at| now.duration_since(at) > WRITES_WAIT)

@@ -277,7 +277,7 @@ impl<R: Replica> Sequencer<R> {
         }
     }
 
-    /// Whether commands are accepted; otherwise they stay in the channel.
+    /// Returns true if commands are accepted; otherwise they stay in the channel.
     pub(super) fn has_room(&self) -> bool {
         !self.have_commands_ended && self.waiting.len() < super::replica::WAITING_MAX
     }
@@ -596,7 +596,8 @@ impl<R: Replica> Sequencer<R> {
         });
     }
 
-    /// Whether a transaction has no conflict: no other node has changed its keys since it was decided.
+    /// Returns true if a transaction has no conflict: no other node has changed its keys since it
+    /// was decided.
     fn is_valid(&self, submission: &Submission<R::Transaction>) -> bool {
         let Submission { touched, since, .. } = submission;
         touched.is_empty()

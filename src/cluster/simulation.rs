@@ -5,7 +5,7 @@
 //! nodes pause, crash and restart. A damaged stream also loses its last records, flips bits and
 //! skips records.
 //!
-//! `DROPDEX_SEED=N` repeats a run, `DROPDEX_FULL=1` makes a million steps.
+//! `DROPDEX_SEED=N` repeats a run, `DROPDEX_FULL=1` runs a million steps.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Range;

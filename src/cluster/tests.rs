@@ -65,7 +65,7 @@ pub(super) struct Copied {
 }
 
 impl Copied {
-    /// An empty state, with the fault or without.
+    /// Returns an empty state, with the fault or without.
     pub(super) fn new(forgets_touched: bool) -> Copied {
         Copied { forgets_touched, ..Copied::default() }
     }

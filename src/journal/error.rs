@@ -250,13 +250,13 @@ pub enum JournalError {
 }
 
 impl JournalError {
-    /// Returns true when the disk was full. A failed sync is final and does not count.
+    /// Returns true if the disk was full. A failed sync is final and does not count.
     pub(super) fn is_full(&self) -> bool {
         matches!(self, JournalError::Io { action, source, .. }
             if *action != "sync" && is_full(source))
     }
 
-    /// Returns true when a newer dropdex wrote the file.
+    /// Returns true if a newer dropdex wrote the file.
     pub fn is_of_a_newer_format(&self) -> bool {
         matches!(
             self,
@@ -270,7 +270,7 @@ impl JournalError {
     }
 }
 
-/// Returns true when a write failed because of space, quota or a size limit. It can be undone and may
+/// Returns true if a write failed because of space, quota or a size limit. It can be undone and may
 /// succeed later.
 pub(super) fn is_full(err: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};

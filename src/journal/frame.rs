@@ -74,7 +74,7 @@ impl Kind {
         self.0 < Kind::FIRST_OF_CALLER
     }
 
-    /// The stored form.
+    /// Returns the stored form.
     pub fn number(self) -> u16 {
         self.0
     }
@@ -94,7 +94,7 @@ pub struct SegmentHeader {
 }
 
 impl SegmentHeader {
-    /// The stored form.
+    /// Returns the stored form.
     pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
         let (segment_no, first_seq) = (self.segment_no.to_le_bytes(), self.first_seq.to_le_bytes());
         let fields: [&[u8]; 3] = [&segment_no, &first_seq, &self.prev_chain];

@@ -81,7 +81,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// A journal in `dir` on the real disk, with segments of the default size.
+    /// Options of a journal in `dir` on the real disk, with segments of the default size.
     pub fn new(dir: &Path, clock_ms: ClockMs) -> Options {
         Options {
             dir: dir.to_owned(),

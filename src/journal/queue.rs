@@ -87,7 +87,7 @@ impl Shared {
         }
     }
 
-    /// The queue. No code panics while it holds this lock.
+    /// Locks the queue. No code panics while it holds this lock.
     pub(super) fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }

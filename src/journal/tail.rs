@@ -3,7 +3,7 @@
 //! Both look like a record whose checksum fails. These rules distinguish them by the possible
 //! effects of a crash, in this order:
 //!
-//! 1. The commit mark or a snapshot knows the record: it was synced, and has changed.
+//! 1. The commit mark or a snapshot covers the record: it was synced, and has changed.
 //! 2. The place holds a sound record, but not the next one: no crash moves a whole record.
 //! 3. A later sound record says that the damaged one was synced: it has changed.
 //! 4. Later records are sound, and none says so: a torn tail, one unacknowledged group that reached
@@ -127,7 +127,7 @@ fn later_record(rest: &[u8], store_uuid: &StoreUuid, seq: u64) -> Option<(u64, u
     best.map(|(durable, later)| (later, durable))
 }
 
-/// Returns true when flipping one bit makes the start of `rest` a sound record, which shows that it
+/// Returns true if flipping one bit makes the start of `rest` a sound record, which shows that it
 /// was written completely and has changed since.
 fn is_one_bit_from_whole(rest: &[u8], store_uuid: &StoreUuid) -> bool {
     let len_bits = 32;
@@ -146,7 +146,7 @@ fn is_one_bit_from_whole(rest: &[u8], store_uuid: &StoreUuid) -> bool {
     })
 }
 
-/// Returns true when a sector of the damaged record at `offset`, or of the bytes after it, was never
+/// Returns true if a sector of the damaged record at `offset`, or of the bytes after it, was never
 /// written.
 fn never_written(file: &[u8], offset: usize, damage: &RecordError) -> bool {
     if let RecordError::Cut { .. } = damage {

@@ -124,7 +124,7 @@ impl Journal {
     ) -> Result<Appended, AppendError> {
         let (answer, answered) = mpsc::sync_channel(1);
         let done = applying(apply, move |result| {
-            // The waiting thread may be gone; the record is durable anyway.
+            // The waiting thread may have ended; the record is durable anyway.
             let _ = answer.send(result);
         });
         self.shared.submit(

@@ -389,7 +389,7 @@ impl Stream for JetStream {
     }
 }
 
-/// Whether the leader of the stream is in contact with a server.
+/// Returns true if the leader of the stream is in contact with a server.
 fn is_there(replica: &Value) -> bool {
     let silent = replica["active"].as_u64().map(Duration::from_nanos);
     replica["offline"] != true && silent.is_some_and(|silent| silent < SILENT_MAX)

@@ -83,15 +83,15 @@ impl Candidate {
         is_able && self.is_free(lead)
     }
 
-    /// Whether the lead is free: there is no leader, this node led before its restart, or the
-    /// leader is silent.
+    /// Returns true if the lead is free: there is no leader, this node led before its restart, or
+    /// the leader is silent.
     fn is_free(&self, lead: &Lead) -> bool {
         let Some(leader) = &lead.node else { return true };
         self.store.is_node(leader)
             || self.peers.has_not_led_for(leader, Instant::now()) > SILENCE_MAX
     }
 
-    /// Whether this node can do the work: it must reach the log and know the day.
+    /// Returns true if this node can do the work: it must reach the log and know the day.
     fn is_able(&self) -> bool {
         let Some(condition) = self.store.shared_log() else { return true };
         let is_cut_off = condition.cut_off.is_some_and(|it| it.since.elapsed() > CUT_OFF_MAX);

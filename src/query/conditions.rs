@@ -70,12 +70,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether the value is a list, to which the query bar appends.
+    /// Returns true if the value is a list, to which the query bar appends.
     pub fn is_list(&self) -> bool {
         matches!(self, Kind::SomeOf(..) | Kind::Tlds(_) | Kind::Texts(..))
     }
 
-    /// Whether the condition reads the text of names.
+    /// Returns true if the condition reads the text of names.
     pub fn reads_text(&self) -> bool {
         use Kind::{Like, NamePart, Pattern, Regex, Texts};
         matches!(self, Texts(..) | NamePart | Pattern | Regex | Like)
@@ -360,12 +360,12 @@ impl Condition {
         Condition { bar: Bar::Feature(says), ..self }
     }
 
-    /// The condition with this parameter.
+    /// Returns the condition with this parameter.
     pub fn of_parameter(name: &str) -> Option<&'static Condition> {
         CONDITIONS.iter().find(|condition| condition.parameter == name)
     }
 
-    /// The condition with this member.
+    /// Returns the condition with this member.
     pub fn of_member(name: &str) -> Option<&'static Condition> {
         CONDITIONS.iter().find(|condition| condition.member == name)
     }

@@ -39,7 +39,7 @@ impl BadParameter {
         BadParameter::coded(ParameterCode::InvalidValue, name, what)
     }
 
-    /// An error with a more specific code.
+    /// Returns an error with a more specific code.
     pub fn coded(
         code: ParameterCode,
         name: impl Into<Cow<'static, str>>,
@@ -48,7 +48,7 @@ impl BadParameter {
         BadParameter { name: name.into(), what: what.to_string(), code }
     }
 
-    /// A parameter or member that is given more than once.
+    /// Returns the error for a parameter or member that is given more than once.
     pub fn repeated(name: impl Into<Cow<'static, str>>) -> BadParameter {
         BadParameter::coded(ParameterCode::Repeated, name, "is given more than once")
     }

@@ -14,7 +14,7 @@ pub fn integer(text: &str, range: RangeInclusive<u32>) -> Result<u32, String> {
     value.ok_or_else(|| format!("must be an integer from {} to {}", range.start(), range.end()))
 }
 
-/// The items of a list. White space around items and empty items are ignored.
+/// Returns the items of a list. White space around items and empty items are ignored.
 pub fn plain(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(str::trim).filter(|item| !item.is_empty())
 }

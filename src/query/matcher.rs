@@ -127,7 +127,7 @@ impl fmt::Debug for Matcher {
 }
 
 impl Matcher {
-    /// A shape of the whole label: `CVCV`, `LLL`, `*bank`.
+    /// Compiles a pattern, the shape of the whole label: `CVCV`, `LLL`, `*bank`.
     ///
     /// # Errors
     /// [`MatcherError`] of a pattern.
@@ -137,8 +137,8 @@ impl Matcher {
         Ok(Matcher { text: MatcherText::Pattern(text.to_owned()), compiled })
     }
 
-    /// A regular expression, found anywhere in the label. Compiling takes up to about 20 ms. The
-    /// result is cached, even an error.
+    /// Compiles a regular expression, which may match anywhere in the label. Compiling takes up to
+    /// about 20 ms. The result is cached, even an error.
     ///
     /// # Errors
     /// [`MatcherError`] of a regular expression.
@@ -149,7 +149,7 @@ impl Matcher {
         kept(MatcherText::Regex(text.to_owned()), || compile_regex(text))
     }
 
-    /// Labels at most `distance` edits from `text`; `distance` is 1 or 2.
+    /// Compiles a matcher of labels up to `distance` edits from `text`; `distance` is 1 or 2.
     ///
     /// # Errors
     /// [`MatcherError`] of a label to compare with.

@@ -40,7 +40,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// The rows of this page among all `rows`.
+    /// Returns the rows of this page out of all `rows`.
     pub fn rows<I: Iterator>(self, rows: I) -> impl Iterator<Item = I::Item> {
         rows.skip(self.offset as usize).take(self.limit as usize)
     }

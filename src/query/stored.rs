@@ -96,7 +96,7 @@ impl Conditions {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The value of a parameter; empty if it is not set.
+    /// Returns the value of a parameter; empty if it is not set.
     pub fn get(&self, name: &str) -> &str {
         self.pairs().find(|(set, _)| *set == name).map_or("", |(_, value)| value)
     }
@@ -105,13 +105,13 @@ impl Conditions {
         self.0.is_empty()
     }
 
-    /// Whether a condition reads the text of names.
+    /// Returns true if a condition reads the text of names.
     pub fn reads_text(&self) -> bool {
         let reads = |condition: &Condition| condition.kind.reads_text();
         self.pairs().any(|(name, _)| Condition::of_parameter(name).is_some_and(reads))
     }
 
-    /// The conditions without the order of a saved search.
+    /// Returns the conditions without the order of a saved search.
     #[must_use]
     pub fn unordered(&self) -> Conditions {
         Conditions::new(self.pairs().filter(|(name, _)| Condition::of_parameter(name).is_some()))

@@ -35,7 +35,7 @@ impl NamePrefix {
         part_of_name(text, SEARCH_QUERY_CHARS_MAX).map(NamePrefix)
     }
 
-    /// The normalised text, 1 character or more.
+    /// Returns the normalised text, 1 character or more.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -63,7 +63,7 @@ impl Substring {
         Substring(text)
     }
 
-    /// The normalised text, 1 character or more.
+    /// Returns the normalised text, 1 character or more.
     pub fn as_str(&self) -> &str {
         &self.0
     }

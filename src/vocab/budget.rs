@@ -68,7 +68,7 @@ thread_local! {
 }
 
 impl Budget {
-    /// A budget of `time_max` CPU time that ends when [`Waiting`] is dropped.
+    /// Creates a budget of `time_max` CPU time that ends when [`Waiting`] is dropped.
     pub fn new(time_max: Duration) -> (Budget, Waiting) {
         let gone = Arc::new(AtomicBool::new(false));
         (Budget { time_max, gone: Arc::clone(&gone) }, Waiting(gone))

@@ -27,7 +27,7 @@ impl Dqs {
         Dqs(points.clamp(0, 100) as u8)
     }
 
-    /// Returns the whole points, 0 to 100.
+    /// Returns the score in whole points, 0 to 100.
     pub const fn points(self) -> u8 {
         self.0
     }

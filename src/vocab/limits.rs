@@ -47,9 +47,9 @@ pub const LIKE_DISTANCE_MAX: u8 = 2;
 pub const LABEL_CHARS_MAX: u8 = 63;
 /// Maximum items of a `tld` filter: each costs a lookup.
 pub const TLD_FILTER_MAX: usize = 1_000;
-/// Maximum texts of `contains`, `starts` and `ends` each.
+/// Maximum texts in each of `contains`, `starts` and `ends`.
 pub const LABEL_TEXTS_MAX: usize = 20;
-/// Maximum texts of `not_contains`, `not_starts` and `not_ends` each.
+/// Maximum texts in each of `not_contains`, `not_starts` and `not_ends`.
 pub const EXCLUDED_TEXTS_MAX: usize = 50;
 /// Largest `min_drops`: drops are counted up to it.
 pub const MIN_DROPS_MAX: u32 = 255;
@@ -131,7 +131,7 @@ pub const TAGS_MAX: usize = 10;
 pub const TAG_CHARS_MAX: usize = 30;
 /// Maximum saved searches of an account; their page counts the names of each.
 pub const SEARCHES_MAX: u32 = 100;
-/// Maximum long polls and streams of events of an account at once.
+/// Maximum concurrent long polls and streams of events of an account.
 pub const STREAMS_PER_ACCOUNT: u32 = 100;
 /// Largest `releaseWithinDays`.
 pub const RELEASE_WITHIN_DAYS_MAX: u16 = 366;

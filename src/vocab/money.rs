@@ -44,7 +44,7 @@ pub enum UsdError {
 /// it ends with.
 const DOLLAR_MARKS: [&str; 6] = ["US dollars", "dollars", "US $", "US$", "USD", "$"];
 
-/// Signs and words of other currencies beside their ISO 4217 codes, in lower case.
+/// Signs and words of other currencies, in addition to their ISO 4217 codes, in lower case.
 const CURRENCY_WORDS: [(&str, &str); 45] = [
     ("€", "EUR"),
     ("euro", "EUR"),

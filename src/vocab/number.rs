@@ -43,7 +43,8 @@ impl NumberError {
         })
     }
 
-    /// An amount in a currency that is not supported. `number` is the amount without the currency.
+    /// Returns the error for an amount in a currency that is not supported. `number` is the amount
+    /// without the currency.
     pub fn in_currency(sent: &str, number: &str, currency: &str, kept: &str) -> NumberError {
         let sent = echo(sent);
         let like = match plain(number, DecimalMark::Comma) {

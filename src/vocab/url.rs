@@ -22,7 +22,7 @@ pub const WEBHOOK_PORTS: [u16; 2] = [443, 8443];
 /// Maximum bytes of a URL in the settings.
 const BASE_URL_MAX: usize = 2_048;
 
-/// Host names that never belong to a public server; names below them are denied too. They are
+/// Host names that never belong to a public server; names below them are also denied. They are
 /// denied by name, since a private resolver may return any address for them, and some resolvers
 /// resolve names in `in-addr.arpa` and `ip6.arpa` themselves.
 const NAMES_DENIED: &[&str] = &[
@@ -177,7 +177,7 @@ fn check_text(text: &str) -> Result<(), WebhookUrlError> {
 pub struct HostRules {
     /// Allowed addresses that are not public.
     pub allow: AllowList,
-    /// Denied names; names below them are denied too.
+    /// Denied names; names below them are also denied.
     pub deny_names: Vec<DeniedName>,
     /// Denied networks that are public, such as the operator's own.
     pub deny_networks: Vec<Network>,

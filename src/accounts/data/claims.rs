@@ -60,7 +60,7 @@ row!(Attribution { 1 id, 2 name });
 const CLAIM_BYTES: u64 = 288;
 
 impl Claim {
-    /// Approximate memory of the claim.
+    /// Returns the approximate size in memory of the claim.
     pub fn bytes(&self) -> u64 {
         let text = |text: &Option<Box<str>>| text.as_ref().map_or(0, |text| text.len());
         let rule =
@@ -83,7 +83,7 @@ impl Claims {
         self.by_id.len()
     }
 
-    /// Approximate memory of all claims.
+    /// Returns the approximate size in memory of all claims.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

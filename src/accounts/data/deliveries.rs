@@ -165,7 +165,7 @@ pub enum StatusClass {
 }
 
 impl StatusClass {
-    /// The class of an unsuccessful HTTP status.
+    /// Returns the class of an unsuccessful HTTP status.
     pub fn from_status(status: u16) -> StatusClass {
         match status / 100 {
             3 => StatusClass::Redirect,
@@ -225,7 +225,7 @@ impl Problem {
 /// Why a channel is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OffReason {
-    /// The receiver responded that it is gone.
+    /// The receiver responded that it no longer exists.
     Gone,
     /// The recipient followed the unsubscribe link.
     Unsubscribed,
@@ -244,7 +244,7 @@ pub struct SwitchedOff {
 }
 
 impl Message {
-    /// A test message about names that match a rule, or about changes of watched names.
+    /// Returns a test message about names that match a rule, or about changes of watched names.
     pub fn test(
         rule: RuleId,
         at: UnixMs,
@@ -320,7 +320,7 @@ pub struct RuleOutbox {
     pub unsubscribe: Option<UnsubscribeToken>,
     /// Channels that are off. Invariant: they are distinct channels of the rule.
     pub off: Vec<(Arc<Channel>, SwitchedOff)>,
-    /// Channels that have been failing since a time, without a delivered message since then.
+    /// Channels that have been failing, with the time since when they have not delivered a message.
     /// Invariant: they are distinct active channels of the rule.
     pub failing: Vec<(Arc<Channel>, UnixMs)>,
     /// Deliveries, oldest first. Invariant: up to [`DELIVERIES_KEPT_MAX`] are not pending.
@@ -552,7 +552,7 @@ impl Outbox {
         self.0.get(&rule)
     }
 
-    /// Number of deliveries of all rules.
+    /// Returns the number of deliveries of all rules.
     pub fn len(&self) -> usize {
         self.0.values().map(|outbox| outbox.deliveries.len()).sum()
     }

@@ -24,8 +24,8 @@ const LONG: usize = 255;
 /// Suffix of error messages about data that a newer version wrote.
 pub const NEWER: &str = "a newer dropdex wrote it";
 
-/// The codec of values: bincode with integers and lengths of variable size. Enums are stored by
-/// position: append only.
+/// Returns the codec of values: bincode with integers and lengths of variable size. Enums are
+/// stored by position: append only.
 pub fn codec() -> impl Options {
     bincode::DefaultOptions::new()
 }

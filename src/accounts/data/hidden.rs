@@ -13,7 +13,7 @@ pub struct Hidden {
 /// Approximate size in memory of a hidden name without its text.
 const HIDDEN_BYTES: u64 = 64;
 
-/// Approximate memory of a hidden name.
+/// Returns the approximate size in memory of a hidden name.
 pub fn hidden_bytes(name: &DomainName) -> u64 {
     HIDDEN_BYTES + name.as_str().len() as u64
 }
@@ -23,7 +23,7 @@ impl Hidden {
         self.names.len()
     }
 
-    /// Approximate memory of all hidden names.
+    /// Returns the approximate size in memory of all hidden names.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -79,17 +79,17 @@ impl UserData {
         self.claims.newest_first()
     }
 
-    /// Number of claims.
+    /// Returns the number of claims.
     pub fn claim_count(&self) -> usize {
         self.claims.len()
     }
 
-    /// The claim with this id.
+    /// Returns the claim with this id.
     pub fn claim(&self, id: ClaimId) -> Option<&Claim> {
         self.claims.get(id)
     }
 
-    /// The watchlist entry of this name.
+    /// Returns the watchlist entry of this name.
     pub fn watch(&self, name: &DomainName) -> Option<WatchEntry> {
         self.watches.get(name)
     }
@@ -104,7 +104,7 @@ impl UserData {
         self.watch_sender.as_ref().unwrap_or_else(|| WatchSender::usual())
     }
 
-    /// Whether the owner has saved the settings of watch alerts.
+    /// Returns true if the owner has saved the settings of watch alerts.
     pub fn has_watch_sender(&self) -> bool {
         self.watch_sender.is_some()
     }
@@ -127,7 +127,7 @@ impl UserData {
         self.watches.all_details().filter_map(|(_, details)| details.venue.as_deref())
     }
 
-    /// Number of hidden names.
+    /// Returns the number of hidden names.
     pub fn hidden_count(&self) -> usize {
         self.hidden.len()
     }
@@ -137,17 +137,17 @@ impl UserData {
         self.hidden.iter()
     }
 
-    /// Whether the account hides a name.
+    /// Returns true if the account hides a name.
     pub fn hides(&self, name: &DomainName) -> bool {
         self.hidden.holds(name)
     }
 
-    /// Number of names on the watchlist.
+    /// Returns the number of names on the watchlist.
     pub fn watch_count(&self) -> usize {
         self.watches.len()
     }
 
-    /// The watchlist, in order of names.
+    /// Returns the watchlist, in order of names.
     pub fn watches(&self) -> impl Iterator<Item = WatchEntry> {
         self.watches.iter()
     }
@@ -157,7 +157,7 @@ impl UserData {
         self.watches.iter().filter(|entry| entry.external).map(|entry| entry.name)
     }
 
-    /// Number of alert rules.
+    /// Returns the number of alert rules.
     pub fn rule_count(&self) -> usize {
         self.rules.len()
     }
@@ -167,7 +167,7 @@ impl UserData {
         self.rules.newest_first()
     }
 
-    /// The rule with this id.
+    /// Returns the rule with this id.
     pub fn rule(&self, id: RuleId) -> Option<&Rule> {
         self.rules.get(id)
     }
@@ -177,17 +177,17 @@ impl UserData {
         self.searches.iter().rev()
     }
 
-    /// The saved search with this id.
+    /// Returns the saved search with this id.
     pub fn search(&self, id: SearchId) -> Option<&Arc<SavedSearch>> {
         self.searches.get(id)
     }
 
-    /// The chosen columns of the drop list; `None` for the default ones.
+    /// Returns the chosen columns of the drop list; `None` for the default ones.
     pub fn columns(&self) -> Option<&Columns> {
         self.columns.as_ref()
     }
 
-    /// The account's own vote on a name.
+    /// Returns the account's own vote on a name.
     pub fn vote(&self, name: &DomainName) -> Option<Vote> {
         self.votes.get(name.as_str())
     }

@@ -36,7 +36,7 @@ pub struct KeptResponse {
 row!(KeptResponse { 1 key, 2 fingerprint, 3 at, 4 status, 5 body });
 
 impl KeptResponse {
-    /// Approximate memory of the response.
+    /// Returns the approximate size in memory of the response.
     pub fn bytes(&self) -> u64 {
         RESPONSE_BYTES + self.body.len() as u64
     }
@@ -56,7 +56,7 @@ pub struct Responses {
 }
 
 impl Responses {
-    /// Approximate memory of all responses.
+    /// Returns the approximate size in memory of all responses.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

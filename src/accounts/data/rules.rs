@@ -95,7 +95,7 @@ row!(WebhookSecret { 1 url, 2 secret });
 const RULE_BYTES: u64 = 1_024;
 
 impl Rule {
-    /// Approximate memory of the rule.
+    /// Returns the approximate size in memory of the rule.
     pub fn bytes(&self) -> u64 {
         let channel = |channel: &Channel| match channel {
             Channel::Email => 0,
@@ -121,12 +121,12 @@ impl Rules {
         self.by_age.len()
     }
 
-    /// Approximate memory of all rules.
+    /// Returns the approximate size in memory of all rules.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Number of active rules.
+    /// Returns the number of active rules.
     pub fn active(&self) -> usize {
         self.by_age.values().filter(|rule| rule.active).count()
     }

@@ -28,7 +28,7 @@ row!(SavedSearch { 1 id, 2 name, 3 created_at } optional { 4 conditions, 5 seen 
 const SEARCH_BYTES: u64 = 256;
 
 impl SavedSearch {
-    /// Approximate memory of the search.
+    /// Returns the approximate size in memory of the search.
     pub fn bytes(&self) -> u64 {
         SEARCH_BYTES + self.name.len() as u64 + self.conditions.bytes()
     }
@@ -43,7 +43,7 @@ impl Searches {
         self.0.len()
     }
 
-    /// Approximate memory of all searches.
+    /// Returns the approximate size in memory of all searches.
     pub fn bytes(&self) -> u64 {
         self.0.iter().map(|search| search.bytes()).sum()
     }

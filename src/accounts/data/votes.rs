@@ -25,7 +25,7 @@ impl Votes {
         self.by_name.len()
     }
 
-    /// Approximate memory of all votes.
+    /// Returns the approximate size in memory of all votes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

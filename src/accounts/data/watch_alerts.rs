@@ -125,7 +125,7 @@ impl WatchSender {
         WatchSettings { alerts: self.alerts, channels, secrets, at: *created_at }
     }
 
-    /// The default for accounts without saved settings: mail.
+    /// Returns the default for accounts without saved settings: mail.
     pub fn usual() -> &'static WatchSender {
         static USUAL: LazyLock<WatchSender> = LazyLock::new(|| {
             WatchSender::new(WatchSettings {

@@ -137,12 +137,12 @@ impl Watches {
         self.entries.len()
     }
 
-    /// Approximate memory of the watchlist.
+    /// Returns the approximate size in memory of the watchlist.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Number of entries that consume quota.
+    /// Returns the number of entries that consume quota.
     pub fn external(&self) -> u32 {
         self.external
     }
@@ -193,7 +193,7 @@ impl Watches {
         self.alerts.get(name)
     }
 
-    /// An entry with its details and its choice.
+    /// Returns an entry with its details and its choice.
     pub fn row(&self, entry: WatchEntry) -> WatchRow {
         let name = entry.name.as_str();
         let details = self.details(name).map(|it| WatchDetails::clone(it)).unwrap_or_default();

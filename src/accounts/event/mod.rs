@@ -165,7 +165,7 @@ table! {
 }
 
 impl Event {
-    /// A new password of an account.
+    /// Returns the event of a new password of an account.
     pub fn password(account: AccountId, password: PasswordHash) -> Event {
         let password = Some(password);
         Event::AccountChanged { account, plan: None, password, disabled: false }

@@ -1,4 +1,4 @@
-//! The macro that makes an enum of events out of a table of numbers.
+//! The macro that defines an enum of events from a table of numbers.
 
 /// Defines an enum whose variants and fields have numbers, and its stored form: `NUMBER NAME { NUMBER FIELD: TYPE, ..;
 /// NUMBER FIELD: TYPE, .. }`, where the fields after the semicolon have a default.

@@ -638,7 +638,7 @@ impl Store {
     }
 
     pub(super) fn next_account_id(&self) -> AccountId {
-        // Other nodes add accounts, too.
+        // Other nodes also add accounts.
         self.0.last_account.fetch_max(self.state().last_account, Ordering::Relaxed);
         AccountId(self.0.last_account.fetch_add(1, Ordering::Relaxed) + 1)
     }

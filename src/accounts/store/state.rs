@@ -284,35 +284,35 @@ impl State {
         }
     }
 
-    /// The account with this id.
+    /// Returns the account with this id.
     pub fn account(&self, id: AccountId) -> Option<&Arc<Account>> {
         self.accounts.get(&id)
     }
 
-    /// The account with this address.
+    /// Returns the account with this address.
     pub fn by_email(&self, email: &Email) -> Option<&Arc<Account>> {
         self.accounts.get(self.by_email.get(email)?)
     }
 
-    /// The key with this digest, working or not, and its account.
+    /// Returns the key with this digest, working or not, and its account.
     pub fn by_key(&self, presented: &KeyDigest) -> Option<(&Arc<Account>, &Key)> {
         let account = self.accounts.get(self.by_key.get(presented)?)?;
         Some((account, account.access.keys.by_digest(presented)?))
     }
 
-    /// The feed with this digest, and its account.
+    /// Returns the feed with this digest, and its account.
     pub fn by_feed(&self, presented: &TokenDigest) -> Option<(&Arc<Account>, &Feed)> {
         let account = self.accounts.get(self.by_feed.get(presented)?)?;
         Some((account, account.access.feeds.by_digest(presented)?))
     }
 
-    /// The session with this digest, valid or not, and its account.
+    /// Returns the session with this digest, valid or not, and its account.
     pub fn by_session(&self, presented: &TokenDigest) -> Option<(&Arc<Account>, &Session)> {
         let account = self.accounts.get(self.by_session.get(presented)?)?;
         Some((account, account.access.session(presented)?))
     }
 
-    /// The account of the verification link with this digest, valid or not.
+    /// Returns the account of the verification link with this digest, valid or not.
     pub fn by_link(&self, presented: &TokenDigest) -> Option<&Arc<Account>> {
         let account = self.accounts.get(self.by_link.get(presented)?)?;
         account.access.link().is_some_and(|(link, _)| link.is(presented)).then_some(account)

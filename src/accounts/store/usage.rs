@@ -15,7 +15,7 @@ use crate::vocab::ids::AccountId;
 
 /// Part of a day's allowance that a node of a cluster reserves at a time.
 const BLOCK_PARTS: u32 = 100;
-/// Maximum attempts to reserve while other nodes reserve, too.
+/// Maximum attempts to reserve while other nodes also reserve.
 const ATTEMPTS_MAX: u64 = 10;
 /// Prefix of the lock key of an allowance, which has its own lock besides that of the account.
 const ALLOWANCE: &str = "allowance";

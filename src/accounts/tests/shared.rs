@@ -35,7 +35,7 @@ fn add(store: &Store, address: &str) -> Result<AccountId, CommandError> {
     }
 }
 
-/// Makes all nodes compute the digest of their state after one record, and returns them.
+/// Requests the digest of their state after one record from all nodes, and returns the digests.
 fn digests(stores: &[&Store]) -> Vec<String> {
     let AdminReply::Checkpoint { id } = execute(stores[0], AdminCommand::Checkpoint) else {
         panic!("no checkpoint");

@@ -3,7 +3,7 @@
 //! In: ordinals of names with a drop, their keys, TLDs and docs; once a day the stage codes of the
 //! docs. Out: *dropped order* (name order restricted to names that dropped), also by TLD, to count
 //! and search in one view. Names that are registered and never dropped are a separate set. Dates
-//! and features are stored by doc, elsewhere.
+//! and features are stored elsewhere, by doc.
 //!
 //! If every name dropped, as for an operator who ingests only drop lists, dropped order equals name
 //! order. The keys and the order by TLD are then shared with those of all names, which saves five

@@ -1,6 +1,6 @@
 //! Data structures of a generation. Each module writes its part of a generation from a
-//! [`table::Table`], opens it again and answers queries about positions. Modules exchange only
-//! numbers: ordinals, docs, places, TLD numbers.
+//! [`table::Table`], opens it again and serves look-ups by position. Modules exchange only numbers:
+//! ordinals, docs, places, TLD numbers.
 
 pub mod alphabet;
 pub mod ascending;

@@ -21,7 +21,7 @@ use dropdex_query::text::Substring;
 /// Names in a block; 32 would take another byte per name. Small in tests, so that tests cross the
 /// boundaries.
 pub(super) const GRAM_NAMES: u32 = if cfg!(test) { 16 } else { 64 };
-/// Characters of a gram, and the bits of each.
+/// Characters of a gram, and bits of each character.
 const GRAM_CHARS: usize = 3;
 const CHAR_BITS: u32 = 6;
 /// Number of possible grams.

@@ -86,7 +86,7 @@ pub struct VisitedName<'a> {
     pub tld: u16,
 }
 
-/// The text of a label that a walk visits.
+/// Returns the text of a visited label.
 pub fn text_of(label: &[u8]) -> &str {
     std::str::from_utf8(label).expect("names are ASCII, and files are verified")
 }

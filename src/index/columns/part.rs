@@ -10,7 +10,7 @@ use crate::vocab::popularity::{ListRank, ListedRank, PopularityList};
 /// Columns of a part that are read together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// Texts, label lengths.
+    /// Texts and label lengths.
     Names,
     /// Rank keys, TLD numbers, registrations.
     Keys,

@@ -74,7 +74,7 @@ impl Keep {
 }
 
 impl Default for Keep {
-    /// The default: the new generation, and one to roll back to.
+    /// Returns the default: the new generation, and one to roll back to.
     fn default() -> Keep {
         Keep(2)
     }

@@ -72,8 +72,8 @@ impl MemoryBound {
 }
 
 impl Default for MemoryBound {
-    /// The default: half of the memory of the machine or its control group. The server has the
-    /// other half.
+    /// Returns the default: half of the memory of the machine or its control group. The server has
+    /// the other half.
     fn default() -> MemoryBound {
         let least = u64::from(MemoryBound::MIN_MIB) << 20;
         MemoryBound { bytes: (memory::available_bytes() / 2).max(least) }

@@ -136,8 +136,8 @@ pub struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// Whether the name was gone before its drop date: pending delete had begun, so the date is that of the first
-    /// list that had the name.
+    /// Returns true if the name was gone before its drop date: pending delete had begun, so the
+    /// date is that of the first list that had the name.
     pub fn is_first_listing(&self) -> bool {
         self.pending_delete < self.dropped && self.dropped <= self.release
     }

@@ -33,8 +33,8 @@ const NO_RANK: u64 = ListRank::MAX as u64 + 1;
 const WORDS_PER_LOOK: usize = 1 << 12;
 
 impl Layer {
-    /// Returns up to `take` docs of the `total` in `matches`, in the order of `filter`, from its position
-    /// and offset on.
+    /// Returns up to `take` of the `total` docs in `matches`, in the order of `filter`, from its
+    /// position and offset on.
     pub(super) fn sorted_docs(
         &self,
         filter: &DropFilter,

@@ -57,7 +57,7 @@ struct Facts {
     known: Day,
 }
 
-/// The days of lists.
+/// The days on which lists were observed.
 struct Lists {
     /// Matches, oldest first.
     matches: Vec<Match>,

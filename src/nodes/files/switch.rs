@@ -88,12 +88,12 @@ impl Switch {
         prepared.or_else(|| state.in_use.clone())
     }
 
-    /// Whether this node lacks the files that the log has put into use.
+    /// Returns true if this node lacks the files that the log has put into use.
     pub fn is_behind(&self) -> bool {
         self.live.is_behind()
     }
 
-    /// Whether these files are in use or ready for use.
+    /// Returns true if these files are in use or ready for use.
     pub fn has(&self, publication: &Publication) -> bool {
         let state = self.state();
         state.in_use.as_ref() == Some(publication)
@@ -124,7 +124,7 @@ impl Switch {
         self.compare(state);
     }
 
-    /// Updates the flag that this node is behind the log.
+    /// Updates the flag that shows whether this node is behind the log.
     fn compare(&self, state: &State) {
         let wanted = state.wanted.as_ref().map(|(wanted, _)| wanted);
         self.live.set_behind(wanted.is_some() && wanted != state.in_use.as_ref());

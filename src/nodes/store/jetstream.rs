@@ -26,7 +26,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// The bucket beside the stream of the shared log.
+    /// Returns the bucket beside the stream of the shared log.
     pub fn new(stream: JetStream) -> Bucket {
         Bucket { stream, opened: Mutex::default() }
     }

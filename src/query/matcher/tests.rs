@@ -108,7 +108,7 @@ fn pattern_symbols_match_their_characters() {
     assert!(matcher.compares_a_labels() && matcher.matches("xn--mnchen-3ya", "münchen"));
 }
 
-/// A random regular expression over the alphabet of [`labels`].
+/// Returns a random regular expression over the alphabet of [`labels`].
 fn expression(rng: &mut fastrand::Rng, depth: usize) -> String {
     if depth == 0 || rng.u8(..4) == 0 {
         let atoms = [

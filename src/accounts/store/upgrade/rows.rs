@@ -38,7 +38,7 @@ use crate::vocab::time::UnixMs;
 use crate::vocab::url::WebhookUrl;
 use crate::vocab::zone::{Hour, Zone};
 
-/// The codec of the former layout.
+/// Returns the codec of the former layout.
 pub fn codec() -> impl Options {
     bincode::DefaultOptions::new()
         .with_fixint_encoding()
