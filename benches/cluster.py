@@ -4,8 +4,8 @@
   benches/cluster.py [--writes N] [--seconds N]
 
 Needs a release build (`cargo build --release --features cluster`), `tests/tools` for the NATS servers, and wrk for reads. Prints
-a Markdown table: writes one after the other by one client, beside what three NATS servers take to acknowledge a
-record of that size; and reads of all cores.
+a Markdown table: sequential writes by one client, compared with the time that three NATS servers take to acknowledge a
+record of that size; and reads on all cores.
 """
 import argparse
 import http.client
@@ -69,7 +69,7 @@ class Machine:
         return [client for client, _ in ports]
 
     def dropdex(self, name, settings):
-        """Makes an installation and returns its options."""
+        """Creates an installation and returns its options."""
         folder = self.folder / name
         folder.mkdir()
         (folder / "settings.toml").write_text(settings)
@@ -115,7 +115,7 @@ def get(port, path, key=None):
 
 
 def write(port, key, count):
-    """Milliseconds of claims that are added one after the other."""
+    """Returns the milliseconds of claims that are added one after the other."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     body = json.dumps({"domain": "name1.com", "status": "attempted", "userNotes": "x" * 100})
@@ -166,7 +166,7 @@ class Nats:
 
 
 def acknowledge(port, count):
-    """Milliseconds until three servers acknowledge a record of the size of such a write."""
+    """Returns the milliseconds until three servers acknowledge a record of the size of such a write."""
     nats = Nats(port)
     config = {"name": "raw", "subjects": ["raw"], "storage": "file", "num_replicas": 3}
     created = nats.ask("$JS.API.STREAM.CREATE.raw", json.dumps(config))
@@ -182,7 +182,7 @@ def acknowledge(port, count):
 
 
 def reads(port, key, seconds):
-    """Requests a second."""
+    """Returns the requests per second."""
     command = ["wrk", "-t1", "-c16", f"-d{seconds}s", "-H", f"Authorization: Bearer {key}"]
     command.append(f"http://127.0.0.1:{port}/api/v1/search?q=name1&limit=20")
     done = subprocess.run(command, capture_output=True, text=True, check=True)

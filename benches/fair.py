@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measures what one account notices while another sends all it may.
+"""Measures the response times of one account while another sends as many requests as it may.
 
   benches/fair.py [--list FILE] [--names N] [--events N] [--seconds N] [--binary FILE]
 
 Needs a release build (`cargo build --release`). FILE is a list of the generator (`cargo bench --bench generate -- --csv
-FILE`); without it, N names are made of syllables. Prints a Markdown table: median and 99th percentile of the
-neighbour's requests, quiet and beside each attack, in milliseconds. The attacks are made by a process of their own on
-the same machine.
+FILE`); without it, N names are generated from syllables. Prints a Markdown table: median and 99th percentile of the
+neighbour's requests in milliseconds, without load and during each attack. The attacks come from a process of their own
+on the same machine.
 """
 import argparse
 import http.client
@@ -30,7 +30,7 @@ TODAY = "2026-11-20"
 # Enough for all requests of a run.
 SETTINGS = "[plans.api]\nrequests_per_day = 2000000000\nwrites_per_minute = 1000000\n"
 SETTINGS += "[server]\nvisitor_requests_per_minute = 1000000\nmax_connections_per_address = 1000\n"
-# Requests of the neighbour, each measured for itself.
+# Requests of the neighbour, each measured separately.
 NEIGHBOUR = {
     "search by prefix": "/api/v1/search?q=sol&limit=20",
     "search, contains": "/api/v1/search?contains=solar&limit=20",
@@ -41,7 +41,7 @@ SYLLABLES = [c + v + e for c in "bcdfghklmnprst" for v in "aeio" for e in ("", "
 
 
 def syllables(count, seed):
-    """Names of two to four syllables, each once."""
+    """Returns distinct names of two to four syllables."""
     rng, names = random.Random(seed), set()
     while len(names) < count:
         label = "".join(rng.choices(SYLLABLES, k=rng.randint(2, 4)))
@@ -134,7 +134,7 @@ def expressions(count):
 
 
 def attacks(port, key):
-    """Name, connections and a maker of requests (path, key, body, headers) for each."""
+    """Returns name, number of connections and a generator of requests (path, key, body, headers) of each attack."""
     batch = json.dumps({"queries": [{"regex": text} for text in expressions(50)]})
     search = {"name": "all", "filter": {"regex": ".*[a-f]1.*q.*z"}}
     status, body = ask(connect(port), "/api/v1/searches", key, json.dumps(search))
@@ -180,7 +180,7 @@ def attack(port, key, which, stop):
 
 
 def neighbour(port, key, seconds):
-    """Milliseconds of each request of the neighbour, one after the other."""
+    """Returns the milliseconds of each request of the neighbour, sent one after the other."""
     connection, took = connect(port), {}
     for name, path in NEIGHBOUR.items():
         ended, took[name] = time.monotonic() + seconds / len(NEIGHBOUR), []
@@ -195,7 +195,7 @@ def neighbour(port, key, seconds):
 
 
 def cells(took):
-    """Median and 99th percentile of each request."""
+    """Returns median and 99th percentile of each request."""
     shown = []
     for times in took.values():
         times.sort()
@@ -221,7 +221,7 @@ def main():
         machine.ingest(base)
         keys = [machine.account(f"{name}@example.com") for name in ("greedy", "neighbour")]
         port = machine.serve()
-        # The events are those of a list that comes while the server runs.
+        # The events come from a list that is ingested while the server runs.
         news = machine.folder / "news.csv"
         rows = "\n".join(f"news{name},{TODAY}" for name in syllables(options.events, 2))
         news.write_text(f"domain,drop_date\n{rows}\n")

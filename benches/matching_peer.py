@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Alert rules as SQLite answers them, one query a rule, for comparison.
+"""Runs alert rules in SQLite, one query per rule, for comparison.
 
     matching_peer.py NAMES.tsv RULES.json
 
-Loads the new names, best first, with the indexes a careful user would make, asks every rule on one
+Loads the new names, best first, with the indexes that a careful user would create, runs every rule on one
 connection (all matches are counted and the best 500 fetched), and prints one line of JSON: the
-version, the seconds of all rules, and how many names each found.
+version, the seconds of all rules, and the number of matches of each.
 """
 
 import json
@@ -23,7 +23,7 @@ def load(database, path):
         rows = ((rank, *(cell or None for cell in line.rstrip("\n").split("\t")))
                 for rank, line in enumerate(file))
         database.executemany("INSERT INTO names VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-    # Every column that is asked for, so that no row is looked up again.
+    # Every queried column, so that no row is looked up again.
     database.execute("CREATE INDEX by_tld ON names (tld, dqs, length, stage, name, unicode)")
     database.execute("CREATE INDEX by_dqs ON names (dqs, length, stage, tld, name, unicode)")
     database.execute("ANALYZE")
@@ -31,7 +31,7 @@ def load(database, path):
 
 
 def statement(rule):
-    """What a rule asks, and the values of its places."""
+    """Returns the condition of a rule and the values of its parameters."""
     marks = lambda values: ", ".join("?" * len(values))
     parts = [f"stage IN ({marks(rule['stages'])})"]
     values = list(rule["stages"])

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Databases on the names and queries of the service bench, for comparison.
+"""Runs the queries of the service bench on its names in databases, for comparison.
 
     peers.py postgresql|sqlite|duckdb NAMES.tsv QUERIES.json
 
-Loads the names with the indexes a careful user would make, asks every query on one connection, and
-prints one line of JSON: how long loading and indexing took, how long each query took, and the first
-answers, so that the bench can compare them. What is missing for a peer ends it with 3 and a line on
-standard error. SQLite needs Python alone; DuckDB its package `duckdb`; PostgreSQL its server and the
+Loads the names with the indexes that a careful user would create, runs every query on one connection, and
+prints one line of JSON: the times of loading and indexing, the time of each query, and the first
+results, so that the bench can compare them. If a program of a peer is missing, exits with 3 and a line on
+standard error. SQLite needs only Python; DuckDB its package `duckdb`; PostgreSQL its server and the
 package `psycopg`.
 """
 
@@ -36,21 +36,21 @@ STAGES = {
     "released": "release + :catch_days <= :today",
 }
 ACTIVE = ":today < release + :catch_days"
-# Totals are counted one further than the service shows them.
+# Totals are counted up to one more than the service shows.
 TOTAL_MAX = 10_001
 # Counted by the facets of drops, each on its own.
 FACETS = ("tld", None, "length", "dqs / 10", "release", "language", "kind")
 VIEWS = {"active": ":today < release + :catch_days", "all": "1 = 1", "today": "drop_date = :today"}
 FACET_TIMES = 30
-# Asked before the clock counts, so that pages and prepared statements are at hand.
+# Number of queries before the measurement, which load pages and prepared statements.
 WARM_UP = 20
-# No code point that a name can hold comes after this one.
+# The largest code point that a name can contain.
 LAST = "\U0010ffff"
 
 
 class Sqlite:
-    """In memory, one connection. Each index holds every column that is asked for, so that no row is
-    looked up again; those of drops are in the order of the answer."""
+    """In memory, one connection. Each index contains every queried column, so that no row is
+    looked up again; the indexes of drops are in the order of the results."""
 
     schema = ("""
         CREATE TABLE names (
@@ -77,7 +77,7 @@ class Sqlite:
     contains = "(instr(name, :q) > 0 OR instr(unicode, :q) > 0)"
     has_text = "instr(label, :text) > 0"
     has_end = "substr(label, -length(:text)) = :text"
-    # SQLite has no regular expressions of its own: Python's.
+    # SQLite has no regular expressions of its own, so Python's are used.
     has_regex = "label REGEXP :text"
 
     def __init__(self, _folder):
@@ -109,7 +109,7 @@ class Sqlite:
 
 class Duckdb:
     """In memory, two threads. Rows in the order of names, so that a prefix is a range of row groups
-    which their smallest and largest values find."""
+    that is found by their minimum and maximum values."""
 
     schema = ("""
         CREATE TABLE names (
@@ -150,8 +150,8 @@ class Duckdb:
 
 class Postgresql:
     """A cluster of its own on a socket in the temporary folder, C collation, everything in shared
-    memory. Covering indexes for prefixes and for the order of drops; trigrams for substrings where
-    the extension is there."""
+    memory. Covering indexes for prefixes and for the order of drops; trigrams for substrings if
+    the extension is available."""
 
     schema = ("""
         CREATE UNLOGGED TABLE names (
@@ -180,7 +180,7 @@ class Postgresql:
         f"CREATE INDEX drops_labels ON names USING gin (label gin_trgm_ops) WHERE {LISTED}",
         "CREATE INDEX names_labels ON names USING gin (label gin_trgm_ops)",
     )
-    # What text_pattern_ops compares by; with the C collation it is the order of bytes.
+    # The comparison operators of text_pattern_ops; with the C collation, they use byte order.
     prefix = "{0} ~>=~ :q AND {0} ~<~ :end"
     contains = "(name LIKE :like OR unicode LIKE :like)"
     has_text = "label LIKE '%' || :text || '%'"
@@ -238,14 +238,14 @@ class Postgresql:
             raise SystemExit(f"{name} failed: {(done.stdout or b'').decode()}")
 
     def control(self, *arguments):
-        # The server keeps what it inherits open: a pipe would never end.
+        # The server keeps inherited descriptors open, so a pipe would never end.
         return subprocess.run([f"{self.bin}/pg_ctl", *arguments], cwd="/", check=False,
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL, **self.user)
 
     def run(self, statement, values=None):
-        # Binary parameters of an unnamed statement: planned anew with their values, so that a prefix
-        # that matches much gets another plan than one that matches little.
+        # Binary parameters of an unnamed statement: the plan depends on their values, so that a prefix
+        # with many matches gets another plan than one with few.
         if values is None:
             return self.database.execute(statement)
         statement = statement.replace("%", "%%")
@@ -355,7 +355,7 @@ def ask_all(peer, task, queries):
 
 
 def ask(peer, task, query):
-    """The rows of the page, and on search how many there are in all."""
+    """Returns the rows of the page, and for a search the number of matches."""
     values = {"today": task["today"], "catch_days": task["catch_days"],
               "limit": query["limit"], "offset": query["offset"]}
     if query["list"] == "search":

@@ -1,5 +1,5 @@
--- wrk -s wrk.lua URL -- TARGETS [KEY]: asks the request targets of a file, one a line, round and
--- round, and prints what came of it as one line of JSON.
+-- wrk -s wrk.lua URL -- TARGETS [KEY]: cycles through the request targets of a file, one per line,
+-- and prints the results as one line of JSON.
 
 local requests, at = {}, 0
 

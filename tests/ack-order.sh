@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Watches a server from outside, with strace, and proves of every acknowledged write: between the
-# arrival of its request and the departure of its answer its record was written to the log, and an
-# fdatasync of that file began after the write and returned before the answer was sent.
+# Watches a server with strace and checks every acknowledged write: between the arrival of its request
+# and its response, its record was written to the log, and an fdatasync of that file began after the
+# write and returned before the response was sent.
 #
 # usage: tests/ack-order.sh [ACKS]      (default 2000)
 # needs: strace, python3, a built binary (target/release/dropdex, else target/debug/dropdex, or
@@ -34,14 +34,14 @@ TOML
 printf 'domain,drop_date\nsolar.com,2026-03-15\n' > "$folder/list.csv"
 "$binary" ingest --observed-at 2026-03-15T00:00:00Z "$folder/list.csv" > "$folder/out" 2>&1 ||
     { cat "$folder/out" >&2; exit 1; }
-# An account a writer: changes of one account come one after another, those of many share a sync.
+# One account per writer: changes of one account are serialised, those of many share a sync.
 keys=
 for number in $(seq 16); do
     "$binary" account add "owner$number@example.com" --plan api > "$folder/out" 2>&1
     keys+="$("$binary" account key "owner$number@example.com" 2> /dev/null) "
 done
 
-# Every call that can carry a request, a record, a sync or an answer; data whole, names of files.
+# Traces every call that can carry a request, a record, a sync or a response, with all data and file names.
 strace -f -y -s 1048576 -o "$folder/trace" \
     -e trace=read,readv,recvfrom,recvmsg,write,writev,sendto,sendmsg,pwrite64,pwritev,fdatasync,fsync \
     "$binary" serve --config "$folder/settings.toml" --today 2026-03-15 --listen 127.0.0.1:0 \
@@ -55,7 +55,7 @@ server=$(pgrep -P "$tracer" | head -1)
 address=$(sed -n 's|^listening on http://||p' "$folder/ready")
 
 python3 - "$address" "$keys" "$acks" > "$folder/acked" <<'PY'
-"""A writer for each key, at once; prints the name in every write that was answered 201."""
+"""Runs a writer for each key concurrently; prints the name in every write whose response was 201."""
 import http.client, json, sys, threading
 
 address, keys, acks = sys.argv[1], sys.argv[2].split(), int(sys.argv[3])
@@ -65,7 +65,7 @@ printing = threading.Lock()
 def write(first):
     connection = http.client.HTTPConnection(address, timeout=60)
     headers = {"Authorization": f"Bearer {keys[first]}", "Content-Type": "application/json"}
-    # Claims, so that no cap ends it; the name is in the record, the request and the answer.
+    # Claims, since no cap ends them; the name is in the record, the request and the response.
     for number in range(first, acks, len(keys)):
         name = f"ack-{number}-end.com"
         body = json.dumps({"domain": name, "status": "caught"})
@@ -154,7 +154,7 @@ for name in names:
     file, written_at = written[name]
     if not read_at[name] < written_at:
         sys.exit(f"{name}: written at line {written_at}, asked for at line {read_at[name]}")
-    # Syncs of a file come one after another: the first that began after the write returns first.
+    # Syncs of a file do not overlap: the first one that began after the write also returns first.
     of_file = syncs.get(file, [])
     first = bisect.bisect_right(of_file, (written_at, float("inf")))
     if first == len(of_file) or not of_file[first][1] < sent_at[name]:

@@ -1,10 +1,10 @@
-"""Chooses the labels that tell how much of the market a corpus holds, and measures what its size does to scores.
+"""Chooses the labels that estimate how much of the market a corpus holds, and measures the effect of its size on scores.
 
   coverage.py --names NAMES --scorer COMMAND [--write]
 
-NAMES are the reference names, over which `tldSpread` was fitted. --write makes data/scorer/frequent.txt: words of
-words.tsv that a dozen public TLDs have there. They are chosen by one half of the names and counted in the other, or
-labels that chance favoured would be taken for frequent ones. COMMAND is the bench `scoring` as built. Then the names of a
+NAMES are the reference names, which `tldSpread` was fitted to. --write creates data/scorer/frequent.txt: words of
+words.tsv that a dozen public TLDs have there. They are chosen from one half of the names and counted in the other;
+otherwise labels favoured by chance would seem frequent. COMMAND is the built bench `scoring`. Then the names of a
 corpus of 50,000 are scored in corpora of several sizes, each a part of the next, and compared with NAMES.
 """
 import argparse
@@ -18,7 +18,7 @@ import numpy as np
 from evaluation import open_text, ranks
 
 SCORER = Path(__file__).resolve().parents[2] / "data" / "scorer"
-# Public TLDs in the half by which a label is chosen, and labels at most.
+# Minimum public TLDs of a label in the first half, and maximum labels.
 CHOSEN_BY, PROBES = range(4, 9), 1500
 SIZES = [50_000, 200_000, 1_000_000, 3_000_000]
 HEAD = """# Frequent labels, and how many public TLDs have each in six million registered names: by them the scorer

@@ -1,4 +1,4 @@
-"""Labelled names, and how well scores rank them."""
+"""Labelled names, and measures of how well scores rank them."""
 import csv
 import gzip
 import io
@@ -14,7 +14,7 @@ FOLDS = 5
 
 
 def open_text(path):
-    """Lines of a file, plain, gzip or zstd."""
+    """Returns the lines of a file, plain, gzip or zstd."""
     path = str(path)
     if path.endswith(".gz"):
         return io.TextIOWrapper(gzip.open(path), encoding="utf-8")
@@ -32,14 +32,14 @@ def write_packed(path, text):
 
 
 def ranks(values):
-    """From 1, of equals the mean."""
+    """Returns ranks from 1; equal values get their mean rank."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
     return ((ends - counts + 1 + ends) / 2)[inverse]
 
 
 def auc(labels, scores):
-    """Of a wanted and an unwanted name, how often the wanted one scores higher; ties count half."""
+    """Returns how often a wanted name scores higher than an unwanted one; ties count half."""
     labels = np.asarray(labels, bool)
     wanted = int(labels.sum())
     others = len(labels) - wanted
@@ -53,7 +53,7 @@ def spearman(one, other):
 
 
 class Evaluation:
-    """Rows of labelled names, one numpy array a column."""
+    """Rows of labelled names, one numpy array per column."""
 
     def __init__(self, path, names):
         with open_text(path) as file:
@@ -74,7 +74,7 @@ class Evaluation:
         return np.where(self.set == name)[0]
 
     def sold_pairs(self):
-        """Rows of sold names and of what each is matched with."""
+        """Rows of sold names and of the names matched with each."""
         return self.rows("sold_vs_random").reshape(-1, 2)
 
     def priced(self, source):
@@ -100,7 +100,7 @@ class Evaluation:
 
 
 def spreads(names, domains, labels):
-    """In how many TLDs a list of names holds each label, the name's own included."""
+    """Returns the number of TLDs in which a list of names holds each label, including the name's own."""
     wanted, own = set(labels), set(domains)
     counts, held = Counter(), set()
     with open_text(names) as file:

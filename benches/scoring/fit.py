@@ -1,8 +1,8 @@
 """The model of the scorer, fitted to labelled names: tables of points, and values of words.
 
 Every set of names has a base rate of its own, and one score serves all of them: the sum of one cell
-of each table and of the values of the words. What the sum is to say is whether a name is the wanted
-one (logistic loss), and within one source of sales how far up its price is.
+of each table and of the values of the words. The sum predicts whether a name is the wanted
+one (logistic loss), and the rank of its price within one source of sales.
 """
 import numpy as np
 
@@ -48,14 +48,14 @@ WEIGHTS = {"sold_vs_random": 1.0, "listed_vs_zone": 0.8, "popular_vs_random": 2.
 NEEDLE_WANTED, NEEDLE_OTHERS = 8.0, 0.15
 PRICE_WEIGHT = 2.0
 RANGES = 14
-# Most labels are known in one TLD: equally full ranges would tell 20 from 200 TLDs nowhere.
-# Only Polish names have what is Polish: these are theirs, about equally full.
+# Most labels are known in one TLD: equally full ranges would not separate 20 from 200 TLDs.
+# Ranges for properties of Polish names, about equally full.
 EDGES = {
     "spread": [2, 3, 4, 6, 9, 14, 20, 30, 50, 80],
     "polish_cost": [48, 50, 52, 54, 55, 56, 58, 59, 61, 63, 65, 68, 74],
     "polish_dearest": [76, 79, 84, 87, 91, 96, 100, 103, 108, 114, 120, 127, 137],
 }
-# Facts that only ever help (1) or only ever harm (-1), whatever a table would rather learn.
+# Facts that may only raise (1) or only lower (-1) a score, even if the data suggests otherwise.
 ONE_WAY = {
     "chars": -1, "bits": -1, "spelt_bits": -1, "fit": 1, "letter_cost": -1, "polish_cost": -1, "polish_dearest": -1,
     "hyphens": -1, "spread": 1,
@@ -66,20 +66,20 @@ STEP = 0.3
 SMOOTH = 0.3
 SHRINK = 40.0
 WORD_SHRINK = 30.0
-# Of what a word is worth beyond its direction, and how often that is bettered.
+# Shrinkage of a word's value beyond its direction, and number of refinements.
 OWN_SHRINK = 30.0
 OWN_SWEEPS, OWN_STEP = 15, 0.5
 
 
 class Examples:
-    """What is to be learnt: rows of the evaluation, some of them twice, with targets and weights."""
+    """Training data: rows of the evaluation, some of them twice, with targets and weights."""
 
     def __init__(self, evaluation):
         e = evaluation
         weight = np.array([WEIGHTS.get(name, 0.0) for name in e.set])
         needle = e.set == "needle_com"
         weight[needle] = np.where(e.wanted[needle] == 1, NEEDLE_WANTED, NEEDLE_OTHERS)
-        # A cheap sale counts less: it often buys back-links and age, not the name.
+        # A cheap sale counts less: the buyer often wants backlinks and age, not the name.
         sold = (e.set == "sold_vs_random") & (e.wanted == 1)
         weight[sold] *= np.clip(np.log10(np.maximum(e.price[sold], 50)) / 3, 0.6, 2.0) ** 1.5
         rows, target, weights = [np.arange(len(e.name))], [e.wanted.astype(float)], [weight]
@@ -100,13 +100,13 @@ class Examples:
         self.groups = at
 
     def of(self, keep):
-        """Those of the rows that are to be kept."""
+        """Returns only the rows to keep."""
         here = keep[self.row] & (self.weight > 0)
         return self.row[here], self.target[here], self.weight[here], self.group[here]
 
 
 def edges_of(values):
-    """Where the ranges of a fact end: at most RANGES of them, equally full."""
+    """Returns the ends of the ranges of a fact: at most RANGES ranges, equally full."""
     distinct = np.unique(values)
     if len(distinct) <= RANGES + 4:
         return distinct[1:]
@@ -123,11 +123,11 @@ class Table:
         self.points = np.zeros(self.classes * self.ranges)
 
     def cells(self, seen):
-        """In which cell each row is."""
+        """Returns the cell of each row."""
         return seen[self.by] * self.ranges + np.searchsorted(self.edges, seen[self.fact], side="right")
 
     def improve(self, row, gradient, hessian):
-        """One damped step; what neighbouring ranges learn is shared. Returns it by row."""
+        """Takes one damped step, smoothed over neighbouring ranges. Returns it by row."""
         cell = self.cell[row]
         size = len(self.points)
         pull = np.bincount(cell, gradient, size) - SHRINK * 0.3 * self.points
@@ -142,7 +142,7 @@ class Table:
         return (self.points - before)[cell]
 
     def straighten(self, weight):
-        """The nearest points that go one way with the fact, in each class."""
+        """Makes the points monotonic in the fact, in each class, with the least change."""
         way = ONE_WAY[self.fact]
         rows = way * self.points.reshape(self.classes, self.ranges)
         weights = weight.reshape(self.classes, self.ranges)
@@ -150,7 +150,7 @@ class Table:
 
 
 def rising(values, weights):
-    """The nearest values that never fall: neighbours that do are pooled."""
+    """Returns the nearest values that never fall: neighbours that do are pooled."""
     pools = []
     for value, weight in zip(values, weights):
         pools.append([value, weight, 1])
@@ -189,7 +189,7 @@ class Model:
         return self
 
     def fit_words(self, row, target, weight, group, score):
-        """Directions in the space of words: one for all suffixes, and what each class adds."""
+        """Fits directions in the space of words: one for all suffixes, and an addition for each class."""
         size, classes = self.words.size, len(SUFFIXES)
         suffix = self.suffix[row]
         members = [np.where(suffix == at)[0] for at in range(classes)]
@@ -225,7 +225,7 @@ class Model:
         return score + self.market(self.words, self.suffix)[row] + found[rates][group]
 
     def fit_own(self, row, target, weight, group, score):
-        """What each word is worth beyond what words beside which it stands say: the same everywhere."""
+        """Fits the value of each word beyond that of its direction: the same under all suffixes."""
         words, groups = self.words, int(group.max()) + 1
         rows, known = len(words.rows), len(words.names)
         for _ in range(OWN_SWEEPS):
@@ -239,12 +239,12 @@ class Model:
             score += words.sums(step)[row]
 
     def market(self, words, suffix):
-        """Logits of the words of each row."""
+        """Returns the logits of the words of each row."""
         values = self.direction[:, :1] + self.direction[:, 1:]
         return np.einsum("rd,dr->r", words.rows, values[:, suffix])
 
     def word_values(self):
-        """Logits of each word, by class of suffix."""
+        """Returns the logits of each word, by class of suffix."""
         return self.words.vectors @ (self.direction[:, :1] + self.direction[:, 1:]) + self.own[:, None]
 
     def parts(self, seen, words=None):
@@ -263,7 +263,7 @@ def slopes(logit, target, weight):
 
 
 class WordSpace:
-    """Vectors of words, and of each row the words: which they are, and the sum of their vectors, shared among its pieces."""
+    """Vectors of words, and for each row its words and the mean of their vectors over its parts."""
 
     def __init__(self, names, vectors, seen):
         self.names, self.vectors, self.size = names, vectors, vectors.shape[1]
@@ -282,12 +282,12 @@ class WordSpace:
         self.row, self.word, self.share = map(np.array, (self.row, self.word, self.share))
 
     def sums(self, values):
-        """Of each row the sum of the values of its words, by number, shared among its pieces."""
+        """Returns for each row the mean of the values of its words, by number, over its parts."""
         return np.bincount(self.row, values[self.word] * self.share, len(self.rows))
 
 
 def cross_validated(evaluation, seen, words):
-    """Logits of every row by part, from a model that saw no row with its label."""
+    """Returns the logits of every row by part, from a model that saw no row with its label."""
     examples = Examples(evaluation)
     out = {}
     for fold in range(FOLDS):

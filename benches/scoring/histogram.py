@@ -1,4 +1,4 @@
-"""A picture of scores: how a day's drops and names that were sold are spread over the scale."""
+"""Draws the distribution of scores of a day's drops and of sold names."""
 
 BAR, HEIGHT, LEFT, TOP = 6, 150, 46, 28
 DAY, SOLD = "#9aa5b1", "#0b7285"
@@ -15,7 +15,7 @@ def bars(scores, top, colour, base):
 
 
 def histogram(day, sold):
-    """Two rows of bars over one axis, as SVG."""
+    """Draws two rows of bars over one axis, as SVG."""
     width = LEFT + 51 * (BAR + 4) + 20
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 420" font-family="sans-serif" font-size="12" role="img">',

@@ -1,11 +1,11 @@
-"""Second stage of the fit: what suffix, length and the other facts add on an unmatched day of the market.
+"""Second stage of the fit: the effects of suffix, length and the other facts on an unmatched day of the market.
 
   market.py --names NAMES --sales SALES --registered REGISTERED --scorer COMMAND [--write]
 
-Names of a day are drawn from registered names by how many names each suffix loses: registered names times
-the share that is deleted. Sold names are set against them, weighted by price. The tables of the first stage
-(matched.txt, fitted to names matched by suffix and length) count as one number a name; the second stage
-fits a slope of it, points of suffixes and further tables by class of suffix. `--write` writes model.txt.
+Names of a day are drawn from registered names in proportion to the drops of each suffix: its registered names times
+the share that is deleted. Sold names are compared with them, weighted by price. The tables of the first stage
+(matched.txt, fitted to names matched by suffix and length) give one number per name; the second stage
+fits its slope, points of suffixes and further tables by class of suffix. `--write` writes model.txt.
 """
 import argparse
 import csv
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DAY = 300_000
 # Share of a suffix's names that are deleted in a year.
 DELETED_GENERIC, DELETED_COUNTRY, DELETED_NEW = 0.26, 0.20, 0.62
-# Registered names in all, in millions, and how much of its share a suffix without a figure gets.
+# Registered names of the whole market, in millions, and the fraction of its share that a suffix without a figure gets.
 MARKET, UNLISTED = 387, 0.5
 POLISH = SUFFIXES.index("polish")
 # Part, fact, edges, lowest and highest step from range to range, shrinkage. Polish names keep the tables of
@@ -55,7 +55,7 @@ NATIONAL = ("pl", "com.pl", "net.pl", "org.pl", "info.pl", "biz.pl", "edu.pl")
 SUFFIX_FREE = {"com": 9, "net": 9, "org": 9, "ai": 9, "io": 9, "co": 9, "pl": 9, "me": 9, "tv": 9, "cc": 9, "de": 2.5}
 # Hundredths of a point that Polish suffixes get by judgement: published sales list few .pl names.
 POLISH_RAISED = 2500
-# Share of the day above, and the score there.
+# Shares of the day with at least a score, and the scores.
 ANCHORS = [(0.5, 20), (0.1, 60), (0.01, 90), (0.001, 97), (0.0001, 99), (0.00001, 100)]
 # Points of one logit in the tables of the first stage.
 POINTS = 20
@@ -72,7 +72,7 @@ def class_of(tld):
 
 
 def day_mix(names, registered, sold_labels):
-    """Names in the proportions in which the market loses them, none with a label that was sold."""
+    """Draws names in the proportions in which the market loses them, without labels that were sold."""
     by_suffix = defaultdict(list)
     for line in open_text(names):
         by_suffix[line.strip().split(".", 1)[1]].append(line.strip())
@@ -92,7 +92,7 @@ def day_mix(names, registered, sold_labels):
 
 
 def spreads(names, wanted, closed):
-    """In how many public suffixes NAMES holds each label, the name itself included."""
+    """Returns the number of public suffixes in which NAMES holds each label, including the name's own."""
     labels, counts, held = {name.split(".", 1)[0] for name in wanted}, Counter(), set()
     for line in open_text(names):
         label, tld = line.strip().split(".", 1)
@@ -103,7 +103,7 @@ def spreads(names, wanted, closed):
 
 
 def read_model(path):
-    """Tables as part, fact, classes, edges, points."""
+    """Reads tables as part, fact, classes, edges, points."""
     lines = [line.split() for line in Path(path).read_text().splitlines() if line and line[0] != "#"]
     tables, at = [], 0
     while at < len(lines):
@@ -119,7 +119,7 @@ def read_model(path):
 
 
 class Market:
-    """Sold names, then names of the day, with what the first stage says of each."""
+    """Sold names, then names of the day, with the first stage's number for each."""
 
     def __init__(self, names, sales, registered, scorer, closed):
         prices = defaultdict(float)
@@ -158,7 +158,7 @@ class Market:
         return out
 
     def polish(self, fact, values):
-        """Points of the first stage for the length or the spread of a Polish name."""
+        """Returns the points of the first stage for the length or the spread of a Polish name."""
         edges, points = next(
             table[3:] for table in self.first if table[0] in ("length", "tldSpread") and table[1:3] == (fact, "suffix")
         )
@@ -234,7 +234,7 @@ def top_suffixes(market, scores, count=1000):
 
 
 def calibration(market, scores):
-    """Share of sold names at each level of the score, against the share of the day."""
+    """Returns the share of sold names at each level of the score, compared with the share of the day."""
     print("\n| DQS | share of the day | share of sold names | density |\n| --- | ---: | ---: | ---: |")
     for low in range(0, 100, 10):
         here = (scores >= low) & ((scores < low + 10) | (low == 90))
@@ -259,8 +259,8 @@ def write(path, market, fit, found):
         if part in ("length", "tldSpread"):
             rows[POLISH] = market.polish(fact, np.array([1, *edges])) * slope[POLISH] / 100 / POINTS
     place = lambda fact, edges: np.searchsorted(edges, market.facts[fact][day], side="right")
-    # Each part is worth nothing on average: to all names of the day, were they under a suffix of the class.
-    # What depends on the language of the suffix is averaged over the names of the class.
+    # Each part averages to zero over all names of the day as if they were under a suffix of the class.
+    # Parts that depend on the language of the suffix are averaged over the names of the class.
     for parts, into in ((("length",), "chars"), (("tldSpread",), "spread"), (("dictionary", "language"), "pieces")):
         for one in classes:
             mean = sum(rows[one, place(fact, edges)].mean() for part, fact, edges, rows in new if part in parts)
@@ -312,7 +312,7 @@ def write(path, market, fit, found):
 
 
 def combined(market, table, slope, scale):
-    """A table of the second stage, added to that of the first where it has one of the same fact."""
+    """Adds a table of the second stage to that of the same fact in the first, if any."""
     part, fact, edges, logits = table
     if part in ("length", "tldSpread"):
         return part, fact, "suffix", edges, np.round(logits * scale * 100).astype(int)

@@ -1,4 +1,4 @@
-"""From logits to whole points: the scale of the score, and the files the program is built with."""
+"""Turns logits into whole points: the scale of the score, and the files that are compiled into the program."""
 import numpy as np
 
 import fit
@@ -6,23 +6,23 @@ from evaluation import open_text, write_packed
 
 # Points of one logit, before the scale.
 POINTS = 20
-# On the scale of the score: the median of names that were sold, and the best hundredth of a day.
+# Anchors of the scale: the scores of the median sold name, and of the best hundredth of a day.
 SOLD, BEST = 50, 90
 # Beyond it: shares of the ordinary names of the needle test, and the score they begin at.
 RARER = [(0.005, 93), (0.002, 95), (0.001, 97), (0.0003, 98), (0.0001, 99)]
 IDN = -6
 SUFFIX_WEIGHT_PLAIN, SUFFIX_WEIGHT_POINT = 46, 12
-# Tenths of a point, at most, that one word adds or takes.
+# Maximum tenths of a point that one word adds or subtracts.
 VALUE_MAX = 127
 
 
 def rounded(hundredths):
-    """To the nearest whole point, halves away from nothing, as the scorer does it."""
+    """Rounds to the nearest whole point, halves away from zero, as the scorer does."""
     return np.sign(hundredths) * ((np.abs(hundredths) + 50) // 100)
 
 
 def quantile(sums, share):
-    """The sum that this share of them reaches, as nearly as whole points tell."""
+    """Returns the sum that this share of the values reaches, to the nearest whole point."""
     at = int(np.ceil(np.quantile(sums, 1 - share)))
     return min((at, at + 1), key=lambda total: abs(np.mean(sums >= total) - share))
 
@@ -33,24 +33,24 @@ class Publication:
         self.start, self.steps = 0, []
 
     def plain(self):
-        """Unwanted names without digits and hyphens: what they get is what a name starts from."""
+        """Returns unwanted names without digits and hyphens: their average is the base of a score."""
         return (self.evaluation.wanted == 0) & (self.seen["digits"] == 0) & (self.seen["hyphens"] == 0)
 
     def level(self, parts):
-        """What plain names get, on average, by class of suffix: logits."""
+        """Returns the average logits of plain names, by class of suffix."""
         total, plain = sum(parts.values()), self.plain()
         suffix = self.seen["suffix"]
         return np.array([total[plain & (suffix == at)].mean() for at in range(len(fit.SUFFIXES))])
 
     def sums(self, parts, seen):
-        """Sums of whole points before start and scale."""
+        """Returns the sums of whole points before start and scale."""
         points = [rounded(np.round(logits * POINTS * 100).astype(int)) for logits in parts.values()]
         weight = seen["tld_weight"] - SUFFIX_WEIGHT_PLAIN
         tld = np.sign(weight) * (np.abs(weight) // SUFFIX_WEIGHT_POINT)
         return sum(points) + tld + np.where(seen["idn"] == 1, IDN, 0)
 
     def program_sums(self, model, seen, words=None):
-        """The same as the program makes them: of tables that were centred, each part rounded."""
+        """Returns the same sums as the program computes them: from centred tables, each part rounded."""
         hundredths = {"market": np.round(model.parts(seen, words)["market"] * POINTS * 100).astype(int)}
         for row in self.centred(model):
             part = np.round(self.logits(row, seen) * POINTS * 100).astype(int)
@@ -62,11 +62,11 @@ class Publication:
         return start + points + tld + np.where(seen["idn"] == 1, IDN, 0)
 
     def calibrate(self, parts, model=None, vectors=None):
-        """Chooses start and scale: by the names that were sold and, of the day, those seen by `model`
-        or, while there is none, by the ordinary names of the needle test."""
+        """Chooses start and scale from the names that were sold and from the names of the day seen by `model`,
+        or, without a model, from the ordinary names of the needle test."""
         e = self.evaluation
         sums = self.sums(parts, self.seen) if model is None else self.program_sums(model, self.seen)
-        # Some that were sold have a cap below the median, whatever their sum.
+        # Some sold names have a cap below the median, regardless of their sum.
         free = np.where(self.seen["cap"] < SOLD, sums.min(), sums)
         sold = np.median(free[(e.set == "sold_vs_random") & (e.wanted == 1)])
         self.start = int(np.floor(SOLD - sold))
@@ -82,7 +82,7 @@ class Publication:
         self.step(int(sums.max()) + self.start, 100)
 
     def step(self, total, score):
-        """A further step of the scale, above those before it."""
+        """Adds a step to the scale, above the existing ones."""
         last, before = self.steps[-1]
         self.steps.append((max(total, last + score - before), score))
 
@@ -126,8 +126,8 @@ class Publication:
         return "\n".join(lines) + "\n"
 
     def centred(self, model):
-        """The tables, where a plain name of each suffix gets nothing on average from any part, and no
-        hyphen and no digit are worth nothing: what a length has from there is a part of length."""
+        """Returns tables in which plain names of each suffix average zero in every part, and names without
+        hyphens and digits get zero for these; `length` takes over the difference."""
         rows = [[table.part, table.fact, table.by, table.edges, table.points.reshape(table.classes, -1).copy()] for table in model.tables]
         of_length = np.zeros((len(fit.LENGTHS), 1))
         for part, _, by, _, points in rows:
@@ -144,7 +144,7 @@ class Publication:
                 continue
             centred.add(part)
             logits = sum(self.logits(row, self.seen) for row in rows if row[0] == part)
-            # Words stand in no table: what plain names get for theirs is taken where words are.
+            # Words are not in tables: the average of plain names is subtracted from the words themselves.
             logits = logits + (market if part == "dictionary" else 0)
             for at in range(len(fit.SUFFIXES)):
                 points[at] -= logits[plain & (suffix == at)].mean()

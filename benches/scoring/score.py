@@ -1,4 +1,4 @@
-"""Command of benches/score: fits the model where asked to, and says how well names are ranked."""
+"""Command of benches/score: fits the model on request, and reports how well names are ranked."""
 import argparse
 import csv
 import json
@@ -29,7 +29,7 @@ MUST = {
 
 
 class Scorer:
-    """The scorer as built, asked through the bench that stands for it."""
+    """The built scorer, called through its bench."""
 
     def __init__(self):
         build = ["cargo", "bench", "--bench", "scoring", "--no-run", "--message-format=json", "--quiet"]
@@ -44,7 +44,7 @@ class Scorer:
         return [line.split("\t") for line in asked.stdout.splitlines()]
 
     def observe(self, names):
-        """What the model's tables see of each name, a column each; refused names look ordinary."""
+        """Returns the inputs of the model's tables for each name, one column each; refused names look ordinary."""
         rows = self.ask("observe", names)
         at = next(at for at, row in enumerate(rows) if row[:2] == ["name", "suffix"])
         head = rows.pop(at)
@@ -77,7 +77,7 @@ def print_groups(title, groups, least):
 
 
 def print_worst(evaluation, scores, count=25):
-    """The names that say what the scorer misses."""
+    """Prints names that show errors of the scorer."""
     rows = evaluation.rows("sold_vs_random")
     order = rows[np.argsort(scores[rows], kind="stable")]
     show = lambda row: f"{evaluation.name[row]} {scores[row]:.0f}"
@@ -144,7 +144,7 @@ def brands():
 
 
 def speed(scorer, names, times=4):
-    """Names a second of one core's time, beyond what one name takes: loading what the scorer knows."""
+    """Returns names per second of one core, without the time of a single name, which loads the dictionaries."""
     seconds = []
     for lines in (names[:1], np.tile(names, times)):
         start = os.times()

@@ -1,13 +1,13 @@
-"""Says of each word which languages claim it, and adds words of other languages that names are made of.
+"""Determines which languages claim each word, and adds words of other languages that names consist of.
 
   tongues.py --wordfreq DIR --sources DIR --names FILE --leave-out CSV... [--work FILE]
 
-Rewrites data/scorer/words.tsv.zst after words.py: costs, levels and values that are there stay as they are. --wordfreq
+Rewrites data/scorer/words.tsv.zst after words.py and keeps existing costs, levels and values. --wordfreq
 is the unpacked wheel of PyPI wordfreq 3.1.1; --sources, --names and --leave-out are those of words.py.
 
 A language claims a word that is at most three times rarer in it than in any other (English: nine times, as it is
 the language of most names). Words that books never write in lower case, and that are names of people or places, are
-claimed by those alone. data/scorer/languages.csv overrides both.
+claimed only by those. data/scorer/languages.csv overrides both.
 
 New words are those of wordfreq that occur alone in registered names, in the letters that names have: ł is l, ö is o and
 oe, ß is ss. Needs Python 3.11, numpy, scipy (for words.py) and msgpack.
@@ -47,21 +47,21 @@ WORDFREQ = {"no": "nb"}
 SMALL = {"da", "tr"}
 # A language claims a word if it is at most this many times rarer in it than in another.
 LEAD, ENGLISH_LEAD = 3, 9
-# Least uses in a million words of a word that is added, and in how many labels it stands alone; Polish names are many.
+# Minimum uses of an added word in a million words, and minimum labels that consist of it; Polish names are many.
 ADDED, ADDED_POLISH, ALONE, ALONE_POLISH = 0.3, 0.03, 3, 1
 ADDED_LETTERS = 5
 # A word that this many languages use alike is a brand unless film subtitles have it.
 SHARED = 3
 # Uses in a million from which a given name that English lacks is a word, and languages that claim the name of a town.
 WORD_USES, PLACE_TONGUES = 40, 6
-# A listed name that at least this many languages use alike, and none of them often, is no word of theirs.
+# A listed name that at least this many languages use equally, but rarely, is not a word of theirs.
 NAME_TONGUES, NAME_LEVEL = 4, 5
 # Pieces of all labels, as words.py splits them; a word stands in compounds about as often as alone.
 PIECES, COMPOUNDS = 12_000_000, 2
 
 
 def frequencies(folder):
-    """By language: uses in a million of each spelling."""
+    """Returns by language the uses of each spelling in a million."""
     found = {}
     for language in LANGUAGES:
         file = f"{'small' if language in SMALL else 'large'}_{WORDFREQ.get(language, language)}.msgpack.gz"
@@ -93,7 +93,7 @@ class People:
                     self.upper.update(spelt)
 
     def kind(self, word, levels, claims, uses):
-        """`names` or `places` for a word that is nothing else, otherwise None."""
+        """Returns `names` or `places` for a word that is nothing else, otherwise None."""
         if word in self.countries:
             return PLACES
         if any(word in self.lower[language] for language in {"en", *claims}):
@@ -117,7 +117,7 @@ def claims_of(uses):
 
 
 def alone(names, leave_out):
-    """In how many labels each run of letters stands alone; of names under pl, and of all."""
+    """Counts the labels that consist of each run of letters, for names under pl and for all."""
     seen, polish, every = set(), Counter(), Counter()
     with open_text(names) as file:
         for line in file:
@@ -186,7 +186,7 @@ def main():
         kind = people.kind(word, levels, claims if uses else set(), uses)
         claims = hand.get(word) or ({kind} if kind else claims)
         if len(word) < 3 and word not in hand and len(claims) == 1:
-            # Two letters are too few to tell one language.
+            # Two letters are too few to identify a language.
             claims |= {"en", "es"}
         levels = {one: level(word, one) for one in claims if one in LANGUAGES} | levels
         levels |= {one: LEVEL_LEAST for one in claims if one not in levels}

@@ -1,7 +1,7 @@
-"""Names that a score must not fall for: known brands, their misspellings and imitations, closed suffixes, words
-whose language or cut is easily mistaken; and names near a brand that are harmless.
+"""Names that should not get a high score: known brands, their misspellings and imitations, closed suffixes; words
+whose language or split is easily mistaken; and harmless names similar to a brand.
 
-traps.txt holds a kind and a name a line; lines of kind `fact` also the language and the words that are true.
+traps.txt holds one kind and name per line; lines of kind `fact` also have the correct language and words.
 """
 from collections import defaultdict
 from pathlib import Path
@@ -26,7 +26,7 @@ def read():
 
 
 def osa(one, other):
-    """Edits that part two words: letters added, removed, changed, or swapped with their neighbour."""
+    """Returns the edit distance of two words: letters added, removed, changed, or swapped with their neighbour."""
     rows = [list(range(len(other) + 1))]
     for at, letter in enumerate(one, 1):
         row = [at]
@@ -40,7 +40,7 @@ def osa(one, other):
 
 
 def twins(sold, brands):
-    """Sold names whose label is one letter from a brand's, and no brand itself."""
+    """Returns sold names whose label is one letter from a brand but not a brand itself."""
     cut = lambda word: {word} | {word[:at] + word[at + 1 :] for at in range(len(word))}
     near = defaultdict(set)
     for brand in brands:
@@ -56,7 +56,7 @@ def twins(sold, brands):
 
 
 def report(scorer, sold, brands):
-    """Prints what is caught of each kind, with what is not."""
+    """Prints the share that is caught of each kind, and the names that are not."""
     rows = read()
     asked = lambda names: {row[0]: row for row in scorer.ask("explain", [f"{name}\t1" for name in names])}
     caps = lambda row: set(row[2].split()) if len(row) > 2 else set()
@@ -89,7 +89,7 @@ def report(scorer, sold, brands):
 
 
 def oddest(scorer, names, spreads, count=20, among=200):
-    """Of the best names of a day those whose place the words explain least, with their sentences."""
+    """Prints those of the best names of a day whose words explain their score least, with their explanations."""
     rows = scorer.ask("explain", [f"{name}\t{spread}" for name, spread in zip(names, spreads)])
     ranked = scorer.ask("score", [f"{name}\t{spread}" for name, spread in zip(names, spreads)])
     both = [(row, int(score[1]), int(score[2])) for row, score in zip(rows, ranked) if len(row) > 5 and len(score) > 2]
@@ -102,6 +102,6 @@ def oddest(scorer, names, spreads, count=20, among=200):
 
 
 def scorer_words(row):
-    """How much of a label its words cover; labels with a cap come first."""
+    """Returns the share of a label that its words cover; labels with a cap come first."""
     label, words = row[0].split(".", 1)[0], row[4].split()
     return (not row[2], bool(row[3]), max((len(word) for word in words), default=0) / max(len(label), 1))

@@ -1,29 +1,29 @@
-"""Makes what the scorer knows of words and letters, out of word lists and registered names.
+"""Generates the scorer's data about words and letters from word lists and registered names.
 
   words.py --sources DIR --names FILE --leave-out CSV... --segmenter COMMAND --work DIR [--keep-letters] [--out DIR]
 
 Into data/scorer (or --out):
-  letters-names.bin    what each letter costs after the three before it, in the labels of registered names
-  letters-polish.bin   what each costs after the two before it, in the labels of names under pl
-  letters-english.bin  what each costs after the three before it, in English words
-  sequences.zst        longer sequences of letters that names have often, and what the last letter of each costs
-  words.tsv.zst        the words that labels are made of, what each costs, and in which languages it is how common;
-                       tongues.py, which runs next, adds words and which languages claim each
-and into --work vectors.npz: which words stand in the same labels and under the same TLDs, for benches/score --fit.
-data/scorer/README.md says what the files hold. The values of words, which the fit adds to words.tsv.zst, stay as they are.
+  letters-names.bin    the cost of each letter after the previous three, in the labels of registered names
+  letters-polish.bin   the cost of each letter after the previous two, in the labels of names under pl
+  letters-english.bin  the cost of each letter after the previous three, in English words
+  sequences.zst        longer sequences of letters that are frequent in names, and the cost of the last letter of each
+  words.tsv.zst        the words that labels consist of, their costs, and how common each is in which languages;
+                       tongues.py, which runs next, adds words and the languages that claim each
+and into --work vectors.npz: vectors of words by shared labels and TLDs, for benches/score --fit.
+data/scorer/README.md describes the files. The values of words, which the fit adds to words.tsv.zst, are kept.
 
 --sources holds the unpacked downloads:
   frequencywords/XX_50k.txt       github.com/hermitdave/FrequencyWords, content/2018
   google-books/1grams_LANG.csv    github.com/orgtre/google-books-ngram-frequency, ngrams
   instant-segment-en-unigrams.txt github.com/InstantDomain/instant-segment, its data
-  names/*.txt                     lists of given names and surnames, one a line
+  names/*.txt                     lists of given names and surnames, one per line
   world-cities.csv                github.com/datasets/world-cities, data
---names is a list of registered names, one a line; plain, gzip or zstd. --leave-out are CSV files with names in the first
-column; their labels are counted nowhere, so that nothing measured on these names was learnt from them.
+--names is a list of registered names, one per line; plain, gzip or zstd. --leave-out are CSV files with names in the first
+column; their labels are not counted, so that the names that the scorer is measured with are not part of its training.
 
-COMMAND is the bench `scoring` as built (cargo bench --bench scoring --no-run): it splits labels into words, and holds the
-letters-names.bin that it was built with. So when that file changes, which is said at the end, build COMMAND again, and
-run this again with --keep-letters, which leaves all files of letters alone.
+COMMAND is the built bench `scoring` (cargo bench --bench scoring --no-run): it splits labels into words, and contains the
+letters-names.bin that it was built with. If that file changes, which is reported at the end, build COMMAND again, and
+run this again with --keep-letters, which keeps all files of letters.
 
 The same files and the same COMMAND always give the same letters and words; vectors may differ in the last digit from one
 machine to another. Needs Python 3.11, numpy and scipy; six million names take some minutes and 5 GB.
@@ -55,20 +55,20 @@ BIT = 16
 # `a` to `z`, and 0 for the edge of a run of letters.
 SYMBOLS = 27
 LETTERS_BEFORE = 3
-# There are fewer names under pl, and what is not Polish shows in three letters.
+# Names under pl are fewer, and three letters suffice to recognise what is not Polish.
 POLISH_LETTERS_BEFORE = 2
-# By the number of letters before: how many sightings what is known from fewer letters counts for, at least.
+# Minimum weight, in occurrences, of the estimate from fewer letters, by number of previous letters.
 LETTERS_TRUST = [20, 10, 6, 4]
 
-# Longer sequences: how many symbols, the trust of each number of letters before, how many are kept and how often each is
-# seen at least (a sequence may be a whole label: none that one name alone has is told), and in how many steps of a bit
-# costs are told, up to which step.
+# Longer sequences: their lengths, the minimum weight of the estimate from fewer letters, the number kept, the minimum
+# occurrences of each (a sequence may be a whole label, and one that a single name has must not be published), the
+# steps per bit of costs, and the maximum step.
 SEQUENCE_LENGTHS = range(5, 9)
 SEQUENCE_TRUST = 3
 SEQUENCES_KEPT, SEQUENCE_SEEN_MIN = 2_000_000, 4
 SEQUENCE_STEP, SEQUENCE_COST_MAX = 2, 30
 
-# Tongues in the order of src/scorer/dictionary.rs, and how many of the words of labels they are taken to give at first.
+# Languages in the order of src/scorer/dictionary.rs, and their initial shares of the words in labels.
 LANGUAGES = {
     "en": 0.55,
     "de": 0.07,
@@ -95,50 +95,50 @@ SURNAMES = ["all", "de", "es", "fr", "it", "pl", "pt", "us"]
 WORD_LETTERS_MAX = 24
 PROPER_LETTERS = range(4, 21)
 PLACE_LETTERS = range(4, 15)
-# The two-letter strings that people read as words; all others only break real words apart.
+# The two-letter strings that people read as words; all others would only split real words.
 TWO = set(
     "ad ai am an as at ax be by dj do dr eu ex fm go he hi hr id if in io is it me mr my no "
     "of oh ok on or ox pc pr so tv uk up us vr we".split()
 )
-# Of short words, only as many as this of the most frequent ones, for the same reason.
+# Number of short words, the most frequent ones, for the same reason.
 SHORT_ENGLISH = {3: 9_000, 4: 30_000}
 SHORT_FOREIGN = {3: 2_500, 4: 12_000}
-# How common a word is, in tenths: up to which rank it has which level, and what is left for all others.
+# Levels of how common a word is, in tenths, by its rank; LEVEL_LEAST is for all others.
 LEVELS_ENGLISH = [(2_700, 10), (7_000, 9), (14_000, 8), (29_000, 6), (46_000, 5)]
 LEVELS_FOREIGN = [(500, 9), (2_500, 8), (6_000, 7), (10_000, 6), (20_000, 5)]
 LEVEL_LEAST = 4
 LEVEL_GIVEN_NAME, LEVEL_PROPER = 5, 4
 LEVEL_MODERN = 6
 
-# Shares before anything is counted: of a proper name, and of a modern or two-letter word at least.
+# Shares before anything is counted: of a proper name, and the minimum of a modern or two-letter word.
 PROPER_SHARE, MODERN_SHARE = 3e-8, 1e-5
-# How many counted words these shares weigh, and the most one of them says: what books need most, names do not.
+# Weight of these shares in counted words, and their maximum: names rarely use the most frequent words of books.
 PRIOR_WORDS, PRIOR_SHARE_MAX = 500_000, 1e-4
 ROUNDS = 5
-# After these rounds, counted from 1: words that are used in fewer labels than this go.
+# Minimum labels of a word after these rounds, counted from 1; words with fewer are dropped.
 USES_MIN = {2: 2, 4: 4}
 COST_MAX = 511
 
 VECTOR_USES_MIN, VECTOR_TLDS, VECTOR_SIZE = 6, 400, 64
-# Of a TLD, beside another word of the label.
+# Weight of a TLD, relative to that of another word of the label.
 TLD_WEIGHT = 0.5
-# Frequent neighbours count for less than their frequency, as rare ones happen by chance.
+# Frequent neighbours count less than their frequency, as rare ones occur by chance.
 NEIGHBOUR_POWER = 0.75
 
-# What decomposition leaves: letters with a stroke, ligatures, the dotless i.
+# Letters that Unicode decomposition does not change: letters with a stroke, ligatures, the dotless i.
 PLAIN = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ı": "i", "ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"})
 GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
 
 
 def plain(word):
-    """The ASCII letters of a word without its marks, or None when others are left."""
+    """Returns the ASCII letters of a word without diacritics, or None if others remain."""
     text = unicodedata.normalize("NFD", word.lower().translate(PLAIN))
     text = "".join(letter for letter in text if not unicodedata.combining(letter))
     return text if text.isascii() and text.isalpha() else None
 
 
 def spellings(word, umlauts):
-    """How a word is written in a domain name: without marks, and German style."""
+    """Returns the spellings of a word in a domain name: without diacritics, and in German style."""
     found = [plain(word)]
     if umlauts:
         found.append(plain(unicodedata.normalize("NFC", word.lower()).translate(GERMAN)))
@@ -150,7 +150,7 @@ def lines(path):
 
 
 class Labels:
-    """The labels of a list of names, each once, and under which TLDs each is."""
+    """The distinct labels of a list of names, with the TLDs of each."""
 
     def __init__(self, names, leave_out):
         number, tlds = {}, {}
@@ -167,20 +167,20 @@ class Labels:
         self.under.data[:] = 1
 
     def polish(self):
-        """Those under pl or a suffix of it."""
+        """Returns those under pl or a suffix of it."""
         columns = [at for at, tld in enumerate(self.tlds) if tld.rsplit(".", 1)[-1] == "pl"]
         found = np.asarray(self.under[:, columns].sum(axis=1)).ravel() > 0
         return [self.text[at] for at in np.flatnonzero(found)]
 
     def under_frequent(self, count):
-        """Only the columns of the most frequent TLDs."""
+        """Returns only the columns of the most frequent TLDs."""
         size = np.asarray(self.under.sum(axis=0)).ravel()
         order = sorted(range(len(self.tlds)), key=lambda at: (-size[at], self.tlds[at]))
         return self.under[:, order[:count]]
 
 
 def labels_of(paths):
-    """Labels of the names in the first column of CSV files, which may have a head."""
+    """Returns the labels of the names in the first column of CSV files, which may have a header."""
     found = set()
     for path in paths:
         with open_text(path) as file:
@@ -189,10 +189,10 @@ def labels_of(paths):
 
 
 def letter_costs(texts, weights=None, before=LETTERS_BEFORE):
-    """By the symbols before and the next one: what it costs, as the bytes of letters-*.bin.
+    """Returns the cost of each symbol after the previous ones, as the bytes of letters-*.bin.
 
-    What is known from a number of letters is mixed with what is known from one fewer, which weighs as
-    much as there are different letters to follow (Witten and Bell), but LETTERS_TRUST at least.
+    The estimate from a number of letters is mixed with that from one letter fewer, whose weight is the number
+    of different letters that follow (Witten and Bell), but LETTERS_TRUST or more.
     """
     text = np.frombuffer("".join(f"{text}\n" for text in texts).encode(), np.uint8)
     symbols = np.where((text >= ord("a")) & (text <= ord("z")), text & 31, 0).astype(np.int32)
@@ -217,8 +217,8 @@ def letter_costs(texts, weights=None, before=LETTERS_BEFORE):
 
 
 def sequences(texts):
-    """Of each length from one symbol on: all sequences of symbols that end at a symbol of a label, as numbers in
-    base 27, and how often each is seen. One edge stands before the first letter, and nothing before it."""
+    """Returns, for each length from one symbol on, all sequences of symbols that end at a symbol of a label, as numbers in
+    base 27, with the frequency of each. One edge precedes the first letter."""
     text = np.frombuffer("".join(f"{text}\n" for text in texts).encode(), np.uint8)
     symbols = np.where((text >= ord("a")) & (text <= ord("z")), text & 31, 0).astype(np.int64)
     edge = symbols == 0
@@ -233,11 +233,11 @@ def sequences(texts):
 
 
 def sequence_costs(texts):
-    """Those sequences whose last symbol costs most more or less, over all times they are seen, than it does after one
-    symbol fewer, as the bytes of sequences.zst. Costs are mixed as in letter_costs."""
+    """Returns, as the bytes of sequences.zst, the sequences for which the cost of the last symbol differs most from its cost
+    after one symbol fewer, times the number of occurrences. Costs are mixed as in letter_costs."""
     known, shares, found = None, np.full(SYMBOLS, 1 / SYMBOLS), []
     for before, (number, count) in enumerate(sequences(texts)):
-        # What a sequence shares with others is all but its last symbol.
+        # Sequences are grouped by all but their last symbol.
         start = np.flatnonzero(np.diff(number // SYMBOLS, prepend=-1))
         which = np.repeat(np.arange(len(start)), np.diff(start, append=len(number)))
         seen, kinds = np.add.reduceat(count, start)[which], np.diff(start, append=len(number))[which]
@@ -260,7 +260,7 @@ def sequence_costs(texts):
 
 
 def differences(numbers):
-    """Of rising numbers what each adds to the one before: seven bits a byte, the lowest first, the highest bit for more."""
+    """Encodes the differences of ascending numbers as varints (LEB128)."""
     left = np.diff(numbers, prepend=0)
     length = np.ones(len(left), int)
     for shift in range(7, 63, 7):
@@ -275,14 +275,14 @@ def differences(numbers):
 
 
 def english_letter_costs(shares):
-    """The same of English words; a frequent word counts for more, but far from as often as it is used."""
+    """As above for English words; a frequent word counts more, but much less than in proportion to its uses."""
     weights = [max(1, min(30, (share * 1e6) ** 0.4)) for share in shares.values()]
     return letter_costs(list(shares), weights)
 
 
 def frequencies(sources):
-    """By language: words, and how often each is one of all. Every source of a language weighs the same,
-    but that of English web pages as much as both others."""
+    """Returns by language the words and their shares. Every source of a language has the same weight,
+    except English web pages, which weigh as much as the other two together."""
     counts = {language: defaultdict(float) for language in LANGUAGES}
 
     def add(language, rows, umlauts):
@@ -307,7 +307,7 @@ def frequencies(sources):
 
 
 def proper_names(sources):
-    """Given names, all names of people, and places, as far as they have a usual length."""
+    """Returns given names, all names of people, and places, if they have a usual length."""
 
     def people(kind, lists):
         found = chain.from_iterable(lines(sources / f"names/{kind}-{name}.txt") for name in lists)
@@ -321,13 +321,13 @@ def proper_names(sources):
 
 
 class Vocabulary:
-    """All words that labels may be made of."""
+    """All words that labels may consist of."""
 
     def __init__(self, shares, sources, modern):
         self.always = modern | TWO
         # By word, by tongue: tenths.
         self.levels = defaultdict(dict)
-        # How often a word is expected, before anything is counted.
+        # The expected share of a word before anything is counted.
         self.prior = defaultdict(float)
         for language, words in shares.items():
             self.add_language(language, words)
@@ -357,7 +357,7 @@ class Vocabulary:
             self.levels[word][PLACES] = LEVEL_PROPER
 
     def levels_text(self, word):
-        """Pairs of a letter for the tongue and a hexadecimal digit."""
+        """Returns pairs of a letter for the language and a hexadecimal digit."""
         levels = self.levels[word]
         return "".join(f"{chr(ord('a') + at)}{levels[tongue]:x}" for at, tongue in enumerate(TONGUES) if tongue in levels)
 
@@ -367,8 +367,8 @@ def cost(share):
 
 
 class Splitter:
-    """Splits all labels into words, with the scorer's own search, and leaves the pieces in a file: a line
-    a label, a space between pieces, `?` after letters that are no word."""
+    """Splits all labels into words, with the scorer's own search, and writes the parts to a file: one line
+    per label, with spaces between parts and `?` after letters that are not a word."""
 
     def __init__(self, command, labels, work):
         self.command, self.labels = shlex.split(command), len(labels)
@@ -376,7 +376,7 @@ class Splitter:
         self.input.write_text("".join(f"{label}\n" for label in labels))
 
     def split(self, shares):
-        """Splits them at these shares of words, and counts the pieces."""
+        """Splits them with these shares of words, and counts the parts."""
         self.words.write_text("".join(f"{word}\t{cost(shares[word])}\n" for word in sorted(shares)))
         with open(self.input) as labels, open(self.pieces, "w") as pieces:
             subprocess.run([*self.command, "segment", self.words], stdin=labels, stdout=pieces, check=True)
@@ -391,8 +391,8 @@ class Splitter:
 
 
 def estimate(vocabulary, splitter):
-    """Shares of words among the pieces of labels, and how often each is used, by EM: splits all labels,
-    counts, and does so again with what was counted. Words that are hardly used go."""
+    """Returns the shares of words among the parts of labels, and the uses of each, by EM: splits all labels,
+    counts, and repeats with the new counts. Words that are hardly used are dropped."""
     prior = vocabulary.prior
     shares = dict(prior)
     for turn in range(1, ROUNDS + 1):
@@ -410,7 +410,7 @@ def estimate(vocabulary, splitter):
 
 
 def write_words(path, shares, vocabulary):
-    """Words with costs and levels; a word that has values already keeps them."""
+    """Returns words with costs and levels; a word that already has values keeps them."""
     rows = [line.rstrip("\n").split("\t") for line in open_text(path)] if path.exists() else []
     values = {row[0]: row[3:] for row in rows}
     rows = [[word, str(cost(shares[word])), vocabulary.levels_text(word), *values.get(word, [])] for word in sorted(shares)]
@@ -418,10 +418,10 @@ def write_words(path, shares, vocabulary):
 
 
 def word_vectors(words, pieces, under):
-    """Of each word a direction, the closer the more often they share a label, or their labels a TLD.
+    """Returns a vector for each word; words are close if they often share labels, or their labels share TLDs.
 
-    The vectors are those of the largest singular values of how much more often than by chance a word
-    has each other word or TLD beside it (positive pointwise mutual information).
+    The vectors belong to the largest singular values of the positive pointwise mutual information of words with
+    neighbouring words and TLDs.
     """
     number = {word: at for at, word in enumerate(words)}
     found, ends = array("i"), array("q", [0])
@@ -431,7 +431,7 @@ def word_vectors(words, pieces, under):
             ends.append(len(found))
     holds = csr_matrix((np.ones(len(found)), found, ends), (len(ends) - 1, len(words)))
     together = (holds.T @ holds).tocsr()
-    # No piece is beside itself.
+    # A part is not its own neighbour.
     together.setdiag(together.diagonal() - np.asarray(holds.sum(axis=0)).ravel())
     beside = hstack([together, TLD_WEIGHT * (holds.T @ under)]).tocoo()
     beside.eliminate_zeros()
@@ -447,8 +447,8 @@ def word_vectors(words, pieces, under):
 
 
 def largest_singular(matrix, size, spare=10, turns=6):
-    """Left singular vectors and values, the largest ones, nearly: within a random subspace that is turned
-    towards them (Halko, Martinsson and Tropp 2011)."""
+    """Approximates the largest left singular vectors and values by randomized subspace iteration
+    (Halko, Martinsson and Tropp 2011)."""
     space = np.random.default_rng(1).standard_normal((matrix.shape[1], size + spare))
     for _ in range(turns):
         space = np.linalg.qr(matrix @ space)[0]
@@ -484,7 +484,7 @@ def main():
     stale = False
     if not args.keep_letters:
         letters = letter_costs(labels.text)
-        # The segmenter was built with the file of this folder, whatever --out is.
+        # The segmenter was built with the file of this folder, regardless of --out.
         built_with = SCORER / "letters-names.bin"
         stale = not built_with.exists() or built_with.read_bytes() != letters
         (args.out / "letters-names.bin").write_bytes(letters)

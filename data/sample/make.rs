@@ -1,7 +1,7 @@
-//! Makes the sample: `cargo run --example make-sample -- LIST | gzip -9n > data/sample/sample.csv.gz`.
+//! Generates the sample: `cargo run --example make-sample -- LIST | gzip -9n > data/sample/sample.csv.gz`.
 //!
-//! LIST is a list of real names, one a line; README.md beside this file says which one. The same
-//! list gives the same sample.
+//! LIST is a list of real names, one per line; README.md beside this file names it. The same list
+//! gives the same sample.
 
 #[path = "../../benches/common/mod.rs"]
 mod common;
@@ -20,20 +20,19 @@ use dropdex::vocab::name::DomainName;
 
 /// Names in the sample.
 const COUNT: usize = 50_000;
-/// Of three names, one is moved to .com: the list holds none.
+/// One name in this many is moved to .com, since the list holds none.
 const MOVED_ONE_OF: u64 = 3;
 /// The last drop date of the sample.
 const TODAY: &str = "2026-11-20";
 /// Seed of the dates.
 const DROPS_SEED: u64 = 20_261_120;
-/// Seed of the names. Another than that of the dates: the same one would choose
-/// the names by what happens to them.
+/// Seed of the names. It differs from that of the dates, so that names and dates are independent.
 const NAMES_SEED: u64 = 20_261_121;
 
-/// Makes the sample from a list of real names; writes CSV to standard output.
+/// Generates the sample from a list of real names; writes CSV to standard output.
 #[derive(Parser)]
 struct Arguments {
-    /// Real names, one a line; plain, gzip or zstd.
+    /// Real names, one per line; plain, gzip or zstd.
     list: PathBuf,
 }
 
@@ -48,7 +47,7 @@ fn main() -> anyhow::Result<()> {
     out.flush().context("writing the sample")
 }
 
-/// [`COUNT`] names taken evenly from the list, some of them moved to .com.
+/// Returns [`COUNT`] names taken evenly from the list, some of them moved to .com.
 fn choose(list: &RealNames) -> BTreeSet<DomainName> {
     let mut shuffled: Vec<(u64, &DomainName)> =
         list.names().iter().map(|name| (Rng::of(NAMES_SEED, name.as_str()).next(), name)).collect();

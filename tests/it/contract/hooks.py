@@ -1,4 +1,4 @@
-"""What Schemathesis is told beside the document: how texts look that no schema can describe."""
+"""Additions to the document for Schemathesis: formats of texts that no schema can describe."""
 
 import datetime
 import itertools
@@ -11,7 +11,7 @@ SUFFIXES = st.sampled_from(["com", "de", "org", "co.uk", "COM"])
 NAMES = st.builds("{}.{}".format, LABELS, SUFFIXES) | st.sampled_from(
     ["solar.com", "kept.org", "münchen.de", "xn--mnchen-3ya.de", "SOLAR.DE."]
 )
-# No control characters, and something that is left of it once it is trimmed and mapped.
+# Without control characters, and not empty once it is trimmed and mapped.
 PARTS = st.builds(
     "{}{}".format,
     st.text(st.characters(exclude_categories=["Cc", "Cs", "Cn", "Co", "Z", "M", "Cf"]), max_size=20),
@@ -21,7 +21,7 @@ PARTS = st.builds(
 # Days that dropdex knows.
 DAYS = st.dates(datetime.date(1985, 1, 2), datetime.date(2164, 1, 1)).map(datetime.date.isoformat)
 TURNS = itertools.count(1)
-# Members that may be null, by name, once they were looked for: a run has one document.
+# Members that may be null, by name; cached, since a run has one document.
 NULLABLE = set()
 
 schemathesis.openapi.format("date", DAYS)
@@ -44,15 +44,15 @@ schemathesis.openapi.format("label", st.from_regex(r"\A[a-z][a-z0-9]{2,20}\Z"))
 schemathesis.openapi.format("tld", SUFFIXES | LABELS)
 schemathesis.openapi.format("tlds", st.lists(SUFFIXES | LABELS, min_size=1, max_size=5).map(",".join))
 schemathesis.openapi.format("time-zone", st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"]))
-# Greater numbers are of events that are not there yet.
+# Greater numbers belong to future events.
 schemathesis.openapi.format("sequence", st.just("0"))
 schemathesis.openapi.format("delivery", st.from_regex(r"\Amsg_[A-Za-z0-9]{1,40}\Z"))
 
 
 @schemathesis.hook
 def map_headers(context, headers):
-    """A key is used once: with one that was used before, a POST is answered as it was then, and what it
-    made may be gone since."""
+    """Each key is used once: with a used key, a POST returns its first response again, although the object
+    may have been removed since."""
     key = (headers or {}).get("Idempotency-Key")
     if isinstance(key, str) and 1 <= len(key) <= 200:
         headers["Idempotency-Key"] = f"turn-{next(TURNS)}"
@@ -61,7 +61,7 @@ def map_headers(context, headers):
 
 @schemathesis.hook
 def map_query(context, query):
-    """No request waits for an event that does not come."""
+    """Requests do not wait for events that never come."""
     wait = (query or {}).get("wait")
     if isinstance(wait, int) and 1 < wait <= 30:
         query["wait"] = 1
@@ -99,8 +99,8 @@ def nulls(body):
 
 @schemathesis.hook
 def filter_case(context, case):
-    """What is wrong within a member is gone when that becomes null, and the body is a good one: such a
-    case is not tried as a bad one."""
+    """If an invalid member becomes null, the body may be valid: such a case is not sent as an
+    invalid one."""
     if case.meta is None or case.meta.generation.mode != schemathesis.GenerationMode.NEGATIVE:
         return True
     if not NULLABLE:

@@ -1,5 +1,5 @@
-"""What Apprise posts to chat services: standard input has an address, a title and a text for each, standard
-output method, URL, headers and body, both as a JSON object by service."""
+"""Prints what Apprise posts to chat services. Standard input has an address, a title and a text for each;
+standard output gets method, URL, headers and body. Both are JSON objects by service."""
 
 import json
 import logging

@@ -1,7 +1,7 @@
-"""A real SMTP server (aiosmtpd) on loopback that writes each mail it takes as a line of JSON.
+"""A real SMTP server (aiosmtpd) on loopback that prints each accepted mail as a line of JSON.
 
-Arguments: none, starttls or tls; then, but for none: certificate, key, user name, password. The first
-line says its port. Mailboxes called nobody... do not exist; those called later... take the second try.
+Arguments: none, starttls or tls; then, except for none: certificate, key, user name, password. The first
+line is its port. Mailboxes called nobody... do not exist; those called later... accept the second attempt.
 """
 
 import asyncio

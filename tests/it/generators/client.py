@@ -1,4 +1,4 @@
-"""Asks a server by the client that openapi-generator made, and prints what it decoded of each status."""
+"""Queries a server with the client that openapi-generator generated, and prints what it decoded from each status."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 """An agent without a model: finds the best .com that is released tomorrow, has its score explained, and
-puts it on the watchlist. Prints what it saw as JSON.
+adds it to the watchlist. Prints the results as JSON.
 
 Usage: agent.py MODE, where MODE is `auto`, `legacy` or a version of the protocol."""
 

@@ -1,8 +1,8 @@
-"""Holds answers to the OpenAPI document: `check.py DOCUMENT ANSWERS`.
+"""Checks responses against the OpenAPI document: `check.py DOCUMENT ANSWERS`.
 
-ANSWERS has a line of JSON an answer: method, path (as the document has it), status, contentType and
-body. The document must be sound, and an answer must be one that it tells of, with no member that it
-does not. Prints a line for each fault; ends with 1 when there is one.
+ANSWERS has one line of JSON per response: method, path (as in the document), status, contentType and
+body. The document must be valid, and each response must be one that it describes, without further
+members. Prints a line for each fault; exits with 1 if there is one.
 """
 
 import json
@@ -13,7 +13,7 @@ from openapi_spec_validator import validate
 
 
 def close(schema):
-    """Refuses members that a schema does not tell of, here and below."""
+    """Refuses members that a schema does not describe, at every level."""
     if isinstance(schema, dict):
         if "properties" in schema:
             schema["additionalProperties"] = False

@@ -1,7 +1,7 @@
-"""Takes `/metrics` apart with the parser of Prometheus' own client: `parse.py FILE`.
+"""Parses `/metrics` with the parser of Prometheus' own client: `parse.py FILE`.
 
-Prints JSON: `families` (name to type) and `samples` (`name{label="value"}` to value). What it refuses, a
-family without help or type, and a name that is told twice end it with 1.
+Prints JSON: `families` (name to type) and `samples` (`name{label="value"}` to value). Exits with 1 for text
+that the parser refuses, for a family without help or type, and for a repeated name.
 """
 
 import json
