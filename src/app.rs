@@ -440,7 +440,7 @@ fn sample(config: &Config, app: &App, tls: Option<&Tls>) -> Sample {
     })
 }
 
-/// The sockets from socket activation, or else a listener on the configured address.
+/// The sockets from socket activation or, without them, a listener on the configured address.
 async fn listeners(config: &Config) -> anyhow::Result<Vec<TcpListener>> {
     let mut listeners = Vec::new();
     for socket in supervisor::sockets()? {

@@ -171,7 +171,7 @@ pub struct Given {
     pub today: Option<Day>,
     pub listen: Option<ListenAddress>,
     pub log_json: bool,
-    /// In seconds.
+    /// Drain delay in seconds.
     pub drain_delay: Option<f64>,
     pub secrets: GivenSecrets,
 }

@@ -46,7 +46,7 @@ pub enum ReadError {
 /// The log for readers; clones share it.
 #[derive(Clone, Debug)]
 pub struct ChangeLog {
-    /// Oldest first, without gaps; never empty once there is a mark.
+    /// Oldest first, without gaps; never empty once a mark exists.
     segments: Arc<ArcSwap<Vec<Arc<Segment>>>>,
     newest: watch::Receiver<u64>,
     is_failing: Arc<AtomicBool>,
@@ -137,7 +137,7 @@ impl Files {
     /// Opens the files in a folder.
     ///
     /// # Errors
-    /// As [`Appender::open`].
+    /// The errors of [`Appender::open`].
     pub fn open(folder: &Path) -> Result<Files, SegmentError> {
         Appender::read(folder).map(|segments| Files(Arc::new(segments)))
     }
@@ -262,7 +262,7 @@ impl Appender {
     /// [`Appender::show`].
     ///
     /// # Errors
-    /// As [`Appender::open`].
+    /// The errors of [`Appender::open`].
     pub fn reopen(&self) -> Result<Files, SegmentError> {
         self.written.store(Arc::new(Appender::read(&self.folder)?));
         Ok(self.written())

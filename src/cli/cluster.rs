@@ -40,7 +40,7 @@ pub struct ClusterArgs {
 
 #[derive(Subcommand, Debug)]
 enum ClusterCommand {
-    /// Make the stream of the shared log, and check servers and stream
+    /// Create the stream of the shared log, and check servers and stream
     Init,
     /// Show the position and health of all nodes that respond; exit code 1 if writes are refused or a node lacks data
     Status,
@@ -50,15 +50,15 @@ enum ClusterCommand {
         #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
         nodes: Option<u16>,
     },
-    /// Put a backup of the users' data into the file store, for nodes that join
+    /// Upload a backup of the users' data to the file store, for nodes that join
     Backup,
-    /// Begin with the newest backup of the cluster; the server must be stopped
+    /// Start from the newest backup of the cluster; the server must be stopped
     Join {
         /// Replace the journal of the data folder, which becomes `journal.before-join-1`
         #[arg(long)]
         replace: bool,
     },
-    /// Begin the shared log again with a backup; all servers must be stopped
+    /// Restart the shared log from a backup; all servers must be stopped
     ///
     /// Puts the backup into the file store and creates the stream again. Next, run
     /// `dropdex cluster join --replace` on every node, and start all servers.
@@ -69,9 +69,10 @@ enum ClusterCommand {
         #[arg(long)]
         i_accept_loss: bool,
     },
-    /// Make this data folder that of a single node again; the server must be stopped
+    /// Turn this data folder back into that of a single node; the server must be stopped
     ///
-    /// Reads first what the node lacks of the shared log, if the settings have `[cluster]`.
+    /// If the settings have `[cluster]`, first reads the part of the shared log that the node
+    /// lacks.
     Leave {
         /// Leave without the NATS servers; records that this node has not read are lost
         #[arg(long)]

@@ -42,7 +42,7 @@ pub struct IngestArgs {
     #[arg(long, value_name = "DATE")]
     drop_date: Option<Day>,
     /// When the lists were observed: RFC 3339, or YYYY-MM-DD for midnight UTC [default: the list's
-    /// own time stamp, else now]
+    /// own time stamp or, without one, now]
     #[arg(long, value_name = "TS", value_parser = parse_timestamp)]
     observed_at: Option<DateTime<Utc>>,
     /// Add to the corpus only; `dropdex rebuild` builds the index later

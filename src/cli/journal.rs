@@ -52,9 +52,10 @@ enum JournalCommand {
         #[arg(long, value_name = "SEQ", default_value_t = u64::MAX)]
         to: u64,
     },
-    /// Write a backup of the users' data alone to one new file; works beside a running server
+    /// Write a backup of only the users' data to a new file; works beside a running server
     ///
-    /// Lists, sources, zone days, the change log and settings are not in it: see `dropdex backup`.
+    /// It does not contain lists, sources, zone files, the change log and settings; see `dropdex
+    /// backup`.
     Backup {
         /// The backup file, which must not exist yet
         file: PathBuf,

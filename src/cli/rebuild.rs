@@ -14,7 +14,8 @@ use crate::intake::request::{Rebuild, Task};
 /// two seconds. Prints one line of JSON.
 #[derive(Args, Debug)]
 pub struct RebuildArgs {
-    /// Merge all batches into one first. No data is lost, but a merged list cannot be removed alone
+    /// Merge all batches into one first. No data is lost, but a merged list can no longer be
+    /// removed on its own
     #[arg(long)]
     compact: bool,
     #[command(flatten)]

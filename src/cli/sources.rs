@@ -43,7 +43,7 @@ enum SourcesCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Enable sources; shows their terms, and asks where they restrict the use
+    /// Enable sources; shows their terms, and asks for consent if they restrict the use
     Enable {
         /// Names of sources
         #[arg(value_name = "NAME")]
@@ -51,7 +51,7 @@ enum SourcesCommand {
         /// All public lists and tables, which need no account
         #[arg(long)]
         all_free: bool,
-        /// Accept the terms without being asked
+        /// Accept the terms without a prompt
         #[arg(long)]
         yes: bool,
     },
@@ -76,7 +76,7 @@ enum SourcesCommand {
     },
     /// Try sources without keeping anything: is the list there, in the right format, with how many rows
     Check {
-        /// Names of sources [default: all enabled ones, else all that need no account]
+        /// Names of sources [default: all enabled ones or, if none, all that need no account]
         #[arg(value_name = "NAME")]
         names: Vec<String>,
         /// Print a JSON array

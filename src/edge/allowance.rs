@@ -1,5 +1,5 @@
 //! Authentication, plan check and daily allowance, in this order. A request that passes the first two
-//! counts, whatever its response.
+//! counts, regardless of its response.
 
 use axum::extract::Request;
 use axum::http::header::{AUTHORIZATION, COOKIE};

@@ -1,13 +1,14 @@
-//! Codes of errors, in one table: statuses, `data/docs/api.md` and the OpenAPI document follow from it.
+//! All error codes in one table, from which statuses, `data/docs/api.md` and the OpenAPI document are
+//! derived.
 
 use crate::query::error::ParameterCode;
 
 /// Whether the same request may succeed later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// Not without another request, or another state of what it is about.
+    /// No: the request, or the state of its resource, must change first.
     No,
-    /// After the time in `Retry-After`.
+    /// Yes, after the time in `Retry-After`.
     Later,
 }
 
@@ -33,7 +34,7 @@ macro_rules! codes {
                 match self { $(Code::$code => Retry::$retry),* }
             }
 
-            /// When it occurs, for the documentation.
+            /// Condition under which it occurs, for the documentation.
             pub const fn when(self) -> &'static str {
                 match self { $(Code::$code => $when),* }
             }
@@ -94,7 +95,7 @@ codes! {
 }
 
 impl Code {
-    /// The code of an error about a parameter.
+    /// Returns the code of an error about a parameter.
     pub fn of_parameter(code: ParameterCode) -> Code {
         let found = Code::ALL.iter().find(|known| known.as_str() == code.as_str());
         *found.expect("the table has the codes of parameters")

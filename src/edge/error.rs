@@ -105,12 +105,12 @@ impl Refusal {
         self.header(RETRY_AFTER, seconds)
     }
 
-    /// RFC 6750 §3.1: only a request that carried a token gets a reason.
+    /// Only a request that carried a token gets an error code (RFC 6750 §3.1).
     fn challenge(self, challenge: &str) -> Refusal {
         self.header(WWW_AUTHENTICATE, HeaderValue::from_str(challenge).expect("plain words"))
     }
 
-    /// Closes the connection, because the rest of the request body is never read.
+    /// Closes the connection, because the rest of the request body stays unread.
     fn closing(self) -> Refusal {
         self.header(CONNECTION, HeaderValue::from_static("close"))
     }
@@ -175,7 +175,7 @@ impl<E: Into<ApiError>> From<E> for Refusal {
                 refusal
             }
             ApiError::Write(err) => of_write(&err, of),
-            // Without `Retry-After`, because a retry would take as long.
+            // No `Retry-After`, because a retry would take just as long.
             ApiError::QueryTimeout => of(Code::QueryTimeout),
             ApiError::NoTurn { no_turn, .. } => {
                 of(Code::TooManyQueries).retry_after(wait_s(&no_turn))
@@ -220,7 +220,7 @@ fn of_write(err: &WriteError, of: impl FnOnce(Code) -> Refusal) -> Refusal {
         WriteError::Overloaded => of(Code::Overloaded).retry_after(2),
         WriteError::Journal(ref err) => {
             tracing::warn!(error = %err, "write refused");
-            // A full queue drains at once; most others wait for an operator.
+            // A full queue drains within a second; other causes take longer or need an operator.
             let (code, retry_after_s) = match err {
                 AppendError::Busy => (Code::Busy, 1),
                 AppendError::DiskFull => (Code::DiskFull, 10),
@@ -231,7 +231,7 @@ fn of_write(err: &WriteError, of: impl FnOnce(Code) -> Refusal) -> Refusal {
             };
             of(code).retry_after(retry_after_s)
         }
-        // These have variants of their own in [`ApiError`].
+        // Unexpected here: [`ApiError`] has its own variants for these.
         WriteError::NotFound
         | WriteError::Invalid { .. }
         | WriteError::Random(_)

@@ -40,7 +40,8 @@ impl Origin {
     }
 }
 
-/// Base URL of this server without a trailing slash: the public one, or else the one that this client uses.
+/// Base URL of this server without a trailing slash: the public one or, without one, the one that this
+/// client uses.
 pub struct Home(pub String);
 
 impl Home {

@@ -42,7 +42,7 @@ pub struct Operation {
     pub represents: bool,
     /// Whether its responses name the index generation they were computed from.
     pub of_index: bool,
-    /// `operationId`, from which client generators make method names.
+    /// `operationId`, from which client generators derive method names.
     pub id: &'static str,
     pub group: Group,
     /// A few words, without a full stop.

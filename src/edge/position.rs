@@ -74,8 +74,8 @@ impl Positions {
         Ok(Moment(self.live.epoch()))
     }
 
-    /// Adds the log position to a response. It is at least that of the state the response was made
-    /// from.
+    /// Adds the log position to a response. It is at least that of the state that the response was
+    /// built from.
     pub fn tell(&self, request: &HeaderMap, response: &mut HeaderMap) {
         let position = LogPosition(self.store.log_position()).to_string();
         if !request.contains_key(AUTHORIZATION) {

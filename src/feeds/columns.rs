@@ -8,8 +8,8 @@ use super::lines::split;
 use super::rejects::one_line;
 use crate::vocab::header;
 
-/// Meaning of a column or key. If several columns have the same role, the one with the lowest rank is used, whatever
-/// its position. Ranks are positions in the tables below, where more specific names come first.
+/// Meaning of a column or key. If several columns have the same role, the one with the lowest rank is used,
+/// regardless of its position. Ranks are positions in the tables below, where more specific names come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// The domain name.

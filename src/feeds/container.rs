@@ -20,7 +20,7 @@ use super::error::FeedProblem;
 
 /// Number of leading bytes by which the format of a text is recognised.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
-/// Unpacked bytes allowed whatever the ratio, for headers and small repetitive lists.
+/// Unpacked bytes allowed at any ratio, for headers and small repetitive lists.
 const FREE_BYTES: u64 = 64 << 20;
 /// Maximum unpacked bytes per packed byte beyond [`FREE_BYTES`]. Real lists pack 3 to 15 to 1.
 const RATIO_MAX: u64 = 100;

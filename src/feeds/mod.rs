@@ -65,7 +65,7 @@ pub struct Observation {
     pub sighting: Sighting,
     /// The day the name was first seen registered, if the list gives it.
     pub first_seen: Option<Day>,
-    /// Time of the observation: the row's own, or else the list's.
+    /// Time of the observation: that of the row or, without one, that of the list.
     pub observed_at: DateTime<Utc>,
 }
 
@@ -126,7 +126,7 @@ impl Feed {
     /// Opens a list: unpacks its head, recognises or checks its format, and reads its header.
     ///
     /// # Errors
-    /// The file is not a readable list of observations; the error says what to do.
+    /// The file is not a readable list of observations; the error states the remedy.
     pub fn open(path: &Path, options: &ReadOptions) -> Result<Feed, FeedError> {
         Feed::start(path, options).map_err(|problem| FeedError::new(path, problem))
     }
@@ -262,8 +262,8 @@ impl<T> Feed<T> {
         &self.reason
     }
 
-    /// Time of the list: as requested, else its own time stamp, else the day in its file name at
-    /// 00:00 UTC, else the current time.
+    /// Time of the list: the first available of the requested time, its own time stamp, the day in
+    /// its file name at 00:00 UTC, and the current time.
     pub fn observed_at(&self) -> DateTime<Utc> {
         self.observed_at
     }

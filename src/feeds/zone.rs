@@ -54,7 +54,7 @@ impl RowParser for Delegations {
     }
 }
 
-/// Day of a zone file: `given`, or else the date in its file name.
+/// Day of a zone file: `given` or, without it, the date in its file name.
 ///
 /// # Errors
 /// [`FeedProblem::NoZoneDay`] if both are missing.

@@ -76,7 +76,7 @@ fn feed_of(
         (Some(id), None) => SearchId::new(id).map(FeedOf::Search),
         (None, Some(id)) => RuleId::new(id).map(FeedOf::Rule),
         (Some(_), Some(_)) => {
-            let what = "must be absent when there is a search: a feed has the names of one of them";
+            let what = "must be absent if a search is given: a feed has the names of one of them";
             return Err(ApiError::parameter(rule_member, what));
         }
     };

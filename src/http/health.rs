@@ -142,13 +142,13 @@ impl Readiness {
     }
 }
 
-/// `GET /api/ready`: 200 when this instance can serve reads and writes, else 503.
+/// `GET /api/ready`: 200 if this instance can serve reads and writes, otherwise 503.
 pub async fn ready(State(app): State<App>) -> impl IntoResponse {
     let Readiness { writes, checks, .. } = Readiness::of(&app);
     respond(&app, writes, checks)
 }
 
-/// `GET /api/ready/reads`: 200 when this instance can serve reads, else 503.
+/// `GET /api/ready/reads`: 200 if this instance can serve reads, otherwise 503.
 pub async fn ready_reads(State(app): State<App>) -> impl IntoResponse {
     let Readiness { reads, checks, .. } = Readiness::of(&app);
     respond(&app, reads, checks)

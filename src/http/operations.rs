@@ -884,7 +884,7 @@ async fn openapi_json(State(app): State<App>, headers: HeaderMap) -> Response {
 }
 
 /// The routes of the API, without a fallback for unknown paths. Guards wrap handlers, not routes, so
-/// that a wrong method is 405 with or without a key.
+/// that a wrong method gets 405 with or without a key.
 pub fn router(app: App) -> Router {
     OPERATIONS
         .iter()

@@ -89,7 +89,7 @@ impl Outcome {
         Outcome { failure: Some(failure), ..Outcome::default() }
     }
 
-    /// Returns the error to report: the failure, or else the reason why a list was refused.
+    /// Returns the error to report: the failure or, without one, the reason why a list was refused.
     pub fn error(&self) -> Option<&str> {
         let refused = self.lists.iter().find_map(|list| match &list.outcome {
             ListOutcome::Refused { reason } => Some(reason.as_str()),

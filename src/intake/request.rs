@@ -43,8 +43,8 @@ pub struct Site {
     pub tables: Vec<TableFile>,
 }
 
-/// Maximum memory of a worker process, in MiB. A list that needs more than any rebuild is damaged, or made to
-/// exhaust the machine.
+/// Maximum memory of a worker process, in MiB. A list that needs more than any rebuild is damaged or
+/// malicious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WorkerMemory {
@@ -100,8 +100,8 @@ pub struct Ingest {
     pub lists: Lists,
     /// The drop date of lists that carry none.
     pub drop_date: Option<Day>,
-    /// When the lists were observed; `None` uses the list's own time stamp, or else the current
-    /// time.
+    /// When the lists were observed; `None` uses the list's own time stamp or, without one, the
+    /// current time.
     pub observed_at: Option<DateTime<Utc>>,
     /// Where the lists were fetched from.
     pub origin: Option<Origin>,

@@ -28,7 +28,7 @@ const ENDING: &str = ".dat";
 pub struct TableFile {
     pub table: Table,
     pub path: PathBuf,
-    /// SHA-256 of the file, in hex, as read by the process that made the request.
+    /// SHA-256 of the file, in hex, as read by the process that sent the request.
     pub sha256: String,
     /// Whether the file is named in the settings.
     pub is_fixed: bool,
@@ -48,7 +48,7 @@ impl TableFile {
         Ok(TableFile { table, path, sha256, is_fixed: true })
     }
 
-    /// Uses the same table as the process that made a request.
+    /// Uses the same table as the process that sent a request.
     ///
     /// # Errors
     /// The file cannot be read, or has changed since.

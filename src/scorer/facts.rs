@@ -74,7 +74,7 @@ pub struct ReadPoints {
     pub pronounceability: i16,
 }
 
-/// Set of caps, which limit a score whatever its points.
+/// Set of caps, which limit a score regardless of its points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caps(u16);
 

@@ -1,8 +1,8 @@
 //! CORS for the JSON API. No site is allowed unless the operator names it, and credentials are never
 //! allowed: a page sends its API key in a header that it sets itself.
 //!
-//! `tower-http`'s CORS layer answers every OPTIONS request with 200. This module responds only to
-//! preflights of allowed sites; all others reach the router, which rejects them.
+//! `tower-http`'s CORS layer responds to every OPTIONS request with 200. This module responds only
+//! to preflights of allowed sites; all others reach the router, which rejects them.
 
 use axum::body::Body;
 use axum::http::header::{

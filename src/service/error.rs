@@ -12,7 +12,7 @@ use crate::vocab::scope::Scope;
 use crate::vocab::time::UnixMs;
 use crate::vocab::turns::NoTurn;
 
-/// Reasons to refuse a request. The text of one is the message that its client sees.
+/// Reasons to refuse a request. The text of each is the message sent to the client.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// No key and no valid session.
@@ -64,13 +64,13 @@ pub enum ApiError {
     /// The day's allowance is used up.
     #[error("rate limit exceeded")]
     RateLimited { plan: Plan, allowance: Allowance, retry_after_s: i64 },
-    /// A write that was refused. `From` maps those that have a variant of their own here.
+    /// A refused write. `From` maps errors with their own variant to that variant.
     #[error("{}", of_write(.0))]
     Write(WriteError),
-    /// The query exceeded its time budget, as it would again.
+    /// The query exceeded its time budget, and would do so again.
     #[error("the query exceeded its time budget; narrow the filters")]
     QueryTimeout,
-    /// Too much work of the account, or of all visitors, is in progress.
+    /// Too much work of the account, or of all visitors, is already in progress.
     #[error("{}", of_turn(no_turn, *is_visitor))]
     NoTurn { no_turn: NoTurn, is_visitor: bool },
     /// The client closed the connection before the response was ready.
@@ -97,21 +97,21 @@ pub enum ApiError {
     SlowBody,
     #[error("the request exceeded its deadline; try again later")]
     RequestTimeout,
-    /// This node has not applied yet what the request shows.
+    /// This node has not yet applied the log up to the position that the request sends.
     #[error("this node has not read yet what you wrote on another one; try again")]
     NodeBehind,
-    /// This node has not read since its start what the others wrote.
+    /// This node has not read the other nodes' writes since its start.
     #[error(
         "this node has not read yet what the other nodes wrote, so it may not know this key; try again, or another \
          node"
     )]
     Unread,
-    /// A bug or a failing machine.
+    /// A bug or a machine failure.
     #[error("internal error")]
     Internal(anyhow::Error),
 }
 
-/// The message of a refused write: its text, unless another one helps a client more.
+/// Returns the message of a refused write: its text, unless another one helps the client more.
 fn of_write(err: &WriteError) -> Cow<'static, str> {
     Cow::Borrowed(match err {
         WriteError::IdempotencyConflict => {
@@ -132,7 +132,7 @@ fn of_write(err: &WriteError) -> Cow<'static, str> {
             "the shared log cannot be reached; reads still work"
         }
         WriteError::Journal(_) => "writes are unavailable at the moment; reads still work",
-        // These have variants of their own.
+        // Unexpected here, because these have their own variants.
         WriteError::NotFound
         | WriteError::Invalid { .. }
         | WriteError::Random(_)
@@ -141,7 +141,8 @@ fn of_write(err: &WriteError) -> Cow<'static, str> {
     })
 }
 
-/// The message of a query that got no turn among those of its account, or of all visitors.
+/// Returns the message for a query that got no turn among those of its account, or among those of
+/// all visitors.
 fn of_turn(no_turn: &NoTurn, is_visitor: bool) -> String {
     let (others, advice) = match is_visitor {
         true => ("those of other visitors", "try again later, or log in"),
@@ -156,7 +157,7 @@ fn of_turn(no_turn: &NoTurn, is_visitor: bool) -> String {
     }
 }
 
-/// Whole seconds of a wait for a turn, at least one and at most a minute.
+/// Rounds the wait for a turn up to whole seconds, from 1 to 60.
 pub fn wait_s(no_turn: &NoTurn) -> u32 {
     let (NoTurn::Refused { expected: wait } | NoTurn::TimedOut { waited: wait }) = no_turn;
     wait.as_secs_f64().ceil().clamp(1.0, 60.0) as u32
@@ -174,7 +175,7 @@ impl ApiError {
         ApiError::coded(ParameterCode::InvalidValue, name, what)
     }
 
-    /// [`ApiError::parameter`] with a more specific code.
+    /// The same as [`ApiError::parameter`], with a more specific code.
     pub fn coded(
         code: ParameterCode,
         name: impl Into<Cow<'static, str>>,

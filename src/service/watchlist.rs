@@ -158,7 +158,7 @@ pub struct WatchRow {
 }
 
 impl WatchRow {
-    /// Joins an entry with its facts. An observation older than the entry was made for another
+    /// Joins an entry with its facts. An observation older than the entry belongs to another
     /// account. It is hidden, because it would reveal that another account watches the name.
     fn new(
         entry: WatchEntry,

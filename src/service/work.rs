@@ -47,7 +47,7 @@ pub async fn run<T: Send + 'static>(
 /// [`run`] for work that scans the text of names or compiles a regular expression.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 pub async fn scan<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
@@ -57,7 +57,7 @@ pub async fn scan<T: Send + 'static>(
 /// [`scan`] in a turn of `account`, for the pages of a stream, whose response has already begun.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 pub async fn scan_for<T: Send + 'static>(
     account: AccountId,
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
@@ -68,7 +68,7 @@ pub async fn scan_for<T: Send + 'static>(
 /// [`scan`] if `scans`, otherwise [`run`].
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 pub async fn run_or_scan<T: Send + 'static>(
     scans: bool,
     cost_us: u32,
@@ -81,7 +81,7 @@ pub async fn run_or_scan<T: Send + 'static>(
 /// which an account runs only a few at once.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 pub async fn run_aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {

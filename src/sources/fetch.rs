@@ -1,9 +1,9 @@
 //! Downloads of lists: conditional requests, resumed downloads, limits, and errors that tell an
 //! operator what to do.
 //!
-//! A host gets one request at a time; for ICANN's zone files it is several. A download is written to a `.part`
-//! file, synced, checked and renamed. The wait for each piece of a body is bounded, but not the whole download,
-//! because zone files take hours.
+//! A host gets one request at a time, except that ICANN's zone files are downloaded several at once. A download
+//! is written to a `.part` file, synced, checked and renamed. The wait for each piece of a body is bounded, but
+//! not the whole download, because zone files take hours.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -888,8 +888,8 @@ pub(super) fn part_of(url: &Url, folder: &Path) -> PathBuf {
     folder.join(format!("{}{PART_ENDING}", &sum[..PART_CHARS]))
 }
 
-/// Returns the file name of a URL: its fragment, or else the last segment of its path, which may
-/// contain the date or name of the list.
+/// Returns the file name of a URL: its fragment or, without one, the last segment of its path. It
+/// may contain the date or name of the list.
 fn file_name(url: &Url) -> String {
     let last = url.path().rsplit('/').next().unwrap_or_default();
     let last = url.fragment().unwrap_or(last);

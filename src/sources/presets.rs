@@ -135,8 +135,8 @@ const RANKED: Preset = Preset {
 /// A zone whose registry permits transfers to anyone.
 const TRANSFER: Preset =
     Preset { flow: Flow::Transfer, format: Format::Zone, max_mib: TRANSFER_MIB_MAX, ..PLAIN };
-/// Maximum size of a transfer in MiB. A signed zone has several times the bytes of its delegations,
-/// which alone are kept.
+/// Maximum size of a transfer in MiB. A signed zone has several times the bytes of its delegations;
+/// only these are kept.
 pub const TRANSFER_MIB_MAX: u32 = 4 << 10;
 
 /// A zone of Switch, with the key published on its page.

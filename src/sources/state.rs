@@ -162,7 +162,7 @@ pub enum Retry {
     After(TimeDelta),
     /// At the next run of the schedule.
     NextRun,
-    /// When the operator asks for it.
+    /// When the operator requests it.
     OnRequest,
 }
 
@@ -307,7 +307,7 @@ impl State {
         self.odd.iter().cloned().chain(self.shrunk()).collect()
     }
 
-    /// Makes the source due, whatever the outcome of its last run.
+    /// Makes the source due, regardless of its last run.
     pub fn make_due(&mut self) {
         self.next_run = None;
         self.problem = None;

@@ -47,7 +47,7 @@ pub struct NamesReader<const N: usize> {
     name: Vec<u8>,
     extra: [u8; N],
     count: u64,
-    /// Whether there is a current name.
+    /// Whether a current name exists.
     is_at_name: bool,
 }
 

@@ -250,7 +250,7 @@ impl Soa {
         self.extend(fields(text))
     }
 
-    /// Appends fields to the open record, if there is one.
+    /// Appends fields to the open record, if any.
     fn extend<'a>(&mut self, more: impl Iterator<Item = &'a str>) -> Result<(), ZoneError> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let mut bytes: usize = open.iter().map(String::len).sum();

@@ -11,7 +11,7 @@ use crate::vocab::chat::{Hook, Part};
 
 /// Maximum bytes of a message.
 const TEXT_MAX: usize = 32_000;
-/// Priority at which the app makes a sound.
+/// Priority at which the app plays a sound.
 const PRIORITY: u8 = 5;
 const KEY: HeaderName = HeaderName::from_static("x-gotify-key");
 

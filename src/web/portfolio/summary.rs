@@ -157,7 +157,8 @@ impl Sums {
 /// Sums of claims, in total and by group.
 pub struct Summary {
     pub all: Sums,
-    /// Number of claims of each status, whatever the filter, in the order of [`ClaimStatus::ALL`].
+    /// Number of claims of each status, regardless of the filter, in the order of
+    /// [`ClaimStatus::ALL`].
     pub of_status: [usize; ClaimStatus::ALL.len()],
     pub by: GroupBy,
     /// Groups, those with the most decided bids first; the last may sum all others.

@@ -179,7 +179,7 @@ impl Queue {
         sender.in_flight = sender.in_flight.saturating_sub(1);
         let lane = sender.lanes.entry(target.clone()).or_default();
         let shared = self.targets.entry(target.clone()).or_default();
-        // A target that accepts connections is up, whatever its response.
+        // A target that accepts connections is up, regardless of its response.
         let (own, common) = match health {
             Health::Down => (None, Health::Down),
             other => (Some(other), Health::Healthy),
