@@ -202,7 +202,7 @@ pub fn record_bytes(payload_len: usize) -> usize {
     (RECORD_HEADER_BYTES + payload_len).next_multiple_of(ALIGN)
 }
 
-/// Appends the bytes of one record to `out` and returns its link of the chain.
+/// Appends the bytes of one record to `out` and returns its link in the chain.
 ///
 /// The caller has checked that `payload` is at most [`PAYLOAD_BYTES_MAX`] long.
 pub fn encode_record(

@@ -1,4 +1,4 @@
-//! Leader election: which node does the work that is done once for all nodes of a cluster.
+//! Leader election: decides which node does the work that is done once for all nodes of a cluster.
 //!
 //! The leader sends its health every second. A node that has not heard from it for [`SILENCE_MAX`]
 //! takes the lead by appending a record to the shared log, which ends the previous term. Two nodes

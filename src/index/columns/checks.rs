@@ -161,8 +161,8 @@ impl<'a> DropChecks<'a> {
         }
     }
 
-    /// Clears the bits of the docs from `64 * first` on that fail. The caller checks scores and
-    /// TLDs, which have a range and bitmaps.
+    /// Clears the bits of the docs that fail, from doc `64 * first` on. The caller checks scores
+    /// and TLDs, which have a range and bitmaps.
     pub fn keep(&self, first: usize, words: &mut [u64]) {
         let DropColumns { days, properties, first_batches, popularity, records, .. } = self.columns;
         if let Some(most) = self.max_rank {

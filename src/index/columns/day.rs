@@ -211,8 +211,8 @@ impl Rule<'_> {
         Piece { bits, seen }
     }
 
-    /// Computes [`Stage::on`] without branches, going back one stage for each boundary that is not
-    /// reached, and whether the name dropped today.
+    /// Computes [`Stage::on`], and whether the name dropped today, without branches: it goes back
+    /// one stage for each boundary that is not reached.
     #[inline]
     fn code(&self, tld: u16, drop_date: u16, release: u16) -> u8 {
         let left = i32::from(release) - self.today;

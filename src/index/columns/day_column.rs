@@ -109,8 +109,8 @@ impl DayColumn {
         }
     }
 
-    /// Clears the bits of the docs from `64 * first` on whose day fails; `day` returns the day of a
-    /// doc.
+    /// Clears the bits of the docs whose day fails, from doc `64 * first` on; `day` returns the day
+    /// of a doc.
     pub fn keep(&self, test: &DayTest, first: usize, words: &mut [u64], day: impl Fn(u32) -> u16) {
         let mut part = Vec::new();
         if let Some(test) = &test.part {

@@ -141,8 +141,8 @@ impl FirstBatches {
         self.observed.iter().map(|&at| at == instant).collect()
     }
 
-    /// Clears the bits of the docs from `64 * first` on whose first list is not accepted; `lists`
-    /// is by batch number minus one.
+    /// Clears the bits of the docs that were first reported by a list that is not accepted, from
+    /// doc `64 * first` on; `lists` is by batch number minus one.
     pub fn keep(&self, lists: &[bool], first: usize, words: &mut [u64]) {
         let is_wanted = |number: u32| lists[number as usize - 1];
         let start = lists.iter().position(|&it| it).unwrap_or(lists.len());

@@ -178,7 +178,7 @@ impl Slices {
         }
     }
 
-    /// Clears the bits of the docs from `64 * first` on whose value fails.
+    /// Clears the bits of the docs whose value fails, from doc `64 * first` on.
     pub fn keep(&self, test: &SliceTest, first: usize, words: &mut [u64]) {
         let mut slots = [[0; LANE]; STEPS_MAX + 2];
         slots[usize::from(ALL)] = [u64::MAX; LANE];

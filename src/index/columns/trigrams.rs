@@ -355,7 +355,7 @@ pub struct Seeker<'a> {
 }
 
 impl Seeker<'_> {
-    /// Clears the bits of the docs from `64 * first` on whose names do not contain the text.
+    /// Clears the bits of the docs whose names do not contain the text, from doc `64 * first` on.
     ///
     /// # Errors
     /// Postings cannot be read; does not happen with verified files.

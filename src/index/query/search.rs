@@ -790,7 +790,7 @@ mod tests {
             }
             let aliases = random.range(self.aliases.len() as u32);
             let whole_aliases = within(random, &aliases);
-            // Outside the range, a name is found only once: as an alias, or otherwise.
+            // Outside the range, a name is found only once, as an alias or otherwise.
             let mut others: Vec<(u32, bool)> = (0..self.rows.len() as u32)
                 .filter(|_| random.below(2_000) == 0)
                 .map(|ordinal| (ordinal, ordinal % 3 == 0))

@@ -71,7 +71,7 @@ struct Lists {
 }
 
 impl Match {
-    /// Decides whether the rule would have sent a name, by the conditions of delivery.
+    /// The conditions of delivery, which decide whether the rule would have sent a name.
     fn fires(&self, facts: &Facts, is_new: bool, stages: u8, catch_days: i32) -> bool {
         let release = facts.release.raw();
         let code = |day: Day| {
