@@ -18,7 +18,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::turns::Turn;
 
 /// Maximum CPU time of a request: more than any query over ten million names takes, but short
-/// enough to not hold up other requests. Unoptimised code is twenty times slower.
+/// enough not to delay other requests. Unoptimised code is twenty times slower.
 pub const QUERY_TIME_MAX: Duration =
     if cfg!(debug_assertions) { Duration::from_secs(5) } else { Duration::from_millis(250) };
 

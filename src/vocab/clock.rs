@@ -132,8 +132,8 @@ impl Clock {
         }
     }
 
-    /// Returns true if the system's clock is trusted: it is not before the build of the program,
-    /// far from the newest record, or far from the clocks of most nodes.
+    /// Returns true if the system's clock is trusted: it is neither before the build of the
+    /// program, nor far from the newest record or from the clocks of most nodes.
     pub fn is_trusted(&self) -> bool {
         self.now();
         self.trust().is_none_or(|trust| trust.is_trusted())

@@ -40,8 +40,8 @@ use crate::vocab::watermark::Watermark;
 
 /// All accounts and their data.
 ///
-/// A reader keeps the state of the moment when it took it, and a change copies only a chunk of the
-/// data that readers hold: no event locks the state for longer than a millisecond.
+/// A reader keeps the state as of the moment at which it took it, and a change copies only a chunk
+/// of the data that readers hold: no event locks the state for longer than a millisecond.
 #[derive(Default)]
 pub struct State {
     pub accounts: Accounts,

@@ -83,8 +83,8 @@ impl Store {
         caller.usage.left(counter, self.day(now), limit, is_node)
     }
 
-    /// Charges one at `now`. Waits while this node of a cluster reserves a part of the day's allowance; if the
-    /// shared log cannot be reached, it is reserved later.
+    /// Charges one at `now`. Waits while this node of a cluster reserves a part of the day's
+    /// allowance; if the shared log cannot be reached, the part is reserved later.
     pub async fn charge_waiting(
         &self,
         counter: Counter,

@@ -203,7 +203,7 @@ impl DropsByRank {
     }
 
     /// Returns, by TLD number, the observation time of the newest list that was the first with a
-    /// drop of the TLD; only drops that `counts` accepts.
+    /// drop of the TLD. Considers only drops that `counts` accepts.
     pub fn newest_lists(&self, counts: impl Fn(u32) -> bool) -> Vec<Option<UnixMs>> {
         let mut newest = Vec::new();
         for (doc, tld) in (0..).zip(self.tld.iter()).filter(|&(doc, _)| counts(doc)) {

@@ -1,6 +1,6 @@
 //! Writes the index of [`super::trigrams`].
 //!
-//! Terms are written in order through tantivy's serializer, with docs sorted by counting: its
+//! Terms are written in order through tantivy's serializer, with docs sorted by counting: tantivy's
 //! document pipeline would tokenise and hash each of them.
 
 use std::collections::BTreeMap;

@@ -215,7 +215,7 @@ impl Needle {
         self.borders.len() - 1
     }
 
-    /// Returns the trigrams of the text that are in the index; one or more if it has three
+    /// Returns the trigrams of the text that are in the index; at least one if it has three
     /// characters and the dot is neither the first nor the second.
     fn grams(&self) -> impl Iterator<Item = &str> {
         let starts = self.dot.unwrap_or(usize::MAX);

@@ -30,7 +30,7 @@ impl LiveIndex {
         self.index.load_full()
     }
 
-    /// Publishes `index` and returns the old one, which must be dropped off the async threads,
+    /// Publishes `index` and returns the old one, which must be dropped outside the async threads,
     /// since freeing gigabytes takes time. Only one caller at a time.
     #[must_use = "drop the old index off the async threads"]
     pub fn publish(&self, index: Arc<Index>) -> Arc<Index> {

@@ -229,8 +229,8 @@ impl Scan<'_> {
         };
         let keys = self.index.ranks.keys();
         let mut scratch = Scratch::default();
-        // Once the matches exceed the maximum that is counted, only names are read that are better
-        // than those that any piece has found.
+        // Once the matches exceed the maximum that is counted, only names better than those that
+        // any piece has found are read.
         let worst = Cell::new(u16::MAX);
         let is_needed = |key: u16| key <= worst.get() && self.name.key_passes(key);
         let (looked, is_spent) = (Cell::new(0), Cell::new(false));

@@ -279,8 +279,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Returns, one by one so that rules share them, the conditions that have no bitmaps of their own
-/// in a [`Plan`] and read no text.
+/// Returns the conditions that have no bitmaps of their own in a [`Plan`] and read no text. Each is
+/// a separate item, so that rules share them.
 fn column_parts(common: &Filter) -> Vec<Filter> {
     let open = Filter::default();
     // The others read the text: see `PlannedRule::text`.
