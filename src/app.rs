@@ -543,7 +543,7 @@ impl Workers {
 struct Switching {
     /// Notified when a new generation is served: one for matching rules, one for deriving changes.
     published: [Arc<Notify>; 2],
-    /// This node's membership of a cluster.
+    /// This node's membership in a cluster.
     member: Option<Member>,
 }
 

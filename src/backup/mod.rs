@@ -65,9 +65,9 @@ impl Facts {
 /// A file for an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its path in the archive, with slashes.
+    /// Path in the archive, with slashes.
     pub name: String,
-    /// Its path on disk.
+    /// Path on disk.
     pub path: PathBuf,
 }
 

@@ -21,7 +21,7 @@ use crate::vocab::clock::Clock;
 use crate::vocab::plan::Plans;
 use crate::workers::admin::{self, AskError, IntakeCommand, IntakeReply};
 
-/// How long to retry while a starting or stopping server holds the store, but has no socket.
+/// Time for retries while a starting or stopping server holds the store, but has no socket.
 const HANDOVER_WAIT_MAX: Duration = Duration::from_secs(3);
 const HANDOVER_PAUSE: Duration = Duration::from_millis(50);
 

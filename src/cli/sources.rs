@@ -63,7 +63,7 @@ enum SourcesCommand {
     },
     /// Fetch sources now and ingest what is new, then build and activate a new index
     ///
-    /// A source that waits for you after a refusal is tried again.
+    /// Retries a source that waits for you after a refusal.
     Fetch {
         /// Names of enabled sources [default: all enabled ones]
         #[arg(value_name = "NAME")]

@@ -19,7 +19,7 @@ pub struct Dossier<'a> {
     pub label_len: u8,
     /// Characters of the registrable label in Unicode.
     pub length: u8,
-    /// Its score without tldSpread.
+    /// Base of the name's score, without tldSpread.
     pub base: Base,
     /// The score features, as the scorer stores them; empty for names that never dropped.
     pub features: &'a [u8],
@@ -508,7 +508,8 @@ mod tests {
         let early = dropped("2026-01-01", Some("2026-02-01"), true);
         let late = dropped("2026-01-01", None, false);
         let alone = [("2026-01-01".to_owned(), None, false)];
-        // Across lists in any order, within a list, and by position within the same second.
+        // The last observation wins: across lists in any order, within a list, and by position
+        // within the same second.
         let lists: [[Rows<'_>; 2]; 4] = [
             [&[("a.com", early, 1)], &[("a.com", late, 2)]],
             [&[("a.com", late, 2)], &[("a.com", early, 1)]],
@@ -548,7 +549,7 @@ mod tests {
             ("2026-05-03", Some("2026-05-21"), false, 3),
         ];
         assert_eq!(drops(&daily), only("2026-05-01 2026-05-21 false", 1));
-        // In any order of ingestion.
+        // The order of ingestion does not matter.
         let late = [daily[2], daily[0], daily[1]];
         assert_eq!(drops(&late), only("2026-05-01 2026-05-21 false", 1));
         // A new release date is a new drop.

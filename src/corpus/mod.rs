@@ -329,7 +329,7 @@ pub struct Verified {
     /// Number of sound files and lists.
     pub files: u64,
     pub lists: u64,
-    /// Problems of the others, with remedies.
+    /// Problems of damaged files, with remedies.
     pub damaged: Vec<String>,
 }
 

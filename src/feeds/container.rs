@@ -22,7 +22,7 @@ use super::error::FeedProblem;
 pub(super) const HEAD_BYTES: usize = 64 << 10;
 /// Unpacked bytes allowed at any ratio, for headers and small repetitive lists.
 const FREE_BYTES: u64 = 64 << 20;
-/// Maximum unpacked bytes per packed byte beyond [`FREE_BYTES`]. Real lists pack 3 to 15 to 1.
+/// Maximum unpacked bytes per packed byte beyond [`FREE_BYTES`]. Real lists have ratios of 3 to 15.
 const RATIO_MAX: u64 = 100;
 /// Maximum unpacked bytes: larger than any zone file, smaller than a disk.
 const UNPACKED_BYTES_MAX: u64 = 64 << 30;
@@ -38,7 +38,7 @@ pub(super) type Input = Box<dyn Read + Send>;
 pub(super) struct Text {
     /// The whole text including the head, without a byte-order mark.
     pub(super) input: Input,
-    /// Its first [`HEAD_BYTES`], or all of it.
+    /// The first [`HEAD_BYTES`] of the text, or all of it.
     pub(super) head: Vec<u8>,
     /// Name of the file inside a zip archive.
     pub(super) inner_name: Option<String>,

@@ -11,7 +11,8 @@ use super::error::FeedProblem;
 use super::rejects::{Reject, RejectReason};
 use super::{Observation, Row};
 
-/// Maximum bytes of a row. A name has 253; a vendor's widest table row has some thousands.
+/// Maximum bytes of a row. A name has up to 253; the widest table rows of vendors have a few
+/// thousand.
 pub(super) const ROW_BYTES_MAX: usize = 1 << 20;
 /// Maximum lines of a quoted field. Without this bound, one stray quote would swallow later rows.
 const ROW_LINES_MAX: u64 = 16;

@@ -368,7 +368,7 @@ struct Streamed {
     first: Option<Bytes>,
     heartbeat: Duration,
     ends: Instant,
-    /// Held until the stream is dropped.
+    /// Turn of the request, held until the stream is dropped.
     _turn: Option<Turn>,
 }
 

@@ -164,7 +164,7 @@ fn respond(app: &App, ready: bool, checks: Checks) -> (StatusCode, Json<ReadyRes
 const BEHIND: &str = "behind";
 /// While the servers elect a new leader, all nodes are briefly cut off at the same time.
 const CUT_OFF: &str = "cut_off";
-/// A node cut off for longer may be the only one, so the others may have continued without it.
+/// A node cut off for longer may be alone: the others may have continued without it.
 const CUT_OFF_MAX: Duration = Duration::from_secs(120);
 
 /// Returns the check of the shared log, and whether a node can serve reads and writes.

@@ -17,7 +17,8 @@ use crate::service::error::ApiError;
 use crate::service::work;
 use crate::vocab::name::DomainName;
 
-/// Estimated microseconds for a label with up to some thousand suffixes and a hundred variants.
+/// Estimated microseconds for a label, which has at most a few thousand suffixes and a hundred
+/// variants.
 const COST_US: u32 = 1_000;
 
 /// The names of a label, and of labels like it.

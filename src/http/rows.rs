@@ -99,7 +99,7 @@ pub fn push_samples(preview: &Preview<'_>, out: &mut Vec<u8>) {
 }
 
 /// Returns the TLDs of the page's view as a JSON array. The index caches it for the day, because it
-/// takes some ten kilobytes in every response.
+/// takes about ten kilobytes in every response.
 pub fn tlds_json<'a>(page: &'a DropsPage<'_>) -> Cow<'a, str> {
     page.cached_tlds(|tlds| {
         let mut json = Vec::new();

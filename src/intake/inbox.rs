@@ -130,10 +130,10 @@ struct Memory {
 
 /// A list that was moved to `done/` or `refused/`.
 struct PutAway {
-    /// Its former path in the inbox.
+    /// Former path of the list in the inbox.
     from: PathBuf,
     to: PathBuf,
-    /// Its version at the time of the ingest.
+    /// Version of the file at the time of the ingest.
     version: FileVersion,
     at: DateTime<Utc>,
 }

@@ -250,7 +250,7 @@ impl Queue {
         let (begun, started) = oneshot::channel::<io::Result<Option<ChildStdin>>>();
         let (ended, outcome) = oneshot::channel();
         let log_json = self.log_json;
-        // It runs on its own thread, because the blocking pool is for queries.
+        // The wait runs on its own thread, because the blocking pool is for queries.
         thread::Builder::new().name("intake".to_owned()).spawn(move || {
             let began = Instant::now();
             let mut child = match worker::start(&request, log_json) {

@@ -68,7 +68,7 @@ pub struct Request {
     pub body: Bytes,
 }
 
-/// How to read the body of a response.
+/// How much of a response body to read.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
     /// Up to this many bytes, if they arrive soon; the content is not needed.

@@ -35,7 +35,7 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Registry data of a registered name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Registration {
-    /// Its domain statuses.
+    /// Domain statuses.
     pub statuses: RdapStatuses,
     /// UTC day of its latest registration.
     pub registered_on: Option<Day>,
@@ -106,7 +106,7 @@ pub fn read(response: Response<'_>, name: &DomainName, now: DateTime<Utc>) -> Re
             Err(reason) => Reply::Unusable(reason),
         },
         404 => Reply::NotFound,
-        // These redirect a GET to exactly one URL.
+        // These statuses redirect a GET to exactly one URL.
         301 | 302 | 307 | 308 => match response.location {
             Some(location) => Reply::Elsewhere(location.to_owned()),
             None => Reply::Unusable(Unusable::Status(response.status)),

@@ -73,7 +73,7 @@ impl Coverage {
     }
 }
 
-/// One, in 256ths.
+/// The value 1 in 256ths.
 pub(super) const UNIT: u64 = 256;
 /// Shape (in 256ths) and rate (in units of [`Coverage`]) of the prior distribution of other TLDs.
 const PRIOR_SHAPE: u64 = 26;

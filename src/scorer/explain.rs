@@ -65,9 +65,9 @@ const PARTS: usize = 5;
 #[derive(Clone, Copy, Debug, Default)]
 struct Vocabulary {
     words: u32,
-    /// Letters in all words.
+    /// Number of letters in all words.
     letters: u32,
-    /// Their common language or kind; `None` if they have several.
+    /// Common language or kind of the words; `None` if they have several.
     language: Option<Language>,
     /// Quality of the rarest word.
     rarest: Percent,

@@ -106,7 +106,7 @@ struct Ahead {
     looks: [Look; LENGTHS],
     /// Number of symbols up to and including it, counting the edge before the first.
     seen: usize,
-    /// Its cost after three letters.
+    /// Cost of the symbol after three letters.
     plain: u32,
 }
 

@@ -22,7 +22,7 @@ use crate::server::budget::{ByteBudget, Share, Unsent};
 use crate::server::settings::BODY_BYTES_PER_SECOND;
 use crate::server::state::ConnectionState;
 
-/// How long a request keeps its admission slot while no body data arrives.
+/// Time for which a request keeps its admission slot while no body data arrives.
 const SLOT_KEPT: Duration = Duration::from_millis(20);
 /// Maximum length of an unread body that is discarded to reuse the connection, and time allowed for
 /// it.
@@ -256,7 +256,7 @@ pub(super) fn remember_length(mut response: Response<Body>) -> Response<Body> {
     response
 }
 
-/// How a response counts against the budget of unsent bytes.
+/// Share of a response in the budget of unsent bytes.
 pub(super) enum Counted {
     /// Too small to count.
     No,

@@ -200,7 +200,7 @@ async fn drive(
     // An error means that the server is gone.
     let mut shutdown = pin!(async move { _ = closing.wait_for(|closing| *closing).await });
     let mut is_closing = false;
-    // Set after the first request timeout: the deadline of the other requests on the connection.
+    // Deadline of the other requests on the connection, set after the first request timeout.
     let mut others_deadline = None;
     // The timer is reset only when the deadline moves closer or has passed, so that most requests do
     // not touch it.

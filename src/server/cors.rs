@@ -25,7 +25,7 @@ const HEADERS: &str = "authorization, content-type, idempotency-key, if-match, i
 const EXPOSED: &str = "allow, content-disposition, etag, idempotency-replayed, link, location, retry-after, \
                        www-authenticate, x-index-generation, x-log-position, x-ratelimit-limit, \
                        x-ratelimit-remaining, x-ratelimit-reset, x-request-id";
-/// How long a browser may cache a preflight, in seconds: the longest time that any browser
+/// Time for which a browser may cache a preflight, in seconds; the maximum that any browser
 /// supports.
 const MAX_AGE: &str = "7200";
 

@@ -32,7 +32,7 @@ impl Default for ServerSettings {
             connections: ConnectionLimits::default(),
             admission: AdmissionLimits::default(),
             budgets: Budgets::default(),
-            // Ten a second: a page with its styles and scripts every second.
+            // Ten a second, enough for a page with its styles and scripts every second.
             visitor_requests_per_minute: 600,
             drain: DrainTimes::default(),
             // A reverse proxy usually runs on the same machine.
@@ -181,8 +181,8 @@ impl Budgets {
 /// Phases of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrainTimes {
-    /// How long requests are still accepted while readiness returns 503: the time that a load
-    /// balancer needs to notice.
+    /// Time for which requests are still accepted while readiness returns 503, so that load
+    /// balancers notice.
     pub delay: Duration,
     /// Time allowed for the requests in flight after that.
     pub deadline: Duration,

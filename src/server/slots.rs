@@ -12,7 +12,7 @@ use crate::server::settings::ConnectionLimits;
 /// The slots of all connections.
 pub(super) struct ConnectionSlots {
     limits: ConnectionLimits,
-    /// Held for one map access.
+    /// Locked only for one map access.
     taken: Mutex<Taken>,
     open: Gauge,
     accepted: Counter,

@@ -76,7 +76,7 @@ pub(super) struct ConnectionState {
     unsent: AtomicU64,
     /// Signals that `unsent` fell below [`UNSENT_BYTES_MAX`].
     has_room: Notify,
-    /// Held for a few assignments.
+    /// Locked only for a few assignments.
     activity: Mutex<Activity>,
 }
 
@@ -101,7 +101,8 @@ struct Running {
 }
 
 impl Running {
-    /// Its deadline, or an earlier one if the client does not read the response.
+    /// Returns the deadline of the request, or an earlier one if the client does not read the
+    /// response.
     fn ends(&self, stall: Duration) -> Instant {
         self.sending.map_or(self.deadline, |since| self.deadline.min(since + stall))
     }

@@ -12,7 +12,7 @@ use crate::vocab::ids::AccountId;
 /// Number of requests of one kind in progress, per account.
 #[derive(Debug, Default)]
 pub struct AccountTurns {
-    /// Held only while one entry is updated.
+    /// Locked only while one entry is updated.
     counts: Mutex<HashMap<AccountId, u32>>,
 }
 
@@ -52,7 +52,7 @@ impl Drop for AccountTurn {
 
 /// Serialises the requests of each key, in order of arrival.
 pub struct OneAtATime<K> {
-    /// Held only during one look-up.
+    /// Locked only during one look-up.
     locks: Mutex<HashMap<K, Lock>>,
 }
 

@@ -77,8 +77,8 @@ pub async fn run_or_scan<T: Send + 'static>(
     run(if scans { u32::MAX } else { cost_us }, work).await
 }
 
-/// Runs short work on the blocking pool without a turn. For work with a limit of its own, such as exports, of
-/// which an account runs only a few at once.
+/// Runs short work on the blocking pool without a turn. Meant for work with its own limit, such as exports,
+/// of which an account runs only a few at once.
 ///
 /// # Errors
 /// The errors of [`run`].

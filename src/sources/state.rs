@@ -434,7 +434,7 @@ named_enum! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Standing {
         Off = "off",
-        /// Never fetched yet.
+        /// The source has not been fetched yet.
         Waiting = "waiting",
         Ok = "ok",
         /// The last run fetched the lists, with warnings.

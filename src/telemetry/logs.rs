@@ -266,7 +266,7 @@ where
         writer.write_str(line.trim_end_matches('\n'))?;
         with_current(|current| {
             let Some(current) = current else { return Ok(()) };
-            // These fields need no escaping: they are ours or were validated.
+            // These fields need no escaping, because they are our own or validated.
             let Line { id, method, route, account } = current.line();
             write!(writer, " id={id} method={method} route={route}")?;
             account.map_or(Ok(()), |account| write!(writer, " account={account}"))

@@ -38,7 +38,7 @@ pub struct Observer {
 impl Observer {
     pub fn new(settings: Settings) -> Observer {
         let routes = Routes::default();
-        // Both metrics exist before the first request.
+        // Registers both metrics before the first request.
         routes.series(NO_ROUTE).metrics(NO_ROUTE, &Method::GET, StatusCode::NOT_FOUND);
         Observer { settings, routes }
     }

@@ -10,7 +10,7 @@ use crate::edge::error::Refusal;
 use crate::error::sentence;
 use crate::service::error::ApiError;
 
-/// Shown if an idempotency key is reused with other values.
+/// Message for an idempotency key that is reused with other values.
 const RESUBMITTED: &str =
     "This form was already submitted with other values. Check them and submit it again.";
 

@@ -19,7 +19,7 @@ pub struct Links {
     pub registrar: Vec<Link>,
 }
 
-/// A page of another site about a name.
+/// A link to another site's page about a name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {

@@ -42,8 +42,8 @@ pub struct Reload {
 const READERS_WAIT_MAX: Duration = Duration::from_secs(150);
 /// Interval between two checks for readers.
 const READERS_PERIOD: Duration = Duration::from_millis(20);
-/// How long before midnight the stages of the next day are computed; more than the largest corpus
-/// takes.
+/// Time before midnight at which the stages of the next day are computed; more than the largest
+/// corpus takes.
 const AHEAD: TimeDelta = TimeDelta::seconds(60);
 
 impl Reload {

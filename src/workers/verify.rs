@@ -270,7 +270,7 @@ impl Work {
             return;
         }
         self.planning = true;
-        // A newly watched name brings it forward.
+        // A newly watched name brings the next plan forward.
         self.plan_at = now + PLAN_EVERY;
         let (store, index) = (self.verify.store.clone(), self.verify.live.current());
         let (clock, catch_days) = (self.verify.clock, self.verify.catch_days);

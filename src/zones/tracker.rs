@@ -21,7 +21,8 @@ const STATE: &str = "state.json";
 const USUAL_DAYS: usize = 28;
 /// A day is unusual if it has more than this multiple of the usual changes.
 const MANY_TIMES: u64 = 4;
-/// It is also unusual above this share of the zone, and this number of names.
+/// A day is also unusual if more than one name in this many changed, and more than this number of
+/// names.
 const MANY_SHARE: u64 = 200;
 const MANY_LEAST: u64 = 500;
 /// Below this percentage of its previous size, a zone needs more confirmations.

@@ -1,5 +1,5 @@
 //! Interface of a chat service: the parts of its hook, the request that posts an alert within its
-//! limits, and the meaning of its response.
+//! limits, and the interpretation of its response.
 
 use std::time::Duration;
 

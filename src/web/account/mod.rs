@@ -32,7 +32,7 @@ pub use mail::{is_set_up as can_mail, send_invitation};
 pub use mailed_links::MailedLinks;
 pub use welcome::{let_in as first_visit, makes_owner};
 
-/// Shown on the login page, even if the address already had an account.
+/// Notice on the login page, even if the address already had an account.
 const SIGNED_UP: Notice =
     Notice::new("signed-up", "Sign-up complete. Log in with your e-mail and password.");
 

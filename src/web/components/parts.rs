@@ -7,7 +7,7 @@ use crate::scorer::{Cap, Points};
 /// Points at either end of the scale of bars. Larger values are clipped.
 const BAR_POINTS: i32 = 50;
 
-/// One part of a score.
+/// A part of a score, with its points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartRow {
     pub word: &'static str,

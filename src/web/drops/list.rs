@@ -141,7 +141,7 @@ fn days(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
     }
 }
 
-/// A coming day: `Tomorrow`, `+3 Wed 25`.
+/// Label of a coming day: `Tomorrow`, `+3 Wed 25`.
 fn short_day(day: Day, today: Day) -> String {
     match day.days_since(today) {
         1 => "Tomorrow".to_owned(),

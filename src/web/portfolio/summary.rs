@@ -17,7 +17,7 @@ const GROUPS_MAX: usize = 30;
 /// Grouping of claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GroupBy {
-    /// Where the bid was placed; the registrar for claims without a venue.
+    /// Venue of the bid; for claims without one, the registrar.
     #[default]
     Venue,
     Tld,

@@ -127,8 +127,8 @@ impl Watching {
 }
 
 impl Batch {
-    /// Reads changes after `since` until enough are found. A match that is written in pieces is
-    /// read to its end.
+    /// Reads changes after `since` until enough are found. If the previous match was written only
+    /// in part, all its changes are read.
     fn read(log: &ChangeLog, store: &Store, since: u64) -> Result<Batch, ReadError> {
         let end = store.change_matching_to();
         let mut batch = Batch { changes: Vec::new(), through: since };

@@ -145,7 +145,7 @@ fn a_name_added_after_its_observation_is_due_again() {
     assert!(com(&plan(vec![watched.clone()], |_| None)).is_empty());
     watched.added_at = ago(500);
     let plan = plan(vec![watched], |_| None);
-    // It is registered, so DNS may be queried.
+    // The name is registered, so DNS may be queried.
     assert_eq!(plan.dns.len() + com(&plan).len(), 1);
     let due = plan.dns.front().or_else(|| plan.rdap.values().next()?.front()).expect("one");
     assert_eq!(due.urgency, Urgency::External);
