@@ -220,7 +220,7 @@ impl<'a> DropChecks<'a> {
 }
 
 /// Returns the range of [`Day::raw`]; `None` if it is open.
-fn raw_range(range: DayRange) -> Option<RangeInclusive<u16>> {
+pub fn raw_range(range: DayRange) -> Option<RangeInclusive<u16>> {
     let raw = |day: Option<Day>, open: Day| day.unwrap_or(open).raw();
     (!range.is_open()).then(|| raw(range.from, Day::MIN)..=raw(range.to, Day::MAX))
 }

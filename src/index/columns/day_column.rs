@@ -85,11 +85,12 @@ impl DayColumn {
         period(&self.cuts, day)
     }
 
-    /// Returns true if a period has only one day.
-    pub fn is_day(&self, period: u8) -> bool {
+    /// Returns the first and last day of a period that has docs.
+    pub fn days_of(&self, period: u8) -> RangeInclusive<u16> {
         let place = usize::from(period);
-        let bounds = place.checked_sub(1).and_then(|first| self.cuts.get(first..=place));
-        bounds.is_some_and(|bounds| bounds[1] - bounds[0] == 1)
+        let first = place.checked_sub(1).and_then(|first| self.cuts.get(first));
+        let next = self.cuts.get(place);
+        first.map_or(0, |&first| first)..=next.map_or(u16::MAX, |&next| next.saturating_sub(1))
     }
 
     /// Compiles a range of days.

@@ -31,7 +31,7 @@ use crate::columns::rank_key::rank_key;
 use crate::columns::rank_order::{self, DropRows, RankOrder};
 use crate::columns::records::ScoreRecords;
 use crate::columns::scores::Scores;
-use crate::columns::slices::ones;
+use crate::columns::slices::{SliceTest, Slices, ValueSet, ones};
 use crate::columns::table::Table;
 use crate::columns::tlds::Tlds;
 use crate::columns::trigram_writer;
@@ -352,6 +352,36 @@ impl DropsByRank {
         Ok(total)
     }
 
+    /// Appends the first docs of `part` that pass `filter` to `docs`, best first and ignoring the offset.
+    /// Returns the rest of the words that it may visit; `None` if they did not suffice.
+    ///
+    /// # Errors
+    /// As [`DropsByRank::for_each`].
+    pub fn append_part(
+        &self,
+        filter: &DropFilter,
+        day: &DayStages,
+        tlds: &Tlds,
+        records: &ScoreRecords,
+        part: Part<'_>,
+        docs: &mut Vec<u32>,
+    ) -> io::Result<Option<usize>> {
+        let mut walk = self.walk(filter, day, tlds, records)?;
+        walk.docs = walk.docs.start.max(part.docs.start)..walk.docs.end.min(part.docs.end);
+        walk.value = part.value.map(|(column, value)| {
+            (column, value, column.test(ValueSet::of(|other| other == value)))
+        });
+        let end = self.listed.div_ceil(64) as usize;
+        let mut left = Some(part.words);
+        let mut page = Page { from: walk.docs.start, offset: 0, take: part.up_to, docs };
+        walk.windows(|first, words| {
+            page.fill(first, words)?;
+            left = left.and_then(|left| left.checked_sub(words.len().min(end - first)));
+            if left.is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(left)
+    }
+
     /// Returns the docs that pass `filter` as a bitmap, ignoring offset and limit.
     ///
     /// # Errors
@@ -415,6 +445,7 @@ impl DropsByRank {
             excluded: tlds
                 .numbers(&filter.common.not_tlds)
                 .map(|numbers| self.tld_docs.members(numbers)),
+            value: None,
             seeker,
             candidates,
             checks: checks.has_any().then_some(checks),
@@ -440,11 +471,26 @@ pub struct Wanted {
     pub total: Option<u32>,
 }
 
+/// Docs with one value of a sort key.
+#[derive(Debug)]
+pub struct Part<'a> {
+    /// All of them are among these.
+    pub docs: Range<u32>,
+    /// They have this value in a column; `None` if all docs of the range are meant.
+    pub value: Option<(&'a Slices, u8)>,
+    /// Docs at most, with those that were found before.
+    pub up_to: usize,
+    /// Words to visit at most.
+    pub words: usize,
+}
+
 /// State of one query.
 struct Walk<'a> {
     /// The docs whose score passes.
     docs: Range<u32>,
     stages: StageDocs<'a>,
+    /// See [`Part`]; `None` lets all values pass.
+    value: Option<(&'a Slices, u8, SliceTest)>,
     /// Docs of the accepted TLDs; `None` accepts all.
     members: Option<DocSet<'a>>,
     excluded: Option<DocSet<'a>>,
@@ -480,6 +526,9 @@ impl Walk<'_> {
             words.clear();
             words.resize(size, 0);
             self.fill(first, &mut words);
+            if let Some((column, _, test)) = &self.value {
+                column.keep(test, first, &mut words);
+            }
             for (set, flip) in [(&mut self.members, 0), (&mut self.excluded, u64::MAX)] {
                 let Some(set) = set else { continue };
                 scratch.clear();
@@ -529,6 +578,10 @@ impl Walk<'_> {
     /// Returns a lower bound, at least `from`, of the next matching doc; `None` if no doc matches.
     fn next(&mut self, from: u32) -> io::Result<Option<u32>> {
         let mut next = Some(from.max(self.docs.start));
+        if let (Some((column, value, _)), Some(doc)) = (&self.value, next) {
+            let word = column.next_with(*value, doc as usize / 64);
+            next = word.map(|word| doc.max((word * 64) as u32));
+        }
         if let (Some(members), Some(doc)) = (&mut self.members, next) {
             next = members.next(doc);
         }

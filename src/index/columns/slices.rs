@@ -5,10 +5,12 @@
 //! Numbers that exceed the largest value are also kept in a list.
 
 use std::ops::RangeInclusive;
+use std::sync::OnceLock;
 
 use crate::error::{BuildError, GenerationError};
 use crate::storage::draft::Draft;
 use crate::storage::files::Files;
+use crate::vocab::budget;
 
 /// Maximum bits of a column, whose values fit a [`ValueSet`].
 const BITS_MAX: usize = 6;
@@ -18,7 +20,7 @@ const LANE: usize = 16;
 const STEPS_MAX: usize = 32;
 /// Maximum matches in a window whose values are read doc by doc.
 const FEW: u32 = 8;
-/// Words of a window in which values are counted.
+/// Words of a window in which values are counted, and of a block whose values are known.
 const WINDOW: usize = 64;
 
 /// A set of values from 0 to 63, as bits.
@@ -50,6 +52,8 @@ pub struct Slices {
     /// Docs whose number is not below the largest value, ascending, with that number.
     large_docs: Vec<u32>,
     large: Vec<u16>,
+    /// Values of the docs of each block, computed on first use.
+    blocks: OnceLock<Vec<ValueSet>>,
 }
 
 /// Names of the files of a column. Only columns with large numbers have the second one.
@@ -61,6 +65,9 @@ pub struct SliceFiles {
 }
 
 impl Slices {
+    /// Largest value of any column.
+    pub const VALUE_MAX: u8 = (1 << BITS_MAX) - 1;
+
     /// Builds the column from the numbers by doc.
     fn new(bits: usize, values: &[u16]) -> Slices {
         let top = (1u16 << bits) - 1;
@@ -76,7 +83,7 @@ impl Slices {
         }
         let large = (0u32..).zip(values).filter(|&(_, &value)| value >= top);
         let (large_docs, large) = large.map(|(doc, &value)| (doc, value)).unzip();
-        Slices { bits, words, planes, large_docs, large }
+        Slices { bits, words, planes, large_docs, large, blocks: OnceLock::new() }
     }
 
     /// Writes the files of a column.
@@ -99,8 +106,14 @@ impl Slices {
         let words = docs.div_ceil(64) as usize;
         let planes: Vec<u64> = from.take(files.planes)?;
         from.check(planes.len() == files.bits * words, files.planes)?;
-        let mut read =
-            Slices { bits: files.bits, words, planes, large_docs: Vec::new(), large: Vec::new() };
+        let mut read = Slices {
+            bits: files.bits,
+            words,
+            planes,
+            large_docs: Vec::new(),
+            large: Vec::new(),
+            blocks: OnceLock::new(),
+        };
         if let Some((large_docs, large)) = files.large {
             (read.large_docs, read.large) = (from.take(large_docs)?, from.take(large)?);
             let fits = read.large_docs.len() == read.large.len()
@@ -143,9 +156,26 @@ impl Slices {
         number.min(self.top()) as u8
     }
 
-    /// Returns true if a value stands for several numbers.
-    pub fn is_large(&self, value: u8) -> bool {
-        u16::from(value) == self.top()
+    /// Returns the numbers that a value stands for, as far as docs have them.
+    pub fn numbers_of(&self, value: u8) -> RangeInclusive<u16> {
+        let number = u16::from(value);
+        let is_top = number == self.top() && !self.large.is_empty();
+        number..=if is_top { u16::MAX } else { number }
+    }
+
+    /// Returns the first word from `word` on whose block has docs of a value.
+    pub fn next_with(&self, value: u8, word: usize) -> Option<usize> {
+        let blocks = self.blocks.get_or_init(|| {
+            let all = [u64::MAX; WINDOW];
+            let set = |first: usize| {
+                let words = &all[..WINDOW.min(self.words - first)];
+                ValueSet(self.values_below(self.bits, first, words, 0))
+            };
+            budget::shared(|| (0..self.words).step_by(WINDOW).map(set).collect())
+        });
+        let block = word / WINDOW;
+        let further = blocks.get(block..)?.iter().position(|set| set.has(value))?;
+        Some(word.max((block + further) * WINDOW))
     }
 
     /// Compiles a condition.
@@ -240,14 +270,30 @@ impl Slices {
             docs_of(first, words, |doc| counts[usize::from(self.value(doc))] += 1);
         } else {
             let bit = bits - 1;
-            let plane = &self.plane(bit)[first..];
-            let (mut high, mut low) = ([0; WINDOW], [0; WINDOW]);
-            for (at, (&word, &plane)) in words.iter().zip(plane).enumerate() {
-                (high[at], low[at]) = (word & plane, word & !plane);
-            }
+            let [low, high] = self.halves(bit, first, words);
             self.count_below(bit, first, &low[..words.len()], value, counts);
             self.count_below(bit, first, &high[..words.len()], value | 1 << bit, counts);
         }
+    }
+
+    /// Returns the values of docs, all of which have the high bits of `value`, as [`ValueSet`].
+    fn values_below(&self, bits: usize, first: usize, words: &[u64], value: usize) -> u64 {
+        if words.iter().all(|&word| word == 0) {
+            return 0;
+        }
+        let Some(bit) = bits.checked_sub(1) else { return 1 << value };
+        let [low, high] = self.halves(bit, first, words);
+        self.values_below(bit, first, &low[..words.len()], value)
+            | self.values_below(bit, first, &high[..words.len()], value | 1 << bit)
+    }
+
+    /// Splits the docs of a window into those without a bit and those with it.
+    fn halves(&self, bit: usize, first: usize, words: &[u64]) -> [[u64; WINDOW]; 2] {
+        let (mut low, mut high) = ([0; WINDOW], [0; WINDOW]);
+        for (at, (&word, &plane)) in words.iter().zip(&self.plane(bit)[first..]).enumerate() {
+            (low[at], high[at]) = (word & !plane, word & plane);
+        }
+        [low, high]
     }
 
     /// Clears the bits of the docs that cannot be among the best `wanted`. All docs with the last
@@ -424,7 +470,9 @@ mod tests {
 
     #[test]
     fn numbers_and_counts_are_those_of_the_docs() {
-        let values = some(5_000, 40, 9);
+        // The first block has no 7.
+        let mut values = some(5_000, 40, 9);
+        values[..4_200].iter_mut().filter(|value| **value == 7).for_each(|value| *value = 8);
         let slices = Slices::new(4, &values);
         let matches = bits(&values, |value| !value.is_multiple_of(3));
         let counts = slices.count(&matches);
@@ -434,6 +482,17 @@ mod tests {
             expected[usize::from(value.min(15))] += u32::from(!value.is_multiple_of(3));
         }
         assert_eq!(counts, expected);
+        for value in [0, 7, 15, 16] {
+            let docs_of_block = values.chunks(64 * WINDOW);
+            let has = docs_of_block.map(|docs| docs.iter().any(|&doc| doc.min(15) == value));
+            let has: Vec<bool> = has.collect();
+            for word in 0..values.len() / 64 {
+                let next = (word..values.len() / 64).find(|word| has[word / WINDOW]);
+                assert_eq!(slices.next_with(value as u8, word), next, "{value} from {word}");
+            }
+        }
+        assert_eq!((slices.numbers_of(3), slices.numbers_of(15)), (3..=3, 15..=u16::MAX));
+        assert_eq!(Slices::new(4, &[14, 1]).numbers_of(15), 15..=15);
         for range in [0..=3, 5..=20, 15..=15, 16..=30, 3..=u16::MAX, 15..=u16::MAX] {
             let test = slices.range_test(range.clone());
             let mut words = vec![u64::MAX; 40];

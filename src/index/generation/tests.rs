@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use chrono::DateTime;
 
 use crate::columns::fixtures::TestTables;
+use crate::columns::slices::{docs_of, ones};
 use crate::corpus::batch::{self, Batch, BatchMeta, Entry, StoredObservation};
 use crate::corpus::ranked::RankedList;
 use crate::feeds::Sighting;
@@ -16,7 +17,7 @@ use crate::filter::{
 use crate::generation::base::{Base, ExtendRule, NoDelta, WholeBecause};
 use crate::generation::build::{BuildSettings, Keep, rebuild, rollback, update};
 use crate::generation::open::{self, open_current, reopen_current};
-use crate::query::index::Index;
+use crate::query::index::{Index, Layer, LayerDay};
 use crate::rules::DueRule;
 use crate::scorer::{Scorer, Scratch};
 use crate::storage::manifest::{self, GenerationId, Manifest};
@@ -167,6 +168,8 @@ struct Pair<'a> {
     asked: usize,
     /// Number of results that were not empty.
     full: usize,
+    /// Orders of pages of layers that were found without a bitmap of all docs.
+    by_value: Vec<SortKey>,
 }
 
 impl Pair<'_> {
@@ -251,6 +254,7 @@ impl Pair<'_> {
             let [ours, theirs] = [self.extended, self.whole].map(|index| {
                 let of = usize::from(std::ptr::eq(index, self.whole));
                 let filter = DropFilter { after: after[of].clone(), ..filter.clone() };
+                self.by_value.extend(by_value(index, &filter, as_of));
                 let found = index.drops(&filter, as_of).expect("readable");
                 let mut rows = Vec::new();
                 found.for_each_placed(|row, lifecycle| rows.push(format!("{row:?} {lifecycle:?}")));
@@ -462,8 +466,39 @@ fn view(made: &mut TestTables) -> View {
     }
 }
 
+/// Compares pages that are found value by value with the sorted docs of each layer. Returns the order for
+/// each layer with such a page.
+fn by_value(index: &Index, filter: &DropFilter, as_of: AsOf) -> Vec<SortKey> {
+    let (day, take) = (index.day(as_of), filter.limit as usize + 1);
+    let Sort { key, descending } = filter.sort;
+    let of_layer = |(layer, day): (&Layer, &LayerDay)| {
+        if filter.sort == Sort::default() {
+            return false;
+        }
+        let matches = layer.matching(filter, day).expect("readable");
+        let total = ones(&matches);
+        let found = layer.docs_by_value(filter, day, total, take).expect("readable");
+        let Some(found) = found else { return false };
+        let directed = |value: u64| if descending { !value } else { value };
+        let mut sorted = Vec::new();
+        docs_of(0, &matches, |doc| sorted.push((directed(layer.sort_value(key, doc)), doc)));
+        sorted.sort_unstable();
+        if let Some(after) = &filter.after {
+            let first = (directed(after.value), layer.first_after(after));
+            sorted.retain(|&row| row >= first);
+        }
+        let page = sorted.iter().skip(filter.offset as usize).take(take).map(|&(_, doc)| doc);
+        assert_eq!(found, page.collect::<Vec<u32>>(), "{filter:?} on {}", as_of.today);
+        let of_all = layer.sorted_docs(filter, matches, total, take);
+        assert_eq!(found, of_all, "{filter:?} on {}", as_of.today);
+        true
+    };
+    index.layers_on(&day).filter(|&layer| of_layer(layer)).map(|_| key).collect()
+}
+
 #[test]
 fn an_extended_index_has_the_results_of_a_complete_one() {
+    let mut by_value = Vec::new();
     for (seed, size) in [(1, 300), (2, 2_000), (3, 900)] {
         let mut made = TestTables::new(seed);
         let all = names(&mut made, size);
@@ -483,8 +518,14 @@ fn an_extended_index_has_the_results_of_a_complete_one() {
             assert_eq!(extended.manifest(), &manifest);
             assert_eq!(extended.layers().len(), 2);
             let whole = lists.whole();
-            let mut pair =
-                Pair { extended: &extended, whole: &whole, names: &all, asked: 0, full: 0 };
+            let mut pair = Pair {
+                extended: &extended,
+                whole: &whole,
+                names: &all,
+                asked: 0,
+                full: 0,
+                by_value: Vec::new(),
+            };
             for (today, catch_days) in [(TODAY, 5), (TODAY - 31, 0), (TODAY + 40, 5)] {
                 let as_of = AsOf { today: day(today), catch_days };
                 for _ in 0..20 {
@@ -498,12 +539,17 @@ fn an_extended_index_has_the_results_of_a_complete_one() {
             }
             pair.names(AsOf { today: day(TODAY), catch_days: 5 });
             assert!(pair.full * 3 > pair.asked, "{} of {}", pair.full, pair.asked);
+            by_value.extend(pair.by_value);
             // The next generation shares its base with the current one.
             let reopened = reopen_current(&lists.index(), Some(&extended)).expect("opens").index;
             assert!(reopened.layer_like(&extended.layers()[0]).is_some());
             assert!(reopened.layer_like(&extended.layers()[1]).is_none());
             before.push(extended);
         }
+    }
+    for key in [SortKey::Dqs, SortKey::Release, SortKey::Dropped, SortKey::Length, SortKey::Tlds] {
+        let pages = by_value.iter().filter(|&&of| of == key).count();
+        assert!(pages >= 20, "{pages} pages in the order {key:?}");
     }
 }
 

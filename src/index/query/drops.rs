@@ -9,6 +9,7 @@ use crate::columns::drops_by_rank::Wanted;
 use crate::columns::slices::ones;
 use crate::error::QueryError;
 use crate::filter::{AsOf, DropFilter, Filter, RowPosition, Sort, View};
+use crate::query::facets::is_view;
 use crate::query::index::{
     DayIndex, Generation, Index, Layer, LayerDay, RowBuffers, with_row_buffers,
 };
@@ -254,8 +255,19 @@ impl Layer {
         take: usize,
     ) -> Result<(Vec<u32>, u32), QueryError> {
         if filter.sort != Sort::default() {
+            let of_view = is_view(filter).then(|| day.stages.count(filter.view)).flatten();
+            let key = day.totals.key(filter);
+            let known = of_view.or_else(|| day.totals.get(key));
+            if let Some(total) = known
+                && let Some(docs) = self.docs_by_value(filter, day, total, take)?
+            {
+                return Ok((docs, total));
+            }
             let matches = self.matching(filter, day)?;
             let total = ones(&matches);
+            if known.is_none() && !budget::spent() {
+                day.totals.keep(key, total);
+            }
             return Ok((self.sorted_docs(filter, matches, total, take), total));
         }
         let mut docs = Vec::with_capacity(take.min(ROWS_ABOUT));
@@ -291,7 +303,7 @@ impl Layer {
     }
 
     /// Returns the docs of the drops list that pass `filter`, as a bitmap.
-    pub(super) fn matching(
+    pub(crate) fn matching(
         &self,
         filter: &DropFilter,
         day: &LayerDay,
@@ -312,7 +324,7 @@ impl Layer {
         walked.map_err(|source| self.query_error(source))
     }
 
-    fn query_error(&self, source: std::io::Error) -> QueryError {
+    pub(super) fn query_error(&self, source: std::io::Error) -> QueryError {
         QueryError { generation: self.manifest.generation.to_string(), source }
     }
 }

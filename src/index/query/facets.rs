@@ -159,7 +159,7 @@ fn without(filter: &DropFilter, facet: Facet) -> DropFilter {
 }
 
 /// Returns true if the filter has no condition except the view.
-fn is_view(filter: &DropFilter) -> bool {
+pub(super) fn is_view(filter: &DropFilter) -> bool {
     filter.contains.is_none() && filter.common == Filter::default()
 }
 

@@ -1,6 +1,9 @@
 //! Pages of the drops list in orders other than rank order, and positions of rows that outlive a
-//! generation. The docs that pass a filter are a bitmap; a page is the best of them by a key
-//! column.
+//! generation.
+//!
+//! If the total is known, the docs of one value of the key after the other are walked in rank order until
+//! the page is full. Otherwise, and where that takes too long, the docs that pass a filter are a bitmap, and
+//! a page is the best of them by a key column.
 //!
 //! Most keys have bitmaps by bit ([`crate::columns::slices`]), by which the matches are narrowed to
 //! a few before keys are compared. For order by name, docs are visited in the stored name order
@@ -8,15 +11,21 @@
 //! name and key.
 
 use std::cmp::Ordering;
+use std::ops::RangeInclusive;
 
+use crate::columns::checks::raw_range;
+use crate::columns::day_column::DayColumn;
+use crate::columns::drops_by_rank::Part;
 use crate::columns::properties::Property;
 use crate::columns::rank_key::order_key;
 use crate::columns::slices::{Slices, ValueSet, docs_of, ones};
-use crate::filter::{DropFilter, RowPosition, Sort, SortKey};
-use crate::query::index::{Generation, Index, Layer};
+use crate::error::QueryError;
+use crate::filter::{AsOf, DropFilter, RowPosition, Sort, SortKey, View, stage_code};
+use crate::query::index::{Generation, Index, Layer, LayerDay};
 use crate::vocab::budget;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::popularity::ListRank;
+use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 
 /// Maximum matches whose keys are compared one by one; narrowing them would take longer.
@@ -31,11 +40,43 @@ const SPARE: usize = 1_000;
 const NO_RANK: u64 = ListRank::MAX as u64 + 1;
 /// Words between two checks of the time budget.
 const WORDS_PER_LOOK: usize = 1 << 12;
+/// Words that are walked for docs of single values, at least and as a part of all: a bitmap of all docs takes
+/// longer than that.
+const WORDS_WALKED: usize = if cfg!(debug_assertions) { 1 << 8 } else { 1 << 12 };
+const WALKED_PART: usize = 8;
+
+/// Column of a sort key with few values, each of which is a bitmap of docs. Values sort like keys.
+struct KeyColumn<'a> {
+    slices: &'a Slices,
+    /// If the values are periods of days.
+    days: Option<&'a DayColumn>,
+    /// Difference of the key and the number of a doc in the column.
+    plus: u16,
+}
+
+impl KeyColumn<'_> {
+    /// Returns the value of docs with a key.
+    fn value_of(&self, key: u64) -> u8 {
+        let number = u16::try_from(key).unwrap_or(u16::MAX).saturating_sub(self.plus);
+        self.days.map_or_else(|| self.slices.value_of(number), |days| days.period(number))
+    }
+
+    /// Returns the numbers of docs with a value.
+    fn numbers_of(&self, value: u8) -> RangeInclusive<u16> {
+        self.days.map_or_else(|| self.slices.numbers_of(value), |days| days.days_of(value))
+    }
+
+    /// Returns true if all docs with a value have the same key.
+    fn is_exact(&self, value: u8) -> bool {
+        let numbers = self.numbers_of(value);
+        numbers.start() == numbers.end()
+    }
+}
 
 impl Layer {
     /// Returns up to `take` of the `total` docs in `matches`, in the order of `filter`, from its
     /// position and offset on.
-    pub(super) fn sorted_docs(
+    pub(crate) fn sorted_docs(
         &self,
         filter: &DropFilter,
         mut matches: Vec<u64>,
@@ -51,7 +92,9 @@ impl Layer {
             SortKey::Dqs => self.by_score(filter, &matches, wanted),
             SortKey::Listed => self.by_list(filter, &mut matches, wanted),
             SortKey::Release | SortKey::Dropped | SortKey::Length | SortKey::Tlds => {
-                self.narrow(filter, &mut matches, wanted);
+                if let Some(column) = self.key_column(filter.sort.key) {
+                    self.narrow(filter, &column, &mut matches, wanted);
+                }
                 self.by_key(filter, &matches, wanted)
             }
         };
@@ -59,35 +102,99 @@ impl Layer {
         docs
     }
 
-    /// Clears the bits of docs that are not on the page, as far as the bitmaps of its key show.
-    fn narrow(&self, filter: &DropFilter, matches: &mut [u64], wanted: usize) {
+    /// Returns what [`Layer::sorted_docs`] does without a bitmap of the docs; `None` if that is not faster.
+    pub(crate) fn docs_by_value(
+        &self,
+        filter: &DropFilter,
+        day: &LayerDay,
+        total: u32,
+        take: usize,
+    ) -> Result<Option<Vec<u32>>, QueryError> {
         let Sort { key, descending } = filter.sort;
+        let skip = filter.offset as usize;
+        let up_to = take.saturating_add(skip);
+        if total <= FEW || up_to >= total as usize {
+            return Ok(None);
+        }
         let drops = &self.drops_by_rank;
-        let properties = drops.properties();
-        let (dropped, release) = drops.day_columns();
-        let column: &Slices = match key {
-            SortKey::Release => release.periods(),
-            SortKey::Dropped => dropped.periods(),
-            SortKey::Tlds => properties.column(Property::OtherTlds),
-            _ => properties.column(Property::Length),
+        let all = 0..drops.len();
+        let column = self.key_column(key);
+        if column.is_none() && key != SortKey::Dqs {
+            return Ok(None);
+        }
+        let value_of = |key: u64| match &column {
+            Some(column) => column.value_of(key),
+            None => u8::try_from(key).unwrap_or(u8::MAX),
         };
-        // Returns the value of the column for a key.
-        let value_of = |key_value: u64| {
-            let number = u16::try_from(key_value).unwrap_or(u16::MAX);
-            match key {
-                SortKey::Release => release.period(number),
-                SortKey::Dropped => dropped.period(number),
-                SortKey::Tlds => column.value_of(number.saturating_sub(1)),
-                _ => column.value_of(number),
+        let after = filter.after.as_ref().map(|it| (value_of(it.value), self.first_after(it)));
+        let possible = possible_numbers(filter, day.as_of);
+        let mut words = (drops.len() as usize / 64 / WALKED_PART).max(WORDS_WALKED);
+        let mut docs = Vec::new();
+        let last = if column.is_some() { Slices::VALUE_MAX } else { Dqs::MAX.points() };
+        for step in 0..=last {
+            let value = if descending { last - step } else { step };
+            let mut part = match &column {
+                Some(KeyColumn { slices, .. }) => {
+                    Part { docs: all.clone(), value: Some((slices, value)), up_to, words }
+                }
+                None => {
+                    let docs = drops.docs_with(Dqs::clamped(value.into()));
+                    Part { docs, value: None, up_to, words }
+                }
+            };
+            match after {
+                Some((first, _)) if (value < first) != descending && value != first => continue,
+                Some((first, doc)) if value == first => part.docs.start = part.docs.start.max(doc),
+                _ => {}
             }
+            if let Some(column) = &column {
+                let numbers = column.numbers_of(value);
+                let is_possible =
+                    numbers.start() <= possible.end() && possible.start() <= numbers.end();
+                if !is_possible || column.slices.next_with(value, 0).is_none() {
+                    continue;
+                }
+                if !column.is_exact(value) {
+                    return Ok(None);
+                }
+            }
+            let (stages, tlds, records) = (&day.stages, &self.tlds, &self.records);
+            let left = drops.append_part(filter, stages, tlds, records, part, &mut docs);
+            match left.map_err(|source| self.query_error(source))? {
+                Some(left) => words = left,
+                None => return Ok(None),
+            }
+            if docs.len() >= up_to {
+                break;
+            }
+        }
+        docs.drain(..skip.min(docs.len()));
+        Ok(Some(docs))
+    }
+
+    /// Returns the column of a key whose values are bitmaps.
+    fn key_column(&self, key: SortKey) -> Option<KeyColumn<'_>> {
+        let drops = &self.drops_by_rank;
+        let (dropped, release) = drops.day_columns();
+        let property = |property, plus| {
+            let slices = drops.properties().column(property);
+            KeyColumn { slices, days: None, plus }
         };
-        // Whether all docs with this value have the same key.
-        let is_exact = |value: u8| match key {
-            SortKey::Release => release.is_day(value),
-            SortKey::Dropped => dropped.is_day(value),
-            SortKey::Tlds => !column.is_large(value),
-            _ => true,
-        };
+        let days =
+            |days| Some(KeyColumn { slices: DayColumn::periods(days), days: Some(days), plus: 0 });
+        match key {
+            SortKey::Release => days(release),
+            SortKey::Dropped => days(dropped),
+            SortKey::Tlds => Some(property(Property::OtherTlds, 1)),
+            SortKey::Length => Some(property(Property::Length, 0)),
+            SortKey::Dqs | SortKey::Name | SortKey::Listed | SortKey::Rank => None,
+        }
+    }
+
+    /// Clears the bits of docs that are not on the page, as far as the bitmaps of its key show.
+    fn narrow(&self, filter: &DropFilter, key: &KeyColumn<'_>, matches: &mut [u64], wanted: usize) {
+        let descending = filter.sort.descending;
+        let column = key.slices;
         let docs_with = |value: u8, matches: &[u64]| {
             let mut same = matches.to_vec();
             column.keep(&column.test(ValueSet::of(|other| other == value)), 0, &mut same);
@@ -95,11 +202,11 @@ impl Layer {
         };
         let mut best = wanted;
         if let Some(position) = &filter.after {
-            let after = value_of(position.value);
+            let after = key.value_of(position.value);
             let is_later = |value| if descending { value <= after } else { value >= after };
             column.keep(&column.test(ValueSet::of(is_later)), 0, matches);
             let same = docs_with(after, matches);
-            if is_exact(after) {
+            if key.is_exact(after) {
                 let first = self.first_after(position);
                 docs_of(0, &same, |doc| {
                     matches[doc as usize / 64] &= !(u64::from(doc < first) << (doc % 64));
@@ -111,7 +218,7 @@ impl Layer {
         }
         let best = u32::try_from(best).unwrap_or(u32::MAX);
         let last = column.keep_best(descending, best, matches);
-        if let Some(last) = last.filter(|&last| is_exact(last)) {
+        if let Some(last) = last.filter(|&last| key.is_exact(last)) {
             let (mut left, same) = (best, docs_with(last, matches));
             for (word, same) in matches.iter_mut().zip(same) {
                 if left == 0 {
@@ -319,8 +426,41 @@ impl Index {
     }
 }
 
+/// Returns the numbers in the column of the sort key that docs that pass a filter may have.
+fn possible_numbers(filter: &DropFilter, as_of: AsOf) -> RangeInclusive<u16> {
+    let common = &filter.common;
+    let today = as_of.today.raw();
+    let tomorrow = today.saturating_add(1);
+    match filter.sort.key {
+        SortKey::Length => common.min_len.into()..=common.max_len.into(),
+        SortKey::Tlds => common.min_tlds..=common.max_tlds,
+        SortKey::Dropped if filter.view == View::Today => today..=today,
+        SortKey::Dropped => raw_range(common.drop.dropped).unwrap_or(0..=u16::MAX),
+        SortKey::Release => {
+            let mask = filter.view.code_mask();
+            let is_in = |stage: Stage| mask & stage_code(stage) != 0;
+            let mut days = raw_range(common.drop.release).unwrap_or(0..=u16::MAX);
+            if filter.view != View::Today {
+                let waits = is_in(Stage::Redemption) || is_in(Stage::PendingDelete);
+                let (first_caught, last) = (
+                    tomorrow.saturating_sub(as_of.catch_days),
+                    if waits { u16::MAX } else { today },
+                );
+                let first = match (is_in(Stage::Released), is_in(Stage::Catchable)) {
+                    (true, _) => 0,
+                    (false, true) => first_caught,
+                    (false, false) => tomorrow,
+                };
+                days = first.max(*days.start())..=last.min(*days.end());
+            }
+            days
+        }
+        SortKey::Dqs | SortKey::Name | SortKey::Listed | SortKey::Rank => 0..=u16::MAX,
+    }
+}
+
 impl Generation {
-    fn sort_value(&self, key: SortKey, doc: u32) -> u64 {
+    pub(crate) fn sort_value(&self, key: SortKey, doc: u32) -> u64 {
         let drops = &self.drops_by_rank;
         match key {
             SortKey::Dqs => drops.dqs(doc).points().into(),
@@ -344,7 +484,7 @@ impl Generation {
     }
 
     /// Returns the first doc of the drops list that is after a position in rank order.
-    pub(super) fn first_after(&self, position: &RowPosition) -> u32 {
+    pub(crate) fn first_after(&self, position: &RowPosition) -> u32 {
         let (mut low, mut high) = (0, self.drops_by_rank.len());
         while low < high {
             let middle = low + (high - low) / 2;
