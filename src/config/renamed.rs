@@ -1,4 +1,4 @@
-//! Settings that were renamed. The old name works for one version and is reported in the log.
+//! Renamed settings. An old name works for one more version and causes a warning in the log.
 
 use anyhow::Context;
 use config::{Map, Value, ValueKind};

@@ -59,7 +59,7 @@ struct SourceFile {
     internal: Option<bool>,
 }
 
-/// One address or several.
+/// One URL or several.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Urls {

@@ -1,5 +1,5 @@
-//! The records of a name in all lists → its drops (`data/docs/sources.md`, "What counts as one list, one
-//! drop, one release"). The result does not depend on the order in which lists were ingested.
+//! Converts the records of a name in all lists to its drops (`data/docs/sources.md`, "What counts as one
+//! list, one drop, one release"). The result does not depend on the order in which lists were ingested.
 
 use crate::feeds::Sighting;
 use crate::vocab::day::Day;

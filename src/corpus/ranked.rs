@@ -104,7 +104,7 @@ impl RankedList {
         &self.meta
     }
 
-    /// The checksum in the file.
+    /// The checksum stored in the file.
     pub fn checksum(&self) -> &[u8] {
         self.checksum.as_bytes()
     }

@@ -60,7 +60,7 @@ pub fn vary(headers: &mut HeaderMap, name: &'static str) {
     let mut lines = headers.get_all(VARY).iter();
     let value = match (lines.next(), lines.next()) {
         (None, _) => HeaderValue::from_static(name),
-        // Nearly every API response: needs no allocation.
+        // The case of nearly every API response, which needs no allocation.
         (Some(line), None) if line == "accept-encoding" && name == "authorization" => {
             HeaderValue::from_static("accept-encoding, authorization")
         }

@@ -37,7 +37,7 @@ named_enum! {
     pub enum ExportFormat {
         #[default]
         Csv = "csv",
-        /// A JSON object a line.
+        /// One JSON object per line.
         Ndjson = "ndjson",
     }
 }

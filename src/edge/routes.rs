@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, Method, Uri};
 use crate::caching::Caching;
 use crate::class::{Class, waits};
 
-/// Attributes of a method of a path.
+/// Attributes of one method of a path.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
     pub method: &'static str,
@@ -16,10 +16,10 @@ pub struct Route {
     pub caching: Caching,
 }
 
-/// The attributes of all routes but the pages that have those of most pages.
+/// The attributes of all routes, except of pages with the usual attributes.
 pub struct Routes(matchit::Router<Vec<Route>>);
 
-/// Caching of errors about paths without a route.
+/// Caching of errors for paths without a route.
 const UNKNOWN: [(&str, Caching); 5] = [
     ("/api/v1/", Caching::Key),
     ("/api/export/", Caching::KeyOrSession),
@@ -30,7 +30,7 @@ const UNKNOWN: [(&str, Caching); 5] = [
 
 impl Routes {
     /// # Panics
-    /// If two paths match the same requests: the router would refuse them too.
+    /// If two paths match the same requests, which the router would refuse too.
     pub fn new(routes: impl IntoIterator<Item = Route>) -> Routes {
         let mut paths = BTreeMap::<_, Vec<_>>::new();
         for route in routes {
@@ -43,7 +43,7 @@ impl Routes {
         Routes(router)
     }
 
-    /// Class and caching of a request.
+    /// Returns the class and caching of a request.
     pub fn of(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> (Class, Caching) {
         let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
         let usual = if reads { Class::Read } else { Class::Write };

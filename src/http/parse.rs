@@ -1,4 +1,4 @@
-//! Parsing off the async threads.
+//! Parsing of parameters off the async threads.
 
 use axum::http::Uri;
 

@@ -82,7 +82,7 @@ fn sign(secret: &Secret, id: &str, timestamp: i64, body: &[u8]) -> Option<String
 mod tests {
     use super::*;
 
-    /// The specification's own example.
+    /// The example in the specification.
     #[test]
     fn signatures_match_the_specification() {
         let secret = Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".into());

@@ -11,7 +11,7 @@ use crate::vocab::name::to_unicode;
 /// Maximum characters of an explanation (`data/docs/api.md`).
 pub const EXPLANATION_CHARS_MAX: usize = 160;
 const SEPARATOR: &str = " · ";
-/// Maximum strengths and weaknesses.
+/// Maximum number of strengths and of weaknesses.
 const PARTS_MAX: usize = 3;
 /// Minimum points of a part to mention.
 const POINTS_MIN: usize = 2;

@@ -454,7 +454,7 @@ named_enum! {
     pub enum TableUse {
         InUse = "in use",
         AtNextStart = "takes effect at the next start",
-        /// The settings name another file.
+        /// The settings name another file, so the fetched one is not used.
         Overridden = "not used: the setting psl names another file",
     }
 }

@@ -152,7 +152,7 @@ struct Work {
     asked: Vec<DomainName>,
     /// Observations to write.
     answers: Vec<(DomainName, Observation)>,
-    /// Latest time at which to write them.
+    /// Latest time at which to write the observations.
     write_at: Option<Instant>,
     /// Number of observations being written.
     writing: usize,

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! "DDZN" version bytes-a-name
-//! shared length text[length] extra[bytes-a-name]     for each name: `shared` bytes are those of its predecessor
+//! shared length text[length] extra[bytes-a-name]     for each name; the first `shared` bytes are those of its
+//! predecessor
 //! 0xff count(u64, little-endian) BLAKE3 of all bytes before it
 //! ```
 

@@ -21,8 +21,8 @@ const STATE: &str = "state.json";
 const USUAL_DAYS: usize = 28;
 /// A day is unusual if it has more than this multiple of the usual changes.
 const MANY_TIMES: u64 = 4;
-/// A day is also unusual if more than one name in this many changed, and more than this number of
-/// names.
+/// Further conditions for an unusual day: more changes than one in this many names, and more than
+/// this number.
 const MANY_SHARE: u64 = 200;
 const MANY_LEAST: u64 = 500;
 /// Below this percentage of its previous size, a zone needs more confirmations.

@@ -1,4 +1,4 @@
-//! Variants of a name, whose scores show what its hyphens, digits and suffix cost. Pure.
+//! Variants of a name, whose scores show the cost of its hyphens, digits and suffix. Pure.
 
 use std::fmt;
 

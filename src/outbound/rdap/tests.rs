@@ -114,7 +114,7 @@ fn states_follow_from_statuses_and_days() {
     assert_eq!(derive(None, Some(day("2026-11-20"))), RdapState::Available, "with any due date");
 }
 
-/// Every combination of the deciding statuses and every order of the two days.
+/// Tests every combination of the relevant statuses, and every order of the two days.
 #[test]
 fn redemption_precedes_pending_delete_and_both_precede_dates() {
     use RdapStatus::{Active, AddPeriod, PendingDelete, PendingRestore, RedemptionPeriod};

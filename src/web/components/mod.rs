@@ -148,7 +148,7 @@ pub fn stage_word(stage: Stage) -> &'static str {
 /// holder who kept the name and a new one.
 pub const HELD_AGAIN: &str = "renewed or registered again";
 
-/// Renders the current status of a name with this latest drop.
+/// Renders the current status of a name, given its latest drop.
 pub fn standing(drop: Option<&Lifecycle>, held: bool, today: Day) -> Markup {
     match drop {
         Some(drop) if drop.registered_again => html! {
