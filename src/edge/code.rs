@@ -52,7 +52,7 @@ codes! {
     InvalidRegex         "invalid_regex"          400 No    "a [regular expression](queries.md) does not parse"
     RegexTooLarge        "regex_too_large"        400 No    "the automaton of a regular expression is too large"
     InvalidCursor        "invalid_cursor"         400 No    "a text is not a cursor"
-    CursorMismatch       "cursor_mismatch"        400 No    "a cursor is of another query or order"
+    CursorMismatch       "cursor_mismatch"        400 No    "a cursor belongs to another query or order"
     UnknownField         "unknown_field"          400 No    "`fields` or `columns` names a member that rows do not have"
     UnknownFacet         "unknown_facet"          400 No    "`facets` names a facet that does not exist"
     InvalidHost          "invalid_host"           400 No    "the `Host` header is missing, repeated or malformed"

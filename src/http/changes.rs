@@ -305,7 +305,7 @@ impl Page {
             Err(ReadError::TooOld { oldest }) => Err(ApiError::ChangesGone { oldest }),
             Err(ReadError::Ahead { newest }) => Err(ApiError::parameter(
                 "since",
-                format!("is ahead of the newest event, {newest}: it is of another log"),
+                format!("is ahead of the newest event, {newest}: it belongs to another log"),
             )),
             Err(ReadError::Segment(err)) => Err(ApiError::Internal(err.into())),
         }

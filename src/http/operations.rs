@@ -252,7 +252,7 @@ const WAIT: Parameter = query(
     "wait",
     ParameterKind::Integer { min: 0, max: CHANGES_WAIT_SECONDS_MAX, default: Some(0) },
     "1",
-    "Seconds to wait for an event if there is none (long poll).",
+    "Seconds to wait for an event if none is available (long poll).",
 );
 const LAST_EVENT_ID: Parameter = Parameter {
     name: "Last-Event-ID",
@@ -404,7 +404,7 @@ pub const OPERATIONS: &[Operation] = &[
         .named(Group::Names, "searchNames", "Prefix search over every name ever seen")
         .description(
             "Names or labels equal to the prefix come first, then the highest scores; names of one score by \
-             length, then by name, since the unrounded score that orders the drops list is kept for drops alone. \
+             length, then by name, since the unrounded score that orders the drops list is stored only for drops. \
              A dot is literal: `exam.co` finds `exam.com`. IDNs match in Unicode and as A-labels.",
         )
         .parameters(SEARCH_PARAMETERS)
@@ -468,8 +468,8 @@ pub const OPERATIONS: &[Operation] = &[
         ]),
     Operation::get("/api/v1/domain/{name}", |of| get(guarded(of, domain::find_domain)))
         .named(Group::Names, "findDomain", "Dossier of a name")
-        .description("What is known about an observed name: a guess of its status, with the stage and the release that it follows \
-             from; its latest drop with score and signals; and the votes on it. No registry is asked.")
+        .description("What is known about an observed name: an estimate of its status, with the stage and the release that it follows \
+             from; its latest drop with score and signals; and the votes on it. No registry is queried.")
         .parameters(&[NAME])
         .tagged()
         .of_index()

@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! "DDZN" version bytes-a-name
-//! shared length text[length] extra[bytes-a-name]     for each name; the first `shared` bytes are those of its
-//! predecessor
+//! shared length text[length] extra[bytes-a-name]     for each name; its first `shared` bytes repeat its predecessor
 //! 0xff count(u64, little-endian) BLAKE3 of all bytes before it
 //! ```
 

@@ -74,7 +74,7 @@ impl Registry {
                     p.detail { span.confirmed { "✓ " } "Confirmed " (ago(at, now)) }
                 }
                 Registry::Off => { p.value.soft { "Not checked" } p.detail { "Registry checks are off on this server." } }
-                Registry::NoServer => { p.value.soft { "No RDAP server" } p.detail { "This registry cannot be asked." } }
+                Registry::NoServer => { p.value.soft { "No RDAP server" } p.detail { "This registry cannot be queried." } }
                 Registry::NotChecked => { p.value.soft { "Not checked" } p.detail { "The dates come from the calendar." } }
                 Registry::Failed => { p.value.soft { "No response" } p.detail { "The last check failed." } }
             }
