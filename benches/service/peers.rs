@@ -72,7 +72,7 @@ pub struct Mix {
     answers: Vec<Told>,
 }
 
-/// One answer.
+/// The result of one query.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 struct Told {
     names: Vec<String>,

@@ -223,7 +223,7 @@ impl World {
         assert_eq!(status, 200, "{body}");
     }
 
-    /// Watches names that lists will carry.
+    /// Watches names that later lists will contain.
     fn watch(&mut self) {
         if self.expected.len() >= EXPECTED_MIN {
             return;

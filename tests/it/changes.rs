@@ -141,7 +141,7 @@ fn pages_have_the_events_of_lists_and_days() {
         (Some(false), &"calendar".into())
     );
 
-    // Filters are those of queries, and `event`.
+    // The filters are those of queries, plus `event`.
     for (query, names) in [
         ("&tld=de", vec!["wind.de", "wind.de"]),
         ("&event=drops_tomorrow", vec!["wind.de"]),
@@ -476,7 +476,7 @@ fn streams_have_every_event_and_resume_where_they_were() {
 }
 
 #[test]
-fn registry_events_are_seen_by_those_who_watch() {
+fn registry_events_are_shown_only_to_accounts_that_watch_the_name() {
     let com = RdapServer::start();
     com.publish_servers(&[(&["com"], &com)]);
     com.say("solar.com", Says::held_with("2000-01-01", &["pending delete"]));

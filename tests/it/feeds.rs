@@ -256,7 +256,7 @@ fn a_table_without_dates_is_read_with_a_given_day() {
 }
 
 #[test]
-fn blank_rows_comments_and_marks_of_no_value_are_skipped() {
+fn blank_rows_comments_and_missing_values_are_skipped() {
     let native = "# exported 2026-11-21, by hand\ndomain,drop_date,release_date,status,first_seen\n\
                   alphaone.com,2026-11-20,NULL,N/A,-\n,,,,\n# alphatwo.com,2026-11-20,,,\n\
                   alphatwo.com,27-Nov-2026,none,\\N,n/a\n\"\",\"\",,,\n";
@@ -285,7 +285,7 @@ fn plain_lists_have_quotes_comments_and_addresses() {
 }
 
 #[test]
-fn json_with_an_object_a_line_is_a_list() {
+fn json_with_one_object_per_line_is_a_list() {
     let list = "{\"domain\":\"alphaone.com\",\"dropDate\":\"2026-11-20\",\"releaseDate\":\"2026-12-25\"}\n\
                 {\"domain\":\"alphatwo.com\",\"dropDate\":\"2026-11-19\",\"releaseDate\":null}\n\
                 {\"domain\":\"alphathree.com\",\"drop";
@@ -599,7 +599,7 @@ fn json_of_other_vendors() {
 }
 
 #[test]
-fn json_that_is_cut_short_or_no_list_fails_as_a_whole() {
+fn json_that_is_truncated_or_not_a_list_fails_as_a_whole() {
     let whole =
         "{\"data\":[{\"name\":\"a.se\",\"release_at\":\"2026-12-20\"},\n{\"name\":\"b.se\"}]}";
     for end in [1, whole.len() - 1, whole.len() - 2, whole.len() - 8] {

@@ -605,7 +605,7 @@ fn write_numbered(site: &Site, number: usize) -> PathBuf {
 }
 
 #[test]
-fn an_index_of_one_batch_is_that_of_many() {
+fn an_index_of_one_batch_equals_that_of_many() {
     let site = Site::new();
     let add = |numbers: std::ops::RangeInclusive<usize>, options: &[&str]| {
         let lists: Vec<PathBuf> = numbers.map(|number| write_numbered(&site, number)).collect();

@@ -549,7 +549,7 @@ fn a_node_that_leaves_reads_the_rest_first() {
     let alone = nodes[1].site.settings("");
     let server = nodes[1].site.serve_with(&["--today", TODAY, "--config", &alone]);
     assert_eq!(Shown::read(&mut server.client_with(&key)).claims.len(), 1);
-    // Without the servers, it refuses.
+    // Without the servers, the command refuses.
     for at in [0, 1, 2] {
         nats.kill(at);
     }

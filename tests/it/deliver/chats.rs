@@ -242,7 +242,7 @@ fn place(target: &str) -> (String, Vec<(String, String)>) {
 }
 
 #[test]
-fn every_chat_service_gets_what_it_documents_and_ends_as_it_documents() {
+fn every_chat_service_gets_its_documented_message_and_is_switched_off_as_documented() {
     let records: String =
         CASES.iter().map(|case| format!("{}. A 127.0.0.1\n", case.host)).collect();
     let knot = Knot::start_zone(".", &records);

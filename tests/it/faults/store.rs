@@ -374,7 +374,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// Describes what an open returned and must not.
+    /// Describes what an open returned although it must not.
     pub fn note(&mut self, note: &Note) -> Result<(), String> {
         match note {
             Note::Submitted { id, is_lazy } => {

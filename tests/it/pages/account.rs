@@ -212,7 +212,7 @@ fn every_tab_is_only_for_its_owner() {
 }
 
 #[test]
-fn an_operator_who_sells_plans_shows_them() {
+fn plans_are_shown_if_they_are_public() {
     let site = site(&format!("{PLAIN}[plans]\npublic = true\n[plans.pro]\nprice_usd = 31\n"));
     add(&site, "ann@example.com", "free");
     let server = serve(&site);
