@@ -2,16 +2,16 @@
 //! users are escaped.
 
 use std::fmt::{self, Write};
+use std::iter;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::vocab::day::Day;
-use crate::vocab::dqs::Dqs;
+use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::ids::RuleId;
 use crate::vocab::name::DomainName;
-use crate::vocab::stage::Stage;
 use crate::vocab::watched_change::WatchedChange;
 
 /// Maximum names in a mail; the API lists all.
@@ -19,52 +19,24 @@ pub const MAIL_NAMES_MAX: usize = 100;
 /// Maximum names in a chat message: one screen.
 const CHAT_NAMES_MAX: usize = 40;
 
-/// Kind of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Real matches or changes.
-    Alert,
-    /// A sample.
-    Test,
-}
-
-/// A name that a rule matched.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct AlertName {
-    #[schema(value_type = String)]
-    pub domain: DomainName,
-    #[schema(value_type = u8, minimum = 0, maximum = 100)]
-    pub dqs: Dqs,
-    #[schema(value_type = String, format = Date)]
-    pub drop_date: Day,
-    /// Effective release: first day on which the name can be registered.
-    #[schema(value_type = String, format = Date)]
-    pub release_date: Day,
-    /// Stage on the day of the message.
-    #[serde(serialize_with = "word")]
-    pub stage: Stage,
-    /// Explanation of the score in one line. Only mails contain it: a webhook is the same in every
-    /// attempt, while scores may change.
-    #[serde(skip)]
-    pub reason: Option<String>,
-}
-
 /// A change of a watched name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct AlertChange {
     #[serde(flatten)]
     pub change: WatchedChange,
-    /// The same as in [`AlertName`].
-    #[serde(skip)]
-    pub reason: Option<String>,
+}
+
+impl From<WatchedChange> for AlertChange {
+    fn from(change: WatchedChange) -> AlertChange {
+        AlertChange { change }
+    }
 }
 
 /// Subject of a message, and the first rows of its list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// Names that match a rule, best first.
-    Rule { id: RuleId, name: String, names: Vec<AlertName> },
+    Rule { id: RuleId, name: String, names: Vec<DroppedName> },
     /// Changes of names on the watchlist.
     Watchlist(Vec<AlertChange>),
 }
@@ -72,7 +44,8 @@ pub enum Content {
 /// A message about the matches of one rule in one list, or about watched names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alert {
-    pub kind: Kind,
+    /// Whether it is a sample.
+    pub is_test: bool,
     /// ID of the delivery, shared by all attempts.
     pub delivery_id: String,
     /// Time at which the message was queued.
@@ -82,6 +55,9 @@ pub struct Alert {
     /// Number of names that matched, or of changes.
     pub total: u32,
     pub content: Content,
+    /// Explanations of the scores of the first lines. Only mails contain them: a webhook is the same in
+    /// every attempt, while scores may change.
+    pub reasons: Vec<Option<String>>,
 }
 
 /// One line of a message.
@@ -89,7 +65,6 @@ struct Row<'a> {
     domain: &'a DomainName,
     /// Text after the domain.
     text: String,
-    reason: Option<&'a str>,
     /// Score and text as table cells.
     cells: [String; 3],
 }
@@ -106,17 +81,17 @@ impl Content {
     fn row(&self, at: usize) -> Row<'_> {
         match self {
             Content::Rule { names, .. } => {
-                let AlertName { domain, dqs, stage, release_date, reason, .. } = &names[at];
-                let text = format!("DQS {dqs}, {stage}, released on {release_date}");
-                let cells = [dqs.to_string(), stage.to_string(), release_date.to_string()];
-                Row { domain, text, reason: reason.as_deref(), cells }
+                let DroppedName { name: domain, dqs, stage, release, .. } = &names[at];
+                let text = format!("DQS {dqs}, {stage}, released on {release}");
+                let cells = [dqs.to_string(), stage.to_string(), release.to_string()];
+                Row { domain, text, cells }
             }
             Content::Watchlist(changes) => {
-                let AlertChange { change, reason } = &changes[at];
+                let AlertChange { change } = &changes[at];
                 let dqs = change.dqs.map(|dqs| dqs.to_string()).unwrap_or_default();
                 let cells = [dqs, change.words(), change.day.to_string()];
                 let (domain, text) = (&change.name, change.words());
-                Row { domain, text, reason: reason.as_deref(), cells }
+                Row { domain, text, cells }
             }
         }
     }
@@ -130,18 +105,6 @@ impl Content {
         match self {
             Content::Rule { .. } => ["DQS", "Stage", "Release"],
             Content::Watchlist(_) => ["DQS", "What happened", "Day (UTC)"],
-        }
-    }
-
-    /// Sets the reason of the first `most` lines.
-    pub fn explain(&mut self, most: usize, reason: impl Fn(&DomainName) -> Option<String>) {
-        match self {
-            Content::Rule { names, .. } => {
-                names.iter_mut().take(most).for_each(|it| it.reason = reason(&it.domain));
-            }
-            Content::Watchlist(changes) => {
-                changes.iter_mut().take(most).for_each(|it| it.reason = reason(&it.change.name));
-            }
         }
     }
 
@@ -227,7 +190,7 @@ struct Data<'a> {
     /// The best 500 names, best first; absent from messages about watched names.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    names: Option<&'a [AlertName]>,
+    names: Option<&'a [DroppedName]>,
     /// The changes; absent from messages of a rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -243,11 +206,18 @@ struct Rule<'a> {
     name: &'a str,
 }
 
-fn word<S: Serializer>(stage: &Stage, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(stage.as_str())
-}
-
 impl Alert {
+    /// Sets the reasons of the first `most` lines.
+    pub fn explain(&mut self, most: usize, reason: impl Fn(&DomainName) -> Option<String>) {
+        self.reasons = self.content.rows().take(most).map(|row| reason(row.domain)).collect();
+    }
+
+    /// The lines of a mail, each with its reason.
+    fn mail_rows(&self) -> impl Iterator<Item = (Row<'_>, Option<&str>)> {
+        let reasons = self.reasons.iter().map(Option::as_deref).chain(iter::repeat(None));
+        self.content.rows().take(MAIL_NAMES_MAX).zip(reasons)
+    }
+
     /// Body of a webhook, identical in every attempt.
     pub fn json(&self) -> String {
         let (rule, names, changes) = match &self.content {
@@ -257,11 +227,11 @@ impl Alert {
             Content::Watchlist(changes) => (None, None, Some(changes.as_slice())),
         };
         let envelope = Envelope {
-            r#type: match (self.kind, &self.content) {
-                (Kind::Alert, Content::Rule { .. }) => MessageType::AlertMatched,
-                (Kind::Test, Content::Rule { .. }) => MessageType::AlertTest,
-                (Kind::Alert, Content::Watchlist(_)) => MessageType::WatchlistChanged,
-                (Kind::Test, Content::Watchlist(_)) => MessageType::WatchlistTest,
+            r#type: match (self.is_test, &self.content) {
+                (false, Content::Rule { .. }) => MessageType::AlertMatched,
+                (true, Content::Rule { .. }) => MessageType::AlertTest,
+                (false, Content::Watchlist(_)) => MessageType::WatchlistChanged,
+                (true, Content::Watchlist(_)) => MessageType::WatchlistTest,
             },
             timestamp: self.at.to_rfc3339_opts(SecondsFormat::Millis, true),
             data: Data {
@@ -284,7 +254,7 @@ impl Alert {
 
     /// Subject line, with text from users escaped.
     pub fn headline_with(&self, escape: fn(&str) -> String) -> String {
-        let test = if self.kind == Kind::Test { "[Test] " } else { "" };
+        let test = if self.is_test { "[Test] " } else { "" };
         let (total, date) = (self.total, self.date);
         match &self.content {
             Content::Rule { name, .. } => {
@@ -340,9 +310,9 @@ impl Alert {
     /// Text of a mail.
     pub fn mail_text(&self, links: Links<'_>) -> String {
         let mut text = format!("{}\n\n", self.headline());
-        for row in self.content.rows().take(MAIL_NAMES_MAX) {
+        for (row, reason) in self.mail_rows() {
             writeln!(text, "{row}").expect("writing to a string succeeds");
-            if let Some(reason) = row.reason {
+            if let Some(reason) = reason {
                 writeln!(text, "  {reason}").expect("writing to a string succeeds");
             }
             if let Some(home) = links.home {
@@ -366,13 +336,13 @@ impl Alert {
     pub fn mail_html(&self, links: Links<'_>) -> String {
         let small = |reason: &str| format!("<br><small>{}</small>", Escaped(reason));
         let mut rows = String::new();
-        for row in self.content.rows().take(MAIL_NAMES_MAX) {
+        for (row, reason) in self.mail_rows() {
             let domain = Escaped(row.domain.as_str());
             let linked = match links.home {
                 Some(home) => format!("<a href=\"{}/domain/{domain}\">{domain}</a>", Escaped(home)),
                 None => domain.to_string(),
             };
-            let reason = row.reason.map(small).unwrap_or_default();
+            let reason = reason.map(small).unwrap_or_default();
             let [dqs, second, third] = &row.cells;
             writeln!(
                 rows,
@@ -457,19 +427,20 @@ pub fn one_line(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::vocab::change::ChangeKind;
+    use crate::vocab::dqs::Dqs;
+    use crate::vocab::stage::Stage;
     use serde_json::{Value, json};
 
     fn alert(total: u32, names: usize) -> Alert {
-        let name = |at: usize| AlertName {
-            domain: DomainName::parse(&format!("name{at}.com")).expect("a name"),
+        let name = |at: usize| DroppedName {
+            name: DomainName::parse(&format!("name{at}.com")).expect("a name"),
             dqs: Dqs::new(77).expect("a score"),
             drop_date: "2026-03-01".parse().expect("a day"),
-            release_date: "2026-04-05".parse().expect("a day"),
+            release: "2026-04-05".parse().expect("a day"),
             stage: Stage::Redemption,
-            reason: Some(format!("<Two words {at}>")),
         };
         Alert {
-            kind: Kind::Alert,
+            is_test: false,
             delivery_id: "00ff".into(),
             at: "2026-03-02T01:02:03.456Z".parse().expect("a time"),
             date: "2026-03-02".parse().expect("a day"),
@@ -479,7 +450,12 @@ mod tests {
                 name: "<b>\"R&D's\"\r\nBcc: x@y.example".into(),
                 names: (0..names).map(name).collect(),
             },
+            reasons: reasons(names),
         }
+    }
+
+    fn reasons(lines: usize) -> Vec<Option<String>> {
+        (0..lines).map(|at| Some(format!("<Two words {at}>"))).collect()
     }
 
     fn changes(total: u32, changes: usize) -> Alert {
@@ -492,10 +468,9 @@ mod tests {
                 dqs: Dqs::new(77),
                 dqs_before: None,
             },
-            reason: Some(format!("<Two words {at}>")),
         };
         let content = Content::Watchlist((0..changes).map(change).collect());
-        Alert { content, ..alert(total, 0) }
+        Alert { content, reasons: reasons(changes), ..alert(total, 0) }
     }
 
     #[test]
@@ -568,7 +543,7 @@ mod tests {
             },
         });
         assert_eq!(sent, expected);
-        let test = Alert { kind: Kind::Test, ..alert(1, 1) };
+        let test = Alert { is_test: true, ..alert(1, 1) };
         let sent: Value = serde_json::from_str(&test.json()).expect("JSON");
         assert_eq!(
             (&sent["type"], &sent["data"]["truncated"]),
@@ -627,7 +602,7 @@ mod tests {
         let longest = "größte-bücherregale-für-münchen-und-umgebung.com";
         let Content::Rule { names, .. } = &mut long.content else { panic!("names of a rule") };
         names.iter_mut().skip(1).step_by(2).for_each(|name| {
-            name.domain = DomainName::parse(longest).expect("a name");
+            name.name = DomainName::parse(longest).expect("a name");
         });
         for (bytes_max, head, link) in [
             (1_000, "x".repeat(500), Some("https://d.example/alerts/42".to_owned())),

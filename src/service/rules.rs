@@ -14,6 +14,7 @@ use crate::index::filter::AsOf;
 use crate::index::rules::preview::Preview;
 use crate::query::stored::Conditions;
 use crate::vocab::day::Day;
+use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::ids::RuleId;
 use crate::vocab::name::DomainName;
 use crate::vocab::url::HostRules;
@@ -89,17 +90,18 @@ fn samples(
 ) -> Result<(Vec<MatchedName>, u32), ApiError> {
     let query = filter.rule(as_of.today)?;
     let preview = index.preview_moving(&query, filter.releases(&query), as_of)?;
-    Ok((matched_samples(&preview, index, as_of), preview.today))
+    let samples = matched_samples(&preview, index, as_of).into_iter().map(MatchedName);
+    Ok((samples.collect(), preview.today))
 }
 
 /// Converts the samples of a preview to the form of alert messages.
-pub fn matched_samples(preview: &Preview<'_>, index: &Index, as_of: AsOf) -> Vec<MatchedName> {
+pub fn matched_samples(preview: &Preview<'_>, index: &Index, as_of: AsOf) -> Vec<DroppedName> {
     let mut names = Vec::new();
     preview.for_each_sample(|row| names.extend(DomainName::parse(row.name).ok()));
     let matched = |name: DomainName| {
         let facts = index.facts(&name, as_of)?;
         let ((stage, release), drop_date, dqs) = (facts.stage?, facts.latest_drop?, facts.dqs);
-        Some(MatchedName { name, dqs, drop_date, release, stage })
+        Some(DroppedName { name, dqs, drop_date, release, stage })
     };
     names.into_iter().filter_map(matched).collect()
 }

@@ -11,6 +11,7 @@ pub mod clock;
 pub mod columns;
 pub mod day;
 pub mod dqs;
+pub mod dropped_name;
 pub mod file_error;
 pub mod folder;
 pub mod header;

@@ -22,11 +22,11 @@ use crate::index::changes::DropChange;
 use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
 use crate::index::generation::open;
-use crate::index::rules::ListedDrop;
 use crate::index::storage::manifest::{self, GenerationId};
 use crate::vocab::change::{ChangeKind, ChangeSource};
 use crate::vocab::clock::Clock;
 use crate::vocab::day::Day;
+use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::observation::RdapState;
 
 /// Interval at which the clock is read, because setting the clock does not wake a timer.
@@ -236,8 +236,7 @@ impl Derivation {
         };
         let written = self.log.append(mark, |writer| -> io::Result<()> {
             for &DropChange { place, kind, source, dqs_before } in changes {
-                let drop = index.listed_drop(place, self.as_of);
-                let ListedDrop { name, dqs, release, .. } = drop;
+                let DroppedName { name, dqs, release, .. } = index.listed_drop(place, self.as_of);
                 push(
                     writer,
                     &Entry {

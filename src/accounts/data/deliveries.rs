@@ -5,6 +5,7 @@
 //! queue a failed one again. The outbox is separate from the rules, which change less often.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -13,27 +14,31 @@ use crate::data::fields::row;
 use crate::data::rules::{Channel, Rule};
 use crate::data::sorted::Sorted;
 use crate::vocab::day::Day;
-use crate::vocab::dqs::Dqs;
+use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::ids::{DeliveryId, RuleId, UnsubscribeToken};
 use crate::vocab::limits::{DELIVERIES_KEPT_MAX, FAILED_WITH_NAMES_MAX, MESSAGE_NAMES_MAX};
-use crate::vocab::name::DomainName;
-use crate::vocab::stage::Stage;
 use crate::vocab::time::UnixMs;
 use crate::vocab::watched_change::WatchedChange;
 
-/// A name that a rule matched, with its properties at that time.
+/// A name that a rule matched, as it was then: a row of the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct MatchedName {
-    pub name: DomainName,
-    pub dqs: Dqs,
-    /// The day on which it left its zone.
-    pub drop_date: Day,
-    /// The effective release: the day on which the registry frees it.
-    pub release: Day,
-    pub stage: Stage,
+pub struct MatchedName(pub DroppedName);
+
+impl Deref for MatchedName {
+    type Target = DroppedName;
+
+    fn deref(&self) -> &DroppedName {
+        &self.0
+    }
 }
 
-row!(MatchedName { 1 name, 2 dqs, 3 drop_date, 4 release, 5 stage });
+impl From<DroppedName> for MatchedName {
+    fn from(name: DroppedName) -> MatchedName {
+        MatchedName(name)
+    }
+}
+
+row!(MatchedName of DroppedName { 1 name, 2 dqs, 3 drop_date, 4 release, 5 stage });
 
 /// The purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -290,7 +290,7 @@ pub fn read_row<T>(
 /// ```
 macro_rules! row {
     (
-        $row:ident { $($number:literal $field:ident),* $(,)? }
+        $row:ident $(of $inner:ident)? { $($number:literal $field:ident),* $(,)? }
         $(optional { $($optional_number:literal $optional:ident),* $(,)? })?
         $(skipped { $($skipped:ident),* $(,)? })?
     ) => {
@@ -306,15 +306,19 @@ macro_rules! row {
         impl<'de> serde::Deserialize<'de> for $row {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$row, D::Error> {
                 $crate::data::fields::deserialize(deserializer, stringify!($row), |row| {
-                    Ok($row {
+                    type Fields = row!(@fields $row $($inner)?);
+                    Ok(Fields {
                         $($field: row.required($number, stringify!($field))?,)*
                         $($($optional: row.optional($optional_number, stringify!($optional))?,)*)?
                         $($($skipped: Default::default(),)*)?
-                    })
+                    }
+                    .into())
                 })
             }
         }
     };
+    (@fields $row:ident) => { $row };
+    (@fields $row:ident $inner:ident) => { $inner };
 }
 
 pub(crate) use row;

@@ -12,6 +12,7 @@ use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::chat::{Chat, Hook};
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::money::Usd;
 use crate::vocab::observation::{ObservedBy, RdapState, RdapStatuses};
 use crate::vocab::scope::{Scope, Scopes};
@@ -213,7 +214,7 @@ fn outbox() -> Named {
     let matched = |text, stage| {
         let (drop_date, release) = (day(), day().plus(35));
         let dqs = Dqs::new(70).expect("a score");
-        MatchedName { name: name(text), dqs, drop_date, release, stage }
+        MatchedName(DroppedName { name: name(text), dqs, drop_date, release, stage })
     };
     let names: Vec<_> = Stage::ALL.map(|stage| matched("example.co.uk", stage)).to_vec();
     let through = Watermark { batch: 0x0304, day: day() };

@@ -4,6 +4,7 @@ use super::*;
 use crate::vocab::chat::{Chat, Hook};
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::ids::{DeliveryId, UnsubscribeToken};
 use crate::vocab::limits::{
     DELIVERIES_KEPT_MAX, FAILED_WITH_NAMES_MAX, MESSAGE_NAMES_MAX, TEST_NAMES_MAX,
@@ -26,14 +27,14 @@ fn at(minutes: i64) -> UnixMs {
 }
 
 fn table(names: usize) -> Arc<[MatchedName]> {
-    let name = |place| MatchedName {
+    let name = |place| DroppedName {
         name: name(&format!("name-{place}.com")),
         dqs: Dqs::new(70).expect("a score"),
         drop_date: today(),
         release: today().plus(35),
         stage: Stage::Redemption,
     };
-    (0..names).map(name).collect()
+    (0..names).map(|place| MatchedName(name(place))).collect()
 }
 
 fn found(caller: &Caller, rule: RuleId, names: &[u32]) -> RuleMatch {

@@ -30,10 +30,9 @@ use crate::query::merge::merged;
 use crate::rules::block::Block;
 use crate::rules::needles::Needles;
 use crate::vocab::day::Day;
-use crate::vocab::dqs::Dqs;
+use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::limits::LABEL_CHARS_MAX;
 use crate::vocab::name::DomainName;
-use crate::vocab::stage::Stage;
 use crate::vocab::watermark::Watermark;
 use dropdex_query::filter::{DayRange, Filter, LabelFilter};
 
@@ -62,17 +61,6 @@ pub struct RuleMatches {
     pub total: u32,
     /// Places of the best names, best first; up to the requested number.
     pub best: Vec<u32>,
-}
-
-/// A name of the drops list, with the data of an alert.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedDrop {
-    pub name: DomainName,
-    pub dqs: Dqs,
-    pub drop_date: Day,
-    /// Effective release.
-    pub release: Day,
-    pub stage: Stage,
 }
 
 impl Index {
@@ -111,7 +99,7 @@ impl Index {
     }
 
     /// Returns the alert data of one of [`RuleMatches::best`].
-    pub fn listed_drop(&self, place: u32, as_of: AsOf) -> ListedDrop {
+    pub fn listed_drop(&self, place: u32, as_of: AsOf) -> DroppedName {
         let (layer, doc) = self.doc_at(place);
         layer.listed_drop(doc, as_of)
     }
@@ -143,12 +131,12 @@ impl Layer {
         found
     }
 
-    fn listed_drop(&self, doc: u32, as_of: AsOf) -> ListedDrop {
+    fn listed_drop(&self, doc: u32, as_of: AsOf) -> DroppedName {
         let drop = self.row_drop(doc);
         let tld = self.drops_by_rank.tld(doc);
         let label = self.records.label(doc);
         let name = format!("{}.{}", &*label, self.tlds.name(tld));
-        ListedDrop {
+        DroppedName {
             name: DomainName::from_stored(name.as_bytes(), label.len() as u8)
                 .expect("a record holds the label of a name"),
             dqs: self.drops_by_rank.dqs(doc),

@@ -13,8 +13,10 @@ use crate::feeds::Sighting;
 use crate::generation::build::{BuildSettings, rebuild};
 use crate::generation::open::open_current;
 use crate::scorer::{Scorer, Scratch};
+use crate::vocab::dqs::Dqs;
+use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::name::to_unicode;
-use crate::vocab::stage::Periods;
+use crate::vocab::stage::{Periods, Stage};
 use dropdex_query::filter::Digits;
 use dropdex_query::text::Substring;
 
@@ -289,9 +291,9 @@ impl Corpus {
             let expected: Vec<&ExpectedDrop> =
                 self.listed.iter().filter(|row| row.fires(rule, as_of)).collect();
             assert_eq!(found.total as usize, expected.len(), "{rule:?} at {as_of:?}");
-            let told: Vec<ListedDrop> =
+            let told: Vec<DroppedName> =
                 found.best.iter().map(|&doc| self.index.listed_drop(doc, as_of)).collect();
-            let expected: Vec<ListedDrop> =
+            let expected: Vec<DroppedName> =
                 expected.iter().take(best_max).map(|row| row.told(as_of)).collect();
             assert_eq!(told, expected, "{rule:?} at {as_of:?}");
         }
@@ -300,8 +302,8 @@ impl Corpus {
 }
 
 impl ExpectedDrop {
-    fn told(&self, as_of: AsOf) -> ListedDrop {
-        ListedDrop {
+    fn told(&self, as_of: AsOf) -> DroppedName {
+        DroppedName {
             name: self.name.clone(),
             dqs: self.dqs,
             drop_date: self.date,

@@ -3,8 +3,9 @@ use hyper::header::HeaderMap;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::alert::{AlertName, Content, Kind};
+use crate::alert::Content;
 use crate::http::Answer;
+use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::ids::RuleId;
 use crate::vocab::name::DomainName;
 use crate::vocab::stage::Stage;
@@ -69,20 +70,19 @@ fn parsed(name: &str, parts: [Option<&str>; 3], kept: &[&Chat]) -> Result<Chat, 
 /// consists of markup.
 fn alert() -> Alert {
     let longest = "größte-bücherregale-für-münchen-und-umgebung.com";
-    let name = |at: usize| AlertName {
-        domain: DomainName::parse(&match at % 2 {
+    let name = |at: usize| DroppedName {
+        name: DomainName::parse(&match at % 2 {
             0 => format!("name{at}.com"),
             _ => longest.to_owned(),
         })
         .expect("a name"),
         dqs: crate::vocab::dqs::Dqs::new(77).expect("a score"),
         drop_date: "2026-03-01".parse().expect("a day"),
-        release_date: "2026-04-05".parse().expect("a day"),
+        release: "2026-04-05".parse().expect("a day"),
         stage: Stage::Redemption,
-        reason: None,
     };
     Alert {
-        kind: Kind::Alert,
+        is_test: false,
         delivery_id: "00ff".into(),
         at: "2026-03-02T01:02:03Z".parse().expect("a time"),
         date: "2026-03-02".parse().expect("a day"),
@@ -92,6 +92,7 @@ fn alert() -> Alert {
             name: "<!channel> @everyone @here <users/all> *[x](y)* & ".to_owned() + &"ü".repeat(50),
             names: (0..500).map(name).collect(),
         },
+        reasons: Vec::new(),
     }
 }
 

@@ -5,7 +5,6 @@ use maud::{Markup, html};
 
 use super::form::RuleForm;
 use crate::Web;
-use crate::accounts::MatchedName;
 use crate::components::{self, counted, grouped};
 use crate::edge::error::Refusal;
 use crate::error::sentence;
@@ -16,6 +15,7 @@ use crate::service::error::ApiError;
 use crate::service::rules::matched_samples;
 use crate::service::work;
 use crate::vocab::day::Day;
+use crate::vocab::dropped_name::DroppedName;
 
 /// Height and width of a bar, and width of the gap, in SVG units.
 const BARS: (u32, u32, u32) = (48, 8, 2);
@@ -29,7 +29,7 @@ pub struct Preview {
     per_day: Vec<(Day, u32)>,
     /// Matches in the newest list.
     latest: Option<(Day, u32)>,
-    samples: Vec<MatchedName>,
+    samples: Vec<DroppedName>,
 }
 
 /// Finds the matches of a form.

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use anyhow::Context;
 use chrono::{DateTime, Utc};
 
-use crate::accounts::{
-    Channel, ClosedChannel, MatchedName, Message, MessageKind, PendingDelivery, Problem,
-};
+use crate::accounts::{Channel, ClosedChannel, Message, MessageKind, PendingDelivery, Problem};
 use crate::index::generation::live::LiveIndex;
-use crate::outbound::alert::{self, Alert, AlertChange, AlertName, Kind, Links, MAIL_NAMES_MAX};
+use crate::outbound::alert::{self, Alert, Links, MAIL_NAMES_MAX};
 use crate::outbound::chat::{self, Chats};
 use crate::outbound::dns::Dns;
 use crate::outbound::email::{Mail, Mailer};
@@ -93,7 +91,7 @@ impl Senders {
             Channel::Email => {
                 let mailer = self.mailer.as_ref().ok_or_else(|| not_configured("smtp.host"))?;
                 let index = self.live.current();
-                alert.content.explain(MAIL_NAMES_MAX, |domain| index.explanation(domain));
+                alert.explain(MAIL_NAMES_MAX, |domain| index.explanation(domain));
                 self.mail(mailer, &pending, &alert).await
             }
             Channel::Telegram { chat_id } => {
@@ -240,39 +238,22 @@ fn alert(pending: &PendingDelivery) -> Alert {
     let message = &pending.delivery.message;
     let content = match pending.rule.id {
         RuleId::WATCHLIST => {
-            let change = |change: &Arc<WatchedChange>| AlertChange {
-                change: WatchedChange::clone(change),
-                reason: None,
-            };
-            alert::Content::Watchlist(message.changes().iter().map(change).collect())
+            let changes = message.changes().iter().map(|it| WatchedChange::clone(it).into());
+            alert::Content::Watchlist(changes.collect())
         }
         id => alert::Content::Rule {
             id,
             name: pending.rule.name.to_string(),
-            names: message.names().iter().map(|name| alert_name(name)).collect(),
+            names: message.names().iter().map(|it| it.0.clone()).collect(),
         },
     };
     Alert {
-        kind: match kind {
-            MessageKind::Match | MessageKind::Changes => Kind::Alert,
-            MessageKind::Test => Kind::Test,
-        },
+        is_test: kind == MessageKind::Test,
         delivery_id: pending.delivery.id.to_string(),
         at: at.instant(),
         date: list_day,
         total,
         content,
-    }
-}
-
-fn alert_name(name: &MatchedName) -> AlertName {
-    let MatchedName { name, dqs, drop_date, release, stage } = name;
-    AlertName {
-        domain: name.clone(),
-        dqs: *dqs,
-        drop_date: *drop_date,
-        release_date: *release,
-        stage: *stage,
-        reason: None,
+        reasons: Vec::new(),
     }
 }

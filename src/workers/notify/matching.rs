@@ -16,7 +16,7 @@ use crate::accounts::{MatchableRule, MatchedName, RuleMatch, Store, WriteError};
 use crate::index::Index;
 use crate::index::filter::AsOf;
 use crate::index::generation::live::LiveIndex;
-use crate::index::rules::{DueRule, ListedDrop, RuleMatches};
+use crate::index::rules::{DueRule, RuleMatches};
 use crate::telemetry::query::{QueryKind, QueryTimer};
 use crate::vocab::clock::Clock;
 use crate::vocab::limits::MESSAGE_NAMES_MAX;
@@ -165,7 +165,7 @@ impl Fired {
             }
             let mut position = |doc| {
                 *positions.entry(doc).or_insert_with(|| {
-                    fired.table.push(matched_name(index.listed_drop(doc, as_of)));
+                    fired.table.push(index.listed_drop(doc, as_of).into());
                     fired.table.len() as u32 - 1
                 })
             };
@@ -179,8 +179,4 @@ impl Fired {
         }
         fired
     }
-}
-
-fn matched_name(ListedDrop { name, dqs, drop_date, release, stage }: ListedDrop) -> MatchedName {
-    MatchedName { name, dqs, drop_date, release, stage }
 }

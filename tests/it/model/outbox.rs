@@ -10,6 +10,7 @@ use dropdex::accounts::{
 };
 use dropdex::vocab::day::Day;
 use dropdex::vocab::dqs::Dqs;
+use dropdex::vocab::dropped_name::DroppedName;
 use dropdex::vocab::ids::{AccountId, DeliveryId, RuleId, UnsubscribeToken};
 use dropdex::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatuses};
 use dropdex::vocab::plan::Plan;
@@ -147,12 +148,14 @@ impl Run {
     fn table(&mut self) -> Vec<MatchedName> {
         let day: Day = super::TODAY.parse().expect("a day");
         (0..1 + self.rng.below(5))
-            .map(|_| MatchedName {
-                name: name(&self.domain()),
-                dqs: Dqs::new(self.rng.below(101) as u8).expect("a score"),
-                drop_date: day,
-                release: day.plus(self.rng.below(40) as i32),
-                stage: *self.rng.pick(&Stage::ALL),
+            .map(|_| {
+                MatchedName(DroppedName {
+                    name: name(&self.domain()),
+                    dqs: Dqs::new(self.rng.below(101) as u8).expect("a score"),
+                    drop_date: day,
+                    release: day.plus(self.rng.below(40) as i32),
+                    stage: *self.rng.pick(&Stage::ALL),
+                })
             })
             .collect()
     }

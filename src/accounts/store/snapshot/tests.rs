@@ -22,6 +22,7 @@ use crate::vocab::change::{ChangeKind, ChangeKinds};
 use crate::vocab::chat::{Chat, Hook};
 use crate::vocab::claim::Vote;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::dropped_name::DroppedName;
 use crate::vocab::ids::{ClaimId, KeyId, SearchId};
 use crate::vocab::observation::{
     FormerState, Observation, ObservedBy, RdapState, RdapStatus, RdapStatuses,
@@ -130,13 +131,13 @@ fn the_bytes_of_a_snapshot_never_change() {
 }
 
 fn matched(text: &str) -> Arc<MatchedName> {
-    Arc::new(MatchedName {
+    Arc::new(MatchedName(DroppedName {
         name: name(text),
         dqs: Dqs::new(70).expect("a score"),
         drop_date: day(),
         release: day().plus(35),
         stage: Stage::Redemption,
-    })
+    }))
 }
 
 fn delivery(byte: u8, channel: Channel, names: Option<&[&str]>) -> Delivery {

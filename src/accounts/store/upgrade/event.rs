@@ -5,7 +5,7 @@ use compact_str::CompactString;
 use serde::Deserialize;
 
 use super::rows::{
-    Claim, EntryAlerts, Feed, KeptResponse, Key, Lead, MatchedName, Publication, RecordedChanges,
+    Claim, DroppedName, EntryAlerts, Feed, KeptResponse, Key, Lead, Publication, RecordedChanges,
     RecordedMatch, Rule, SavedSearch, Trade, WatchAlerts, WatchDetails, WatchEntry, WebhookSecret,
     all, codec, detailed,
 };
@@ -119,7 +119,7 @@ pub enum Event {
         through: Watermark,
         done: bool,
         at: UnixMs,
-        names: Vec<MatchedName>,
+        names: Vec<DroppedName>,
         matches: Vec<RecordedMatch>,
     },
     TestQueued {
@@ -128,7 +128,7 @@ pub enum Event {
         at: UnixMs,
         day: Day,
         total: u32,
-        names: Vec<MatchedName>,
+        names: Vec<DroppedName>,
         deliveries: Vec<(u8, DeliveryId)>,
     },
     DeliverySettled {

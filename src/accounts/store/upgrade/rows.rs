@@ -26,6 +26,7 @@ use crate::vocab::change::ChangeKinds;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
+use crate::vocab::dropped_name;
 use crate::vocab::ids::{AccountId, ClaimId, DeliveryId, KeyId, RuleId, SearchId};
 use crate::vocab::money::Usd;
 use crate::vocab::name::DomainName;
@@ -85,7 +86,7 @@ rows! {
     SavedSearch in searches {
         id: SearchId, name: CompactString, conditions: Conditions, created_at: UnixMs, seen: u64,
     }
-    MatchedName in deliveries {
+    DroppedName in dropped_name {
         name: DomainName, dqs: Dqs, drop_date: Day, release: Day, stage: Stage,
     }
     RecordedMatch in event {
@@ -99,6 +100,12 @@ rows! {
     Lead in nodes { term: u64, node: Option<CompactString> }
     Publication in nodes { generation: u64, list: [u8; 32] }
     ChangeProgress in progress { began: UnixMs, through: u64, ahead: Option<(u64, AccountId)> }
+}
+
+impl From<DroppedName> for deliveries::MatchedName {
+    fn from(row: DroppedName) -> deliveries::MatchedName {
+        deliveries::MatchedName(row.into())
+    }
 }
 
 /// Converts rows.

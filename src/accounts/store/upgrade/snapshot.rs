@@ -47,7 +47,7 @@ enum Item {
     Matched(Watermark),
     Ahead(Vec<(AccountId, RuleId, Watermark)>),
     Observed(Vec<(DomainName, Observation)>),
-    Names(Vec<rows::MatchedName>),
+    Names(Vec<rows::DroppedName>),
     Tests(Day, u32),
     Outboxes(Vec<Outbox>),
     Deliveries(Vec<(RuleId, rows::Delivery)>),
