@@ -48,7 +48,7 @@ fn installation() -> tempfile::TempDir {
 }
 
 #[test]
-fn an_archive_holds_what_cannot_be_made_again_and_nothing_half_done() {
+fn an_archive_contains_all_but_the_index_and_no_unfinished_files() {
     let data = installation();
     let bytes = archive(data.path());
     let into = tempfile::tempdir().expect("a folder");

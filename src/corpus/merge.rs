@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn a_registration_between_two_records_makes_two_drops() {
+    fn a_registration_between_two_records_results_in_two_drops() {
         let rows = |on: &str| {
             let drop = |date| ("a.com", dropped(date, None, false), 1);
             let on = ("a.com", Sighting::Registered { on: day(on) }, 1);

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_that_wait_are_told_from_others() {
+    fn waiting_requests_are_distinguished_from_others() {
         let waits = |uri: &str, accept: Option<&'static str>| {
             let accept = accept.map(|kind| (ACCEPT, HeaderValue::from_static(kind)));
             waits(&uri.parse().expect("a URI"), &accept.into_iter().collect())

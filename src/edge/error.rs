@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_without_a_turn_is_told_how_long_it_would_wait() {
+    fn a_query_without_a_turn_gets_its_expected_wait() {
         let told = |no_turn, is_visitor| {
             let refusal = Refusal::from(ApiError::NoTurn { no_turn, is_visitor });
             assert_eq!(refusal.status, StatusCode::SERVICE_UNAVAILABLE);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_beyond_its_own_time_is_not_told_to_try_again() {
+    fn a_query_beyond_its_time_budget_gets_no_retry_after() {
         let refusal = Refusal::from(Spent::Time);
         assert_eq!(refusal.status, StatusCode::UNPROCESSABLE_ENTITY);
         assert!(!refusal.headers.contains_key(RETRY_AFTER));

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_are_read_as_they_are_told() {
+    fn positions_are_parsed_as_returned() {
         for seq in [0, 1, 0x0102_0304, u64::MAX] {
             assert_eq!(LogPosition(seq).to_string().parse(), Ok(LogPosition(seq)));
         }

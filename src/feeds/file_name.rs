@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn it_file_names_are_ten_digits() {
+    fn file_names_of_it_lists_are_ten_digits() {
         let day = it_release("2026100309.txt.gz").map(|day| day.to_string());
         assert_eq!(day.as_deref(), Some("2026-10-03"));
         for name in ["20261003.txt", "2026100324.txt", "a2026100309.txt", "20261003091.txt"] {

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_is_alone_for_minutes_is_ready_for_reads_only() {
+    fn a_node_cut_off_for_minutes_is_ready_only_for_reads() {
         let well =
             Condition { is_caught_up: true, complete_at: Some(ago(1)), ..Condition::default() };
         let cut_off = |log: &Condition, seconds| {

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_whole_table_counts_and_none_gets_older() {
+    fn the_newest_complete_table_is_used_and_tables_never_get_older() {
         let data = tempfile::tempdir().expect("a folder");
         let folder = TablesFolder::new(data.path());
         assert!(!folder.holds(Table::Delegated));

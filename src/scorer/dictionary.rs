@@ -585,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn people_and_places_are_told_from_words() {
+    fn people_and_places_are_distinguished_from_words() {
         for (label, kind) in [("maria", "name"), ("garcia", "name"), ("portugal", "place")] {
             assert_reads(label, "com", &format!("{label}:{kind}"));
         }

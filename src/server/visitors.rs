@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_has_a_limit_of_its_own() {
+    fn each_network_has_its_own_limit() {
         let proxy = "10.0.0.1";
         let visitors = Visitors::new(20, &[proxy.parse().expect("an address")]);
         let allowed = |address: &str| {

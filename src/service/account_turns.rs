@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_request_of_a_key_goes_on_at_a_time() {
+    async fn requests_of_a_key_run_one_at_a_time() {
         let pages = OneAtATime::default();
         let first = pages.enter(1).await;
         assert!(pages.enter(1).now_or_never().is_none(), "the second waits");

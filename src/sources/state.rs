@@ -537,7 +537,7 @@ mod tests {
     use crate::presets;
 
     #[test]
-    fn parts_of_two_versions_are_told_apart() {
+    fn parts_of_two_versions_are_distinguished() {
         let part = |etag: Option<&str>, date: Option<&str>, total| Partial {
             etag: etag.map(str::to_owned),
             last_modified: date.map(str::to_owned),
@@ -650,7 +650,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standing_of_a_source_follows_its_runs() {
+    fn the_health_of_a_source_follows_its_runs() {
         let now = at("2026-11-23T10:00:00Z");
         let source = uk();
         let mut view = View { source: source.clone(), choice: None, state: State::default() };

@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_line_is_lost_where_nobody_reads_and_written_once_there_is_room() {
+    fn a_log_line_is_dropped_for_a_stalled_reader_and_logging_resumes() {
         let (mut reader, writer) = io::pipe().expect("a pipe");
         let output = Output::new(|| writer.as_fd());
         let line = [[b'x'; 1023].as_slice(), b"\n"].concat();

@@ -309,7 +309,7 @@ fn rows(tracker: &mut Tracker) -> Vec<(String, Day, bool)> {
 }
 
 #[test]
-fn forty_days_give_every_drop_on_its_day_and_no_other() {
+fn forty_days_yield_every_drop_on_its_day_and_no_other() {
     for seed in 0..3 {
         let (play, folder) = (Play::new(seed), Folder::new());
         let (mut listed, mut held) = (BTreeMap::new(), Vec::new());
@@ -376,7 +376,7 @@ fn names_that_return_are_reported() {
 }
 
 #[test]
-fn all_names_are_listed_once_when_they_are_wanted() {
+fn all_names_are_listed_once_if_requested() {
     for is_wanted_first in [true, false] {
         let folder = Folder::new();
         let mut listed = Vec::new();
@@ -447,7 +447,7 @@ fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn files_of_a_process_that_ended_are_removed_and_nothing_else() {
+fn only_leftovers_of_ended_processes_are_removed() {
     let folder = Folder::new();
     folder.take(1, day(0), &["a", "b"]).expect("first");
     folder.take(2, day(1), &["a"]).expect("taken");

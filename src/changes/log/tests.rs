@@ -158,7 +158,7 @@ fn events_are_kept_for_ninety_days_and_a_reader_keeps_its_file() {
 }
 
 #[test]
-fn what_a_kill_left_is_removed_and_nothing_is_half_there() {
+fn leftovers_of_a_kill_are_removed_and_no_list_is_partial() {
     let mut world = World::new();
     world.derive(10, 0);
     let path = world.folder.path().join(".new-123");

@@ -127,7 +127,7 @@ fn posted(name: &str, link: Option<&str>) -> (Post, Value, String) {
 }
 
 #[test]
-fn every_service_accepts_what_it_gives_and_shows_little_of_it() {
+fn every_service_accepts_its_hooks_and_masks_them() {
     assert_eq!(
         GOOD.map(|(name, ..)| name).to_vec(),
         SERVICES.iter().map(|it| it.about().name).collect::<Vec<_>>()
@@ -165,7 +165,7 @@ fn a_kept_token_stays_with_its_address() {
 }
 
 #[test]
-fn what_a_service_cannot_use_is_refused_with_the_reason() {
+fn unusable_hooks_are_refused_with_the_reason() {
     for (name, parts, refusal) in [
         ("slack", [None, None, None], "url: is required"),
         (

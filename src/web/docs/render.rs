@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_an_example_alone_shows_the_program() {
+    fn a_paragraph_with_only_an_example_link_shows_the_program() {
         let html = render("[drops.py](../examples/drops.py)\n").html;
         assert!(html.contains("AuthenticatedClient"), "{html}");
         assert!(!html.contains("<a "), "{html}");

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_added_keeps_the_rest() {
+    fn added_filters_keep_the_others() {
         let before = state("tld=com&contains=shop&min_dqs=40&offset=100");
         let after = add(&before, "tld:net shop score:>=60").expect("understood");
         assert_eq!(
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_told() {
+    fn unknown_terms_are_reported() {
         for (text, told) in [
             ("colour:red", "Unknown filter “colour”. Filters: score, len,"),
             ("score:", "Write a value after “score:”."),

@@ -220,7 +220,7 @@ fn story(restarts: bool, days: impl Iterator<Item = i32>) -> Vec<Event> {
 }
 
 #[test]
-fn each_kind_of_event_comes_on_its_day() {
+fn each_kind_of_event_is_derived_on_its_day() {
     let expected = [
         // Sorted by score, then by kind.
         event(0, "available", "calendar", "caught.com"),
