@@ -904,7 +904,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_servers_send_in_place_of_a_list_is_told() {
+    fn content_sent_instead_of_a_list_is_reported() {
         let told = |start: &[u8], packing| match check_start(start, packing) {
             Ok(()) => "list".to_owned(),
             Err(err) => err.to_string(),
