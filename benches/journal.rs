@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dropdex::accounts::Store;
-use dropdex::journal::{Journal, Kind, Options, Unread};
+use dropdex::journal::{Journal, Options, RecordKind, Unread};
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::plan::{Plan, Plans};
 
-const KIND: Kind = match Kind::for_caller(16) {
+const KIND: RecordKind = match RecordKind::for_caller(16) {
     Some(kind) => kind,
     None => panic!("16 is the caller's"),
 };

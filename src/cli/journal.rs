@@ -243,8 +243,8 @@ fn dump_record(record: &Record<'_>, out: &mut impl Write) -> ReplayResult {
     let at = i64::try_from(fields.unix_ms).ok().and_then(DateTime::from_timestamp_millis);
     let at = at.map(|at| at.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string());
     let events = match fields.kind {
-        journal::Kind::OPENED => json!(["opened"]),
-        journal::Kind::CLOSED => json!(["closed"]),
+        journal::RecordKind::OPENED => json!(["opened"]),
+        journal::RecordKind::CLOSED => json!(["closed"]),
         SHARED => shared_events(record.payload),
         kind => match Transaction::decode(kind, record.payload) {
             Ok(transaction) => transaction.describe(),

@@ -12,11 +12,11 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::journal::{Kind, PAYLOAD_BYTES_MAX};
+use crate::journal::{PAYLOAD_BYTES_MAX, RecordKind};
 
 /// Kind of journal records that hold copies of shared records: for each, its sequence number (8
 /// bytes, little-endian), its length (4) and its bytes.
-pub const SHARED: Kind = match Kind::for_caller(18) {
+pub const SHARED: RecordKind = match RecordKind::for_caller(18) {
     Some(kind) => kind,
     None => panic!("18 is in the caller's range"),
 };
@@ -65,7 +65,7 @@ impl SharedPosition {
 }
 
 /// A transaction: its kind and its bytes.
-pub type Part<'a> = (Kind, &'a [u8]);
+pub type Part<'a> = (RecordKind, &'a [u8]);
 
 /// A record, decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl<'a> SharedRecord<'a> {
         let node = str::from_utf8(rest.split_off(..node_bytes)?).ok()?;
         let mut parts = Vec::new();
         while !rest.is_empty() {
-            let kind = Kind::for_caller(u16::from_le_bytes(take(rest)?))?;
+            let kind = RecordKind::for_caller(u16::from_le_bytes(take(rest)?))?;
             let len = u32::from_le_bytes(take(rest)?) as usize;
             parts.push((kind, rest.split_off(..len)?));
         }
@@ -185,8 +185,8 @@ mod tests {
 
     use super::*;
 
-    fn kind(number: u16) -> Kind {
-        Kind::for_caller(16 + number % 100).expect("from 16 on")
+    fn kind(number: u16) -> RecordKind {
+        RecordKind::for_caller(16 + number % 100).expect("from 16 on")
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::record::{Part, SharedPosition};
-use crate::journal::{AppendError, Appended, Kind, Position};
+use crate::journal::{AppendError, Appended, Position, RecordKind};
 
 /// Maximum number of waiting transactions. Reaching it means that the stream does not keep up.
 pub(super) const WAITING_MAX: usize = 8_192;
@@ -53,7 +53,7 @@ pub type Done = Box<dyn FnOnce(Result<Appended, AppendError>) + Send>;
 /// A transaction to append.
 pub struct Submission<T> {
     pub transaction: T,
-    pub kind: Kind,
+    pub kind: RecordKind,
     pub payload: Vec<u8>,
     /// See [`Replica::touched`].
     pub touched: Vec<u64>,

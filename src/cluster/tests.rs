@@ -11,7 +11,9 @@ use tokio::sync::oneshot;
 use super::log::{Replica, SharedLog, Submission};
 use super::memory::{Memory, WAITS};
 use super::record::{Chain, Part, SHARED, SharedPosition, SharedRecord, copies};
-use crate::journal::{AppendError, Journal, Kind, Options, Position, Record, Replay, ReplayResult};
+use crate::journal::{
+    AppendError, Journal, Options, Position, Record, RecordKind, Replay, ReplayResult,
+};
 
 const WAIT: Duration = Duration::from_secs(30);
 
@@ -177,8 +179,8 @@ impl Node {
     }
 }
 
-pub(super) fn kind() -> Kind {
-    Kind::for_caller(16).expect("from 16 on")
+pub(super) fn kind() -> RecordKind {
+    RecordKind::for_caller(16).expect("from 16 on")
 }
 
 async fn submit(log: &SharedLog<Change>, change: Change, since: u64) -> Result<(), AppendError> {

@@ -55,23 +55,23 @@ pub type Chain = [u8; 16];
 
 /// Kind of a record. The journal reserves the first 16 numbers; the others are the caller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Kind(u16);
+pub struct RecordKind(u16);
 
-impl Kind {
+impl RecordKind {
     /// The record that each open writes and syncs before anything else, to make its epoch durable.
-    pub const OPENED: Kind = Kind(1);
+    pub const OPENED: RecordKind = RecordKind(1);
     /// The record that a clean close writes and syncs last.
-    pub const CLOSED: Kind = Kind(2);
+    pub const CLOSED: RecordKind = RecordKind(2);
     const FIRST_OF_CALLER: u16 = 16;
 
     /// Returns a kind of the caller; `None` for the reserved numbers 0 to 15.
-    pub const fn for_caller(number: u16) -> Option<Kind> {
-        if number < Kind::FIRST_OF_CALLER { None } else { Some(Kind(number)) }
+    pub const fn for_caller(number: u16) -> Option<RecordKind> {
+        if number < RecordKind::FIRST_OF_CALLER { None } else { Some(RecordKind(number)) }
     }
 
     /// Returns true for the journal's own records.
     pub fn is_journals_own(self) -> bool {
-        self.0 < Kind::FIRST_OF_CALLER
+        self.0 < RecordKind::FIRST_OF_CALLER
     }
 
     /// Returns the stored form.
@@ -125,7 +125,7 @@ pub struct RecordFields {
     pub durable_seq: u64,
     /// The open of the store that wrote it.
     pub epoch: u32,
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// Unused. Readers reject unknown bits 8 to 15 and ignore the others.
     pub flags: u16,
     /// Time of the write, in milliseconds since 1970-01-01 UTC.
@@ -268,7 +268,7 @@ pub fn decode_record<'a>(
             seq: u64_at(header, 8),
             durable_seq: u64_at(header, 16),
             epoch: u32_at(header, 24),
-            kind: Kind(u16_at(header, 28)),
+            kind: RecordKind(u16_at(header, 28)),
             flags,
             unix_ms: u64_at(header, 32),
         },
@@ -336,7 +336,7 @@ mod tests {
             seq,
             durable_seq: seq - 1,
             epoch: 3,
-            kind: Kind::for_caller(16).expect("the caller's"),
+            kind: RecordKind::for_caller(16).expect("the caller's"),
             flags: 0,
             unix_ms: 1_790_000_000_000,
         }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::bytes::StoreUuid;
 use super::error::{JournalError, is_full};
 use super::frame::Position;
-use super::frame::{self, Kind, RecordFields, SEGMENT_HEADER_BYTES, SegmentHeader};
+use super::frame::{self, RecordFields, RecordKind, SEGMENT_HEADER_BYTES, SegmentHeader};
 use super::fs::{DirLock, FsFile};
 use super::mark::{Mark, Marker};
 use super::queue::{Appended, Pending};
@@ -38,7 +38,7 @@ const PROBE_PAUSE: Duration = Duration::from_millis(250);
 const _: () = assert!(RESERVE >= frame::RECORD_HEADER_BYTES as u64);
 
 /// Reason why a run was not written.
-pub(super) enum Failure {
+pub(super) enum WriteFailure {
     /// The disk is full; the run was undone.
     Full,
     /// Another process holds the folder.
@@ -47,32 +47,32 @@ pub(super) enum Failure {
     Fatal(JournalError),
 }
 
-impl From<JournalError> for Failure {
-    fn from(err: JournalError) -> Failure {
+impl From<JournalError> for WriteFailure {
+    fn from(err: JournalError) -> WriteFailure {
         match err {
-            JournalError::Fenced { .. } => Failure::Fenced,
-            other => Failure::Fatal(other),
+            JournalError::Fenced { .. } => WriteFailure::Fenced,
+            other => WriteFailure::Fatal(other),
         }
     }
 }
 
-impl Failure {
+impl WriteFailure {
     /// Classifies an error of creating files. One caused by lack of space can be retried, because
     /// files have temporary names until they are complete.
-    fn from_create(err: JournalError) -> Failure {
-        if err.is_full() { Failure::Full } else { Failure::Fatal(err) }
+    fn from_create(err: JournalError) -> WriteFailure {
+        if err.is_full() { WriteFailure::Full } else { WriteFailure::Fatal(err) }
     }
 }
 
 /// An allocation that failed on a full disk, and the time of the next attempt.
 #[derive(Clone, Copy)]
 struct Want {
-    what: Room,
+    what: NeededSpace,
     probe_at: Instant,
 }
 
 #[derive(Clone, Copy)]
-enum Room {
+enum NeededSpace {
     /// Bytes in the segment.
     Bytes(u64),
     /// A new segment.
@@ -92,11 +92,12 @@ pub(super) struct Opening {
 impl Opening {
     /// Repairs the folder after a crash and durably begins the new epoch. On a full disk it can be
     /// retried, not more often than every [`PROBE_PAUSE`].
-    pub(super) fn settle(&mut self) -> Result<Log, Failure> {
+    pub(super) fn settle(&mut self) -> Result<Log, WriteFailure> {
         let Options { fs, dir, .. } = &self.options;
-        recovery::settle(fs.as_ref(), dir, &mut self.recovered).map_err(Failure::from_create)?;
-        let mut log = Log::resume(self).map_err(Failure::from_create)?;
-        log.write_run(&[Pending::own(Kind::OPENED)])?;
+        recovery::settle(fs.as_ref(), dir, &mut self.recovered)
+            .map_err(WriteFailure::from_create)?;
+        let mut log = Log::resume(self).map_err(WriteFailure::from_create)?;
+        log.write_run(&[Pending::own(RecordKind::OPENED)])?;
         log.mark();
         Ok(log)
     }
@@ -192,7 +193,7 @@ impl Log {
     }
 
     /// Syncs lazy records that are due, and retries a full disk. Returns whether appends are accepted.
-    pub(super) fn tick(&mut self) -> Result<bool, Failure> {
+    pub(super) fn tick(&mut self) -> Result<bool, WriteFailure> {
         let now = Instant::now();
         if self.sync_due().is_some_and(|due| due <= now) {
             self.check_ours()?;
@@ -226,7 +227,7 @@ impl Log {
     }
 
     /// Writes `run`, which fits into one segment, and syncs it if an append waits for it.
-    pub(super) fn write_run(&mut self, run: &[Pending]) -> Result<Vec<Appended>, Failure> {
+    pub(super) fn write_run(&mut self, run: &[Pending]) -> Result<Vec<Appended>, WriteFailure> {
         self.check_ours()?;
         if self.is_full_for(run) {
             self.begin_segment()?;
@@ -253,13 +254,13 @@ impl Log {
 
     /// Syncs outstanding records and, for a clean close, writes its record. If there is no room for
     /// the record, the next open recovers as after a crash and loses nothing.
-    pub(super) fn end(&mut self, clean: bool) -> Result<(), Failure> {
+    pub(super) fn end(&mut self, clean: bool) -> Result<(), WriteFailure> {
         self.check_ours()?;
         self.sync()?;
         if clean {
-            let closed = Pending::own(Kind::CLOSED);
+            let closed = Pending::own(RecordKind::CLOSED);
             match self.write(&[closed], 0) {
-                Err(Failure::Full) => {
+                Err(WriteFailure::Full) => {
                     tracing::warn!(
                         "disk full: the journal could not record a clean close; the next open recovers as after a crash"
                     );
@@ -283,12 +284,12 @@ impl Log {
 
     /// Checks that the folder is still the locked one. A process that was suspended while the folder
     /// was replaced must not acknowledge writes.
-    fn check_ours(&self) -> Result<(), Failure> {
+    fn check_ours(&self) -> Result<(), WriteFailure> {
         Ok(check_ours(self.held.as_ref(), &self.options.dir)?)
     }
 
     /// Writes `run` and leaves `reserve` zeros after it. Restores the position after a failure.
-    fn write(&mut self, run: &[Pending], reserve: u64) -> Result<Vec<Appended>, Failure> {
+    fn write(&mut self, run: &[Pending], reserve: u64) -> Result<Vec<Appended>, WriteFailure> {
         let before = self.position;
         let appended = self.encode(run);
         let written = self.write_buffer(before, reserve);
@@ -328,7 +329,7 @@ impl Log {
         self.position.seq = fields.seq;
     }
 
-    fn write_buffer(&mut self, before: Position, reserve: u64) -> Result<(), Failure> {
+    fn write_buffer(&mut self, before: Position, reserve: u64) -> Result<(), WriteFailure> {
         let len = self.buffer.len() as u64;
         self.make_room(len, reserve)?;
         if let Err(err) = self.file.write_all_at(&self.buffer, self.offset) {
@@ -341,7 +342,7 @@ impl Log {
     }
 
     /// Allocates zeros for another `bytes` bytes and for the reserve after them.
-    fn make_room(&mut self, bytes: u64, reserve: u64) -> Result<(), Failure> {
+    fn make_room(&mut self, bytes: u64, reserve: u64) -> Result<(), WriteFailure> {
         let end = self.offset + bytes + reserve;
         if end <= self.allocated {
             return Ok(());
@@ -355,8 +356,8 @@ impl Log {
             Err(err) if is_full(&err) => {
                 let cut = self.file.truncate(self.allocated);
                 cut.map_err(io_error("truncate", &self.path))?;
-                self.is_without(Room::Bytes(bytes));
-                Err(Failure::Full)
+                self.is_without(NeededSpace::Bytes(bytes));
+                Err(WriteFailure::Full)
             }
             Err(err) => Err(io_error("write", &self.path)(err).into()),
         }
@@ -364,7 +365,7 @@ impl Log {
 
     /// Handles a failed write. On a copy-on-write file system the disk may be full despite the
     /// allocated zeros; the partly written run is then removed durably.
-    fn failed_write(&mut self, err: io::Error, before: Position) -> Failure {
+    fn failed_write(&mut self, err: io::Error, before: Position) -> WriteFailure {
         if !is_full(&err) {
             return io_error("write", &self.path)(err).into();
         }
@@ -375,39 +376,41 @@ impl Log {
         self.allocated = self.offset;
         self.unsynced_since = None;
         self.durable_seq = before.seq;
-        self.is_without(Room::Bytes(self.buffer.len() as u64));
-        Failure::Full
+        self.is_without(NeededSpace::Bytes(self.buffer.len() as u64));
+        WriteFailure::Full
     }
 
-    fn is_without(&mut self, what: Room) {
+    fn is_without(&mut self, what: NeededSpace) {
         self.want = Some(Want { what, probe_at: Instant::now() + PROBE_PAUSE });
     }
 
     /// Retries a failed allocation, which writes and syncs zeros.
-    fn probe(&mut self, what: Room) -> Result<bool, Failure> {
+    fn probe(&mut self, what: NeededSpace) -> Result<bool, WriteFailure> {
         self.check_ours()?;
         let got = match what {
-            Room::Segment => self.begin_segment(),
-            Room::Bytes(bytes) => self.make_room(bytes, RESERVE).and_then(|()| self.sync_all()),
+            NeededSpace::Segment => self.begin_segment(),
+            NeededSpace::Bytes(bytes) => {
+                self.make_room(bytes, RESERVE).and_then(|()| self.sync_all())
+            }
         };
         match got {
             Ok(()) => {
                 self.want = None;
                 Ok(true)
             }
-            Err(Failure::Full) => Ok(false),
+            Err(WriteFailure::Full) => Ok(false),
             Err(other) => Err(other),
         }
     }
 
-    fn sync(&mut self) -> Result<(), Failure> {
+    fn sync(&mut self) -> Result<(), WriteFailure> {
         if self.unsynced_since.is_some() {
             self.sync_all()?;
         }
         Ok(())
     }
 
-    fn sync_all(&mut self) -> Result<(), Failure> {
+    fn sync_all(&mut self) -> Result<(), WriteFailure> {
         self.file.sync_data().map_err(io_error("sync", &self.path))?;
         self.unsynced_since = None;
         self.durable_seq = self.position.seq;
@@ -423,7 +426,7 @@ impl Log {
 
     /// Syncs the segment and begins the next: recovery treats damage in any segment but the last as
     /// damage to acknowledged data. On a full disk the old segment stays in use.
-    fn begin_segment(&mut self) -> Result<(), Failure> {
+    fn begin_segment(&mut self) -> Result<(), WriteFailure> {
         self.sync()?;
         let header = SegmentHeader {
             store_uuid: self.store_uuid,
@@ -435,8 +438,8 @@ impl Log {
         let file = match create_segment(fs, dir, &header, self.zeros_ahead()) {
             Ok(file) => file,
             Err(err) => {
-                self.is_without(Room::Segment);
-                return Err(Failure::from_create(err));
+                self.is_without(NeededSpace::Segment);
+                return Err(WriteFailure::from_create(err));
             }
         };
         // Truncate only now: until the new segment exists, these zeros are the reserve.

@@ -44,7 +44,7 @@ use std::sync::Arc;
 pub use bytes::{HeaderError, StoreUuid};
 pub use error::{AppendError, Damage, JournalError, SnapshotDamage};
 pub use frame::Position;
-pub use frame::{Kind, Record};
+pub use frame::{Record, RecordKind};
 pub use inspect::{Inspection, SnapshotFacts, inspect};
 pub use mark::{FoundMark, Mark, Marking};
 pub use queue::Appended;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::PAYLOAD_BYTES_MAX;
 use super::error::AppendError;
-use super::frame::Kind;
 use super::frame::Position;
+use super::frame::RecordKind;
 
 /// Maximum number of waiting appends; if it is reached, the disk does not keep up.
 const QUEUE_RECORDS_MAX: usize = 8_192;
@@ -30,7 +30,7 @@ pub(super) type Done = Box<dyn FnOnce(Result<Appended, AppendError>) + Send>;
 
 /// An append in the queue.
 pub(super) struct Pending {
-    pub(super) kind: Kind,
+    pub(super) kind: RecordKind,
     pub(super) payload: Vec<u8>,
     /// True if its group must be synced.
     pub(super) is_waited_for: bool,
@@ -39,7 +39,7 @@ pub(super) struct Pending {
 
 /// State shared by the journal's handle and its thread.
 pub(super) struct Shared {
-    queue: Mutex<Queue>,
+    queue: Mutex<WriteQueue>,
     /// Signals work or a change of state.
     work: Condvar,
     /// Signals room or a change of state.
@@ -48,15 +48,15 @@ pub(super) struct Shared {
     synced: Condvar,
 }
 
-pub(super) struct Queue {
+pub(super) struct WriteQueue {
     waiting: VecDeque<Pending>,
     payload_bytes: usize,
     pub(super) durable_seq: u64,
-    pub(super) state: State,
+    pub(super) state: WriterState,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum WriterState {
     Open,
     /// The disk is full, until the writer finds room.
     Full,
@@ -73,9 +73,9 @@ pub(super) enum State {
 }
 
 impl Shared {
-    pub(super) fn new(state: State, durable_seq: u64) -> Shared {
+    pub(super) fn new(state: WriterState, durable_seq: u64) -> Shared {
         Shared {
-            queue: Mutex::new(Queue {
+            queue: Mutex::new(WriteQueue {
                 waiting: VecDeque::new(),
                 payload_bytes: 0,
                 durable_seq,
@@ -88,7 +88,7 @@ impl Shared {
     }
 
     /// Locks the queue. No code panics while it holds this lock.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Queue> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, WriteQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -100,7 +100,7 @@ impl Shared {
         let mut queue = self.lock();
         let mut deadline = None;
         loop {
-            if queue.state != State::Open {
+            if queue.state != WriterState::Open {
                 return Err(queue.state.refusal());
             }
             if queue.has_room(len) {
@@ -162,7 +162,7 @@ impl Shared {
                 self.room.notify_all();
                 return Some(group);
             }
-            if !matches!(queue.state, State::Open | State::Full) {
+            if !matches!(queue.state, WriterState::Open | WriterState::Full) {
                 return None;
             }
             queue = match wake_at.map(|at| at.saturating_duration_since(Instant::now())) {
@@ -179,8 +179,8 @@ impl Shared {
     pub(super) fn end(&self, clean: bool) {
         {
             let mut queue = self.lock();
-            if matches!(queue.state, State::Open | State::Full) {
-                queue.state = State::Ending { clean };
+            if matches!(queue.state, WriterState::Open | WriterState::Full) {
+                queue.state = WriterState::Ending { clean };
             }
         }
         self.work.notify_all();
@@ -190,20 +190,20 @@ impl Shared {
     /// Accepts appends again after a full disk.
     pub(super) fn reopen(&self) {
         let mut queue = self.lock();
-        if queue.state == State::Full {
-            queue.state = State::Open;
+        if queue.state == WriterState::Full {
+            queue.state = WriterState::Open;
             tracing::info!("the disk has room again; the journal accepts writes");
         }
     }
 
     /// Changes the state and rejects all waiting appends. A shutdown continues if the disk is
     /// merely full.
-    pub(super) fn refuse_all(&self, state: State) {
+    pub(super) fn refuse_all(&self, state: WriterState) {
         let refusal = state.refusal();
         let left = {
             let mut queue = self.lock();
-            let is_ending = matches!(queue.state, State::Ending { .. });
-            if !(state == State::Full && is_ending) {
+            let is_ending = matches!(queue.state, WriterState::Ending { .. });
+            if !(state == WriterState::Full && is_ending) {
                 queue.state = state;
             }
             queue.payload_bytes = 0;
@@ -217,7 +217,7 @@ impl Shared {
     }
 }
 
-impl Queue {
+impl WriteQueue {
     fn has_room(&self, len: usize) -> bool {
         self.waiting.len() < QUEUE_RECORDS_MAX && self.payload_bytes + len <= QUEUE_BYTES_MAX
     }
@@ -239,25 +239,27 @@ impl Queue {
     }
 }
 
-impl State {
+impl WriterState {
     pub(super) fn refusal(&self) -> AppendError {
         match self {
-            State::Poisoned { reason } => AppendError::Poisoned { reason: reason.clone() },
-            State::Full => AppendError::DiskFull,
-            State::Fenced => AppendError::Fenced,
-            State::Open | State::Ending { .. } | State::Closed => AppendError::Closed,
+            WriterState::Poisoned { reason } => AppendError::Poisoned { reason: reason.clone() },
+            WriterState::Full => AppendError::DiskFull,
+            WriterState::Fenced => AppendError::Fenced,
+            WriterState::Open | WriterState::Ending { .. } | WriterState::Closed => {
+                AppendError::Closed
+            }
         }
     }
 
     /// Returns true if nothing more will be written or synced.
     fn is_final(&self) -> bool {
-        matches!(self, State::Closed | State::Fenced | State::Poisoned { .. })
+        matches!(self, WriterState::Closed | WriterState::Fenced | WriterState::Poisoned { .. })
     }
 }
 
 impl Pending {
     /// Builds a record of the journal itself.
-    pub(super) fn own(kind: Kind) -> Pending {
+    pub(super) fn own(kind: RecordKind) -> Pending {
         Pending { kind, payload: Vec::new(), is_waited_for: true, done: None }
     }
 

@@ -6,7 +6,7 @@ use super::frame::{self, Position, Record, RecordError, SEGMENT_HEADER_BYTES};
 
 /// Result of a walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Walk {
+pub struct WalkEnd {
     /// Position after the last sound record.
     pub position: Position,
     /// Offset of the next record in the file.
@@ -19,14 +19,14 @@ pub struct Walk {
 /// after record `up_to`, if given.
 ///
 /// # Errors
-/// The first error of `visit`. Damage is returned in [`Walk::damage`].
+/// The first error of `visit`. Damage is returned in [`WalkEnd::damage`].
 pub fn walk<E>(
     file: &[u8],
     store_uuid: &StoreUuid,
     start: Position,
     up_to: Option<u64>,
     mut visit: impl FnMut(u64, &Record<'_>) -> Result<(), E>,
-) -> Result<Walk, E> {
+) -> Result<WalkEnd, E> {
     let mut position = start;
     let mut at = SEGMENT_HEADER_BYTES;
     let damage = loop {
@@ -41,7 +41,7 @@ pub fn walk<E>(
             Err(damage) => break Some(damage),
         }
     };
-    Ok(Walk { position, offset: at as u64, damage })
+    Ok(WalkEnd { position, offset: at as u64, damage })
 }
 
 /// Decodes the record at the start of `bytes`, if it follows `position`.

@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use super::bytes::{HeaderError, StoreUuid};
 use super::error::{Damage, JournalError, SnapshotDamage};
 use super::frame::Position;
-use super::frame::{Chain, Kind, Record, SegmentHeader, record_bytes};
+use super::frame::{Chain, Record, RecordKind, SegmentHeader, record_bytes};
 use super::fs::Fs;
 use super::mark::{self, FoundMark};
-use super::reader::{Walk, walk};
+use super::reader::{WalkEnd, walk};
 use super::replay::{Replay, ReplayResult, Unread};
 use super::segment::{
     MARK_FILE, PREVIOUS_SUFFIX, SEGMENT_SUFFIX, SNAPSHOT_SUFFIX, TORN_SUFFIX, copy, exists,
@@ -28,7 +28,7 @@ use super::segment::{
     write_new,
 };
 use super::snapshot::{ReadError, SnapshotReport, Verified, read_snapshot};
-use super::tail::{Ending, Known, Tail, trailing_zeros};
+use super::tail::{Ending, SyncedRecord, Tail, trailing_zeros};
 
 /// Report of an open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -162,8 +162,8 @@ pub fn dump(
     up_to: Option<u64>,
     visit: &mut Visit<'_>,
 ) -> Result<Recovery, JournalError> {
-    let found = Found::read(fs, dir, &mut Unread)?;
-    Ok(Reading::new(fs, found, up_to).read_all(visit)?.report)
+    let found = LogFolder::read(fs, dir, &mut Unread)?;
+    Ok(LogReader::new(fs, found, up_to).read_all(visit)?.report)
 }
 
 /// Reads the snapshot, then the log, up to record `up_to` if given; changes nothing.
@@ -173,9 +173,9 @@ pub(super) fn read_journal(
     up_to: Option<u64>,
     replay: &mut dyn Replay,
 ) -> Result<Recovered, JournalError> {
-    let found = Found::read(fs, dir, replay)?;
+    let found = LogFolder::read(fs, dir, replay)?;
     let after = found.snapshot_position().seq;
-    Reading::new(fs, found, up_to).read_all(&mut |_, _, record| {
+    LogReader::new(fs, found, up_to).read_all(&mut |_, _, record| {
         if record.fields.seq > after && !record.fields.kind.is_journals_own() {
             replay.record(record)?;
         }
@@ -184,7 +184,7 @@ pub(super) fn read_journal(
 }
 
 /// Files beside the log.
-struct Found<'a> {
+struct LogFolder<'a> {
     dir: &'a Path,
     segments: Vec<(u64, PathBuf)>,
     mark: FoundMark,
@@ -192,13 +192,13 @@ struct Found<'a> {
     damaged: Vec<DamagedSnapshot>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> LogFolder<'a> {
     /// Finds the newest sound snapshot and replays it.
     fn read(
         fs: &dyn Fs,
         dir: &'a Path,
         replay: &mut dyn Replay,
-    ) -> Result<Found<'a>, JournalError> {
+    ) -> Result<LogFolder<'a>, JournalError> {
         let segments = list_numbered(fs, dir, SEGMENT_SUFFIX)?;
         let (mut snapshot, mut damaged) = (None, Vec::new());
         for (seq, path) in list_numbered(fs, dir, SNAPSHOT_SUFFIX)?.into_iter().rev() {
@@ -225,7 +225,7 @@ impl<'a> Found<'a> {
         if snapshot.is_none() {
             replay.reset();
         }
-        Ok(Found { dir, segments, mark: mark::read(fs, dir)?, snapshot, damaged })
+        Ok(LogFolder { dir, segments, mark: mark::read(fs, dir)?, snapshot, damaged })
     }
 
     /// Returns the position of the snapshot; without one, that before the first record.
@@ -252,17 +252,17 @@ fn load_snapshot(
 }
 
 /// State of reading the log.
-struct Reading<'a> {
+struct LogReader<'a> {
     fs: &'a dyn Fs,
-    found: Found<'a>,
+    found: LogFolder<'a>,
     up_to: Option<u64>,
-    known: Known,
+    known: SyncedRecord,
     so_far: Recovered,
 }
 
-impl<'a> Reading<'a> {
-    fn new(fs: &'a dyn Fs, found: Found<'a>, up_to: Option<u64>) -> Reading<'a> {
-        let mut known = Known::default();
+impl<'a> LogReader<'a> {
+    fn new(fs: &'a dyn Fs, found: LogFolder<'a>, up_to: Option<u64>) -> LogReader<'a> {
+        let mut known = SyncedRecord::default();
         if let Some(mark) = found.mark.sound() {
             known.learn(mark.seq, "the commit mark");
         }
@@ -277,7 +277,7 @@ impl<'a> Reading<'a> {
         };
         let mark_counter = found.mark.sound().map_or(0, |mark| mark.counter);
         let so_far = Recovered { mark_counter, report, ..Recovered::default() };
-        Reading { fs, found, up_to, known, so_far }
+        LogReader { fs, found, up_to, known, so_far }
     }
 
     fn read_all(mut self, visit: &mut Visit<'_>) -> Result<Recovered, JournalError> {
@@ -420,7 +420,7 @@ impl<'a> Reading<'a> {
         file: &[u8],
         store_uuid: &StoreUuid,
         visit: &mut Visit<'_>,
-    ) -> Result<Walk, JournalError> {
+    ) -> Result<WalkEnd, JournalError> {
         let start = self.so_far.position;
         let snapshot_seq = self.found.snapshot_position().seq;
         let mut report = std::mem::take(&mut self.so_far.report);
@@ -429,7 +429,7 @@ impl<'a> Reading<'a> {
             self.check_known(seq, &record.chain)?;
             report.records += 1;
             report.last_unix_ms = record.fields.unix_ms;
-            report.clean = record.fields.kind == Kind::CLOSED;
+            report.clean = record.fields.kind == RecordKind::CLOSED;
             if seq > snapshot_seq {
                 report.log_bytes += record_bytes(record.payload.len()) as u64;
             }

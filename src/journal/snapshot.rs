@@ -224,19 +224,19 @@ struct SnapshotFile {
     buffer: Vec<u8>,
     /// Bytes already written.
     offset: u64,
-    content: Content,
+    content: ContentSum,
     whole: blake3::Hasher,
 }
 
 /// Count and digest of the chunks of a snapshot.
 #[derive(Default)]
-struct Content {
+struct ContentSum {
     chunks: u64,
     bytes: u64,
     state: blake3::Hasher,
 }
 
-impl Content {
+impl ContentSum {
     fn add(&mut self, chunk: &[u8]) {
         self.state.update(&(chunk.len() as u32).to_le_bytes());
         self.state.update(chunk);
@@ -255,7 +255,7 @@ impl SnapshotFile {
             file,
             buffer: header.encode().to_vec(),
             offset: 0,
-            content: Content::default(),
+            content: ContentSum::default(),
             whole: blake3::Hasher::new(),
         }
     }
@@ -336,9 +336,9 @@ pub(super) fn read_snapshot(
     path: &Path,
     visit: &mut dyn FnMut(&[u8]) -> ReplayResult,
 ) -> Result<Verified, ReadError> {
-    let mut input = Input::open(fs, path)?;
+    let mut input = SnapshotReader::open(fs, path)?;
     let header = SnapshotHeader::decode(&input.take()?)?;
-    let mut content = Content::default();
+    let mut content = ContentSum::default();
     let mut chunk = Vec::new();
     loop {
         let at = input.offset;
@@ -368,9 +368,9 @@ pub(super) fn read_snapshot(
 
 /// Verifies the end, of which `head` has already been read, and returns the digest of the state.
 fn check_end(
-    input: &mut Input,
+    input: &mut SnapshotReader,
     head: &[u8; CHUNK_HEADER_BYTES],
-    content: &Content,
+    content: &ContentSum,
 ) -> Result<[u8; 32], SnapshotDamage> {
     let start = input.offset - CHUNK_HEADER_BYTES as u64;
     let counts: [u8; FILE_DIGEST_AT - CHUNK_HEADER_BYTES] = input.take()?;
@@ -397,7 +397,7 @@ fn check_end(
 }
 
 /// A snapshot being read.
-struct Input {
+struct SnapshotReader {
     source: BufReader<Box<dyn Read + Send>>,
     /// Size of the file, which bounds lengths in it.
     len: u64,
@@ -406,12 +406,12 @@ struct Input {
     whole: blake3::Hasher,
 }
 
-impl Input {
-    fn open(fs: &dyn Fs, path: &Path) -> Result<Input, SnapshotDamage> {
+impl SnapshotReader {
+    fn open(fs: &dyn Fs, path: &Path) -> Result<SnapshotReader, SnapshotDamage> {
         let len = fs.len(path)?;
         let buffer = READ_BYTES.min(len as usize).max(1);
         let source = BufReader::with_capacity(buffer, fs.open_read(path)?);
-        Ok(Input { source, len, offset: 0, whole: blake3::Hasher::new() })
+        Ok(SnapshotReader { source, len, offset: 0, whole: blake3::Hasher::new() })
     }
 
     fn left(&self) -> u64 {

@@ -41,12 +41,12 @@ pub(super) struct Ending<'a> {
     /// True for the last segment.
     pub(super) is_last: bool,
     /// The highest record known to be synced, and the source.
-    pub(super) known: &'a Known,
+    pub(super) known: &'a SyncedRecord,
 }
 
 /// The highest record known to be synced, from a source outside the log.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct SyncedRecord {
     pub(super) seq: u64,
     /// Name of the source, such as "the commit mark".
     pub(super) by: &'static str,
@@ -62,11 +62,11 @@ pub(super) enum Tail {
     Acknowledged(String),
 }
 
-impl Known {
+impl SyncedRecord {
     /// Notes a synced record and its source.
     pub(super) fn learn(&mut self, seq: u64, by: &'static str) {
         if seq > self.seq {
-            *self = Known { seq, by };
+            *self = SyncedRecord { seq, by };
         }
     }
 

@@ -16,11 +16,11 @@ use tokio::sync::oneshot;
 use super::Options;
 use super::bytes::StoreUuid;
 use super::error::{AppendError, JournalError};
-use super::frame::Kind;
 use super::frame::Position;
+use super::frame::RecordKind;
 use super::fs::DirLock;
-use super::log::{Failure, Log, Opening};
-use super::queue::{Appended, Done, Pending, Shared, State};
+use super::log::{Log, Opening, WriteFailure};
+use super::queue::{Appended, Done, Pending, Shared, WriterState};
 use super::recovery::{Recovery, read_journal};
 use super::replay::Replay;
 use super::segment::{exists, io_error, lock, make_folder, snapshot_path};
@@ -87,14 +87,14 @@ impl Journal {
         // Only an open that waits for room keeps the content of the last segment.
         let begun = match settled {
             Ok(log) => Ok(log),
-            Err(Failure::Full) => Err(opening),
-            Err(Failure::Fenced) => return Err(JournalError::Locked { dir }),
-            Err(Failure::Fatal(err)) => return Err(err),
+            Err(WriteFailure::Full) => Err(opening),
+            Err(WriteFailure::Fenced) => return Err(JournalError::Locked { dir }),
+            Err(WriteFailure::Fatal(err)) => return Err(err),
         };
         log_recovery(&dir, &report);
         let shared = Arc::new(match &begun {
-            Ok(log) => Shared::new(State::Open, log.durable_seq()),
-            Err(_) => Shared::new(State::Full, report.last_seq),
+            Ok(log) => Shared::new(WriterState::Open, log.durable_seq()),
+            Err(_) => Shared::new(WriterState::Full, report.last_seq),
         });
         let writer = Arc::clone(&shared);
         let thread = thread::Builder::new()
@@ -118,7 +118,7 @@ impl Journal {
     /// [`AppendError`]; `apply` has not run.
     pub fn append(
         &self,
-        kind: Kind,
+        kind: RecordKind,
         payload: Vec<u8>,
         apply: impl FnOnce(Appended) + Send + 'static,
     ) -> Result<Appended, AppendError> {
@@ -141,7 +141,7 @@ impl Journal {
     /// [`AppendError::Busy`] if the queue is full, or another [`AppendError`].
     pub fn append_async(
         &self,
-        kind: Kind,
+        kind: RecordKind,
         payload: Vec<u8>,
         apply: impl FnOnce(Appended) + Send + 'static,
     ) -> Result<AppendFuture, AppendError> {
@@ -165,7 +165,7 @@ impl Journal {
     /// [`AppendError`]; nothing has been written.
     pub fn append_lazy(
         &self,
-        kind: Kind,
+        kind: RecordKind,
         payload: Vec<u8>,
         apply: impl FnOnce(Appended) + Send + 'static,
     ) -> Result<(), AppendError> {
@@ -220,7 +220,7 @@ impl Journal {
     /// [`AppendError::Closed`] after a close.
     pub fn health(&self) -> Result<(), AppendError> {
         let queue = self.shared.lock();
-        if queue.state == State::Open { Ok(()) } else { Err(queue.state.refusal()) }
+        if queue.state == WriterState::Open { Ok(()) } else { Err(queue.state.refusal()) }
     }
 
     /// Writes and syncs waiting appends, then a record of the clean close. Later appends are refused. A
@@ -291,11 +291,11 @@ fn applying(
     })
 }
 
-fn state_after(failure: &Failure) -> State {
+fn state_after(failure: &WriteFailure) -> WriterState {
     match failure {
-        Failure::Full => State::Full,
-        Failure::Fenced => State::Fenced,
-        Failure::Fatal(err) => State::Poisoned { reason: err.to_string() },
+        WriteFailure::Full => WriterState::Full,
+        WriteFailure::Fenced => WriterState::Fenced,
+        WriteFailure::Fatal(err) => WriterState::Poisoned { reason: err.to_string() },
     }
 }
 
@@ -305,7 +305,9 @@ struct OnPanic<'a>(&'a Shared);
 impl Drop for OnPanic<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.refuse_all(State::Poisoned { reason: "the writer's thread panicked".into() });
+            self.0.refuse_all(WriterState::Poisoned {
+                reason: "the writer's thread panicked".into(),
+            });
         }
     }
 }
@@ -323,7 +325,7 @@ fn write_once_there_is_room(shared: &Shared, mut opening: Opening) {
                 shared.reopen();
                 return write_until_end(shared, log);
             }
-            Err(Failure::Full) => {}
+            Err(WriteFailure::Full) => {}
             Err(failure) => {
                 let error = state_after(&failure).refusal();
                 tracing::error!(error = %error, "the journal accepts no writes until a restart");
@@ -331,30 +333,30 @@ fn write_once_there_is_room(shared: &Shared, mut opening: Opening) {
             }
         }
     }
-    shared.refuse_all(State::Closed);
+    shared.refuse_all(WriterState::Closed);
 }
 
 /// Writer thread.
 fn write_until_end(shared: &Shared, mut log: Log) {
     let _guard = OnPanic(shared);
     let ended = write_groups(shared, &mut log).and_then(|()| {
-        let clean = shared.lock().state == State::Ending { clean: true };
+        let clean = shared.lock().state == WriterState::Ending { clean: true };
         log.end(clean)
     });
     if let Err(failure) = &ended {
         let error = state_after(failure).refusal();
         tracing::error!(error = %error, "the journal accepts no more writes until a restart");
-        if let Failure::Fenced = failure {
+        if let WriteFailure::Fenced = failure {
             log.abandon();
         }
     }
     shared.synced(log.durable_seq());
     // The last mark is written before the end is reported.
     drop(log);
-    shared.refuse_all(ended.map_or_else(|failure| state_after(&failure), |()| State::Closed));
+    shared.refuse_all(ended.map_or_else(|failure| state_after(&failure), |()| WriterState::Closed));
 }
 
-fn write_groups(shared: &Shared, log: &mut Log) -> Result<(), Failure> {
+fn write_groups(shared: &Shared, log: &mut Log) -> Result<(), WriteFailure> {
     while let Some(group) = shared.next_group(log.wake_at()) {
         if group.is_empty() {
             match log.tick() {
@@ -376,7 +378,11 @@ fn write_groups(shared: &Shared, log: &mut Log) -> Result<(), Failure> {
 
 /// Writes, applies and acknowledges a group, one run at a time, so that a failure in the next segment
 /// does not affect durable appends.
-fn write_group(shared: &Shared, log: &mut Log, mut group: Vec<Pending>) -> Result<(), Failure> {
+fn write_group(
+    shared: &Shared,
+    log: &mut Log,
+    mut group: Vec<Pending>,
+) -> Result<(), WriteFailure> {
     while !group.is_empty() {
         let rest = group.split_off(log.run_len(&group));
         match log.write_run(&group) {
@@ -393,7 +399,7 @@ fn write_group(shared: &Shared, log: &mut Log, mut group: Vec<Pending>) -> Resul
                 for pending in group.into_iter().chain(rest) {
                     pending.answer(Err(state_after(&failure).refusal()));
                 }
-                return if let Failure::Full = failure { Ok(()) } else { Err(failure) };
+                return if let WriteFailure::Full = failure { Ok(()) } else { Err(failure) };
             }
         }
         group = rest;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use dropdex::journal::frame::{self, Kind, RecordFields, SegmentHeader};
+use dropdex::journal::frame::{self, RecordFields, RecordKind, SegmentHeader};
 use dropdex::journal::fs::{DirLock, Disk, Fs, FsFile};
 use dropdex::journal::{
     AppendError, Appended, Damage, Inspection, Journal, JournalError, Marking, Options,
@@ -16,7 +16,7 @@ use dropdex::journal::{
     dump, inspect, repair, restore, verify_snapshot,
 };
 
-const KIND: Kind = match Kind::for_caller(16) {
+const KIND: RecordKind = match RecordKind::for_caller(16) {
     Some(kind) => kind,
     None => panic!("16 is the caller's"),
 };
@@ -1418,7 +1418,7 @@ fn a_live_journal_is_read_up_to_the_last_sync() {
         Ok(())
     })
     .expect("sound");
-    assert_eq!(kinds, [Kind::OPENED, KIND, KIND]);
+    assert_eq!(kinds, [RecordKind::OPENED, KIND, KIND]);
     // Damage of synced records is detected.
     fs::write(&path, &bytes[..end - 16]).expect("written");
     lag_mark(dir.path());
@@ -1695,7 +1695,7 @@ mod accounts {
     fn a_journal_of_a_later_dropdex_is_refused_by_its_kind() {
         let dir = tempfile::tempdir().expect("a folder");
         let (journal, _, _) = open(options(&dir.path().join("journal"))).expect("opened");
-        let kind = Kind::for_caller(999).expect("the caller's");
+        let kind = RecordKind::for_caller(999).expect("the caller's");
         journal.append(kind, b"?".to_vec(), |_| {}).expect("durable");
         drop(journal);
         let refused = Store::open(dir.path(), Plans::default(), clock()).map(|_| ());

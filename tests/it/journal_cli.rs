@@ -182,7 +182,7 @@ fn a_journal_of_a_former_version_is_converted_once() {
 
 #[test]
 fn a_record_of_a_newer_version_is_distinguished_from_damage() {
-    use dropdex::journal::{Journal, Kind, Options, Unread};
+    use dropdex::journal::{Journal, Options, RecordKind, Unread};
 
     for (kind, payload, what) in [
         (999, &b"?"[..], "unknown record kind 999"),
@@ -192,7 +192,7 @@ fn a_record_of_a_newer_version_is_distinguished_from_damage() {
         let site = site_with_accounts(1);
         let options = Options::new(&journal(&site), std::sync::Arc::new(|| 1_790_000_000_000));
         let (journal, _) = Journal::open(options, &mut Unread).expect("opened");
-        let kind = Kind::for_caller(kind).expect("the caller's");
+        let kind = RecordKind::for_caller(kind).expect("the caller's");
         journal.append(kind, payload.to_vec(), |_| {}).expect("durable");
         journal.close().expect("closed");
         drop(journal);

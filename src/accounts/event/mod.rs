@@ -30,7 +30,7 @@ use super::data::watches::WatchRow;
 use super::email::Email;
 use super::password::PasswordHash;
 use super::token::TokenDigest;
-use crate::journal::Kind;
+use crate::journal::RecordKind;
 use crate::vocab::claim::Vote;
 use crate::vocab::columns::Columns;
 use crate::vocab::day::Day;
@@ -46,7 +46,7 @@ use crate::vocab::watermark::Watermark;
 pub use touched::of_leader;
 
 /// Kind of journal records that hold a transaction.
-pub const TRANSACTION: Kind = match Kind::for_caller(19) {
+pub const TRANSACTION: RecordKind = match RecordKind::for_caller(19) {
     Some(kind) => kind,
     None => panic!("19 is in the caller's range"),
 };
@@ -256,7 +256,7 @@ pub struct Transaction(pub Vec<Event>);
 
 impl Transaction {
     /// Returns record kind and payload.
-    pub fn encode(&self) -> (Kind, Vec<u8>) {
+    pub fn encode(&self) -> (RecordKind, Vec<u8>) {
         let mut payload = Vec::new();
         for event in &self.0 {
             payload.push(event.number());
@@ -269,7 +269,7 @@ impl Transaction {
     ///
     /// # Errors
     /// [`EventError`].
-    pub fn decode(kind: Kind, mut payload: &[u8]) -> Result<Transaction, EventError> {
+    pub fn decode(kind: RecordKind, mut payload: &[u8]) -> Result<Transaction, EventError> {
         match kind {
             TRANSACTION => {}
             kind if FORMER.contains(&kind.number()) => return Err(EventError::Former),

@@ -436,7 +436,7 @@ fn data_of_a_newer_version_is_refused_by_name() {
         assert!(matches!(err, EventError::Newer(_)), "{err:?}");
         assert_eq!(err.to_string(), format!("{what}; a newer dropdex wrote it"));
     }
-    let kind = Kind::for_caller(77).expect("the caller's");
+    let kind = RecordKind::for_caller(77).expect("the caller's");
     let err = Transaction::decode(kind, &[]).err().expect("refused");
     assert_eq!(err.to_string(), "unknown record kind 77; a newer dropdex wrote it");
     let ignorable = b"\x06\x06\x01\x01\x07\x81\x01\x01";
@@ -458,7 +458,7 @@ fn a_missing_field_has_its_default_or_is_named() {
 #[test]
 fn an_older_journal_is_referred_to_the_upgrade() {
     for number in FORMER {
-        let kind = Kind::for_caller(number).expect("the caller's");
+        let kind = RecordKind::for_caller(number).expect("the caller's");
         let err = Transaction::decode(kind, &[0; 9]).err().expect("refused");
         assert!(err.to_string().contains("`dropdex journal upgrade`"), "{err}");
     }

@@ -21,7 +21,7 @@ use dropdex::http::cursor::{self, QueryDigest};
 use dropdex::index::filter::RowPosition;
 use dropdex::index::storage::manifest::Manifest;
 use dropdex::journal::frame::{
-    Kind, RecordFields, SegmentHeader, decode_record, encode_record, record_bytes,
+    RecordFields, RecordKind, SegmentHeader, decode_record, encode_record, record_bytes,
 };
 use dropdex::journal::{PAYLOAD_BYTES_MAX, Unread};
 use dropdex::outbound::coding::Codings;
@@ -238,7 +238,7 @@ pub fn journal(bytes: &[u8]) {
         seq: 1,
         durable_seq: 0,
         epoch: 1,
-        kind: Kind::for_caller(16 + u16::from(kind)).expect("16 and on are the caller's"),
+        kind: RecordKind::for_caller(16 + u16::from(kind)).expect("16 and on are the caller's"),
         flags: 0,
         unix_ms: 0,
     };

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use dropdex::journal::{
-    AppendError, Journal, JournalError, Kind, Marking, Options, Position, Record, Recovery, Replay,
-    ReplayResult,
+    AppendError, Journal, JournalError, Marking, Options, Position, Record, RecordKind, Recovery,
+    Replay, ReplayResult,
 };
 
 use super::fs::{Note, SimFs};
@@ -19,7 +19,7 @@ pub const DIR: &str = "/data/journal";
 /// The folder that contains [`DIR`].
 pub const ABOVE: &str = "/data";
 
-const KIND: Kind = match Kind::for_caller(16) {
+const KIND: RecordKind = match RecordKind::for_caller(16) {
     Some(kind) => kind,
     None => panic!("16 is the caller's"),
 };

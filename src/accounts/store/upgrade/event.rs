@@ -19,7 +19,7 @@ use crate::data::watch_alerts::WatchSettings;
 use crate::data::watches::WatchRow;
 use crate::email::Email;
 use crate::event::{AddedBy, Event as New, FORMER, RowOf};
-use crate::journal::Kind;
+use crate::journal::RecordKind;
 use crate::keys::StoredKey;
 use crate::password::PasswordHash;
 use crate::query::stored::Conditions;
@@ -332,7 +332,7 @@ pub enum Event {
 ///
 /// # Errors
 /// The payload does not hold events of the former layout.
-pub fn decode(kind: Kind, payload: &[u8]) -> Result<Vec<Event>, bincode::Error> {
+pub fn decode(kind: RecordKind, payload: &[u8]) -> Result<Vec<Event>, bincode::Error> {
     match kind.number() == *FORMER.start() {
         true => Ok(vec![codec().deserialize(payload)?]),
         false => codec().deserialize(payload),

@@ -20,7 +20,7 @@ use crate::data::nodes::Nodes;
 use crate::event::FORMER;
 use crate::journal::fs::Fs;
 use crate::journal::{
-    JournalError, Kind, Record, Replay, ReplayResult, SnapshotReport, inspect, write_backup,
+    JournalError, Record, RecordKind, Replay, ReplayResult, SnapshotReport, inspect, write_backup,
 };
 use snapshot::Pending;
 
@@ -57,7 +57,7 @@ struct Former {
 
 impl Former {
     /// Applies a transaction, and keeps the place in the shared log.
-    fn apply(&mut self, kind: Kind, payload: &[u8]) -> ReadResult<()> {
+    fn apply(&mut self, kind: RecordKind, payload: &[u8]) -> ReadResult<()> {
         if !FORMER.contains(&kind.number()) {
             return Err("the journal has records of both layouts".into());
         }
