@@ -295,7 +295,7 @@ impl Header {
 
 /// Positions of the columns that are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Columns {
+pub(super) struct ListColumns {
     pub(super) name: usize,
     pub(super) release: Option<(usize, SlashOrder)>,
     pub(super) drop: Option<(usize, SlashOrder)>,
@@ -303,12 +303,15 @@ pub(super) struct Columns {
     unused: Vec<usize>,
 }
 
-impl Columns {
+impl ListColumns {
     /// Finds the columns in a header. A day given for all names replaces the column of days.
     ///
     /// # Errors
     /// [`FeedProblem::MissingColumn`] without a name column, or [`FeedProblem::NoDateColumn`].
-    pub(super) fn from_header(header: &Header, day_is_given: bool) -> Result<Columns, FeedProblem> {
+    pub(super) fn from_header(
+        header: &Header,
+        day_is_given: bool,
+    ) -> Result<ListColumns, FeedProblem> {
         let au = |cell: &String| header::rank(cell, &[AU_COLUMN]).is_some();
         let day_first = header.cells.iter().any(au);
         let (mut fields, mut unused) = (Fields::default(), Vec::new());
@@ -323,7 +326,7 @@ impl Columns {
         unused.extend(rest.into_iter().flatten());
         unused.sort_unstable();
         let day = |(order, at)| (at, if day_first { SlashOrder::DayFirst } else { order });
-        Ok(Columns { name, release: release.map(day), drop: drop.map(day), unused })
+        Ok(ListColumns { name, release: release.map(day), drop: drop.map(day), unused })
     }
 
     /// Whether both a drop date and an explicitly named release date exist.
@@ -369,9 +372,9 @@ impl Columns {
 mod tests {
     use super::*;
 
-    fn columns(text: &str) -> Columns {
+    fn columns(text: &str) -> ListColumns {
         let header = Header::find(&Head::new(text.as_bytes(), true)).expect("a header");
-        Columns::from_header(&header, false).expect("complete")
+        ListColumns::from_header(&header, false).expect("complete")
     }
 
     #[test]
@@ -397,7 +400,7 @@ mod tests {
     /// Formats the name, drop and release columns of a header.
     fn read(text: &str) -> String {
         let header = Header::find(&Head::new(text.as_bytes(), true)).expect("a header");
-        let columns = Columns::from_header(&header, false).expect("complete");
+        let columns = ListColumns::from_header(&header, false).expect("complete");
         let cell = |at: usize| header.cells[at].clone();
         let day = |day: Option<(usize, SlashOrder)>| day.map_or("-".into(), |(at, _)| cell(at));
         let unused: Vec<String> = columns.unused.iter().map(|&at| cell(at)).collect();
@@ -448,7 +451,7 @@ mod tests {
     fn columns_that_are_not_used_are_named() {
         let reason = |text: &str| {
             let header = Header::find(&Head::new(text.as_bytes(), true)).expect("a header");
-            Columns::from_header(&header, false).expect("complete").reason(&header)
+            ListColumns::from_header(&header, false).expect("complete").reason(&header)
         };
         let both = reason("name,dropDate,releaseDate,Date\n");
         let expected = "header has `name`, the drop date `dropDate` and the release date `releaseDate`; \
@@ -465,7 +468,7 @@ mod tests {
     #[test]
     fn errors_name_the_missing_column() {
         let header = Header::find(&Head::new(b"domain,status\na.com,x\n", true)).expect("a header");
-        let problem = Columns::from_header(&header, false).expect_err("no date");
+        let problem = ListColumns::from_header(&header, false).expect_err("no date");
         assert!(matches!(
             problem,
             FeedProblem::NoDateColumn { line: 1, ref header, .. }

@@ -35,7 +35,7 @@ const READ_BYTES: usize = 128 << 10;
 pub(super) type Input = Box<dyn Read + Send>;
 
 /// The text of a list before its format is recognised.
-pub(super) struct Text {
+pub(super) struct ListText {
     /// The whole text including the head, without a byte-order mark.
     pub(super) input: Input,
     /// The first [`HEAD_BYTES`] of the text, or all of it.
@@ -47,7 +47,7 @@ pub(super) struct Text {
 }
 
 /// Opens a file and unpacks its head.
-pub(super) fn open(path: &Path) -> Result<Text, FeedProblem> {
+pub(super) fn open(path: &Path) -> Result<ListText, FeedProblem> {
     let mut file = File::open(path).map_err(FeedProblem::Read)?;
     let bytes_read = Arc::new(AtomicU64::new(0));
     let container = Container::detect(&mut file)?;
@@ -62,7 +62,7 @@ pub(super) fn open(path: &Path) -> Result<Text, FeedProblem> {
     if head.contains(&0) {
         return Err(FeedProblem::Binary);
     }
-    Ok(Text { input, head, inner_name, bytes_read })
+    Ok(ListText { input, head, inner_name, bytes_read })
 }
 
 /// Whether the file is plain text without a final line break, as left by an unfinished writer. Truncated
@@ -161,12 +161,12 @@ impl Container {
         bytes_read: &Arc<AtomicU64>,
     ) -> Result<(Input, Option<String>), FeedProblem> {
         let (decoder, inner_name): (Input, _) = match self {
-            Container::Plain => (Box::new(Counted::new(file, bytes_read)), None),
+            Container::Plain => (Box::new(CountingReader::new(file, bytes_read)), None),
             Container::Gzip => {
-                (Box::new(GzipMembers::new(buffered(Counted::new(file, bytes_read)))), None)
+                (Box::new(GzipMembers::new(buffered(CountingReader::new(file, bytes_read)))), None)
             }
             Container::Zstd => {
-                (Box::new(ZstdFrames::new(buffered(Counted::new(file, bytes_read)))), None)
+                (Box::new(ZstdFrames::new(buffered(CountingReader::new(file, bytes_read)))), None)
             }
             Container::Zip => {
                 let (decoder, name) = zip_member(file, bytes_read)?;
@@ -184,18 +184,18 @@ fn buffered<R: Read>(input: R) -> BufReader<R> {
 }
 
 /// Counts the raw bytes read from the file, and repeats interrupted reads.
-struct Counted<R> {
+struct CountingReader<R> {
     input: R,
     bytes_read: Arc<AtomicU64>,
 }
 
-impl<R> Counted<R> {
-    fn new(input: R, bytes_read: &Arc<AtomicU64>) -> Counted<R> {
-        Counted { input, bytes_read: Arc::clone(bytes_read) }
+impl<R> CountingReader<R> {
+    fn new(input: R, bytes_read: &Arc<AtomicU64>) -> CountingReader<R> {
+        CountingReader { input, bytes_read: Arc::clone(bytes_read) }
     }
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = loop {
             match self.input.read(buffer) {
@@ -363,12 +363,12 @@ fn zip_member(mut file: File, bytes_read: &Arc<AtomicU64>) -> Result<(Input, Str
         ZipRefusal::Why(why) => FeedProblem::Zip(why),
     })?;
     file.seek(SeekFrom::Start(member.start)).map_err(FeedProblem::Read)?;
-    let packed = buffered(Counted::new(file, bytes_read)).take(member.packed_bytes);
+    let packed = buffered(CountingReader::new(file, bytes_read)).take(member.packed_bytes);
     let decoder: Input = match member.method {
         CompressionMethod::Stored => Box::new(packed),
         _ => Box::new(DeflateDecoder::new(packed)),
     };
-    let checked = Checked { decoder, crc: crc32fast::Hasher::new(), expected: member.crc };
+    let checked = CrcReader { decoder, crc: crc32fast::Hasher::new(), expected: member.crc };
     Ok((Box::new(checked), member.name))
 }
 
@@ -446,13 +446,13 @@ fn is_hidden(name: &str) -> bool {
 }
 
 /// Verifies the CRC-32 from the archive at the end of the data.
-struct Checked {
+struct CrcReader {
     decoder: Input,
     crc: crc32fast::Hasher,
     expected: u32,
 }
 
-impl Read for Checked {
+impl Read for CrcReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = self.decoder.read(buffer)?;
         self.crc.update(&buffer[..got]);

@@ -1,6 +1,6 @@
 //! Tables of any vendor whose header has a domain and a date column.
 
-use super::columns::{Columns, Header};
+use super::columns::{Header, ListColumns};
 use super::dates::{self, SlashOrder};
 use super::lines::{Parsed, RowParser, pick};
 use super::rejects::RejectReason;
@@ -9,13 +9,13 @@ use crate::vocab::name::DomainName;
 
 /// Parser of the rows of a table.
 pub(super) struct Delimited {
-    columns: Columns,
+    columns: ListColumns,
     delimiter: u8,
     given: Given,
 }
 
 impl Delimited {
-    pub(super) fn new(header: &Header, columns: Columns, given: Given) -> Delimited {
+    pub(super) fn new(header: &Header, columns: ListColumns, given: Given) -> Delimited {
         Delimited { columns, delimiter: header.delimiter, given }
     }
 

@@ -22,35 +22,35 @@ const CELL_CHARS_MAX: usize = 80;
 
 /// Positions of the columns, whose order differs between years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Columns {
+pub(super) struct HistoryColumns {
     pub(super) line: u64,
     name: usize,
     created: usize,
     deleted: usize,
 }
 
-impl Columns {
+impl HistoryColumns {
     /// Finds the columns in the first line.
-    pub(super) fn find(head: &Head) -> Option<Columns> {
+    pub(super) fn find(head: &Head) -> Option<HistoryColumns> {
         let (line, header) = head.lines.first()?;
         let cells: Vec<String> = split(header, DELIMITER)
             .map(|cell| columns::letters(&one_line(cell.as_bytes(), CELL_CHARS_MAX)))
             .collect();
         let at = |names: &[&str]| cells.iter().position(|cell| names.contains(&cell.as_str()));
         let (name, created, deleted) = (at(&[NAME])?, at(&CREATED)?, at(&[DELETED])?);
-        Some(Columns { line: *line, name, created, deleted })
+        Some(HistoryColumns { line: *line, name, created, deleted })
     }
 }
 
 /// Rows of the table.
 pub(super) struct History {
-    pub(super) columns: Columns,
+    pub(super) columns: HistoryColumns,
     pub(super) given: Given,
 }
 
 impl History {
     fn read(&self, row: &str) -> Result<Observation, RejectReason> {
-        let Columns { name, created, deleted, .. } = self.columns;
+        let HistoryColumns { name, created, deleted, .. } = self.columns;
         let wanted = [name, created, deleted].map(Some);
         let ([name, created, deleted], count) = pick(row, DELIMITER, wanted);
         if wanted.into_iter().flatten().any(|at| at >= count) {

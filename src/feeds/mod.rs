@@ -53,7 +53,7 @@ use self::file_name::FileNames;
 use self::head::Head;
 use self::lines::LineRows;
 use self::reading::{Given, Reading};
-use self::sniff::{Shape, Taken};
+use self::sniff::{ListShape, Sniffed};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
 use crate::vocab::popularity::{ListEdition, ListId, PopularityList};
@@ -192,7 +192,7 @@ impl Feed {
     fn start_registry(path: &Path) -> Result<Feed, FeedProblem> {
         let text = container::open(path)?;
         let head = Head::new(&text.head, text.head.len() < HEAD_BYTES);
-        let parser = registry::Registry::find(&head)?;
+        let parser = registry::RegisteredNames::find(&head)?;
         let line = parser.line;
         Ok(Feed {
             path: path.to_owned(),
@@ -225,11 +225,11 @@ impl Feed<RankedName> {
         let text = container::open(path)?;
         let names = FileNames::new(path, text.inner_name);
         let head = Head::new(&text.head, text.head.len() < HEAD_BYTES);
-        let Taken { shape, reason } = sniff::requested(&head, Format::Ranked, false)?;
+        let Sniffed { shape, reason } = sniff::requested(&head, Format::Ranked, false)?;
         let given = Given::new(options, &shape, &names)?;
         let columns = match shape {
-            Shape::Ranked(columns) => columns,
-            _ => ranked::Columns::PLAIN,
+            ListShape::Ranked(columns) => columns,
+            _ => ranked::RankedColumns::PLAIN,
         };
         let list = columns.list.or_else(|| names.first(PopularityList::in_file_name));
         let edition = ListEdition {
@@ -323,41 +323,43 @@ pub fn file_sha256(path: &Path) -> io::Result<[u8; 32]> {
 }
 
 /// Creates the reader for a shape.
-fn rows(shape: Shape, input: Input, reading: &Reading) -> Result<Rows, FeedProblem> {
+fn rows(shape: ListShape, input: Input, reading: &Reading) -> Result<Rows, FeedProblem> {
     let given = reading.given;
     if let Some(all) = reading.all {
         return Ok(Box::new(LineRows::new(input, given.all(all))));
     }
     Ok(match shape {
-        Shape::Json => Box::new(json::JsonRows::new(input, given)),
-        Shape::JsonLines => Box::new(LineRows::new(input, json::Lines(given))),
-        Shape::Pool => {
+        ListShape::Json => Box::new(json::JsonRows::new(input, given)),
+        ListShape::JsonLines => Box::new(LineRows::new(input, json::Lines(given))),
+        ListShape::Pool => {
             Box::new(LineRows::new(input, pairs::Pairs { given, read: pairs::pool }).quoted(b','))
         }
-        Shape::Bardate => {
+        ListShape::Bardate => {
             Box::new(LineRows::new(input, pairs::Pairs { given, read: pairs::bardate }))
         }
-        Shape::Native(columns) => {
+        ListShape::Native(columns) => {
             let (line, delimiter) = (columns.line, columns.delimiter);
             let parser = native::Native { columns, observed_at: given.observed_at };
             Box::new(LineRows::new(input, parser).quoted(delimiter).skipping(line))
         }
-        Shape::Delimited(header, columns) => {
+        ListShape::Delimited(header, columns) => {
             let parser = delimited::Delimited::new(&header, columns, given);
             Box::new(LineRows::new(input, parser).quoted(header.delimiter).skipping(header.line))
         }
-        Shape::Dynadot => {
+        ListShape::Dynadot => {
             let parser = pairs::Pairs { given, read: pairs::dynadot };
             Box::new(LineRows::new(input, parser).quoted(b',').skipping(1))
         }
-        Shape::History(columns) => {
+        ListShape::History(columns) => {
             let line = columns.line;
             let parser = history::History { columns, given };
             Box::new(LineRows::new(input, parser).quoted(history::DELIMITER).skipping(line))
         }
-        Shape::Stamped(stamped) => stamped_rows(stamped, input, given),
-        Shape::Names | Shape::Registered | Shape::Released => return Err(FeedProblem::NoDate),
-        Shape::Ranked(_) => return Err(FeedProblem::RankedList),
+        ListShape::Stamped(stamped) => stamped_rows(stamped, input, given),
+        ListShape::Names | ListShape::Registered | ListShape::Released => {
+            return Err(FeedProblem::NoDate);
+        }
+        ListShape::Ranked(_) => return Err(FeedProblem::RankedList),
     })
 }
 

@@ -25,7 +25,7 @@ const COLUMNS: [&str; 7] = [
 
 /// Positions of the columns.
 #[derive(Clone, Debug)]
-pub(super) struct Columns {
+pub(super) struct NativeColumns {
     pub(super) line: u64,
     pub(super) delimiter: u8,
     /// Number of fields in the header. A row with fewer is rejected, because a truncated row must
@@ -35,32 +35,32 @@ pub(super) struct Columns {
     at: [Option<usize>; COLUMNS.len()],
 }
 
-impl Columns {
+impl NativeColumns {
     /// Finds the columns in a header.
     ///
     /// # Errors
     /// [`FeedProblem::MissingColumn`] without `domain` or `drop_date`.
-    pub(super) fn from_header(header: &Header) -> Result<Columns, FeedProblem> {
+    pub(super) fn from_header(header: &Header) -> Result<NativeColumns, FeedProblem> {
         let required = [COLUMNS[0], COLUMNS[1]];
         if let Some(missing) = required.into_iter().find(|name| header.exactly(name).is_none()) {
             return Err(header.lacks(missing));
         }
         let at = COLUMNS.map(|name| header.spelled(name));
         let Header { line, delimiter, ref cells } = *header;
-        Ok(Columns { line, delimiter, count: cells.len(), at })
+        Ok(NativeColumns { line, delimiter, count: cells.len(), at })
     }
 
     /// Whether the header has a release date under another name, which this format does not read.
     pub(super) fn loses_a_release(&self, header: &Header) -> bool {
         let [_, _, release, ..] = self.at;
-        let columns = columns::Columns::from_header(header, false);
+        let columns = columns::ListColumns::from_header(header, false);
         release.is_none() && columns.is_ok_and(|columns| columns.has_both(header))
     }
 }
 
 /// Parser of the rows below the header.
 pub(super) struct Native {
-    pub(super) columns: Columns,
+    pub(super) columns: NativeColumns,
     /// Time of rows without `observed_at`.
     pub(super) observed_at: DateTime<Utc>,
 }

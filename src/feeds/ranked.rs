@@ -22,7 +22,7 @@ const NAME_COLUMN: &str = "Domain";
 
 /// Positions of the columns.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Columns {
+pub(super) struct RankedColumns {
     /// Line number of the header; 0 without a header.
     pub(super) line: u64,
     rank: usize,
@@ -31,21 +31,26 @@ pub(super) struct Columns {
     pub(super) list: Option<PopularityList>,
 }
 
-impl Columns {
+impl RankedColumns {
     /// Returns the columns of a list without a header.
-    pub(super) const PLAIN: Columns = Columns { line: 0, rank: 0, host: 1, list: None };
+    pub(super) const PLAIN: RankedColumns = RankedColumns { line: 0, rank: 0, host: 1, list: None };
 
     /// Finds the header of the Majestic Million.
-    pub(super) fn find(head: &Head) -> Option<Columns> {
+    pub(super) fn find(head: &Head) -> Option<RankedColumns> {
         let header = Header::find(head)?;
         let (rank, host) = (header.exactly(RANK_COLUMN)?, header.exactly(NAME_COLUMN)?);
         let list = Some(PopularityList::Majestic);
-        (header.delimiter == DELIMITER).then_some(Columns { line: header.line, rank, host, list })
+        (header.delimiter == DELIMITER).then_some(RankedColumns {
+            line: header.line,
+            rank,
+            host,
+            list,
+        })
     }
 }
 
 /// Parser of the rows of a list.
-pub(super) struct Ranked(pub(super) Columns);
+pub(super) struct Ranked(pub(super) RankedColumns);
 
 impl RowParser for Ranked {
     type Seen = RankedName;
@@ -53,7 +58,7 @@ impl RowParser for Ranked {
     /// Skips hosts without a registrable name, such as suffixes themselves and names of private
     /// networks, and ranks above the maximum.
     fn parse(&mut self, row: &str) -> Parsed<RankedName> {
-        let Columns { rank, host, .. } = self.0;
+        let RankedColumns { rank, host, .. } = self.0;
         if row.trim().is_empty() {
             return None;
         }
@@ -80,7 +85,7 @@ impl RowParser for Ranked {
 
 /// Returns true for a row of a list without a header.
 pub(super) fn fits(row: &str) -> bool {
-    matches!(Ranked(Columns::PLAIN).parse(row), Some(Ok(_)))
+    matches!(Ranked(RankedColumns::PLAIN).parse(row), Some(Ok(_)))
 }
 
 #[cfg(test)]
@@ -90,7 +95,7 @@ mod tests {
     #[test]
     fn rows_are_ranks_of_registrable_names() {
         let parse = |row: &str| {
-            let parsed = Ranked(Columns::PLAIN).parse(row)?;
+            let parsed = Ranked(RankedColumns::PLAIN).parse(row)?;
             Some(parsed.map(|seen| format!("{} {}", seen.rank.get(), seen.name)))
         };
         for (row, seen) in [
@@ -113,9 +118,9 @@ mod tests {
 
     #[test]
     fn the_header_of_majestic_is_found() {
-        let head = |text: &str| Columns::find(&Head::new(text.as_bytes(), true));
+        let head = |text: &str| RankedColumns::find(&Head::new(text.as_bytes(), true));
         let found = head("GlobalRank,TldRank,Domain,TLD,RefSubNets\n1,1,google.com,com,5\n");
-        let Columns { line, rank, host, list } = found.expect("its header");
+        let RankedColumns { line, rank, host, list } = found.expect("its header");
         assert_eq!((line, rank, host, list), (1, 0, 2, Some(PopularityList::Majestic)));
         assert!(head("1,google.com\n").is_none() && head("Rank,Domain\n1,a.com\n").is_none());
     }

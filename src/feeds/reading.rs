@@ -8,7 +8,7 @@ use super::error::FeedProblem;
 use super::file_name::{FileNames, NameDay};
 use super::names::Names;
 use super::rejects::RejectReason;
-use super::sniff::Shape;
+use super::sniff::ListShape;
 use super::{Observation, ReadOptions, Sighting};
 use crate::vocab::day::Day;
 use crate::vocab::name::DomainName;
@@ -40,7 +40,7 @@ impl Reading {
     /// The list needs a day and has none, or an ambiguous one.
     pub(super) fn new(
         options: &ReadOptions,
-        shape: &Shape,
+        shape: &ListShape,
         names: &FileNames,
     ) -> Result<Reading, FeedProblem> {
         let given = Given::new(options, shape, names)?;
@@ -57,7 +57,7 @@ impl Reading {
             }
         };
         Ok(match shape {
-            Shape::Names => {
+            ListShape::Names => {
                 if let Some(on) = names.it_release() {
                     let clause = format!("released on {on}");
                     return Ok(of_all(given.released(on, given.drop_date), on, clause));
@@ -73,7 +73,7 @@ impl Reading {
                 let all = Sighting::Dropped { date: day, release: None, registered_again: false };
                 of_all(all, day, format!("dropped on {day}"))
             }
-            Shape::Registered => {
+            ListShape::Registered => {
                 let day = day()?.unwrap_or(observed);
                 // A name of such a list may have dropped again since its registration. If daily lists
                 // cover several days, a name last appears when its day is the first of them.
@@ -84,20 +84,20 @@ impl Reading {
                     format!("newly registered, so that drops up to {on} are over"),
                 )
             }
-            Shape::Released => {
+            ListShape::Released => {
                 let day = day()?.unwrap_or(observed);
                 let date = day.min(observed);
                 let all = Sighting::Dropped { date, release: Some(day), registered_again: false };
                 of_all(all, day, format!("released on {day}"))
             }
-            Shape::Native(_) | Shape::History(_) | Shape::Ranked(_) => alone(None),
-            Shape::Json
-            | Shape::JsonLines
-            | Shape::Delimited(..)
-            | Shape::Pool
-            | Shape::Bardate
-            | Shape::Dynadot
-            | Shape::Stamped(_) => alone(given.drop_date),
+            ListShape::Native(_) | ListShape::History(_) | ListShape::Ranked(_) => alone(None),
+            ListShape::Json
+            | ListShape::JsonLines
+            | ListShape::Delimited(..)
+            | ListShape::Pool
+            | ListShape::Bardate
+            | ListShape::Dynadot
+            | ListShape::Stamped(_) => alone(given.drop_date),
         })
     }
 }
@@ -109,12 +109,12 @@ impl Given {
     /// The time would be the day in the file name, which is ambiguous.
     pub(super) fn new(
         options: &ReadOptions,
-        shape: &Shape,
+        shape: &ListShape,
         names: &FileNames,
     ) -> Result<Given, FeedProblem> {
         let ReadOptions { drop_date, now, .. } = *options;
         let stamp = match shape {
-            Shape::Stamped(stamped) => Some(stamped.at),
+            ListShape::Stamped(stamped) => Some(stamped.at),
             _ => None,
         };
         let dated = match (options.observed_at.or(stamp), names.day()) {

@@ -17,15 +17,15 @@ const DELIMITER: u8 = b';';
 const NAMES: [&str; 2] = ["domena", "domain"];
 
 /// Parser of the rows of the list.
-pub(super) struct Registry {
+pub(super) struct RegisteredNames {
     /// Line number of the header.
     pub(super) line: u64,
     name: usize,
 }
 
-impl Registry {
+impl RegisteredNames {
     /// Finds the header.
-    pub(super) fn find(head: &Head) -> Result<Registry, FeedProblem> {
+    pub(super) fn find(head: &Head) -> Result<RegisteredNames, FeedProblem> {
         let is_name = |cell: &str| {
             let cell = cell.trim().trim_matches('"');
             NAMES.iter().any(|name| cell.eq_ignore_ascii_case(name))
@@ -33,7 +33,7 @@ impl Registry {
         let first = head.lines.iter().find(|(_, line)| !line.starts_with(COMMENT));
         let found = first.and_then(|(line, text)| {
             let name = split(text, DELIMITER).position(is_name)?;
-            Some(Registry { line: *line, name })
+            Some(RegisteredNames { line: *line, name })
         });
         found.ok_or_else(|| FeedProblem::NotFormat {
             format: Format::Registry,
@@ -42,7 +42,7 @@ impl Registry {
     }
 }
 
-impl RowParser for Registry {
+impl RowParser for RegisteredNames {
     type Seen = Observation;
 
     fn parse(&mut self, row: &str) -> Parsed {

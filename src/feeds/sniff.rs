@@ -1,6 +1,6 @@
 //! Recognition of a list's format from its first 64 KiB, and the check of a requested format.
 
-use super::columns::{Columns, Header};
+use super::columns::{Header, ListColumns};
 use super::error::FeedProblem;
 use super::file_name::FileNames;
 use super::format::Format;
@@ -10,16 +10,16 @@ use super::{history, json, names, native, pairs, ranked, zone};
 
 /// The recognised shape of a list, and the reason for it.
 #[derive(Debug)]
-pub(super) struct Taken {
-    pub(super) shape: Shape,
+pub(super) struct Sniffed {
+    pub(super) shape: ListShape,
     pub(super) reason: String,
 }
 
 /// A format, with the columns or time stamp found in the head.
 #[derive(Debug)]
-pub(super) enum Shape {
-    Native(native::Columns),
-    Delimited(Header, Columns),
+pub(super) enum ListShape {
+    Native(native::NativeColumns),
+    Delimited(Header, ListColumns),
     Json,
     JsonLines,
     Stamped(Stamped),
@@ -29,36 +29,40 @@ pub(super) enum Shape {
     Registered,
     Released,
     Dynadot,
-    History(history::Columns),
-    Ranked(ranked::Columns),
+    History(history::HistoryColumns),
+    Ranked(ranked::RankedColumns),
 }
 
-impl Shape {
+impl ListShape {
     /// Whether rows have only release days, so that the names dropped on the day of the list.
     pub(super) fn dates_follow_observation(&self) -> bool {
         match self {
-            Shape::Delimited(_, columns) => columns.drop.is_none() && columns.release.is_some(),
-            Shape::Json | Shape::JsonLines | Shape::Pool | Shape::Bardate | Shape::Dynadot => true,
-            Shape::Ranked(_) => true,
-            Shape::Native(_) | Shape::History(_) | Shape::Stamped(_) => false,
-            Shape::Names | Shape::Registered | Shape::Released => false,
+            ListShape::Delimited(_, columns) => columns.drop.is_none() && columns.release.is_some(),
+            ListShape::Json
+            | ListShape::JsonLines
+            | ListShape::Pool
+            | ListShape::Bardate
+            | ListShape::Dynadot => true,
+            ListShape::Ranked(_) => true,
+            ListShape::Native(_) | ListShape::History(_) | ListShape::Stamped(_) => false,
+            ListShape::Names | ListShape::Registered | ListShape::Released => false,
         }
     }
 
     pub(super) fn format(&self) -> Format {
         match self {
-            Shape::Native(_) => Format::Native,
-            Shape::Delimited(..) => Format::Delimited,
-            Shape::Json | Shape::JsonLines => Format::Json,
-            Shape::Stamped(_) => Format::Stamped,
-            Shape::Pool => Format::Pool,
-            Shape::Bardate => Format::Bardate,
-            Shape::Names => Format::Names,
-            Shape::Registered => Format::Registered,
-            Shape::Released => Format::Released,
-            Shape::Dynadot => Format::Dynadot,
-            Shape::History(_) => Format::History,
-            Shape::Ranked(_) => Format::Ranked,
+            ListShape::Native(_) => Format::Native,
+            ListShape::Delimited(..) => Format::Delimited,
+            ListShape::Json | ListShape::JsonLines => Format::Json,
+            ListShape::Stamped(_) => Format::Stamped,
+            ListShape::Pool => Format::Pool,
+            ListShape::Bardate => Format::Bardate,
+            ListShape::Names => Format::Names,
+            ListShape::Registered => Format::Registered,
+            ListShape::Released => Format::Released,
+            ListShape::Dynadot => Format::Dynadot,
+            ListShape::History(_) => Format::History,
+            ListShape::Ranked(_) => Format::Ranked,
         }
     }
 }
@@ -71,10 +75,10 @@ pub(super) fn requested(
     head: &Head,
     format: Format,
     day_is_given: bool,
-) -> Result<Taken, FeedProblem> {
+) -> Result<Sniffed, FeedProblem> {
     let reason = "requested with --format".to_owned();
     let shape = shape(head, format, Demand::Any, day_is_given)?.shape;
-    Ok(Taken { shape, reason })
+    Ok(Sniffed { shape, reason })
 }
 
 /// Recognises the format of a list. With `day_is_given`, a table needs no date column.
@@ -86,7 +90,7 @@ pub(super) fn recognise(
     head: &Head,
     names: &FileNames,
     day_is_given: bool,
-) -> Result<Taken, FeedProblem> {
+) -> Result<Sniffed, FeedProblem> {
     if head.lines.is_empty() {
         return Err(FeedProblem::Empty);
     }
@@ -118,12 +122,12 @@ pub(super) fn recognise(
 
 /// Reads a list of names as new registrations if its file name identifies it as such. Otherwise every
 /// new registration would become a drop.
-fn of_registrations(taken: Taken, names: &FileNames) -> Result<Taken, FeedProblem> {
+fn of_registrations(taken: Sniffed, names: &FileNames) -> Result<Sniffed, FeedProblem> {
     let Some(word) = names.says_registered() else { return Ok(taken) };
     match taken.shape {
-        Shape::Names => {
+        ListShape::Names => {
             let reason = format!("one name per line, and `{word}` in the file name");
-            Ok(Taken { shape: Shape::Registered, reason })
+            Ok(Sniffed { shape: ListShape::Registered, reason })
         }
         shape if shape.dates_follow_observation() => {
             let format = shape.format();
@@ -147,8 +151,8 @@ fn shape(
     format: Format,
     demand: Demand,
     day_is_given: bool,
-) -> Result<Taken, FeedProblem> {
-    let taken = |shape, reason: String| Ok(Taken { shape, reason });
+) -> Result<Sniffed, FeedProblem> {
+    let taken = |shape, reason: String| Ok(Sniffed { shape, reason });
     let rows = |shape, fits: fn(&str) -> bool, what: &str| {
         let Sample { fit, rows } = head.fitting(fits);
         let enough = match demand {
@@ -156,7 +160,7 @@ fn shape(
             Demand::Most => fit > 0 && fit * 2 >= rows,
         };
         if enough {
-            return Ok(Taken { shape, reason: what.to_owned() });
+            return Ok(Sniffed { shape, reason: what.to_owned() });
         }
         let why = format!(
             "{fit} of its first {rows} rows fit `{what}`; it starts with `{}`",
@@ -167,9 +171,9 @@ fn shape(
     match format {
         Format::Json => match head.first().chars().next() {
             Some('{') if json::is_line(head.first()) => {
-                taken(Shape::JsonLines, "each line is a JSON object with a name".into())
+                taken(ListShape::JsonLines, "each line is a JSON object with a name".into())
             }
-            Some(first @ ('{' | '[')) => taken(Shape::Json, format!("starts with `{first}`")),
+            Some(first @ ('{' | '[')) => taken(ListShape::Json, format!("starts with `{first}`")),
             _ => {
                 let why = format!("it starts with `{}`, neither `{{` nor `[`", head.start());
                 Err(FeedProblem::NotFormat { format, why })
@@ -177,7 +181,7 @@ fn shape(
         },
         Format::Stamped => match Stamped::parse(head) {
             Some(stamped) => taken(
-                Shape::Stamped(stamped),
+                ListShape::Stamped(stamped),
                 format!("starts with the time stamp `{}`", head.first()),
             ),
             None => {
@@ -188,27 +192,27 @@ fn shape(
         },
         Format::Native => {
             let header = Header::find(head).ok_or_else(|| Header::absent(format))?;
-            let columns = native::Columns::from_header(&header)?;
+            let columns = native::NativeColumns::from_header(&header)?;
             if demand == Demand::Most && columns.loses_a_release(&header) {
                 let why = "it has a release date under another name than `release_date`".to_owned();
                 return Err(FeedProblem::NotFormat { format, why });
             }
-            taken(Shape::Native(columns), "header has `domain` and `drop_date`".into())
+            taken(ListShape::Native(columns), "header has `domain` and `drop_date`".into())
         }
         Format::Delimited => {
             let header = Header::find(head).ok_or_else(|| Header::absent(format))?;
             let needs_no_day = day_is_given && !header.starts_with_ranks();
-            let columns = Columns::from_header(&header, needs_no_day)?;
+            let columns = ListColumns::from_header(&header, needs_no_day)?;
             let reason = columns.reason(&header);
-            taken(Shape::Delimited(header, columns), reason)
+            taken(ListShape::Delimited(header, columns), reason)
         }
         Format::Pool => rows(
-            Shape::Pool,
+            ListShape::Pool,
             |row| pairs::pool(row).is_ok(),
             "a name, a comma and a date as M/D/YYYY, without a header",
         ),
         Format::Bardate => rows(
-            Shape::Bardate,
+            ListShape::Bardate,
             |row| pairs::bardate(row).is_ok(),
             "a name and a date separated by a tab",
         ),
@@ -218,23 +222,25 @@ fn shape(
             let is_table = Header::find(head).is_some_and(|header| header.names_several());
             let is_strict = demand == Demand::Most && is_table;
             let fits: fn(&str) -> bool = if is_strict { names::is_bare } else { names::fits };
-            rows(Shape::Names, fits, "one name per line")
+            rows(ListShape::Names, fits, "one name per line")
         }
-        Format::Registered => rows(Shape::Registered, names::fits, "one name per line"),
-        Format::Released => rows(Shape::Released, names::fits, "one name per line"),
-        Format::Dynadot => {
-            rows(Shape::Dynadot, |row| pairs::dynadot(row).is_ok(), "a name, a comma and a time")
-        }
+        Format::Registered => rows(ListShape::Registered, names::fits, "one name per line"),
+        Format::Released => rows(ListShape::Released, names::fits, "one name per line"),
+        Format::Dynadot => rows(
+            ListShape::Dynadot,
+            |row| pairs::dynadot(row).is_ok(),
+            "a name, a comma and a time",
+        ),
         Format::History => {
-            let columns = history::Columns::find(head).ok_or_else(|| {
+            let columns = history::HistoryColumns::find(head).ok_or_else(|| {
                 let why = format!("no header with {}", history::HEADER_WORDS);
                 FeedProblem::NotFormat { format, why }
             })?;
-            taken(Shape::History(columns), format!("header has {}", history::HEADER_WORDS))
+            taken(ListShape::History(columns), format!("header has {}", history::HEADER_WORDS))
         }
-        Format::Ranked => match ranked::Columns::find(head) {
+        Format::Ranked => match ranked::RankedColumns::find(head) {
             Some(columns) => {
-                taken(Shape::Ranked(columns), "header has `GlobalRank` and `Domain`".into())
+                taken(ListShape::Ranked(columns), "header has `GlobalRank` and `Domain`".into())
             }
             // A number before each name is a rank, unless a header gives it another name.
             None if demand == Demand::Most
@@ -244,7 +250,7 @@ fn shape(
                 Err(FeedProblem::NotFormat { format, why })
             }
             None => rows(
-                Shape::Ranked(ranked::Columns::PLAIN),
+                ListShape::Ranked(ranked::RankedColumns::PLAIN),
                 ranked::fits,
                 "a rank, a comma and a host, without a header",
             ),

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use chrono::DateTime;
 
-use super::container::{self, Text};
+use super::container::{self, ListText};
 use super::error::{FeedError, FeedProblem};
 use super::file_name::{self, NameDay};
 use super::lines::{Parsed, RowParser};
@@ -84,7 +84,7 @@ fn delegated(owner: &str, apex: &str) -> Option<Result<DomainName, RejectReason>
 }
 
 /// Opens a zone file and finds its apex.
-pub(super) fn open_text(path: &Path) -> Result<(String, Text), FeedProblem> {
+pub(super) fn open_text(path: &Path) -> Result<(String, ListText), FeedProblem> {
     let text = container::open(path)?;
     let apex = apex(&String::from_utf8_lossy(&text.head)).ok_or(FeedProblem::NoApex)?;
     Ok((apex, text))
