@@ -17,7 +17,7 @@ use clap::Parser;
 use common::cargo::CargoArguments;
 use common::names::RealNames;
 use dropdex::vocab::day::Day;
-use dropdex::zones::{Keep, Kind, Tracker};
+use dropdex::zones::{Keep, Tracker, ZoneSource};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -49,7 +49,7 @@ fn main() -> anyhow::Result<()> {
         let outcome = Tracker::open(Path::new(folder))?.take(
             Path::new(file),
             day.parse()?,
-            Kind::Zone,
+            ZoneSource::Zone,
             Keep::Drops,
         )?;
         let status = std::fs::read_to_string("/proc/self/status")?;

@@ -27,7 +27,7 @@ use crate::vocab::day::Day;
 use crate::vocab::file_error::is_full;
 use crate::vocab::popularity::ListEdition;
 use crate::vocab::tables::Table;
-use crate::zones::{self, Kind, Tracker, ZoneError};
+use crate::zones::{self, Tracker, ZoneError, ZoneSource};
 
 /// Folder in the data folder for the state of each zone.
 const ZONES: &str = "zones";
@@ -326,11 +326,11 @@ impl<'a> Work<'a> {
             Some(Format::Registry) => {
                 let zone = zones::registry_apex(path)?;
                 let folder = format!("{zone}.registry");
-                (zone, folder, Kind::Registry)
+                (zone, folder, ZoneSource::Registry)
             }
             _ => {
                 let (zone, _) = feeds::open_zone_text(path)?;
-                (zone.clone(), zone, Kind::Zone)
+                (zone.clone(), zone, ZoneSource::Zone)
             }
         };
         if let Some(expected) = ingest.zone.as_ref().filter(|expected| **expected != zone) {
@@ -358,7 +358,7 @@ impl<'a> Work<'a> {
         ingest: &Ingest,
         tracker: &mut Tracker,
     ) -> anyhow::Result<u32> {
-        let lists: Vec<zones::List> = tracker.lists();
+        let lists: Vec<zones::DropsFile> = tracker.lists();
         for list in &lists {
             let observed_at = Some(list.day.start());
             let ingest = Ingest { observed_at, drop_date: None, ..ingest.clone() };

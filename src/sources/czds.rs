@@ -41,14 +41,14 @@ const LINKS_MAX: usize = 4 << 20;
 
 /// The stored form of a token.
 #[derive(Serialize, Deserialize)]
-struct Token {
+struct StoredToken {
     token: Secret,
     expires: DateTime<Utc>,
 }
 
 /// The zone links of an account.
 #[derive(Debug, Default)]
-pub struct Links {
+pub struct ZoneLinks {
     /// One link for each requested zone.
     pub zones: Vec<Url>,
     /// Other problems of the list of links, as text.
@@ -65,7 +65,7 @@ pub async fn zone_links(
     fetcher: &Fetcher,
     source: &Source,
     folder: &Path,
-) -> Result<Links, FetchError> {
+) -> Result<ZoneLinks, FetchError> {
     use_token(fetcher, source, folder).await?;
     let mut links = match links(fetcher, source).await {
         // The token was revoked.
@@ -128,7 +128,7 @@ fn parse_report(text: &str) -> Option<Vec<Approval>> {
     Some(rows.collect())
 }
 
-async fn links(fetcher: &Fetcher, source: &Source) -> Result<Links, FetchError> {
+async fn links(fetcher: &Fetcher, source: &Source) -> Result<ZoneLinks, FetchError> {
     let mut listed = Vec::new();
     for address in &source.addresses {
         let url = address.on(fetcher.today());
@@ -145,8 +145,8 @@ async fn links(fetcher: &Fetcher, source: &Source) -> Result<Links, FetchError> 
 
 /// Returns one link for each zone, treating links that differ only in case or query as the same. Other links
 /// become warnings.
-fn sort_out(source: &Source, listed: &[serde_json::Value]) -> Links {
-    let (mut links, mut zones, mut odd) = (Links::default(), HashSet::new(), Vec::new());
+fn sort_out(source: &Source, listed: &[serde_json::Value]) -> ZoneLinks {
+    let (mut links, mut zones, mut odd) = (ZoneLinks::default(), HashSet::new(), Vec::new());
     for link in listed {
         let text = link.as_str().map_or_else(|| link.to_string(), str::to_owned);
         let url = link.as_str().and_then(|link| Url::parse(link.trim()).ok());
@@ -179,9 +179,9 @@ fn sort_out(source: &Source, listed: &[serde_json::Value]) -> Links {
 /// Uses the token in `folder` or, without a valid one, logs in.
 async fn use_token(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result<(), FetchError> {
     let kept = fs::read(folder.join(TOKEN)).ok();
-    let kept = kept.and_then(|bytes| serde_json::from_slice::<Token>(&bytes).ok());
+    let kept = kept.and_then(|bytes| serde_json::from_slice::<StoredToken>(&bytes).ok());
     match kept {
-        Some(Token { token, expires }) if expires - RENEWED_BEFORE > fetcher.now() => {
+        Some(StoredToken { token, expires }) if expires - RENEWED_BEFORE > fetcher.now() => {
             fetcher.set_bearer(token);
             Ok(())
         }
@@ -196,20 +196,20 @@ async fn use_token(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result<
 pub async fn log_in(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result<(), FetchError> {
     /// Body of the login request.
     #[derive(Serialize)]
-    struct Request<'a> {
+    struct LoginRequest<'a> {
         username: &'a str,
         password: &'a str,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Response {
+    struct LoginResponse {
         access_token: Secret,
     }
     let (Some(login), Some(url)) = (&source.login, &source.login_url) else {
         return Err(FetchError::NoLogin(source.name.clone()));
     };
     let password = login.password.read().map_err(FetchError::Password)?;
-    let request = Request { username: &login.username, password: password.reveal() };
+    let request = LoginRequest { username: &login.username, password: password.reveal() };
     let body = serde_json::to_vec(&request).map_err(std::io::Error::from)?;
     let json = HeaderValue::from_static("application/json");
     let headers = HeaderMap::from_iter([(ACCEPT, json.clone()), (CONTENT_TYPE, json)]);
@@ -223,23 +223,23 @@ pub async fn log_in(fetcher: &Fetcher, source: &Source, folder: &Path) -> Result
     if text.trim_start().starts_with('<') {
         return Err(FetchError::WebPage);
     }
-    let response: Response = serde_json::from_str(&text)
+    let response: LoginResponse = serde_json::from_str(&text)
         .map_err(|_| FetchError::NoLink("the log-in returned no token".to_owned()))?;
     let token = response.access_token;
     let expires = expiry(token.reveal()).unwrap_or(fetcher.now() + LIFE_DEFAULT);
     fetcher.set_bearer(token.clone());
-    state::write(folder, TOKEN, &Token { token, expires }).map_err(std::io::Error::other)?;
+    state::write(folder, TOKEN, &StoredToken { token, expires }).map_err(std::io::Error::other)?;
     Ok(())
 }
 
 /// Returns `exp` of a JSON Web Token without verifying the token, which is up to the service.
 fn expiry(token: &str) -> Option<DateTime<Utc>> {
     #[derive(Deserialize)]
-    struct Claims {
+    struct JwtClaims {
         exp: i64,
     }
     let claims = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?.trim_end_matches('=')).ok()?;
-    DateTime::from_timestamp(serde_json::from_slice::<Claims>(&claims).ok()?.exp, 0)
+    DateTime::from_timestamp(serde_json::from_slice::<JwtClaims>(&claims).ok()?.exp, 0)
 }
 
 #[cfg(test)]

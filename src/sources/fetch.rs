@@ -235,7 +235,7 @@ struct Host {
 
 impl Hosts {
     /// Waits for a turn at a host that allows `lanes` requests at once.
-    async fn turn(&self, url: &Url, lanes: usize) -> Turn {
+    async fn turn(&self, url: &Url, lanes: usize) -> HostTurn {
         let host = {
             let mut hosts = self.0.lock().expect("no code panics holding this lock");
             let host = hosts.entry(url.authority().to_owned()).or_insert_with(|| {
@@ -245,17 +245,17 @@ impl Hosts {
             Arc::clone(host)
         };
         let turn = Arc::clone(&host.turns).acquire_owned().await;
-        Turn { host, _turn: turn.expect("no code closes the semaphore") }
+        HostTurn { host, _turn: turn.expect("no code closes the semaphore") }
     }
 }
 
 /// A turn at a host, until it is dropped.
-struct Turn {
+struct HostTurn {
     host: Arc<Host>,
     _turn: OwnedSemaphorePermit,
 }
 
-impl Turn {
+impl HostTurn {
     fn paused_until(&self) -> DateTime<Utc> {
         *self.host.paused.lock().expect("no code panics holding this lock")
     }
@@ -269,7 +269,7 @@ impl Turn {
 struct Response {
     stream: Stream,
     url: Url,
-    turn: Turn,
+    turn: HostTurn,
 }
 
 /// The cookies of a chain of redirects, because some servers set one and redirect to the same URL. Each cookie

@@ -18,7 +18,7 @@ use crate::intake::request::{Ingest, Lists, Task};
 use crate::intake::tables::{KeepError, TablesFolder};
 use crate::presets::Flow;
 use crate::settings::{Source, shown, zone_of};
-use crate::state::{Folder, Known, Retry, State};
+use crate::state::{Folder, Known, Retry, SourceState};
 use crate::vocab::clock::Clock;
 use crate::vocab::new_file;
 use crate::vocab::tables::{Published, Table};
@@ -336,7 +336,7 @@ impl<I: Intake> Runner<I> {
         source: &Source,
         url: &Url,
         fetched: Result<Fetched, FetchError>,
-        state: &mut State,
+        state: &mut SourceState,
         folder: &Path,
         report: &mut Report,
     ) -> Result<Taken, Failed> {
@@ -413,7 +413,7 @@ impl<I: Intake> Runner<I> {
         table: Table,
         url: &Url,
         download: Download,
-        state: &mut State,
+        state: &mut SourceState,
         report: &mut Report,
     ) -> Result<Taken, Failed> {
         let Download { path, held } = download;
@@ -533,7 +533,7 @@ impl Report {
 }
 
 /// Removes leftovers of a killed process: drafts, and downloads that were not ingested.
-fn tidy(folder: &Path, state: &State) -> std::io::Result<()> {
+fn tidy(folder: &Path, state: &SourceState) -> std::io::Result<()> {
     let partial = |url: &String| Url::parse(url).ok().map(|url| fetch::part_of(&url, folder));
     let partials: Vec<PathBuf> = state.partials.keys().filter_map(partial).collect();
     for entry in fs::read_dir(folder)? {
@@ -562,11 +562,11 @@ fn keep_refused(path: &Path) -> std::io::Result<()> {
 fn next_page(url: &Url, path: &Path) -> Option<Url> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Page {
+    struct PageInfo {
         page: u32,
         next_page: serde_json::Value,
     }
-    let Page { page, next_page } = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    let PageInfo { page, next_page } = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
     let is_last = matches!(next_page, serde_json::Value::Null | serde_json::Value::Bool(false));
     if is_last || page >= PAGES_MAX {
         return None;

@@ -169,7 +169,7 @@ pub enum Retry {
 /// State of a source after its last run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct State {
+pub struct SourceState {
     /// URLs in the settings at the last run. New ones are due at once.
     pub addresses: Vec<String>,
     /// The last ingested list of each URL.
@@ -206,7 +206,7 @@ pub struct State {
     pub next_run: Option<DateTime<Utc>>,
 }
 
-impl State {
+impl SourceState {
     /// Whether the source is due.
     pub fn is_due(&self, source: &Source, now: DateTime<Utc>) -> bool {
         if self.addresses != addresses(source) {
@@ -363,7 +363,7 @@ impl Folder {
     }
 
     /// Reads the state of a source. A damaged state is logged and reset, which costs one download.
-    pub fn state(&self, name: &str) -> State {
+    pub fn state(&self, name: &str) -> SourceState {
         let path = self.0.join(name).join(STATE);
         read(&path).unwrap_or_else(|err| {
             let error = format!("{err:#}");
@@ -376,7 +376,7 @@ impl Folder {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn set_state(&self, name: &str, state: &State) -> anyhow::Result<()> {
+    pub fn set_state(&self, name: &str, state: &SourceState) -> anyhow::Result<()> {
         write(&self.0.join(name), STATE, state)
     }
 
@@ -464,7 +464,7 @@ named_enum! {
 pub struct View {
     pub source: Source,
     pub choice: Option<Choice>,
-    pub state: State,
+    pub state: SourceState,
 }
 
 impl View {
@@ -570,13 +570,13 @@ mod tests {
         Source::from(presets::find("uk-nominet").expect("a preset"))
     }
 
-    fn next(state: &State) -> String {
+    fn next(state: &SourceState) -> String {
         state.next_run.expect("planned").format("%d %H:%M:%S").to_string()
     }
 
     #[test]
     fn failures_that_may_pass_are_retried_three_times_then_by_schedule() {
-        let (source, mut state) = (uk(), State::default());
+        let (source, mut state) = (uk(), SourceState::default());
         let mut now = at("2026-11-23T10:00:00Z");
         assert!(state.is_due(&source, now), "never fetched");
         let mut runs = Vec::new();
@@ -597,7 +597,7 @@ mod tests {
     #[test]
     fn a_list_with_a_tenth_of_its_usual_rows_is_doubtful() {
         let shrunk = |sizes: &[u64]| {
-            let mut state = State::default();
+            let mut state = SourceState::default();
             sizes.iter().for_each(|rows| state.grew(*rows));
             state.shrunk()
         };
@@ -612,7 +612,7 @@ mod tests {
 
     #[test]
     fn refusals_wait_for_the_operator_or_a_new_address() {
-        let (mut source, mut state) = (uk(), State::default());
+        let (mut source, mut state) = (uk(), SourceState::default());
         let now = at("2026-11-23T10:00:00Z");
         state.failed(&source, "403".to_owned(), Retry::OnRequest, now, 0.0);
         assert!(!state.is_due(&source, now + TimeDelta::days(30)));
@@ -625,7 +625,7 @@ mod tests {
 
     #[test]
     fn a_pause_that_the_server_asks_for_is_kept_within_a_day() {
-        let (source, mut state) = (uk(), State::default());
+        let (source, mut state) = (uk(), SourceState::default());
         let now = at("2026-11-23T10:00:00Z");
         state.failed(&source, "429".to_owned(), Retry::After(TimeDelta::minutes(7)), now, 0.0);
         assert_eq!(next(&state), "23 10:07:00");
@@ -639,7 +639,7 @@ mod tests {
     fn a_source_is_late_after_two_intervals_of_its_schedule() {
         let now = at("2026-11-23T10:00:00Z");
         let choice = Choice { enabled: true, at: now };
-        let mut view = View { source: uk(), choice: Some(choice), state: State::default() };
+        let mut view = View { source: uk(), choice: Some(choice), state: SourceState::default() };
         assert_eq!(view.late_by(now + TimeDelta::days(2)), None);
         assert_eq!(view.late_by(now + TimeDelta::hours(49)), Some(TimeDelta::hours(1)));
         view.state.succeeded(&view.source.clone(), now + TimeDelta::days(1), 0.0);
@@ -653,7 +653,7 @@ mod tests {
     fn the_health_of_a_source_follows_its_runs() {
         let now = at("2026-11-23T10:00:00Z");
         let source = uk();
-        let mut view = View { source: source.clone(), choice: None, state: State::default() };
+        let mut view = View { source: source.clone(), choice: None, state: SourceState::default() };
         assert_eq!(view.standing(now), Standing::Off);
         view.choice = Some(Choice { enabled: true, at: now });
         assert_eq!(view.standing(now), Standing::Waiting);
@@ -675,11 +675,11 @@ mod tests {
         assert!(folder.lease("a").expect("works").is_none());
         drop(lease);
         assert!(folder.lease("a").expect("works").is_some());
-        let state = State { rows: 7, ..State::default() };
+        let state = SourceState { rows: 7, ..SourceState::default() };
         folder.set_state("a", &state).expect("written");
         assert_eq!(folder.state("a"), state);
         fs::write(data.path().join("sources/a/state.json"), "{").expect("written");
-        assert_eq!(folder.state("a"), State::default());
+        assert_eq!(folder.state("a"), SourceState::default());
         fs::write(data.path().join("sources/enabled.json"), "{").expect("written");
         let damaged = format!("{:#}", folder.choices().expect_err("damaged"));
         assert!(damaged.contains("enable the sources again"), "{damaged}");

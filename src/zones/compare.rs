@@ -53,30 +53,30 @@ impl Missing {
         [low, high, self.files, self.with_many.into(), self.is_listed.into(), 0]
     }
 
-    fn has_dropped(&self, day: Day, kind: Kind) -> bool {
+    fn has_dropped(&self, day: Day, kind: ZoneSource) -> bool {
         match kind {
             _ if self.with_many => day.days_since(self.since) >= ABSENT_DAYS_MASS,
-            Kind::Zone => self.files >= ABSENT_FILES,
-            Kind::Registry => self.files >= ABSENT_LISTS,
+            ZoneSource::Zone => self.files >= ABSENT_FILES,
+            ZoneSource::Registry => self.files >= ABSENT_LISTS,
         }
     }
 }
 
 /// Kind of the files of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ZoneSource {
     /// Zone files, in which a name may be missing for many reasons.
     Zone,
     /// A registry's lists of all its names, in which a missing name was deleted and is available.
     Registry,
 }
 
-impl Kind {
+impl ZoneSource {
     /// Returns the day from which a name that dropped on `day` can be registered.
     fn free_on(self, day: Day, periods: &Periods) -> Day {
         match self {
-            Kind::Zone => periods.effective_release(day, None),
-            Kind::Registry => day,
+            ZoneSource::Zone => periods.effective_release(day, None),
+            ZoneSource::Registry => day,
         }
     }
 }
@@ -104,7 +104,7 @@ pub struct Changes {
 
 /// Counts of names that the comparison found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct ComparisonCounts {
     pub changes: Changes,
     /// Names listed as dropped.
     pub dropped: u64,
@@ -130,7 +130,7 @@ pub struct OnDay<'a> {
     pub day: Day,
     /// Whether unusually many names left or appeared.
     pub is_mass: bool,
-    pub kind: Kind,
+    pub kind: ZoneSource,
     pub keep: Keep,
     /// Whether to list all names, because existing ones are not listed yet.
     pub lists_all: bool,
@@ -165,12 +165,16 @@ pub fn changes(before: &Path, now: &Path) -> Result<Changes, ZoneError> {
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub fn apply(paths: &Paths<'_>, on: &OnDay<'_>, list: &mut DropList) -> Result<Found, ZoneError> {
+pub fn apply(
+    paths: &Paths<'_>,
+    on: &OnDay<'_>,
+    list: &mut DropList,
+) -> Result<ComparisonCounts, ZoneError> {
     let mut before = NamesReader::<0>::open(paths.before)?;
     let mut now = NamesReader::<0>::open(paths.now)?;
     let mut missing = NamesReader::<MISSING_BYTES>::open(paths.missing_before)?;
     let mut still_missing = NamesWriter::create(paths.missing_now)?;
-    let (mut found, mut owner) = (Found::default(), Vec::new());
+    let (mut found, mut owner) = (ComparisonCounts::default(), Vec::new());
     let periods = Periods::for_tld(on.apex);
     loop {
         let (was, is) = (before.name().map(|it| it.0), now.name().map(|it| it.0));
@@ -273,14 +277,14 @@ pub struct DropList {
     file: csv::Writer<std::fs::File>,
     path: std::path::PathBuf,
     apex: String,
-    kind: Kind,
+    kind: ZoneSource,
     rows: u64,
 }
 
 impl DropList {
     /// # Errors
     /// The file cannot be created.
-    pub fn create(path: &Path, apex: &str, kind: Kind) -> Result<DropList, ZoneError> {
+    pub fn create(path: &Path, apex: &str, kind: ZoneSource) -> Result<DropList, ZoneError> {
         let file = csv::Writer::from_writer(new_file::create(path).at(path)?);
         let (path, apex) = (path.to_owned(), apex.to_owned());
         let mut list = DropList { file, path, apex, kind, rows: 0 };
@@ -290,7 +294,7 @@ impl DropList {
 
     /// Writes a record. Only lists of a registry contain `release`.
     fn record(&mut self, fields: [&str; 4], release: &str) -> Result<(), ZoneError> {
-        let release = Some(release).filter(|_| self.kind == Kind::Registry);
+        let release = Some(release).filter(|_| self.kind == ZoneSource::Registry);
         let written = self.file.write_record(fields.into_iter().chain(release));
         Ok(written.map_err(std::io::Error::from).at(&self.path)?)
     }

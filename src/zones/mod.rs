@@ -28,7 +28,7 @@ mod tests;
 use dropdex_feeds as feeds;
 use dropdex_vocab as vocab;
 
-pub use compare::{Changes, Keep, Kind};
+pub use compare::{Changes, Keep, ZoneSource};
 pub use error::ZoneError;
 pub use registry::apex as registry_apex;
-pub use tracker::{Applied, List, Outcome, Tracker};
+pub use tracker::{Applied, DropsFile, Tracker, ZoneOutcome};

@@ -56,9 +56,9 @@ impl Folder {
         Tracker::open(&self.state()).expect("sound")
     }
 
-    fn take(&self, serial: u32, on: Day, names: &[&str]) -> Result<Outcome, ZoneError> {
+    fn take(&self, serial: u32, on: Day, names: &[&str]) -> Result<ZoneOutcome, ZoneError> {
         let path = self.write(&zone_text("com", serial, names));
-        self.tracker().take(&path, on, Kind::Zone, Keep::Drops)
+        self.tracker().take(&path, on, ZoneSource::Zone, Keep::Drops)
     }
 }
 
@@ -193,8 +193,11 @@ fn names_in_any_order_are_sorted() {
 #[test]
 fn a_zone_file_must_be_newer_and_of_the_same_zone() {
     let folder = Folder::new();
-    assert_eq!(folder.take(10, day(1), &["a", "b"]).expect("first"), Outcome::First { names: 2 });
-    assert_eq!(folder.take(10, day(2), &["a", "b"]).expect("the same"), Outcome::Unchanged);
+    assert_eq!(
+        folder.take(10, day(1), &["a", "b"]).expect("first"),
+        ZoneOutcome::First { names: 2 }
+    );
+    assert_eq!(folder.take(10, day(2), &["a", "b"]).expect("the same"), ZoneOutcome::Unchanged);
     let old = folder.take(9, day(2), &["a"]).expect_err("older");
     assert_eq!(
         old.to_string(),
@@ -202,9 +205,9 @@ fn a_zone_file_must_be_newer_and_of_the_same_zone() {
     );
     assert!(matches!(folder.take(11, day(1), &["a"]), Err(ZoneError::SameDay { .. })));
     let path = folder.write(&zone_text("net", 11, ["a"]));
-    let other = folder.tracker().take(&path, day(2), Kind::Zone, Keep::Drops);
+    let other = folder.tracker().take(&path, day(2), ZoneSource::Zone, Keep::Drops);
     assert!(matches!(other, Err(ZoneError::OtherZone { .. })));
-    assert!(matches!(folder.take(11, day(2), &["a", "b"]), Ok(Outcome::Applied(_))));
+    assert!(matches!(folder.take(11, day(2), &["a", "b"]), Ok(ZoneOutcome::Applied(_))));
     // Serial numbers wrap around.
     for (serial, on) in [(u32::MAX / 2, 3), (u32::MAX - 5, 4), (3, 5)] {
         folder.take(serial, day(on), &["a", "b"]).expect("newer");
@@ -316,8 +319,8 @@ fn forty_days_yield_every_drop_on_its_day_and_no_other() {
         for on in 0..DAYS {
             let Some(text) = play.file(on) else { continue };
             let path = folder.write(&text);
-            match folder.tracker().take(&path, day(on), Kind::Zone, Keep::Drops) {
-                Ok(Outcome::Held { .. }) => held.push(on),
+            match folder.tracker().take(&path, day(on), ZoneSource::Zone, Keep::Drops) {
+                Ok(ZoneOutcome::Held { .. }) => held.push(on),
                 Ok(_) => {}
                 Err(ZoneError::OldSerial { .. }) => assert_eq!(on, OLD_FILE),
                 Err(ZoneError::NoEnd) => assert_eq!(on, CUT_FILE),
@@ -361,13 +364,14 @@ fn names_that_return_are_reported() {
         rows(&mut tracker),
         [("early".to_owned(), day(1), false), ("late".to_owned(), day(1), false)]
     );
-    let Outcome::Applied(applied) = folder.take(20, day(20), &["early", "stays"]).expect("taken")
+    let ZoneOutcome::Applied(applied) =
+        folder.take(20, day(20), &["early", "stays"]).expect("taken")
     else {
         panic!("few changes");
     };
     assert_eq!((applied.restored, applied.registered_again, applied.changes.came), (1, 0, 1));
     // A .com is released 35 days after the first day without it.
-    let Outcome::Applied(applied) = folder.take(36, day(36), &all).expect("taken") else {
+    let ZoneOutcome::Applied(applied) = folder.take(36, day(36), &all).expect("taken") else {
         panic!("few changes");
     };
     assert_eq!((applied.restored, applied.registered_again), (0, 1));
@@ -386,7 +390,7 @@ fn all_names_are_listed_once_if_requested() {
             let keep = if on > 0 || is_wanted_first { Keep::All } else { Keep::Drops };
             let (serial, on) = (on as u32 + 1, day(on as i32));
             let path = folder.write(&zone_text("com", serial, names.iter()));
-            folder.tracker().take(&path, on, Kind::Zone, keep).expect("taken");
+            folder.tracker().take(&path, on, ZoneSource::Zone, keep).expect("taken");
             let mut tracker = folder.tracker();
             for list in tracker.lists() {
                 let text = fs::read_to_string(&list.path).expect("readable");
@@ -415,14 +419,15 @@ fn names_that_leave_a_registrys_list_are_free() {
             names.iter().map(|name| format!("{name}.sk;REG-1;HOLD-2;NEW;DOM_OK\n")).collect();
         folder.write(&format!("-- SK-NIC\n--\ndomena;ID reg;ID drzitela;NEW;stav\n{rows}{more}"))
     };
-    let take =
-        |on: i32, path: &Path| folder.tracker().take(path, day(on), Kind::Registry, Keep::Drops);
+    let take = |on: i32, path: &Path| {
+        folder.tracker().take(path, day(on), ZoneSource::Registry, Keep::Drops)
+    };
     let all = ["b", "a", "gone", "c", "d", "e", "f", "g", "h", "i", "j"];
-    assert_eq!(take(0, &list(&all, "")).expect("first"), Outcome::First { names: 11 });
+    assert_eq!(take(0, &list(&all, "")).expect("first"), ZoneOutcome::First { names: 11 });
     let left: Vec<&str> = all.into_iter().filter(|name| *name != "gone").collect();
-    assert!(matches!(take(1, &list(&left, "")), Ok(Outcome::Applied(it)) if it.waiting == 1));
-    assert_eq!(take(1, &list(&left, "")).expect("taken"), Outcome::Unchanged, "the same day");
-    assert!(matches!(take(2, &list(&left, "")), Ok(Outcome::Applied(it)) if it.dropped == 1));
+    assert!(matches!(take(1, &list(&left, "")), Ok(ZoneOutcome::Applied(it)) if it.waiting == 1));
+    assert_eq!(take(1, &list(&left, "")).expect("taken"), ZoneOutcome::Unchanged, "the same day");
+    assert!(matches!(take(2, &list(&left, "")), Ok(ZoneOutcome::Applied(it)) if it.dropped == 1));
     let found = folder.tracker().lists().remove(0);
     assert_eq!(
         fs::read_to_string(found.path).expect("readable"),
@@ -431,7 +436,7 @@ fn names_that_leave_a_registrys_list_are_free() {
     );
     // A dropped name is free at once, so its return is a new registration.
     assert!(
-        matches!(take(3, &list(&all, "")), Ok(Outcome::Applied(it)) if it.registered_again == 1)
+        matches!(take(3, &list(&all, "")), Ok(ZoneOutcome::Applied(it)) if it.registered_again == 1)
     );
     let garbled = take(4, &list(&all, "no row\nno row\n")).expect_err("another format");
     assert!(garbled.to_string().contains("2 of 13 rows"), "{garbled}");
@@ -458,7 +463,7 @@ fn only_leftovers_of_ended_processes_are_removed() {
     folder.tracker();
     assert_eq!(content(&folder.state()), before);
     let bad = folder.write("com. 900 in soa a. b. 3 1 1 1 1\na.com. 900 in ns x.\n");
-    folder.tracker().take(&bad, day(2), Kind::Zone, Keep::Drops).expect_err("cut");
+    folder.tracker().take(&bad, day(2), ZoneSource::Zone, Keep::Drops).expect_err("cut");
     folder.tracker();
     assert_eq!(content(&folder.state()), before);
 }

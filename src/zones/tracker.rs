@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::compare::{self, Changes, DropList, Found, Keep, Kind, OnDay, Paths};
+use super::compare::{self, Changes, ComparisonCounts, DropList, Keep, OnDay, Paths, ZoneSource};
 use super::error::ZoneError;
 use super::owners::Owners;
 use super::registry::Registry;
@@ -49,9 +49,9 @@ struct State {
     apex: String,
     /// Number of the latest files; each change of the state gets a new number.
     number: u64,
-    last: Option<Kept>,
+    last: Option<KeptZone>,
     /// Held unusual zone files, oldest first, until enough agree or one disagrees.
-    held: Vec<Kept>,
+    held: Vec<KeptZone>,
     missing: String,
     /// Changes of the latest accepted days, oldest first.
     usual: Vec<Changes>,
@@ -64,7 +64,7 @@ struct State {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Kept {
+struct KeptZone {
     file: String,
     day: Day,
     serial: u32,
@@ -80,7 +80,7 @@ struct Written {
 
 /// A list of drops, in dropdex's own format.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct List {
+pub struct DropsFile {
     pub path: PathBuf,
     /// The day of the zone file that confirmed the drops.
     pub day: Day,
@@ -88,7 +88,7 @@ pub struct List {
 
 /// Result for a zone file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ZoneOutcome {
     /// The first file, with its number of names. Drops are found from the second file on.
     First {
         names: u64,
@@ -125,19 +125,19 @@ pub struct Applied {
     pub dismissed: Option<Day>,
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for ZoneOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Outcome::First { names } => {
+            ZoneOutcome::First { names } => {
                 write!(f, "{names} names; drops are found from the next file on")
             }
-            Outcome::Unchanged => f.write_str("unchanged since the last file"),
-            Outcome::Held { changes: Changes { left, came }, files, files_needed } => write!(
+            ZoneOutcome::Unchanged => f.write_str("unchanged since the last file"),
+            ZoneOutcome::Held { changes: Changes { left, came }, files, files_needed } => write!(
                 f,
                 "{left} names left and {came} came, many more than usual; believed when \
                  {files_needed} files in a row say so, and this is number {files}"
             ),
-            Outcome::Applied(applied) => write!(f, "{applied}"),
+            ZoneOutcome::Applied(applied) => write!(f, "{applied}"),
         }
     }
 }
@@ -190,16 +190,16 @@ impl Tracker {
         &mut self,
         file: &Path,
         day: Day,
-        kind: Kind,
+        kind: ZoneSource,
         keep: Keep,
-    ) -> Result<Outcome, ZoneError> {
+    ) -> Result<ZoneOutcome, ZoneError> {
         let mut next = self.state.clone();
         next.number += 1;
         let names = format!("names-{}", next.number);
         let (into, scratch) = (self.folder.join(&names), &self.folder);
         let taken = match kind {
-            Kind::Zone => snapshot::take(|| Owners::open(file), &into, scratch)?,
-            Kind::Registry => snapshot::take(|| Registry::open(file, day), &into, scratch)?,
+            ZoneSource::Zone => snapshot::take(|| Owners::open(file), &into, scratch)?,
+            ZoneSource::Registry => snapshot::take(|| Registry::open(file, day), &into, scratch)?,
         };
         let file = names;
         let snapshot::Snapshot { apex, serial, names } = taken;
@@ -207,9 +207,9 @@ impl Tracker {
             return Err(ZoneError::OtherZone { found: apex, expected: self.state.apex.clone() });
         }
         next.apex = apex;
-        let now = Kept { file, day, serial, names };
+        let now = KeptZone { file, day, serial, names };
         let outcome = self.judge(&mut next, now, (kind, keep))?;
-        if outcome != Outcome::Unchanged {
+        if outcome != ZoneOutcome::Unchanged {
             self.commit(next)?;
         }
         self.tidy()?;
@@ -218,8 +218,8 @@ impl Tracker {
 
     /// Returns the lists to ingest, oldest first. Call [`Tracker::ingested`] after each. If the
     /// process ends between the two, a list is ingested twice, with the same content.
-    pub fn lists(&self) -> Vec<List> {
-        let list = |list: &Written| List { path: self.folder.join(&list.file), day: list.day };
+    pub fn lists(&self) -> Vec<DropsFile> {
+        let list = |list: &Written| DropsFile { path: self.folder.join(&list.file), day: list.day };
         self.state.lists.iter().map(list).collect()
     }
 
@@ -227,7 +227,7 @@ impl Tracker {
     ///
     /// # Errors
     /// A disk operation fails.
-    pub fn ingested(&mut self, list: &List) -> Result<(), ZoneError> {
+    pub fn ingested(&mut self, list: &DropsFile) -> Result<(), ZoneError> {
         let mut next = self.state.clone();
         next.lists.retain(|written| self.folder.join(&written.file) != list.path);
         self.commit(next)?;
@@ -235,16 +235,16 @@ impl Tracker {
     }
 
     /// Returns the latest zone file, accepted or held.
-    fn latest(&self) -> Option<&Kept> {
+    fn latest(&self) -> Option<&KeptZone> {
         self.state.held.last().or(self.state.last.as_ref())
     }
 
     fn judge(
         &self,
         next: &mut State,
-        now: Kept,
-        (kind, keep): (Kind, Keep),
-    ) -> Result<Outcome, ZoneError> {
+        now: KeptZone,
+        (kind, keep): (ZoneSource, Keep),
+    ) -> Result<ZoneOutcome, ZoneError> {
         let (Some(last), Some(latest)) = (next.last.clone(), self.latest()) else {
             next.missing = format!("missing-{}", next.number);
             compare::nothing_missing(&self.folder.join(&next.missing))?;
@@ -257,10 +257,10 @@ impl Tracker {
                 self.finish(next, list)?;
                 next.all_listed = true;
             }
-            return Ok(Outcome::First { names });
+            return Ok(ZoneOutcome::First { names });
         };
         if now.serial == latest.serial {
-            return Ok(Outcome::Unchanged);
+            return Ok(ZoneOutcome::Unchanged);
         }
         // Serial numbers wrap around (RFC 1982 §3.2).
         if now.serial.wrapping_sub(latest.serial) > u32::MAX / 2 {
@@ -269,7 +269,7 @@ impl Tracker {
         if now.day <= latest.day {
             return Err(ZoneError::SameDay { found: latest.day });
         }
-        let path = |kept: &Kept| self.folder.join(&kept.file);
+        let path = |kept: &KeptZone| self.folder.join(&kept.file);
         let changes = compare::changes(&path(&last), &path(&now))?;
         let mut applied = Applied::default();
         if self.is_mass(&last, &now, changes) {
@@ -278,7 +278,7 @@ impl Tracker {
             let files_needed = if is_smaller { AGREEING_SMALLER } else { AGREEING };
             let files = next.held.len();
             if files < files_needed {
-                return Ok(Outcome::Held { changes, files, files_needed });
+                return Ok(ZoneOutcome::Held { changes, files, files_needed });
             }
             let mut list = self.list(next, kind)?;
             for now in std::mem::take(&mut next.held) {
@@ -303,11 +303,11 @@ impl Tracker {
             let excess = next.usual.len().saturating_sub(USUAL_DAYS);
             next.usual.drain(..excess);
         }
-        Ok(Outcome::Applied(applied))
+        Ok(ZoneOutcome::Applied(applied))
     }
 
     /// Whether unusually many names left or appeared.
-    fn is_mass(&self, last: &Kept, now: &Kept, changes: Changes) -> bool {
+    fn is_mass(&self, last: &KeptZone, now: &KeptZone, changes: Changes) -> bool {
         let usual = |of: fn(&Changes) -> u64| {
             let mut counts: Vec<u64> = self.state.usual.iter().map(of).collect();
             counts.sort_unstable();
@@ -319,7 +319,7 @@ impl Tracker {
             || is_smaller(last, now)
     }
 
-    fn list(&self, next: &State, kind: Kind) -> Result<DropList, ZoneError> {
+    fn list(&self, next: &State, kind: ZoneSource) -> Result<DropList, ZoneError> {
         DropList::create(&self.folder.join(list_name(next)), &next.apex, kind)
     }
 
@@ -327,8 +327,8 @@ impl Tracker {
     fn apply(
         &self,
         next: &mut State,
-        now: Kept,
-        (is_mass, kind, keep): (bool, Kind, Keep),
+        now: KeptZone,
+        (is_mass, kind, keep): (bool, ZoneSource, Keep),
         list: &mut DropList,
         applied: &mut Applied,
     ) -> Result<(), ZoneError> {
@@ -343,7 +343,7 @@ impl Tracker {
         };
         let lists_all = !next.all_listed;
         let on = OnDay { apex: &next.apex, day: now.day, is_mass, kind, keep, lists_all };
-        let Found { changes, dropped, restored, registered_again, waiting } =
+        let ComparisonCounts { changes, dropped, restored, registered_again, waiting } =
             compare::apply(&paths, &on, list)?;
         applied.changes.left += changes.left;
         applied.changes.came += changes.came;
@@ -399,7 +399,7 @@ impl Tracker {
 }
 
 /// Whether a zone file is much smaller than its predecessor.
-fn is_smaller(last: &Kept, now: &Kept) -> bool {
+fn is_smaller(last: &KeptZone, now: &KeptZone) -> bool {
     now.names * 100 < last.names * WHOLE_PERCENT && now.names + LOST_LEAST < last.names
 }
 
