@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::data::account::Account;
 use super::data::keys::{KEY_GRACE, Key};
 use super::decide::{Decided, check_text, draw_id, invalid};
-use super::error::{Field, WriteError};
+use super::error::{InvalidField, WriteError};
 use super::event::{Event, RowOf};
 use super::keys::{ApiKey, IssuedKey, StoredKey};
 use super::store::{Caller, Store};
@@ -117,9 +117,9 @@ pub(super) fn make(
     now: DateTime<Utc>,
 ) -> Result<Decided<()>, WriteError> {
     check_enabled(account)?;
-    check_text(Field::KeyName, &new.name, 1..=RULE_NAME_CHARS_MAX, char::is_control)?;
+    check_text(InvalidField::KeyName, &new.name, 1..=RULE_NAME_CHARS_MAX, char::is_control)?;
     if new.days.is_some_and(|days| !(1..=KEY_DAYS_MAX).contains(&days)) {
-        return Err(invalid(Field::KeyDays, format!("must be 1 to {KEY_DAYS_MAX}")));
+        return Err(invalid(InvalidField::KeyDays, format!("must be 1 to {KEY_DAYS_MAX}")));
     }
     check_room(account, now)?;
     let old = account.access.keys.forgettable(UnixMs::from_instant(now));

@@ -144,7 +144,7 @@ impl Store {
         let at = UnixMs::from_instant(self.0.clock.now());
         let mut queued = 0;
         loop {
-            let mut batch = Batch::new(at, has_mail);
+            let mut batch = ChangeBatch::new(at, has_mail);
             let mut upto = None;
             while let Some((first, rest)) = left.split_first() {
                 if !batch.add(&self.state(), first, changes)? {
@@ -188,7 +188,7 @@ fn is_told(account: &Account, change: &Change, began: UnixMs) -> bool {
 }
 
 /// The messages of one record.
-struct Batch {
+struct ChangeBatch {
     at: UnixMs,
     has_mail: bool,
     changes: Vec<WatchedChange>,
@@ -200,9 +200,9 @@ struct Batch {
     bytes: usize,
 }
 
-impl Batch {
-    fn new(at: UnixMs, has_mail: bool) -> Batch {
-        Batch {
+impl ChangeBatch {
+    fn new(at: UnixMs, has_mail: bool) -> ChangeBatch {
+        ChangeBatch {
             at,
             has_mail,
             changes: Vec::new(),
@@ -281,7 +281,7 @@ impl Batch {
     }
 
     fn into_events(self, through: u64, upto: Option<AccountId>) -> Vec<Event> {
-        let Batch { at, changes, messages, tokens, .. } = self;
+        let ChangeBatch { at, changes, messages, tokens, .. } = self;
         let matched = Event::ChangesMatched { through, upto, at, changes, messages };
         tokens.into_iter().chain([matched]).collect()
     }

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::data::account::Account;
 use super::data::claims::{Attribution, Claim};
 use super::decide::{Decided, check_text, draw_id, invalid};
-use super::error::{Field, WriteError};
+use super::error::{InvalidField, WriteError};
 use super::event::{Event, RowOf};
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
@@ -182,24 +182,24 @@ fn check_sale(claim: &Claim) -> Result<(), WriteError> {
     let is_sold = claim.status == ClaimStatus::Sold;
     if is_sold != claim.sold_at.is_some() {
         let what = if is_sold { "a sold claim has one" } else { "only a sold claim has one" };
-        return Err(invalid(Field::SoldAt, what));
+        return Err(invalid(InvalidField::SoldAt, what));
     }
     if !is_sold && claim.resale_price.is_some() {
-        return Err(invalid(Field::ResalePrice, "only a sold claim has one"));
+        return Err(invalid(InvalidField::ResalePrice, "only a sold claim has one"));
     }
     Ok(())
 }
 
 fn registrar(text: Option<String>) -> Result<Option<Box<str>>, WriteError> {
     let Some(text) = text else { return Ok(None) };
-    check_text(Field::Registrar, &text, 1..=REGISTRAR_CHARS_MAX, char::is_control)?;
+    check_text(InvalidField::Registrar, &text, 1..=REGISTRAR_CHARS_MAX, char::is_control)?;
     Ok(Some(text.into()))
 }
 
 /// Notes may have several lines.
 fn user_notes(text: Option<String>) -> Result<Option<Box<str>>, WriteError> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
-    check_text(Field::UserNotes, &text, 0..=NOTES_CHARS_MAX, |char| {
+    check_text(InvalidField::UserNotes, &text, 0..=NOTES_CHARS_MAX, |char| {
         char.is_control() && !matches!(char, '\n' | '\r' | '\t')
     })?;
     Ok(Some(text.into()))
@@ -212,6 +212,6 @@ fn attribution(
     let Some(id) = rule else { return Ok(None) };
     match account.data.rules.get(id) {
         Some(rule) => Ok(Some(Box::new(Attribution { id, name: rule.name.clone() }))),
-        None => Err(invalid(Field::AlertRule, "must be the id of one of your alert rules")),
+        None => Err(invalid(InvalidField::AlertRule, "must be the id of one of your alert rules")),
     }
 }

@@ -4,7 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::error::{Field, WriteError};
+use super::error::{InvalidField, WriteError};
 use super::event::Event;
 
 /// The result of a decision.
@@ -44,7 +44,7 @@ pub fn random_bytes<const N: usize>() -> Result<[u8; N], WriteError> {
 /// Checks the length of a text in characters, and that no character is `bad`. A text that must not
 /// be empty must not be blank.
 pub fn check_text(
-    field: Field,
+    field: InvalidField,
     text: &str,
     chars: RangeInclusive<usize>,
     bad: impl Fn(char) -> bool,
@@ -60,6 +60,6 @@ pub fn check_text(
     Ok(())
 }
 
-pub fn invalid(field: Field, what: impl Into<String>) -> WriteError {
+pub fn invalid(field: InvalidField, what: impl Into<String>) -> WriteError {
     WriteError::Invalid { field, what: what.into() }
 }

@@ -29,7 +29,7 @@ pub enum WriteError {
     TooMany { what: &'static str, limit: u32 },
     /// A value is out of range or does not fit the account's other data.
     #[error("{field:?}: {what}")]
-    Invalid { field: Field, what: String },
+    Invalid { field: InvalidField, what: String },
     /// The resource is not in the state that the request needs.
     #[error("{0}")]
     Conflict(String),
@@ -64,7 +64,7 @@ pub enum WriteError {
 
 /// The part of a request that is invalid in [`WriteError::Invalid`]. A number is a position in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
+pub enum InvalidField {
     Registrar,
     ResalePrice,
     SoldAt,

@@ -37,29 +37,29 @@ impl Attempt {
 #[derive(Default)]
 pub struct Hashing {
     /// Locked only for updates.
-    queue: Arc<Mutex<Queue>>,
+    queue: Arc<Mutex<HashQueue>>,
 }
 
 #[derive(Default)]
-struct Queue {
+struct HashQueue {
     running: usize,
-    known: Line,
-    others: Line,
+    known: WaitingAttempts,
+    others: WaitingAttempts,
     /// Attempts of known networks since the last one of another network.
     known_in_a_row: usize,
 }
 
 /// A slot for one hash, which goes to the next attempt on drop.
-struct Slot(Arc<Mutex<Queue>>);
+struct Slot(Arc<Mutex<HashQueue>>);
 
 /// Waiting attempts by network. Networks take turns.
 #[derive(Default)]
-struct Line {
+struct WaitingAttempts {
     /// Queues by network. Invariant: none is empty.
     networks: VecDeque<(u64, VecDeque<oneshot::Sender<Slot>>)>,
 }
 
-impl Line {
+impl WaitingAttempts {
     fn len(&self) -> usize {
         self.networks.iter().map(|(_, attempts)| attempts.len()).sum()
     }
@@ -101,7 +101,7 @@ impl Line {
     }
 }
 
-impl Queue {
+impl HashQueue {
     fn next(&mut self) -> Option<oneshot::Sender<Slot>> {
         let is_turn_of_others = self.known_in_a_row >= KNOWN_IN_A_ROW;
         let other = if is_turn_of_others { self.others.pop() } else { None };
@@ -122,7 +122,7 @@ impl Drop for Slot {
 }
 
 /// Gives free slots to waiting attempts.
-fn hand_out(queue: &Arc<Mutex<Queue>>) {
+fn hand_out(queue: &Arc<Mutex<HashQueue>>) {
     loop {
         let next = {
             let mut queue = lock(queue);
@@ -138,7 +138,7 @@ fn hand_out(queue: &Arc<Mutex<Queue>>) {
     }
 }
 
-fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+fn lock(queue: &Mutex<HashQueue>) -> MutexGuard<'_, HashQueue> {
     queue.lock().expect("no code panics holding this lock")
 }
 

@@ -105,19 +105,19 @@ pub struct Draft<'a, T> {
     growth: i64,
     lock: AccountLock,
     post: Post,
-    outcome: Outcome<T>,
+    outcome: Decision<T>,
 }
 
-enum Outcome<T> {
+enum Decision<T> {
     New(Decided<T>),
     Repeat(Receipt),
 }
 
-impl<T> Outcome<T> {
+impl<T> Decision<T> {
     fn growth(&self, account: &Account) -> i64 {
         match self {
-            Outcome::New(decided) => growth(&account.data, &decided.events),
-            Outcome::Repeat(_) => 0,
+            Decision::New(decided) => growth(&account.data, &decided.events),
+            Decision::Repeat(_) => 0,
         }
     }
 }
@@ -127,10 +127,10 @@ impl<'a, T> Draft<'a, T> {
     pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Draft<'a, U> {
         let Draft { store, account, room, growth, lock, post, outcome } = self;
         let outcome = match outcome {
-            Outcome::New(Decided { events, value }) => {
-                Outcome::New(Decided { events, value: convert(value) })
+            Decision::New(Decided { events, value }) => {
+                Decision::New(Decided { events, value: convert(value) })
             }
-            Outcome::Repeat(receipt) => Outcome::Repeat(receipt),
+            Decision::Repeat(receipt) => Decision::Repeat(receipt),
         };
         Draft { store, account, room, growth, lock, post, outcome }
     }
@@ -154,8 +154,8 @@ impl<'a, T> Draft<'a, T> {
         receipt: impl FnOnce(&T) -> Receipt,
     ) -> Result<Answered<T>, WriteError> {
         let Decided { mut events, value } = match self.outcome {
-            Outcome::New(decided) => decided,
-            Outcome::Repeat(receipt) => return Ok(Answered { value: None, receipt }),
+            Decision::New(decided) => decided,
+            Decision::Repeat(receipt) => return Ok(Answered { value: None, receipt }),
         };
         let receipt = receipt(&value);
         if let Some(idempotency) = self.post.idempotency {
@@ -196,8 +196,8 @@ impl Store {
         self.admit(caller)?;
         let (lock, account) = self.lock_account(caller.account).await?;
         let outcome = match kept_response(&account, &post) {
-            Some(kept) => Outcome::Repeat(kept?),
-            None => Outcome::New(decide(&account, self.plan_limits(account.plan))?),
+            Some(kept) => Decision::Repeat(kept?),
+            None => Decision::New(decide(&account, self.plan_limits(account.plan))?),
         };
         let (room, growth) = (self.room(&account), outcome.growth(&account));
         room.check(growth)?;

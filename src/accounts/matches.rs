@@ -74,7 +74,7 @@ impl Store {
             return Ok(());
         }
         let at = UnixMs::from_instant(self.0.clock.now());
-        self.append(Batch::default().take_events(through, at, true), None).await
+        self.append(MatchBatch::default().take_events(through, at, true), None).await
     }
 
     /// Returns the rules to be matched: active, within the plan, with a live channel, and of
@@ -123,7 +123,7 @@ impl Store {
         let _one_matcher = self.0.matching.lock().await;
         let mut left = matches.as_slice();
         loop {
-            let mut batch = Batch::default();
+            let mut batch = MatchBatch::default();
             while let Some((first, rest)) = left.split_first() {
                 if !batch.add(&self.state(), through, first, &table)? {
                     break;
@@ -140,7 +140,7 @@ impl Store {
 
 /// The matches of one record.
 #[derive(Default)]
-pub(super) struct Batch {
+pub(super) struct MatchBatch {
     names: Vec<MatchedName>,
     /// Positions in `names` by position in the caller's table.
     positions: FxHashMap<u32, u16>,
@@ -150,7 +150,7 @@ pub(super) struct Batch {
     bytes: usize,
 }
 
-impl Batch {
+impl MatchBatch {
     /// Adds a match; returns false if the record is full. A single match always fits. Rules that are
     /// done with the list, paused, removed or without a live channel are skipped.
     ///
@@ -191,7 +191,7 @@ impl Batch {
 
     /// Returns the events of this record, and empties the batch.
     pub(super) fn take_events(&mut self, through: Watermark, at: UnixMs, done: bool) -> Vec<Event> {
-        let Batch { names, matches, tokens, .. } = mem::take(self);
+        let MatchBatch { names, matches, tokens, .. } = mem::take(self);
         let matched = Event::ListMatched { through, done, at, names, matches };
         tokens.into_iter().chain([matched]).collect()
     }

@@ -66,7 +66,7 @@ pub use data::UserData;
 pub use data::access::{LINK_AGE_MAX, SESSION_KEPT_MAX, SessionLife};
 pub use data::claims::{Attribution, Claim};
 pub use data::deliveries::{
-    AttemptOutcome, Content, Delivery, DeliveryStatus, MatchedName, Message, MessageKind,
+    AttemptOutcome, Delivery, DeliveryStatus, MatchedName, Message, MessageKind, MessageRows,
     OffReason, Problem, StatusClass, SwitchedOff,
 };
 pub use data::feeds::{Feed, FeedOf};
@@ -78,7 +78,7 @@ pub use data::watch_alerts::{EntryAlerts, Quiet, WatchAlerts, WatchSender};
 pub use data::watches::{WatchDetails, WatchEntry, WatchRow};
 pub use deliveries::{ClosedChannel, PendingDelivery};
 pub use email::Email;
-pub use error::{Field, WriteError};
+pub use error::{InvalidField, WriteError};
 pub use hashing::Attempt;
 pub use hidden::Hid;
 pub use idempotency::{Answered, Draft, Idempotency, IdempotencyKey, Post, Receipt};

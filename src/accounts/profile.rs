@@ -11,7 +11,7 @@ use super::data::rules::{Channel, Rule};
 use super::data::watch_alerts::WatchSettings;
 use super::decide::{Decided, invalid};
 use super::email::Email;
-use super::error::{Field, WriteError};
+use super::error::{InvalidField, WriteError};
 use super::event::Event;
 use super::rules::{CHAT_ID_INVALID, is_chat_id};
 use super::store::{Caller, Store};
@@ -74,7 +74,7 @@ impl Store {
         chat: Option<String>,
     ) -> Result<(), WriteError> {
         if chat.as_deref().is_some_and(|chat| !is_chat_id(chat)) {
-            return Err(invalid(Field::ChatId, CHAT_ID_INVALID));
+            return Err(invalid(InvalidField::ChatId, CHAT_ID_INVALID));
         }
         self.write(caller, |account, _| {
             let is_new = account.access.telegram_chat.as_deref() != chat.as_deref();

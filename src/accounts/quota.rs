@@ -62,10 +62,10 @@ impl From<DayUsage> for Option<(Day, u32, u32)> {
 
 /// The live count of one account, which its requests share.
 #[derive(Debug, Default)]
-pub struct Usage(Mutex<Counts>); // Locked for a comparison and an addition.
+pub struct Usage(Mutex<UsageCounts>); // Locked for a comparison and an addition.
 
 #[derive(Debug, Default)]
-struct Counts {
+struct UsageCounts {
     now: DayUsage,
     /// The recorded part of `now`. On a node of a cluster, the amount that all nodes have reserved.
     noted: DayUsage,
@@ -277,12 +277,12 @@ impl Usage {
     }
 
     /// No code panics while it holds this lock.
-    fn lock(&self) -> MutexGuard<'_, Counts> {
+    fn lock(&self) -> MutexGuard<'_, UsageCounts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Counts {
+impl UsageCounts {
     /// Begins a day, unless it is already over.
     fn begin(&mut self, day: Day) {
         if replaces(Some(day), self.now.day) {
@@ -294,7 +294,8 @@ impl Counts {
     fn begin_again(&mut self, day: Day) {
         let now = DayUsage { day: Some(day), ..DayUsage::default() };
         let asked = self.reserved.asked;
-        *self = Counts { now, noted: now, reserved: Reserved { asked, ..Reserved::default() } };
+        *self =
+            UsageCounts { now, noted: now, reserved: Reserved { asked, ..Reserved::default() } };
     }
 
     /// Returns the allowance on a node of a cluster: the amount that other nodes have reserved

@@ -6,7 +6,7 @@ use compact_str::CompactString;
 use super::data::account::Account;
 use super::data::rules::{Channel, Rule, WebhookSecret};
 use super::decide::{Decided, check_text, draw_id, invalid, random_bytes};
-use super::error::{Field, WriteError};
+use super::error::{InvalidField, WriteError};
 use super::event::{Event, RowOf};
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
@@ -172,7 +172,7 @@ fn change(
 }
 
 fn name(text: String) -> Result<CompactString, WriteError> {
-    check_text(Field::RuleName, &text, 1..=RULE_NAME_CHARS_MAX, char::is_control)?;
+    check_text(InvalidField::RuleName, &text, 1..=RULE_NAME_CHARS_MAX, char::is_control)?;
     Ok(text.into())
 }
 
@@ -180,16 +180,16 @@ fn name(text: String) -> Result<CompactString, WriteError> {
 pub(super) fn check_channels(channels: &[Channel], least: usize) -> Result<(), WriteError> {
     if !(least..=RULE_CHANNELS_MAX).contains(&channels.len()) {
         let what = format!("must be {least} to {RULE_CHANNELS_MAX} channels");
-        return Err(invalid(Field::Channels, what));
+        return Err(invalid(InvalidField::Channels, what));
     }
     for (at, channel) in channels.iter().enumerate() {
         if channels[..at].contains(channel) {
-            return Err(invalid(Field::Channel(at), "must not repeat another channel"));
+            return Err(invalid(InvalidField::Channel(at), "must not repeat another channel"));
         }
         if let Channel::Telegram { chat_id } = channel
             && !is_chat_id(chat_id)
         {
-            return Err(invalid(Field::ChannelChatId(at), CHAT_ID_INVALID));
+            return Err(invalid(InvalidField::ChannelChatId(at), CHAT_ID_INVALID));
         }
     }
     Ok(())
@@ -225,7 +225,7 @@ pub(super) fn check_address(account: &Account, channels: &[Channel]) -> Result<(
         Some(at) if !account.access.is_verified() => {
             let what = "verify your e-mail address first; your account's notifications page sends \
                         you a link";
-            Err(invalid(Field::Channel(at), what))
+            Err(invalid(InvalidField::Channel(at), what))
         }
         _ => Ok(()),
     }

@@ -5,7 +5,7 @@ use compact_str::CompactString;
 use super::data::account::Account;
 use super::data::searches::SavedSearch;
 use super::decide::{Decided, check_text, draw_id};
-use super::error::{Field, WriteError};
+use super::error::{InvalidField, WriteError};
 use super::event::{Event, RowOf};
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
@@ -112,6 +112,6 @@ fn change(
 }
 
 fn name(text: String) -> Result<CompactString, WriteError> {
-    check_text(Field::SearchName, &text, 1..=RULE_NAME_CHARS_MAX, char::is_control)?;
+    check_text(InvalidField::SearchName, &text, 1..=RULE_NAME_CHARS_MAX, char::is_control)?;
     Ok(text.into())
 }

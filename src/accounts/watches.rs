@@ -10,7 +10,7 @@ use super::data::account::Account;
 use super::data::watch_alerts::EntryAlerts;
 use super::data::watches::{WatchDetails, WatchEntry, WatchRow};
 use super::decide::{Decided, check_text, invalid};
-use super::error::{Field, WriteError};
+use super::error::{InvalidField, WriteError};
 use super::event::{Event, RowOf};
 use super::idempotency::{Draft, Post};
 use super::store::{Caller, Store};
@@ -74,7 +74,12 @@ impl WatchPatch {
         if let Some(note) = &self.note {
             let note = note.as_deref().filter(|note| !note.is_empty());
             let bad = |char: char| char.is_control() && !matches!(char, '\n' | '\r' | '\t');
-            check_text(Field::Note, note.unwrap_or_default(), 0..=WATCH_NOTE_CHARS_MAX, bad)?;
+            check_text(
+                InvalidField::Note,
+                note.unwrap_or_default(),
+                0..=WATCH_NOTE_CHARS_MAX,
+                bad,
+            )?;
             details.note = note.map(Box::from);
         }
         if let Some(venue) = &self.venue {
@@ -96,7 +101,10 @@ impl WatchPatch {
             }
         }
         if tags.len().max(new.len()) > TAGS_MAX {
-            return Err(invalid(Field::Tags, format!("a name may have at most {TAGS_MAX} tags")));
+            return Err(invalid(
+                InvalidField::Tags,
+                format!("a name may have at most {TAGS_MAX} tags"),
+            ));
         }
         Ok(WatchDetails { tags, ..details })
     }
@@ -105,7 +113,7 @@ impl WatchPatch {
 /// Checks the name of a venue.
 pub(super) fn checked_venue(venue: Option<&str>) -> Result<Option<Box<str>>, WriteError> {
     let Some(venue) = venue else { return Ok(None) };
-    check_text(Field::Venue, venue, 1..=VENUE_CHARS_MAX, char::is_control)?;
+    check_text(InvalidField::Venue, venue, 1..=VENUE_CHARS_MAX, char::is_control)?;
     Ok(Some(venue.into()))
 }
 

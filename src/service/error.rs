@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
-use crate::accounts::{Allowance, AppendError, Field, WriteError};
+use crate::accounts::{Allowance, AppendError, InvalidField, WriteError};
 use crate::index::QueryError;
 use crate::query::error::{BadParameter, ParameterCode};
 use crate::vocab::budget::Spent;
@@ -212,22 +212,22 @@ impl From<WriteError> for ApiError {
 }
 
 /// The name of a field in request bodies.
-fn member(field: Field) -> Cow<'static, str> {
+fn member(field: InvalidField) -> Cow<'static, str> {
     Cow::Borrowed(match field {
-        Field::Registrar => "registrar",
-        Field::ResalePrice => "resalePriceUsd",
-        Field::SoldAt => "soldAt",
-        Field::UserNotes => "userNotes",
-        Field::Venue => "venue",
-        Field::Note => "note",
-        Field::Tags => "tags",
-        Field::AlertRule => "alertRuleId",
-        Field::RuleName | Field::SearchName | Field::KeyName => "name",
-        Field::KeyDays => "days",
-        Field::Channels => "channels",
-        Field::Channel(at) => return format!("channels[{at}]").into(),
-        Field::ChannelChatId(at) => return format!("channels[{at}].chatId").into(),
-        Field::ChatId => "chatId",
+        InvalidField::Registrar => "registrar",
+        InvalidField::ResalePrice => "resalePriceUsd",
+        InvalidField::SoldAt => "soldAt",
+        InvalidField::UserNotes => "userNotes",
+        InvalidField::Venue => "venue",
+        InvalidField::Note => "note",
+        InvalidField::Tags => "tags",
+        InvalidField::AlertRule => "alertRuleId",
+        InvalidField::RuleName | InvalidField::SearchName | InvalidField::KeyName => "name",
+        InvalidField::KeyDays => "days",
+        InvalidField::Channels => "channels",
+        InvalidField::Channel(at) => return format!("channels[{at}]").into(),
+        InvalidField::ChannelChatId(at) => return format!("channels[{at}].chatId").into(),
+        InvalidField::ChatId => "chatId",
     })
 }
 

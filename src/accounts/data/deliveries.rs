@@ -62,12 +62,12 @@ pub struct Message {
     /// Number of names that matched, or of changes.
     pub total: u32,
     /// The first rows, up to [`MESSAGE_NAMES_MAX`]. `None` once they are no longer needed.
-    pub content: Option<Content>,
+    pub content: Option<MessageRows>,
 }
 
 /// Rows of a message. Equal rows and lists are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum MessageRows {
     /// Matching names, best first.
     Names(Arc<[Arc<MatchedName>]>),
     /// Changes of watched names, oldest first.
@@ -77,13 +77,15 @@ pub enum Content {
 /// Number of changes of a delivered message that are kept for its history.
 pub const CHANGES_KEPT_MAX: usize = 20;
 
-impl Content {
+impl MessageRows {
     /// Returns the content of a delivered message that is kept: the first changes; `None` for names.
-    fn kept(self) -> Option<Content> {
+    fn kept(self) -> Option<MessageRows> {
         match self {
-            Content::Names(_) => None,
-            Content::Changes(all) if all.len() <= CHANGES_KEPT_MAX => Some(Content::Changes(all)),
-            Content::Changes(all) => Some(Content::Changes(all[..CHANGES_KEPT_MAX].into())),
+            MessageRows::Names(_) => None,
+            MessageRows::Changes(all) if all.len() <= CHANGES_KEPT_MAX => {
+                Some(MessageRows::Changes(all))
+            }
+            MessageRows::Changes(all) => Some(MessageRows::Changes(all[..CHANGES_KEPT_MAX].into())),
         }
     }
 }
@@ -259,8 +261,8 @@ impl Message {
         changes: Vec<WatchedChange>,
     ) -> Message {
         let content = match rule {
-            RuleId::WATCHLIST => Content::Changes(changes.into_iter().map(Arc::new).collect()),
-            _ => Content::Names(names.into_iter().map(Arc::new).collect()),
+            RuleId::WATCHLIST => MessageRows::Changes(changes.into_iter().map(Arc::new).collect()),
+            _ => MessageRows::Names(names.into_iter().map(Arc::new).collect()),
         };
         let content = Some(content);
         Message { kind: MessageKind::Test, at, list_day: day, total, content }
@@ -269,7 +271,7 @@ impl Message {
     /// Returns the matching names; empty once they are no longer needed, and for changes.
     pub fn names(&self) -> &[Arc<MatchedName>] {
         match &self.content {
-            Some(Content::Names(names)) => names,
+            Some(MessageRows::Names(names)) => names,
             _ => &[],
         }
     }
@@ -277,7 +279,7 @@ impl Message {
     /// Returns the changes; only the first few of a delivered message.
     pub fn changes(&self) -> &[Arc<WatchedChange>] {
         match &self.content {
-            Some(Content::Changes(changes)) => changes,
+            Some(MessageRows::Changes(changes)) => changes,
             _ => &[],
         }
     }
@@ -288,7 +290,7 @@ impl Message {
         let room = MESSAGE_NAMES_MAX.saturating_sub(self.changes().len());
         if room > 0 {
             let all = self.changes().iter().cloned().chain(more.into_iter().take(room));
-            self.content = Some(Content::Changes(all.collect()));
+            self.content = Some(MessageRows::Changes(all.collect()));
         }
     }
 }
@@ -405,7 +407,7 @@ impl RuleOutbox {
         let is_behind = pending.count() >= CHANGES_PENDING_MAX;
         let gathered =
             UnixMs::new(at.get() + CHANGES_GATHER_MS).filter(|_| is_behind).unwrap_or(due);
-        let content = Some(Content::Changes(changes.into()));
+        let content = Some(MessageRows::Changes(changes.into()));
         let kind = MessageKind::Changes;
         let list_day = Day::nearest(at.instant());
         self.deliveries.push_back(Delivery {
@@ -429,7 +431,8 @@ impl RuleOutbox {
         match outcome {
             AttemptOutcome::Delivered => {
                 delivery.status = DeliveryStatus::Delivered;
-                delivery.message.content = delivery.message.content.take().and_then(Content::kept);
+                delivery.message.content =
+                    delivery.message.content.take().and_then(MessageRows::kept);
                 delivery.last_problem = None;
             }
             AttemptOutcome::Retry { next_at, problem } => {

@@ -247,13 +247,13 @@ pub fn deserialize<'de, D: Deserializer<'de>, T>(
     name: &'static str,
     read: fn(&mut RowReader<'_>) -> ReadResult<T>,
 ) -> Result<T, D::Error> {
-    struct Row<T> {
+    struct RowVisitor<T> {
         name: &'static str,
         read: fn(&mut RowReader<'_>) -> ReadResult<T>,
         row: PhantomData<T>,
     }
 
-    impl<T> Visitor<'_> for Row<T> {
+    impl<T> Visitor<'_> for RowVisitor<T> {
         type Value = T;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -265,7 +265,7 @@ pub fn deserialize<'de, D: Deserializer<'de>, T>(
         }
     }
 
-    deserializer.deserialize_bytes(Row { name, read, row: PhantomData })
+    deserializer.deserialize_bytes(RowVisitor { name, read, row: PhantomData })
 }
 
 /// Reads a row completely.

@@ -9,7 +9,7 @@ use super::{AddedBy, Event, Transaction};
 
 /// Data that decisions depend on.
 #[derive(Hash)]
-enum Key<'a, A: Hash> {
+enum Dependency<'a, A: Hash> {
     Account(A),
     /// An account's allowance.
     Allowance(A),
@@ -35,7 +35,7 @@ impl Transaction {
 /// Returns the key of decisions of a cluster's leader, which are refused once another node has
 /// taken the lead.
 pub fn of_leader() -> u64 {
-    key(&Key::<()>::Lead)
+    key(&Dependency::<()>::Lead)
 }
 
 impl Event {
@@ -56,10 +56,10 @@ impl Event {
             | Event::FilesAnnounced { .. } => return,
             Event::LeadTaken { .. } => return keys.push(of_leader()),
             // Nodes reserve these, which does not conflict with other changes of the account.
-            Event::UsageNoted { account, .. } => return keys.push(key(&Key::Allowance(account))),
+            Event::UsageNoted { account, .. } => return keys.push(key(&Dependency::Allowance(account))),
             Event::AccountAdded { account, email, by, .. } => {
-                keys.push(key(&Key::<()>::Email(email.as_str())));
-                keys.extend((*by == AddedBy::Owner).then(|| key(&Key::<()>::Owner)));
+                keys.push(key(&Dependency::<()>::Email(email.as_str())));
+                keys.extend((*by == AddedBy::Owner).then(|| key(&Dependency::<()>::Owner)));
                 account
             }
             Event::AccountChanged { account, .. }
@@ -85,7 +85,7 @@ impl Event {
             | Event::FeedPut { account, .. }
             | Event::WatchAlertsSet { account, .. } => account,
         };
-        keys.push(key(&Key::Account(account)));
+        keys.push(key(&Dependency::Account(account)));
     }
 }
 

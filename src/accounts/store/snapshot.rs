@@ -22,7 +22,7 @@ use crate::cluster::record::{Chain, SHARED, SharedPosition, SharedRecord, copies
 use crate::data::access::{Access, Address, Links};
 use crate::data::account::Account;
 use crate::data::deliveries::{
-    Content, Delivery, DeliveryStatus, MatchedName, Message, MessageKind, Outbox, Problem,
+    Delivery, DeliveryStatus, MatchedName, Message, MessageKind, MessageRows, Outbox, Problem,
     RuleOutbox, SwitchedOff,
 };
 use crate::data::fields::{NEWER, codec, put_with_length, row, take_numbered};
@@ -287,12 +287,12 @@ impl<E, W: FnMut(&[u8]) -> Result<(), E>> Chunks<W> {
         self.names_and(rows)
     }
 
-    fn content(&mut self, content: &Content) -> (Option<Vec<u32>>, Option<Vec<WatchedChange>>) {
+    fn content(&mut self, content: &MessageRows) -> (Option<Vec<u32>>, Option<Vec<WatchedChange>>) {
         match content {
-            Content::Names(names) => {
+            MessageRows::Names(names) => {
                 (Some(names.iter().map(|name| self.position(name)).collect()), None)
             }
-            Content::Changes(changes) => {
+            MessageRows::Changes(changes) => {
                 (None, Some(changes.iter().map(|it| WatchedChange::clone(it)).collect()))
             }
         }
@@ -440,9 +440,11 @@ impl DeliveryRow {
         let name = |at: &u32| table.get(usize::try_from(*at).ok()?).map(Arc::clone);
         let content = match (self.names, self.changes) {
             (Some(names), _) => {
-                Some(Content::Names(names.iter().map(name).collect::<Option<_>>()?))
+                Some(MessageRows::Names(names.iter().map(name).collect::<Option<_>>()?))
             }
-            (None, Some(all)) => Some(Content::Changes(all.into_iter().map(Arc::new).collect())),
+            (None, Some(all)) => {
+                Some(MessageRows::Changes(all.into_iter().map(Arc::new).collect()))
+            }
             (None, None) => None,
         };
         Some(Delivery {

@@ -13,7 +13,9 @@ use crate::cluster::record::SharedPosition;
 use crate::data::UserData;
 use crate::data::access::{Access, Address, Session};
 use crate::data::account::Account;
-use crate::data::deliveries::{Content, MatchedName, Message, MessageKind, NewChanges, RuleOutbox};
+use crate::data::deliveries::{
+    MatchedName, Message, MessageKind, MessageRows, NewChanges, RuleOutbox,
+};
 use crate::data::feeds::{Feed, FeedOf};
 use crate::data::keys::Key;
 use crate::data::nodes::Nodes;
@@ -625,7 +627,7 @@ impl State {
             }
             self.progress.advance(account, rule, through);
             let best = positions.iter().filter_map(|at| names.get(usize::from(*at)).cloned());
-            let content = Some(Content::Names(best.collect()));
+            let content = Some(MessageRows::Names(best.collect()));
             let message =
                 Message { kind: MessageKind::Match, at, list_day: through.day, total, content };
             self.change_outbox(account, rule, |outbox, rule| {

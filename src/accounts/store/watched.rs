@@ -12,14 +12,14 @@ const FORMER_MAX: usize = 8;
 /// The names on all watchlists.
 #[derive(Clone, Default)]
 pub struct Watched {
-    names: Sorted<DomainName, Entry>,
+    names: Sorted<DomainName, WatchedEntry>,
     /// Number of state changes so far.
     changes: u64,
 }
 
 /// A watched name. Invariant: it has a watcher, except while a snapshot is being loaded.
 #[derive(Clone, Default)]
-struct Entry {
+struct WatchedEntry {
     watchers: u32,
     observation: Option<Observation>,
     /// Previous states, oldest first.
@@ -75,9 +75,10 @@ impl Watched {
     pub fn add(&mut self, name: &DomainName) {
         match self.names.get_mut(name) {
             Some(entry) => entry.watchers += 1,
-            None => {
-                drop(self.names.insert(name.clone(), Entry { watchers: 1, ..Entry::default() }))
-            }
+            None => drop(
+                self.names
+                    .insert(name.clone(), WatchedEntry { watchers: 1, ..WatchedEntry::default() }),
+            ),
         }
     }
 
@@ -108,7 +109,7 @@ impl Watched {
     pub fn put(&mut self, row: ObservedRow) {
         let ObservedRow { name, observation, former, change } = row;
         let observation = Some(observation);
-        self.names.insert(name, Entry { watchers: 0, observation, former, change });
+        self.names.insert(name, WatchedEntry { watchers: 0, observation, former, change });
     }
 
     /// Sets the number of state changes from a snapshot.
@@ -124,7 +125,7 @@ impl Watched {
     /// Returns the rows for a snapshot, in order of names.
     pub fn rows(&self) -> impl Iterator<Item = ObservedRow> {
         self.names.iter().filter_map(|(name, entry)| {
-            let Entry { observation, former, change, .. } = entry;
+            let WatchedEntry { observation, former, change, .. } = entry;
             let (name, former) = (name.clone(), former.clone());
             Some(ObservedRow { name, observation: (*observation)?, former, change: *change })
         })

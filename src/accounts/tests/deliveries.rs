@@ -223,7 +223,7 @@ fn a_crash_in_a_long_list_queues_nothing_twice() {
     let [first, second] =
         ["a", "b"].map(|name| world.add_rule(&ann, by_email(name)).expect("added"));
     world.begin();
-    let mut batch = matches::Batch::default();
+    let mut batch = matches::MatchBatch::default();
     let names = table(2);
     let taken = batch.add(&world.store.state(), through(2), &found(&ann, first, &[0]), &names);
     assert!(taken.expect("drawn"));
@@ -252,7 +252,7 @@ fn matches_that_are_recorded_twice_are_sent_once() {
     world.begin();
     let names = table(1);
     let record = |list, is_last| {
-        let mut batch = matches::Batch::default();
+        let mut batch = matches::MatchBatch::default();
         let added =
             batch.add(&world.store.state(), through(list), &found(&ann, rule, &[0]), &names);
         assert!(added.expect("drawn"));

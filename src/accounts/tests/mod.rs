@@ -195,7 +195,7 @@ async fn add_rule(
 }
 
 #[track_caller]
-fn assert_invalid<T: std::fmt::Debug>(result: Result<T, WriteError>, expected: Field) {
+fn assert_invalid<T: std::fmt::Debug>(result: Result<T, WriteError>, expected: InvalidField) {
     let fits = matches!(&result, Err(WriteError::Invalid { field, .. }) if *field == expected);
     assert!(fits, "{result:?}");
 }
@@ -232,17 +232,17 @@ fn a_sale_sets_its_time_and_leaving_sold_clears_it() {
     let again = world.change_claim(&ann, id, set(ClaimStatus::Sold)).expect("changed");
     assert_eq!(again.sold_at, Some(given), "it was sold already");
     let none = ClaimPatch { sold_at: Some(None), ..ClaimPatch::default() };
-    assert_invalid(world.change_claim(&ann, id, none), Field::SoldAt);
+    assert_invalid(world.change_claim(&ann, id, none), InvalidField::SoldAt);
 
     let left = world.change_claim(&ann, id, set(ClaimStatus::Lost)).expect("changed");
     assert_eq!((left.sold_at, left.resale_price), (None, None));
     let price = ClaimPatch { resale_price, ..ClaimPatch::default() };
-    assert_invalid(world.change_claim(&ann, id, price), Field::ResalePrice);
+    assert_invalid(world.change_claim(&ann, id, price), InvalidField::ResalePrice);
     let both = ClaimPatch { sold_at: Some(Some(given)), ..set(ClaimStatus::Caught) };
-    assert_invalid(world.change_claim(&ann, id, both), Field::SoldAt);
+    assert_invalid(world.change_claim(&ann, id, both), InvalidField::SoldAt);
     assert_invalid(
         world.add_claim(&ann, NewClaim { sold_at: Some(given), ..attempted("b.com") }),
-        Field::SoldAt,
+        InvalidField::SoldAt,
     );
 
     let world = world.reopened();
@@ -255,11 +255,11 @@ fn texts_have_limits() {
     let ann = world.account("ann@example.com", Plan::Pro);
     for registrar in [String::new(), " ".into(), "a".repeat(201), "a\nb".into(), "a\0".into()] {
         let claim = NewClaim { registrar: Some(registrar), ..attempted("a.com") };
-        assert_invalid(world.add_claim(&ann, claim), Field::Registrar);
+        assert_invalid(world.add_claim(&ann, claim), InvalidField::Registrar);
     }
     for notes in ["a".repeat(10_001), "a\u{7}".into()] {
         let claim = NewClaim { user_notes: Some(notes), ..attempted("a.com") };
-        assert_invalid(world.add_claim(&ann, claim), Field::UserNotes);
+        assert_invalid(world.add_claim(&ann, claim), InvalidField::UserNotes);
     }
     let longest = NewClaim {
         registrar: Some("é".repeat(200)),
@@ -271,7 +271,7 @@ fn texts_have_limits() {
     let id = world.add_claim(&ann, blank).expect("fits");
     assert_eq!(world.store.user_data(&ann).claim(id).expect("there").user_notes, None);
     for text in [String::new(), "\t".into(), "a".repeat(101), "a\nb".into()] {
-        assert_invalid(world.add_rule(&ann, by_email(&text)), Field::RuleName);
+        assert_invalid(world.add_rule(&ann, by_email(&text)), InvalidField::RuleName);
     }
     let owned = world.store.user_data(&ann);
     assert_eq!(
@@ -288,7 +288,7 @@ fn claims_keep_the_name_of_the_rule_that_led_to_them() {
     let bob = world.account("bob@example.com", Plan::Pro);
     let rule = world.add_rule(&ann, by_email("short")).expect("added");
     let of_rule = || NewClaim { alert_rule: Some(rule), ..attempted("a.com") };
-    assert_invalid(world.add_claim(&bob, of_rule()), Field::AlertRule);
+    assert_invalid(world.add_claim(&bob, of_rule()), InvalidField::AlertRule);
     let id = world.add_claim(&ann, of_rule()).expect("added");
     let renamed = RulePatch { name: Some("long".into()), ..RulePatch::default() };
     assert_eq!(world.change_rule(&ann, rule, renamed).expect("changed").rule.name, "long");
@@ -296,7 +296,7 @@ fn claims_keep_the_name_of_the_rule_that_led_to_them() {
     let owned = world.store.user_data(&ann);
     let attribution = owned.claim(id).and_then(|claim| claim.alert_rule.as_deref().cloned());
     assert_eq!(attribution, Some(Attribution { id: rule, name: "short".into() }));
-    assert_invalid(world.add_claim(&ann, of_rule()), Field::AlertRule);
+    assert_invalid(world.add_claim(&ann, of_rule()), InvalidField::AlertRule);
 }
 
 #[test]
@@ -393,13 +393,13 @@ fn invalid_rules_name_the_field() {
     let ann = world.account("ann@example.com", Plan::Api);
     let with = |channels| NewRule { channels, ..by_email("x") };
     let hooks = |count| (0..count).map(|at| webhook(&format!("https://h{at}.example.com/")));
-    assert_invalid(world.add_rule(&ann, with(vec![])), Field::Channels);
-    assert_invalid(world.add_rule(&ann, with(hooks(6).collect())), Field::Channels);
+    assert_invalid(world.add_rule(&ann, with(vec![])), InvalidField::Channels);
+    assert_invalid(world.add_rule(&ann, with(hooks(6).collect())), InvalidField::Channels);
     let twice = vec![Channel::Email, Channel::Email];
-    assert_invalid(world.add_rule(&ann, with(twice)), Field::Channel(1));
+    assert_invalid(world.add_rule(&ann, with(twice)), InvalidField::Channel(1));
     for chat_id in ["", "-", "abc", "@abc", "12 3", "@a-b-c", "12345678901234567890"] {
         let channels = vec![Channel::Email, Channel::Telegram { chat_id: chat_id.into() }];
-        assert_invalid(world.add_rule(&ann, with(channels)), Field::ChannelChatId(1));
+        assert_invalid(world.add_rule(&ann, with(channels)), InvalidField::ChannelChatId(1));
     }
     assert_eq!(world.store.user_data(&ann).rule_count(), 0);
     world.add_rule(&ann, with(hooks(5).collect())).expect("five are fine");

@@ -211,7 +211,7 @@ fn alerts_are_mailed_to_verified_addresses_only() {
     let world = World::new();
     let token = world.sign_up("ann@example.com");
     let ann = world.store.person(&token, noon()).expect("a session").caller;
-    assert_invalid(world.add_rule(&ann, by_email("short")), Field::Channel(0));
+    assert_invalid(world.add_rule(&ann, by_email("short")), InvalidField::Channel(0));
     assert!(!world.store.profile(&ann, noon()).expect("there").is_verified);
     let VerificationLink::Made { token: first, email } = world.ask_link(&ann, noon()) else {
         panic!("no link was made before")
@@ -268,7 +268,7 @@ fn mail_channels_need_a_verified_address() {
     let with = |channels| RulePatch { channels: Some(channels), ..RulePatch::default() };
     assert_invalid(
         world.change_rule(&ann, rule, with(vec![hook, Channel::Email])),
-        Field::Channel(1),
+        InvalidField::Channel(1),
     );
 }
 
@@ -280,7 +280,7 @@ fn the_default_chat_is_set_and_removed() {
         world.wait(world.store.set_telegram_chat(&ann, chat.map(str::to_owned)))
     };
     for bad in ["", "chat", "@a", "-", "1 2"] {
-        assert_invalid(set(Some(bad)), Field::ChatId);
+        assert_invalid(set(Some(bad)), InvalidField::ChatId);
     }
     set(Some("-1001234")).expect("a chat");
     let chat = |world: &World| world.store.profile(&ann, noon()).expect("there").telegram_chat;

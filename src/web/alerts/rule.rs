@@ -7,7 +7,9 @@ use maud::{Markup, html};
 use super::editor::{Editor, PATH};
 use super::list::{Standing, channels, is_used, search, status};
 use super::{EditorPage, NOTICES, words};
-use crate::accounts::{Content, Delivery, MatchedName, MessageKind, Rule, UserData, WebhookSecret};
+use crate::accounts::{
+    Delivery, MatchedName, MessageKind, MessageRows, Rule, UserData, WebhookSecret,
+};
 use crate::components::Column::{self, Hidden, Number, Text};
 use crate::components::{self, counted, grouped};
 use crate::field::FormError;
@@ -138,8 +140,8 @@ fn row(rule: RuleId, delivery: &Delivery, can_be_retried: bool, today: Option<Da
             }
             td data-label="Names" {
                 @match &delivery.message.content {
-                    Some(Content::Names(names)) if !names.is_empty() => { (named(delivery.message.total, names.iter().map(|it| &**it), today)) }
-                    Some(Content::Changes(changes)) if !changes.is_empty() => { (changed(delivery.message.total, changes)) }
+                    Some(MessageRows::Names(names)) if !names.is_empty() => { (named(delivery.message.total, names.iter().map(|it| &**it), today)) }
+                    Some(MessageRows::Changes(changes)) if !changes.is_empty() => { (changed(delivery.message.total, changes)) }
                     _ => { (counted(delivery.message.total, "name")) }
                 }
             }

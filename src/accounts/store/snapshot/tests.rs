@@ -142,7 +142,7 @@ fn matched(text: &str) -> Arc<MatchedName> {
 
 fn delivery(byte: u8, channel: Channel, names: Option<&[&str]>) -> Delivery {
     let names = names.map(|names| names.iter().map(|name| matched(name)).collect());
-    let content = names.map(Content::Names);
+    let content = names.map(MessageRows::Names);
     let (kind, total) = (MessageKind::Match, 3);
     Delivery {
         id: DeliveryId::new([byte; 16]),
@@ -334,7 +334,7 @@ fn watching() -> Frozen {
     data.watch_sender = Some(WatchSender::new(settings));
     let message = |changes: Option<&[Arc<WatchedChange>]>| Message {
         kind: MessageKind::Changes,
-        content: changes.map(|changes| Content::Changes(changes.into())),
+        content: changes.map(|changes| MessageRows::Changes(changes.into())),
         ..delivery(1, Channel::Email, None).message
     };
     data.outbox.change(RuleId::WATCHLIST, |outbox| {
@@ -412,7 +412,7 @@ fn names_are_written_once() {
             // Equal names get one position even if they are not shared.
             let copied = message.message.names().iter();
             let copied = copied.map(|name| Arc::new((**name).clone()));
-            let copied = (number == 2_000).then(|| Content::Names(copied.collect()));
+            let copied = (number == 2_000).then(|| MessageRows::Names(copied.collect()));
             let content = copied.or_else(|| message.message.content.clone());
             let message_of_it = Message { content, ..message.message.clone() };
             outbox.put(Delivery { message: message_of_it, ..message.clone() });

@@ -5,9 +5,9 @@ use compact_str::CompactString;
 use serde::Deserialize;
 
 use super::rows::{
-    Claim, DroppedName, EntryAlerts, Feed, KeptResponse, Key, Lead, Publication, RecordedChanges,
-    RecordedMatch, Rule, SavedSearch, Trade, WatchAlerts, WatchDetails, WatchEntry, WebhookSecret,
-    all, codec, detailed,
+    Claim, DroppedName, EntryAlerts, Feed, KeptResponse, KeyRow, Lead, Publication,
+    RecordedChanges, RecordedMatch, RuleRow, SavedSearch, Trade, WatchAlerts, WatchDetails,
+    WatchEntry, WebhookSecret, all, codec, detailed,
 };
 use crate::data::UserData;
 use crate::data::access::SessionLife;
@@ -96,11 +96,11 @@ pub enum Event {
     },
     RuleAdded {
         account: AccountId,
-        rule: Box<Rule>,
+        rule: Box<RuleRow>,
     },
     RuleChanged {
         account: AccountId,
-        rule: Box<Rule>,
+        rule: Box<RuleRow>,
     },
     RuleRemoved {
         account: AccountId,
@@ -253,7 +253,7 @@ pub enum Event {
     },
     KeyAdded {
         account: AccountId,
-        new: Box<Key>,
+        new: Box<KeyRow>,
     },
     KeyRemoved {
         account: AccountId,

@@ -183,7 +183,7 @@ struct Filter {
 
 /// A rule without its further conditions and its search, which were stored separately.
 #[derive(Deserialize)]
-pub struct Rule {
+pub struct RuleRow {
     id: RuleId,
     name: CompactString,
     filter: Filter,
@@ -212,8 +212,8 @@ impl From<Filter> for Conditions {
     }
 }
 
-impl From<Rule> for rules::Rule {
-    fn from(row: Rule) -> rules::Rule {
+impl From<RuleRow> for rules::Rule {
+    fn from(row: RuleRow) -> rules::Rule {
         rules::Rule {
             id: row.id,
             name: row.name,
@@ -235,7 +235,7 @@ pub fn detailed(rule: &rules::Rule, more: Conditions, search: Option<SearchId>) 
 }
 
 #[derive(Deserialize)]
-pub struct Key {
+pub struct KeyRow {
     id: KeyId,
     name: CompactString,
     key: StoredKey,
@@ -245,9 +245,9 @@ pub struct Key {
     used: Option<Day>,
 }
 
-impl From<Key> for keys::Key {
-    fn from(row: Key) -> keys::Key {
-        let Key { id, name, key, scopes, created, until, used } = row;
+impl From<KeyRow> for keys::Key {
+    fn from(row: KeyRow) -> keys::Key {
+        let KeyRow { id, name, key, scopes, created, until, used } = row;
         let mut key = keys::Key::new(id, name, key, scopes, created, until);
         key.used = used;
         key

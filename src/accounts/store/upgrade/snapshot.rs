@@ -12,7 +12,7 @@ use super::rows::{all, codec, detailed};
 use crate::cluster::record::{Chain, SharedPosition};
 use crate::data::access::{Address, Links, Session, SessionLife};
 use crate::data::account::Account;
-use crate::data::deliveries::{Content, Delivery, MatchedName, Message, SwitchedOff};
+use crate::data::deliveries::{Delivery, MatchedName, Message, MessageRows, SwitchedOff};
 use crate::data::keys::Key;
 use crate::data::rules::Channel;
 use crate::data::watch_alerts::{WatchSender, WatchSettings};
@@ -41,7 +41,7 @@ enum Item {
     Account(rows::Account),
     Claims(Vec<rows::Claim>),
     Watches(Vec<rows::WatchEntry>),
-    Rules(Vec<rows::Rule>),
+    Rules(Vec<rows::RuleRow>),
     Votes(Vec<(CompactString, Vote)>),
     Responses(Vec<rows::KeptResponse>),
     Matched(Watermark),
@@ -64,7 +64,7 @@ enum Item {
     Searches(Vec<rows::SavedSearch>),
     Columns(Columns),
     Failing(Vec<(RuleId, Vec<(Channel, UnixMs)>)>),
-    Keys(Vec<rows::Key>),
+    Keys(Vec<rows::KeyRow>),
     Feeds(Vec<rows::Feed>),
     StateChanges(u64),
     LastChanges(Vec<(DomainName, u64)>),
@@ -262,7 +262,7 @@ fn add(account: &mut Account, item: Item, names: &[Arc<MatchedName>]) -> Result<
                 let named: Option<Option<Arc<[_]>>> = named;
                 let content = match named {
                     Some(None) => return Err("a delivery refers to an unknown name"),
-                    Some(Some(names)) => Some(Content::Names(names)),
+                    Some(Some(names)) => Some(MessageRows::Names(names)),
                     None => None,
                 };
                 data.outbox.change(rule, |outbox| outbox.put(delivery(row, content)));
@@ -271,7 +271,7 @@ fn add(account: &mut Account, item: Item, names: &[Arc<MatchedName>]) -> Result<
         Item::WatchDeliveries(rows) => {
             for (row, changes) in rows {
                 let changes = changes.map(|rows| rows.into_iter().map(Arc::new).collect());
-                let delivery = delivery(row, changes.map(Content::Changes));
+                let delivery = delivery(row, changes.map(MessageRows::Changes));
                 data.outbox.change(RuleId::WATCHLIST, |outbox| outbox.put(delivery));
             }
         }
@@ -281,7 +281,7 @@ fn add(account: &mut Account, item: Item, names: &[Arc<MatchedName>]) -> Result<
     Ok(())
 }
 
-fn delivery(row: rows::Delivery, content: Option<Content>) -> Delivery {
+fn delivery(row: rows::Delivery, content: Option<MessageRows>) -> Delivery {
     let rows::Delivery { kind, at, list_day, total, .. } = row;
     Delivery {
         id: row.id,
