@@ -17,7 +17,7 @@ use common::cargo::CargoArguments;
 use common::names::RealNames;
 use common::rng::Rng;
 use dropdex::accounts::{Channel, NewWatchAlerts, Store, Watch, WatchAlerts, WatchPatch};
-use dropdex::changes::{Appender, ChangeLog, Entry, Mark};
+use dropdex::changes::{Appender, ChangeEntry, ChangeLog, Mark};
 use dropdex::index::Index;
 use dropdex::index::changes::DropChange;
 use dropdex::index::filter::{AsOf, Filter};
@@ -192,7 +192,7 @@ fn append(
     appender.append(mark, |writer| {
         changes.iter().try_for_each(|change| {
             let drop = index.listed_drop(change.place, as_of);
-            writer.push(&Entry {
+            writer.push(&ChangeEntry {
                 kind: change.kind,
                 source: change.source,
                 name: drop.name.as_str(),

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use tar::{Archive, Builder, EntryType, Header};
 
 use super::files::has_a_place;
-use super::{BackupError, Done, FACTS, FORMAT, Facts, Member, SETTINGS, SUMS, USERS};
+use super::{BackupError, BackupFacts, Done, FACTS, FORMAT, Member, SETTINGS, SUMS, USERS};
 use crate::vocab::new_file;
 
 /// Maximum bytes of the files that are read into memory: names and sums of 100,000 files.
@@ -24,7 +24,7 @@ const MODE: u32 = 0o640;
 ///
 /// # Errors
 /// A file cannot be read, or the archive cannot be written.
-pub fn write(out: impl Write, facts: Facts, members: &[Member]) -> Result<Done, BackupError> {
+pub fn write(out: impl Write, facts: BackupFacts, members: &[Member]) -> Result<Done, BackupError> {
     let mut builder = Builder::new(out);
     let mut sums = String::new();
     let mut done = Done { facts, files: 0, bytes: 0 };
@@ -163,7 +163,7 @@ fn small(mut entry: tar::Entry<'_, impl Read>) -> Result<Vec<u8>, BackupError> {
     if bytes.len() as u64 == size { Ok(bytes) } else { Err(BackupError::CutShort) }
 }
 
-fn parse_facts(json: &[u8]) -> Result<Facts, BackupError> {
+fn parse_facts(json: &[u8]) -> Result<BackupFacts, BackupError> {
     #[derive(serde::Deserialize)]
     struct Format {
         format: u32,

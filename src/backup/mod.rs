@@ -42,7 +42,7 @@ pub const LAST: &str = "last-backup";
 /// Identity of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Facts {
+pub struct BackupFacts {
     pub format: u32,
     /// The version of dropdex that wrote it.
     pub version: String,
@@ -54,11 +54,11 @@ pub struct Facts {
     pub state_digest: String,
 }
 
-impl Facts {
+impl BackupFacts {
     /// Facts of a backup written by this version.
-    pub fn new(created: String, seq: u64, state_digest: String) -> Facts {
+    pub fn new(created: String, seq: u64, state_digest: String) -> BackupFacts {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Facts { format: FORMAT, version, created, seq, state_digest }
+        BackupFacts { format: FORMAT, version, created, seq, state_digest }
     }
 }
 
@@ -74,7 +74,7 @@ pub struct Member {
 /// Result of writing or reading an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    pub facts: Facts,
+    pub facts: BackupFacts,
     /// Number of files.
     pub files: u64,
     pub bytes: u64,

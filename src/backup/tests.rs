@@ -9,8 +9,8 @@ fn put(data: &Path, files: &[(&str, &str)]) {
     }
 }
 
-fn facts() -> Facts {
-    Facts::new("2026-03-15T00:00:00Z".to_owned(), 7, "ab".repeat(32))
+fn facts() -> BackupFacts {
+    BackupFacts::new("2026-03-15T00:00:00Z".to_owned(), 7, "ab".repeat(32))
 }
 
 fn archive(data: &Path) -> Vec<u8> {
@@ -122,7 +122,7 @@ fn files_without_a_place_in_a_data_folder_are_refused() {
         assert!(matches!(err, BackupError::NotABackup), "{err}");
     }
     let mut bytes = Vec::new();
-    write(&mut bytes, Facts { format: 2, ..facts() }, &[]).expect("written");
+    write(&mut bytes, BackupFacts { format: 2, ..facts() }, &[]).expect("written");
     let err = read(bytes.as_slice(), None).expect_err("newer");
     assert!(err.to_string().contains("format 2"), "{err}");
 }

@@ -11,7 +11,7 @@ use arc_swap::ArcSwap;
 use chrono::{DateTime, Utc};
 use tokio::sync::watch;
 
-use crate::segment::{Entry, Mark, Segment, SegmentError, SegmentWriter};
+use crate::segment::{ChangeEntry, Mark, Segment, SegmentError, SegmentWriter};
 use crate::vocab::change::Change;
 use crate::vocab::file_error::{AtPath, FileError};
 use crate::vocab::new_file;
@@ -108,7 +108,7 @@ impl ChangeLog {
     pub fn visit(
         &self,
         since: u64,
-        mut visit: impl FnMut(u64, Entry<'_>) -> ControlFlow<()>,
+        mut visit: impl FnMut(u64, ChangeEntry<'_>) -> ControlFlow<()>,
     ) -> Result<(), ReadError> {
         let segments = self.segments.load_full();
         let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return Ok(()) };

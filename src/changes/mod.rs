@@ -15,4 +15,4 @@ pub mod segment;
 use dropdex_vocab as vocab;
 
 pub use log::{Appender, ChangeLog, Files, ReadError};
-pub use segment::{Entry, Mark};
+pub use segment::{ChangeEntry, Mark};

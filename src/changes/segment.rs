@@ -92,7 +92,7 @@ struct Meta {
 
 /// One event without its sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct ChangeEntry<'a> {
     pub kind: ChangeKind,
     pub source: ChangeSource,
     /// Canonical name.
@@ -106,10 +106,10 @@ pub struct Entry<'a> {
     pub release: Option<Day>,
 }
 
-impl Entry<'_> {
+impl ChangeEntry<'_> {
     /// The event with its sequence number.
     pub fn change(&self, seq: u64) -> Change {
-        let Entry { kind, source, day, dqs, dqs_before, release, .. } = *self;
+        let ChangeEntry { kind, source, day, dqs, dqs_before, release, .. } = *self;
         Change { seq, kind, source, name: self.domain(), day, dqs, dqs_before, release }
     }
 
@@ -136,7 +136,7 @@ impl Entry<'_> {
     }
 
     /// Reads the entry at the start of `bytes` and moves past it.
-    fn read<'a>(bytes: &mut &'a [u8], day: &mut Option<Day>) -> Option<Entry<'a>> {
+    fn read<'a>(bytes: &mut &'a [u8], day: &mut Option<Day>) -> Option<ChangeEntry<'a>> {
         let [first] = take(bytes)?;
         let kind = ChangeKind::at(first & KIND_BITS)?;
         let source = ChangeSource::ALL.get(usize::from(first >> SOURCE_SHIFT & SOURCE_BITS));
@@ -156,7 +156,16 @@ impl Entry<'_> {
         let name = std::str::from_utf8(name).ok().filter(|name| name.is_ascii())?;
         let has_dot = label_len > 0 && name.as_bytes().get(usize::from(label_len)) == Some(&b'.');
         let (source, day) = (*source?, (*day)?);
-        has_dot.then_some(Entry { kind, source, name, label_len, day, dqs, dqs_before, release })
+        has_dot.then_some(ChangeEntry {
+            kind,
+            source,
+            name,
+            label_len,
+            day,
+            dqs,
+            dqs_before,
+            release,
+        })
     }
 }
 
@@ -275,7 +284,7 @@ impl Segment {
     pub fn visit(
         &self,
         from: u64,
-        visit: &mut impl FnMut(u64, Entry<'_>) -> ControlFlow<()>,
+        visit: &mut impl FnMut(u64, ChangeEntry<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, SegmentError> {
         let skip = from.saturating_sub(self.meta.first);
         let mut bytes = Vec::new();
@@ -285,7 +294,7 @@ impl Segment {
             let count = BLOCK_ENTRIES.min(self.meta.entries - first);
             let (mut rest, mut day) = (bytes.as_slice(), None);
             for place in first..first + count {
-                let entry = Entry::read(&mut rest, &mut day);
+                let entry = ChangeEntry::read(&mut rest, &mut day);
                 let entry = entry.ok_or_else(|| self.damaged("an entry"))?;
                 if place >= skip && visit(self.meta.first + place, entry).is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -357,7 +366,7 @@ impl SegmentWriter {
     ///
     /// # Errors
     /// A write fails.
-    pub fn push(&mut self, entry: &Entry<'_>) -> io::Result<()> {
+    pub fn push(&mut self, entry: &ChangeEntry<'_>) -> io::Result<()> {
         entry.write(self.day_before, &mut self.block);
         self.day_before = Some(entry.day);
         self.last_day = self.last_day.max(Some(entry.day));

@@ -12,7 +12,7 @@ use tempfile::{NamedTempFile, TempDir};
 
 use crate::accounts::Counts;
 use crate::accounts::admin::{AdminCommand, Saved};
-use crate::backup::{self, Done, FOLDERS, Facts, LAST, Member, SETTINGS, USERS};
+use crate::backup::{self, BackupFacts, Done, FOLDERS, LAST, Member, SETTINGS, USERS};
 use crate::cli::{journal, print_json};
 use crate::config::Config;
 use crate::intake::inbox;
@@ -112,7 +112,7 @@ fn write(config: &Config, data: &Path, out: impl Write) -> anyhow::Result<(Done,
     members.push(Member { name: USERS.to_owned(), path });
     members.extend(backup::link(data, folder.path())?);
     let created = config.clock.now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
-    let facts = Facts::new(created, saved.seq, saved.state_digest.clone());
+    let facts = BackupFacts::new(created, saved.seq, saved.state_digest.clone());
     let done = backup::write(BufWriter::with_capacity(BUFFER_BYTES, out), facts, &members)?;
     Ok((done, saved))
 }
@@ -130,7 +130,7 @@ fn report_waiting(data: &Path) {
 }
 
 /// Used by the metric for the age of the newest backup.
-fn note_time(config: &Config, data: &Path, facts: &Facts) -> anyhow::Result<()> {
+fn note_time(config: &Config, data: &Path, facts: &BackupFacts) -> anyhow::Result<()> {
     if config.clock.is_unset() {
         let _ = writeln!(
             io::stderr(),
@@ -269,6 +269,6 @@ fn keep_settings(config: &Config, from: &Path, data: &Path) -> anyhow::Result<Op
 
 fn report(done: Done, counts: Option<Counts>, settings: Option<PathBuf>) -> anyhow::Result<()> {
     let Done { facts, files, bytes } = done;
-    let Facts { version, created, seq, state_digest, .. } = facts;
+    let BackupFacts { version, created, seq, state_digest, .. } = facts;
     print_json(&Restored { created, version, files, bytes, seq, state_digest, counts, settings })
 }

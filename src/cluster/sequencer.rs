@@ -130,7 +130,7 @@ pub(super) enum Output<T> {
 }
 
 /// A waiting transaction.
-struct Waiting<T> {
+struct WaitingTransaction<T> {
     submission: Submission<T>,
     since: Instant,
 }
@@ -163,7 +163,7 @@ pub(super) struct Barrier {
 }
 
 /// State of the subscription.
-enum Link {
+enum Subscription {
     /// Subscribe at this time.
     Down(Instant),
     /// Requested, after this record.
@@ -184,7 +184,7 @@ pub(super) struct Sequencer<R: Replica> {
     touched: FxHashMap<u64, u64>,
     /// The newest record whose keys were dropped from `touched`.
     forgotten: u64,
-    waiting: VecDeque<Waiting<R::Transaction>>,
+    waiting: VecDeque<WaitingTransaction<R::Transaction>>,
     in_flight: Option<InFlight<R::Transaction>>,
     /// Whether the response to an append is awaited.
     is_sending: bool,
@@ -195,7 +195,7 @@ pub(super) struct Sequencer<R: Replica> {
     /// Whether to ask for the end even if no barrier waits.
     is_end_due: bool,
     tick_at: Instant,
-    link: Link,
+    link: Subscription,
     condition: Condition,
     is_condition_new: bool,
     /// The time since which the stream lacks records that this node has.
@@ -261,7 +261,7 @@ impl<R: Replica> Sequencer<R> {
             ask_at: now,
             is_end_due: false,
             tick_at: now,
-            link: Link::Down(now),
+            link: Subscription::Down(now),
             condition: Condition { taken: position, ..Condition::default() },
             is_condition_new: false,
             short_since: None,
@@ -285,8 +285,8 @@ impl<R: Replica> Sequencer<R> {
     /// Returns when [`Input::Time`] is due. Handling that input always advances the time.
     pub(super) fn deadline(&self) -> Instant {
         let follow_at = match self.link {
-            Link::Down(at) => Some(at),
-            Link::Asked(_) | Link::Up => None,
+            Subscription::Down(at) => Some(at),
+            Subscription::Asked(_) | Subscription::Up => None,
         };
         let send_at = self.in_flight.as_ref().and_then(|it| it.send_at);
         let others = [
@@ -322,7 +322,7 @@ impl<R: Replica> Sequencer<R> {
         match input {
             Input::Time => Ok(()),
             Input::Append(submission) => {
-                self.waiting.push_back(Waiting { submission, since: now.at });
+                self.waiting.push_back(WaitingTransaction { submission, since: now.at });
                 Ok(())
             }
             Input::Barrier(answer) => {
@@ -335,7 +335,7 @@ impl<R: Replica> Sequencer<R> {
                 if let Some(StreamError(error)) = error {
                     self.cut_off(now.at, error);
                 }
-                self.link = Link::Down(now.at + self.waits.retry);
+                self.link = Subscription::Down(now.at + self.waits.retry);
                 self.compare_at = now.at;
                 Ok(())
             }
@@ -374,13 +374,13 @@ impl<R: Replica> Sequencer<R> {
                 return Err(Ending::Closed);
             }
         }
-        if matches!(self.link, Link::Up) && self.is_silent(now.at) {
+        if matches!(self.link, Subscription::Up) && self.is_silent(now.at) {
             self.outputs.push(Output::Unfollow);
-            self.link = Link::Down(now.at);
+            self.link = Subscription::Down(now.at);
         }
-        if matches!(self.link, Link::Down(at) if at <= now.at) {
+        if matches!(self.link, Subscription::Down(at) if at <= now.at) {
             self.outputs.push(Output::Follow { after: self.position.seq });
-            self.link = Link::Asked(self.position.seq);
+            self.link = Subscription::Asked(self.position.seq);
         }
         if !self.is_sending {
             self.append_next(now);
@@ -435,9 +435,9 @@ impl<R: Replica> Sequencer<R> {
     }
 
     fn followed(&mut self, now: Now, followed: Result<u64, StreamError>) -> Step {
-        let after = match std::mem::replace(&mut self.link, Link::Up) {
-            Link::Asked(after) => after,
-            Link::Down(_) | Link::Up => self.position.seq,
+        let after = match std::mem::replace(&mut self.link, Subscription::Up) {
+            Subscription::Asked(after) => after,
+            Subscription::Down(_) | Subscription::Up => self.position.seq,
         };
         match followed {
             Ok(last) => {
@@ -447,7 +447,7 @@ impl<R: Replica> Sequencer<R> {
             }
             Err(StreamError(error)) => {
                 self.cut_off(now.at, error);
-                self.link = Link::Down(now.at + self.waits.retry);
+                self.link = Subscription::Down(now.at + self.waits.retry);
                 Ok(())
             }
         }

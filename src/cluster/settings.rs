@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// Location of the shared log, and the name of this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct SharedLogSettings {
     /// Addresses of NATS servers: `nats://10.0.0.1:4222`, or `tls://` with encryption.
     pub servers: Vec<String>,
     /// Name of the stream.
@@ -19,7 +19,7 @@ pub struct Settings {
     pub node: String,
 }
 
-impl Settings {
+impl SharedLogSettings {
     /// Returns the subject of the records.
     pub fn subject(&self) -> String {
         format!("{}.log", self.stream)

@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use serde::Deserialize;
 
 use crate::cluster::record::NODE_BYTES_MAX;
-use crate::cluster::settings::Settings;
+use crate::cluster::settings::SharedLogSettings;
 use crate::config::number::Bounded;
 use crate::config::outbound::secret;
 use crate::outbound::settings::SecretSource;
@@ -53,7 +53,7 @@ struct S3File {
 /// Settings of a node of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterSettings {
-    pub log: Settings,
+    pub log: SharedLogSettings,
     /// Whether this node may become the leader, which does the work for all nodes.
     pub may_lead: bool,
     /// Maximum rate at which this node sends or fetches files.
@@ -122,8 +122,14 @@ impl ClusterFile {
             "cluster.replicas: must be 1, 3 or 5, so that a majority exists"
         );
         let s3 = self.s3.map(|s3| s3.settings(s3_key, &stream)).transpose()?;
-        let log =
-            Settings { servers, stream, replicas, credentials, ca_file, node: node.to_owned() };
+        let log = SharedLogSettings {
+            servers,
+            stream,
+            replicas,
+            credentials,
+            ca_file,
+            node: node.to_owned(),
+        };
         let bytes_per_second = self.transfer_mib_per_second.map(|mib| mib.get::<u32>() << 20);
         Ok(ClusterSettings {
             log,

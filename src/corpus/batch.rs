@@ -200,7 +200,7 @@ const FLAG_RELEASE_ALONE: u8 = 1 << 7;
 /// Encoded entries in name order, in memory. Threads build segments in parallel, and one
 /// [`BatchWriter`] appends them.
 #[derive(Default)]
-pub struct Segment {
+pub struct EncodedEntries {
     bytes: Vec<u8>,
     /// Offset in `bytes` and first name of each block.
     blocks: Vec<(u64, Vec<u8>)>,
@@ -213,7 +213,7 @@ pub struct Segment {
     names: u64,
 }
 
-impl Segment {
+impl EncodedEntries {
     /// Appends `entry`, whose name must not sort before the last one; `list` is the position of its
     /// list in a compacted batch.
     pub fn push(&mut self, entry: &Entry<'_>, list: Option<u32>) {
@@ -239,9 +239,9 @@ impl Segment {
     }
 }
 
-impl<'a> FromIterator<Entry<'a>> for Segment {
-    fn from_iter<I: IntoIterator<Item = Entry<'a>>>(entries: I) -> Segment {
-        let mut segment = Segment::default();
+impl<'a> FromIterator<Entry<'a>> for EncodedEntries {
+    fn from_iter<I: IntoIterator<Item = Entry<'a>>>(entries: I) -> EncodedEntries {
+        let mut segment = EncodedEntries::default();
         entries.into_iter().for_each(|entry| segment.push(&entry, None));
         segment
     }
@@ -256,19 +256,19 @@ pub struct BatchWriter<W: Write> {
     /// The blocks written so far.
     blocks: Vec<(u64, Vec<u8>)>,
     /// The entries not yet written, and the last name.
-    tail: Segment,
+    tail: EncodedEntries,
 }
 
 impl<W: Write> BatchWriter<W> {
     fn new(out: W, version: u16) -> io::Result<BatchWriter<W>> {
-        let (hasher, tail) = (blake3::Hasher::new(), Segment::default());
+        let (hasher, tail) = (blake3::Hasher::new(), EncodedEntries::default());
         let mut writer = BatchWriter { out, hasher, offset: 0, blocks: Vec::new(), tail };
         writer.put(MAGIC)?;
         writer.put(&version.to_le_bytes())?;
         Ok(writer)
     }
 
-    /// The same as [`Segment::push`].
+    /// The same as [`EncodedEntries::push`].
     ///
     /// # Errors
     /// An I/O error.
@@ -281,12 +281,12 @@ impl<W: Write> BatchWriter<W> {
     ///
     /// # Errors
     /// An I/O error.
-    pub fn append(&mut self, segment: Segment) -> io::Result<()> {
+    pub fn append(&mut self, segment: EncodedEntries) -> io::Result<()> {
         let Some((_, first)) = segment.blocks.first() else { return Ok(()) };
         self.write_tail()?;
         let repeated = self.tail.rows > 0 && self.tail.last_name == *first;
         let (rows, names) = self.counts();
-        self.tail = Segment {
+        self.tail = EncodedEntries {
             rows: rows + segment.rows,
             names: names + segment.names - u64::from(repeated),
             ..segment

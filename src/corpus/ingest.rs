@@ -191,15 +191,15 @@ impl Corpus {
         Ok(sorter)
     }
 
-    fn draft(&self) -> Result<Draft, IngestError> {
+    fn draft(&self) -> Result<BatchDraft, IngestError> {
         let path = self.folder.join(".new-batch");
         let unpublished = Unpublished(path.clone());
-        Ok(Draft { writer: batch::create(&path, false)?, path, _unpublished: unpublished })
+        Ok(BatchDraft { writer: batch::create(&path, false)?, path, _unpublished: unpublished })
     }
 
     fn seal(
         &self,
-        draft: Draft,
+        draft: BatchDraft,
         source: &Source,
         tally: RowTally,
     ) -> Result<Ingested, IngestError> {
@@ -230,7 +230,7 @@ impl Corpus {
     }
 }
 
-struct Draft {
+struct BatchDraft {
     writer: FileWriter,
     path: PathBuf,
     _unpublished: Unpublished,

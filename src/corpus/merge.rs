@@ -319,7 +319,7 @@ impl<'a> Dossiers<'a> {
         self.seen.clear();
         self.registrations.clear();
         self.features = &[];
-        let mut registration = Registration::default();
+        let mut registration = LastRegistration::default();
         let (mut entry, mut batch) = (first, batch);
         loop {
             registration.observe(&entry.record);
@@ -354,12 +354,12 @@ fn periods(name: &NameBytes, label_len: u8) -> Periods {
 
 /// Whether a name is registered, according to the newest observation.
 #[derive(Default)]
-struct Registration {
+struct LastRegistration {
     registered: bool,
     observed_at: Option<i64>,
 }
 
-impl Registration {
+impl LastRegistration {
     fn observe(&mut self, record: &StoredObservation) {
         let registered = match record.sighting {
             Sighting::Known { registered } => registered,
@@ -367,7 +367,7 @@ impl Registration {
             Sighting::Dropped { .. } | Sighting::Released { .. } => return,
         };
         if self.observed_at.is_none_or(|seen| seen <= record.observed_at) {
-            *self = Registration { registered, observed_at: Some(record.observed_at) };
+            *self = LastRegistration { registered, observed_at: Some(record.observed_at) };
         }
     }
 }

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use tempfile::TempDir;
 
 use crate::batch::{
-    self, Batch, BatchError, BatchMeta, BatchWriter, Segment, StoredObservation, head_of,
+    self, Batch, BatchError, BatchMeta, BatchWriter, EncodedEntries, StoredObservation, head_of,
 };
 use crate::merge::{self, Merge};
 use crate::scored::{Features, ScoredRow};
@@ -72,7 +72,7 @@ impl Runs {
         // Segments stay in memory until written, so each wave has just enough to keep all cores
         // busy.
         for wave in at.chunks(2 * rayon::current_num_threads()) {
-            let segments: Vec<Segment> = wave
+            let segments: Vec<EncodedEntries> = wave
                 .par_iter()
                 .map(|&at| {
                     let from = at.checked_sub(1).map_or(&[] as &[u8], |at| &cuts[at]);
@@ -85,8 +85,8 @@ impl Runs {
     }
 
     /// Returns the rows of names from `from` (inclusive) to `to` (exclusive).
-    fn segment(&self, from: &[u8], to: Option<&[u8]>) -> Result<Segment, BatchError> {
-        let mut segment = Segment::default();
+    fn segment(&self, from: &[u8], to: Option<&[u8]>) -> Result<EncodedEntries, BatchError> {
+        let mut segment = EncodedEntries::default();
         let mut merge = Merge::new(&self.batches, from)?;
         while let Some(entry) = merge.peek().filter(|entry| to.is_none_or(|to| entry.name < to)) {
             segment.push(&entry, None);
@@ -220,7 +220,11 @@ fn order(rows: &[ScoredRow]) -> Vec<(u64, u32)> {
     order
 }
 
-fn append(segments: Vec<Segment>, out: &mut FileWriter, path: &Path) -> Result<(), BatchError> {
+fn append(
+    segments: Vec<EncodedEntries>,
+    out: &mut FileWriter,
+    path: &Path,
+) -> Result<(), BatchError> {
     Ok(segments.into_iter().try_for_each(|segment| out.append(segment)).at(path)?)
 }
 

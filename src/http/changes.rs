@@ -44,7 +44,7 @@ use crate::vocab::day::Day;
 use crate::vocab::ids::AccountId;
 use crate::vocab::limits::STREAMS_PER_ACCOUNT;
 use crate::vocab::scope::Scope;
-use dropdex_changes::{ChangeLog, Entry, ReadError};
+use dropdex_changes::{ChangeEntry, ChangeLog, ReadError};
 
 /// Time between two keep-alive messages of a stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -270,7 +270,7 @@ impl Reader {
 }
 
 /// Whether an account may see an event. Events from the registry reveal that a name is watched.
-fn is_visible(entry: &Entry<'_>, user: &UserData) -> bool {
+fn is_visible(entry: &ChangeEntry<'_>, user: &UserData) -> bool {
     entry.source != ChangeSource::Registry
         || user
             .watch(&entry.domain())
@@ -283,7 +283,7 @@ impl Page {
         asked: &ChangesQuery,
         since: u64,
         form: Form,
-        passes: impl Fn(&Entry<'_>) -> bool,
+        passes: impl Fn(&ChangeEntry<'_>) -> bool,
     ) -> Result<Page, ApiError> {
         let newest = log.newest();
         let next = if since == 0 { log.oldest() - 1 } else { since };
@@ -311,7 +311,7 @@ impl Page {
         }
     }
 
-    fn push(&mut self, seq: u64, entry: &Entry<'_>, form: Form) {
+    fn push(&mut self, seq: u64, entry: &ChangeEntry<'_>, form: Form) {
         let is_first = self.rows == 0;
         self.rows += 1;
         let out = &mut self.bytes;
@@ -339,8 +339,8 @@ impl Page {
 }
 
 /// Appends an event as a JSON object. Names need no escapes.
-fn push_row(seq: u64, entry: &Entry<'_>, out: &mut Vec<u8>) {
-    let Entry { kind, source, name, day, dqs, dqs_before, release, .. } = *entry;
+fn push_row(seq: u64, entry: &ChangeEntry<'_>, out: &mut Vec<u8>) {
+    let ChangeEntry { kind, source, name, day, dqs, dqs_before, release, .. } = *entry;
     let verified = source != ChangeSource::Calendar;
     let _ = write!(out, "{{\"seq\":{seq},\"event\":\"{kind}\",\"domain\":\"{name}\",\"day\":");
     push_quoted_day(out, day);

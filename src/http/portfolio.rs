@@ -15,7 +15,7 @@ use crate::body::{JsonBody, JsonInteger, Money, Patch, PostBody};
 use crate::edge::error::Refusal;
 use crate::json;
 use crate::params::path_id;
-use crate::query::params::{Limits, Page, Params};
+use crate::query::params::{Limits, Paging, Params};
 use crate::response::{self, Deleted, Timestamp};
 use crate::service::app::{App, Now};
 use crate::service::error::{ApiError, required};
@@ -277,7 +277,7 @@ pub async fn list_claims(
     let owned: Arc<UserData> = app.store.user_data(&caller);
     let body = work::run(claims_cost_us(&owned), move || {
         let claims: Vec<_> = filter.page_of(&owned).map(ClaimResponse::new).collect();
-        let Page { limit, offset } = filter.page();
+        let Paging { limit, offset } = filter.page();
         json::json_bytes(&ClaimList { count: claims.len(), limit, offset, claims })
     });
     Ok(json::json_response(body.await?))

@@ -22,7 +22,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::peers::Peers;
 use crate::cluster::facts::NodeFacts;
 use crate::cluster::record::RECORD_BYTES_MAX;
-use crate::cluster::settings::Settings;
+use crate::cluster::settings::SharedLogSettings;
 use crate::cluster::stream::{Published, Records, Stream, StreamError, StreamRecord};
 
 /// Timeout of a request. Servers elect another leader within seconds; requests without a response are repeated.
@@ -73,17 +73,17 @@ pub enum RefusedStream {
 
 /// A stream of JetStream, connected on first use.
 pub struct JetStream {
-    settings: Settings,
+    settings: SharedLogSettings,
     context: Mutex<Option<Context>>,
 }
 
 impl JetStream {
-    pub fn new(settings: Settings) -> JetStream {
+    pub fn new(settings: SharedLogSettings) -> JetStream {
         JetStream { settings, context: Mutex::new(None) }
     }
 
     /// Returns the settings.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &SharedLogSettings {
         &self.settings
     }
 
@@ -429,7 +429,7 @@ fn lacking(cluster: &Value) -> Vec<String> {
 }
 
 /// Returns the required settings of the stream, in the format of the server.
-fn wanted(settings: &Settings) -> Vec<(&'static str, Value)> {
+fn wanted(settings: &SharedLogSettings) -> Vec<(&'static str, Value)> {
     vec![
         ("name", json!(settings.stream)),
         ("subjects", json!([settings.subject()])),

@@ -34,12 +34,12 @@ pub struct Limits {
 
 /// A window of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct Paging {
     pub limit: u32,
     pub offset: u32,
 }
 
-impl Page {
+impl Paging {
     /// Returns the rows of this page out of all `rows`.
     pub fn rows<I: Iterator>(self, rows: I) -> impl Iterator<Item = I::Item> {
         rows.skip(self.offset as usize).take(self.limit as usize)
@@ -168,8 +168,8 @@ impl<'a> Params<'a> {
     ///
     /// # Errors
     /// A parameter does not parse or is out of range.
-    pub fn page(&self, limits: Limits, offset_max: u32) -> Result<Page, BadParameter> {
-        Ok(Page {
+    pub fn page(&self, limits: Limits, offset_max: u32) -> Result<Paging, BadParameter> {
+        Ok(Paging {
             limit: self.integer("limit", 1..=limits.max)?.unwrap_or(limits.default),
             offset: self.integer("offset", 0..=offset_max)?.unwrap_or(0),
         })

@@ -51,7 +51,7 @@ pub struct ExplanationInput<'a> {
 
 /// A part of the points that can be mentioned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum MentionedPart {
     Market,
     Spread,
     Tld,
@@ -125,7 +125,7 @@ impl ExplanationInput<'_> {
     }
 
     /// The parts that moved the score most, strongest first, with their points, and their number.
-    fn strongest(&self, seen: Vocabulary) -> ([(Part, i32); PARTS_MAX], usize) {
+    fn strongest(&self, seen: Vocabulary) -> ([(MentionedPart, i32); PARTS_MAX], usize) {
         let Points { market, tld, pronounceability, characters, tld_spread, .. } = *self.points;
         let when = |applies: bool, points: i32| if applies { points } else { 0 };
         let Facts { digits, others, hyphens, idn, .. } = *self.facts;
@@ -133,13 +133,13 @@ impl ExplanationInput<'_> {
         let closed = strictest == Some("notPublic");
         let demand = seen.words > 0 && strictest != Some("brand") && self.demand().is_some();
         let hard = self.is_hard() && seen.words > 0;
-        let parts: [(Part, i32); PARTS] = [
-            (Part::Market, when(demand, market)),
+        let parts: [(MentionedPart, i32); PARTS] = [
+            (MentionedPart::Market, when(demand, market)),
             // The absence of other TLDs is certain enough to mention only if it costs points.
-            (Part::Spread, when((self.others > 0) == (tld_spread > 0), tld_spread)),
-            (Part::Tld, when(!closed, tld)),
-            (Part::Sound, when(hard, pronounceability.min(0))),
-            (Part::Idn, when(idn && digits + hyphens + others == 0, characters.min(0))),
+            (MentionedPart::Spread, when((self.others > 0) == (tld_spread > 0), tld_spread)),
+            (MentionedPart::Tld, when(!closed, tld)),
+            (MentionedPart::Sound, when(hard, pronounceability.min(0))),
+            (MentionedPart::Idn, when(idn && digits + hyphens + others == 0, characters.min(0))),
         ];
         // Branch-free selection by one number per part; of equal parts, the first has the higher
         // number.
@@ -160,7 +160,13 @@ impl ExplanationInput<'_> {
     }
 
     /// Writes the description, the strengths, the weaknesses, hyphens, digits, the length, and the cap.
-    fn explain(&self, seen: Vocabulary, parts: &[(Part, i32)], quoted: bool, out: &mut String) {
+    fn explain(
+        &self,
+        seen: Vocabulary,
+        parts: &[(MentionedPart, i32)],
+        quoted: bool,
+        out: &mut String,
+    ) {
         self.describe(seen, quoted, out);
         for &(part, _) in parts.iter().filter(|(_, points)| *points > 0) {
             self.strength(part, out);
@@ -178,11 +184,11 @@ impl ExplanationInput<'_> {
         self.cap(out);
     }
 
-    fn strength(&self, part: Part, out: &mut String) {
+    fn strength(&self, part: MentionedPart, out: &mut String) {
         out.push_str(SEPARATOR);
         match part {
-            Part::Market => out.push_str("strong buyer demand"),
-            Part::Tld => self.suffix("popular TLD .", out),
+            MentionedPart::Market => out.push_str("strong buyer demand"),
+            MentionedPart::Tld => self.suffix("popular TLD .", out),
             _ => {
                 out.push_str("registered in ");
                 plural(self.others, "other TLD", out);
@@ -190,14 +196,14 @@ impl ExplanationInput<'_> {
         }
     }
 
-    fn weakness(&self, part: Part, out: &mut String) {
+    fn weakness(&self, part: MentionedPart, out: &mut String) {
         out.push_str(SEPARATOR);
         match part {
-            Part::Market => out.push_str("weak buyer demand"),
-            Part::Tld => self.suffix("less popular TLD .", out),
-            Part::Spread => out.push_str("not registered in other TLDs"),
-            Part::Sound => out.push_str("hard to pronounce"),
-            Part::Idn => out.push_str("special characters"),
+            MentionedPart::Market => out.push_str("weak buyer demand"),
+            MentionedPart::Tld => self.suffix("less popular TLD .", out),
+            MentionedPart::Spread => out.push_str("not registered in other TLDs"),
+            MentionedPart::Sound => out.push_str("hard to pronounce"),
+            MentionedPart::Idn => out.push_str("special characters"),
         }
     }
 

@@ -53,7 +53,7 @@ use dictionary::{Dictionary, Reading, Setting, Token, TokenKind, digits_where};
 use facts::{Caps, Facts, MANY_HYPHENS_MIN, ReadPoints};
 use label::Label;
 use letters::LetterModel;
-use model::{Class, Model};
+use model::{Model, NameClass};
 use signals::{Parts, read_points};
 use spelling::Spelling;
 use terms::Terms;
@@ -280,7 +280,7 @@ impl Base {
     const CLASS_FROM: usize = 16 + Caps::COUNT;
 
     /// Packs the sum of all parts except `tldSpread`.
-    fn new(sum: i32, caps: Caps, class: Class) -> Base {
+    fn new(sum: i32, caps: Caps, class: NameClass) -> Base {
         let caps = u32::from(caps.bits()) << 16;
         Base(u32::from(class.number()) << Base::CLASS_FROM | caps | u32::from(biased(sum)))
     }
@@ -305,7 +305,7 @@ impl Base {
 
     /// Completes the score with the label's spread in the corpus.
     pub fn with_spread(self, spread: Spread) -> Grade {
-        let class = Class::from_number((self.0 >> Base::CLASS_FROM) as u8);
+        let class = NameClass::from_number((self.0 >> Base::CLASS_FROM) as u8);
         let caps = Caps::from_bits((self.0 >> 16) as u16).at_spread(spread.tlds);
         let sum = (self.0 & 0xffff) as i32 - Base::BIAS;
         let sum = sum + Model::shared().spread(class, spread);
@@ -386,7 +386,7 @@ impl Scorer {
         };
         Observed {
             facts: model::FACTS.map(|(name, fact)| (name, fact(&facts))),
-            class: Class::new(SuffixClass::for_tld(name.tld()), facts.chars).names(),
+            class: NameClass::new(SuffixClass::for_tld(name.tld()), facts.chars).names(),
             tld_weight: facts.tld_weight,
             idn: facts.idn,
             market: market(reading),
@@ -497,7 +497,7 @@ impl Scorer {
             false => (token.start as u8, token.end as u8),
         };
         cuts.extend(reading.tokens.iter().map(cut));
-        let class = Class::new(SuffixClass::for_tld(known.tld), facts.chars);
+        let class = NameClass::new(SuffixClass::for_tld(known.tld), facts.chars);
         let model = Model::shared();
         let mut parts = Parts::new(&facts, class).with_spread(model.spread(class, known.spread));
         if let Features::Brief(_, rank) = known.features {
@@ -538,7 +538,7 @@ impl Scorer {
         let suffix = SuffixClass::for_tld(tld);
         let setting = Setting { expected: self.dictionary.expected(tld), class: suffix };
         self.dictionary.read(label, setting, reading);
-        let class = Class::new(suffix, label.chars);
+        let class = NameClass::new(suffix, label.chars);
         let mut facts = self.facts(label, tld, reading);
         if suffix == SuffixClass::Polish {
             (facts.polish_cost, facts.polish_dearest) = polish_costs(label);
@@ -599,7 +599,7 @@ impl Scorer {
 
 /// Computes the score without the points of `tldSpread`.
 fn base(facts: &Facts, tld: &str) -> Base {
-    let class = Class::new(SuffixClass::for_tld(tld), facts.chars);
+    let class = NameClass::new(SuffixClass::for_tld(tld), facts.chars);
     Base::new(Parts::new(facts, class).sum(), facts.caps, class)
 }
 

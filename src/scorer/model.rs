@@ -28,7 +28,7 @@ const SPREAD_MAX: usize = 255;
 
 /// A part of the score that is computed from tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ScoreComponent {
     Length,
     Dictionary,
     Language,
@@ -38,10 +38,10 @@ pub enum Part {
     Spread,
 }
 
-impl Part {
+impl ScoreComponent {
     const COUNT: usize = 7;
     /// Names used in [`TABLES`], by number.
-    const NAMES: [&str; Part::COUNT] =
+    const NAMES: [&str; ScoreComponent::COUNT] =
         ["length", "dictionary", "language", "pronounceability", "digits", "hyphens", "tldSpread"];
 }
 
@@ -71,13 +71,13 @@ pub static FACTS: [(&str, Fact); 17] = [
 
 /// Class of a name by suffix and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Class(u8);
+pub struct NameClass(u8);
 
-impl Class {
+impl NameClass {
     /// Class of a label with `chars` characters.
-    pub fn new(suffix: SuffixClass, chars: u32) -> Class {
+    pub fn new(suffix: SuffixClass, chars: u32) -> NameClass {
         let length = LENGTHS.iter().filter(|&&from| chars >= from).count();
-        Class((suffix.number() * LENGTH_CLASSES + length) as u8)
+        NameClass((suffix.number() * LENGTH_CLASSES + length) as u8)
     }
 
     /// The class's number, below 64.
@@ -86,8 +86,8 @@ impl Class {
     }
 
     /// Returns the class with this number, or the last class for larger numbers.
-    pub fn from_number(number: u8) -> Class {
-        Class(number.min(CLASSES as u8 - 1))
+    pub fn from_number(number: u8) -> NameClass {
+        NameClass(number.min(CLASSES as u8 - 1))
     }
 
     /// Names of its suffix class and length class in the tables.
@@ -111,7 +111,7 @@ enum By {
 }
 
 /// Table of the points of one fact.
-struct Table {
+struct PointTable {
     fact: Fact,
     by: By,
     /// Lower bounds of all ranges except the first.
@@ -120,8 +120,8 @@ struct Table {
     points: Vec<i32>,
 }
 
-impl Table {
-    fn points(&self, facts: &Facts, class: Class) -> i32 {
+impl PointTable {
+    fn points(&self, facts: &Facts, class: NameClass) -> i32 {
         let value = (self.fact)(facts);
         // Counting all edges avoids branches, and edges are few.
         let range: usize = self.edges.iter().map(|&edge| usize::from(value >= edge)).sum();
@@ -135,7 +135,7 @@ impl Table {
 
 /// All tables.
 pub struct Model {
-    parts: [Vec<Table>; Part::COUNT],
+    parts: [Vec<PointTable>; ScoreComponent::COUNT],
     /// Hundredths of a point, by class, then by spread.
     spread: Vec<i16>,
     /// Pairs of a sum, in hundredths of a point, and its score; both ascending.
@@ -164,18 +164,22 @@ impl Model {
     }
 
     /// Returns the hundredths of a point of one part.
-    pub fn hundredths(&self, part: Part, facts: &Facts, class: Class) -> i32 {
+    pub fn hundredths(&self, part: ScoreComponent, facts: &Facts, class: NameClass) -> i32 {
         let sum = self.parts[part as usize].iter().map(|table| table.points(facts, class)).sum();
-        if matches!(part, Part::Length | Part::Spread) { sum } else { self.weighed(sum, class) }
+        if matches!(part, ScoreComponent::Length | ScoreComponent::Spread) {
+            sum
+        } else {
+            self.weighed(sum, class)
+        }
     }
 
     /// Weights hundredths of a point that depend on the label for suffixes of this class.
-    pub fn weighed(&self, hundredths: i32, class: Class) -> i32 {
+    pub fn weighed(&self, hundredths: i32, class: NameClass) -> i32 {
         hundredths * self.slope[class.suffix()] / 100
     }
 
     /// Returns the hundredths of a point for the other TLDs that have the label.
-    pub fn spread(&self, class: Class, spread: Spread) -> i32 {
+    pub fn spread(&self, class: NameClass, spread: Spread) -> i32 {
         let (others, weight) = spread.coverage.reference(spread.others());
         let first = usize::from(class.0) * (SPREAD_MAX + 1) + 1;
         let at =
@@ -224,7 +228,7 @@ impl Model {
                     model.scale = pairs.map(|pair| (number(pair[0]), number(pair[1]))).collect();
                 }
                 ["table", part, fact, by] => {
-                    let part = position(&Part::NAMES, part);
+                    let part = position(&ScoreComponent::NAMES, part);
                     let (fact, by) = (fact_named(fact), by_named(by));
                     model.parts[part].push(table(fact, by, &mut lines));
                 }
@@ -272,7 +276,7 @@ fn by_named(name: &str) -> By {
 }
 
 /// Parses a table: a line of edges, then a line of points per class.
-fn table<'a>(fact: Fact, by: By, lines: &mut impl Iterator<Item = Vec<&'a str>>) -> Table {
+fn table<'a>(fact: Fact, by: By, lines: &mut impl Iterator<Item = Vec<&'a str>>) -> PointTable {
     let mut row = |name: &str| -> Vec<i32> {
         let line = lines.next().unwrap_or_default();
         assert_eq!(line.first(), Some(&name), "the rows of a table are in order");
@@ -286,16 +290,16 @@ fn table<'a>(fact: Fact, by: By, lines: &mut impl Iterator<Item = Vec<&'a str>>)
     };
     let points: Vec<_> = names.iter().flat_map(|name| row(name)).collect();
     assert_eq!(points.len(), names.len() * (edges.len() + 1), "a row has a value for each range");
-    Table { fact, by, edges, points }
+    PointTable { fact, by, edges, points }
 }
 
 /// Computes the hundredths of a point of every spread in every class.
 fn spreads(model: &Model) -> Vec<i16> {
-    let classes = (0..CLASSES as u8).map(Class);
+    let classes = (0..CLASSES as u8).map(NameClass);
     let all = classes.flat_map(|class| (0..=SPREAD_MAX as u32).map(move |spread| (class, spread)));
     let points = all.map(|(class, spread)| {
         let facts = Facts { spread, ..Facts::default() };
-        model.hundredths(Part::Spread, &facts, class)
+        model.hundredths(ScoreComponent::Spread, &facts, class)
     });
     points.map(|points| i16::try_from(points).expect("no spread has 300 points")).collect()
 }
@@ -312,7 +316,7 @@ mod tests {
         let model = Model::parse(text);
         let points = |suffix, hyphens| {
             let facts = Facts { hyphens, ..Facts::default() };
-            model.hundredths(Part::Hyphens, &facts, Class::new(suffix, 8))
+            model.hundredths(ScoreComponent::Hyphens, &facts, NameClass::new(suffix, 8))
         };
         assert_eq!((model.start[0], model.base), (700, 2000));
         let com = [0, 1, 2, 9].map(|hyphens| points(SuffixClass::Com, hyphens));
@@ -347,17 +351,17 @@ mod tests {
             .flat_map(|suffix| {
                 let tld = ["com", "net", "de", "io", "club", "com.pl"][suffix];
                 [1, 4, 5, 6, 8, 11, 15, 63]
-                    .map(|chars| Class::new(SuffixClass::for_tld(tld), chars).number())
+                    .map(|chars| NameClass::new(SuffixClass::for_tld(tld), chars).number())
             })
             .collect();
         assert_eq!(seen.len(), CLASSES);
-        assert!(seen.iter().all(|&number| Class::from_number(number).number() == number));
-        assert_eq!(Class::new(SuffixClass::Polish, 6).names(), ["polish", "6-7"]);
+        assert!(seen.iter().all(|&number| NameClass::from_number(number).number() == number));
+        assert_eq!(NameClass::new(SuffixClass::Polish, 6).names(), ["polish", "6-7"]);
     }
 
     #[test]
     fn more_tlds_add_points() {
-        for class in (0..CLASSES as u8).map(Class) {
+        for class in (0..CLASSES as u8).map(NameClass) {
             let model = Model::shared();
             let points = |tlds| model.spread(class, Spread::of(tlds));
             assert!(points(100) > points(1), "{class:?}");

@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::facts::{Facts, ReadPoints};
-use super::model::{BASE, Class, Model, Part};
+use super::model::{BASE, Model, NameClass, ScoreComponent};
 use super::percent::Percent;
 
 /// Hundredths in a point.
@@ -18,12 +18,12 @@ const IDN: i32 = -2000;
 
 /// Computes the points that need the dictionaries, in hundredths, from facts and the market value of
 /// the words.
-pub fn read_points(facts: &Facts, class: Class, market: i32) -> ReadPoints {
+pub fn read_points(facts: &Facts, class: NameClass, market: i32) -> ReadPoints {
     let of = |part| Model::shared().hundredths(part, facts, class);
     ReadPoints {
-        dictionary: small(of(Part::Dictionary) + of(Part::Language)),
+        dictionary: small(of(ScoreComponent::Dictionary) + of(ScoreComponent::Language)),
         market: small(market),
-        pronounceability: small(of(Part::Pronounceability)),
+        pronounceability: small(of(ScoreComponent::Pronounceability)),
     }
 }
 
@@ -40,18 +40,18 @@ impl Parts {
     const COUNT: usize = 7;
 
     /// Computes all parts except `tldSpread`, which depends on the corpus.
-    pub fn new(facts: &Facts, class: Class) -> Parts {
+    pub fn new(facts: &Facts, class: NameClass) -> Parts {
         let model = Model::shared();
         let of = |part| model.hundredths(part, facts, class);
         let ReadPoints { dictionary, market, pronounceability } = facts.read;
         let idn = if facts.idn { IDN } else { 0 };
         Parts([
             facts.tld_points,
-            of(Part::Length),
+            of(ScoreComponent::Length),
             dictionary.into(),
             market.into(),
             pronounceability.into(),
-            of(Part::Digits) + of(Part::Hyphens) + idn,
+            of(ScoreComponent::Digits) + of(ScoreComponent::Hyphens) + idn,
             0,
         ])
     }
@@ -279,7 +279,7 @@ mod tests {
             read: ReadPoints { market: 900, ..Default::default() },
             ..Default::default()
         };
-        let class = Class::new(super::super::tlds::SuffixClass::Com, 8);
+        let class = NameClass::new(super::super::tlds::SuffixClass::Com, 8);
         let parts = Parts::new(&facts, class);
         let none = Parts::new(&Facts { hyphens: 0, ..facts }, class);
         assert!(parts.0[5] < none.0[5]);

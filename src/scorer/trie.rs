@@ -21,7 +21,7 @@ pub struct Trie<'a> {
 
 /// A walk through a [`Trie`] along the letters of a text.
 #[derive(Clone, Copy)]
-pub struct Walk<'a> {
+pub struct TrieWalk<'a> {
     nodes: &'a [Node],
     base: u32,
 }
@@ -33,12 +33,12 @@ impl<'a> Trie<'a> {
     }
 
     /// Starts before the first letter.
-    pub fn walk(&self) -> Walk<'a> {
-        Walk { nodes: self.nodes, base: self.nodes[0][0] }
+    pub fn walk(&self) -> TrieWalk<'a> {
+        TrieWalk { nodes: self.nodes, base: self.nodes[0][0] }
     }
 }
 
-impl Walk<'_> {
+impl TrieWalk<'_> {
     /// Continues along `letter`. Returns the number of the word that the letters so far spell, if
     /// any. The outer `None` means that no word starts with them.
     #[inline]

@@ -2,7 +2,7 @@
 
 use crate::accounts::{Claim, UserData};
 use crate::error::ApiError;
-use crate::query::params::{Limits, Page, Params};
+use crate::query::params::{Limits, Paging, Params};
 use crate::vocab::budget;
 use crate::vocab::claim::ClaimStatus;
 use crate::vocab::day::Day;
@@ -22,7 +22,7 @@ pub struct ClaimFilter {
     from: Option<UnixMs>,
     /// Reported before the start of this day.
     to: Option<UnixMs>,
-    page: Page,
+    page: Paging,
 }
 
 impl ClaimFilter {
@@ -61,7 +61,7 @@ impl ClaimFilter {
     }
 
     /// The page of the matching claims.
-    pub fn page(&self) -> Page {
+    pub fn page(&self) -> Paging {
         self.page
     }
 }

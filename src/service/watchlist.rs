@@ -14,7 +14,7 @@ use crate::app::{App, Now};
 use crate::error::ApiError;
 use crate::index::filter::AsOf;
 use crate::index::{Index, NameFacts};
-use crate::query::params::{Limits, Page, Params};
+use crate::query::params::{Limits, Paging, Params};
 use crate::vocab::budget;
 use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
@@ -120,7 +120,7 @@ impl WatchFilter {
 pub struct WatchQuery {
     pub filter: WatchFilter,
     pub sort: WatchSort,
-    pub page: Page,
+    pub page: Paging,
 }
 
 impl WatchQuery {

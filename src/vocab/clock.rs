@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::day::Day;
-use trust::{Trust, Turn};
+use trust::{Trust, TrustChange};
 
 /// The origin of monotonic times.
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -29,26 +29,26 @@ pub struct Clock {
 
 /// The settings of a clock, for another process of this machine.
 #[derive(Serialize, Deserialize)]
-struct Sent {
+struct ClockMessage {
     pinned: Option<Day>,
     #[serde(default)]
     ahead_ms: i64,
 }
 
-impl From<Clock> for Sent {
-    fn from(clock: Clock) -> Sent {
+impl From<Clock> for ClockMessage {
+    fn from(clock: Clock) -> ClockMessage {
         let ahead = match clock.pinned {
             Some(_) => TimeDelta::zero(),
             None => clock.now() - system_now(),
         };
         // The two clocks are read in direct succession.
         let ahead_ms = Some(ahead.num_milliseconds()).filter(|it| it.abs() > 1_000);
-        Sent { pinned: clock.pinned, ahead_ms: ahead_ms.unwrap_or(0) }
+        ClockMessage { pinned: clock.pinned, ahead_ms: ahead_ms.unwrap_or(0) }
     }
 }
 
-impl From<Sent> for Clock {
-    fn from(Sent { pinned, ahead_ms }: Sent) -> Clock {
+impl From<ClockMessage> for Clock {
+    fn from(ClockMessage { pinned, ahead_ms }: ClockMessage) -> Clock {
         Clock { pinned, ahead_ms, trust: None }
     }
 }
@@ -115,7 +115,7 @@ impl Clock {
             return;
         }
         drop(trust);
-        report(Some(Turn::Distrusted), system_now(), self.now());
+        report(Some(TrustChange::Distrusted), system_now(), self.now());
     }
 
     /// Notes the time of the newest list, before [`Clock::start`].
@@ -172,11 +172,13 @@ fn monotonic_ms() -> i64 {
     i64::try_from(BEGAN.elapsed().as_millis()).unwrap_or(i64::MAX)
 }
 
-fn report(turn: Option<Turn>, system: DateTime<Utc>, used: DateTime<Utc>) {
+fn report(turn: Option<TrustChange>, system: DateTime<Utc>, used: DateTime<Utc>) {
     match turn {
         None => {}
-        Some(Turn::Trusted) => tracing::info!(time = %system, "the system clock is trusted again"),
-        Some(Turn::Distrusted) => tracing::error!(
+        Some(TrustChange::Trusted) => {
+            tracing::info!(time = %system, "the system clock is trusted again")
+        }
+        Some(TrustChange::Distrusted) => tracing::error!(
             system = %system, used = %used,
             "the system clock is wrong, or newer than all records by more than a month: its day is not stored; set it \
              (`timedatectl`), or wait ten minutes if it is right"

@@ -51,11 +51,11 @@ pub struct Published {
     /// Number of rules, TLDs or brand TLDs.
     pub entries: usize,
     version: Option<Version>,
-    content: Content,
+    content: LoadedTable,
 }
 
 #[derive(Debug)]
-enum Content {
+enum LoadedTable {
     Suffixes(SuffixList),
     Tlds(FxHashSet<String>),
 }
@@ -122,15 +122,15 @@ impl Published {
             Table::Suffixes => {
                 let list = SuffixList::parse(text, sha256.clone())?;
                 let version = text.lines().find_map(|line| line.strip_prefix("// VERSION:"));
-                (version.map(str::trim).map(str::to_owned), list.len(), Content::Suffixes(list))
+                (version.map(str::trim).map(str::to_owned), list.len(), LoadedTable::Suffixes(list))
             }
             Table::Delegated => {
                 let (version, tlds) = delegated(text)?;
-                (version, tlds.len(), Content::Tlds(tlds))
+                (version, tlds.len(), LoadedTable::Tlds(tlds))
             }
             Table::Gtlds => {
                 let (version, brands) = brands(text)?;
-                (version, brands.len(), Content::Tlds(brands))
+                (version, brands.len(), LoadedTable::Tlds(brands))
             }
         };
         let version = version.and_then(|text| Version::parse(&text));
@@ -153,9 +153,9 @@ impl Published {
             return Err(TableError::Implausible { entries: self.entries, compiled });
         }
         let is_wrong = |suffix: &&&str| match &self.content {
-            Content::Suffixes(list) => !list.is_suffix(suffix),
+            LoadedTable::Suffixes(list) => !list.is_suffix(suffix),
             // These TLDs are delegated and not brands.
-            Content::Tlds(tlds) => {
+            LoadedTable::Tlds(tlds) => {
                 !suffix.contains('.') && tlds.contains(**suffix) != (self.table == Table::Delegated)
             }
         };
@@ -173,8 +173,8 @@ impl Published {
         let version = version.map(|version| version.text);
         let _ = IN_USE[table as usize].set(InUse { sha256, version, is_fixed });
         match content {
-            Content::Suffixes(list) => list.install(),
-            Content::Tlds(tlds) => {
+            LoadedTable::Suffixes(list) => list.install(),
+            LoadedTable::Tlds(tlds) => {
                 let _ = TLDS[usize::from(table == Table::Gtlds)].set(tlds);
             }
         }

@@ -56,7 +56,7 @@ pub enum NoTurn {
 /// The scheduler.
 #[derive(Debug)]
 pub struct Turns {
-    schedule: Mutex<Schedule<Wake>>,
+    schedule: Mutex<FairQueue<Wake>>,
     /// Whether running work may have to give way. Read without the lock.
     is_contended: AtomicBool,
     wait_max: Duration,
@@ -68,7 +68,7 @@ type Wake = oneshot::Sender<Result<Turn, NoTurn>>;
 impl Turns {
     pub fn new(limits: TurnLimits) -> Arc<Turns> {
         Arc::new(Turns {
-            schedule: Mutex::new(Schedule::new(limits)),
+            schedule: Mutex::new(FairQueue::new(limits)),
             is_contended: AtomicBool::new(false),
             wait_max: limits.wait,
         })
@@ -81,10 +81,10 @@ impl Turns {
     pub async fn take(self: &Arc<Self>, party: Party) -> Result<Turn, NoTurn> {
         let (wake, woken) = oneshot::channel();
         let ticket = match self.with(|schedule| schedule.ask(party, wake))? {
-            Asked::Begins => return Ok(Turn::new(self, party)),
-            Asked::Waits(ticket) => ticket,
+            QueueReply::Begins => return Ok(Turn::new(self, party)),
+            QueueReply::Waits(ticket) => ticket,
         };
-        let mut waiting = Waiting { turns: self, party, ticket, woken };
+        let mut waiting = WaitingTurn { turns: self, party, ticket, woken };
         let began = Instant::now();
         match timeout(self.wait_max, &mut waiting.woken).await {
             Ok(Ok(turn)) => turn,
@@ -94,7 +94,7 @@ impl Turns {
     }
 
     /// Changes the schedule, then wakes the waiters whose turn it is.
-    fn with<T>(self: &Arc<Self>, change: impl FnOnce(&mut Schedule<Wake>) -> T) -> T {
+    fn with<T>(self: &Arc<Self>, change: impl FnOnce(&mut FairQueue<Wake>) -> T) -> T {
         let mut schedule = self.lock();
         let changed = change(&mut schedule);
         let mut woken = Vec::new();
@@ -109,20 +109,20 @@ impl Turns {
         changed
     }
 
-    fn lock(&self) -> MutexGuard<'_, Schedule<Wake>> {
+    fn lock(&self) -> MutexGuard<'_, FairQueue<Wake>> {
         self.schedule.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A place in the queue, given up on drop.
-struct Waiting<'a> {
+struct WaitingTurn<'a> {
     turns: &'a Arc<Turns>,
     party: Party,
     ticket: u64,
     woken: oneshot::Receiver<Result<Turn, NoTurn>>,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingTurn<'_> {
     fn drop(&mut self) {
         self.turns.with(|schedule| schedule.withdraw(self.party, self.ticket));
     }
@@ -187,11 +187,11 @@ impl Drop for Turn {
 /// The state of running and waiting work, which decides what runs next. It uses neither clock nor
 /// threads: times are arguments, and `W` wakes a waiter.
 #[derive(Debug)]
-struct Schedule<W> {
+struct FairQueue<W> {
     limits: TurnLimits,
     /// Queues of the parties that have work, or that have used more than the virtual time while
     /// others waited.
-    lines: HashMap<Party, Line<W>>,
+    lines: HashMap<Party, PartyQueue<W>>,
     running: usize,
     waiting: usize,
     paused: usize,
@@ -204,7 +204,7 @@ struct Schedule<W> {
 
 /// The work of a party.
 #[derive(Debug)]
-struct Line<W> {
+struct PartyQueue<W> {
     /// Time used, on the virtual clock.
     used: Duration,
     running: usize,
@@ -222,17 +222,17 @@ struct Place<W> {
     wake: W,
 }
 
-/// Outcome of [`Schedule::ask`].
+/// Outcome of [`FairQueue::ask`].
 #[derive(Debug, PartialEq, Eq)]
-enum Asked {
+enum QueueReply {
     Begins,
     Waits(u64),
 }
 
-impl<W> Line<W> {
-    fn new(used: Duration) -> Line<W> {
+impl<W> PartyQueue<W> {
+    fn new(used: Duration) -> PartyQueue<W> {
         let (paused, waiting) = (VecDeque::new(), VecDeque::new());
-        Line { used, running: 0, paused, waiting, average: Duration::ZERO }
+        PartyQueue { used, running: 0, paused, waiting, average: Duration::ZERO }
     }
 
     /// Returns the next place in this queue.
@@ -245,9 +245,9 @@ impl<W> Line<W> {
     }
 }
 
-impl<W> Schedule<W> {
-    fn new(limits: TurnLimits) -> Schedule<W> {
-        Schedule {
+impl<W> FairQueue<W> {
+    fn new(limits: TurnLimits) -> FairQueue<W> {
+        FairQueue {
             limits,
             lines: HashMap::new(),
             running: 0,
@@ -260,10 +260,10 @@ impl<W> Schedule<W> {
     }
 
     /// Begins work, or puts it into the queue of its party.
-    fn ask(&mut self, party: Party, wake: W) -> Result<Asked, NoTurn> {
+    fn ask(&mut self, party: Party, wake: W) -> Result<QueueReply, NoTurn> {
         let TurnLimits { slots, waiting_per_party, waiting, wait, .. } = self.limits;
         let now = self.now;
-        let line = self.lines.entry(party).or_insert_with(|| Line::new(now));
+        let line = self.lines.entry(party).or_insert_with(|| PartyQueue::new(now));
         if line.is_idle() {
             line.used = line.used.max(now);
         }
@@ -271,7 +271,7 @@ impl<W> Schedule<W> {
         let is_new = line.is_idle() && line.used == now;
         if self.running < slots || is_new && self.running < 2 * slots {
             self.begin(party);
-            return Ok(Asked::Begins);
+            return Ok(QueueReply::Begins);
         }
         let ahead = line.waiting.len();
         let expected = self.expected_wait(party);
@@ -286,7 +286,7 @@ impl<W> Schedule<W> {
         let place = self.place(wake);
         let ticket = place.ticket;
         self.line(party).waiting.push_back(place);
-        Ok(Asked::Waits(ticket))
+        Ok(QueueReply::Waits(ticket))
     }
 
     /// Returns the time until new work of the party begins: its earlier work runs first, one piece
@@ -326,7 +326,7 @@ impl<W> Schedule<W> {
         if self.running >= self.limits.slots {
             return None;
         }
-        let first = |line: &Line<W>| line.first().map(|place| (line.used, place.ticket));
+        let first = |line: &PartyQueue<W>| line.first().map(|place| (line.used, place.ticket));
         let waiting = self.lines.iter().filter_map(|(&party, line)| Some((first(line)?, party)));
         let (_, party) = waiting.min_by_key(|&(first, _)| first)?;
         let line = self.line(party);
@@ -349,7 +349,7 @@ impl<W> Schedule<W> {
     fn pause(&mut self, party: Party, used: Duration, wake: W) -> bool {
         let is_over = self.running > self.limits.slots;
         let mine = self.line(party).used + used;
-        let comes_first = |(&other, line): (&Party, &Line<W>)| {
+        let comes_first = |(&other, line): (&Party, &PartyQueue<W>)| {
             let wants = line.first().is_some() || is_over && line.running > 0;
             other != party && wants && line.used < mine
         };
@@ -389,9 +389,9 @@ impl<W> Schedule<W> {
         self.now = self.now.max(used);
     }
 
-    fn line(&mut self, party: Party) -> &mut Line<W> {
+    fn line(&mut self, party: Party) -> &mut PartyQueue<W> {
         let now = self.now;
-        self.lines.entry(party).or_insert_with(|| Line::new(now))
+        self.lines.entry(party).or_insert_with(|| PartyQueue::new(now))
     }
 
     fn place(&mut self, wake: W) -> Place<W> {
@@ -445,7 +445,7 @@ mod tests {
 
     /// A machine with a core for each turn. Its clock advances one millisecond at a time.
     struct Simulation {
-        schedule: Schedule<usize>,
+        schedule: FairQueue<usize>,
         works: Vec<Work>,
         running: Vec<usize>,
         now: Duration,
@@ -454,14 +454,14 @@ mod tests {
     impl Simulation {
         fn new(limits: TurnLimits) -> Simulation {
             let (works, running) = (Vec::new(), Vec::new());
-            Simulation { schedule: Schedule::new(limits), works, running, now: Duration::ZERO }
+            Simulation { schedule: FairQueue::new(limits), works, running, now: Duration::ZERO }
         }
 
         fn ask(&mut self, party: Party, needs: Duration) -> usize {
             let id = self.works.len();
             let (asked, used) = (self.now, (Duration::ZERO, Duration::ZERO));
             self.works.push(Work { party, needs, asked, used, ended: None });
-            if self.schedule.ask(party, id).expect("room") == Asked::Begins {
+            if self.schedule.ask(party, id).expect("room") == QueueReply::Begins {
                 self.running.push(id);
             }
             id
@@ -587,7 +587,7 @@ mod tests {
     /// Returns the refusal of work that would queue behind `waiting` others of its account, which
     /// use `average` each.
     fn refusal(limits: TurnLimits, waiting: usize, average: Duration) -> Option<NoTurn> {
-        let mut schedule = Schedule::new(limits);
+        let mut schedule = FairQueue::new(limits);
         let before = limits.slots + waiting;
         (0..before).for_each(|id| _ = schedule.ask(account(1), id).expect("room"));
         schedule.line(account(1)).average = average;
@@ -609,15 +609,15 @@ mod tests {
     #[test]
     fn a_full_line_makes_room_for_an_account_with_less() {
         let limits = TurnLimits { waiting: 8, ..LIMITS };
-        let mut schedule = Schedule::new(limits);
+        let mut schedule = FairQueue::new(limits);
         (0..10).for_each(|id| _ = schedule.ask(account(1), id).expect("room"));
         assert!(schedule.ask(account(1), 10).is_err(), "it has all of it");
         // Two begin in the additional slots.
         for id in 20..22 {
-            assert_eq!(schedule.ask(account(id), id as usize), Ok(Asked::Begins));
+            assert_eq!(schedule.ask(account(id), id as usize), Ok(QueueReply::Begins));
         }
         for id in 22..29 {
-            assert!(matches!(schedule.ask(account(id), id as usize), Ok(Asked::Waits(_))));
+            assert!(matches!(schedule.ask(account(id), id as usize), Ok(QueueReply::Waits(_))));
         }
         let evicted: Vec<_> = schedule.evicted.drain(..).map(|(id, _)| id).collect();
         assert_eq!(evicted, [9, 8, 7, 6, 5, 4, 3], "the newest of the longest line");

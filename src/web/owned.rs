@@ -11,7 +11,7 @@ use crate::error::PageError;
 use crate::form::Fields;
 use crate::layout::{NavItem, Page};
 use crate::logged_in::LoggedIn;
-use crate::query::params::{Limits, Page as Rows};
+use crate::query::params::{Limits, Paging as Rows};
 use crate::service::app::Now;
 use crate::service::error::ApiError;
 use crate::vocab::plan::Plan;
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn pagers_link_to_the_neighbouring_pages() {
         let at = |offset: u32| format!("/x?offset={offset}");
-        let page = |offset| Rows { limit: 100, offset };
+        let page = |offset| Paging { limit: 100, offset };
         let shown = |offset, total| pager(page(offset), total, at).into_string();
         assert_eq!(shown(0, 100), "");
         assert!(shown(0, 101).contains("1 to 100 of 101"));

@@ -16,7 +16,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::accounts::{StateChange, Store};
 use crate::changes::segment::{SegmentError, SegmentWriter};
-use crate::changes::{Appender, Entry, Mark};
+use crate::changes::{Appender, ChangeEntry, Mark};
 use crate::index::Index;
 use crate::index::changes::DropChange;
 use crate::index::filter::AsOf;
@@ -230,7 +230,7 @@ impl Derivation {
     ) -> Result<(), SegmentError> {
         let begun = Instant::now();
         let mut counts = [0u64; ChangeKind::ALL.len()];
-        let mut push = |writer: &mut SegmentWriter, entry: &Entry<'_>| {
+        let mut push = |writer: &mut SegmentWriter, entry: &ChangeEntry<'_>| {
             counts[entry.kind as usize] += 1;
             writer.push(entry)
         };
@@ -239,7 +239,7 @@ impl Derivation {
                 let DroppedName { name, dqs, release, .. } = index.listed_drop(place, self.as_of);
                 push(
                     writer,
-                    &Entry {
+                    &ChangeEntry {
                         kind,
                         source,
                         name: name.as_str(),
@@ -256,7 +256,7 @@ impl Derivation {
                 let facts = index.facts(&change.name, self.as_of);
                 push(
                     writer,
-                    &Entry {
+                    &ChangeEntry {
                         kind,
                         source: ChangeSource::Registry,
                         name: change.name.as_str(),

@@ -47,7 +47,16 @@ fn append(appender: &Appender, mark: Mark, events: &[(String, Change)]) -> u64 {
             let Change { kind, source, day, dqs, dqs_before, release, .. } = *change;
             let label_len = change.name.label_len();
             let name = text.as_str();
-            writer.push(&Entry { kind, source, name, label_len, day, dqs, dqs_before, release })
+            writer.push(&ChangeEntry {
+                kind,
+                source,
+                name,
+                label_len,
+                day,
+                dqs,
+                dqs_before,
+                release,
+            })
         })
     };
     appender.append(mark, fill).expect("appended")
@@ -169,7 +178,7 @@ fn leftovers_of_a_kill_are_removed_and_no_list_is_partial() {
     // A failed derivation does not change the log.
     let fill = |writer: &mut SegmentWriter| {
         let entry = &events(9, 1, 0)[0].1;
-        writer.push(&Entry {
+        writer.push(&ChangeEntry {
             kind: entry.kind,
             source: entry.source,
             name: "a.com",

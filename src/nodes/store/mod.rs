@@ -46,7 +46,7 @@ impl FileStore {
     /// # Errors
     /// The settings of the bucket cannot be used.
     pub fn new(
-        log: &cluster::settings::Settings,
+        log: &cluster::settings::SharedLogSettings,
         s3: Option<&S3Settings>,
         calls: &outbound::settings::Settings,
     ) -> anyhow::Result<FileStore> {

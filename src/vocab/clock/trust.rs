@@ -58,7 +58,7 @@ pub struct Trust {
 
 /// A change of [`Trust::is_trusted`], to be logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum TrustChange {
     Trusted,
     Distrusted,
 }
@@ -113,7 +113,7 @@ impl Trust {
     }
 
     /// Returns the time to use when the system clock shows `wall`.
-    pub fn read(&mut self, wall: i64, mono: i64) -> (i64, Option<Turn>) {
+    pub fn read(&mut self, wall: i64, mono: i64) -> (i64, Option<TrustChange>) {
         let (before, offset) = (self.trusted, wall - mono);
         self.votes.retain(|_, (_, at)| mono - *at <= VOTE_MAX);
         let differs = |vote: &i64| (*vote - offset).abs() > NODES_DIFFER_MAX;
@@ -135,8 +135,8 @@ impl Trust {
             self.compare(offset, believed, mono);
         }
         let turn = match (before, self.trusted) {
-            (true, false) => Some(Turn::Distrusted),
-            (false, true) => Some(Turn::Trusted),
+            (true, false) => Some(TrustChange::Distrusted),
+            (false, true) => Some(TrustChange::Trusted),
             _ => None,
         };
         let is_used = wall >= BUILT && (self.trusted || self.believed.is_none());
@@ -203,7 +203,10 @@ mod tests {
                 assert_eq!((now, trust.is_trusted()), (NOW + mono, false), "{wall}");
             }
             // A time server has set the clock.
-            assert_eq!(trust.read(NOW + 3 * DAY, 2 * DAY), (NOW + 3 * DAY, Some(Turn::Trusted)));
+            assert_eq!(
+                trust.read(NOW + 3 * DAY, 2 * DAY),
+                (NOW + 3 * DAY, Some(TrustChange::Trusted))
+            );
         }
         let mut trust = started(None, 0);
         assert_eq!(trust.read(5, 5), (BUILT + 5, None), "no record says better");
@@ -277,7 +280,7 @@ mod tests {
         two(&mut trust, -400 * DAY, 0);
         two(&mut trust, -DAY, 0);
         let (now, turn) = trust.read(NOW, 0);
-        assert_eq!((now - NOW, turn), (MINUTE - DAY, Some(Turn::Distrusted)));
+        assert_eq!((now - NOW, turn), (MINUTE - DAY, Some(TrustChange::Distrusted)));
         // The votes count as long as the nodes send them, and through short silences.
         two(&mut trust, -DAY, HOUR);
         assert_eq!(reads(&mut trust, 0, &[HOUR]), [(MINUTE - DAY, false)]);

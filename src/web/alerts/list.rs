@@ -11,7 +11,7 @@ use crate::layout::{NavItem, Page};
 use crate::logged_in::LoggedIn;
 use crate::notice;
 use crate::owned::{STYLES, instant, pager};
-use crate::query::params::Page as Rows;
+use crate::query::params::Paging as Rows;
 use crate::vocab::ids::RuleId;
 use crate::vocab::plan::Plan;
 
@@ -83,7 +83,7 @@ pub fn show(
     member: &LoggedIn,
     owned: &UserData,
     limit: u32,
-    rows: Rows,
+    rows: Paging,
     query: Option<&str>,
 ) -> Markup {
     let total = owned.rule_count();

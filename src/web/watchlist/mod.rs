@@ -29,7 +29,7 @@ use crate::logged_in::LoggedIn;
 use crate::next::local_path;
 use crate::notice::Notice;
 use crate::owned::{ROW_LIMITS, ROWS};
-use crate::query::params::{Page, Params};
+use crate::query::params::{Paging, Params};
 use crate::service::error::ApiError;
 use crate::service::watch_alerts;
 use crate::service::watchlist::{
@@ -74,7 +74,7 @@ pub fn routes() -> Router<Web> {
 struct List {
     filter: WatchFilter,
     sort: WatchSort,
-    page: Page,
+    page: Paging,
     summary: Summary,
     totals: Totals,
     /// Number of matching rows on all pages.
@@ -234,7 +234,7 @@ async fn add(
     if let Some(notice) = pasted.report.as_ref().and_then(Report::notice) {
         return Ok(notice.at(PATH).into_response());
     }
-    let page = Page { limit: ROWS, offset: 0 };
+    let page = Paging { limit: ROWS, offset: 0 };
     let newest = WatchQuery { filter: WatchFilter::default(), sort: WatchSort::Added, page };
     let list = list(&web, &member, newest).await?;
     let page = page::show(&member, &list, None, &pasted);

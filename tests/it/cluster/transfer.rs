@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use dropdex::cluster::settings::Settings;
+use dropdex::cluster::settings::SharedLogSettings;
 use dropdex::nodes::jetstream::JetStream;
 use dropdex::nodes::store::jetstream::Bucket;
 use dropdex::nodes::store::list::{FileList, RelativePath};
@@ -22,7 +22,7 @@ use crate::common::runs;
 const BYTES_PER_SECOND: u32 = 118 << 20;
 
 fn bucket(servers: Vec<String>, node: &str) -> Bucket {
-    Bucket::new(JetStream::new(Settings {
+    Bucket::new(JetStream::new(SharedLogSettings {
         servers,
         stream: "dropdex".to_owned(),
         replicas: 3,

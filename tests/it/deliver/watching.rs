@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use dropdex::changes::{Appender, Entry, Mark};
+use dropdex::changes::{Appender, ChangeEntry, Mark};
 use dropdex::vocab::change::{ChangeKind, ChangeSource};
 use dropdex::vocab::clock::Clock;
 use dropdex::vocab::dqs::Dqs;
@@ -52,7 +52,7 @@ fn append(site: &Site, kinds: &[ChangeKind]) {
         for (kind, name) in &names {
             let is_expected = matches!(kind, ChangeKind::PendingDelete | ChangeKind::DropsTomorrow);
             let is_scored = *kind == ChangeKind::Rescored;
-            writer.push(&Entry {
+            writer.push(&ChangeEntry {
                 kind: *kind,
                 source: if is_expected { ChangeSource::Calendar } else { ChangeSource::List },
                 name,
