@@ -42,7 +42,7 @@ use crate::intake::request::{Rebuild, Request as IntakeRequest, Task};
 use crate::intake::run::IndexState;
 use crate::intake::tables::TablesFolder;
 use crate::journal::fs::Disk;
-use crate::nodes::Member;
+use crate::nodes::LocalNode;
 use crate::outbound::bootstrap::LiveBootstrap;
 use crate::outbound::dns::Dns;
 use crate::outbound::email::Mailer;
@@ -155,7 +155,7 @@ pub fn serve(
         }
         Some(cluster) => {
             let (published, is_current) = (published.to_vec(), fallback.is_none());
-            let opened = Member::open(options, config, cluster, &live, published, is_current)?;
+            let opened = LocalNode::open(options, config, cluster, &live, published, is_current)?;
             (opened.0, Some(opened.1))
         }
     };
@@ -544,7 +544,7 @@ struct Switching {
     /// Notified when a new generation is served: one for matching rules, one for deriving changes.
     published: [Arc<Notify>; 2],
     /// This node's membership in a cluster.
-    member: Option<Member>,
+    member: Option<LocalNode>,
 }
 
 /// The HTTP server and its accept loops, which end when `closing` is dropped.

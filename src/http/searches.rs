@@ -19,7 +19,7 @@ use crate::query::params::{Limits, Params};
 use crate::response::{self, Deleted, Timestamp};
 use crate::service::app::{App, Now};
 use crate::service::error::{ApiError, required};
-use crate::service::searches::{self, Counts, Order, ordered};
+use crate::service::searches::{self, Order, SearchCounts, ordered};
 use crate::service::work;
 use crate::vocab::ids::SearchId;
 use crate::vocab::limits::{ENTRIES_OFFSET_MAX, OWNED_LIMIT_DEFAULT, OWNED_LIMIT_MAX};
@@ -54,7 +54,7 @@ struct SearchResponse<'a> {
 }
 
 impl<'a> SearchResponse<'a> {
-    fn new(search: &'a SavedSearch, counts: Option<Counts>) -> SearchResponse<'a> {
+    fn new(search: &'a SavedSearch, counts: Option<SearchCounts>) -> SearchResponse<'a> {
         let set = |name| Some(search.conditions.get(name)).filter(|value| !value.is_empty());
         let key = set("sort").and_then(|sort| sort.parse().ok()).unwrap_or(SortKey::Dqs);
         let natural = if Sort::natural(key).descending { Order::Desc } else { Order::Asc };
@@ -150,7 +150,7 @@ pub async fn list_searches(
     let body = work::scan(move || {
         let rows = page.rows(owned.searches());
         let response =
-            |search| Ok(SearchResponse::new(search, Counts::in_time(&index, search, as_of)?));
+            |search| Ok(SearchResponse::new(search, SearchCounts::in_time(&index, search, as_of)?));
         let searches = rows.map(|search| response(search)).collect::<Result<Vec<_>, ApiError>>()?;
         let (count, limit, offset) = (searches.len(), page.limit, page.offset);
         json::json_bytes(&SearchList { count, limit, offset, searches })
@@ -171,7 +171,7 @@ pub async fn add_search(
     };
     let (draft, total) = searches::add(&app, &caller, parse, post).await?;
     let receipt = |search: &SavedSearch| {
-        let counts = total.map(|total| Counts { total, new: 0 });
+        let counts = total.map(|total| SearchCounts { total, new: 0 });
         let search_response = SearchResponse::new(search, counts);
         response::receipt(
             StatusCode::CREATED,
@@ -197,7 +197,7 @@ pub async fn change_search(
     let parse = move || parse_patch(body, &before, newest, as_of);
     let search = app.store.change_search(&caller, id, work::scan(parse).await?).await?;
     let body = work::scan(move || {
-        let counts = Counts::in_time(&index, &search, as_of)?;
+        let counts = SearchCounts::in_time(&index, &search, as_of)?;
         json::json_bytes(&OneSearch { search: SearchResponse::new(&search, counts) })
     });
     Ok(json::json_response(body.await?).into_response())

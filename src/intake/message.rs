@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
-struct Message<T> {
+struct Versioned<T> {
     version: u32,
     body: T,
 }
@@ -19,7 +19,7 @@ struct Message<T> {
 /// # Errors
 /// A path is not UTF-8.
 pub fn encode(body: &impl Serialize) -> serde_json::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(&Message { version: VERSION, body })?;
+    let mut line = serde_json::to_vec(&Versioned { version: VERSION, body })?;
     line.push(b'\n');
     Ok(line)
 }
@@ -29,7 +29,7 @@ pub fn encode(body: &impl Serialize) -> serde_json::Result<Vec<u8>> {
 /// # Errors
 /// The line is not a message, or has another version.
 pub fn decode<T: DeserializeOwned>(line: &[u8]) -> anyhow::Result<T> {
-    let Message::<Box<RawValue>> { version, body } = serde_json::from_slice(line)?;
+    let Versioned::<Box<RawValue>> { version, body } = serde_json::from_slice(line)?;
     ensure!(version == VERSION, "message version {version}, expected {VERSION}");
     Ok(serde_json::from_str(body.get())?)
 }

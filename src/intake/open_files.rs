@@ -20,11 +20,11 @@ const EVENT_BYTES: usize = 16 << 10;
 /// A watch on one folder.
 pub(super) struct OpenFiles {
     events: OwnedFd,
-    files: HashMap<OsString, State>,
+    files: HashMap<OsString, FileState>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum FileState {
     /// The file appeared. It may be a hard link, which is never opened.
     Created,
     /// The file was opened after its creation, most likely for writing.
@@ -79,11 +79,11 @@ impl OpenFiles {
 
     /// Returns whether a process has the file of this name open for writing.
     pub(super) fn contains(&self, name: &OsStr) -> bool {
-        matches!(self.files.get(name), Some(State::Opened | State::Written))
+        matches!(self.files.get(name), Some(FileState::Opened | FileState::Written))
     }
 }
 
-fn record(files: &mut HashMap<OsString, State>, events: ReadFlags, name: Option<&OsStr>) {
+fn record(files: &mut HashMap<OsString, FileState>, events: ReadFlags, name: Option<&OsStr>) {
     if events.contains(ReadFlags::QUEUE_OVERFLOW) {
         // Events were lost. A file whose close event is among them would wait forever.
         return files.clear();
@@ -92,13 +92,13 @@ fn record(files: &mut HashMap<OsString, State>, events: ReadFlags, name: Option<
     let state = files.get(name).copied();
     let ended = ReadFlags::CLOSE_WRITE | ReadFlags::MOVED_FROM | ReadFlags::DELETE;
     if events.contains(ReadFlags::CREATE) {
-        files.insert(name.to_owned(), State::Created);
+        files.insert(name.to_owned(), FileState::Created);
     } else if events.contains(ReadFlags::MODIFY) {
-        files.insert(name.to_owned(), State::Written);
-    } else if events.contains(ReadFlags::OPEN) && state == Some(State::Created) {
-        files.insert(name.to_owned(), State::Opened);
+        files.insert(name.to_owned(), FileState::Written);
+    } else if events.contains(ReadFlags::OPEN) && state == Some(FileState::Created) {
+        files.insert(name.to_owned(), FileState::Opened);
     } else if events.intersects(ended)
-        || events.contains(ReadFlags::CLOSE_NOWRITE) && state == Some(State::Opened)
+        || events.contains(ReadFlags::CLOSE_NOWRITE) && state == Some(FileState::Opened)
     {
         files.remove(name);
     }

@@ -163,7 +163,7 @@ impl Queue {
         if request.task.dates_lists() && !request.site.clock.is_trusted() {
             return Err(QueueError::Clock);
         }
-        let _counted = Counted::new();
+        let _counted = JobGauge::new();
         let mut stopped = self.stopped.clone();
         let stop = async move { while stopped.changed().await.is_ok() {} };
         let is_own = request.site.index == self.site.index;
@@ -271,17 +271,17 @@ impl Queue {
 }
 
 /// Guard that counts a request in the gauge of running and waiting ones.
-struct Counted(metrics::Gauge);
+struct JobGauge(metrics::Gauge);
 
-impl Counted {
-    fn new() -> Counted {
+impl JobGauge {
+    fn new() -> JobGauge {
         let jobs = metrics::gauge!("dropdex_jobs");
         jobs.increment(1.0);
-        Counted(jobs)
+        JobGauge(jobs)
     }
 }
 
-impl Drop for Counted {
+impl Drop for JobGauge {
     fn drop(&mut self) {
         self.0.decrement(1.0);
     }

@@ -47,7 +47,7 @@ impl Observer for () {}
 pub fn run(request: &Request, observer: &dyn Observer) -> Outcome {
     let started = Instant::now();
     let Request { site, task } = request;
-    let mut work = Work { site, observer, outcome: Outcome::default(), step: Step::Ingest };
+    let mut work = IntakeRun { site, observer, outcome: Outcome::default(), step: Step::Ingest };
     let done = match task {
         Task::Ingest(ingest) => work.ingest(ingest),
         Task::Rebuild(rebuild) => work.rebuild(*rebuild),
@@ -94,14 +94,14 @@ fn is_transient(err: &anyhow::Error) -> bool {
 }
 
 /// A running request.
-struct Work<'a> {
+struct IntakeRun<'a> {
     site: &'a Site,
     observer: &'a dyn Observer,
     outcome: Outcome,
     step: Step,
 }
 
-impl<'a> Work<'a> {
+impl<'a> IntakeRun<'a> {
     /// Adds the lists, then rebuilds if any was added, even if a later one was refused or failed.
     fn ingest(&mut self, ingest: &Ingest) -> anyhow::Result<()> {
         let corpus = Corpus::open(&self.site.data)?;

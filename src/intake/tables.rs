@@ -189,29 +189,29 @@ impl TablesFolder {
     }
 
     /// Returns the files of a table, newest first.
-    fn held(&self, table: Table) -> Vec<Held> {
+    fn held(&self, table: Table) -> Vec<FetchedFile> {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
         let held = |entry: fs::DirEntry| {
             let name = entry.file_name().into_string().ok()?;
             let stem = name.strip_prefix(table.as_str())?.strip_prefix('-')?;
             let (version, sum) = stem.strip_suffix(ENDING)?.rsplit_once('-')?;
             let (version, sum) = (version.to_owned(), sum.to_owned());
-            Some(Held { version, sum, path: entry.path() })
+            Some(FetchedFile { version, sum, path: entry.path() })
         };
-        let mut all: Vec<Held> = entries.filter_map(held).collect();
+        let mut all: Vec<FetchedFile> = entries.filter_map(held).collect();
         all.sort_by(|one, other| (&other.version, &other.sum).cmp(&(&one.version, &one.sum)));
         all
     }
 }
 
 /// A file in the folder, described by its name.
-struct Held {
+struct FetchedFile {
     version: String,
     sum: String,
     path: PathBuf,
 }
 
-impl Held {
+impl FetchedFile {
     fn read(&self, table: Table) -> anyhow::Result<Published> {
         let published = parse(table, &fs::read(&self.path)?)?;
         ensure!(published.sha256.starts_with(&self.sum), "the file has changed; remove it");

@@ -47,14 +47,14 @@ const GONE_AFTER: Duration = Duration::from_secs(10);
 const FILES_WAIT: Duration = Duration::from_secs(600);
 
 /// This node, before its workers start.
-pub struct Member {
+pub struct LocalNode {
     settings: ClusterSettings,
     files: FileStore,
     switch: Arc<Switch>,
     held: Held,
 }
 
-impl Member {
+impl LocalNode {
     /// Opens the store of a node. If NATS is unreachable, the node serves its local data and connects later.
     ///
     /// `published` is notified when the node serves other files. `is_current` is true if `live` is
@@ -70,7 +70,7 @@ impl Member {
         live: &Arc<LiveIndex>,
         published: Vec<Arc<Notify>>,
         is_current: bool,
-    ) -> anyhow::Result<(Store, Member)> {
+    ) -> anyhow::Result<(Store, LocalNode)> {
         let log = &settings.log;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         match runtime.block_on(JetStream::new(log.clone()).check()) {
@@ -89,7 +89,7 @@ impl Member {
         let mut held = Held::read(&config.site().data);
         held.in_use.take_if(|_| !is_current);
         let files = FileStore::new(log, settings.s3.as_ref(), &config.outbound)?;
-        Ok((store, Member { settings: settings.clone(), files, switch, held }))
+        Ok((store, LocalNode { settings: settings.clone(), files, switch, held }))
     }
 
     /// Starts the tasks of a node: it exchanges health with its peers, fetches files, and does `work` while it leads.
@@ -102,7 +102,7 @@ impl Member {
         tasks: &mut JoinSet<()>,
         stopped: &watch::Receiver<()>,
     ) {
-        let Member { settings, files, switch, held } = self;
+        let LocalNode { settings, files, switch, held } = self;
         let serves = live.current().manifest().generation.0;
         let in_use = held.in_use.clone().filter(|it| it.generation == serves);
         switch.begin(&appender, in_use, store.nodes().served.first().cloned());

@@ -14,9 +14,9 @@ use crate::index::generation::live::LiveIndex;
 use crate::workers::Work;
 
 /// Uninhabited: without the feature, no nodes exist.
-pub enum Member {}
+pub enum LocalNode {}
 
-impl Member {
+impl LocalNode {
     /// Refuses to open the store of a node.
     ///
     /// # Errors
@@ -28,7 +28,7 @@ impl Member {
         _live: &Arc<LiveIndex>,
         _published: Vec<Arc<Notify>>,
         _is_current: bool,
-    ) -> anyhow::Result<(Store, Member)> {
+    ) -> anyhow::Result<(Store, LocalNode)> {
         anyhow::bail!("this dropdex was built without the feature `cluster`")
     }
 

@@ -61,7 +61,7 @@ pub struct Alert {
 }
 
 /// One line of a message.
-struct Row<'a> {
+struct AlertRow<'a> {
     domain: &'a DomainName,
     /// Text after the domain.
     text: String,
@@ -78,25 +78,25 @@ impl Content {
         }
     }
 
-    fn row(&self, at: usize) -> Row<'_> {
+    fn row(&self, at: usize) -> AlertRow<'_> {
         match self {
             Content::Rule { names, .. } => {
                 let DroppedName { name: domain, dqs, stage, release, .. } = &names[at];
                 let text = format!("DQS {dqs}, {stage}, released on {release}");
                 let cells = [dqs.to_string(), stage.to_string(), release.to_string()];
-                Row { domain, text, cells }
+                AlertRow { domain, text, cells }
             }
             Content::Watchlist(changes) => {
                 let AlertChange { change } = &changes[at];
                 let dqs = change.dqs.map(|dqs| dqs.to_string()).unwrap_or_default();
                 let cells = [dqs, change.words(), change.day.to_string()];
                 let (domain, text) = (&change.name, change.words());
-                Row { domain, text, cells }
+                AlertRow { domain, text, cells }
             }
         }
     }
 
-    fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+    fn rows(&self) -> impl Iterator<Item = AlertRow<'_>> {
         (0..self.len()).map(|at| self.row(at))
     }
 
@@ -117,7 +117,7 @@ impl Content {
     }
 }
 
-impl fmt::Display for Row<'_> {
+impl fmt::Display for AlertRow<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}  {}", self.domain.as_str(), self.text)
     }
@@ -139,7 +139,7 @@ pub struct Layout<'a> {
 
 /// Links in a mail.
 #[derive(Clone, Copy, Debug)]
-pub struct Links<'a> {
+pub struct MailLinks<'a> {
     /// URL of this server.
     pub home: Option<&'a str>,
     /// URL that turns off this rule's mails.
@@ -181,7 +181,7 @@ struct Data<'a> {
     /// The rule; absent from messages about watched names.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(inline, nullable = false)]
-    rule: Option<Rule<'a>>,
+    rule: Option<NamedRule<'a>>,
     /// The day of the list and of the stages, or of the first change.
     #[schema(value_type = String, format = Date)]
     date: Day,
@@ -200,7 +200,7 @@ struct Data<'a> {
 }
 
 #[derive(Serialize, ToSchema)]
-struct Rule<'a> {
+struct NamedRule<'a> {
     #[schema(value_type = u64)]
     id: RuleId,
     name: &'a str,
@@ -213,7 +213,7 @@ impl Alert {
     }
 
     /// The lines of a mail, each with its reason.
-    fn mail_rows(&self) -> impl Iterator<Item = (Row<'_>, Option<&str>)> {
+    fn mail_rows(&self) -> impl Iterator<Item = (AlertRow<'_>, Option<&str>)> {
         let reasons = self.reasons.iter().map(Option::as_deref).chain(iter::repeat(None));
         self.content.rows().take(MAIL_NAMES_MAX).zip(reasons)
     }
@@ -222,7 +222,7 @@ impl Alert {
     pub fn json(&self) -> String {
         let (rule, names, changes) = match &self.content {
             Content::Rule { id, name, names } => {
-                (Some(Rule { id: *id, name }), Some(names.as_slice()), None)
+                (Some(NamedRule { id: *id, name }), Some(names.as_slice()), None)
             }
             Content::Watchlist(changes) => (None, None, Some(changes.as_slice())),
         };
@@ -308,7 +308,7 @@ impl Alert {
     }
 
     /// Text of a mail.
-    pub fn mail_text(&self, links: Links<'_>) -> String {
+    pub fn mail_text(&self, links: MailLinks<'_>) -> String {
         let mut text = format!("{}\n\n", self.headline());
         for (row, reason) in self.mail_rows() {
             writeln!(text, "{row}").expect("writing to a string succeeds");
@@ -333,7 +333,7 @@ impl Alert {
     }
 
     /// HTML of a mail.
-    pub fn mail_html(&self, links: Links<'_>) -> String {
+    pub fn mail_html(&self, links: MailLinks<'_>) -> String {
         let small = |reason: &str| format!("<br><small>{}</small>", Escaped(reason));
         let mut rows = String::new();
         for (row, reason) in self.mail_rows() {
@@ -494,8 +494,10 @@ mod tests {
         assert_eq!(changes(1, 1).headline(), "name0.com drops tomorrow, 2026-03-02");
         let many = changes(1_234, 500);
         assert_eq!(many.headline(), "Watchlist: 1234 changes");
-        let links =
-            Links { home: Some("https://d.example"), unsubscribe: Some("https://d.example/u/1") };
+        let links = MailLinks {
+            home: Some("https://d.example"),
+            unsubscribe: Some("https://d.example/u/1"),
+        };
         let (text, html) = (many.mail_text(links), many.mail_html(links));
         for part in [&text, &html] {
             for said in [
@@ -554,7 +556,7 @@ mod tests {
     #[test]
     fn text_from_users_is_escaped() {
         let alert = alert(1, 1);
-        let links = Links { home: Some("https://d.example/?a&b"), unsubscribe: None };
+        let links = MailLinks { home: Some("https://d.example/?a&b"), unsubscribe: None };
         let html = alert.mail_html(links);
         assert!(
             html.contains("&lt;b&gt;&quot;R&amp;D&#39;s&quot;  Bcc: x@y.example: 1 name on"),
@@ -570,7 +572,8 @@ mod tests {
 
     #[test]
     fn omitted_names_are_counted() {
-        let links = Links { home: None, unsubscribe: Some("https://d.example/unsubscribe/00ff") };
+        let links =
+            MailLinks { home: None, unsubscribe: Some("https://d.example/unsubscribe/00ff") };
         let many = alert(1_234, 500);
         let plain = Layout { bytes_max: 9_000, head: "names", between: "\n", link: None };
         for (text, shown) in [
@@ -587,7 +590,7 @@ mod tests {
         }
         assert!(!alert(2, 2).chat(plain).contains("more"));
         assert!(many.mail_text(links).contains("https://d.example/unsubscribe/00ff"));
-        let links = Links { home: Some("https://d.example"), unsubscribe: None };
+        let links = MailLinks { home: Some("https://d.example"), unsubscribe: None };
         let text = alert(1, 1).mail_text(links);
         let lines = "\n  <Two words 0>\n  https://d.example/domain/name0.com\n";
         assert!(text.contains(lines), "{text}");

@@ -245,8 +245,8 @@ fn items(sent: Option<&RawValue>, max: usize) -> Result<Vec<&RawValue>, Unusable
 
 fn string(sent: &RawValue) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    serde_json::from_str::<Text<'_>>(sent.get()).ok().map(|text| text.0)
+    struct JsonText<'a>(#[serde(borrow)] Cow<'a, str>);
+    serde_json::from_str::<JsonText<'_>>(sent.get()).ok().map(|text| text.0)
 }
 
 fn is_same_name(text: &str, name: &DomainName) -> bool {

@@ -39,14 +39,14 @@ pub struct Refused;
 
 /// Waiting requests, and the results of the last hours.
 pub struct Checks {
-    state: Mutex<State>,
+    state: Mutex<PendingChecks>,
     limits: DefaultKeyedRateLimiter<AccountId>,
     asked: Notify,
     settled: watch::Sender<()>,
 }
 
 #[derive(Default)]
-struct State {
+struct PendingChecks {
     waiting: VecDeque<DomainName>,
     /// Names without a result yet. Results of other names would reveal who watches them.
     asked: HashSet<DomainName>,
@@ -139,7 +139,7 @@ impl Checks {
         self.settled.send_replace(());
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PendingChecks> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

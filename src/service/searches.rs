@@ -26,13 +26,13 @@ parse_named!(Order);
 
 /// Numbers of names that a saved search finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct SearchCounts {
     pub total: u32,
     /// Names from lists that the owner has not seen.
     pub new: u32,
 }
 
-impl Counts {
+impl SearchCounts {
     /// Counts the names that a search finds, unless they were counted today on this generation. Returns
     /// `None` if the request's time does not suffice.
     ///
@@ -42,16 +42,16 @@ impl Counts {
         index: &Index,
         search: &SavedSearch,
         as_of: AsOf,
-    ) -> Result<Option<Counts>, ApiError> {
-        budget::in_time(|| Counts::new(index, search, as_of)).transpose()
+    ) -> Result<Option<SearchCounts>, ApiError> {
+        budget::in_time(|| SearchCounts::new(index, search, as_of)).transpose()
     }
 
-    fn new(index: &Index, search: &SavedSearch, as_of: AsOf) -> Result<Counts, ApiError> {
+    fn new(index: &Index, search: &SavedSearch, as_of: AsOf) -> Result<SearchCounts, ApiError> {
         let total = count(index, &search.conditions, None, as_of)?;
         let is_seen = search.seen >= index.manifest().batches;
         let new =
             if is_seen { 0 } else { count(index, &search.conditions, Some(search.seen), as_of)? };
-        Ok(Counts { total, new })
+        Ok(SearchCounts { total, new })
     }
 }
 

@@ -26,7 +26,7 @@ use crate::owned::{Deletion, STYLES, idempotent_post, path_param};
 use crate::query::stored::Conditions;
 use crate::service::error::ApiError;
 use crate::service::receipt::{self, added_id};
-use crate::service::searches::{self, Counts, ordered};
+use crate::service::searches::{self, SearchCounts, ordered};
 use crate::service::work;
 use crate::vocab::ids::SearchId;
 use crate::vocab::limits::{RULE_NAME_CHARS_MAX, SEARCHES_MAX};
@@ -103,7 +103,7 @@ async fn show(
         ))
 }
 
-fn row(search: &SavedSearch, counts: Option<Counts>) -> Markup {
+fn row(search: &SavedSearch, counts: Option<SearchCounts>) -> Markup {
     let path = format!("{PATH}/{}", search.id);
     let filters = described(&State::from_pairs(search.conditions.pairs()));
     let field = format!("name-{}", search.id);

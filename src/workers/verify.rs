@@ -38,7 +38,7 @@ use crate::vocab::observation::{Observation, ObservedBy, RdapState, RdapStatuses
 use crate::vocab::rdap::{Bootstrap, origin};
 use crate::vocab::time::UnixMs;
 use crate::workers::bootstrap::Registry;
-use plan::{Due, How, Plan, PlanTime, Urgency};
+use plan::{Due, How, PlanTime, Urgency, VerifyPlan};
 use server::{Ended, Limits, Server};
 
 /// Interval between two plans.
@@ -97,9 +97,9 @@ struct RdapQuery {
 }
 
 /// The result of a task.
-enum Done {
+enum TaskResult {
     /// A plan, and the bootstrap registry that it used.
-    Planned(Box<Plan>, Arc<Bootstrap>, Duration),
+    Planned(Box<VerifyPlan>, Arc<Bootstrap>, Duration),
     Rdap(Box<RdapQuery>, Result<Reply, CallError>),
     Dns(Box<Due>, Result<bool, DnsError>),
     Written(Vec<(DomainName, Observation)>, Result<(), WriteError>),
@@ -117,21 +117,21 @@ impl Verify {
     /// Verifies until `stop` is done, then finishes queries in flight.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let changed = self.store.watches_changed();
-        let mut work = Work::new(self, Instant::now());
+        let mut work = VerifyWorker::new(self, Instant::now());
         work.run(&changed, stop).await;
         work.finish().await;
     }
 }
 
 /// The state of the worker.
-struct Work {
+struct VerifyWorker {
     verify: Verify,
     bootstrap: Arc<LiveBootstrap>,
     refresh_at: Instant,
     /// Whether any name was ever due. Until then, the bootstrap registry is not refreshed.
     has_names: bool,
     waits_for_registry: bool,
-    plan: Plan,
+    plan: VerifyPlan,
     /// Queries ahead of the plan, by server: redirects, and names that DNS could not decide.
     ahead: HashMap<String, VecDeque<RdapQuery>>,
     servers: HashMap<String, Server>,
@@ -156,21 +156,21 @@ struct Work {
     write_at: Option<Instant>,
     /// Number of observations being written.
     writing: usize,
-    tasks: JoinSet<Done>,
+    tasks: JoinSet<TaskResult>,
 }
 
-impl Work {
-    fn new(verify: Verify, now: Instant) -> Work {
+impl VerifyWorker {
+    fn new(verify: Verify, now: Instant) -> VerifyWorker {
         let registry = verify.registry.as_ref().expect("no refresh before the start");
         let refresh_at = now + registry.due_in();
-        Work {
+        VerifyWorker {
             bootstrap: registry.live(),
             verify,
             refresh_at,
             has_names: false,
             // A registry older than a day is refreshed before its servers are queried.
             waits_for_registry: refresh_at <= now,
-            plan: Plan::default(),
+            plan: VerifyPlan::default(),
             ahead: HashMap::new(),
             servers: HashMap::new(),
             in_flight: 0,
@@ -226,19 +226,21 @@ impl Work {
         }
     }
 
-    fn take(&mut self, done: Result<Done, tokio::task::JoinError>) {
+    fn take(&mut self, done: Result<TaskResult, tokio::task::JoinError>) {
         let now = Instant::now();
         match done {
-            Ok(Done::Planned(plan, bootstrap, took)) => self.adopt(*plan, &bootstrap, took, now),
-            Ok(Done::Rdap(ask, reply)) => self.take_rdap(*ask, reply, now),
-            Ok(Done::Dns(due, answer)) => self.take_dns(*due, answer, now),
-            Ok(Done::Written(rows, outcome)) => self.take_written(rows, outcome, now),
-            Ok(Done::Refreshed(registry, again)) => {
+            Ok(TaskResult::Planned(plan, bootstrap, took)) => {
+                self.adopt(*plan, &bootstrap, took, now)
+            }
+            Ok(TaskResult::Rdap(ask, reply)) => self.take_rdap(*ask, reply, now),
+            Ok(TaskResult::Dns(due, answer)) => self.take_dns(*due, answer, now),
+            Ok(TaskResult::Written(rows, outcome)) => self.take_written(rows, outcome, now),
+            Ok(TaskResult::Refreshed(registry, again)) => {
                 self.verify.registry = Some(registry);
                 self.refresh_at = now + again;
                 self.waits_for_registry = false;
                 // The plan may use servers that have changed.
-                self.plan = Plan::default();
+                self.plan = VerifyPlan::default();
                 self.plan_at = now;
             }
             // A plan or a write that panicked; queries and refreshes report their panics.
@@ -251,7 +253,7 @@ impl Work {
 }
 
 // Methods that start tasks.
-impl Work {
+impl VerifyWorker {
     fn start_refresh(&mut self, now: Instant) {
         if self.refresh_at > now || !self.has_names {
             return;
@@ -260,7 +262,7 @@ impl Work {
             let client = self.verify.client.clone();
             self.tasks.spawn(async move {
                 let again = contained(registry.refresh(&client)).await;
-                Done::Refreshed(registry, again.unwrap_or(REFRESH_RETRY_AFTER))
+                TaskResult::Refreshed(registry, again.unwrap_or(REFRESH_RETRY_AFTER))
             });
         }
     }
@@ -283,7 +285,7 @@ impl Work {
             let instant = clock.now();
             let today = Day::from_instant(instant).unwrap_or_else(|| clock.today());
             let of_index = AsOf { today, catch_days };
-            let plan = Plan::new(
+            let plan = VerifyPlan::new(
                 store.verification_targets(),
                 &bootstrap,
                 &PlanTime { now: UnixMs::from_instant(instant), today },
@@ -295,11 +297,17 @@ impl Work {
                 },
                 |server| server.map_or(dns_turn, |server| turns.get(server).copied().flatten()),
             );
-            Done::Planned(Box::new(plan), bootstrap, now.elapsed())
+            TaskResult::Planned(Box::new(plan), bootstrap, now.elapsed())
         });
     }
 
-    fn adopt(&mut self, plan: Plan, bootstrap: &Arc<Bootstrap>, took: Duration, now: Instant) {
+    fn adopt(
+        &mut self,
+        plan: VerifyPlan,
+        bootstrap: &Arc<Bootstrap>,
+        took: Duration,
+        now: Instant,
+    ) {
         self.planning = false;
         self.has_names |= !plan.is_empty();
         self.plan = plan;
@@ -316,7 +324,7 @@ impl Work {
         };
         if !Arc::ptr_eq(bootstrap, &self.bootstrap.current()) {
             // The plan uses servers that have changed.
-            self.plan = Plan::default();
+            self.plan = VerifyPlan::default();
             self.plan_at = now;
         }
         self.ahead.retain(|_, queue| !queue.is_empty());
@@ -344,7 +352,7 @@ impl Work {
         let store = self.verify.store.clone();
         self.tasks.spawn(async move {
             let outcome = store.record_observations(rows.clone()).await;
-            Done::Written(rows, outcome)
+            TaskResult::Written(rows, outcome)
         });
     }
 
@@ -478,7 +486,7 @@ impl Work {
         self.tasks.spawn(async move {
             let reply = contained(ask_server(&client, ask.url.clone(), &ask.due.name, clock)).await;
             let reply = reply.unwrap_or_else(|| Err(CallError::BadRequest(PANICKED.to_owned())));
-            Done::Rdap(Box::new(ask), reply)
+            TaskResult::Rdap(Box::new(ask), reply)
         });
     }
 
@@ -490,7 +498,7 @@ impl Work {
         self.tasks.spawn(async move {
             let answer = contained(dns.is_delegated(&due.name)).await;
             let answer = answer.unwrap_or_else(|| Err(DnsError::Failed(PANICKED.to_owned())));
-            Done::Dns(Box::new(due), answer)
+            TaskResult::Dns(Box::new(due), answer)
         });
     }
 
@@ -516,7 +524,7 @@ impl Work {
 }
 
 // Methods that handle the results of tasks.
-impl Work {
+impl VerifyWorker {
     fn take_rdap(&mut self, ask: RdapQuery, reply: Result<Reply, CallError>, now: Instant) {
         self.in_flight -= 1;
         let ended = match &reply {

@@ -21,7 +21,7 @@ pub struct Prepared {
 /// The files that this node serves, and those that it should serve.
 pub struct Switch {
     live: Arc<LiveIndex>,
-    state: Mutex<State>,
+    state: Mutex<SwitchState>,
     /// Notified when another index is served.
     published: Vec<Arc<Notify>>,
     /// Notified when the log puts files into use, or this node does.
@@ -29,7 +29,7 @@ pub struct Switch {
 }
 
 #[derive(Default)]
-struct State {
+struct SwitchState {
     /// A weak reference, so that the log of changes closes when the workers end.
     appender: Weak<Appender>,
     /// The files that the log has put into use, and the number of that record.
@@ -105,7 +105,7 @@ impl Switch {
         self.changed.notified().await;
     }
 
-    fn show(&self, state: &mut State) {
+    fn show(&self, state: &mut SwitchState) {
         let Some((wanted, seq)) = state.wanted.clone() else { return };
         if let Some(prepared) = state.prepared.take_if(|it| it.publication == wanted) {
             let Prepared { publication, index, changes } = prepared;
@@ -125,13 +125,13 @@ impl Switch {
     }
 
     /// Updates the flag that shows whether this node is behind the log.
-    fn compare(&self, state: &State) {
+    fn compare(&self, state: &SwitchState) {
         let wanted = state.wanted.as_ref().map(|(wanted, _)| wanted);
         self.live.set_behind(wanted.is_some() && wanted != state.in_use.as_ref());
         self.changed.notify_one();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SwitchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,7 +12,7 @@ use crate::drops::words::described;
 use crate::index::Index;
 use crate::index::filter::AsOf;
 use crate::owned::idempotency_field;
-use crate::service::searches::Counts;
+use crate::service::searches::SearchCounts;
 use crate::vocab::day::Day;
 use crate::vocab::limits::RULE_NAME_CHARS_MAX;
 
@@ -24,14 +24,14 @@ pub const PATH: &str = "/searches";
 const COUNT_TIME: Duration = Duration::from_millis(30);
 
 /// A saved search, with its counts; `None` if time ran out.
-pub type Counted = (Arc<SavedSearch>, Option<Counts>);
+pub type Counted = (Arc<SavedSearch>, Option<SearchCounts>);
 
 /// Returns the saved searches of an account, newest first.
 pub fn counted(owned: &UserData, index: &Index, as_of: AsOf) -> Vec<Counted> {
     let begun = Instant::now();
     let count = |search: &Arc<SavedSearch>| {
         let in_time = begun.elapsed() < COUNT_TIME;
-        let counts = in_time.then(|| Counts::in_time(index, search, as_of));
+        let counts = in_time.then(|| SearchCounts::in_time(index, search, as_of));
         let counts = counts.transpose().inspect_err(|err| {
             tracing::error!(search = search.id.get(), error = ?err, "cannot count a saved search");
         });
@@ -52,7 +52,7 @@ pub fn list_of(search: &SavedSearch) -> State {
 }
 
 /// Renders the number of new names as a link to them.
-pub fn new_names(search: &SavedSearch, counts: Option<Counts>) -> Markup {
+pub fn new_names(search: &SavedSearch, counts: Option<SearchCounts>) -> Markup {
     let new = counts.map_or(0, |counts| counts.new);
     html! {
         @if new > 0 {

@@ -54,7 +54,7 @@ type Sent = Result<Option<String>, SendError>;
 type Outcome = (AccountId, RuleId, DeliveryId, AttemptOutcome);
 
 /// The state of the worker.
-struct Work {
+struct DeliveryWorker {
     deliver: Deliver,
     queue: Queue,
     tasks: JoinSet<Sent>,
@@ -73,7 +73,7 @@ impl Deliver {
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let changed = self.store.deliveries_changed();
         let mut stop = std::pin::pin!(stop);
-        let mut work = Work::new(self);
+        let mut work = DeliveryWorker::new(self);
         work.reload();
         loop {
             work.start_due();
@@ -124,12 +124,12 @@ fn count(channel: &'static str, settled: &AttemptOutcome) {
     counter!("dropdex_deliveries_total", "channel" => channel, "outcome" => outcome).increment(1);
 }
 
-impl Work {
-    fn new(deliver: Deliver) -> Work {
+impl DeliveryWorker {
+    fn new(deliver: Deliver) -> DeliveryWorker {
         let queue = Queue::new(deliver.schedule.shortest());
         let (tasks, reports) = Default::default();
         let (in_flight, unwritten) = (HashMap::new(), Vec::new());
-        Work { deliver, queue, tasks, in_flight, moved: Vec::new(), reports, unwritten }
+        DeliveryWorker { deliver, queue, tasks, in_flight, moved: Vec::new(), reports, unwritten }
     }
 
     /// Reads the pending deliveries from the store.

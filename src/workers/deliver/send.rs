@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use crate::accounts::{Channel, ClosedChannel, Message, MessageKind, PendingDelivery, Problem};
 use crate::index::generation::live::LiveIndex;
-use crate::outbound::alert::{self, Alert, Links, MAIL_NAMES_MAX};
+use crate::outbound::alert::{self, Alert, MAIL_NAMES_MAX, MailLinks};
 use crate::outbound::chat::{self, Chats};
 use crate::outbound::dns::Dns;
 use crate::outbound::email::{Mail, Mailer};
@@ -142,7 +142,7 @@ impl Senders {
         let token = pending.unsubscribe.as_ref().map(UnsubscribeToken::reveal);
         let unsubscribe = self.home.as_ref().zip(token);
         let unsubscribe = unsubscribe.map(|(home, token)| format!("{home}/unsubscribe/{token}"));
-        let links = Links { home: self.home.as_deref(), unsubscribe: unsubscribe.as_deref() };
+        let links = MailLinks { home: self.home.as_deref(), unsubscribe: unsubscribe.as_deref() };
         let mail = Mail {
             id: &alert.delivery_id,
             to: pending.email.as_str(),

@@ -41,7 +41,7 @@ pub enum WatchError {
 }
 
 /// Changes of watched names, with the number of the last change read.
-struct Batch {
+struct WatchedChanges {
     changes: Vec<Change>,
     through: u64,
 }
@@ -99,12 +99,12 @@ impl Watching {
             let (log, store) = (self.log.clone(), self.store.clone());
             let begun = Instant::now();
             let (batch, found) = spawn_blocking(move || {
-                let batch = Batch::read(&log, &store, since)?;
+                let batch = WatchedChanges::read(&log, &store, since)?;
                 let found = store.match_changes(&batch.changes);
                 Ok::<_, ReadError>((batch, found))
             })
             .await??;
-            let Batch { changes, through } = batch;
+            let WatchedChanges { changes, through } = batch;
             if through == since {
                 return Ok(());
             }
@@ -126,12 +126,12 @@ impl Watching {
     }
 }
 
-impl Batch {
+impl WatchedChanges {
     /// Reads changes after `since` until enough are found. If the previous match was written only
     /// in part, all its changes are read.
-    fn read(log: &ChangeLog, store: &Store, since: u64) -> Result<Batch, ReadError> {
+    fn read(log: &ChangeLog, store: &Store, since: u64) -> Result<WatchedChanges, ReadError> {
         let end = store.change_matching_to();
-        let mut batch = Batch { changes: Vec::new(), through: since };
+        let mut batch = WatchedChanges { changes: Vec::new(), through: since };
         while end.is_some() || batch.changes.len() < BATCH {
             let mut page = match log.read(batch.through, PAGE) {
                 Ok(page) => page,

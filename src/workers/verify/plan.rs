@@ -88,14 +88,14 @@ pub struct PlanTime {
 
 /// The queues of names to verify.
 #[derive(Default)]
-pub struct Plan {
+pub struct VerifyPlan {
     /// RDAP queries by [`server_key`].
     pub rdap: HashMap<String, VecDeque<Due>>,
     /// DNS queries.
     pub dns: VecDeque<Due>,
 }
 
-impl Plan {
+impl VerifyPlan {
     /// Computes the queues. `facts` returns the index's information on a name. `failures` returns the
     /// number of recent failed queries of a name, or `None` while it waits for a retry or is in flight.
     /// `turn` returns the account that had the last turn at a server (`None` for DNS).
@@ -106,7 +106,7 @@ impl Plan {
         facts: impl Fn(&DomainName) -> Option<NameFacts>,
         failures: impl Fn(&DomainName) -> Option<u32>,
         turn: impl Fn(Option<&str>) -> Option<AccountId>,
-    ) -> Plan {
+    ) -> VerifyPlan {
         let mut by_server: HashMap<Option<String>, Vec<Candidate>> = HashMap::new();
         for target in targets {
             let facts = facts(&target.name);
@@ -129,7 +129,7 @@ impl Plan {
             let due = Due { name, urgency, how, base, account, drop_date, last };
             by_server.entry(server).or_default().push(Candidate { due, watchers, place });
         }
-        let mut plan = Plan::default();
+        let mut plan = VerifyPlan::default();
         for (server, candidates) in by_server {
             let queue = in_order(candidates, turn(server.as_deref()));
             match server {
@@ -141,7 +141,7 @@ impl Plan {
     }
 }
 
-impl Plan {
+impl VerifyPlan {
     pub fn is_empty(&self) -> bool {
         self.dns.is_empty() && self.rdap.is_empty()
     }

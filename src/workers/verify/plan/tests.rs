@@ -57,8 +57,8 @@ fn drop_in(days: i32) -> NameFacts {
     }
 }
 
-fn plan(targets: Vec<Target>, facts: impl Fn(&DomainName) -> Option<NameFacts>) -> Plan {
-    Plan::new(targets, &Bootstrap::compiled(), &time(), facts, |_| Some(0), |_| None)
+fn plan(targets: Vec<Target>, facts: impl Fn(&DomainName) -> Option<NameFacts>) -> VerifyPlan {
+    VerifyPlan::new(targets, &Bootstrap::compiled(), &time(), facts, |_| Some(0), |_| None)
 }
 
 fn names(queue: &VecDeque<Due>) -> Vec<&str> {
@@ -66,7 +66,7 @@ fn names(queue: &VecDeque<Due>) -> Vec<&str> {
 }
 
 /// The queue of .com.
-fn com(plan: &Plan) -> Vec<&str> {
+fn com(plan: &VerifyPlan) -> Vec<&str> {
     plan.rdap.get("https://rdap.verisign.com").map(names).unwrap_or_default()
 }
 
@@ -167,7 +167,14 @@ fn accounts_take_turns_within_an_urgency() {
     targets.push(target("both.com", &[1, 2], None));
     let queue = |turn: Option<u64>| {
         let turn = turn.map(AccountId);
-        Plan::new(targets.clone(), &Bootstrap::compiled(), &time(), |_| None, |_| Some(0), |_| turn)
+        VerifyPlan::new(
+            targets.clone(),
+            &Bootstrap::compiled(),
+            &time(),
+            |_| None,
+            |_| Some(0),
+            |_| turn,
+        )
     };
     let first = queue(None);
     let expected = ["both", "few-0", "many-0000", "few-1", "many-0001", "few-2", "many-0002"];
@@ -202,7 +209,8 @@ fn each_server_has_a_queue_and_names_without_a_server_use_dns() {
 fn names_that_failed_or_are_in_flight_wait() {
     let targets = vec![target("a.com", &[1], None), target("b.com", &[1], None)];
     let failures = |name: &DomainName| (name.label() == "b").then_some(3);
-    let plan = Plan::new(targets, &Bootstrap::compiled(), &time(), |_| None, failures, |_| None);
+    let plan =
+        VerifyPlan::new(targets, &Bootstrap::compiled(), &time(), |_| None, failures, |_| None);
     assert_eq!(com(&plan), ["b"]);
 }
 
@@ -219,7 +227,7 @@ fn dns_replaces_rdap_for_a_limited_time() {
             let today = day("2026-01-01").plus(look * 7);
             let now = UnixMs::from_instant(today.start() + chrono::TimeDelta::hours(7));
             let facts = NameFacts { latest_drop: Some(day("2025-12-01")), ..drop_in(0) };
-            let plan = Plan::new(
+            let plan = VerifyPlan::new(
                 vec![target(&format!("a{n}.com"), &[1], Some(observation))],
                 &Bootstrap::compiled(),
                 &PlanTime { now, today },
