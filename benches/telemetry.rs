@@ -10,7 +10,7 @@ use axum::routing::get;
 use axum::{Router, body::Body};
 use divan::Bencher;
 use dropdex::telemetry::query::{QueryKind, QueryTimer};
-use dropdex::telemetry::requests::{Observer, Settings, record_route};
+use dropdex::telemetry::requests::{Observer, RequestSettings, record_route};
 use dropdex::telemetry::{catalogue, logs};
 use tower::Service;
 
@@ -68,7 +68,7 @@ fn bare(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn observed(bencher: Bencher<'_, '_>) {
     let path = route();
-    let observer = Observer::new(Settings::default());
+    let observer = Observer::new(RequestSettings::default());
     let handle = |request| handle(record_route(request));
     bencher
         .with_inputs(|| request(&path))

@@ -584,7 +584,7 @@ impl Serving {
             public_host,
             mount,
             tls,
-            observing: requests::Settings {
+            observing: requests::RequestSettings {
                 proxies: config.server.proxies.as_slice().into(),
                 access: config.telemetry.access,
             },

@@ -135,7 +135,7 @@ impl Service {
                     public_host: None,
                     mount: Mount::default(),
                     tls: None,
-                    observing: requests::Settings::default(),
+                    observing: requests::RequestSettings::default(),
                     draining: Arc::default(),
                 },
             );

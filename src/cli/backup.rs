@@ -170,7 +170,7 @@ fn remove_leftovers(data: &Path) {
 
 /// The output of `restore`.
 #[derive(Serialize)]
-struct Restored {
+struct RestoreOutput {
     created: String,
     version: String,
     files: u64,
@@ -270,5 +270,14 @@ fn keep_settings(config: &Config, from: &Path, data: &Path) -> anyhow::Result<Op
 fn report(done: Done, counts: Option<Counts>, settings: Option<PathBuf>) -> anyhow::Result<()> {
     let Done { facts, files, bytes } = done;
     let BackupFacts { version, created, seq, state_digest, .. } = facts;
-    print_json(&Restored { created, version, files, bytes, seq, state_digest, counts, settings })
+    print_json(&RestoreOutput {
+        created,
+        version,
+        files,
+        bytes,
+        seq,
+        state_digest,
+        counts,
+        settings,
+    })
 }

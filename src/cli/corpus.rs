@@ -27,7 +27,7 @@ const DAMAGED: u8 = 4;
 
 /// Output of `verify`.
 #[derive(Serialize)]
-struct Verdict {
+struct CorpusVerdict {
     status: &'static str,
     /// Number of sound files and lists.
     files: u64,
@@ -48,6 +48,6 @@ pub fn run(
     let status = if found.damaged.is_empty() { "sound" } else { "damaged" };
     let why = found.damaged.first().cloned();
     let (files, lists, damaged) = (found.files, found.lists, found.damaged);
-    print_json(&Verdict { status, files, lists, damaged })?;
+    print_json(&CorpusVerdict { status, files, lists, damaged })?;
     why.map_or(Ok(()), |why| Err(ExitWith { code: DAMAGED, why }.into()))
 }

@@ -97,7 +97,7 @@ pub fn run(args: DemoArgs, config: &Config) -> anyhow::Result<()> {
 
 /// Ingests the sample as two lists. In between, it sets up the demo account, so that its rules match
 /// names of the second list.
-fn prepare(config: &Config, folder: &Path) -> anyhow::Result<Account> {
+fn prepare(config: &Config, folder: &Path) -> anyhow::Result<DemoLogin> {
     let now = config.clock.now();
     let [earlier, newest] =
         move_dates(SAMPLE, config.clock.today()).context("the bundled sample")?;
@@ -289,12 +289,12 @@ fn move_dates(gzipped: &[u8], today: Day) -> anyhow::Result<[Vec<u8>; 2]> {
 }
 
 /// Credentials of the demo account.
-struct Account {
+struct DemoLogin {
     key: String,
     password: String,
 }
 
-fn make_account(store: &Store) -> anyhow::Result<Account> {
+fn make_account(store: &Store) -> anyhow::Result<DemoLogin> {
     let email: Email = EMAIL.parse()?;
     let mut bytes = [0; PASSWORD_BYTES];
     getrandom::fill(&mut bytes)
@@ -303,11 +303,11 @@ fn make_account(store: &Store) -> anyhow::Result<Account> {
     let hash = Password::new(Secret::new(password.clone()))?.hash()?;
     store.add_account(&email, Plan::Api, Some(hash))?;
     let key = store.issue_key(&email)?.key.reveal().to_owned();
-    Ok(Account { key, password })
+    Ok(DemoLogin { key, password })
 }
 
-fn print_welcome(address: &str, account: &Account) -> anyhow::Result<()> {
-    let Account { key, password } = account;
+fn print_welcome(address: &str, account: &DemoLogin) -> anyhow::Result<()> {
+    let DemoLogin { key, password } = account;
     let mut out = stdout().lock();
     writeln!(out, "key {key}\n\nPages: {address}/login\n  e-mail    {EMAIL}")?;
     writeln!(out, "  password  {password}\n\nTry:")?;

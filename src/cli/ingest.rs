@@ -76,7 +76,7 @@ fn parse_timestamp(text: &str) -> Result<DateTime<Utc>, String> {
 
 /// Output: one line of JSON.
 #[derive(Default, Serialize)]
-struct Summary<'a> {
+struct IngestSummary<'a> {
     /// Rows read, over all lists.
     rows: u64,
     accepted: u64,
@@ -122,7 +122,7 @@ pub fn run(args: IngestArgs, config: &Config) -> anyhow::Result<()> {
     let outcome = run_task(Task::Ingest(task), &local, config)?;
     let is_built = outcome.failure.as_ref().is_none_or(|failure| failure.step == Step::Ingest);
     if outcome.error().is_none() || outcome.added().next().is_some() && is_built {
-        print_json(&Summary::new(&outcome))?;
+        print_json(&IngestSummary::new(&outcome))?;
     }
     outcome.error().map_or(Ok(()), |error| bail!(error.to_owned()))
 }
@@ -186,13 +186,13 @@ fn lists(files: Vec<PathBuf>, format: GivenFormat) -> anyhow::Result<Lists> {
     }
 }
 
-impl<'a> Summary<'a> {
-    fn new(outcome: &'a Outcome) -> Summary<'a> {
+impl<'a> IngestSummary<'a> {
+    fn new(outcome: &'a Outcome) -> IngestSummary<'a> {
         let lists: Vec<_> = outcome.lists.iter().filter_map(ListLine::new).collect();
-        let mut summary = Summary {
+        let mut summary = IngestSummary {
             seconds: outcome.seconds,
             generation: outcome.generation.as_ref().map(|built| built.generation.to_string()),
-            ..Summary::default()
+            ..IngestSummary::default()
         };
         for list in &lists {
             summary.accepted += list.accepted;
@@ -202,7 +202,7 @@ impl<'a> Summary<'a> {
             }
         }
         summary.rows = summary.accepted + summary.rejected.values().sum::<u64>();
-        Summary { lists, ..summary }
+        IngestSummary { lists, ..summary }
     }
 }
 

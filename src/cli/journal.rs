@@ -122,7 +122,7 @@ pub fn run(args: JournalArgs, config: &Config) -> anyhow::Result<()> {
 
 /// The output of `verify`.
 #[derive(Serialize)]
-struct Verdict {
+struct JournalVerdict {
     status: &'static str,
     #[serde(flatten)]
     facts: Option<JournalFacts>,
@@ -144,7 +144,7 @@ fn verify(config: &Config) -> anyhow::Result<()> {
             };
             let why = format!("{err:#}");
             let error = Some(why.clone());
-            print_json(&Verdict { status, facts: None, torn_bytes: None, error })?;
+            print_json(&JournalVerdict { status, facts: None, torn_bytes: None, error })?;
             Err(ExitWith { code, why }.into())
         }
     }
@@ -168,7 +168,7 @@ fn report(facts: JournalFacts, torn_bytes: Option<u64>) -> anyhow::Result<()> {
         }
         (None, None) => ("sound", None),
     };
-    print_json(&Verdict { status, facts: Some(facts), torn_bytes, error: None })?;
+    print_json(&JournalVerdict { status, facts: Some(facts), torn_bytes, error: None })?;
     why.map_or(Ok(()), |why| Err(ExitWith { code: BLEMISHED, why }.into()))
 }
 

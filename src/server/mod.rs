@@ -132,7 +132,7 @@ pub struct ServerParts {
     pub mount: Mount,
     /// `None` serves plain HTTP.
     pub tls: Option<Tls>,
-    pub observing: requests::Settings,
+    pub observing: requests::RequestSettings,
     /// True once shutdown has begun: HTTP/1.1 connections then close with their next response.
     pub draining: Arc<AtomicBool>,
 }

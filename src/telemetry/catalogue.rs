@@ -25,7 +25,7 @@ const JOB_SECONDS: [f64; 8] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.
 
 /// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     Counter,
     /// A counter with labels. The recording code or the table below registers the label values known in
     /// advance.
@@ -33,18 +33,18 @@ pub enum Kind {
     Gauge,
     /// A histogram of seconds.
     Histogram,
-    /// A histogram with labels, registered like [`Kind::Counters`].
+    /// A histogram with labels, registered like [`MetricKind::Counters`].
     Histograms,
 }
 
 /// One metric.
 pub struct Metric {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: MetricKind,
     pub help: &'static str,
 }
 
-const fn metric(kind: Kind, name: &'static str, help: &'static str) -> Metric {
+const fn metric(kind: MetricKind, name: &'static str, help: &'static str) -> Metric {
     Metric { name, kind, help }
 }
 
@@ -52,100 +52,100 @@ const fn metric(kind: Kind, name: &'static str, help: &'static str) -> Metric {
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
     // Requests
-    metric(Kind::Counters, "dropdex_http_requests_total", "Requests, by route, method and status class."),
-    metric(Kind::Histograms, "dropdex_http_request_duration_seconds", "Time from the request head to the response head, by route, method and status class."),
-    metric(Kind::Histograms, "dropdex_query_duration_seconds", "Time of index queries, by kind."),
-    metric(Kind::Counters, "dropdex_usage_total", "Requests and exports counted against quotas, by plan, kind and outcome."),
-    metric(Kind::Counter, "dropdex_queries_too_long_total", "Queries cancelled for exceeding their time budget."),
-    metric(Kind::Counter, "dropdex_queries_refused_total", "Queries refused because too many of their account were in progress."),
-    metric(Kind::Counter, "dropdex_queries_abandoned_total", "Queries cancelled because the client disconnected."),
+    metric(MetricKind::Counters, "dropdex_http_requests_total", "Requests, by route, method and status class."),
+    metric(MetricKind::Histograms, "dropdex_http_request_duration_seconds", "Time from the request head to the response head, by route, method and status class."),
+    metric(MetricKind::Histograms, "dropdex_query_duration_seconds", "Time of index queries, by kind."),
+    metric(MetricKind::Counters, "dropdex_usage_total", "Requests and exports counted against quotas, by plan, kind and outcome."),
+    metric(MetricKind::Counter, "dropdex_queries_too_long_total", "Queries cancelled for exceeding their time budget."),
+    metric(MetricKind::Counter, "dropdex_queries_refused_total", "Queries refused because too many of their account were in progress."),
+    metric(MetricKind::Counter, "dropdex_queries_abandoned_total", "Queries cancelled because the client disconnected."),
     // Server
-    metric(Kind::Gauge, "dropdex_connections_open", "Open connections."),
-    metric(Kind::Counter, "dropdex_connections_total", "Accepted connections."),
-    metric(Kind::Counters, "dropdex_connections_refused_total", "Connections refused at a limit, by limit."),
-    metric(Kind::Counters, "dropdex_connections_reaped_total", "Connections closed by a timeout, by timeout."),
-    metric(Kind::Gauge, "dropdex_requests_in_flight", "Requests in flight, by class."),
-    metric(Kind::Counters, "dropdex_sheds_total", "Requests shed with 503, by class."),
-    metric(Kind::Gauge, "dropdex_budget_limit_bytes", "Limit of a byte budget, by budget."),
-    metric(Kind::Gauge, "dropdex_budget_used_bytes", "Bytes in use of a byte budget, by budget."),
-    metric(Kind::Counters, "dropdex_budget_refusals_total", "Requests refused because a byte budget was used up, by budget."),
-    metric(Kind::Counter, "dropdex_request_timeouts_total", "Requests that exceeded their deadline."),
-    metric(Kind::Counter, "dropdex_panics_total", "Requests that panicked."),
-    metric(Kind::Counter, "dropdex_log_lines_lost_total", "Log lines that could not be written to standard error."),
+    metric(MetricKind::Gauge, "dropdex_connections_open", "Open connections."),
+    metric(MetricKind::Counter, "dropdex_connections_total", "Accepted connections."),
+    metric(MetricKind::Counters, "dropdex_connections_refused_total", "Connections refused at a limit, by limit."),
+    metric(MetricKind::Counters, "dropdex_connections_reaped_total", "Connections closed by a timeout, by timeout."),
+    metric(MetricKind::Gauge, "dropdex_requests_in_flight", "Requests in flight, by class."),
+    metric(MetricKind::Counters, "dropdex_sheds_total", "Requests shed with 503, by class."),
+    metric(MetricKind::Gauge, "dropdex_budget_limit_bytes", "Limit of a byte budget, by budget."),
+    metric(MetricKind::Gauge, "dropdex_budget_used_bytes", "Bytes in use of a byte budget, by budget."),
+    metric(MetricKind::Counters, "dropdex_budget_refusals_total", "Requests refused because a byte budget was used up, by budget."),
+    metric(MetricKind::Counter, "dropdex_request_timeouts_total", "Requests that exceeded their deadline."),
+    metric(MetricKind::Counter, "dropdex_panics_total", "Requests that panicked."),
+    metric(MetricKind::Counter, "dropdex_log_lines_lost_total", "Log lines that could not be written to standard error."),
     // Index
-    metric(Kind::Gauge, "dropdex_index_generation", "Number of the served index generation."),
-    metric(Kind::Gauge, "dropdex_index_names", "Names in the index."),
-    metric(Kind::Gauge, "dropdex_index_drops", "Drops in the index."),
-    metric(Kind::Gauge, "dropdex_index_lists", "Lists in the index."),
-    metric(Kind::Gauge, "dropdex_index_age_seconds", "Time since the newest list was observed; absent without lists."),
-    metric(Kind::Gauge, "dropdex_index_built_timestamp_seconds", "Build time of the generation, in Unix time."),
-    metric(Kind::Gauge, "dropdex_index_fallback", "1 while an older generation is served because the newest is damaged."),
-    metric(Kind::Counter, "dropdex_index_swaps_total", "Generations put into service since the start."),
+    metric(MetricKind::Gauge, "dropdex_index_generation", "Number of the served index generation."),
+    metric(MetricKind::Gauge, "dropdex_index_names", "Names in the index."),
+    metric(MetricKind::Gauge, "dropdex_index_drops", "Drops in the index."),
+    metric(MetricKind::Gauge, "dropdex_index_lists", "Lists in the index."),
+    metric(MetricKind::Gauge, "dropdex_index_age_seconds", "Time since the newest list was observed; absent without lists."),
+    metric(MetricKind::Gauge, "dropdex_index_built_timestamp_seconds", "Build time of the generation, in Unix time."),
+    metric(MetricKind::Gauge, "dropdex_index_fallback", "1 while an older generation is served because the newest is damaged."),
+    metric(MetricKind::Counter, "dropdex_index_swaps_total", "Generations put into service since the start."),
     // Intake
-    metric(Kind::Counters, "dropdex_inbox_lists_total", "Processed lists of the inbox, by outcome."),
-    metric(Kind::Counters, "dropdex_source_runs_total", "Runs of fetched sources, by source and outcome."),
-    metric(Kind::Gauge, "dropdex_source_late_seconds", "Time by which a source is overdue by its own schedule, by source; 0 when on time."),
-    metric(Kind::Gauge, "dropdex_source_failing", "1 while the last run of a source failed, by source."),
-    metric(Kind::Gauge, "dropdex_source_warnings", "Warnings about the lists that a source fetched last, by source: odd links, far fewer rows than usual."),
-    metric(Kind::Gauge, "dropdex_source_rows", "Rows of the lists of a source's last successful ingest, by source."),
-    metric(Kind::Gauge, "dropdex_source_success_timestamp_seconds", "Last successful run of a source, in Unix time, by source; 0 before the first."),
-    metric(Kind::Gauge, "dropdex_jobs", "Ingests and rebuilds that run or wait."),
-    metric(Kind::Counters, "dropdex_jobs_ended_total", "Ingests and rebuilds that ended, by outcome: `crashed` without a result, which is retried."),
-    metric(Kind::Histogram, "dropdex_job_duration_seconds", "Time of ingests and rebuilds."),
+    metric(MetricKind::Counters, "dropdex_inbox_lists_total", "Processed lists of the inbox, by outcome."),
+    metric(MetricKind::Counters, "dropdex_source_runs_total", "Runs of fetched sources, by source and outcome."),
+    metric(MetricKind::Gauge, "dropdex_source_late_seconds", "Time by which a source is overdue by its own schedule, by source; 0 when on time."),
+    metric(MetricKind::Gauge, "dropdex_source_failing", "1 while the last run of a source failed, by source."),
+    metric(MetricKind::Gauge, "dropdex_source_warnings", "Warnings about the lists that a source fetched last, by source: odd links, far fewer rows than usual."),
+    metric(MetricKind::Gauge, "dropdex_source_rows", "Rows of the lists of a source's last successful ingest, by source."),
+    metric(MetricKind::Gauge, "dropdex_source_success_timestamp_seconds", "Last successful run of a source, in Unix time, by source; 0 before the first."),
+    metric(MetricKind::Gauge, "dropdex_jobs", "Ingests and rebuilds that run or wait."),
+    metric(MetricKind::Counters, "dropdex_jobs_ended_total", "Ingests and rebuilds that ended, by outcome: `crashed` without a result, which is retried."),
+    metric(MetricKind::Histogram, "dropdex_job_duration_seconds", "Time of ingests and rebuilds."),
     // Accounts
-    metric(Kind::Histogram, "dropdex_journal_sync_duration_seconds", "Time of journal syncs, which writes wait for."),
-    metric(Kind::Counter, "dropdex_journal_written_bytes_total", "Bytes written to journal files."),
-    metric(Kind::Counter, "dropdex_journal_errors_total", "Failed file operations of the journal."),
-    metric(Kind::Counter, "dropdex_journal_records_total", "Durable journal records since the journal was created."),
-    metric(Kind::Gauge, "dropdex_journal_log_bytes", "Bytes of log to replay at the next start."),
-    metric(Kind::Gauge, "dropdex_journal_writable", "1 while writes are accepted; 0 also while the shared log of a cluster cannot be written."),
-    metric(Kind::Gauge, "dropdex_accounts", "Accounts, by plan; disabled accounts have the plan `disabled`."),
-    metric(Kind::Gauge, "dropdex_claims", "Claims of all accounts."),
-    metric(Kind::Gauge, "dropdex_watches", "Watchlist entries of all accounts."),
-    metric(Kind::Gauge, "dropdex_rules", "Alert rules of all accounts."),
-    metric(Kind::Gauge, "dropdex_account_data_bytes", "Approximate memory of all accounts and their rows."),
-    metric(Kind::Gauge, "dropdex_account_data_limit_bytes", "Value of `dropdex_account_data_bytes` above which new accounts and rows are refused."),
-    metric(Kind::Counters, "dropdex_security_events_total", "Log-ins, failed log-ins and changes of accounts, keys and passwords, by event."),
-    metric(Kind::Gauge, "dropdex_backup_timestamp_seconds", "Time of the last `dropdex backup`, in Unix time; 0 before the first."),
+    metric(MetricKind::Histogram, "dropdex_journal_sync_duration_seconds", "Time of journal syncs, which writes wait for."),
+    metric(MetricKind::Counter, "dropdex_journal_written_bytes_total", "Bytes written to journal files."),
+    metric(MetricKind::Counter, "dropdex_journal_errors_total", "Failed file operations of the journal."),
+    metric(MetricKind::Counter, "dropdex_journal_records_total", "Durable journal records since the journal was created."),
+    metric(MetricKind::Gauge, "dropdex_journal_log_bytes", "Bytes of log to replay at the next start."),
+    metric(MetricKind::Gauge, "dropdex_journal_writable", "1 while writes are accepted; 0 also while the shared log of a cluster cannot be written."),
+    metric(MetricKind::Gauge, "dropdex_accounts", "Accounts, by plan; disabled accounts have the plan `disabled`."),
+    metric(MetricKind::Gauge, "dropdex_claims", "Claims of all accounts."),
+    metric(MetricKind::Gauge, "dropdex_watches", "Watchlist entries of all accounts."),
+    metric(MetricKind::Gauge, "dropdex_rules", "Alert rules of all accounts."),
+    metric(MetricKind::Gauge, "dropdex_account_data_bytes", "Approximate memory of all accounts and their rows."),
+    metric(MetricKind::Gauge, "dropdex_account_data_limit_bytes", "Value of `dropdex_account_data_bytes` above which new accounts and rows are refused."),
+    metric(MetricKind::Counters, "dropdex_security_events_total", "Log-ins, failed log-ins and changes of accounts, keys and passwords, by event."),
+    metric(MetricKind::Gauge, "dropdex_backup_timestamp_seconds", "Time of the last `dropdex backup`, in Unix time; 0 before the first."),
     // Workers
-    metric(Kind::Gauge, "dropdex_deliveries_waiting", "Pending alert deliveries."),
-    metric(Kind::Gauge, "dropdex_deliveries_late_seconds", "Time since the oldest pending delivery was due; 0 without one."),
-    metric(Kind::Gauge, "dropdex_names_unverified", "Watched names that were never verified."),
-    metric(Kind::Gauge, "dropdex_alerts_matched_list", "Newest list that alert rules were matched with."),
-    metric(Kind::Gauge, "dropdex_watch_alerts_matched_change", "Newest change that watched names were matched with."),
-    metric(Kind::Counters, "dropdex_deliveries_total", "Delivery attempts, by channel and outcome."),
-    metric(Kind::Counter, "dropdex_calls_refused_total", "Outbound calls blocked by the SSRF guard."),
-    metric(Kind::Counters, "dropdex_rdap_answers_total", "RDAP queries, by outcome."),
-    metric(Kind::Counters, "dropdex_changes_total", "Derived changes of names, by kind."),
-    metric(Kind::Counter, "dropdex_change_failures_total", "Failed derivations of changes, which are repeated."),
-    metric(Kind::Gauge, "dropdex_change_log_newest", "Newest event of the change log."),
-    metric(Kind::Gauge, "dropdex_change_log_bytes", "Bytes of the change log."),
+    metric(MetricKind::Gauge, "dropdex_deliveries_waiting", "Pending alert deliveries."),
+    metric(MetricKind::Gauge, "dropdex_deliveries_late_seconds", "Time since the oldest pending delivery was due; 0 without one."),
+    metric(MetricKind::Gauge, "dropdex_names_unverified", "Watched names that were never verified."),
+    metric(MetricKind::Gauge, "dropdex_alerts_matched_list", "Newest list that alert rules were matched with."),
+    metric(MetricKind::Gauge, "dropdex_watch_alerts_matched_change", "Newest change that watched names were matched with."),
+    metric(MetricKind::Counters, "dropdex_deliveries_total", "Delivery attempts, by channel and outcome."),
+    metric(MetricKind::Counter, "dropdex_calls_refused_total", "Outbound calls blocked by the SSRF guard."),
+    metric(MetricKind::Counters, "dropdex_rdap_answers_total", "RDAP queries, by outcome."),
+    metric(MetricKind::Counters, "dropdex_changes_total", "Derived changes of names, by kind."),
+    metric(MetricKind::Counter, "dropdex_change_failures_total", "Failed derivations of changes, which are repeated."),
+    metric(MetricKind::Gauge, "dropdex_change_log_newest", "Newest event of the change log."),
+    metric(MetricKind::Gauge, "dropdex_change_log_bytes", "Bytes of the change log."),
     // Cluster
-    metric(Kind::Gauge, "dropdex_cluster_record", "Last record of the shared log that is applied; 0 for a single node."),
-    metric(Kind::Gauge, "dropdex_cluster_leader", "1 while this node does the work for all nodes; always 1 for a single node."),
-    metric(Kind::Gauge, "dropdex_cluster_cut_off", "1 while the shared log cannot be written."),
-    metric(Kind::Gauge, "dropdex_cluster_halted", "1 while the node takes no writes because its log and the stream differ."),
-    metric(Kind::Gauge, "dropdex_cluster_behind", "1 while the node lacks the lists that the other nodes serve."),
-    metric(Kind::Gauge, "dropdex_cluster_caught_up", "1 while the node has all records of the shared log; always 1 for a single node."),
-    metric(Kind::Gauge, "dropdex_cluster_data_age_seconds", "Time since the node last had all records of the shared log; 0 for a single node."),
-    metric(Kind::Counter, "dropdex_cluster_leads_total", "Times that this process took the lead."),
-    metric(Kind::Counter, "dropdex_cluster_fetched_bytes_total", "Bytes of files that were fetched from the object store."),
-    metric(Kind::Counter, "dropdex_cluster_fetch_failures_total", "Failed fetches of files, which are repeated."),
-    metric(Kind::Counter, "dropdex_cluster_publish_failures_total", "Failed publications of files, which are repeated."),
+    metric(MetricKind::Gauge, "dropdex_cluster_record", "Last record of the shared log that is applied; 0 for a single node."),
+    metric(MetricKind::Gauge, "dropdex_cluster_leader", "1 while this node does the work for all nodes; always 1 for a single node."),
+    metric(MetricKind::Gauge, "dropdex_cluster_cut_off", "1 while the shared log cannot be written."),
+    metric(MetricKind::Gauge, "dropdex_cluster_halted", "1 while the node takes no writes because its log and the stream differ."),
+    metric(MetricKind::Gauge, "dropdex_cluster_behind", "1 while the node lacks the lists that the other nodes serve."),
+    metric(MetricKind::Gauge, "dropdex_cluster_caught_up", "1 while the node has all records of the shared log; always 1 for a single node."),
+    metric(MetricKind::Gauge, "dropdex_cluster_data_age_seconds", "Time since the node last had all records of the shared log; 0 for a single node."),
+    metric(MetricKind::Counter, "dropdex_cluster_leads_total", "Times that this process took the lead."),
+    metric(MetricKind::Counter, "dropdex_cluster_fetched_bytes_total", "Bytes of files that were fetched from the object store."),
+    metric(MetricKind::Counter, "dropdex_cluster_fetch_failures_total", "Failed fetches of files, which are repeated."),
+    metric(MetricKind::Counter, "dropdex_cluster_publish_failures_total", "Failed publications of files, which are repeated."),
     // Process
-    metric(Kind::Gauge, "dropdex_build_info", "Always 1; the label holds the version."),
-    metric(Kind::Gauge, "dropdex_start_timestamp_seconds", "Start time of the process, in Unix time."),
-    metric(Kind::Gauge, "dropdex_clock_trusted", "1 while the system clock is trusted; see Durability, Clock."),
-    metric(Kind::Gauge, "dropdex_uptime_seconds", "Time since the start."),
-    metric(Kind::Gauge, "dropdex_resident_bytes", "Resident memory."),
-    metric(Kind::Gauge, "dropdex_open_fds", "Open file descriptors."),
-    metric(Kind::Gauge, "dropdex_max_fds", "Maximum open file descriptors."),
-    metric(Kind::Gauge, "dropdex_disk_free_bytes", "Free space of the disk of a folder, `data` or `index`."),
-    metric(Kind::Gauge, "dropdex_disk_bytes", "Size of the disk of a folder, `data` or `index`."),
-    metric(Kind::Gauge, "dropdex_certificate_expires_timestamp_seconds", "End of the TLS certificate in use, in Unix time; 0 without TLS."),
-    metric(Kind::Gauge, "dropdex_threads", "Threads."),
-    metric(Kind::Counter, "dropdex_cpu_seconds_total", "CPU time, user and system."),
-    metric(Kind::Histogram, "dropdex_scrape_duration_seconds", "Time to sample the gauges for a scrape."),
+    metric(MetricKind::Gauge, "dropdex_build_info", "Always 1; the label holds the version."),
+    metric(MetricKind::Gauge, "dropdex_start_timestamp_seconds", "Start time of the process, in Unix time."),
+    metric(MetricKind::Gauge, "dropdex_clock_trusted", "1 while the system clock is trusted; see Durability, Clock."),
+    metric(MetricKind::Gauge, "dropdex_uptime_seconds", "Time since the start."),
+    metric(MetricKind::Gauge, "dropdex_resident_bytes", "Resident memory."),
+    metric(MetricKind::Gauge, "dropdex_open_fds", "Open file descriptors."),
+    metric(MetricKind::Gauge, "dropdex_max_fds", "Maximum open file descriptors."),
+    metric(MetricKind::Gauge, "dropdex_disk_free_bytes", "Free space of the disk of a folder, `data` or `index`."),
+    metric(MetricKind::Gauge, "dropdex_disk_bytes", "Size of the disk of a folder, `data` or `index`."),
+    metric(MetricKind::Gauge, "dropdex_certificate_expires_timestamp_seconds", "End of the TLS certificate in use, in Unix time; 0 without TLS."),
+    metric(MetricKind::Gauge, "dropdex_threads", "Threads."),
+    metric(MetricKind::Counter, "dropdex_cpu_seconds_total", "CPU time, user and system."),
+    metric(MetricKind::Histogram, "dropdex_scrape_duration_seconds", "Time to sample the gauges for a scrape."),
 ];
 
 /// Label names of a counter, with their known values.
@@ -207,19 +207,19 @@ pub fn install() -> anyhow::Result<PrometheusHandle> {
         .context("cannot install the metrics recorder")?;
     for Metric { name, kind, help } in METRICS {
         match kind {
-            Kind::Counter => {
+            MetricKind::Counter => {
                 metrics::describe_counter!(*name, *help);
                 // Registers the counter at 0 so that `rate()` sees the first increment.
                 metrics::counter!(*name).increment(0);
             }
-            Kind::Counters => metrics::describe_counter!(*name, *help),
-            Kind::Gauge => metrics::describe_gauge!(*name, *help),
-            Kind::Histogram => {
+            MetricKind::Counters => metrics::describe_counter!(*name, *help),
+            MetricKind::Gauge => metrics::describe_gauge!(*name, *help),
+            MetricKind::Histogram => {
                 metrics::describe_histogram!(*name, *help);
                 // Registration exports the counter before its first sample.
                 drop(metrics::histogram!(*name));
             }
-            Kind::Histograms => metrics::describe_histogram!(*name, *help),
+            MetricKind::Histograms => metrics::describe_histogram!(*name, *help),
         }
     }
     for (name, labels) in LABELS {
@@ -237,9 +237,12 @@ mod tests {
     fn names_follow_the_conventions_of_prometheus() {
         for Metric { name, kind, help } in METRICS {
             assert!(name.starts_with("dropdex_"), "{name}");
-            let counts = matches!(kind, Kind::Counter | Kind::Counters);
+            let counts = matches!(kind, MetricKind::Counter | MetricKind::Counters);
             assert_eq!(name.ends_with("_total"), counts, "{name}");
-            assert!(*kind != Kind::Histogram || name.ends_with("_duration_seconds"), "{name}");
+            assert!(
+                *kind != MetricKind::Histogram || name.ends_with("_duration_seconds"),
+                "{name}"
+            );
             assert!(help.ends_with('.'), "{name}: {help}");
         }
         let mut names: Vec<_> = METRICS.iter().map(|metric| metric.name).collect();

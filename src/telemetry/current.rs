@@ -90,7 +90,7 @@ pub struct Current {
 
 /// The fields of a request in a log line.
 #[derive(Debug, Serialize)]
-pub(super) struct Line<'a> {
+pub(super) struct RequestFields<'a> {
     pub id: &'a str,
     pub method: &'static str,
     pub route: &'a str,
@@ -133,8 +133,8 @@ impl Current {
         self.route.get().map_or(NO_ROUTE, MatchedPath::as_str)
     }
 
-    pub(super) fn line(&self) -> Line<'_> {
-        Line {
+    pub(super) fn line(&self) -> RequestFields<'_> {
+        RequestFields {
             id: self.id.as_str(),
             method: self.method,
             route: self.route(),

@@ -15,11 +15,11 @@ const SEGMENT: &str = "seg";
 /// A file system that measures its calls.
 pub struct MeteredFs<F> {
     disk: F,
-    counts: Counts,
+    counts: DiskMetrics,
 }
 
 #[derive(Clone)]
-struct Counts {
+struct DiskMetrics {
     syncs: Histogram,
     bytes: Counter,
     errors: Counter,
@@ -27,7 +27,7 @@ struct Counts {
 
 impl<F: Fs> MeteredFs<F> {
     pub fn new(disk: F) -> MeteredFs<F> {
-        let counts = Counts {
+        let counts = DiskMetrics {
             syncs: histogram!("dropdex_journal_sync_duration_seconds"),
             bytes: counter!("dropdex_journal_written_bytes_total"),
             errors: counter!("dropdex_journal_errors_total"),
@@ -42,7 +42,7 @@ impl<F: Fs> MeteredFs<F> {
     }
 }
 
-impl Counts {
+impl DiskMetrics {
     fn checked<T>(&self, result: io::Result<T>) -> io::Result<T> {
         result.inspect_err(|_| self.errors.increment(1))
     }
@@ -103,7 +103,7 @@ impl<F: Fs> Fs for MeteredFs<F> {
 struct MeteredFile {
     file: Box<dyn FsFile>,
     is_segment: bool,
-    counts: Counts,
+    counts: DiskMetrics,
 }
 
 impl MeteredFile {

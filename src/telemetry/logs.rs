@@ -30,7 +30,7 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::current::{Line, with_current};
+use crate::current::{RequestFields, with_current};
 
 /// Maximum length of a field.
 const FIELD_BYTES_MAX: usize = 256;
@@ -87,9 +87,9 @@ pub fn start(logs: &Logs, default: &str) -> anyhow::Result<()> {
         std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     } else if is_journald() {
         // journald stores the time of each line.
-        builder.fmt_fields(fields).event_format(Text(format.without_time())).init();
+        builder.fmt_fields(fields).event_format(TextFormat(format.without_time())).init();
     } else {
-        builder.fmt_fields(fields).event_format(Text(format)).init();
+        builder.fmt_fields(fields).event_format(TextFormat(format)).init();
     }
     Ok(())
 }
@@ -121,8 +121,8 @@ where
         Output { open, state: Mutex::new(OutputState { is_stalled: false, is_cut: false }) }
     }
 
-    fn writer(&self) -> Lines<'_, F> {
-        Lines(self)
+    fn writer(&self) -> LineWriter<'_, F> {
+        LineWriter(self)
     }
 
     /// Writes a line, or counts it as lost.
@@ -173,9 +173,9 @@ fn is_writable(file: &impl AsFd, wait: Duration) -> Result<bool, Errno> {
 }
 
 /// Writer for `tracing-subscriber`, which writes each event as one line.
-struct Lines<'a, F>(&'a Output<F>);
+struct LineWriter<'a, F>(&'a Output<F>);
 
-impl<F, T> io::Write for Lines<'_, F>
+impl<F, T> io::Write for LineWriter<'_, F>
 where
     F: Fn() -> T,
     T: AsFd,
@@ -247,9 +247,9 @@ pub(super) fn milliseconds(time: Duration) -> f64 {
 }
 
 /// The text format. A line ends with the fields of its request.
-struct Text<T>(Format<Full, T>);
+struct TextFormat<T>(Format<Full, T>);
 
-impl<S, N, T> FormatEvent<S, N> for Text<T>
+impl<S, N, T> FormatEvent<S, N> for TextFormat<T>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -267,7 +267,7 @@ where
         with_current(|current| {
             let Some(current) = current else { return Ok(()) };
             // These fields need no escaping, because they are our own or validated.
-            let Line { id, method, route, account } = current.line();
+            let RequestFields { id, method, route, account } = current.line();
             write!(writer, " id={id} method={method} route={route}")?;
             account.map_or(Ok(()), |account| write!(writer, " account={account}"))
         })?;
@@ -286,7 +286,7 @@ struct JsonLine<'a> {
     target: &'a str,
     fields: &'a Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    request: Option<Line<'a>>,
+    request: Option<RequestFields<'a>>,
 }
 
 impl<S, N> FormatEvent<S, N> for Json
@@ -302,7 +302,7 @@ where
     ) -> fmt::Result {
         let mut timestamp = String::new();
         SystemTime.format_time(&mut Writer::new(&mut timestamp))?;
-        let mut fields = Fields(Map::new());
+        let mut fields = EventFields(Map::new());
         event.record(&mut fields);
         let metadata = event.metadata();
         let line = with_current(|current| {
@@ -319,15 +319,15 @@ where
 }
 
 /// Collects the fields of an event.
-struct Fields(Map<String, Value>);
+struct EventFields(Map<String, Value>);
 
-impl Fields {
+impl EventFields {
     fn put(&mut self, field: &Field, value: impl Into<Value>) {
         self.0.insert(field.name().to_owned(), value.into());
     }
 }
 
-impl Visit for Fields {
+impl Visit for EventFields {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.put(field, value);
     }

@@ -22,7 +22,7 @@ use crate::security::ClientAddress;
 
 /// Settings of request telemetry.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
+pub struct RequestSettings {
     /// Proxies whose `X-Request-Id` is used.
     pub proxies: Arc<[IpAddr]>,
     /// Logs every response at `info` instead of `debug`.
@@ -31,12 +31,12 @@ pub struct Settings {
 
 /// Counts and logs requests.
 pub struct Observer {
-    settings: Settings,
+    settings: RequestSettings,
     routes: Routes,
 }
 
 impl Observer {
-    pub fn new(settings: Settings) -> Observer {
+    pub fn new(settings: RequestSettings) -> Observer {
         let routes = Routes::default();
         // Registers both metrics before the first request.
         routes.series(NO_ROUTE).metrics(NO_ROUTE, &Method::GET, StatusCode::NOT_FOUND);

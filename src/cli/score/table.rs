@@ -30,7 +30,7 @@ const POINTS_PER_BLOCK: u64 = 2;
 const BLOCKS_MAX: u64 = 40;
 
 /// A line of the table: a part or cap, its points, and a bar or remark.
-struct Line {
+struct TableLine {
     what: String,
     points: String,
     remark: String,
@@ -55,15 +55,15 @@ fn display_name(name: &DomainName) -> String {
     }
 }
 
-fn lines(score: &Score<'_>) -> Vec<Line> {
+fn lines(score: &Score<'_>) -> Vec<TableLine> {
     let parts = parts(score.signals);
     let sum: i64 = parts.iter().map(|(_, points)| points).sum();
     let dqs = i64::from(score.dqs.points());
-    let mut lines: Vec<Line> =
+    let mut lines: Vec<TableLine> =
         parts.iter().map(|(part, points)| part_line(part, *points)).collect();
     if sum != dqs {
         let points = format!("{sum:+}");
-        lines.push(Line { what: "sum".into(), points, remark: format!("held to {dqs}") });
+        lines.push(TableLine { what: "sum".into(), points, remark: format!("held to {dqs}") });
     }
     lines.extend(caps(score.signals).map(|(cap, max)| cap_line(cap, max, sum, dqs)));
     lines
@@ -83,8 +83,8 @@ fn caps(signals: &Value) -> impl Iterator<Item = (&str, i64)> {
     all.filter_map(|cap| Some((cap["name"].as_str()?, cap["max"].as_i64()?)))
 }
 
-fn part_line(part: &str, points: i64) -> Line {
-    Line { what: part.to_owned(), points: format!("{points:+}"), remark: bar(points) }
+fn part_line(part: &str, points: i64) -> TableLine {
+    TableLine { what: part.to_owned(), points: format!("{points:+}"), remark: bar(points) }
 }
 
 /// Draws a bar, dark for added points and light for subtracted ones.
@@ -98,16 +98,16 @@ fn bar(points: i64) -> String {
     blocks(size / POINTS_PER_BLOCK, "█") + half
 }
 
-fn cap_line(cap: &str, max: i64, sum: i64, dqs: i64) -> Line {
+fn cap_line(cap: &str, max: i64, sum: i64, dqs: i64) -> TableLine {
     // Only the strictest cap limits a score. Other caps, and caps above the sum, have no effect.
     let remark = match sum > max && dqs == max {
         true => format!("cap: held the score to {max}"),
         false => "cap: changes nothing here".to_owned(),
     };
-    Line { what: cap.to_owned(), points: max.to_string(), remark }
+    TableLine { what: cap.to_owned(), points: max.to_string(), remark }
 }
 
-fn write_aligned(out: &mut impl Write, lines: &[Line]) -> io::Result<()> {
+fn write_aligned(out: &mut impl Write, lines: &[TableLine]) -> io::Result<()> {
     let what = lines.iter().map(|line| line.what.chars().count()).max().unwrap_or_default();
     let wide = lines.iter().map(|line| line.points.len()).max().unwrap_or_default();
     for line in lines {
