@@ -20,7 +20,7 @@ use crate::service::error::ApiError;
 
 #[derive(Embed)]
 #[folder = "assets"]
-struct Files;
+struct AssetFiles;
 
 /// Hex digits of the content hash in a path.
 const VERSION_DIGITS: usize = 12;
@@ -28,10 +28,10 @@ const VERSION_DIGITS: usize = 12;
 /// Content hash of all files. Modules import each other by relative path, so they share one version.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let mut hasher = blake3::Hasher::new();
-    let mut names: Vec<_> = Files::iter().collect();
+    let mut names: Vec<_> = AssetFiles::iter().collect();
     names.sort();
     for name in names {
-        let file = Files::get(&name).expect("it was listed");
+        let file = AssetFiles::get(&name).expect("it was listed");
         hasher.update(name.as_bytes()).update(&file.data);
     }
     hasher.finalize().to_hex()[..VERSION_DIGITS].to_owned()
@@ -39,7 +39,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 
 static PATHS: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
     let path = |name: &str| format!("/assets/{}/{name}", *VERSION);
-    Files::iter().map(|name| (name.to_string(), path(&name))).collect()
+    AssetFiles::iter().map(|name| (name.to_string(), path(&name))).collect()
 });
 
 /// URL path of an embedded file.
@@ -65,7 +65,7 @@ pub fn routes() -> Router<Web> {
 
 /// Serves one file. Ignores the version, so a page of an older binary gets the current file.
 async fn send(Path((_, name)): Path<(String, String)>) -> Response {
-    let Some(file) = Files::get(&name) else {
+    let Some(file) = AssetFiles::get(&name) else {
         return Refusal::from(ApiError::NotFound).into_response();
     };
     let kind = match name.rsplit_once('.').map(|(_, ending)| ending) {

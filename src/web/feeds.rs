@@ -40,7 +40,7 @@ pub fn button(path: &str, name: &str) -> Markup {
 }
 
 /// The list in the path: a saved search, a rule, or the watchlist.
-struct Names {
+struct FeedSubject {
     web: Web,
     member: LoggedIn,
     of: FeedOf,
@@ -48,31 +48,31 @@ struct Names {
     path: String,
 }
 
-impl FromRequestParts<Web> for Names {
+impl FromRequestParts<Web> for FeedSubject {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Names, PageError> {
+    async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<FeedSubject, PageError> {
         let member = LoggedIn::from_request_parts(parts, web).await?;
         let web = web.clone();
         if parts.uri.path().starts_with(WATCHLIST) {
             let (title, path) = ("your watchlist".to_owned(), WATCHLIST.to_owned());
-            return Ok(Names { web, member, of: FeedOf::Watchlist, title, path });
+            return Ok(FeedSubject { web, member, of: FeedOf::Watchlist, title, path });
         }
         if parts.uri.path().starts_with("/alerts/") {
             let id = path_param(parts, "id", RuleId::parse).await?;
             let rule = web.user_data(&member).rule(id).cloned().ok_or(ApiError::NotFound)?;
             let (title, path) = (format!("“{}”", rule.name), format!("/alerts/{id}/feed"));
-            return Ok(Names { web, member, of: FeedOf::Rule(id), title, path });
+            return Ok(FeedSubject { web, member, of: FeedOf::Rule(id), title, path });
         }
         let id = path_param(parts, "id", SearchId::parse).await?;
         let search = web.user_data(&member).search(id).cloned().ok_or(ApiError::NotFound)?;
         let (title, path) = (format!("“{}”", search.name), format!("/searches/{id}/feed"));
-        Ok(Names { web, member, of: FeedOf::Search(id), title, path })
+        Ok(FeedSubject { web, member, of: FeedOf::Search(id), title, path })
     }
 }
 
 /// `GET …/feed`: explains feeds, and shows whether this one exists.
-async fn show(names: Names, RawQuery(query): RawQuery) -> Markup {
+async fn show(names: FeedSubject, RawQuery(query): RawQuery) -> Markup {
     let feeds = names.web.app.store.feeds(&names.member.caller);
     let created = feeds.iter().find(|feed| feed.of == names.of).map(|feed| feed.created);
     page(
@@ -100,7 +100,11 @@ async fn show(names: Names, RawQuery(query): RawQuery) -> Markup {
 }
 
 /// `POST …/feed`: creates the addresses, and shows them once.
-async fn make(names: Names, State(web): State<Web>, Home(home): Home) -> Result<Markup, PageError> {
+async fn make(
+    names: FeedSubject,
+    State(web): State<Web>,
+    Home(home): Home,
+) -> Result<Markup, PageError> {
     let now = names.member.viewer.now.0;
     let token = web.app.store.make_feed(&names.member.caller, names.of, now).await?;
     // The base URL already contains the path of the server.
@@ -129,14 +133,14 @@ async fn make(names: Names, State(web): State<Web>, Home(home): Home) -> Result<
 }
 
 /// `POST …/feed/revoke`.
-async fn revoke(names: Names) -> Result<Redirect, PageError> {
+async fn revoke(names: FeedSubject) -> Result<Redirect, PageError> {
     match names.web.app.store.revoke_feed(&names.member.caller, names.of).await {
         Ok(()) | Err(WriteError::NotFound) => Ok(REVOKED.at(&names.path)),
         Err(err) => Err(err.into()),
     }
 }
 
-fn page(names: &Names, main: &Markup) -> Markup {
+fn page(names: &FeedSubject, main: &Markup) -> Markup {
     let (item, back, word) = match names.of {
         FeedOf::Watchlist => (NavItem::Watchlist, "/watchlist", "Back to the watchlist"),
         FeedOf::Search(_) => (NavItem::Drops, "/searches", "Back to saved searches"),

@@ -14,7 +14,7 @@ use crate::accounts::{SavedSearch, SearchPatch};
 use crate::components::Column::{Hidden, Number, Text};
 use crate::components::{self, Column, grouped};
 use crate::drops::saved::{PATH, counted, list_of, new_names};
-use crate::drops::state::State;
+use crate::drops::state::DropsParams;
 use crate::drops::words::described;
 use crate::error::PageError;
 use crate::feeds;
@@ -53,20 +53,23 @@ pub fn routes() -> Router<Web> {
 }
 
 /// The search in the path.
-struct Found {
+struct RequestedSearch {
     web: Web,
     member: LoggedIn,
     search: Arc<SavedSearch>,
 }
 
-impl FromRequestParts<Web> for Found {
+impl FromRequestParts<Web> for RequestedSearch {
     type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, web: &Web) -> Result<Found, PageError> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        web: &Web,
+    ) -> Result<RequestedSearch, PageError> {
         let member = LoggedIn::from_request_parts(parts, web).await?;
         let id = path_param(parts, "id", SearchId::parse).await?;
         let search = web.user_data(&member).search(id).cloned().ok_or(ApiError::NotFound)?;
-        Ok(Found { web: web.clone(), member, search })
+        Ok(RequestedSearch { web: web.clone(), member, search })
     }
 }
 
@@ -105,7 +108,7 @@ async fn show(
 
 fn row(search: &SavedSearch, counts: Option<SearchCounts>) -> Markup {
     let path = format!("{PATH}/{}", search.id);
-    let filters = described(&State::from_pairs(search.conditions.pairs()));
+    let filters = described(&DropsParams::from_pairs(search.conditions.pairs()));
     let field = format!("name-{}", search.id);
     html! {
         tr {
@@ -137,7 +140,7 @@ async fn add(
     member: LoggedIn,
     Form(fields): Form<Fields>,
 ) -> Result<Redirect, PageError> {
-    let state = State::of(&fields);
+    let state = DropsParams::of(&fields);
     let name = fields.text("name").trim().to_owned();
     let post = idempotent_post(&fields, member.viewer.now);
     let parse = move |today| {
@@ -153,8 +156,8 @@ async fn add(
 }
 
 /// `GET /searches/{id}`: marks the search as seen and opens its list, with `?new=1` the newest first.
-async fn open(found: Found, RawQuery(query): RawQuery) -> Result<Response, PageError> {
-    let Found { web, member, search } = found;
+async fn open(found: RequestedSearch, RawQuery(query): RawQuery) -> Result<Response, PageError> {
+    let RequestedSearch { web, member, search } = found;
     let newest = web.app.live.current().manifest().batches;
     if newest > search.seen {
         let patch = SearchPatch { seen: Some(newest), ..SearchPatch::default() };
@@ -170,8 +173,8 @@ async fn open(found: Found, RawQuery(query): RawQuery) -> Result<Response, PageE
 }
 
 /// `POST /searches/{id}`: renames a search.
-async fn rename(found: Found, Form(fields): Form<Fields>) -> Result<Redirect, PageError> {
-    let Found { web, member, search } = found;
+async fn rename(found: RequestedSearch, Form(fields): Form<Fields>) -> Result<Redirect, PageError> {
+    let RequestedSearch { web, member, search } = found;
     let name = Some(fields.text("name").trim().to_owned());
     let patch = SearchPatch { name, ..SearchPatch::default() };
     let changed = web.app.store.change_search(&member.caller, search.id, patch).await;
@@ -180,7 +183,7 @@ async fn rename(found: Found, Form(fields): Form<Fields>) -> Result<Redirect, Pa
 }
 
 /// `GET /searches/{id}/delete`.
-async fn confirm_delete(found: Found) -> Markup {
+async fn confirm_delete(found: RequestedSearch) -> Markup {
     let deletion = Deletion {
         item: NavItem::Drops,
         noun: "search",
@@ -192,8 +195,8 @@ async fn confirm_delete(found: Found) -> Markup {
 }
 
 /// `POST /searches/{id}/delete`.
-async fn remove(found: Found) -> Result<Redirect, PageError> {
-    let Found { web, member, search } = found;
+async fn remove(found: RequestedSearch) -> Result<Redirect, PageError> {
+    let RequestedSearch { web, member, search } = found;
     web.app.store.remove_search(&member.caller, search.id).await.map_err(ApiError::from)?;
     Ok(REMOVED.at(PATH))
 }

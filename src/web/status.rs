@@ -74,16 +74,16 @@ async fn status(
 
 /// The last computed totals, and when.
 #[derive(Default)]
-struct Cache(Mutex<Option<(Instant, Arc<Totals>)>>);
+struct Cache(Mutex<Option<(Instant, Arc<StatusTotals>)>>);
 
 impl Cache {
     /// Returns totals that are at most [`MAX_AGE`] old. Concurrent requests wait for one computation.
-    fn totals(&self, app: &App, now: Now) -> Arc<Totals> {
+    fn totals(&self, app: &App, now: Now) -> Arc<StatusTotals> {
         let mut kept = self.0.lock().expect("no code panics holding this lock");
         match &*kept {
             Some((at, totals)) if at.elapsed() < MAX_AGE => Arc::clone(totals),
             _ => {
-                let totals = Arc::new(Totals::new(app, now));
+                let totals = Arc::new(StatusTotals::new(app, now));
                 *kept = Some((Instant::now(), Arc::clone(&totals)));
                 totals
             }
@@ -92,7 +92,7 @@ impl Cache {
 }
 
 /// Totals that require a scan.
-struct Totals {
+struct StatusTotals {
     /// Ingest date and number of new drops of each list.
     lists: Vec<(Day, u32)>,
     queues: Queues,
@@ -100,11 +100,11 @@ struct Totals {
     in_pipeline: u32,
 }
 
-impl Totals {
-    fn new(app: &App, now: Now) -> Totals {
+impl StatusTotals {
+    fn new(app: &App, now: Now) -> StatusTotals {
         let index = app.live.current();
         let in_pipeline = index.overview(app.as_of(now)).total(DropView::Active);
-        Totals { lists: index.lists(), queues: app.store.queues(), in_pipeline }
+        StatusTotals { lists: index.lists(), queues: app.store.queues(), in_pipeline }
     }
 }
 
@@ -196,7 +196,7 @@ fn late(queues: &Queues, now: DateTime<Utc>) -> bool {
     queues.first_due.is_some_and(|due| now - due.instant() > LATE_AFTER)
 }
 
-fn main(service: &Service<'_>, totals: &Totals, is_owner: bool) -> Markup {
+fn main(service: &Service<'_>, totals: &StatusTotals, is_owner: bool) -> Markup {
     let problems = service.problems();
     html! {
         div.head {
@@ -282,7 +282,7 @@ fn standing(standing: Standing) -> Markup {
     html! { span.badge.(class) { (standing.as_str()) } }
 }
 
-fn data_panel(service: &Service<'_>, totals: &Totals) -> Markup {
+fn data_panel(service: &Service<'_>, totals: &StatusTotals) -> Markup {
     let manifest = service.index.manifest();
     let today = Day::from_instant(service.now).unwrap_or_else(|| service.app.clock.today());
     let newest_drop = service.index.newest_drop_date(today);

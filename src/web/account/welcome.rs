@@ -126,7 +126,7 @@ fn warn_of_proxy() {
 
 /// The query of the link that the server prints at its start.
 #[derive(Deserialize)]
-pub struct Link {
+pub struct WelcomeQuery {
     key: Option<String>,
 }
 
@@ -135,7 +135,7 @@ pub async fn ask(
     State(web): State<Web>,
     viewer: Viewer,
     first: FirstVisit,
-    Query(link): Query<Link>,
+    Query(link): Query<WelcomeQuery>,
 ) -> Result<Response, PageError> {
     if first.0 {
         return Ok(page(&web, &viewer, None).into_response());

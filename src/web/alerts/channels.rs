@@ -58,7 +58,7 @@ impl Channels<'_> {
                     p.help { a href="/account/notifications" { "Verify your e-mail address" } " to receive alerts by e-mail." }
                 }
                 @if let Some(error) = email { p.error #email-error { (error) } }
-                (self.lines(&Lines {
+                (self.lines(&ValueFields {
                     name: "webhook",
                     kind: "url",
                     one: "Webhook URL",
@@ -69,7 +69,7 @@ impl Channels<'_> {
                     id: webhook_field,
                     is_configured: configured.webhook,
                 }))
-                (self.lines(&Lines {
+                (self.lines(&ValueFields {
                     name: "chat",
                     kind: "text",
                     one: "Telegram chat",
@@ -140,7 +140,7 @@ impl Channels<'_> {
 
     /// Renders the fields of a channel type, with an empty one, or the reason why it is
     /// unavailable.
-    fn lines(&self, lines: &Lines<'_>) -> Markup {
+    fn lines(&self, lines: &ValueFields<'_>) -> Markup {
         let plan = self.member.caller.plan;
         let values = lines.values;
         let room = if values.len() < RULE_CHANNELS_MAX { 1 } else { 0 };
@@ -172,7 +172,7 @@ impl Channels<'_> {
 }
 
 /// Renders the fields of a channel type with several values.
-struct Lines<'a> {
+struct ValueFields<'a> {
     name: &'a str,
     kind: &'a str,
     one: &'a str,

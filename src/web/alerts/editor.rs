@@ -6,7 +6,7 @@ use super::EditorPage;
 use super::channels::Channels;
 use super::form::OWN_FIELDS;
 use crate::components::stage_word;
-use crate::drops::state::State;
+use crate::drops::state::DropsParams;
 use crate::drops::words;
 use crate::error::sentence_case;
 use crate::field::{Field, FormError, Input};
@@ -141,7 +141,7 @@ impl Editor<'_> {
                     legend { "More filters" }
                     div.chips {
                         @for pair @ (name, value) in others {
-                            @for chip in words::chips(&State::from_pairs([pair].into_iter()), None) {
+                            @for chip in words::chips(&DropsParams::from_pairs([pair].into_iter()), None) {
                                 label.chip {
                                     input type="checkbox" name=(name) value=(value) checked;
                                     span { (chip.word) " " (chip.value) }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::accounts::{Channel, NewRule, Rule, RulePatch, SavedSearch, UserData, WatchAlerts};
-use crate::drops::state::State;
+use crate::drops::state::DropsParams;
 use crate::drops::words;
 use crate::form::Fields;
 use crate::outbound::chat;
@@ -100,7 +100,7 @@ impl RuleForm {
         let mut form = RuleForm::new(fields);
         let search = SearchId::parse(form.text("search")).and_then(|id| owned.search(id));
         if let Some(search) = search {
-            form.set_filter(&State::from_pairs(search.conditions.pairs()).conditions());
+            form.set_filter(&DropsParams::from_pairs(search.conditions.pairs()).conditions());
             if !form.is_on("name") {
                 form.fields.push("name", &*search.name);
             }
@@ -120,7 +120,7 @@ impl RuleForm {
     pub fn for_rule(rule: &Rule) -> RuleForm {
         let mut form = RuleForm { fields: Fields::default(), problem: None };
         form.fields.push("name", &*rule.name);
-        form.set_filter(&State::from_pairs(rule.filter.pairs()));
+        form.set_filter(&DropsParams::from_pairs(rule.filter.pairs()));
         if let Some(search) = rule.search {
             form.fields.push("search", search.to_string());
         }
@@ -195,13 +195,13 @@ impl RuleForm {
     }
 
     /// Returns the filter as a state of the drops page.
-    pub fn state(&self) -> State {
-        State::of(&self.fields).conditions()
+    pub fn state(&self) -> DropsParams {
+        DropsParams::of(&self.fields).conditions()
     }
 
     /// Replaces the filter.
-    fn set_filter(&mut self, state: &State) {
-        let kept = |name: &str| name != "add" && !State::has(name);
+    fn set_filter(&mut self, state: &DropsParams) {
+        let kept = |name: &str| name != "add" && !DropsParams::has(name);
         self.fields.retain(kept);
         for (name, value) in state.parameters() {
             match name {
@@ -307,7 +307,7 @@ impl RuleForm {
     ) -> Result<NewRule, ApiError> {
         let search = SearchId::parse(self.text("search")).and_then(|id| owned.search(id));
         let is_same = |search: &&Arc<SavedSearch>| {
-            State::from_pairs(search.conditions.pairs()).conditions() == self.state()
+            DropsParams::from_pairs(search.conditions.pairs()).conditions() == self.state()
         };
         let search = search.filter(is_same);
         let conditions = match search {

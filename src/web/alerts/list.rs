@@ -20,7 +20,7 @@ const LAST: usize = 3;
 
 /// State of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum RuleStanding {
     Working,
     Paused,
     /// Active, but over the limit of the current plan.
@@ -29,30 +29,30 @@ pub enum Standing {
     WithoutChannel,
 }
 
-impl Standing {
+impl RuleStanding {
     /// Determines the state of `rule` under a plan with at most `limit` active rules.
-    pub fn new(rule: &Rule, owned: &UserData, plan: Plan, limit: u32) -> Standing {
+    pub fn new(rule: &Rule, owned: &UserData, plan: Plan, limit: u32) -> RuleStanding {
         if !rule.active {
-            return Standing::Paused;
+            return RuleStanding::Paused;
         }
         let older = owned.rules().rev().filter(|other| other.active);
         if older.take(limit as usize).all(|other| other.id != rule.id) {
-            return Standing::BeyondPlan;
+            return RuleStanding::BeyondPlan;
         }
         if rule.channels.iter().any(|channel| is_used(owned, rule.id, channel, plan)) {
-            Standing::Working
+            RuleStanding::Working
         } else {
-            Standing::WithoutChannel
+            RuleStanding::WithoutChannel
         }
     }
 
     /// Renders the state as a badge.
     pub fn badge(self) -> Markup {
         let (class, word) = match self {
-            Standing::Working => ("good", "active"),
-            Standing::Paused => ("", "paused"),
-            Standing::BeyondPlan => ("warn", "over plan limit"),
-            Standing::WithoutChannel => ("bad", "no active channel"),
+            RuleStanding::Working => ("good", "active"),
+            RuleStanding::Paused => ("", "paused"),
+            RuleStanding::BeyondPlan => ("warn", "over plan limit"),
+            RuleStanding::WithoutChannel => ("bad", "no active channel"),
         };
         html! { span.badge.(class) { (word) } }
     }
@@ -60,12 +60,12 @@ impl Standing {
     /// Returns advice on how to fix the state.
     pub fn hint(self) -> Option<Markup> {
         match self {
-            Standing::Working | Standing::Paused => None,
-            Standing::BeyondPlan => Some(html! {
+            RuleStanding::Working | RuleStanding::Paused => None,
+            RuleStanding::BeyondPlan => Some(html! {
                 "You have more active rules than your plan allows, so this one is not used. Pause an older rule or "
                 a href="/account/plan" { "compare plans" } "."
             }),
-            Standing::WithoutChannel => Some(html! {
+            RuleStanding::WithoutChannel => Some(html! {
                 "No alerts are sent: every channel of this rule is off or not included in your plan."
             }),
         }
@@ -117,7 +117,7 @@ pub fn show(
 }
 
 fn item(rule: &Rule, owned: &UserData, plan: Plan, limit: u32) -> Markup {
-    let standing = Standing::new(rule, owned, plan, limit);
+    let standing = RuleStanding::new(rule, owned, plan, limit);
     let last: Vec<_> = owned.deliveries(rule.id).take(LAST).collect();
     html! {
         li.panel {

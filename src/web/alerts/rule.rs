@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::editor::{Editor, PATH};
-use super::list::{Standing, channels, is_used, search, status};
+use super::list::{RuleStanding, channels, is_used, search, status};
 use super::{EditorPage, NOTICES, words};
 use crate::accounts::{
     Delivery, MatchedName, MessageKind, MessageRows, Rule, UserData, WebhookSecret,
@@ -48,7 +48,7 @@ pub fn show(
     let EditorPage { web, member, owned, .. } = editor.page;
     let limit = web.app.store.limits(&member.caller).active_rules;
     let plan = member.caller.plan;
-    let standing = Standing::new(rule, owned, plan, limit);
+    let standing = RuleStanding::new(rule, owned, plan, limit);
     Page::new(&rule.name, "An alert rule, its matches and its deliveries.")
         .at(NavItem::Alerts)
         .styles(STYLES)

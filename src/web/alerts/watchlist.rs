@@ -49,25 +49,25 @@ pub fn routes() -> Router<Web> {
 }
 
 /// The page with its form.
-struct Settings {
+struct WatchAlertsPage {
     web: Web,
     member: LoggedIn,
     owned: Arc<UserData>,
     form: RuleForm,
 }
 
-impl Settings {
+impl WatchAlertsPage {
     /// Creates the page with the current settings.
-    fn new(web: Web, member: LoggedIn) -> Settings {
+    fn new(web: Web, member: LoggedIn) -> WatchAlertsPage {
         let owned = web.user_data(&member);
         let now = member.viewer.now;
         let channels = usable_channels(&web.app, &member.caller, &owned, now);
         let form = RuleForm::for_watchlist(&owned.watch_sender().alerts, channels);
-        Settings { web, member, owned, form }
+        WatchAlertsPage { web, member, owned, form }
     }
 
     fn page(&self, error: Option<&FormError>, query: Option<&str>) -> Markup {
-        let Settings { member, owned, .. } = self;
+        let WatchAlertsPage { member, owned, .. } = self;
         let sender = &owned.watch_sender().rule;
         let is_empty = owned.watch_count() == 0;
         Page::new("Watch alerts", "Choose which changes of watched names you hear about, when and where.")
@@ -103,7 +103,7 @@ impl Settings {
     }
 
     fn fields(&self, error: Option<&FormError>) -> Markup {
-        let Settings { web, member, owned, form } = self;
+        let WatchAlertsPage { web, member, owned, form } = self;
         let sender = &owned.watch_sender().rule;
         let off = |it| owned.switched_off(RuleId::WATCHLIST, it).is_some();
         let is_off = sender.channels.iter().any(off);
@@ -191,7 +191,7 @@ async fn show(
     headers: HeaderMap,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let page = Settings::new(web, member);
+    let page = WatchAlertsPage::new(web, member);
     if wanted(&headers) == Wanted::Part {
         let sent = rule::deliveries(RuleId::WATCHLIST, &page.owned, &page.member);
         return vary(sent.into_response());
@@ -205,8 +205,8 @@ async fn save(
     member: LoggedIn,
     Form(fields): LargeForm<Fields>,
 ) -> Response {
-    let before = Settings::new(web, member);
-    let page = Settings { form: RuleForm::new(fields), ..before };
+    let before = WatchAlertsPage::new(web, member);
+    let page = WatchAlertsPage { form: RuleForm::new(fields), ..before };
     let sender = page.owned.watch_sender();
     let old = RuleForm::for_watchlist(&sender.alerts, &sender.rule.channels);
     let switch_on = page.form.is_on("switch_on") || page.form.has_other_channels(&old);
@@ -223,7 +223,7 @@ async fn save(
 
 /// `POST /watchlist/alerts/test`: sends a test message.
 async fn test(State(web): State<Web>, member: LoggedIn) -> Result<Response, PageError> {
-    let page = Settings::new(web, member);
+    let page = WatchAlertsPage::new(web, member);
     let post = repeatable_post(page.member.viewer.now);
     let app = &page.web.app;
     let has_mail = app.reach.channels.email;
@@ -241,7 +241,7 @@ async fn retry(
     Path(delivery): Path<String>,
 ) -> Result<Response, PageError> {
     let delivery = DeliveryId::parse(&delivery).ok_or(ApiError::NotFound)?;
-    let page = Settings::new(web, member);
+    let page = WatchAlertsPage::new(web, member);
     let post = repeatable_post(page.member.viewer.now);
     let caller = &page.member.caller;
     let queued = requeue(&page.web, caller, RuleId::WATCHLIST, delivery, post).await;

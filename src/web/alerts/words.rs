@@ -3,7 +3,7 @@
 use crate::accounts::{Channel, OffReason, Problem, StatusClass, SwitchedOff};
 use crate::alerts::form::OWN_FIELDS;
 use crate::components::stage_word;
-use crate::drops::state::State;
+use crate::drops::state::DropsParams;
 use crate::drops::words::described;
 use crate::outbound::chat;
 use crate::query::stored::Conditions;
@@ -28,7 +28,7 @@ pub fn filter(filter: &Conditions) -> String {
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     let others = filter.pairs().filter(|(name, _)| !OWN_FIELDS.contains(name));
-    let others = described(&State::from_pairs(others));
+    let others = described(&DropsParams::from_pairs(others));
     match (parts.is_empty(), others.is_empty()) {
         (true, true) => "All names".to_owned(),
         (true, false) => format!("Names: {others}"),

@@ -22,7 +22,7 @@ pub struct History<'a> {
 }
 
 /// A past or expected event.
-struct Event {
+struct HistoryEvent {
     day: Day,
     word: String,
     /// CSS class: `next` for an expected event, `sure` for one reported by the registry.
@@ -34,18 +34,18 @@ impl History<'_> {
     pub fn shown(&self, today: Day) -> Markup {
         html! {
             ol.events {
-                @for Event { day, word, class } in self.events(today) {
+                @for HistoryEvent { day, word, class } in self.events(today) {
                     li.(class) { (date(day, today)) span { (word) } }
                 }
             }
         }
     }
 
-    fn events(&self, today: Day) -> Vec<Event> {
+    fn events(&self, today: Day) -> Vec<HistoryEvent> {
         let day_of = |at: UnixMs| Day::from_instant(at.instant()).unwrap_or(today);
         let mut events = Vec::new();
         let mut add = |day: Day, class: &'static str, word: String| {
-            events.push(Event { day, word, class });
+            events.push(HistoryEvent { day, word, class });
         };
         if let Some(drop) = self.drop.filter(|drop| !drop.registered_again) {
             match drop.release > today {

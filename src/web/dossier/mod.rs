@@ -46,7 +46,7 @@ use crate::vocab::stage::Stage;
 use crate::vocab::tag::Tag;
 use crate::vocab::time::UnixMs;
 use crate::watchlist::MAX_BID_LABEL;
-use registry::Registry;
+use registry::RegistryView;
 use votes::Votes;
 
 /// Maximum number of other TLDs shown.
@@ -90,11 +90,11 @@ async fn find_domain(
             let entry = owned.watch(&domain)?;
             WatchRow::all(vec![entry], owned, &index, &web.app.store, as_of).pop()
         });
-        let registry = Registry::find(&web, &domain, watched.as_ref());
+        let registry = RegistryView::find(&web, &domain, watched.as_ref());
         let links = &web.settings.links;
         let (owned, now) = (owned.as_deref(), viewer.now);
         let dossier =
-            Dossier { domain: &domain, known, as_of, now, owned, watched, registry, links };
+            DossierPage { domain: &domain, known, as_of, now, owned, watched, registry, links };
         let all = [&votes::NOTICES[..], &registry::NOTICES[..]].concat();
         let notice = notice::shown(&all, query.as_deref());
         Ok((status, dossier.page(&viewer, &index, &votes, &notice)))
@@ -144,7 +144,7 @@ impl Known {
 }
 
 /// Input of the page.
-struct Dossier<'a> {
+struct DossierPage<'a> {
     domain: &'a DomainName,
     known: Known,
     as_of: AsOf,
@@ -152,11 +152,11 @@ struct Dossier<'a> {
     owned: Option<&'a UserData>,
     /// The entry in the viewer's watchlist.
     watched: Option<WatchRow>,
-    registry: Registry,
+    registry: RegistryView,
     links: &'a Links,
 }
 
-impl Dossier<'_> {
+impl DossierPage<'_> {
     fn page(&self, viewer: &Viewer, index: &Index, votes: &Votes, notice: &Markup) -> Markup {
         let (siblings, others) = index.siblings(self.domain, self.as_of, SIBLINGS);
         let main = html! {
@@ -253,7 +253,7 @@ impl Dossier<'_> {
         if days < 0 {
             return html! {
                 p.value.soft { "Since " (date(drop.release, today)) }
-                @if matches!(self.registry, Registry::Seen(RdapState::Available, _)) {
+                @if matches!(self.registry, RegistryView::Seen(RdapState::Available, _)) {
                     p.detail { "The registry confirms that it is available." }
                 } @else {
                     p.detail { "Expected to be available since " (date(drop.release, today)) ", not verified." }
@@ -350,7 +350,7 @@ impl Dossier<'_> {
         let today = self.as_of.today;
         let Some(profile) = self.known.profile() else { return html! {} };
         let seen = match self.registry {
-            Registry::Seen(state, at) => Some((state, at)),
+            RegistryView::Seen(state, at) => Some((state, at)),
             _ => None,
         };
         let history =

@@ -35,7 +35,7 @@ const BUSY: Notice =
 pub const NOTICES: [Notice; 4] = [CHECKED, WAITING, FAILED, BUSY];
 
 /// The state of a name at its registry, for one viewer.
-pub enum Registry {
+pub enum RegistryView {
     /// Verification is off on this server.
     Off,
     NoServer,
@@ -44,23 +44,23 @@ pub enum Registry {
     Failed,
 }
 
-impl Registry {
+impl RegistryView {
     /// The newest state among the viewer's watchlist and checks.
-    pub fn find(web: &Web, domain: &DomainName, watched: Option<&WatchRow>) -> Registry {
+    pub fn find(web: &Web, domain: &DomainName, watched: Option<&WatchRow>) -> RegistryView {
         let seen = watched.and_then(WatchRow::rdap);
         let checked = web.app.reach.checks.as_ref().and_then(|checks| checks.result(domain));
         match (checked, seen) {
             (Some(Checked::Seen(it)), seen) => match seen {
-                Some((state, at)) if at > it.at => Registry::Seen(state, at),
-                _ => Registry::Seen(it.state, it.at),
+                Some((state, at)) if at > it.at => RegistryView::Seen(state, at),
+                _ => RegistryView::Seen(it.state, it.at),
             },
-            (_, Some((state, at))) => Registry::Seen(state, at),
-            (Some(Checked::Failed), None) => Registry::Failed,
+            (_, Some((state, at))) => RegistryView::Seen(state, at),
+            (Some(Checked::Failed), None) => RegistryView::Failed,
             (None, None) if !web.app.reach.bootstrap.current().is_checkable(domain) => {
-                Registry::NoServer
+                RegistryView::NoServer
             }
-            (None, None) if web.app.reach.checks.is_none() => Registry::Off,
-            (None, None) => Registry::NotChecked,
+            (None, None) if web.app.reach.checks.is_none() => RegistryView::Off,
+            (None, None) => RegistryView::NotChecked,
         }
     }
 
@@ -69,16 +69,16 @@ impl Registry {
         let path = dossier_path(domain.as_str());
         html! {
             @match *self {
-                Registry::Seen(state, at) => {
+                RegistryView::Seen(state, at) => {
                     p.value.(state_class(state)) { (state_word(state)) }
                     p.detail { span.confirmed { "✓ " } "Confirmed " (ago(at, now)) }
                 }
-                Registry::Off => { p.value.soft { "Not checked" } p.detail { "Registry checks are off on this server." } }
-                Registry::NoServer => { p.value.soft { "No RDAP server" } p.detail { "This registry cannot be queried." } }
-                Registry::NotChecked => { p.value.soft { "Not checked" } p.detail { "The dates come from the calendar." } }
-                Registry::Failed => { p.value.soft { "No response" } p.detail { "The last check failed." } }
+                RegistryView::Off => { p.value.soft { "Not checked" } p.detail { "Registry checks are off on this server." } }
+                RegistryView::NoServer => { p.value.soft { "No RDAP server" } p.detail { "This registry cannot be queried." } }
+                RegistryView::NotChecked => { p.value.soft { "Not checked" } p.detail { "The dates come from the calendar." } }
+                RegistryView::Failed => { p.value.soft { "No response" } p.detail { "The last check failed." } }
             }
-            @if !matches!(self, Registry::Off | Registry::NoServer) {
+            @if !matches!(self, RegistryView::Off | RegistryView::NoServer) {
                 @if is_member {
                     form.check method="post" action={ (path) "/check" } { button.quiet.small type="submit" { "Check now" } }
                 } @else {

@@ -12,7 +12,7 @@ use crate::Web;
 use crate::accounts::{Tags, WatchPatch};
 use crate::components::{counted, grouped};
 use crate::drops::Shown;
-use crate::drops::state::State;
+use crate::drops::state::DropsParams;
 use crate::edge::error::Refusal;
 use crate::edge::export::{Export, export_names};
 use crate::error::PageError;
@@ -138,7 +138,7 @@ pub async fn names(
     if fields.text("all") != "yes" {
         return fields.all("domain").map(parse_name).collect();
     }
-    let state = State::of(&Fields::from_query(Some(fields.text("search"))));
+    let state = DropsParams::of(&Fields::from_query(Some(fields.text("search"))));
     let shows_hidden = fields.text("hidden") == "show";
     let (index, as_of) = (web.app.live.current(), web.app.as_of(member.viewer.now));
     let owned = web.user_data(member);

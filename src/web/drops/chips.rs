@@ -3,12 +3,12 @@
 use maud::{Markup, html};
 
 use crate::drops::Shown;
-use crate::drops::state::State;
+use crate::drops::state::DropsParams;
 use crate::drops::words::{self, Chip};
 use crate::vocab::limits::SEARCH_QUERY_CHARS_MAX;
 
 /// Returns the state without a filter.
-pub fn without(state: &State, chip: &Chip) -> State {
+pub fn without(state: &DropsParams, chip: &Chip) -> DropsParams {
     let none: Vec<_> = chip.parameters.iter().map(|name| (*name, "")).collect();
     state.with(&none)
 }
@@ -42,7 +42,7 @@ pub fn bar(shown: &Shown<'_>) -> Markup {
     }
 }
 
-fn removable(state: &State, chip: &Chip) -> Markup {
+fn removable(state: &DropsParams, chip: &Chip) -> Markup {
     let Chip { word, value, .. } = chip;
     html! {
         a.set-chip href=(without(state, chip).path()) data-load aria-label={ "Remove the filter: " (word) " " (value) } {

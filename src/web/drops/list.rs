@@ -6,10 +6,10 @@ use crate::components::{
     self, ANONYMOUS_DEPTH, counted, grouped, log_in_for_more, name_linked, query, score,
     stage_word, watch_star,
 };
-use crate::drops::state::{ROW_CHOICES, ROWS, State};
+use crate::drops::state::{DropsParams, ROW_CHOICES, ROWS};
 use crate::drops::words::Chip;
 use crate::drops::{
-    BEST_OF_DAY, BestOfDay, Found, HIGH, Listing, Shown, Tab, bulk, chips, columns,
+    BEST_OF_DAY, BestOfDay, DropsResults, HIGH, Listing, Shown, Tab, bulk, chips, columns,
 };
 use crate::index::DropsPage;
 use crate::index::filter::{Sort, SortKey};
@@ -23,7 +23,7 @@ use crate::vocab::stage::Stage;
 const FIXED_COLUMNS: usize = 4;
 
 /// Renders everything beside the sidebar.
-pub fn show(shown: &Shown<'_>, found: Option<&Found<'_>>) -> Markup {
+pub fn show(shown: &Shown<'_>, found: Option<&DropsResults<'_>>) -> Markup {
     let state = shown.state;
     html! {
         section #list aria-label="Drops" {
@@ -49,7 +49,7 @@ pub fn show(shown: &Shown<'_>, found: Option<&Found<'_>>) -> Markup {
     }
 }
 
-fn tabs(state: &State, found: &Found<'_>) -> Markup {
+fn tabs(state: &DropsParams, found: &DropsResults<'_>) -> Markup {
     let here = Tab::of(state);
     html! {
         nav aria-label="View" {
@@ -70,7 +70,7 @@ fn tabs(state: &State, found: &Found<'_>) -> Markup {
 }
 
 /// Describes a part of the list without a tab.
-fn part_word(state: &State) -> String {
+fn part_word(state: &DropsParams) -> String {
     match (state.get("stage"), state.get("view")) {
         ("", "today") => "Left the zone today".to_owned(),
         ("", _) => "Whole pipeline".to_owned(),
@@ -84,7 +84,7 @@ fn part_word(state: &State) -> String {
     }
 }
 
-fn tools(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
+fn tools(shown: &Shown<'_>, found: &DropsResults<'_>) -> Markup {
     let state = shown.state;
     let listed = state.listed();
     let total = found.total();
@@ -114,7 +114,7 @@ fn tools(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
     }
 }
 
-fn days(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
+fn days(shown: &Shown<'_>, found: &DropsResults<'_>) -> Markup {
     let state = shown.state;
     let most = found.days.iter().map(|(_, count)| *count).max().unwrap_or_default().max(1);
     let is_all = state.is_digest();
@@ -295,7 +295,7 @@ fn pager(shown: &Shown<'_>, offset: u32, rows: u32, total: u32) -> Markup {
 }
 
 /// `Page 3 of 13`, with the number as a field.
-fn jump(state: &State, offset: u32, size: u32, total: u32) -> Markup {
+fn jump(state: &DropsParams, offset: u32, size: u32, total: u32) -> Markup {
     let (page, last) = (offset / size + 1, total.div_ceil(size));
     html! {
         form.jump action="/" method="get" {
@@ -309,7 +309,7 @@ fn jump(state: &State, offset: u32, size: u32, total: u32) -> Markup {
     }
 }
 
-fn page_size(state: &State, size: u32) -> Markup {
+fn page_size(state: &DropsParams, size: u32) -> Markup {
     html! {
         form.size action="/" method="get" data-auto {
             @for (name, value) in state.with(&[("limit", ""), ("offset", "")]).parameters() {
@@ -336,7 +336,7 @@ fn beyond(shown: &Shown<'_>, offset: u32, total: u32) -> Markup {
     }
 }
 
-fn empty(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
+fn empty(shown: &Shown<'_>, found: &DropsResults<'_>) -> Markup {
     let state = shown.state;
     let others = || Tab::ALL.into_iter().zip(found.tabs).filter(|(_, count)| *count > 0);
     html! {
@@ -363,7 +363,7 @@ fn empty(shown: &Shown<'_>, found: &Found<'_>) -> Markup {
     }
 }
 
-fn way(state: &State, chip: &Chip, count: u32) -> Markup {
+fn way(state: &DropsParams, chip: &Chip, count: u32) -> Markup {
     html! {
         li {
             a href=(chips::without(state, chip).path()) data-load {

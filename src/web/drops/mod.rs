@@ -45,7 +45,7 @@ use crate::vocab::limits::DROPS_OFFSET_MAX;
 use crate::vocab::name::DomainName;
 use crate::vocab::plan::Plan;
 use saved::Counted;
-use state::{DAYS_AHEAD, State};
+use state::{DAYS_AHEAD, DropsParams};
 
 /// Number of names for each day of the digest.
 const BEST_OF_DAY: u32 = 12;
@@ -72,7 +72,7 @@ async fn list_drops(
     RawQuery(query): RawQuery,
 ) -> Result<Response, PageError> {
     let sent = Fields::from_query(query.as_deref());
-    let state = State::of(&sent);
+    let state = DropsParams::of(&sent);
     let not_understood = match words::add(&state, sent.text("add")) {
         Ok(next) if !sent.text("add").is_empty() => {
             return Ok(Redirect::to(&next.path()).into_response());
@@ -161,7 +161,7 @@ async fn list_drops(
 
 /// Input of the markup functions.
 struct Shown<'a> {
-    state: &'a State,
+    state: &'a DropsParams,
     /// Why the list cannot be shown, as a sentence.
     problem: Option<String>,
     /// The text of the query bar, if it was not understood.
@@ -196,7 +196,7 @@ impl Shown<'_> {
 }
 
 /// Results of the index for a page.
-struct Found<'a> {
+struct DropsResults<'a> {
     listing: Listing<'a>,
     /// Number of matching names for each tab, in the order of [`Tab::ALL`].
     tabs: [u32; 4],
@@ -207,7 +207,7 @@ struct Found<'a> {
     ways: Vec<(words::Chip, u32)>,
 }
 
-impl Found<'_> {
+impl DropsResults<'_> {
     /// Number of names on all pages of the list.
     fn total(&self) -> u32 {
         match &self.listing {
@@ -259,7 +259,7 @@ impl Tab {
 
     /// Returns the tab of a state; `None` for another part of the list, such as one with an
     /// additional stage.
-    fn of(state: &State) -> Option<Tab> {
+    fn of(state: &DropsParams) -> Option<Tab> {
         match (state.get("stage"), state.get("view")) {
             ("catchable", _) => Some(Tab::Dropped),
             ("redemption", _) => Some(Tab::Redemption),
@@ -270,7 +270,7 @@ impl Tab {
     }
 
     /// Returns the filters of `state` on this tab.
-    fn with(self, state: &State) -> State {
+    fn with(self, state: &DropsParams) -> DropsParams {
         let state = state.anywhere();
         match self {
             Tab::Soon => state,
@@ -281,7 +281,7 @@ impl Tab {
     }
 
     /// Returns the filter that counts the names of this tab.
-    fn counted(self, state: &State, today: Day) -> Result<DropFilter, BadParameter> {
+    fn counted(self, state: &DropsParams, today: Day) -> Result<DropFilter, BadParameter> {
         match self {
             Tab::Soon => state.soon().filter(today),
             tab => tab.with(state).filter(today),
@@ -294,11 +294,11 @@ const FACETS: [Facet; 5] = [Facet::Dqs, Facet::Tld, Facet::Length, Facet::Kind, 
 
 fn find<'a>(
     index: &'a Index,
-    state: &State,
+    state: &DropsParams,
     depth: u32,
     as_of: AsOf,
     timer: QueryTimer,
-) -> Result<Found<'a>, ApiError> {
+) -> Result<DropsResults<'a>, ApiError> {
     let today = as_of.today;
     let filter = state.listed().filter(today)?;
     let mut tabs = [0; 4];
@@ -331,7 +331,7 @@ fn find<'a>(
     };
     timer.finish(rows as usize, &filter);
     let ways = if total == 0 { ways_out(index, state, as_of)? } else { Vec::new() };
-    Ok(Found { listing, tabs, days, facets, ways })
+    Ok(DropsResults { listing, tabs, days, facets, ways })
 }
 
 fn best_of_day<'a>(
@@ -355,7 +355,7 @@ fn best_of_day<'a>(
 /// Returns the active filters, each with the number of names without it, highest first.
 fn ways_out(
     index: &Index,
-    state: &State,
+    state: &DropsParams,
     as_of: AsOf,
 ) -> Result<Vec<(words::Chip, u32)>, ApiError> {
     let mut ways = Vec::new();

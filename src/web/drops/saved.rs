@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use crate::accounts::{SavedSearch, UserData};
 use crate::components::grouped;
-use crate::drops::state::State;
+use crate::drops::state::DropsParams;
 use crate::drops::words::described;
 use crate::index::Index;
 use crate::index::filter::AsOf;
@@ -41,8 +41,8 @@ pub fn counted(owned: &UserData, index: &Index, as_of: AsOf) -> Vec<Counted> {
 }
 
 /// Returns the state of the list that a search opens.
-pub fn list_of(search: &SavedSearch) -> State {
-    let state = State::from_pairs(search.conditions.pairs());
+pub fn list_of(search: &SavedSearch) -> DropsParams {
+    let state = DropsParams::from_pairs(search.conditions.pairs());
     let places = ["stage", "release_from", "release_to", "dropped_from", "dropped_to"];
     // Without a part of the list, the page would show the digest.
     match places.iter().all(|place| state.get(place).is_empty()) {
@@ -65,7 +65,7 @@ pub fn new_names(search: &SavedSearch, counts: Option<SearchCounts>) -> Markup {
 
 /// Renders the form that saves the filters of a list. Tomorrow is saved as a relative day, not as a
 /// date.
-pub fn save_form(state: &State, today: Day) -> Markup {
+pub fn save_form(state: &DropsParams, today: Day) -> Markup {
     let listed = state.listed().moving(today);
     let name: String = described(&listed.conditions()).chars().take(RULE_NAME_CHARS_MAX).collect();
     html! {

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use crate::components::{grouped, query};
-use crate::drops::state::State;
-use crate::drops::{Found, Shown, saved};
+use crate::drops::state::DropsParams;
+use crate::drops::{DropsResults, Shown, saved};
 use crate::index::filter::Facet;
 use crate::index::query::rows::FacetValue;
 use crate::vocab::day::Day;
@@ -18,7 +18,7 @@ const VALUES: usize = 10;
 const LENGTHS: [(u8, u8); 5] = [(1, 4), (5, 6), (7, 9), (10, 13), (14, 63)];
 
 /// A value, its count, and the target of its link.
-struct Row {
+struct FacetRow {
     word: String,
     count: u32,
     path: String,
@@ -26,7 +26,7 @@ struct Row {
     is_set: bool,
 }
 
-pub fn show(shown: &Shown<'_>, found: Option<&Found<'_>>) -> Markup {
+pub fn show(shown: &Shown<'_>, found: Option<&DropsResults<'_>>) -> Markup {
     let state = shown.state;
     html! {
         aside.side #filters aria-label="Filters" {
@@ -76,7 +76,12 @@ fn searches(shown: &Shown<'_>) -> Markup {
     }
 }
 
-fn section(state: &State, title: &str, parameters: &[&'static str], rows: Vec<Row>) -> Markup {
+fn section(
+    state: &DropsParams,
+    title: &str,
+    parameters: &[&'static str],
+    rows: Vec<FacetRow>,
+) -> Markup {
     let none: Vec<_> = parameters.iter().map(|name| (*name, "")).collect();
     let is_set = parameters.iter().any(|name| !state.get(name).is_empty());
     let most = rows.iter().map(|row| row.count).max().unwrap_or_default().max(1);
@@ -104,7 +109,7 @@ fn section(state: &State, title: &str, parameters: &[&'static str], rows: Vec<Ro
 
 /// Builds a link that sets both bounds, or removes them if they are set.
 fn bounded(
-    state: &State,
+    state: &DropsParams,
     (low, high): (&'static str, &'static str),
     (from, to): (u8, u8),
     open: (u8, u8),
@@ -118,7 +123,7 @@ fn bounded(
     (state.with(&values).path(), is_set)
 }
 
-fn scores(state: &State, values: &[FacetValue]) -> Vec<Row> {
+fn scores(state: &DropsParams, values: &[FacetValue]) -> Vec<FacetRow> {
     let mut tens = [0; 10];
     for (start, count) in numbers(values) {
         // 100 belongs to the band of the nineties.
@@ -128,34 +133,34 @@ fn scores(state: &State, values: &[FacetValue]) -> Vec<Row> {
         let from = ten as u8 * 10;
         let to = if ten == 9 { 100 } else { from + 9 };
         let (path, is_set) = bounded(state, ("min_dqs", "max_dqs"), (from, to), (0, 100));
-        Row { word: format!("{from}–{to}"), count, path, is_set }
+        FacetRow { word: format!("{from}–{to}"), count, path, is_set }
     };
     let rows = tens.iter().enumerate().rev().map(row);
     rows.filter(|row| row.count > 0 || row.is_set).take(6).collect()
 }
 
-fn lengths(state: &State, values: &[FacetValue]) -> Vec<Row> {
+fn lengths(state: &DropsParams, values: &[FacetValue]) -> Vec<FacetRow> {
     let counts: Vec<(u8, u32)> = numbers(values).collect();
     let row = |(from, to): (u8, u8)| {
         let within = counts.iter().filter(|(length, _)| (from..=to).contains(length));
         let (path, is_set) = bounded(state, ("min_len", "max_len"), (from, to), (1, 63));
         let word = if to == 63 { format!("{from} or more") } else { format!("{from}–{to}") };
-        Row { word, count: within.map(|(_, count)| count).sum(), path, is_set }
+        FacetRow { word, count: within.map(|(_, count)| count).sum(), path, is_set }
     };
     LENGTHS.into_iter().map(row).filter(|row| row.count > 0 || row.is_set).collect()
 }
 
-fn tlds(state: &State, values: &[FacetValue]) -> Vec<Row> {
+fn tlds(state: &DropsParams, values: &[FacetValue]) -> Vec<FacetRow> {
     words(state, "tld", values, |tld| format!(".{}", to_unicode(tld)))
 }
 
 /// Builds links that add a value to a list, or remove it.
 fn words(
-    state: &State,
+    state: &DropsParams,
     name: &'static str,
     values: &[FacetValue],
     word: impl Fn(&str) -> String,
-) -> Vec<Row> {
+) -> Vec<FacetRow> {
     let set: Vec<&str> = state.get(name).split(',').filter(|value| !value.is_empty()).collect();
     let row = |value: &FacetValue| {
         let is_set = set.contains(&value.value.as_str());
@@ -163,7 +168,7 @@ fn words(
         if !is_set {
             others.push(&value.value);
         }
-        Row {
+        FacetRow {
             word: word(&value.value),
             count: value.count,
             path: state.with(&[(name, &others.join(","))]).path(),
@@ -192,11 +197,11 @@ fn language_word(code: &str) -> String {
     language.map_or_else(|_| code.to_owned(), |language| format!("{language:?}"))
 }
 
-fn letters(state: &State) -> Vec<Row> {
+fn letters(state: &DropsParams) -> Vec<FacetRow> {
     let row = |name: &'static str, value: &str, word: &str| {
         let is_set = state.get(name) == value;
         let path = state.with(&[(name, if is_set { "" } else { value })]).path();
-        Row { word: word.to_owned(), count: 0, path, is_set }
+        FacetRow { word: word.to_owned(), count: 0, path, is_set }
     };
     vec![
         row("digits", "none", "No digits"),

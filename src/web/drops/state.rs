@@ -50,33 +50,33 @@ const OPEN: [(&str, &str); 6] = [
 /// Parameters of a page, in the order used in links: those of the API's drops list.
 static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let conditions = CONDITIONS.iter().map(|condition| condition.parameter);
-    let filters = conditions.filter(|name| State::filters_by(name));
+    let filters = conditions.filter(|name| DropsParams::filters_by(name));
     PLACE[..2].iter().copied().chain(filters).chain(PLACE[2..].iter().copied()).collect()
 });
 
 /// Parameters as sent, without empty ones and those without effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State(Vec<(&'static str, String)>);
+pub struct DropsParams(Vec<(&'static str, String)>);
 
-impl State {
+impl DropsParams {
     /// Parses the parameters. Forms may repeat a parameter; links contain a list.
-    pub fn of(sent: &Fields) -> State {
-        State::from_values(|name| {
+    pub fn of(sent: &Fields) -> DropsParams {
+        DropsParams::from_values(|name| {
             let values = sent.all(name).map(str::trim).filter(|value| !value.is_empty());
             values.collect::<Vec<_>>().join(",")
         })
     }
 
     /// Creates the state from parameters, each at most once.
-    pub fn from_pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> State {
+    pub fn from_pairs<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> DropsParams {
         let pairs: Vec<_> = pairs.collect();
-        State::from_values(|name| {
+        DropsParams::from_values(|name| {
             let value = pairs.iter().find(|(set, _)| *set == name);
             value.map_or("", |(_, value)| *value).to_owned()
         })
     }
 
-    fn from_values(value_of: impl Fn(&'static str) -> String) -> State {
+    fn from_values(value_of: impl Fn(&'static str) -> String) -> DropsParams {
         let value = |&name: &&'static str| {
             let value = value_of(name);
             (name, if name.ends_with("tld") { tlds(&value) } else { value })
@@ -84,7 +84,7 @@ impl State {
         let is_set = |(name, value): &(&str, String)| {
             !value.is_empty() && !OPEN.contains(&(*name, value.as_str()))
         };
-        State(NAMES.iter().map(value).filter(is_set).collect())
+        DropsParams(NAMES.iter().map(value).filter(is_set).collect())
     }
 
     /// Whether the drops list has this parameter.
@@ -105,7 +105,7 @@ impl State {
 
     /// Returns the active filters: all parameters except those for paging.
     pub fn filters(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.parameters().filter(|(name, _)| State::filters_by(name))
+        self.parameters().filter(|(name, _)| DropsParams::filters_by(name))
     }
 
     /// Whether a parameter is a filter, and not one that sorts, pages or selects a part of the
@@ -116,8 +116,8 @@ impl State {
 
     /// Returns the state with other values, on its first page. An empty value removes a parameter.
     #[must_use]
-    pub fn with(&self, values: &[(&'static str, &str)]) -> State {
-        State::from_values(|name| {
+    pub fn with(&self, values: &[(&'static str, &str)]) -> DropsParams {
+        DropsParams::from_values(|name| {
             let other = values.iter().find(|(set, _)| *set == name);
             let kept = if name == "offset" { "" } else { self.get(name) };
             other.map_or(kept, |(_, value)| *value).to_owned()
@@ -126,20 +126,20 @@ impl State {
 
     /// Returns only the filters.
     #[must_use]
-    pub fn anywhere(&self) -> State {
+    pub fn anywhere(&self) -> DropsParams {
         self.with(&PLACE.map(|name| (name, "")))
     }
 
     /// Returns the same part of the list without filters.
     #[must_use]
-    pub fn unfiltered(&self) -> State {
+    pub fn unfiltered(&self) -> DropsParams {
         let none: Vec<_> = self.filters().map(|(name, _)| (name, "")).collect();
         self.with(&none)
     }
 
     /// Returns the filters that a rule or a saved search stores, without view, order and page.
     #[must_use]
-    pub fn conditions(&self) -> State {
+    pub fn conditions(&self) -> DropsParams {
         let none = ["view", "sort", "order", "limit", "offset"].map(|name| (name, ""));
         let kept = self.with(&none);
         match (self.get("stage"), self.get("view")) {
@@ -151,7 +151,7 @@ impl State {
 
     /// Returns the state with today and tomorrow as relative days, if a range has no other days.
     #[must_use]
-    pub fn moving(&self, today: Day) -> State {
+    pub fn moving(&self, today: Day) -> DropsParams {
         let word = |name: &str| match self.get(name).parse::<Day>().ok()?.days_since(today) {
             0 => Some("today"),
             1 => Some("tomorrow"),
@@ -179,20 +179,20 @@ impl State {
 
     /// Returns the releases of the next days as one list.
     #[must_use]
-    pub fn soon(&self) -> State {
+    pub fn soon(&self) -> DropsParams {
         let last = format!("+{DAYS_AHEAD}d");
         self.anywhere().with(&[("release_from", "tomorrow"), ("release_to", &last)])
     }
 
     /// Returns the state whose rows the page shows; the digest shows some of the next days.
     #[must_use]
-    pub fn listed(&self) -> State {
+    pub fn listed(&self) -> DropsParams {
         if self.is_digest() { self.soon() } else { self.clone() }
     }
 
     /// Returns the releases of one day.
     #[must_use]
-    pub fn on_day(&self, day: Day) -> State {
+    pub fn on_day(&self, day: Day) -> DropsParams {
         let day = day.to_string();
         self.anywhere().with(&[("release_from", &day), ("release_to", &day)])
     }
@@ -219,7 +219,7 @@ impl State {
 
     /// Returns the page with this number, from 1.
     #[must_use]
-    pub fn numbered(&self, page: u32) -> State {
+    pub fn numbered(&self, page: u32) -> DropsParams {
         let size = self.get("limit").parse().unwrap_or(ROWS);
         let offset = query::offset(page.saturating_sub(1).saturating_mul(size));
         self.with(&[("offset", &offset)])
@@ -265,8 +265,8 @@ mod tests {
 
     const TODAY: Day = Day::MIN;
 
-    fn state(query: &str) -> State {
-        State::of(&Fields::from_query(Some(query)))
+    fn state(query: &str) -> DropsParams {
+        DropsParams::of(&Fields::from_query(Some(query)))
     }
 
     #[test]

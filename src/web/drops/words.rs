@@ -2,7 +2,7 @@
 //! (`score:>=80 len:4-8 tld:com -digits drops:+3d`). Both represent parameters of the URL.
 
 use crate::components::date_text;
-use crate::drops::state::State;
+use crate::drops::state::DropsParams;
 use crate::query::conditions::{Bar, CONDITIONS, Condition, Kind, Range, Term};
 use crate::vocab::day::Day;
 
@@ -23,13 +23,16 @@ pub struct Chip {
 
 /// Returns the filters in words: ranges, features of the label, values, and others by their names in
 /// the API. With `today`, relative days become dates.
-pub fn chips(state: &State, today: Option<Day>) -> Vec<Chip> {
+pub fn chips(state: &DropsParams, today: Option<Day>) -> Vec<Chip> {
     let is_set = |condition: &&Condition| match condition.bar {
         Bar::Low(Range { high, .. }) => {
             !state.get(condition.parameter).is_empty() || !state.get(high).is_empty()
         }
         Bar::High => false,
-        _ => !state.get(condition.parameter).is_empty() && State::filters_by(condition.parameter),
+        _ => {
+            !state.get(condition.parameter).is_empty()
+                && DropsParams::filters_by(condition.parameter)
+        }
     };
     let mut set: Vec<_> = CONDITIONS.iter().filter(is_set).collect();
     set.sort_by_key(|condition| place(condition));
@@ -46,7 +49,7 @@ fn place(condition: &Condition) -> u8 {
     }
 }
 
-fn chip(condition: &Condition, state: &State, today: Option<Day>) -> Chip {
+fn chip(condition: &Condition, state: &DropsParams, today: Option<Day>) -> Chip {
     let (parameter, text) = (condition.parameter, state.get(condition.parameter));
     let items = || text.replace(',', ", ");
     let (word, value) = match condition.bar {
@@ -83,7 +86,7 @@ fn chip(condition: &Condition, state: &State, today: Option<Day>) -> Chip {
 }
 
 /// Returns the filters as text: `TLD com, no digits`.
-pub fn described(state: &State) -> String {
+pub fn described(state: &DropsParams) -> String {
     let words = chips(state, None).into_iter().map(|Chip { word, value, .. }| match &*word {
         "" => value,
         word => format!("{word} {value}"),
@@ -95,7 +98,7 @@ pub fn described(state: &State) -> String {
 ///
 /// # Errors
 /// A sentence about the first invalid term.
-pub fn add(state: &State, text: &str) -> Result<State, String> {
+pub fn add(state: &DropsParams, text: &str) -> Result<DropsParams, String> {
     let mut values: Vec<(&'static str, String)> = Vec::new();
     for token in tokens(text) {
         let (is_not, body) = match token.strip_prefix('-') {
@@ -242,8 +245,8 @@ mod tests {
     use super::*;
     use crate::form::Fields;
 
-    fn state(query: &str) -> State {
-        State::of(&Fields::from_query(Some(query)))
+    fn state(query: &str) -> DropsParams {
+        DropsParams::of(&Fields::from_query(Some(query)))
     }
 
     #[test]
@@ -267,12 +270,13 @@ mod tests {
             ("rank:1M", "/?max_rank=1000000"),
             ("", "/"),
         ] {
-            let path_of = |state: &State| {
+            let path_of = |state: &DropsParams| {
                 let mut pairs: Vec<_> = state.parameters().collect();
                 pairs.sort_unstable();
                 pairs.into_iter().map(|(name, value)| (name, value.to_owned())).collect::<Vec<_>>()
             };
-            let added = add(&State::default(), text).unwrap_or_else(|why| panic!("{text}: {why}"));
+            let added =
+                add(&DropsParams::default(), text).unwrap_or_else(|why| panic!("{text}: {why}"));
             let query = path.split_once('?').map_or("", |(_, query)| query);
             assert_eq!(path_of(&added), path_of(&state(query)), "{text}");
         }
@@ -299,7 +303,7 @@ mod tests {
             ("-like:shop", "like cannot be excluded"),
             ("-rank:100k", "rank cannot be excluded"),
         ] {
-            let why = add(&State::default(), text).expect_err(text);
+            let why = add(&DropsParams::default(), text).expect_err(text);
             assert!(why.contains(told), "{text}: {why}");
         }
     }

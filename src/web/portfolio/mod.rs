@@ -51,7 +51,7 @@ pub fn routes() -> Router<Web> {
 }
 
 /// Claims that match a filter, with their sums.
-struct List {
+struct ClaimsPage {
     filter: ClaimFilter,
     /// Dates as sent, to be shown again in the form.
     from: String,
@@ -64,7 +64,7 @@ struct List {
     claims: Vec<Claim>,
 }
 
-impl List {
+impl ClaimsPage {
     /// Appends this filter, the grouping and the offset to `path`.
     fn address(&self, path: &str, by: Option<GroupBy>, offset: u32) -> String {
         let by = by.filter(|by| *by != GroupBy::default()).map(GroupBy::as_str).unwrap_or_default();
@@ -201,7 +201,7 @@ async fn remove(page: EditorPage) -> Result<Redirect, PageError> {
 
 /// Reads the claims for a query string. Forms send `status` once per checkbox; links contain one
 /// list, as in the API.
-async fn list(web: &Web, member: &LoggedIn, fields: &Fields) -> Result<List, PageError> {
+async fn list(web: &Web, member: &LoggedIn, fields: &Fields) -> Result<ClaimsPage, PageError> {
     let (from, to) = (fields.text("from").to_owned(), fields.text("to").to_owned());
     let statuses = fields.all("status").collect::<Vec<_>>().join(",");
     let parameters = [
@@ -221,7 +221,7 @@ async fn list(web: &Web, member: &LoggedIn, fields: &Fields) -> Result<List, Pag
         let score = |name: &DomainName| index.facts(name, as_of).map(|facts| facts.dqs);
         let summary = Summary::new(filter.matching(&owned), by, &owned, score);
         let claims = filter.page_of(&owned).cloned().collect();
-        Ok(List { filter, from, to, by, owned, today: as_of.today, summary, claims })
+        Ok(ClaimsPage { filter, from, to, by, owned, today: as_of.today, summary, claims })
     });
     Ok(list.await?)
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::form::ClaimForm;
 use super::summary::{GroupBy, Summary, Sums, status_word};
-use super::{EditorPage, List, NOTICES, PATH};
+use super::{ClaimsPage, EditorPage, NOTICES, PATH};
 use crate::accounts::{Claim, UserData};
 use crate::components::Column::{self, Hidden, Number, Text};
 use crate::components::{counted, date, grouped, money, name_linked, table};
@@ -40,7 +40,7 @@ const NOTE_CHARS: usize = 80;
 const REGISTRARS_MAX: usize = 50;
 
 /// Renders the whole page.
-pub fn show(member: &LoggedIn, list: &List, query: Option<&str>) -> Markup {
+pub fn show(member: &LoggedIn, list: &ClaimsPage, query: Option<&str>) -> Markup {
     let has_claims = list.owned.claim_count() > 0;
     let csv_address = list.address("/api/export/portfolio", None, 0);
     Page::new("Portfolio", "Your bids with their outcome, cost and sales.")
@@ -97,7 +97,7 @@ fn times(hundredths: u64) -> String {
 }
 
 /// Renders the filter form, in which several statuses can be selected.
-fn filter(list: &List) -> Markup {
+fn filter(list: &ClaimsPage) -> Markup {
     html! {
         form #filter.filter method="get" action=(PATH) {
             @if list.by != GroupBy::default() { input type="hidden" name="by" value=(list.by.as_str()); }
@@ -122,7 +122,7 @@ fn filter(list: &List) -> Markup {
     }
 }
 
-fn claims(list: &List) -> Markup {
+fn claims(list: &ClaimsPage) -> Markup {
     let total = list.summary.all.claims;
     html! {
         @if list.claims.is_empty() {
@@ -193,7 +193,7 @@ fn short(notes: &str) -> String {
 }
 
 /// Renders win rate and return by group, as charts and a table.
-fn groups(list: &List) -> Markup {
+fn groups(list: &ClaimsPage) -> Markup {
     let Summary { by, groups, all, .. } = &list.summary;
     let numbers = ["Bids", "Won", "Lost", "Sold", "Cost of sold", "Sales", "Profit", "Return"];
     let head: Vec<_> = std::iter::once(Text(by.label())).chain(numbers.map(Number)).collect();
@@ -245,35 +245,42 @@ fn sums_row(label: &str, sums: &Sums) -> Markup {
 
 /// One bar: its length, the figure, and the underlying numbers. A group without a figure has no
 /// length.
-struct Bar {
+struct GroupBar {
     size: Option<u64>,
     figure: String,
     behind: String,
 }
 
-fn win_rate(sums: &Sums) -> Bar {
+fn win_rate(sums: &Sums) -> GroupBar {
     let decided = sums.won + sums.lost;
     match sums.won_percent() {
-        Some(percent) => Bar {
+        Some(percent) => GroupBar {
             size: Some(percent as u64),
             figure: format!("{percent} %"),
             behind: format!("{} of {}", sums.won, counted(decided as u32, "bid")),
         },
-        None => Bar { size: None, figure: "–".to_owned(), behind: "none decided yet".to_owned() },
+        None => {
+            GroupBar { size: None, figure: "–".to_owned(), behind: "none decided yet".to_owned() }
+        }
     }
 }
 
-fn return_on_sold(sums: &Sums) -> Bar {
+fn return_on_sold(sums: &Sums) -> GroupBar {
     let behind = match sums.sold {
         0 => "none sold yet".to_owned(),
         _ => format!("{} on {}", money(sums.revenue), money(sums.cost_of_sold)),
     };
     let multiple = sums.multiple();
-    Bar { size: multiple, figure: multiple.map_or_else(|| "–".to_owned(), times), behind }
+    GroupBar { size: multiple, figure: multiple.map_or_else(|| "–".to_owned(), times), behind }
 }
 
 /// Renders one bar per group on a common scale, with a mark for all groups together.
-fn chart(title: &str, groups: &[(String, Sums)], all: &Sums, bar: impl Fn(&Sums) -> Bar) -> Markup {
+fn chart(
+    title: &str,
+    groups: &[(String, Sums)],
+    all: &Sums,
+    bar: impl Fn(&Sums) -> GroupBar,
+) -> Markup {
     let bars: Vec<_> =
         groups.iter().take(BARS_MAX).map(|(label, sums)| (label, bar(sums))).collect();
     let whole = bar(all);
@@ -283,7 +290,7 @@ fn chart(title: &str, groups: &[(String, Sums)], all: &Sums, bar: impl Fn(&Sums)
     html! {
         figure.bars {
             figcaption { b { (title) } @if whole.size.is_some() { span.soft { "all " (whole.figure) } } }
-            @for (label, Bar { size, figure, behind }) in &bars {
+            @for (label, GroupBar { size, figure, behind }) in &bars {
                 div.bar-row {
                     span.bar-label { (label) }
                     svg viewBox="0 0 1000 10" preserveAspectRatio="none" width="100%" height="12" role="img"

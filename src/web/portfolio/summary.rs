@@ -167,7 +167,7 @@ pub struct Summary {
 
 /// Identity of a group.
 #[derive(PartialEq, Eq, Hash)]
-enum Key<'a> {
+enum GroupKey<'a> {
     Status(ClaimStatus),
     /// A venue or registrar.
     Text(&'a str),
@@ -187,7 +187,7 @@ impl Summary {
         score: impl Fn(&DomainName) -> Option<Dqs>,
     ) -> Summary {
         let mut all = Sums::default();
-        let mut groups: FxHashMap<Key<'_>, (String, Sums)> = FxHashMap::default();
+        let mut groups: FxHashMap<GroupKey<'_>, (String, Sums)> = FxHashMap::default();
         for claim in claims {
             all.add(claim);
             let key = key(claim, by, &score);
@@ -202,32 +202,42 @@ impl Summary {
     }
 }
 
-fn key<'a>(claim: &'a Claim, by: GroupBy, score: impl Fn(&DomainName) -> Option<Dqs>) -> Key<'a> {
+fn key<'a>(
+    claim: &'a Claim,
+    by: GroupBy,
+    score: impl Fn(&DomainName) -> Option<Dqs>,
+) -> GroupKey<'a> {
     let registrar = claim.registrar.as_deref();
     match by {
-        GroupBy::Status => Key::Status(claim.status),
-        GroupBy::Registrar => registrar.map_or(Key::None, Key::Text),
-        GroupBy::Venue => claim.venue.as_deref().or(registrar).map_or(Key::None, Key::Text),
-        GroupBy::Tld => Key::Tld(claim.domain.tld()),
-        GroupBy::Score => Key::Score(score(&claim.domain).map(|dqs| dqs.points().min(99) / 10)),
-        GroupBy::Rule => claim.alert_rule.as_ref().map_or(Key::None, |rule| Key::Rule(rule.id)),
+        GroupBy::Status => GroupKey::Status(claim.status),
+        GroupBy::Registrar => registrar.map_or(GroupKey::None, GroupKey::Text),
+        GroupBy::Venue => {
+            claim.venue.as_deref().or(registrar).map_or(GroupKey::None, GroupKey::Text)
+        }
+        GroupBy::Tld => GroupKey::Tld(claim.domain.tld()),
+        GroupBy::Score => {
+            GroupKey::Score(score(&claim.domain).map(|dqs| dqs.points().min(99) / 10))
+        }
+        GroupBy::Rule => {
+            claim.alert_rule.as_ref().map_or(GroupKey::None, |rule| GroupKey::Rule(rule.id))
+        }
     }
 }
 
-fn label(claim: &Claim, key: &Key<'_>, owned: &UserData) -> String {
+fn label(claim: &Claim, key: &GroupKey<'_>, owned: &UserData) -> String {
     match key {
-        Key::Status(status) => status_word(*status).to_owned(),
-        Key::Text(text) => (*text).to_owned(),
-        Key::Tld(tld) => format!(".{}", to_unicode(tld)),
-        Key::Score(Some(9)) => "90 to 100".to_owned(),
-        Key::Score(Some(tens)) => format!("{0}0 to {0}9", tens),
-        Key::Score(None) => "Not in our data".to_owned(),
-        Key::Rule(id) => match (owned.rule(*id), &claim.alert_rule) {
+        GroupKey::Status(status) => status_word(*status).to_owned(),
+        GroupKey::Text(text) => (*text).to_owned(),
+        GroupKey::Tld(tld) => format!(".{}", to_unicode(tld)),
+        GroupKey::Score(Some(9)) => "90 to 100".to_owned(),
+        GroupKey::Score(Some(tens)) => format!("{0}0 to {0}9", tens),
+        GroupKey::Score(None) => "Not in our data".to_owned(),
+        GroupKey::Rule(id) => match (owned.rule(*id), &claim.alert_rule) {
             (Some(rule), _) => rule.name.to_string(),
             (None, Some(of)) => format!("{} (deleted)", of.name),
             (None, None) => "Deleted".to_owned(),
         },
-        Key::None => "None".to_owned(),
+        GroupKey::None => "None".to_owned(),
     }
 }
 

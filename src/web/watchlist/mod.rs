@@ -71,12 +71,12 @@ pub fn routes() -> Router<Web> {
 }
 
 /// A page of a watchlist.
-struct List {
+struct WatchlistPage {
     filter: WatchFilter,
     sort: WatchSort,
     page: Paging,
     summary: Summary,
-    totals: Totals,
+    totals: WatchlistTotals,
     /// Number of matching rows on all pages.
     matches: usize,
     /// The most frequent tags and venues of the whole list.
@@ -104,7 +104,7 @@ struct Listed {
 
 /// Tasks of the whole list.
 #[derive(Default)]
-struct Totals {
+struct WatchlistTotals {
     /// Number of names that drop tomorrow.
     tomorrow: u64,
     /// Sum of the maximum bids in cents.
@@ -138,9 +138,9 @@ impl Group {
     }
 }
 
-impl Totals {
-    fn new(rows: &[WatchRow], today: Day) -> Totals {
-        let mut totals = Totals::default();
+impl WatchlistTotals {
+    fn new(rows: &[WatchRow], today: Day) -> WatchlistTotals {
+        let mut totals = WatchlistTotals::default();
         for row in rows {
             let bid = row.details().max_bid;
             let days = row.stage_and_release().map(|(_, release)| release.days_since(today));
@@ -154,7 +154,7 @@ impl Totals {
     }
 }
 
-impl List {
+impl WatchlistPage {
     /// Appends this filter, the sort order and the offset to `path`.
     fn address(&self, path: &str, sort: WatchSort, offset: u32) -> String {
         let sort = if sort == WatchSort::default() { "" } else { sort.as_str() };
@@ -361,7 +361,7 @@ pub(super) fn next(fields: &Fields) -> &str {
 }
 
 /// Reads the current rows of a page of the watchlist.
-async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<List, PageError> {
+async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<WatchlistPage, PageError> {
     let WatchQuery { filter, sort, page } = asked;
     let app = &web.app;
     let owned = web.user_data(member);
@@ -371,7 +371,7 @@ async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<List, P
     let list = work::run(watches_cost_us(&owned).saturating_mul(2), move || {
         let mut rows = sorted_rows(&owned, &index, &store, as_of, sort);
         let summary = Summary::new(&rows, &bootstrap);
-        let totals = Totals::new(&rows, as_of.today);
+        let totals = WatchlistTotals::new(&rows, as_of.today);
         let tags = frequent(rows.iter().flat_map(|row| row.details().tags.iter().cloned()));
         let venues = frequent(
             rows.iter().filter_map(|row| Some(row.details().venue.as_deref()?.to_owned())),
@@ -394,7 +394,7 @@ async fn list(web: &Web, member: &LoggedIn, asked: WatchQuery) -> Result<List, P
             Listed { watched, is_checkable, drop, earlier }
         };
         let rows = page.rows(rows.into_iter()).map(listed).collect();
-        Ok(List {
+        Ok(WatchlistPage {
             filter,
             sort,
             page,

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::paste;
-use super::{Group, List, Listed, MAX_BID_LABEL, NOTICES, PATH, Pasted, Report};
+use super::{Group, Listed, MAX_BID_LABEL, NOTICES, PATH, Pasted, Report, WatchlistPage};
 use crate::accounts::WatchDetails;
 use crate::components::Column::{Number, Text};
 use crate::components::{
@@ -26,7 +26,12 @@ const REFUSED_OPEN_MAX: usize = 20;
 const COLUMNS: u32 = 10;
 
 /// Renders the whole page.
-pub fn show(member: &LoggedIn, list: &List, query: Option<&str>, pasted: &Pasted) -> Markup {
+pub fn show(
+    member: &LoggedIn,
+    list: &WatchlistPage,
+    query: Option<&str>,
+    pasted: &Pasted,
+) -> Markup {
     let is_empty = list.summary.total == 0;
     let csv_address = list.address("/api/export/watchlist", list.sort, 0);
     Page::new(
@@ -60,7 +65,7 @@ pub fn show(member: &LoggedIn, list: &List, query: Option<&str>, pasted: &Pasted
 }
 
 /// Renders the tasks of the next days on one line.
-fn summary(list: &List) -> Markup {
+fn summary(list: &WatchlistPage) -> Markup {
     let totals = &list.totals;
     html! {
         p.soft.sum {
@@ -75,7 +80,7 @@ fn summary(list: &List) -> Markup {
 }
 
 /// Renders filters as links, each with its number of matching names.
-fn chips(list: &List) -> Markup {
+fn chips(list: &WatchlistPage) -> Markup {
     let filter = &list.filter;
     let is_all = *filter == WatchFilter::default();
     let no_bid = filter.bid == Some(HasBid::None);
@@ -166,7 +171,7 @@ fn reported(report: &Report) -> Markup {
     }
 }
 
-fn table(list: &List, now: Now) -> Markup {
+fn table(list: &WatchlistPage, now: Now) -> Markup {
     let at = |offset: u32| list.address(PATH, list.sort, offset);
     html! {
         form #watched method="post" action="/unwatch" {
@@ -214,7 +219,7 @@ fn table(list: &List, now: Now) -> Markup {
 }
 
 /// Renders the actions on the selected names.
-fn bulk(list: &List) -> Markup {
+fn bulk(list: &WatchlistPage) -> Markup {
     html! {
         fieldset.bulk {
             legend { "With the selected names" }
@@ -240,7 +245,7 @@ fn group_head(group: &Group) -> Markup {
 }
 
 /// Renders a column header that sorts the list.
-fn sortable(list: &List, sort: WatchSort, word: &str) -> Markup {
+fn sortable(list: &WatchlistPage, sort: WatchSort, word: &str) -> Markup {
     let order = match sort {
         WatchSort::Dqs | WatchSort::Added | WatchSort::Bid => "descending",
         _ => "ascending",

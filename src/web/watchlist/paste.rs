@@ -26,7 +26,7 @@ const HEADER_CHARS_MAX: usize = 80;
 
 /// A name as sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct PastedName {
     /// Line number, from 1.
     pub line: usize,
     pub name: String,
@@ -37,14 +37,14 @@ pub struct Sent {
 /// A name that was rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rejected {
-    pub sent: Sent,
+    pub sent: PastedName,
     pub why: String,
 }
 
 /// The distinct names in a text, with their notes, and the rejected items.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Pasted {
-    pub names: Vec<(Sent, DomainName, WatchPatch)>,
+    pub names: Vec<(PastedName, DomainName, WatchPatch)>,
     pub rejected: Vec<Rejected>,
     /// Total number of items, including repeated ones.
     pub items: usize,
@@ -66,7 +66,7 @@ impl Pasted {
         let start = Start::of(text);
         let mut pasted = Pasted::default();
         let rows = &text[start.at..];
-        match Columns::of(rows, &start.delimiters) {
+        match CsvColumns::of(rows, &start.delimiters) {
             Some(columns) => pasted.read_csv(text, &start, columns),
             None if start.delimiters.iter().any(|it| is_table(rows, *it)) => {
                 pasted.refusal = Some(no_domain_column(rows));
@@ -76,7 +76,7 @@ impl Pasted {
                     for item in items(line) {
                         let (name, text) = (item.to_owned(), item.to_owned());
                         let line = start.line + at;
-                        pasted.add(Sent { line, name, text }, Ok(WatchPatch::default()));
+                        pasted.add(PastedName { line, name, text }, Ok(WatchPatch::default()));
                     }
                 }
             }
@@ -85,7 +85,7 @@ impl Pasted {
         pasted
     }
 
-    fn read_csv(&mut self, text: &str, place: &Start, columns: Columns) {
+    fn read_csv(&mut self, text: &str, place: &Start, columns: CsvColumns) {
         let rows = &text[place.at..];
         let mut reader = reader(rows, columns.delimiter);
         let mut row = csv::StringRecord::new();
@@ -104,7 +104,7 @@ impl Pasted {
             } else if row.iter().any(|cell| !cell.trim().is_empty()) {
                 let text = sent.trim_end_matches(['\r', '\n']).to_owned();
                 let patch = columns.patch(&row, &text);
-                self.add(Sent { line: line + before, name, text }, patch);
+                self.add(PastedName { line: line + before, name, text }, patch);
             }
             line += raw.matches('\n').count();
             start = end;
@@ -112,7 +112,7 @@ impl Pasted {
         self.unused = columns.unused();
     }
 
-    fn add(&mut self, sent: Sent, patch: Result<WatchPatch, String>) {
+    fn add(&mut self, sent: PastedName, patch: Result<WatchPatch, String>) {
         self.items += 1;
         let name = match sent.name.as_str() {
             "" => Err("the row has no name".to_owned()),
@@ -206,7 +206,7 @@ fn no_domain_column(rows: &str) -> String {
 }
 
 /// Columns of a CSV file, with the positions of those that are read.
-struct Columns {
+struct CsvColumns {
     delimiter: u8,
     header: Vec<String>,
     name: usize,
@@ -216,9 +216,9 @@ struct Columns {
     note: Option<usize>,
 }
 
-impl Columns {
+impl CsvColumns {
     /// Finds the columns of a CSV file; `None` if its first row has no domain column.
-    fn of(rows: &str, delimiters: &[u8]) -> Option<Columns> {
+    fn of(rows: &str, delimiters: &[u8]) -> Option<CsvColumns> {
         let header = |delimiter| {
             let row = sample(rows, delimiter).next().unwrap_or_default();
             row.iter().map(|cell| cell.trim().to_owned()).collect::<Vec<_>>()
@@ -230,7 +230,7 @@ impl Columns {
         let (delimiter, name, header) = with_names.max_by_key(|(.., header)| header.len())?;
         let of = |names: &[&str]| column(&header, |cell| header::rank(cell, names));
         let (tags, max_bid, venue, note) = (of(&TAGS), of(&MAX_BID), of(&VENUE), of(&NOTE));
-        Some(Columns { delimiter, name, tags, max_bid, venue, note, header })
+        Some(CsvColumns { delimiter, name, tags, max_bid, venue, note, header })
     }
 
     /// Returns the names of the unread columns.
