@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use crate::config::number::{Bounded, Milliseconds, Seconds};
-use crate::server::cors::Origin;
+use crate::server::cors::AllowedOrigin;
 use crate::server::settings::{
     AdmissionLimits, Budgets, ConnectionLimits, Deadlines, DrainTimes, ServerSettings, TlsFiles,
 };
@@ -24,7 +24,7 @@ type Mebibytes = Option<Bounded<4, 1_000_000>>;
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ServerFile {
     proxies: Option<Vec<IpAddr>>,
-    cors_origins: Vec<Origin>,
+    cors_origins: Vec<AllowedOrigin>,
     tls_certificate: Option<PathBuf>,
     tls_key: Option<PathBuf>,
     handshake_seconds: Deadline,

@@ -155,8 +155,8 @@ pub fn chunks<P: Send + Sync + 'static>(
     tokio::spawn(send_chunks(started, header.into(), places, write, sender));
     Body::from_stream(stream::try_unfold(state, async |mut state| {
         match state.0.recv().await {
-            Some(Sent::Rows(chunk)) => Ok(Some((chunk, state))),
-            Some(Sent::End) => Ok(None),
+            Some(ExportItem::Rows(chunk)) => Ok(Some((chunk, state))),
+            Some(ExportItem::End) => Ok(None),
             // The status is already sent, so a failure aborts the connection.
             None => Err(io::Error::other("the export was aborted")),
         }
@@ -201,8 +201,8 @@ pub async fn export_names(
     Ok(csv_response("drops", as_of.today, body, &allowance))
 }
 
-/// An item of an export. An export that ends without [`Sent::End`] lacks rows.
-enum Sent {
+/// An item of an export. An export that ends without [`ExportItem::End`] lacks rows.
+enum ExportItem {
     Rows(Bytes),
     End,
 }
@@ -212,12 +212,12 @@ async fn send_chunks<P: Send + Sync + 'static>(
     mut header: Cow<'static, str>,
     places: Vec<P>,
     write: impl Fn(&[P], &mut Vec<u8>) -> io::Result<()> + Send + Sync + 'static,
-    sender: Sender<Sent>,
+    sender: Sender<ExportItem>,
 ) {
     let rows = Arc::new((places, write));
     let mut start = 0;
     loop {
-        // Returning without [`Sent::End`] aborts the connection.
+        // Returning without [`ExportItem::End`] aborts the connection.
         if readmit(&started.app, &started.caller, Scope::Export).is_err() {
             return;
         }
@@ -233,7 +233,7 @@ async fn send_chunks<P: Send + Sync + 'static>(
             Ok(chunk)
         };
         let item = match work::run_aside(write_chunk).await {
-            Ok(chunk) => Sent::Rows(chunk.into()),
+            Ok(chunk) => ExportItem::Rows(chunk.into()),
             // Converting the error also logs it.
             Err(err) => return drop(Refusal::from(err)),
         };
@@ -246,5 +246,5 @@ async fn send_chunks<P: Send + Sync + 'static>(
             break;
         }
     }
-    let _ = sender.send_timeout(Sent::End, started.app.limits.stall).await;
+    let _ = sender.send_timeout(ExportItem::End, started.app.limits.stall).await;
 }

@@ -85,7 +85,8 @@ pub async fn list_changes(
     let last = last.map_err(|what| ApiError::parameter("Last-Event-ID", what))?;
     let (since, wait) = (last.or(asked.since), asked.wait);
     let uri = request.uri().clone();
-    let reader = Reader { app, caller, uri, asked: Arc::new(asked), today, has_counted: true };
+    let reader =
+        ChangesReader { app, caller, uri, asked: Arc::new(asked), today, has_counted: true };
     if wants_stream(request.headers()) {
         return Ok(reader.stream(since, turn).await?);
     }
@@ -150,7 +151,7 @@ impl Turn {
 
 /// Reader of pages for one request.
 #[derive(Clone)]
-struct Reader {
+struct ChangesReader {
     app: App,
     caller: Caller,
     uri: Uri,
@@ -163,7 +164,7 @@ struct Reader {
 
 /// Format of rows.
 #[derive(Clone, Copy)]
-enum Form {
+enum PageFormat {
     /// Items of a JSON array.
     Array,
     /// Server-sent events.
@@ -171,21 +172,21 @@ enum Form {
 }
 
 /// A page being built.
-struct Page {
+struct ChangesPage {
     rows: u32,
     bytes: Vec<u8>,
     next: u64,
     newest: u64,
 }
 
-impl Reader {
+impl ChangesReader {
     /// Returns a page of events after `since`, as soon as it has rows or at the deadline.
-    async fn wait(mut self, mut since: u64, deadline: Instant) -> Result<Page, ApiError> {
+    async fn wait(mut self, mut since: u64, deadline: Instant) -> Result<ChangesPage, ApiError> {
         let mut newest = self.app.changes.subscribe();
-        let mut last: Option<Page> = None;
+        let mut last: Option<ChangesPage> = None;
         loop {
             newest.mark_unchanged();
-            let page = match (self.page(since, Form::Array).await, last) {
+            let page = match (self.page(since, PageFormat::Array).await, last) {
                 // The allowance is used up. The last page states where to continue.
                 (Err(ApiError::RateLimited { .. }), Some(last)) => return Ok(last),
                 (page, _) => page?,
@@ -213,7 +214,7 @@ impl Reader {
         let since = since.unwrap_or_else(|| self.app.changes.newest());
         let newest = self.app.changes.subscribe();
         // Errors can have a status only before the stream begins.
-        let mut first = self.page(since, Form::Events).await?;
+        let mut first = self.page(since, PageFormat::Events).await?;
         let retry = format!("retry: {}\n\n", fastrand::u32(RETRY_MS));
         first.bytes.splice(..0, retry.into_bytes());
         let heartbeat = HEARTBEAT.min(self.app.limits.stall / 2);
@@ -236,7 +237,7 @@ impl Reader {
     ///
     /// # Errors
     /// 401 if the key no longer works, 403 if the plan no longer includes the API.
-    async fn page(&mut self, since: u64, form: Form) -> Result<Page, ApiError> {
+    async fn page(&mut self, since: u64, form: PageFormat) -> Result<ChangesPage, ApiError> {
         self.caller = readmit(&self.app, &self.caller, Scope::Read)?;
         let today = self.app.clock.today();
         if today != self.today {
@@ -259,7 +260,7 @@ impl Reader {
         let make = move || {
             let index = app.live.current();
             let test = is_filtered.then(|| index.name_test(&asked.filter, asked.view, as_of));
-            Page::new(&app.changes, &asked, since, form, |entry| {
+            ChangesPage::new(&app.changes, &asked, since, form, |entry| {
                 is_visible(entry, &user)
                     && test.as_ref().is_none_or(|test: &NameTest<'_>| test.passes(entry.name))
             })
@@ -277,18 +278,18 @@ fn is_visible(entry: &ChangeEntry<'_>, user: &UserData) -> bool {
             .is_some_and(|watch| Day::nearest(watch.added_at.instant()) <= entry.day)
 }
 
-impl Page {
+impl ChangesPage {
     fn new(
         log: &ChangeLog,
         asked: &ChangesQuery,
         since: u64,
-        form: Form,
+        form: PageFormat,
         passes: impl Fn(&ChangeEntry<'_>) -> bool,
-    ) -> Result<Page, ApiError> {
+    ) -> Result<ChangesPage, ApiError> {
         let newest = log.newest();
         let next = if since == 0 { log.oldest() - 1 } else { since };
         let bytes = Vec::with_capacity(asked.limit as usize * ROW_BYTES + FRAME_BYTES);
-        let mut page = Page { rows: 0, bytes, next, newest };
+        let mut page = ChangesPage { rows: 0, bytes, next, newest };
         let mut left = SCANNED_MAX;
         let read = log.visit(since, |seq, entry| {
             page.next = seq;
@@ -311,25 +312,25 @@ impl Page {
         }
     }
 
-    fn push(&mut self, seq: u64, entry: &ChangeEntry<'_>, form: Form) {
+    fn push(&mut self, seq: u64, entry: &ChangeEntry<'_>, form: PageFormat) {
         let is_first = self.rows == 0;
         self.rows += 1;
         let out = &mut self.bytes;
         match form {
-            Form::Array if is_first => {}
-            Form::Array => out.push(b','),
-            Form::Events => {
+            PageFormat::Array if is_first => {}
+            PageFormat::Array => out.push(b','),
+            PageFormat::Events => {
                 let _ = write!(out, "id: {seq}\nevent: {}\ndata: ", entry.kind);
             }
         }
         push_row(seq, entry, out);
-        if matches!(form, Form::Events) {
+        if matches!(form, PageFormat::Events) {
             out.extend_from_slice(b"\n\n");
         }
     }
 
     fn into_json(self) -> Vec<u8> {
-        let Page { bytes, next, newest, .. } = self;
+        let ChangesPage { bytes, next, newest, .. } = self;
         let mut out = Vec::with_capacity(bytes.len() + FRAME_BYTES);
         out.extend_from_slice(b"{\"data\":[");
         out.extend_from_slice(&bytes);
@@ -362,7 +363,7 @@ fn push_row(seq: u64, entry: &ChangeEntry<'_>, out: &mut Vec<u8>) {
 
 /// An event stream being sent.
 struct Streamed {
-    reader: Reader,
+    reader: ChangesReader,
     since: u64,
     newest: watch::Receiver<u64>,
     first: Option<Bytes>,
@@ -381,7 +382,7 @@ impl Streamed {
         loop {
             self.newest.mark_unchanged();
             // The client reconnects, and gets the error as a status.
-            let page = self.reader.page(self.since, Form::Events).await.ok()?;
+            let page = self.reader.page(self.since, PageFormat::Events).await.ok()?;
             self.since = page.next;
             if page.rows > 0 {
                 return Some(page.bytes.into());

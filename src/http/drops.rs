@@ -46,7 +46,7 @@ pub async fn list_drops(
     request: Request,
 ) -> Result<Response, Refusal> {
     let (index, as_of) = (app.live.current(), app.as_of(now));
-    let parse = move |uri: &Uri| Asked::parse(uri, as_of.today);
+    let parse = move |uri: &Uri| DropsRequest::parse(uri, as_of.today);
     let asked = parse::parameters(request.uri(), parse).await?;
     let tag = Tag::for_query(&index, as_of, request.uri(), &[]);
     if let Some(not_modified) = tag.not_modified(request.headers()) {
@@ -79,7 +79,7 @@ pub async fn list_drops(
 }
 
 /// A parsed request.
-struct Asked {
+struct DropsRequest {
     filter: DropFilter,
     digest: QueryDigest,
     /// The members of each row.
@@ -89,8 +89,8 @@ struct Asked {
     facets: Vec<Facet>,
 }
 
-impl Asked {
-    fn parse(uri: &Uri, today: Day) -> Result<Asked, ApiError> {
+impl DropsRequest {
+    fn parse(uri: &Uri, today: Day) -> Result<DropsRequest, ApiError> {
         let params = Params::new(uri.query());
         let filter = cursor::page(&params, LIMITS, today)?;
         let (members, has_tlds) = match members(&params, "fields", Some("availableTlds"))? {
@@ -98,7 +98,7 @@ impl Asked {
             None => (Cow::Borrowed(DROP_MEMBERS), filter.after.is_none()),
         };
         let (digest, facets) = (QueryDigest::of(&filter), params.facets()?);
-        Ok(Asked { filter, digest, members, has_tlds, facets })
+        Ok(DropsRequest { filter, digest, members, has_tlds, facets })
     }
 }
 
@@ -178,7 +178,7 @@ struct FacetCount {
 
 impl<'a> DropsResponse<'a> {
     fn new(
-        asked: &'a Asked,
+        asked: &'a DropsRequest,
         page: &'a DropsPage<'a>,
         facets: Vec<Vec<FacetValue>>,
     ) -> DropsResponse<'a> {

@@ -190,13 +190,13 @@ pub async fn revoke_feed(
 
 /// Format of a feed, selected by the extension of its address.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum FeedFormat {
     Atom,
     Calendar,
 }
 
 /// A name in a feed.
-struct Entry {
+struct FeedEntry {
     /// Canonical name; `unicode` is its Unicode form.
     name: String,
     unicode: String,
@@ -216,7 +216,7 @@ struct Entry {
     since: UnixMs,
 }
 
-impl Entry {
+impl FeedEntry {
     /// Returns the text of the entry: `words`, then the explanation of the score, then the note.
     fn text(&self, words: &str) -> String {
         let gone = if self.is_gone { "Renewed or registered again." } else { "" };
@@ -227,7 +227,7 @@ impl Entry {
 }
 
 /// Content of a feed, used by the writers of both formats.
-struct Page<'a> {
+struct FeedContent<'a> {
     /// Unique ID, which stays the same as long as the feed has its address.
     id: &'a str,
     title: &'a str,
@@ -239,7 +239,7 @@ struct Page<'a> {
     own: &'a str,
     /// Path of the page that shows the same names.
     shown_at: &'a str,
-    entries: &'a [Entry],
+    entries: &'a [FeedEntry],
     /// Time of the data.
     updated: UnixMs,
 }
@@ -259,7 +259,7 @@ pub async fn read_feed(
     let owned = app.store.user_data(&caller);
     let Home(home) = Home::of(&app, request.extensions());
     let path = request.uri().path().to_owned();
-    let is_atom = form == Form::Atom;
+    let is_atom = form == FeedFormat::Atom;
     let store = app.store.clone();
     let served = Arc::clone(&index);
     let body = work::scan(move || {
@@ -274,7 +274,7 @@ pub async fn read_feed(
             FeedOf::Search(id) => format!("/searches/{id}"),
             FeedOf::Rule(id) => format!("/alerts/{id}"),
         };
-        let page = Page {
+        let page = FeedContent {
             id: &id,
             title: &title,
             home: &home,
@@ -305,11 +305,11 @@ pub async fn read_feed(
     Ok(response)
 }
 
-fn parse(address: &str) -> Option<(Token, Form)> {
+fn parse(address: &str) -> Option<(Token, FeedFormat)> {
     let (token, form) = address.rsplit_once('.')?;
     let form = match form {
-        "atom" => Form::Atom,
-        "ics" => Form::Calendar,
+        "atom" => FeedFormat::Atom,
+        "ics" => FeedFormat::Calendar,
         _ => return None,
     };
     Some((Token::parse(token)?, form))
@@ -322,7 +322,7 @@ fn entries(
     store: &Store,
     of: FeedOf,
     as_of: AsOf,
-) -> Result<(String, Vec<Entry>), ApiError> {
+) -> Result<(String, Vec<FeedEntry>), ApiError> {
     match of {
         FeedOf::Watchlist => {
             let rows = sorted_rows(owned, index, store, as_of, WatchSort::Release);
@@ -346,12 +346,12 @@ fn entries(
 }
 
 /// Returns the names that match a filter, newest first.
-fn newest(index: &Index, mut filter: DropFilter, as_of: AsOf) -> Result<Vec<Entry>, ApiError> {
+fn newest(index: &Index, mut filter: DropFilter, as_of: AsOf) -> Result<Vec<FeedEntry>, ApiError> {
     filter.sort = Sort::natural(SortKey::Listed);
     filter.limit = NAMES_MAX as u32;
     let mut entries = Vec::new();
     index.drops(&filter, as_of)?.for_each(|row| {
-        entries.push(Entry {
+        entries.push(FeedEntry {
             name: row.name.to_owned(),
             unicode: to_unicode(row.name).into_owned(),
             dqs: Some(row.dqs),
@@ -368,12 +368,12 @@ fn newest(index: &Index, mut filter: DropFilter, as_of: AsOf) -> Result<Vec<Entr
 }
 
 /// Returns the entry of a watched name, unless its release is long past.
-fn watched(row: &WatchRow, index: &Index, today: Day) -> Option<Entry> {
+fn watched(row: &WatchRow, index: &Index, today: Day) -> Option<FeedEntry> {
     const DAYS_AFTER: i32 = 30;
     let (stage, release, is_gone) = (row.stage(), row.release()?, row.is_renewed());
     // A name that was registered again before it was watched is not about to drop.
     let is_shown = (stage.is_some() || is_gone) && release.plus(DAYS_AFTER) >= today;
-    is_shown.then(|| Entry {
+    is_shown.then(|| FeedEntry {
         name: row.name().as_str().to_owned(),
         unicode: row.name().unicode().to_string(),
         dqs: row.dqs(),

@@ -81,13 +81,13 @@ impl FilterRequest {
 const RELEASE_DAYS_MAX: i64 = RELEASE_WITHIN_DAYS_MAX as i64;
 
 /// The name of a member, deserialised as its position in [`NAMES`].
-struct Known(usize);
+struct MemberName(usize);
 
-impl<'de> Deserialize<'de> for Known {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Known, D::Error> {
+impl<'de> Deserialize<'de> for MemberName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<MemberName, D::Error> {
         let name = Cow::<str>::deserialize(deserializer)?;
         let at = NAMES.iter().position(|known| *known == name);
-        at.map(Known).ok_or_else(|| de::Error::unknown_field(&name, &NAMES))
+        at.map(MemberName).ok_or_else(|| de::Error::unknown_field(&name, &NAMES))
     }
 }
 
@@ -112,7 +112,7 @@ impl<'de> Deserialize<'de> for FilterRequest {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FilterRequest, A::Error> {
                 let (mut filter, mut known) = (FilterRequest::default(), [false; NAMES.len()]);
-                while let Some(Known(at)) = map.next_key()? {
+                while let Some(MemberName(at)) = map.next_key()? {
                     if std::mem::replace(&mut known[at], true) {
                         return Err(de::Error::duplicate_field(NAMES[at]));
                     }

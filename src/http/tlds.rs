@@ -83,17 +83,17 @@ pub struct PipelineCounts {
 }
 
 /// The requested suffixes.
-struct Asked {
+struct SuffixRequest {
     /// Part of the suffix, as an A-label and in Unicode; empty for all.
     part: Option<Substring>,
     rows_max: usize,
 }
 
-impl Asked {
-    fn parse(query: Option<&str>) -> Result<Asked, ApiError> {
+impl SuffixRequest {
+    fn parse(query: Option<&str>) -> Result<SuffixRequest, ApiError> {
         let params = Params::new(query);
         let limit = params.integer("limit", 1..=TLDS_LIMIT_MAX)?;
-        Ok(Asked {
+        Ok(SuffixRequest {
             part: params.suffix_part("q")?,
             rows_max: limit.map_or(usize::MAX, |limit| limit as usize),
         })
@@ -117,7 +117,7 @@ pub async fn list_tlds(
     Extension(now): Extension<Now>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
-    let asked = Asked::parse(query.as_deref())?;
+    let asked = SuffixRequest::parse(query.as_deref())?;
     let (index, as_of) = (app.live.current(), app.as_of(now));
     let (served, bootstrap) = (index.clone(), app.reach.bootstrap.current());
     let body = work::run(COST_US, move || {

@@ -38,12 +38,12 @@ const PIECE_BYTES: usize = 16 * 1024;
 const COMPRESSOR_BYTES: u64 = 256 * 1024;
 
 /// State shared by a request and its body until the response ends.
-pub(super) struct Reading {
+pub(super) struct RequestState {
     admission: Arc<Admission>,
-    held: Mutex<Held>,
+    held: Mutex<HeldSlot>,
 }
 
-struct Held {
+struct HeldSlot {
     slot: Option<Admitted>,
     /// The class of the held slot.
     class: Class,
@@ -53,8 +53,8 @@ struct Held {
     unread: Option<Incoming>,
 }
 
-impl Reading {
-    fn held(&self) -> MutexGuard<'_, Held> {
+impl RequestState {
+    fn held(&self) -> MutexGuard<'_, HeldSlot> {
         self.held.lock().expect("no code panics holding this lock")
     }
 
@@ -100,13 +100,14 @@ pub(super) fn read_on_demand(
     deadline: Instant,
     admission: &Arc<Admission>,
     budget: &Arc<ByteBudget>,
-) -> (Request<Body>, Option<Arc<Reading>>) {
+) -> (Request<Body>, Option<Arc<RequestState>>) {
     let (parts, body) = request.into_parts();
     if body.is_end_stream() {
         return (Request::from_parts(parts, Body::empty()), None);
     }
-    let held = Held { slot: None, class: Class::Health, share: budget.empty(), unread: None };
-    let reading = Arc::new(Reading { admission: Arc::clone(admission), held: Mutex::new(held) });
+    let held = HeldSlot { slot: None, class: Class::Health, share: budget.empty(), unread: None };
+    let reading =
+        Arc::new(RequestState { admission: Arc::clone(admission), held: Mutex::new(held) });
     let body = RequestBody {
         inner: Some(body),
         reading: Arc::clone(&reading),
@@ -127,7 +128,7 @@ pub(super) fn waits_for_continue<B>(request: &Request<B>) -> bool {
 struct RequestBody {
     /// `None` after the end.
     inner: Option<Incoming>,
-    reading: Arc<Reading>,
+    reading: Arc<RequestState>,
     deadline: Instant,
     /// Created once the body has to wait for the client.
     timer: Option<Pin<Box<Sleep>>>,

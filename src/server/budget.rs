@@ -126,7 +126,7 @@ impl Unsent {
 
     /// Ties the count to `data`: it ends when hyper drops the last part, after writing it.
     pub(super) fn hold(self, data: Bytes) -> Bytes {
-        Bytes::from_owner(Held { data, _unsent: self })
+        Bytes::from_owner(UnsentBytes { data, _unsent: self })
     }
 }
 
@@ -136,12 +136,12 @@ impl Drop for Unsent {
     }
 }
 
-struct Held {
+struct UnsentBytes {
     data: Bytes,
     _unsent: Unsent,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for UnsentBytes {
     fn as_ref(&self) -> &[u8] {
         &self.data
     }

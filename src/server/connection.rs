@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::edge::class::Class;
-use crate::server::Shared;
+use crate::server::ServerState;
 use crate::server::body::ResponseBody;
 use crate::server::gateway::Gateway;
 use crate::server::state::{ConnectionState, Protocol, SHORT_STALL, TimeoutKind};
@@ -102,7 +102,7 @@ impl Service<Request<Incoming>> for ConnectionService {
 pub(super) async fn serve(
     socket: TcpStream,
     peer: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     closing: watch::Receiver<bool>,
 ) {
     let mut shutdown = closing.clone();
@@ -131,7 +131,7 @@ pub(super) async fn serve(
 }
 
 /// Completes the TLS handshake and detects the protocol. Returns `None` after a timeout or an error.
-async fn open(socket: TcpStream, shared: &Shared) -> Option<(Box<dyn Transport>, Protocol)> {
+async fn open(socket: TcpStream, shared: &ServerState) -> Option<(Box<dyn Transport>, Protocol)> {
     if let Some(tls) = &shared.tls {
         let handshake = timeout(shared.deadlines.handshake, tls.acceptor().accept(socket)).await;
         let Ok(handshake) = handshake else {

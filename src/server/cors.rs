@@ -32,25 +32,25 @@ const MAX_AGE: &str = "7200";
 /// The origin of a site: `https://app.example`, with its port unless it is the default.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Origin(HeaderValue);
+pub struct AllowedOrigin(HeaderValue);
 
-impl TryFrom<String> for Origin {
+impl TryFrom<String> for AllowedOrigin {
     type Error = String;
 
-    fn try_from(text: String) -> Result<Origin, String> {
+    fn try_from(text: String) -> Result<AllowedOrigin, String> {
         let invalid = || format!("`{text}` is not an origin such as https://app.example");
         let url = Url::parse(&text).map_err(|_| invalid())?;
         // The form that browsers send: lower case, without path and default port.
         let is_origin = url.origin().ascii_serialization() == text;
         let is_site = matches!(url.scheme(), "http" | "https") && !text.contains('*');
         let value = HeaderValue::from_str(&text).map_err(|_| invalid())?;
-        if is_origin && is_site { Ok(Origin(value)) } else { Err(invalid()) }
+        if is_origin && is_site { Ok(AllowedOrigin(value)) } else { Err(invalid()) }
     }
 }
 
 /// The allowed sites.
 pub(super) struct Cors {
-    origins: Vec<Origin>,
+    origins: Vec<AllowedOrigin>,
 }
 
 /// The role of a request in CORS.
@@ -64,7 +64,7 @@ pub(super) enum CorsRequest {
 }
 
 impl Cors {
-    pub(super) fn new(origins: &[Origin]) -> Cors {
+    pub(super) fn new(origins: &[AllowedOrigin]) -> Cors {
         Cors { origins: origins.to_vec() }
     }
 
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn origins_must_be_spelled_as_browsers_send_them() {
         for good in ["https://app.example", "http://localhost:3000", "https://a.example:8443"] {
-            assert!(Origin::try_from(good.to_owned()).is_ok(), "{good}");
+            assert!(AllowedOrigin::try_from(good.to_owned()).is_ok(), "{good}");
         }
         for bad in [
             "*",
@@ -126,7 +126,7 @@ mod tests {
             "https://a@app.example",
             "",
         ] {
-            assert!(Origin::try_from(bad.to_owned()).is_err(), "{bad}");
+            assert!(AllowedOrigin::try_from(bad.to_owned()).is_err(), "{bad}");
         }
     }
 }

@@ -101,7 +101,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Serves a router.
 pub struct Server {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     slots: Arc<ConnectionSlots>,
     /// Turns true at shutdown; every connection holds a receiver.
     closing: watch::Sender<bool>,
@@ -138,7 +138,7 @@ pub struct ServerParts {
 }
 
 /// State shared by all connections.
-struct Shared {
+struct ServerState {
     gateway: Arc<Gateway>,
     protocols: Protocols,
     deadlines: Deadlines,
@@ -148,7 +148,7 @@ struct Shared {
 
 impl Server {
     pub fn new(settings: &ServerSettings, parts: ServerParts) -> Server {
-        let shared = Shared {
+        let shared = ServerState {
             protocols: Protocols::new(),
             deadlines: settings.deadlines,
             proxies: settings.proxies.clone(),

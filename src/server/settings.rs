@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::server::cors::Origin;
+use crate::server::cors::AllowedOrigin;
 use crate::vocab::memory;
 
 /// All settings of the section.
@@ -20,7 +20,7 @@ pub struct ServerSettings {
     /// Proxies whose `X-Forwarded-For` and `X-Request-Id` are trusted, as canonical addresses.
     pub proxies: Vec<IpAddr>,
     /// Sites whose pages may call the JSON API.
-    pub cors_origins: Vec<Origin>,
+    pub cors_origins: Vec<AllowedOrigin>,
     /// `None` serves plain HTTP.
     pub tls: Option<TlsFiles>,
 }

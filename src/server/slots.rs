@@ -13,7 +13,7 @@ use crate::server::settings::ConnectionLimits;
 pub(super) struct ConnectionSlots {
     limits: ConnectionLimits,
     /// Locked only for one map access.
-    taken: Mutex<Taken>,
+    taken: Mutex<OpenConnections>,
     open: Gauge,
     accepted: Counter,
     refused_total: Counter,
@@ -21,7 +21,7 @@ pub(super) struct ConnectionSlots {
 }
 
 #[derive(Default)]
-struct Taken {
+struct OpenConnections {
     total: u32,
     /// Number of connections per client network; networks without any are removed.
     by_network: HashMap<IpAddr, u32>,
@@ -78,7 +78,7 @@ impl ConnectionSlots {
         self.taken().total
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, OpenConnections> {
         self.taken.lock().expect("no code panics holding this lock")
     }
 }

@@ -19,7 +19,7 @@ static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 ///
 /// The system's clock counts only while it can be trusted: see [`Clock::is_trusted`].
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-#[serde(from = "Sent", into = "Sent")]
+#[serde(from = "ClockMessage", into = "ClockMessage")]
 pub struct Clock {
     pinned: Option<Day>,
     /// Offset from the system's clock, for a clock received from another process.

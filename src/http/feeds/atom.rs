@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 
-use super::{Entry, Page};
+use super::{FeedContent, FeedEntry};
 
 /// Media type.
 pub const KIND: &str = "application/atom+xml; charset=utf-8";
 
 /// Writes the feed as text.
-pub fn write(page: &Page<'_>) -> String {
+pub fn write(page: &FeedContent<'_>) -> String {
     let mut out = String::with_capacity(1_024 + page.entries.len() * 768);
     // Each entry has its own instant, because readers sort and distinguish entries by it.
     let newest = page.entries.iter().map(|entry| entry.since).max().unwrap_or(page.updated);
@@ -39,8 +39,8 @@ pub fn write(page: &Page<'_>) -> String {
     out
 }
 
-fn write_entry(out: &mut String, page: &Page<'_>, entry: &Entry, updated: &str) {
-    let Entry { name, unicode, release, .. } = entry;
+fn write_entry(out: &mut String, page: &FeedContent<'_>, entry: &FeedEntry, updated: &str) {
+    let FeedEntry { name, unicode, release, .. } = entry;
     let (host, home) = (escaped(page.host), escaped(page.home));
     let date = entry.dropped.unwrap_or(*release);
     let title = escaped(unicode);

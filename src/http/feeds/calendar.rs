@@ -1,6 +1,6 @@
 //! Release dates as a calendar (RFC 5545).
 
-use super::{Entry, Page};
+use super::{FeedContent, FeedEntry};
 
 /// Media type.
 pub const KIND: &str = "text/calendar; charset=utf-8";
@@ -8,7 +8,7 @@ pub const KIND: &str = "text/calendar; charset=utf-8";
 const LINE_OCTETS: usize = 75;
 
 /// Writes the calendar as text.
-pub fn write(page: &Page<'_>) -> String {
+pub fn write(page: &FeedContent<'_>) -> String {
     let mut out = String::with_capacity(512 + page.entries.len() * 512);
     let title = escaped(page.title);
     for line in [
@@ -31,7 +31,7 @@ pub fn write(page: &Page<'_>) -> String {
     out
 }
 
-fn write_event(out: &mut String, page: &Page<'_>, entry: &Entry) {
+fn write_event(out: &mut String, page: &FeedContent<'_>, entry: &FeedEntry) {
     let date = |day: crate::vocab::day::Day| day.date().format("%Y%m%d").to_string();
     let score = entry.dqs.map_or_else(String::new, |dqs| format!(" (score {dqs})"));
     let dropped = entry.dropped.unwrap_or(entry.release);
