@@ -107,7 +107,7 @@ pub fn for_excel(address: &str) -> String {
 
 /// Renders the position in a list, with links to the previous and next page. `at` returns the URL of
 /// the page at an offset.
-pub fn pager(page: Rows, total: usize, at: impl Fn(u32) -> String) -> Markup {
+pub fn pager(page: Paging, total: usize, at: impl Fn(u32) -> String) -> Markup {
     let (first, shown) = (page.offset as usize, page.limit as usize);
     let last = total.min(first + shown);
     let previous = (page.offset > 0).then(|| at(page.offset.saturating_sub(page.limit)));
