@@ -11,7 +11,7 @@ use crate::error::PageError;
 use crate::form::Fields;
 use crate::layout::{NavItem, Page};
 use crate::logged_in::LoggedIn;
-use crate::query::params::{Limits, Paging as Rows};
+use crate::query::params::{Limits, Paging};
 use crate::service::app::Now;
 use crate::service::error::ApiError;
 use crate::vocab::plan::Plan;

@@ -11,7 +11,7 @@ use crate::layout::{NavItem, Page};
 use crate::logged_in::LoggedIn;
 use crate::notice;
 use crate::owned::{STYLES, instant, pager};
-use crate::query::params::Paging as Rows;
+use crate::query::params::Paging;
 use crate::vocab::ids::RuleId;
 use crate::vocab::plan::Plan;
 
