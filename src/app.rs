@@ -106,6 +106,8 @@ pub fn serve(
             "the current generation is damaged; serving its predecessor"
         );
     }
+    let (generation, contains) = (index.manifest().generation, index.contains());
+    tracing::info!(%generation, names = index.manifest().names, ?contains, "the index is open");
     compare_tables(index.manifest());
     config.clock.saw(index.manifest().newest_observed_at);
     if config.cluster.is_none() && !fetches_lists(config)? && Corpus::has_lists(&config.site().data)

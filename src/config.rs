@@ -351,6 +351,7 @@ mod tests {
     use crate::index::generation::base::ExtendRule;
     use crate::index::generation::build::{BuildSettings, Keep};
     use crate::index::generation::memory::MemoryBound;
+    use crate::index::query::index::Contains;
     use crate::intake::request::WorkerMemory;
 
     fn load(text: &str, given: Given) -> anyhow::Result<Config> {
@@ -384,12 +385,13 @@ mod tests {
         assert_eq!(alone.index_life, IndexSettings::default());
         let section = settings(
             "[index]\nkeep = 7\ncompact_above = 0\nrebuild_memory_mib = 100\nextend_from = 9\n\
-             extend_percent = 50\n",
+             extend_percent = 50\ncontains = \"drops\"\n",
         );
         assert_eq!(section.index, Path::new("index"));
         let memory = MemoryBound::from_mib(100).expect("in range");
         let extend = ExtendRule { from: 9, percent: 50 };
-        let build = BuildSettings { keep: keep(7), memory, extend };
+        let contains = Some(Contains::Drops);
+        let build = BuildSettings { keep: keep(7), memory, extend, contains };
         let worker = WorkerMemory::for_rebuild(memory);
         assert_eq!(section.index_life, IndexSettings { build, compact_above: 0, worker });
         let bounded = settings("[index]\nworker_memory_mib = 300\n").index_life.worker;
@@ -403,6 +405,7 @@ mod tests {
             "rebuild_memory_mib = 15",
             "worker_memory_mib = 31",
             "extend_percent = 101",
+            "contains = \"none\"",
         ] {
             assert!(load(&format!("[index]\n{bad}"), Given::default()).is_err(), "{bad}");
         }

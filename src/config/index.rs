@@ -8,6 +8,7 @@ use crate::config::number::Bounded;
 use crate::index::generation::base::ExtendRule;
 use crate::index::generation::build::{BuildSettings, Keep};
 use crate::index::generation::memory::MemoryBound;
+use crate::index::query::index::Contains;
 use crate::intake::request::WorkerMemory;
 
 /// A rebuild opens and verifies every batch, and merges them all at once.
@@ -43,6 +44,7 @@ pub struct IndexFile {
     worker_memory_mib: Option<Bounded<{ WorkerMemory::MIN_MIB }, { MemoryBound::MAX_MIB }>>,
     extend_from: Option<u32>,
     extend_percent: Option<Bounded<0, 100>>,
+    contains: Option<Contains>,
 }
 
 impl IndexFile {
@@ -59,6 +61,7 @@ impl IndexFile {
                     from: self.extend_from.unwrap_or(default.build.extend.from),
                     percent: self.extend_percent.map_or(default.build.extend.percent, Bounded::get),
                 },
+                contains: self.contains,
             },
             compact_above: self.compact_above.unwrap_or(default.compact_above),
             worker: worker.unwrap_or_else(|| WorkerMemory::for_rebuild(memory)),

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use crate::edge::error::Refusal;
 use crate::edge::etag;
+use crate::index::query::index::Contains;
 use crate::json;
 use crate::query::params::Params;
 use crate::query::text::Substring;
@@ -35,6 +36,9 @@ pub struct TldsResponse<'a> {
     /// Number of suffixes that match `q`, or of all.
     #[schema(value_type = u32)]
     total: usize,
+    /// Names in which `contains`, `ends`, `pattern`, `regex` and `like` find text anywhere by an index: `all`,
+    /// or `drops` if a search without `q` has to read every name.
+    contains: Contains,
     tlds: Vec<TldRow<'a>>,
 }
 
@@ -150,7 +154,12 @@ pub async fn list_tlds(
                 }
             })
             .collect();
-        json::json_bytes(&TldsResponse { count: tlds.len(), total, tlds })
+        json::json_bytes(&TldsResponse {
+            count: tlds.len(),
+            total,
+            contains: index.contains(),
+            tlds,
+        })
     });
     Ok(etag::from_generation(&served, json::json_response(body.await?)))
 }

@@ -32,11 +32,14 @@
 //!   a doc among those of all layers.
 //! - **dropped order**: name order restricted to names that dropped.
 //! - **TLD number**: position of a TLD in the manifest, most frequent first.
-//! - **block**: 16 consecutive names that are decoded together ([`columns::names`]), or 256
+//! - **block**: 16 consecutive names that are decoded together ([`columns::names`]), 64 whose
+//!   trigrams are known, or 256
 //!   consecutive places whose smallest rank keys are known ([`columns::rank_table`]).
 //! - **separator**: shortest text that sorts after all names of one block of names and not after
 //!   the first name of the next ([`columns::block_index`]).
 //! - **posting**: a doc in the list of one trigram ([`columns::trigrams`]).
+//! - **gram**: three neighbouring characters of a label, whose end counts as one; each has the blocks
+//!   of 64 names that hold it ([`columns::name_grams`]).
 //! - **stage code**: bit of a stage, plus a bit for "dropped today" ([`filter`]).
 //! - **batch**: one ingested list; batches are numbered from 1.
 

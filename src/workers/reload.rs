@@ -78,13 +78,13 @@ impl Reload {
             // A delta shares its base with the served index.
             let Opened { index, fallback } = open::reopen_current(&index, Some(&live.current()))?;
             index.prepare(as_of);
-            let generation = index.manifest().generation;
+            let (generation, contains) = (index.manifest().generation, index.contains());
             if generation != live.current().manifest().generation {
                 let old = live.publish(Arc::new(index));
                 tokio::task::spawn_blocking(|| retire(old));
                 published.iter().for_each(|reader| reader.notify_one());
                 metrics::counter!("dropdex_index_swaps_total").increment(1);
-                tracing::info!(%generation, "serving a new generation");
+                tracing::info!(%generation, ?contains, "serving a new generation");
             }
             Ok(fallback.map(|problem| problem.to_string()))
         });

@@ -31,7 +31,7 @@ use crate::generation::base::{Base, ExtendRule, NoDelta};
 use crate::generation::memory::MemoryBound;
 use crate::generation::open;
 use crate::generation::selftest::SelfTest;
-use crate::query::index::{Generation, Index};
+use crate::query::index::{Contains, Generation, Index};
 use crate::scorer::SCORER_VERSION;
 use crate::storage::draft::Draft;
 use crate::storage::manifest::{
@@ -86,6 +86,8 @@ pub struct BuildSettings {
     pub keep: Keep,
     pub memory: MemoryBound,
     pub extend: ExtendRule,
+    /// `None` is all names, if the memory allows it.
+    pub contains: Option<Contains>,
 }
 
 /// Builds a generation from `batches` and popularity lists, verifies it, makes it current and removes
@@ -216,7 +218,9 @@ impl<'a> Build<'a> {
             draft.run_one_by_one();
         }
         let order = RankOrder::new(&table)?;
-        write_parts(&table, &order, &draft)?;
+        let contains = settings.contains.unwrap_or_else(|| settings.memory.contains(&table));
+        tracing::info!(?contains, names = table.len(), "writing the index");
+        write_parts(&table, &order, contains, &draft)?;
         let manifest = describe(generation, &table, &order, &draft, (batches, ranked), now);
         let manifest = described(manifest);
         manifest.write(draft.folder()).at(draft.folder())?;
@@ -417,11 +421,19 @@ fn remove(index: &Path, generation: GenerationId) -> Result<(), BuildError> {
 }
 
 /// Writes all files of a generation except the manifest.
-fn write_parts(table: &Table, order: &RankOrder, draft: &Draft) -> Result<(), BuildError> {
+fn write_parts(
+    table: &Table,
+    order: &RankOrder,
+    contains: Contains,
+    draft: &Draft,
+) -> Result<(), BuildError> {
     let names = || -> Result<(), BuildError> {
         Names::write(table, draft)?;
         IdnNames::write(table, draft)?;
-        name_gram_writer::write(table, draft)
+        match contains {
+            Contains::All => name_gram_writer::write(table, draft),
+            Contains::Drops => Ok(()),
+        }
     };
     let orders = || -> Result<(), BuildError> {
         let mut keys = Vec::with_capacity(table.len() as usize);
@@ -712,7 +724,8 @@ mod tests {
         let batches = [batch_of(folder.path(), &names)];
         let files = |memory| {
             let index = folder.path().join("index");
-            let settings = BuildSettings { memory, ..BuildSettings::default() };
+            let settings =
+                BuildSettings { memory, contains: Some(Contains::All), ..BuildSettings::default() };
             let built = rebuild(&index, &batches, &[], settings, DateTime::UNIX_EPOCH);
             // Tantivy gives its files random names.
             let files = built.expect("built").files.into_iter().filter_map(|(name, file)| {

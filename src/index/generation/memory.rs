@@ -8,6 +8,7 @@ use crate::columns::parts::Room;
 use crate::columns::table::Table;
 use crate::corpus::batch::Batch;
 use crate::error::BuildError;
+use crate::query::index::Contains;
 use crate::vocab::memory;
 
 /// Memory that all concurrent writers take, in bytes per name: separators and offsets of blocks,
@@ -15,6 +16,11 @@ use crate::vocab::memory;
 const BYTES_PER_NAME: u64 = 10;
 /// The same in bytes per drop: doc, row, columns, record, and one posting for each of a dozen trigrams.
 const BYTES_PER_DROP: u64 = 150;
+
+/// Size of the trigrams of all names, in bytes a name, and the names above which there are more of them
+/// than a list can hold.
+const GRAM_BYTES_PER_NAME: u64 = 5;
+const GRAM_NAMES_MAX: u32 = 800_000_000;
 
 /// Size of the table relative to the corpus: 1.6, whether few names dropped or all.
 const TABLE_BYTES_PER_CORPUS_BYTE: u64 = 2;
@@ -64,6 +70,14 @@ impl MemoryBound {
         if bytes > self.bytes / 4 { bytes } else { 0 }
     }
 
+    /// Returns the names of `table` in which text can be found anywhere: the trigrams of all names may take
+    /// a quarter of the memory.
+    pub fn contains(self, table: &Table) -> Contains {
+        let bytes = u64::from(table.len()) * GRAM_BYTES_PER_NAME;
+        let fits = bytes <= self.bytes / 4 && table.len() <= GRAM_NAMES_MAX;
+        if fits { Contains::All } else { Contains::Drops }
+    }
+
     /// Returns true if the other half is enough for all writers at once.
     pub fn allows_side_by_side(self, table: &Table) -> bool {
         let (names, drops) = (u64::from(table.len()), u64::from(table.dropped()));
@@ -77,5 +91,17 @@ impl Default for MemoryBound {
     fn default() -> MemoryBound {
         let least = u64::from(MemoryBound::MIN_MIB) << 20;
         MemoryBound { bytes: (memory::available_bytes() / 2).max(least) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::fixtures::TestTables;
+
+    #[test]
+    fn trigrams_of_all_names_take_a_quarter_of_the_memory_at_most() {
+        let contains = |names| MemoryBound::tiny().contains(&TestTables::new(4).table(names));
+        assert_eq!([500, 20_000].map(contains), [Contains::All, Contains::Drops]);
     }
 }

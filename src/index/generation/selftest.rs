@@ -11,6 +11,7 @@ use compact_str::CompactString;
 use fastrand::Rng;
 
 use crate::columns::idn::alias_of;
+use crate::columns::label::form_of;
 use crate::columns::part::{Part, Section};
 use crate::columns::rank_key::{dqs_of, length_of};
 use crate::columns::rank_table::Ties;
@@ -23,6 +24,7 @@ use crate::vocab::day::Day;
 use crate::vocab::dqs::Dqs;
 use crate::vocab::limits::{CATCH_DAYS_DEFAULT, LABEL_CHARS_MAX, SEARCH_TOTAL_MAX};
 use crate::vocab::stage::Stage;
+use dropdex_query::filter::LabelFilter;
 use dropdex_query::text::{NamePrefix, Substring};
 
 /// Number of queries of each kind.
@@ -127,11 +129,11 @@ fn questions(table: &Table) -> Result<Vec<TestQuery>, BuildError> {
     let per_kind = (LOOKS_MAX / names).clamp(PER_KIND_MIN, PER_KIND);
     // The same table always gets the same queries.
     let mut draw = Rng::with_seed(names as u64);
-    let sample: Vec<u32> = (0..2 * per_kind).map(|_| draw.u32(..table.len())).collect();
+    let sample: Vec<u32> = (0..3 * per_kind).map(|_| draw.u32(..table.len())).collect();
     let names = table.names_of(&sample.iter().copied().collect())?;
     let mut sample = sample.iter().filter_map(|ordinal| names.get(ordinal));
     let newest = table.drop_dates.last().copied().unwrap_or(Day::MIN);
-    let mut questions = Vec::with_capacity(3 * per_kind);
+    let mut questions = Vec::with_capacity(4 * per_kind);
     for at in 0..per_kind {
         let today = if at % 2 == 0 { newest } else { newest.plus(DAYS_BETWEEN) };
         let as_of = AsOf { today, catch_days: CATCH_DAYS_DEFAULT };
@@ -149,6 +151,20 @@ fn questions(table: &Table) -> Result<Vec<TestQuery>, BuildError> {
                 view: if at % 3 == 0 { None } else { filter_all(view(&mut draw)) },
                 limit: ROWS,
                 offset: offset(&mut draw),
+            }));
+        }
+        // Text anywhere in all names.
+        let part = sample.next().map(|name| label_part_of(name, &mut draw, at % 2 == 0));
+        if let Some(Ok(part)) = part.map(|part| Substring::parse(&part)) {
+            let mut common = common(&mut draw, table, at);
+            let label = &mut common.label;
+            if at % 2 == 0 { &mut label.ends } else { &mut label.contains }.push(part);
+            ask(Query::Search(SearchFilter {
+                prefix: None,
+                common,
+                view: None,
+                limit: ROWS,
+                offset: 0,
             }));
         }
     }
@@ -202,6 +218,15 @@ fn part_of(name: &str, draw: &mut Rng, from_the_start: bool) -> String {
     let chars: Vec<char> = name.chars().collect();
     let start = if from_the_start { 0 } else { draw.usize(..chars.len()) };
     let end = chars.len().min(start + 1 + draw.usize(..8));
+    chars[start..end].iter().collect()
+}
+
+/// Returns three characters or more of the label of a name in Unicode, up to its end if `at_end`.
+fn label_part_of(name: &str, draw: &mut Rng, at_end: bool) -> String {
+    let label = form_of(name.split('.').next().unwrap_or_default()).into_owned();
+    let chars: Vec<char> = label.chars().collect();
+    let start = draw.usize(..chars.len().max(3) - 2);
+    let end = if at_end { chars.len() } else { chars.len().min(start + 3 + draw.usize(..3)) };
     chars[start..end].iter().collect()
 }
 
@@ -385,6 +410,15 @@ impl ScannedName<'_> {
 
 fn passes(common: &Filter, seen: &ScannedName<'_>) -> bool {
     let (dqs, length) = (dqs_of(seen.key), length_of(seen.key));
+    let LabelFilter { contains, ends, .. } = &common.label;
+    if !contains.is_empty() || !ends.is_empty() {
+        let form = form_of(seen.label);
+        if !contains.iter().all(|text| form.contains(text.as_str()))
+            || !ends.iter().all(|text| form.ends_with(text.as_str()))
+        {
+            return false;
+        }
+    }
     (common.tlds.is_empty() || common.tlds.iter().any(|tld| tld == seen.tld))
         && dqs >= common.min_dqs
         && length <= common.max_len
@@ -404,7 +438,7 @@ mod tests {
         let mut table = TestTables::new(7).table(5_000);
         table.drop_dates = (990..1_010).filter_map(Day::from_raw).collect();
         let trial = SelfTest::new(&table).expect("in memory");
-        assert_eq!(trial.0.len(), 3 * PER_KIND);
+        assert_eq!(trial.0.len(), 4 * PER_KIND);
         let answered = trial.0.iter().filter(|asked| !asked.expected.rows.is_empty()).count();
         assert!(answered >= PER_KIND, "{answered}");
     }

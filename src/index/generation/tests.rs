@@ -17,7 +17,7 @@ use crate::filter::{
 use crate::generation::base::{Base, ExtendRule, NoDelta, WholeBecause};
 use crate::generation::build::{BuildSettings, Keep, rebuild, rollback, update};
 use crate::generation::open::{self, open_current, reopen_current};
-use crate::query::index::{Index, Layer, LayerDay};
+use crate::query::index::{Contains, Index, Layer, LayerDay};
 use crate::rules::DueRule;
 use crate::scorer::{Scorer, Scratch};
 use crate::storage::manifest::{self, GenerationId, Manifest};
@@ -26,7 +26,8 @@ use crate::vocab::dqs::Dqs;
 use crate::vocab::name::{DomainName, to_unicode};
 use crate::vocab::stage::Stage;
 use crate::vocab::watermark::Watermark;
-use dropdex_query::filter::{DayRange, Digits};
+use dropdex_query::filter::{DayRange, Digits, LabelFilter};
+use dropdex_query::matcher::Matcher;
 use dropdex_query::text::{NamePrefix, Substring};
 
 /// Days are around this one.
@@ -702,4 +703,103 @@ fn a_drop_date_is_removed_with_its_last_name() {
     let dates = lists.current().manifest().drop_dates.clone();
     assert_eq!(dates, [day(nine - 1), day(nine), day(six)]);
     assert_eq!(dates, lists.whole().manifest().drop_dates);
+}
+
+/// A condition on text anywhere, taken from a label.
+fn text_anywhere(made: &mut TestTables, label: &str) -> Filter {
+    let form: Vec<char> = to_unicode(label).chars().collect();
+    let start = made.below(form.len());
+    let end = form.len().min(start + 1 + made.below(7));
+    let text = |chars: &[char]| chars.iter().collect::<String>();
+    let (part, tail) = (text(&form[start..end]), text(&form[start..]));
+    let texts =
+        |list: &[&String]| list.iter().filter_map(|text| Substring::parse(text).ok()).collect();
+    let mut filter = Filter::default();
+    let matcher = match made.below(7) {
+        0 => {
+            filter.label.contains = texts(&[&part, &made.text(4)][..1 + made.below(2)]);
+            return filter;
+        }
+        1 => {
+            filter.label.ends = texts(&[&tail, &made.text(2)][..1 + made.below(2)]);
+            return filter;
+        }
+        2 => {
+            filter.label.contains = texts(&[&part]);
+            filter.label.ends = texts(&[&tail]);
+            return filter;
+        }
+        3 => Matcher::pattern(&format!("*{part}{}", ["", "*", "L", "*?N"][made.below(4)])),
+        4 => Matcher::pattern(["CVCV", "VC*", "LLL", "*N", "AA?A"][made.below(5)]),
+        5 => {
+            let (other, end) = (made.text(2), ["", "$", ".?$", "[a-z]"][made.below(4)]);
+            Matcher::regex(&format!("({}|{other}){end}", part.replace('-', "\\-")))
+        }
+        _ => Matcher::like(&text(&form), 1 + made.below(2) as u8),
+    };
+    filter.with_matchers(matcher.into_iter().collect())
+}
+
+/// Searches without a prefix, with all trigrams, with those of a part of the names, and without any.
+#[test]
+fn text_anywhere_is_found_as_by_a_scan() {
+    let is_full = std::env::var_os("DROPDEX_FULL").is_some();
+    let (size, queries) = if is_full { (150_000, 2_000) } else { (2_000, 100) };
+    let mut made = TestTables::new(91);
+    let names = names(&mut made, size);
+    let mut lists = Lists::new();
+    lists.add_some(&mut made, &names, 1);
+    let contains = |contains| BuildSettings { contains: Some(contains), ..settings() };
+    let build = |lists: &Lists, extend: bool, with: Contains| {
+        let build = if extend { update } else { rebuild };
+        let now = DateTime::UNIX_EPOCH;
+        build(&lists.index(), &lists.batches, NO_RANKED, contains(with), now).expect("built");
+        lists.current()
+    };
+    let whole = build(&lists, false, Contains::All);
+    lists.add_todays(&mut made, &names, 30);
+    let over_all = build(&lists, true, Contains::All);
+    let over_some = build(&lists, true, Contains::Drops);
+    let without = build(&lists, false, Contains::Drops);
+    assert_eq!([1, 2, 2, 1], [&whole, &over_all, &over_some, &without].map(|it| it.layers().len()));
+    assert_eq!(over_all.contains(), Contains::All);
+    assert_eq!(over_some.contains(), Contains::Drops);
+    assert_eq!(without.contains(), Contains::Drops);
+    let as_of = AsOf { today: day(TODAY), catch_days: 5 };
+    let (mut answered, mut left_out) = (0, 0);
+    for _ in 0..queries {
+        let at = made.below(names.len());
+        let common = text_anywhere(&mut made, names[at].label());
+        let LabelFilter { contains, ends, matchers, .. } = &common.label;
+        if !common.scans_names() {
+            continue;
+        }
+        let passes = |name: &&DomainName| {
+            let form = to_unicode(name.label());
+            let any = |texts: &[Substring], holds: &dyn Fn(&str) -> bool| {
+                texts.is_empty() || texts.iter().any(|text| holds(text.as_str()))
+            };
+            any(contains, &|text| form.contains(text))
+                && any(ends, &|text| form.ends_with(text))
+                && matchers.iter().all(|matcher| matcher.matches(name.label(), &form))
+        };
+        let expected: Vec<&str> = names.iter().filter(passes).map(DomainName::as_str).collect();
+        answered += usize::from(!expected.is_empty());
+        let filter = SearchFilter { prefix: None, common, view: None, limit: 10_000, offset: 0 };
+        for index in [&whole, &over_all, &over_some, &without] {
+            let page = index.search(&filter, as_of);
+            let mut found = Vec::new();
+            page.for_each(|row| found.push(row.domain.to_owned()));
+            assert_eq!(page.total as usize, expected.len().min(10_000), "{filter:?}");
+            found.sort_unstable();
+            if page.capped {
+                found.retain(|name| expected.binary_search(&name.as_str()).is_err());
+                assert_eq!(found, [""; 0], "{filter:?}");
+            } else {
+                assert_eq!(found, expected, "{filter:?}");
+            }
+        }
+        left_out += usize::from(expected.len() < names.len() / 2);
+    }
+    assert!(answered > queries / 2 && left_out > queries / 3, "{answered} {left_out}");
 }

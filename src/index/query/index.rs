@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::columns::by_tld::ByTld;
 use crate::columns::day::DayStages;
@@ -61,6 +63,16 @@ pub struct Layer {
     first_ordinal: u32,
     /// Cache of [`Layer::newest_list`].
     newest_lists: OnceLock<Vec<Option<UnixMs>>>,
+}
+
+/// Names in which a search finds text anywhere without reading all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Contains {
+    /// Every name.
+    All,
+    /// Names on the drop list.
+    Drops,
 }
 
 /// A generation in memory.
@@ -214,6 +226,14 @@ impl Index {
     /// Returns the manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// Returns the names in which text is found anywhere without reading all of them.
+    pub fn contains(&self) -> Contains {
+        match self.layers.iter().all(|layer| layer.grams.is_some()) {
+            true => Contains::All,
+            false => Contains::Drops,
+        }
     }
 
     /// Returns for every list, oldest first, the day of ingestion and how many latest drops it
