@@ -5,6 +5,7 @@
 //! combines the figures of all sizes. Without either option, it does nothing.
 
 mod answer;
+mod bare;
 mod check;
 mod client;
 #[path = "../common/mod.rs"]
@@ -52,6 +53,12 @@ enum Command {
     Measure(Measure),
     /// Combine the figures of several sizes into one table
     Table(Table),
+    /// Serve a route of static bytes; `measure` starts it
+    #[command(hide = true)]
+    Bare {
+        #[arg(long)]
+        bytes: usize,
+    },
     /// The filter that `cargo bench FILTER` gives to every bench
     #[command(external_subcommand)]
     #[expect(dead_code, reason = "what the filter is does not matter")]
@@ -107,6 +114,7 @@ fn main() -> anyhow::Result<()> {
                 .with_context(|| size.json.display().to_string())
         }
         Some(Command::Table(table)) => show(&table),
+        Some(Command::Bare { bytes }) => bare::serve(bytes),
         Some(Command::Filter(_)) | None => Ok(()),
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use dropdex::vocab::limits::{CATCH_DAYS_DEFAULT, DROPS_OFFSET_MAX};
 use rayon::prelude::*;
 
 use crate::answer::{Ask, answer};
+use crate::bare::{self, Bare};
 use crate::check;
 use crate::client;
 use crate::common::drops::{Drops, Mix};
@@ -391,12 +392,21 @@ impl Run {
                 self.note("HTTP was not measured: there is no `wrk`.");
                 continue;
             }
-            let (mix, bare) = (self.folders.root().join("mix"), self.folders.root().join("bare"));
-            fs::write(&mix, targets.join("\n"))?;
-            fs::write(&bare, path)?;
+            let file = |name: &str, text: &str| -> anyhow::Result<PathBuf> {
+                let path = self.folders.root().join(name);
+                fs::write(&path, text)?;
+                Ok(path)
+            };
+            let mix = file("mix", &targets.join("\n"))?;
+            let (same, bare) = (file("static", path)?, file("bare", bare::PATH)?);
             let address = service.listen(&[(path, mean_bytes)])?;
-            let (mix, bare) = take_turns(address, (&mix, Some(service.key())), (&bare, None))?;
-            self.http_rows(name, mean_bytes, (&mix, &bare), goal);
+            let outside = Bare::start(mean_bytes)?;
+            let turns = take_turns([
+                (address, &mix, Some(service.key())),
+                (address, &same, None),
+                (outside.address, &bare, None),
+            ])?;
+            self.http_rows(name, mean_bytes, &turns, goal);
         }
         Ok(())
     }
@@ -425,8 +435,8 @@ impl Run {
         Ok(bytes / targets.len().max(1))
     }
 
-    fn http_rows(&mut self, name: &str, bytes: usize, (mix, bare): (&Turns, &Turns), goal: &str) {
-        let (ours, theirs) = (mix.per_second(), bare.per_second());
+    fn http_rows(&mut self, name: &str, bytes: usize, [mix, same, bare]: &[Turns; 3], goal: &str) {
+        let (ours, theirs) = (mix.per_second(), same.per_second());
         let named = |what: &str| format!("HTTP: {what}");
         self.add(Figure::number(named(&format!("{name}, mean body")), bytes as f64, "bytes"));
         self.add(Figure::number(
@@ -439,11 +449,17 @@ impl Run {
             Figure::number(named(&format!("{name}, by the static route")), ours / theirs, "ratio")
                 .goal(goal),
         );
+        self.add(Figure::number(
+            named(&format!("{name}, by a bare axum route in another process")),
+            ours / bare.per_second(),
+            "ratio",
+        ));
         self.add(Figure::queries(named(name), &mix.timing()));
         self.note(format!(
             "HTTP: `wrk` over loopback, one thread, {} keep-alive connections; client and server \
-             share the cores. Mixes are authenticated and counted, the static route is neither and \
-             is of the same process; the two took turns.",
+             share the cores. Mixes are authenticated and counted. The static route is neither, and \
+             is behind the same deadlines, admission and metrics; the bare route is behind nothing. \
+             The three took turns.",
             wrk::CONNECTIONS,
         ));
     }
@@ -551,21 +567,19 @@ impl Turns {
     }
 }
 
-/// A file of targets and the key they need.
-type Targets<'a> = (&'a Path, Option<&'a str>);
+/// Where to send the targets of a file, and the key that they need.
+type Drive<'a> = (SocketAddr, &'a Path, Option<&'a str>);
 
-fn take_turns(
-    address: SocketAddr,
-    mix: Targets<'_>,
-    bare: Targets<'_>,
-) -> anyhow::Result<(Turns, Turns)> {
-    let drive = |(targets, key): Targets<'_>, time| wrk::drive(address, targets, key, time);
-    drive(bare, WARM_UP)?;
-    drive(mix, WARM_UP)?;
-    let (mut of_mix, mut of_bare) = (Turns(Vec::new()), Turns(Vec::new()));
-    for _ in 0..TURNS {
-        of_bare.0.push(drive(bare, TURN)?);
-        of_mix.0.push(drive(mix, TURN)?);
+fn take_turns(drives: [Drive<'_>; 3]) -> anyhow::Result<[Turns; 3]> {
+    let drive = |(address, targets, key): Drive<'_>, time| wrk::drive(address, targets, key, time);
+    for each in drives {
+        drive(each, WARM_UP)?;
     }
-    Ok((of_mix, of_bare))
+    let mut turns = [const { Turns(Vec::new()) }; 3];
+    for _ in 0..TURNS {
+        for (turns, each) in turns.iter_mut().zip(drives) {
+            turns.0.push(drive(each, TURN)?);
+        }
+    }
+    Ok(turns)
 }

@@ -146,6 +146,6 @@ impl Service {
 }
 
 /// Returns a JSON string of exactly this many bytes, including its quotes.
-fn json_of(bytes: usize) -> String {
+pub fn json_of(bytes: usize) -> String {
     format!("\"{}\"", "x".repeat(bytes.saturating_sub(2)))
 }
