@@ -1,5 +1,5 @@
-//! Compares two days of a zone the size of a generic TLD, and measures the usual commands for that,
-//! too.
+//! Compares two days of a zone the size of a generic TLD, and measures the usual shell
+//! commands for this task as well.
 //!
 //! `cargo bench --bench zones -- --count 10000000`; `--help` lists all options. Each step is a process
 //! of its own, so that its memory is measured separately.

@@ -24,7 +24,7 @@ pub const PEERS: [&str; 3] = ["postgresql", "sqlite", "duckdb"];
 const MIX_BUDGET_S: u32 = 45;
 /// Time limit of a peer for everything, in seconds.
 const BUDGET_S: u32 = 1_800;
-/// Results of each mix that are compared.
+/// Number of results compared per mix.
 pub const COMPARED: usize = 50;
 /// Number of mixes that peers run.
 pub const MIXES: usize = 5;

@@ -108,8 +108,8 @@ pub fn table(reports: &[Report]) -> Result<String, fmt::Error> {
     Ok(out)
 }
 
-/// Returns the lines of all runs, each once. A line that the first run lacks follows the line that
-/// precedes it in its own run.
+/// Returns the lines of all runs, each once. A line missing from the first run is inserted after
+/// its predecessor in the run that has it.
 fn lines(reports: &[Report]) -> Vec<Figure> {
     let mut lines: Vec<Figure> = Vec::new();
     for report in reports {

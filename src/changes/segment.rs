@@ -12,8 +12,8 @@
 //! (u8); release (u16, 0 for none); lengths of the label and of the name in bytes (u8 each); the name.
 //!
 //! Integers are little-endian. Opening a file verifies only its table and meta; each block is verified
-//! when it is read. A log may have gigabytes, which a start should not read. Blocks are read into owned
-//! memory.
+//! when it is read. A log may be gigabytes in size, which a start should not read. Blocks are read
+//! into owned memory.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -85,7 +85,8 @@ pub enum IngestError {
 
 impl Corpus {
     /// Returns the lists with this SHA-256 and their numbers, oldest first, except those replaced by
-    /// another reading. A list of bare names may occur once for each day in its file names.
+    /// another reading. A list of bare names that was ingested under file names with different days
+    /// may occur once for each day.
     ///
     /// # Errors
     /// A batch is missing or unreadable.

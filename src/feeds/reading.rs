@@ -1,6 +1,6 @@
 //! Determines the days of a list from its format, file name, options and time of observation.
-//! Formats parse rows; this module has the rules. `data/docs/sources.md` describes them with
-//! examples.
+//! The modules of the formats only parse rows; the rules for days are here, and
+//! `data/docs/sources.md` describes them with examples.
 
 use chrono::{DateTime, Utc};
 

@@ -265,7 +265,8 @@ impl ChangesReader {
                     && test.as_ref().is_none_or(|test: &NameTest<'_>| test.passes(entry.name))
             })
         };
-        // A stream's request already has its response, so it no longer names the account.
+        // The response to a stream's request has already begun, and the request no longer tells whose
+        // turn this is, so the account is passed.
         if is_long { work::scan_for(account, make).await } else { work::run_aside(make).await }
     }
 }

@@ -120,7 +120,7 @@ impl<'a> Params<'a> {
         let filter = SearchFilter {
             prefix,
             common,
-            // `all` selects every name, like no view.
+            // `all` selects every name, as if no view were given.
             view: view.filter(|view| *view != View::All),
             limit: self.integer("limit", 1..=SEARCH_LIMIT_MAX)?.unwrap_or(SEARCH_LIMIT_DEFAULT),
             offset: self.integer("offset", 0..=SEARCH_OFFSET_MAX)?.unwrap_or(0),

@@ -9,9 +9,9 @@
 //! per token: language << 4 | level for a word, or one of the marks below; then its length in a byte,
 //! except for the last token, which extends to the end
 //! ```
-//! Tokens follow one another in the folded label ([`Label`]); hyphens between them are skipped. An
-//! `xn--` label is decoded again for its characters, which takes no dictionary. A label without
-//! tokens has no features and is scored again.
+//! Tokens follow one another in the folded label ([`Label`]); hyphens between them are skipped. The
+//! characters of an `xn--` label are not stored but decoded again, which needs no dictionary. A label
+//! without tokens has no features and is scored again.
 //!
 //! [`Brief`] features are for a reader who knows the unrounded score. They lack what follows from it and
 //! from the tokens: quality and points of dictionary.

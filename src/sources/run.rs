@@ -613,7 +613,7 @@ pub async fn check(
         _ => source.urls(clock.today()),
     };
     if source.flow == Flow::Czds {
-        // Only access is checked, because the zones have gigabytes.
+        // Only access is checked, because zone files are gigabytes in size.
         let listed = |url: &Url| Checked { url: shown(url), ..Checked::default() };
         return Ok(urls.iter().map(listed).collect());
     }

@@ -39,7 +39,7 @@ const USUAL_LEAST: u64 = 20;
 const PAUSE_MIN: TimeDelta = TimeDelta::seconds(15);
 const PAUSE_MAX: TimeDelta = TimeDelta::hours(24);
 
-/// The choice of an operator.
+/// An operator's choice to enable or disable a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     pub enabled: bool,

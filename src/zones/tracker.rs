@@ -105,7 +105,7 @@ pub enum ZoneOutcome {
     Applied(Applied),
 }
 
-/// Conclusions of a zone file.
+/// What was concluded from a zone file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Number of names in the zone.

@@ -133,7 +133,8 @@ fn a_preview_counts_what_is_sent() {
         let path = "/api/v1/alerts/preview";
         world.client().send("POST", path, &json!({ "filter": filter })).json()
     };
-    // A .com name is released 35 days after its drop: the first two within the range, the third tomorrow.
+    // A .com name is released 35 days after its drop. The releases of the first two are within the
+    // range today, and that of the third enters it tomorrow.
     world.match_lists(&[&[
         ("nearest.com", "2026-02-08"),
         ("near.com", "2026-02-09"),

@@ -442,7 +442,8 @@ fn full_segments_form_a_chain_without_gaps() {
     fs::copy(&third, &second).expect("copied");
     let refused = look(dir.path()).map(|_| ());
     assert!(matches!(refused, Err(JournalError::Misplaced { .. })), "{refused:?}");
-    // A segment before the last one is acknowledged to its last byte: no cut of it is a torn tail.
+    // Every byte of a segment before the last one has been acknowledged, so no cut in it is taken
+    // for a torn tail.
     for cut in (0..bytes.len()).step_by(8) {
         fs::write(&second, &bytes[..cut]).expect("written");
         assert!(look(dir.path()).is_err(), "cut at {cut}");

@@ -1,5 +1,5 @@
-//! No secret is logged. A server at `RUST_LOG=trace`, which includes its libraries, is used in every
-//! way that takes a secret, and none appears in its log or in the output of commands.
+//! No secret is logged. A server runs at `RUST_LOG=trace`, so its libraries log as well. It is given
+//! secrets in every way that takes one, and none appears in its log or in the output of commands.
 
 use std::process::Command;
 use std::time::Duration;

@@ -141,7 +141,7 @@ fn serve_list(request: &Seen, body: Vec<u8>) -> Reply {
     Reply::Answer(200, headers, body)
 }
 
-/// Returns the settings of an installation whose presets have their addresses at `server`.
+/// Returns the settings of an installation whose preset sources point to `server`.
 fn settings(site: &Site, server: &Receiver) -> String {
     let mut toml = sources_section(server);
     for (name, path, _) in PRESETS {

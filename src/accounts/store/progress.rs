@@ -47,7 +47,7 @@ pub struct ChangeProgress {
     /// The change at which matching began. For names that were watched earlier, nothing is sent
     /// until the owner saves settings.
     pub began: UnixMs,
-    /// The last change with which all accounts are matched.
+    /// The last change that has been matched against all accounts.
     pub through: u64,
     /// A later change and the account up to which it is matched, while a match is recorded in pieces.
     pub ahead: Option<(u64, AccountId)>,
@@ -56,7 +56,7 @@ pub struct ChangeProgress {
 row!(ChangeProgress { 1 began, 2 through } optional { 3 ahead });
 
 impl ChangeProgress {
-    /// Returns the last change with which an account is matched.
+    /// Returns the last change that has been matched against an account.
     pub fn of(&self, account: AccountId) -> u64 {
         match self.ahead {
             Some((through, upto)) if account <= upto => through,

@@ -141,7 +141,7 @@ impl Ascending {
     fn push(&mut self, block: &[u64]) {
         let first = block[0];
         let span = block[block.len() - 1] - first;
-        // The minimum number of low bits that leaves room for the steps of the high ones.
+        // The fewest low bits with which the high bits, coded in unary, still fit.
         let low = (64 - span.leading_zeros()).saturating_sub(BLOCK.ilog2());
         let start = self.words.len();
         self.words.resize(start + HIGH_WORDS + UNIT * low as usize, 0);

@@ -62,7 +62,7 @@ pub fn write(
     sets.finish().write(FILE, draft)
 }
 
-/// Returns the bits of up to 64 docs from `first` on.
+/// Returns the bits of up to 64 docs, starting at doc `first`.
 fn word_of(
     records: &ScoreRecords,
     first: usize,

@@ -161,7 +161,7 @@ impl<'a> DropChecks<'a> {
         }
     }
 
-    /// Clears the bits of the docs that fail, from doc `64 * first` on. The caller checks scores
+    /// Clears the bits of the docs that fail, starting at doc `64 * first`. The caller checks scores
     /// and TLDs, which have a range and bitmaps.
     pub fn keep(&self, first: usize, words: &mut [u64]) {
         let DropColumns { days, properties, first_batches, popularity, records, .. } = self.columns;

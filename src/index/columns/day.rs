@@ -65,7 +65,7 @@ pub enum StageDocs<'a> {
 }
 
 impl StageDocs<'_> {
-    /// Returns the bits of the docs from `64 * word` on.
+    /// Returns the bits of the 64 docs that start at doc `64 * word`.
     #[inline]
     pub fn word(self, word: usize) -> u64 {
         match self {
@@ -76,7 +76,7 @@ impl StageDocs<'_> {
         }
     }
 
-    /// Copies the bits of the docs from `64 * first` on.
+    /// Copies to `words` the bits of its docs, starting at doc `64 * first`.
     pub fn copy(self, first: usize, words: &mut [u64]) {
         match self {
             StageDocs::All => words.fill(u64::MAX),
@@ -192,7 +192,7 @@ impl DayStages {
 }
 
 impl Rule<'_> {
-    /// Computes the codes of the docs from `first` on.
+    /// Computes the codes of docs, starting at doc `first`.
     fn judge(&self, drops: DropDates<'_>, first: usize, codes: &mut [u8]) -> Piece {
         let mut seen = vec![0; self.pending.len()];
         for (doc, code) in (first as u32..).zip(&mut *codes) {

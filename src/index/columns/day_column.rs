@@ -110,7 +110,7 @@ impl DayColumn {
         }
     }
 
-    /// Clears the bits of the docs whose day fails, from doc `64 * first` on; `day` returns the day
+    /// Clears the bits of the docs whose day fails, starting at doc `64 * first`; `day` returns the day
     /// of a doc.
     pub fn keep(&self, test: &DayTest, first: usize, words: &mut [u64], day: impl Fn(u32) -> u16) {
         let mut part = Vec::new();

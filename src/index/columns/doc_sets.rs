@@ -241,7 +241,7 @@ impl DocSet<'_> {
         self.bits.is_empty() && self.lists.is_empty()
     }
 
-    /// Sets the bits of the docs from `64 * first` on in `words`. Windows come in order.
+    /// Sets in `words` the bits of its docs, starting at doc `64 * first`. Windows come in order.
     pub fn mark(&mut self, first: usize, words: &mut [u64]) {
         for bits in &self.bits {
             let here = &bits[first..bits.len().min(first + words.len())];

@@ -84,12 +84,12 @@ impl DropDays {
         &self.released
     }
 
-    /// Clears the bits of the docs that dropped on another day, from doc `64 * first` on.
+    /// Clears the bits of the docs that dropped on another day, starting at doc `64 * first`.
     pub fn keep_dropped(&self, test: &DayTest, first: usize, words: &mut [u64]) {
         self.dropped.keep(test, first, words, |doc| self.dropped(doc));
     }
 
-    /// Clears the bits of the docs that are released on another day, from doc `64 * first` on.
+    /// Clears the bits of the docs that are released on another day, starting at doc `64 * first`.
     pub fn keep_released(&self, test: &DayTest, first: usize, words: &mut [u64]) {
         self.released.keep(test, first, words, |doc| self.released(doc));
     }

@@ -667,7 +667,8 @@ fn pieces(docs: Range<u32>) -> Vec<Range<u32>> {
     starts.map(|start| start..docs.end.min(start.saturating_add(len))).collect()
 }
 
-/// Visits the docs from `from` on whose bits are set, except the first `offset`, which counts down.
+/// Visits the docs whose bits are set, starting at doc `from`, except the first `offset`, which counts
+/// down.
 fn visit_bits(
     first: usize,
     words: &[u64],

@@ -90,7 +90,7 @@ impl Popularity {
         self.in_range(0..self.docs.len())
     }
 
-    /// Clears the bits of the docs that have no rank up to `most`, from doc `64 * first` on.
+    /// Clears the bits of the docs that have no rank up to `most`, starting at doc `64 * first`.
     pub fn keep(&self, most: ListRank, first: usize, words: &mut [u64]) {
         let ranked = self.ranked.get(first..).unwrap_or_default();
         let ranked = ranked.iter().chain(std::iter::repeat(&0));

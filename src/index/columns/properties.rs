@@ -201,7 +201,7 @@ impl PropertyTests {
         self.sets.is_empty() && self.ranges.is_empty()
     }
 
-    /// Clears the bits of the docs that fail, from doc `64 * first` on.
+    /// Clears the bits of the docs that fail, starting at doc `64 * first`.
     pub fn keep(&self, properties: &Properties, first: usize, words: &mut [u64]) {
         for (property, test) in &self.sets {
             properties.column(*property).keep(test, first, words);

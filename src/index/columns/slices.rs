@@ -49,7 +49,7 @@ pub struct Slices {
     words: usize,
     /// The bitmap of bit 0, then of bit 1, and so on.
     planes: Vec<u64>,
-    /// Docs whose number is not below the largest value, ascending, with that number.
+    /// Docs whose number is the largest value or more, ascending; `large` has their numbers.
     large_docs: Vec<u32>,
     large: Vec<u16>,
     /// Values of the docs of each block, computed on first use.
@@ -208,7 +208,7 @@ impl Slices {
         }
     }
 
-    /// Clears the bits of the docs whose value fails, from doc `64 * first` on.
+    /// Clears the bits of the docs whose value fails, starting at doc `64 * first`.
     pub fn keep(&self, test: &SliceTest, first: usize, words: &mut [u64]) {
         let mut slots = [[0; LANE]; STEPS_MAX + 2];
         slots[usize::from(ALL)] = [u64::MAX; LANE];
@@ -414,7 +414,7 @@ pub fn set_doc(words: &mut [u64], doc: u32) {
     words[doc as usize / 64] |= 1 << (doc % 64);
 }
 
-/// Visits the docs from `64 * first` on whose bits are set.
+/// Visits the docs whose bits are set in `words`, which starts at doc `64 * first`.
 #[inline]
 pub fn docs_of(first: usize, words: &[u64], mut visit: impl FnMut(u32)) {
     for (at, &word) in (first..).zip(words) {

@@ -48,8 +48,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Merges the batches on all cores, each task on its own range of labels, and joins the names that
-    /// dropped with popularity lists. The parts take `room`.
+    /// Merges the batches on all cores, each task on its own range of labels, and joins dropped names
+    /// to their ranks on the popularity lists. The parts take `room`.
     ///
     /// # Errors
     /// A batch does not decode, a number exceeds its limit, or parts cannot be written to disk.

@@ -355,7 +355,7 @@ pub struct Seeker<'a> {
 }
 
 impl Seeker<'_> {
-    /// Clears the bits of the docs whose names do not contain the text, from doc `64 * first` on.
+    /// Clears the bits of the docs whose names do not contain the text, starting at doc `64 * first`.
     ///
     /// # Errors
     /// Postings cannot be read; does not happen with verified files.

@@ -692,7 +692,7 @@ mod tests {
         assert_eq!(found(&index, "n--mnch"), ["xn--mnchen-3ya.de"]);
         assert_eq!(found(&index, "e.рф"), ["cde.xn--p1ai"]);
         assert_eq!(found(&index, "-y.c"), ["x-y.com"]);
-        // By trigrams, `aaa` would match twice.
+        // By trigrams alone, `aaaa.com` would match: it contains `aaa`, the only trigram of the text.
         assert_eq!(found(&index, "aaaaa"), [] as [&str; 0]);
         assert_eq!(found(&index, "zzz"), [] as [&str; 0]);
     }

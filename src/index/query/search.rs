@@ -287,7 +287,7 @@ const PART: Candidate = 1 << 49;
 /// Bit of candidates whose low half is an ordinal instead of a place in the queried order.
 const BESIDE: Candidate = 1 << 32;
 
-/// Returns the part of a candidate that sorts before ordinals.
+/// Returns the part of a candidate that is compared before its ordinal: [`PART`] and the key.
 fn group(candidate: Candidate) -> u64 {
     candidate >> 33
 }

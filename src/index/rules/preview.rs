@@ -40,7 +40,8 @@ impl Preview<'_> {
     }
 }
 
-/// The days of a match of lists and of its predecessor, and the ranges of releases on them.
+/// A match of lists: its day (`now`), the day of the match before it (`then`), and the range of
+/// releases on each.
 #[derive(Clone, Copy)]
 struct Match {
     then: Day,

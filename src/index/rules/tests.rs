@@ -373,7 +373,7 @@ fn previews_are_those_of_a_scan() {
 }
 
 impl Corpus {
-    /// Returns the messages that a rule would have sent on each day of lists.
+    /// Returns the messages that a rule would have sent on each day on which lists arrived.
     fn sent_per_day(
         &self,
         query: &RuleQuery,

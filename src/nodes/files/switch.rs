@@ -69,7 +69,8 @@ impl Switch {
         self.show(&mut state);
     }
 
-    /// Accepts fetched files. They are used at once if the log has already put them into use.
+    /// Accepts fetched files. They take effect at once if the log already holds the record
+    /// that activates them.
     pub fn prepare(&self, prepared: Prepared) {
         let mut state = self.state();
         state.prepared = Some(prepared);

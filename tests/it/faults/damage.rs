@@ -194,7 +194,7 @@ impl Sample {
         }
     }
 
-    /// As [`Sample::judge`], and opens the folder.
+    /// Like [`Sample::judge`], but always opens the folder, too.
     fn judge_files(
         &self,
         files: &Files,

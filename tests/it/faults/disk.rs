@@ -492,7 +492,7 @@ impl File {
         }
         match lengths.len() {
             1 => (self.durable.len, self.pending.len()),
-            // Whether later writes are kept does not change the last length.
+            // With the last length, all changes count as kept: later ones do not change the length.
             count => match chooser.choose(count, unit_of_page(ino, 0)) {
                 last if last + 1 == count => (lengths[last].0, self.pending.len()),
                 chosen => lengths[chosen],
