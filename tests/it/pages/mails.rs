@@ -209,7 +209,8 @@ fn an_invitation_and_a_forgotten_password_reach_accounts_without_a_password() {
     let link = self::link(&mailbox.next());
     assert_eq!(silent.post(&link, &[("password", PASSWORD)]).header("location"), Some("/"));
     assert_eq!(silent.log_in("silent@example.com", PASSWORD).status, 303);
-    invite("mate@example.com").assert_failed(1, &["there is an account"]);
+    invite("mate@example.com")
+        .assert_failed(1, &["an account for mate@example.com already exists"]);
     let log = server.stop();
     assert!(log.contains("event=account_invited email=mate@example.com"), "{log}");
 }
