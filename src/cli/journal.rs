@@ -21,7 +21,7 @@ use crate::cli::{ExitWith, WrongUsage, admin_client, print_json};
 use crate::cluster::record::{SHARED, SharedRecord, copies};
 use crate::config::Config;
 use crate::journal::fs::Disk;
-use crate::journal::{self, JournalError, Record, ReplayResult};
+use crate::journal::{self, JournalError, Record, ReplayResult, SnapshotReport};
 use crate::vocab::new_file;
 use crate::workers::admin::{AskError, ask};
 
@@ -177,14 +177,21 @@ fn classify(err: &JournalError) -> Option<(&'static str, u8)> {
     match err {
         JournalError::Io { .. } | JournalError::Locked { .. } => None,
         newer if newer.is_of_a_newer_format() => Some(("newer", NEWER)),
+        _ => match event_error(err) {
+            Some(EventError::Newer(_)) => Some(("newer", NEWER)),
+            Some(EventError::Former) => None,
+            _ => Some(("damaged", DAMAGED)),
+        },
+    }
+}
+
+/// Returns why an event or a snapshot's item could not be decoded.
+fn event_error(err: &JournalError) -> Option<&EventError> {
+    match err {
         JournalError::Replay { source, .. } | JournalError::ReplaySnapshot { source, .. } => {
-            match source.downcast_ref() {
-                Some(EventError::Newer(_)) => Some(("newer", NEWER)),
-                Some(EventError::Former) => None,
-                _ => Some(("damaged", DAMAGED)),
-            }
+            source.downcast_ref()
         }
-        _ => Some(("damaged", DAMAGED)),
+        _ => None,
     }
 }
 
@@ -341,24 +348,38 @@ pub(super) struct Restored {
     pub converted_from: Option<String>,
 }
 
-/// Creates the journal of an empty data folder from a backup, which may be of an older version.
+/// Creates the journal of an empty data folder from a backup, which may be of an older version. If it fails, the
+/// folder is empty again.
 pub(super) fn restored(config: &Config, file: &Path) -> anyhow::Result<Restored> {
     std::fs::File::open(file)
         .with_context(|| format!("cannot read the backup {}", file.display()))?;
     let dir = journal_folder(&config.data);
     let restored = journal::restore(&Disk, file, &dir).map_err(|err| not_restored(err, file))?;
-    let folder = temporary_folder(config)?;
-    let converted = folder.path().join("backup");
-    if back_up_former(&Disk, &dir, &converted)?.is_some() {
-        // The backup itself still has the older layout.
+    let opened = open_restored(config, &restored);
+    if opened.is_err() {
         std::fs::remove_dir_all(&dir)
             .with_context(|| format!("cannot remove {}", dir.display()))?;
-        let converted_from = Some(hex::encode(restored.state_digest));
-        return Ok(Restored { converted_from, ..self::restored(config, &converted)? });
     }
-    // The journal is opened as a server would, because a state that cannot be served must not count
-    // as restored.
-    let store = Store::open(&config.data, config.plans.clone(), config.clock)?;
+    opened
+}
+
+/// Opens a restored journal as a server would, because a state that cannot be served must not count as restored. A
+/// journal of the older layout is converted.
+fn open_restored(config: &Config, restored: &SnapshotReport) -> anyhow::Result<Restored> {
+    let store = match Store::open(&config.data, config.plans.clone(), config.clock) {
+        Err(err) if matches!(event_error(&err), Some(EventError::Former)) => {
+            let folder = temporary_folder(config)?;
+            let converted = folder.path().join("backup");
+            let dir = journal_folder(&config.data);
+            back_up_former(&Disk, &dir, &converted)?
+                .with_context(|| format!("{} changed meanwhile", dir.display()))?;
+            std::fs::remove_dir_all(&dir)
+                .with_context(|| format!("cannot remove {}", dir.display()))?;
+            let converted_from = Some(hex::encode(restored.state_digest));
+            return Ok(Restored { converted_from, ..self::restored(config, &converted)? });
+        }
+        store => store?,
+    };
     let digest = store.state_digest();
     let counts = store.counts();
     store.close().context("cannot close the journal")?;

@@ -353,6 +353,22 @@ fn a_damaged_backup_is_refused_and_leaves_nothing() {
 }
 
 #[test]
+fn a_backup_that_cannot_be_served_leaves_no_journal() {
+    use dropdex::journal::{Position, fs::Disk, write_backup};
+
+    let site = Site::new();
+    let file = site.data().join("backup.ddx");
+    let position = Position { seq: 9, chain: [7; 16], epoch: 3 };
+    write_backup(&Disk, &file, *b"0123456789abcdef", position, |write| write(b"\x7f\x00"))
+        .expect("written");
+    let file = file.to_str().expect("temporary paths are UTF-8");
+    for _ in 0..2 {
+        site.run(&["journal", "restore", file]).assert_failed(1, &["data of an account precedes all accounts"]);
+        assert!(!site.data().join("journal").exists());
+    }
+}
+
+#[test]
 fn a_snapshot_can_be_requested() {
     let site = site_with_accounts(2);
     let saved = line(&site.ok(&["journal", "snapshot"]));
