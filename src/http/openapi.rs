@@ -291,7 +291,7 @@ fn responses(operation: &Operation) -> BTreeMap<String, Value> {
             Code::WriteLimit,
             "You write faster than your plan allows in a minute (`WRITE_LIMIT`).",
         ),
-        (writes && operation.method != "DELETE", Code::Conflict, SERVER_FULL),
+        (writes && operation.method != "DELETE", Code::PlanLimit, SERVER_FULL),
         (operation.body.is_some(), Code::BodyTimeout, "The body did not arrive in time."),
         (true, Code::Internal, "Internal error."),
         (writes, Code::WritesUnavailable, "Writes are unavailable at the moment."),
