@@ -419,6 +419,7 @@ pub const OPERATIONS: &[Operation] = &[
              generation of the index, in order.",
         )
         .read_only()
+        .class(Class::Read)
         .of_index()
         .queries(SEARCH_PARAMETERS)
         .body::<batch::BatchRequest>()
