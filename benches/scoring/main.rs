@@ -20,7 +20,7 @@ use dropdex::vocab::name::DomainName;
 #[allow(dead_code, unused_imports, reason = "splitting takes a part of it, and no test")]
 mod letters;
 #[path = "../../src/scorer/percent.rs"]
-#[allow(dead_code, reason = "likewise")]
+#[allow(dead_code, reason = "splitting takes a part of it")]
 mod percent;
 #[path = "../../src/scorer/segment.rs"]
 #[allow(dead_code, unused_imports, reason = "splitting takes a part of it, and no test")]

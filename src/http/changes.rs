@@ -265,8 +265,7 @@ impl ChangesReader {
                     && test.as_ref().is_none_or(|test: &NameTest<'_>| test.passes(entry.name))
             })
         };
-        // The response to a stream's request has already begun, and the request no longer tells whose
-        // turn this is, so the account is passed.
+        // A stream answers its request long before this, so the account, which waits its turn here, must be passed.
         if is_long { work::scan_for(account, make).await } else { work::run_aside(make).await }
     }
 }
