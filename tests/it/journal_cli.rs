@@ -363,7 +363,8 @@ fn a_backup_that_cannot_be_served_leaves_no_journal() {
         .expect("written");
     let file = file.to_str().expect("temporary paths are UTF-8");
     for _ in 0..2 {
-        site.run(&["journal", "restore", file]).assert_failed(1, &["data of an account precedes all accounts"]);
+        site.run(&["journal", "restore", file])
+            .assert_failed(1, &["data of an account precedes all accounts"]);
         assert!(!site.data().join("journal").exists());
     }
 }
