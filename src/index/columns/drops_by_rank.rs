@@ -50,6 +50,8 @@ const RANK: &str = "listed.rank";
 /// Words of the first window, and of the largest one, which fits the L1 cache.
 const WINDOW_WORDS_MIN: usize = 32;
 const WINDOW_WORDS_MAX: usize = 1 << 10;
+/// Blocks from one that is visited in the first round to the next.
+const SPARSEST: usize = 64;
 /// Minimum docs of a piece: a core walks one piece, then takes the next. A multiple of 64, so that
 /// no word is in two pieces. Smaller in tests, so that small lists have several pieces.
 const PIECE_DOCS: u32 = if cfg!(debug_assertions) { 1 << 10 } else { 1 << 20 };
@@ -355,6 +357,47 @@ impl DropsByRank {
     /// Appends the first docs of `part` that pass `filter` to `docs`, best first and ignoring the offset.
     /// Returns the rest of the words that it may visit; `None` if they did not suffice.
     ///
+    /// Returns the number of docs that pass `filter`, ignoring its offset. On a long list it is estimated from
+    /// evenly spaced blocks, whose number depends on the matches in them only.
+    ///
+    /// # Errors
+    /// As [`DropsByRank::for_each`].
+    pub fn estimate(
+        &self,
+        filter: &DropFilter,
+        day: &DayStages,
+        tlds: &Tlds,
+        records: &ScoreRecords,
+        sampling: &Sampling,
+    ) -> io::Result<Total> {
+        let Range { start, end } = self.walk(filter, day, tlds, records)?.docs;
+        if self.listed < sampling.long || start >= end {
+            let (wanted, docs) = (Wanted::default(), &mut Vec::new());
+            return self.page(filter, day, tlds, records, wanted, docs).map(Total::Exact);
+        }
+        let (first, end) = (start as usize / 64, end.div_ceil(64) as usize);
+        let (mut buffer, mut scratch) = (vec![0; sampling.words], Vec::new());
+        let (mut visited, mut seen) = (0, 0);
+        // Each round visits as many blocks as those before together, in the middle between them.
+        let (mut offset, mut step) = (0, SPARSEST);
+        while visited < end - first {
+            let mut walk = self.walk(filter, day, tlds, records)?;
+            for at in (first..end).step_by(sampling.words).skip(offset).step_by(step) {
+                let words = &mut buffer[..sampling.words.min(end - at)];
+                words.fill(0);
+                walk.keep(at, words, &mut scratch)?;
+                (visited, seen) = (visited + words.len(), seen + ones(words));
+            }
+            let is_enough = seen >= sampling.matches || visited * 4 >= end - first;
+            if budget::spent() || is_enough && visited < end - first {
+                let about = u64::from(seen) * (end - first) as u64 / visited.max(1) as u64;
+                return Ok(Total::About(u32::try_from(about).unwrap_or(u32::MAX)));
+            }
+            (offset, step) = if offset == 0 { (step / 2, step) } else { (offset / 2, offset) };
+        }
+        Ok(Total::Exact(seen))
+    }
+
     /// # Errors
     /// As [`DropsByRank::for_each`].
     pub fn append_part(
@@ -471,6 +514,30 @@ pub struct Wanted {
     pub total: Option<u32>,
 }
 
+/// Number of docs that pass a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Total {
+    Exact(u32),
+    About(u32),
+}
+
+/// Bounds of an estimate.
+#[derive(Debug)]
+pub struct Sampling {
+    /// Docs of a list from which on totals are estimated.
+    pub long: u32,
+    /// Words of a block.
+    pub words: usize,
+    /// Matches that suffice: their number is within 2 % of its mean in 99 of 100 cases.
+    pub matches: u32,
+}
+
+impl Default for Sampling {
+    fn default() -> Sampling {
+        Sampling { long: 2_000_000, words: 64, matches: 17_000 }
+    }
+}
+
 /// Docs with one value of a sort key.
 #[derive(Debug)]
 pub struct Part<'a> {
@@ -525,31 +592,37 @@ impl Walk<'_> {
             let first = doc as usize / 64;
             words.clear();
             words.resize(size, 0);
-            self.fill(first, &mut words);
-            if let Some((column, _, test)) = &self.value {
-                column.keep(test, first, &mut words);
-            }
-            for (set, flip) in [(&mut self.members, 0), (&mut self.excluded, u64::MAX)] {
-                let Some(set) = set else { continue };
-                scratch.clear();
-                scratch.resize(size, 0);
-                set.mark(first, &mut scratch);
-                words.iter_mut().zip(&scratch).for_each(|(word, docs)| *word &= docs ^ flip);
-            }
-            self.keep_candidates(first, &mut words, &mut scratch)?;
-            if let Some(checks) = &self.checks {
-                checks.keep(first, &mut words);
-            }
-            if let Some(seeker) = &mut self.seeker
-                && words.iter().any(|&word| word != 0)
-            {
-                seeker.keep(first, &mut words)?;
-            }
+            self.keep(first, &mut words, &mut scratch)?;
             if visit(first, &words).is_break() {
                 break;
             }
             from = ((first + size) * 64) as u32;
             size = (size * 4).min(WINDOW_WORDS_MAX);
+        }
+        Ok(())
+    }
+
+    /// Sets `words` to the bits of the matches from `64 * first` on. Windows come in order.
+    fn keep(&mut self, first: usize, words: &mut [u64], scratch: &mut Vec<u64>) -> io::Result<()> {
+        self.fill(first, words);
+        if let Some((column, _, test)) = &self.value {
+            column.keep(test, first, words);
+        }
+        for (set, flip) in [(&mut self.members, 0), (&mut self.excluded, u64::MAX)] {
+            let Some(set) = set else { continue };
+            scratch.clear();
+            scratch.resize(words.len(), 0);
+            set.mark(first, scratch);
+            words.iter_mut().zip(&*scratch).for_each(|(word, docs)| *word &= docs ^ flip);
+        }
+        self.keep_candidates(first, words, scratch)?;
+        if let Some(checks) = &self.checks {
+            checks.keep(first, words);
+        }
+        if let Some(seeker) = &mut self.seeker
+            && words.iter().any(|&word| word != 0)
+        {
+            seeker.keep(first, words)?;
         }
         Ok(())
     }
@@ -906,6 +979,43 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn estimated_totals_are_near_and_repeatable() {
+        let mut made = TestTables::new(8);
+        let built = build(made.table(30_000));
+        let as_of = AsOf { today: Day::from_raw(1_000).expect("a day"), catch_days: 5 };
+        let (day, _) = DayStages::new(built.listed.dates(&[]), &built.tlds, as_of);
+        let ask = |filter: &DropFilter, sampling: &Sampling| {
+            let (tlds, records) = (&built.tlds, &built.records);
+            built.listed.estimate(filter, &day, tlds, records, sampling).expect("readable")
+        };
+        let count = |filter: &DropFilter| {
+            built.rows.iter().filter(|row| row.passes(filter, as_of, &built.tlds)).count() as u32
+        };
+        let (mut exact, mut about, mut far) = (0, 0, 0);
+        for _ in 0..400 {
+            let filter = filter(&mut made, &built.rows);
+            let truth = count(&filter);
+            assert_eq!(ask(&filter, &Sampling::default()), Total::Exact(truth), "{filter:?}");
+            let sampling = Sampling { long: 0, words: 1, matches: 400 };
+            let found = ask(&filter, &sampling);
+            assert_eq!(found, ask(&filter, &sampling), "{filter:?}");
+            match found {
+                Total::Exact(total) => {
+                    assert_eq!(total, truth, "{filter:?}");
+                    exact += 1;
+                }
+                Total::About(total) => {
+                    // Three deviations of a sample of a quarter.
+                    let near = 3.0 * (f64::from(truth.max(9)) * 3.0).sqrt();
+                    far += u32::from(f64::from(total.abs_diff(truth)) > near);
+                    about += 1;
+                }
+            }
+        }
+        assert!(about > 100 && far * 50 <= about, "{far} of {about}, {exact} exact");
     }
 
     #[test]
