@@ -5,6 +5,7 @@
 pub mod alphabet;
 pub mod ascending;
 pub mod block_index;
+pub mod by_gram;
 pub mod by_tld;
 pub mod char_docs;
 pub mod checks;

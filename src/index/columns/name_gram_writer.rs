@@ -4,13 +4,15 @@
 //! not grow with the number of names, except for the index of the list.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use rayon::prelude::*;
+use tantivy_common::VInt;
 
 use crate::columns::ascending::AscendingWriter;
+use crate::columns::by_gram::ByGram;
 use crate::columns::label::form_of;
 use crate::columns::name_grams::{GRAM_NAMES, GRAMS, IN_USE, PLACES, POSTINGS, each_gram};
 use crate::columns::names::text_of;
@@ -23,7 +25,7 @@ use crate::vocab::file_error::AtPath;
 /// Names in a run. Small in tests, so that tests cross the boundaries.
 const RUN_NAMES: u32 = if cfg!(test) { 64 } else { 1 << 18 };
 /// Bytes of a run that are read at once.
-const READ_BYTES: u64 = 1 << 14;
+const READ_BYTES: usize = 1 << 14;
 
 /// Writes the grams of the names of `table`.
 ///
@@ -58,62 +60,44 @@ fn runs_of(part: &Part) -> Vec<Vec<u8>> {
 /// distance from the previous one, the number of blocks, and the distance of each block from the
 /// previous one.
 fn run_of(part: &Part, ordinals: Range<u32>) -> Vec<u8> {
-    let mut seen = vec![0u64; GRAMS / 64];
-    let mut starts = vec![0u32; GRAMS + 1];
-    // The distinct grams of each block, and the end of those of each block.
+    let mut counts = vec![0u32; GRAMS];
+    // The grams of each block, and the end of those of each block.
     let (mut grams, mut ends): (Vec<u32>, Vec<usize>) = (Vec::new(), Vec::new());
     let first_block = ordinals.start / GRAM_NAMES;
     for block in first_block..ordinals.end.div_ceil(GRAM_NAMES) {
         let start = ordinals.start.max(block * GRAM_NAMES);
         let end = ordinals.end.min(block.saturating_add(1).saturating_mul(GRAM_NAMES));
-        let before = grams.len();
         for ordinal in start..end {
             let label = text_of(part.label((ordinal - part.first) as usize));
             each_gram(&form_of(label), |gram| {
-                let (word, bit) = (gram as usize / 64, 1 << (gram % 64));
-                if seen[word] & bit == 0 {
-                    seen[word] |= bit;
-                    starts[gram as usize + 1] += 1;
-                    grams.push(gram);
-                }
+                counts[gram as usize] += 1;
+                grams.push(gram);
             });
         }
-        grams[before..].iter().for_each(|&gram| seen[gram as usize / 64] = 0);
         ends.push(grams.len());
     }
-    (1..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
-    let mut next = starts.clone();
-    let mut blocks = vec![0u32; grams.len()];
-    let mut start = 0;
+    let (mut sorted, mut start) = (ByGram::with_room(&counts), 0);
     for (block, end) in (first_block..).zip(ends) {
-        for &gram in &grams[start..end] {
-            let next = &mut next[gram as usize];
-            blocks[*next as usize] = block;
-            *next += 1;
-        }
+        grams[start..end].iter().for_each(|&gram| sorted.add(gram as usize, block));
         start = end;
     }
-    let (mut run, mut gram_before) = (Vec::with_capacity(grams.len() * 3 / 2), 0);
-    for (gram, range) in starts.windows(2).enumerate().filter(|(_, range)| range[0] < range[1]) {
-        put_number(&mut run, (gram - gram_before) as u32);
-        put_number(&mut run, range[1] - range[0]);
+    let (mut run, mut gram_before) = (Vec::with_capacity(grams.len()), 0);
+    let mut put = |number: u32| VInt(number.into()).serialize_into_vec(&mut run);
+    for gram in 0..GRAMS as u32 {
+        let blocks = sorted.numbers(gram as usize);
+        if blocks.is_empty() {
+            continue;
+        }
+        put(gram - gram_before);
+        put(blocks.len() as u32);
         let mut before = 0;
-        for &block in &blocks[range[0] as usize..range[1] as usize] {
-            put_number(&mut run, block - before);
+        for &block in blocks {
+            put(block - before);
             before = block;
         }
         gram_before = gram;
     }
     run
-}
-
-/// Appends a number in LEB128.
-fn put_number(bytes: &mut Vec<u8>, mut number: u32) {
-    while number >= 1 << 7 {
-        bytes.push(number as u8 | 1 << 7);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
 }
 
 /// Writes the postings of all runs, gram by gram.
@@ -146,35 +130,47 @@ fn merge(mut runs: Vec<RunReader<'_>>, blocks: u32, draft: &Draft) -> Result<(),
 
 /// Reader of a run.
 struct RunReader<'a> {
-    file: &'a File,
-    /// Number of unread bytes.
-    left: Range<u64>,
-    buffer: Vec<u8>,
-    /// Place of the next byte in the buffer.
-    at: usize,
-    hasher: blake3::Hasher,
+    bytes: BufReader<RunBytes<'a>>,
     hash: blake3::Hash,
     /// Gram whose blocks follow.
     gram: Option<u32>,
 }
 
+/// Bytes of a run, hashed as they are read.
+struct RunBytes<'a> {
+    file: &'a File,
+    left: Range<u64>,
+    hasher: blake3::Hasher,
+}
+
+impl io::Read for RunBytes<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = (self.left.end - self.left.start).min(buffer.len() as u64) as usize;
+        self.file.read_exact_at(&mut buffer[..len], self.left.start)?;
+        self.hasher.update(&buffer[..len]);
+        self.left.start += len as u64;
+        Ok(len)
+    }
+}
+
 impl RunReader<'_> {
     fn new(file: &File, left: Range<u64>, hash: blake3::Hash) -> io::Result<RunReader<'_>> {
-        let (buffer, hasher) = (Vec::new(), blake3::Hasher::new());
-        let mut reader = RunReader { file, left, buffer, at: 0, hasher, hash, gram: Some(0) };
+        let bytes = RunBytes { file, left, hasher: blake3::Hasher::new() };
+        let bytes = BufReader::with_capacity(READ_BYTES, bytes);
+        let mut reader = RunReader { bytes, hash, gram: Some(0) };
         reader.next_gram()?;
         Ok(reader)
     }
 
     /// Moves to the next gram, if there is one.
     fn next_gram(&mut self) -> io::Result<()> {
-        if self.at < self.buffer.len() || !self.left.is_empty() {
+        if !self.bytes.fill_buf()?.is_empty() {
             let distance = self.number()?;
             self.gram = self.gram.map(|before| before + distance);
             return Ok(());
         }
         self.gram = None;
-        if self.hasher.finalize() == self.hash {
+        if self.bytes.get_ref().hasher.finalize() == self.hash {
             return Ok(());
         }
         let changed = "a temporary file changed while it was in use; check disk and memory";
@@ -183,28 +179,6 @@ impl RunReader<'_> {
 
     #[inline]
     fn number(&mut self) -> io::Result<u32> {
-        let mut number = 0;
-        for shift in (0..32).step_by(7) {
-            if self.at == self.buffer.len() {
-                self.fill()?;
-            }
-            let byte = self.buffer[self.at];
-            self.at += 1;
-            number |= u32::from(byte & 0x7f) << shift;
-            if byte < 1 << 7 {
-                break;
-            }
-        }
-        Ok(number)
-    }
-
-    #[cold]
-    fn fill(&mut self) -> io::Result<()> {
-        let bytes = READ_BYTES.min(self.left.end - self.left.start);
-        self.buffer.resize(bytes.max(1) as usize, 0);
-        self.file.read_exact_at(&mut self.buffer, self.left.start)?;
-        self.hasher.update(&self.buffer);
-        (self.left.start, self.at) = (self.left.start + bytes, 0);
-        Ok(())
+        VInt::deserialize_u64(&mut self.bytes).map(|number| number as u32)
     }
 }

@@ -19,6 +19,7 @@ use tantivy::schema::{Field, IndexRecordOption, Schema, TextFieldIndexing, TextO
 use tantivy::{IndexMeta, Segment};
 
 use crate::columns::alphabet::{ALPHABET, CODES};
+use crate::columns::by_gram::ByGram;
 use crate::columns::char_docs;
 use crate::columns::idn::alias_of;
 use crate::columns::records::ScoreRecords;
@@ -121,14 +122,6 @@ fn alias_grams(alias: &str, mut visit: impl FnMut(Gram<'_>)) {
     }
 }
 
-/// The docs of some grams within a range of docs.
-struct Sorted {
-    /// Start and end of the docs of each id.
-    starts: Vec<u32>,
-    ends: Vec<u32>,
-    docs: Vec<u32>,
-}
-
 type Others = BTreeMap<CompactString, Vec<u32>>;
 
 /// Counts each id in a range of docs, and collects the docs of all other grams.
@@ -158,34 +151,17 @@ fn sort(
     docs: Range<usize>,
     ids: &Range<usize>,
     counts: &[u32],
-) -> Sorted {
-    let mut starts = Vec::with_capacity(ids.len());
-    let mut room = 0;
-    for &count in &counts[ids.clone()] {
-        starts.push(room);
-        room += count;
-    }
-    let mut ends = starts.clone();
-    let mut sorted = vec![0; room as usize];
+) -> ByGram {
+    let mut sorted = ByGram::with_room(&counts[ids.clone()]);
     for doc in docs {
         texts.grams(doc, |gram| {
             let Gram::Id(id) = gram else { return };
-            let Some(at) = id.checked_sub(ids.start).filter(|&at| at < ids.len()) else { return };
-            let end = ends[at] as usize;
-            // Skip a gram that repeats in a name.
-            if end == starts[at] as usize || sorted[end - 1] != doc as u32 {
-                sorted[end] = doc as u32;
-                ends[at] += 1;
+            if let Some(at) = id.checked_sub(ids.start).filter(|&at| at < ids.len()) {
+                sorted.add(at, doc as u32);
             }
         });
     }
-    Sorted { starts, ends, docs: sorted }
-}
-
-impl Sorted {
-    fn docs(&self, at: usize) -> &[u32] {
-        &self.docs[self.starts[at] as usize..self.ends[at] as usize]
-    }
+    sorted
 }
 
 /// Cuts the ids into ranges with about as many postings as fit in memory at a time.
@@ -225,7 +201,7 @@ fn write_postings(
     }
     let mut others = others.into_iter().peekable();
     for ids in passes(&counts) {
-        let sorted: Vec<Sorted> = pieces
+        let sorted: Vec<ByGram> = pieces
             .par_iter()
             .zip(&counts)
             .map(|(docs, counts)| sort(texts, docs.clone(), &ids, counts))
@@ -235,7 +211,7 @@ fn write_postings(
             while let Some((gram, docs)) = others.next_if(|(gram, _)| gram.as_bytes() < &text[..]) {
                 write_term(out, gram.as_bytes(), std::iter::once(docs.as_slice()))?;
             }
-            write_term(out, &text, sorted.iter().map(|piece| piece.docs(id - ids.start)))?;
+            write_term(out, &text, sorted.iter().map(|piece| piece.numbers(id - ids.start)))?;
         }
     }
     others.try_for_each(|(gram, docs)| {
